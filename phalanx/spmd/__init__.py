@@ -1,0 +1,1 @@
+"""How arrays lie on devices. Knows devices only as opaque, hashable things."""

@@ -1,0 +1,44 @@
+"""How a program is laid out over devices when it is compiled."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from phalanx.base.errors import ProgramError
+from phalanx.spmd.sharding import Dims, MeshAxes, Sharding, from_axes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The devices that run a program, the mesh they form, and how its inputs and outputs lie.
+
+    Device ``i`` is partition ``i``: the place ``i``, counted row by row, of the mesh with axes
+    ``axes``. A single device has no mesh. ``in_dims`` says for each input, and ``out_dims`` for
+    each output, which axes split which dimension: ``()`` is replicated. An output for which it
+    says None lies as XLA's partitioner chooses.
+    """
+
+    devices: tuple
+    axes: MeshAxes = ()
+    in_dims: tuple[Dims, ...] = ()
+    out_dims: tuple[Dims | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        if math.prod(size for _, size in self.axes) != len(self.devices):
+            raise ProgramError(
+                f"Plan: a mesh of {self.axes} does not hold {len(self.devices)} devices"
+            )
+
+    @property
+    def in_shardings(self) -> tuple[Sharding, ...]:
+        """The sharding of each input."""
+        return tuple(from_axes(self.devices, self.axes, dims) for dims in self.in_dims)
+
+    @property
+    def out_shardings(self) -> tuple[Sharding | None, ...]:
+        """The sharding of each output; None where it is left open."""
+        return tuple(
+            None if dims is None else from_axes(self.devices, self.axes, dims)
+            for dims in self.out_dims
+        )

@@ -1,0 +1,1 @@
+"""Trees, dtypes, errors, configuration, source locations. Knows nothing about arrays."""

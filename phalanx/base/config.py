@@ -1,0 +1,247 @@
+"""Options: their defaults, their environment variables, and overrides for one thread.
+
+``config.update(name, value)`` changes an option for the whole process. ``config.override``
+changes it for a block of code in the running thread. Environment variables
+``PHALANX_<NAME>`` set the values to begin with.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from phalanx.base.errors import ConfigError, suggest
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option: what it is for, what values it takes, and whether a thread can override it."""
+
+    name: str
+    default: Any
+    check: Callable[[Any], Any]  # the value to store; ValueError says what is needed instead
+    parse: Callable[[str], Any]  # what an environment variable means
+    doc: str
+    tracing: bool = False  # part of `config.key`; these are the ones to override in a thread
+
+
+def _boolean(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("True or False")
+    return value
+
+
+def _boolean_from(text: str) -> Any:
+    words = {"1": True, "true": True, "yes": True, "on": True}
+    words |= {"0": False, "false": False, "no": False, "off": False, "": False}
+    return words.get(text.strip().lower(), text)
+
+
+def _count(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError("a positive integer")
+    return value
+
+
+def _count_from(text: str) -> Any:
+    return int(text) if text.strip().isdigit() else text
+
+
+def _platforms(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError("None or names of platforms separated by commas, such as 'cuda,cpu'")
+    return value or None
+
+
+_PRECISIONS = {
+    "default": "default",
+    "high": "high",
+    "highest": "highest",
+    "bfloat16": "default",
+    "tensorfloat32": "high",
+    "float32": "highest",
+}
+
+
+def _precision(value: Any) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or value.lower() not in _PRECISIONS:
+        raise ValueError("None, 'default', 'high' or 'highest'")
+    return _PRECISIONS[value.lower()]
+
+
+def _flag(name: str, doc: str) -> Option:
+    return Option(name, False, _boolean, _boolean_from, doc, tracing=True)
+
+
+OPTIONS: dict[str, Option] = {
+    option.name: option
+    for option in (
+        _flag("enable_x64", "Keep 64-bit dtypes; otherwise they become the 32-bit ones."),
+        _flag("debug_nans", "Raise NonFiniteError as soon as an operation produces a NaN."),
+        _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
+        Option(
+            "num_cpu_devices",
+            1,
+            _count,
+            _count_from,
+            "Into how many devices the CPU is divided. Fixed once the CPU client has started.",
+        ),
+        Option(
+            "platforms",
+            None,
+            _platforms,
+            str,
+            "Which platforms to start, by preference, such as 'cuda,cpu'. None: the best there is.",
+        ),
+        Option(
+            "default_matmul_precision",
+            None,
+            _precision,
+            lambda text: text or None,
+            "Precision of float32 products that do not ask for one: 'default', 'high', 'highest'.",
+            tracing=True,
+        ),
+    )
+}
+_TRACING = tuple(option.name for option in OPTIONS.values() if option.tracing)
+_PREFIXES = ("phalanx_", "jax_")
+
+
+class Config(threading.local):
+    """The values of all options, as attributes.
+
+    An attribute of the class is the value for the process, an attribute of the instance is an
+    override in the running thread: reading either is one attribute access.
+
+    ``key`` is a small integer that stands for everything here that changes what tracing and
+    compiling a function gives: equal keys mean equal settings.
+    """
+
+    enable_x64: bool = False
+    debug_nans: bool = False
+    disable_jit: bool = False
+    num_cpu_devices: int = 1
+    platforms: str | None = None
+    default_matmul_precision: str | None = None
+    key: int = 0
+
+    _lock: ClassVar[threading.RLock] = threading.RLock()
+    _keys: ClassVar[dict[tuple, int]] = {}
+    _frozen: ClassVar[dict[str, str]] = {}
+    _overriding: ClassVar[dict[int, dict[str, Any]]] = {}  # id of a thread's values -> values
+
+    def update(self, name: str, value: Any) -> None:
+        """Set option ``name`` for the whole process.
+
+        Raises:
+            ConfigError: there is no such option, the value is of the wrong kind, or the option
+                is fixed by now.
+        """
+        option = _find(name)
+        checked = _check(option, value)
+        with Config._lock:
+            reason = Config._frozen.get(option.name)
+            if reason is not None and checked != getattr(self, option.name):
+                raise ConfigError(
+                    f"config.update: {option.name} is {getattr(self, option.name)!r} and can no "
+                    f"longer change to {checked!r}: {reason}"
+                )
+            setattr(Config, option.name, checked)
+            Config.key = _intern({})
+            for values in Config._overriding.values():
+                values["key"] = _intern(values)
+
+    @contextmanager
+    def override(self, **changes: Any) -> Iterator[None]:
+        """Set options for a block of code in the running thread only.
+
+        >>> with config.override(enable_x64=True):
+        ...     config.enable_x64
+        True
+        """
+        options = {_find(name): value for name, value in changes.items()}
+        for option in options:
+            if not option.tracing:
+                raise ConfigError(
+                    f"config.override: {option.name} holds for the whole process; set it with "
+                    f"config.update({option.name!r}, ...)"
+                )
+        checked = {option.name: _check(option, value) for option, value in options.items()}
+        mine = self.__dict__
+        before = {name: mine[name] for name in (*checked, "key") if name in mine}
+        with Config._lock:
+            mine.update(checked)
+            mine["key"] = _intern(mine)
+            Config._overriding[id(mine)] = mine
+        try:
+            yield
+        finally:
+            with Config._lock:
+                for name in checked:
+                    del mine[name]
+                mine.update(before)
+                if "key" in before:
+                    mine["key"] = _intern(mine)
+                else:
+                    del mine["key"]
+                    del Config._overriding[id(mine)]
+
+    def freeze(self, name: str, reason: str) -> None:
+        """From now on refuse to change ``name``; ``reason`` ends the error message."""
+        Config._frozen[_find(name).name] = reason
+
+    def thaw(self, name: str) -> None:
+        """Allow ``name`` to change again."""
+        Config._frozen.pop(_find(name).name, None)
+
+    def describe(self) -> str:
+        """All options with their values here and now, one a line."""
+        lines = (f"{o.name} = {getattr(self, o.name)!r}  # {o.doc}" for o in OPTIONS.values())
+        return "\n".join(lines)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise ConfigError(
+            f"config.{name} cannot be assigned; use config.update({name!r}, {value!r})"
+        )
+
+
+def _find(name: str) -> Option:
+    bare = name.lower()
+    for prefix in _PREFIXES:
+        bare = bare.removeprefix(prefix)
+    if bare not in OPTIONS:
+        hint = suggest(bare, OPTIONS) or f"The options are {', '.join(OPTIONS)}."
+        raise ConfigError(f"config: there is no option {name!r}. {hint}")
+    return OPTIONS[bare]
+
+
+def _check(option: Option, value: Any, who: str = "config") -> Any:
+    try:
+        return option.check(value)
+    except ValueError as needed:
+        raise ConfigError(f"{who}: {option.name} must be {needed}, got {value!r}") from None
+
+
+def _intern(values: Mapping[str, Any]) -> int:
+    state = tuple(values[n] if n in values else getattr(Config, n) for n in _TRACING)
+    return Config._keys.setdefault(state, len(Config._keys))
+
+
+def _read_environment() -> None:
+    _intern({})  # the defaults have key 0
+    for option in OPTIONS.values():
+        variable = f"PHALANX_{option.name.upper()}"
+        text = os.environ.get(variable)
+        if text is not None:
+            setattr(Config, option.name, _check(option, option.parse(text), variable))
+    Config.key = _intern({})
+
+
+_read_environment()
+config = Config()

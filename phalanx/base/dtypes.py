@@ -1,0 +1,539 @@
+"""Element types: which there are, how they combine, and which of them are in use by default.
+
+A dtype is a ``numpy.dtype``; those that NumPy lacks come from ``ml_dtypes``. Two rules differ
+from NumPy. Unless ``enable_x64`` is set, 64-bit dtypes become 32-bit ones. And dtypes combine
+by the join of the lattice below, in which Python scalars are *weak*: they stand below all
+dtypes of their kind and do not widen them::
+
+    b1 < int* < u8 .. u64, i8 .. i64 < float* < fp8 .., bf16, f16 < f32 < f64
+                                       float* < complex* < c64 < c128
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import ml_dtypes
+import numpy as np
+
+from phalanx.base.config import config
+from phalanx.base.errors import TypePromotionError
+
+# ---- the dtypes -----------------------------------------------------------------------------
+
+float0 = np.dtype([("float0", np.void, 0)])
+"""The dtype of tangents of integers and booleans: no information at all."""
+
+_FLOAT8 = tuple(
+    np.dtype(getattr(ml_dtypes, name))
+    for name in (
+        "float8_e3m4",
+        "float8_e4m3",
+        "float8_e4m3b11fnuz",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e5m2",
+        "float8_e5m2fnuz",
+        "float8_e8m0fnu",
+        "float4_e2m1fn",
+    )
+)
+_NARROW_INTS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("int2", "int4", "uint2", "uint4"))
+_BF16 = np.dtype(ml_dtypes.bfloat16)
+_BOOL = np.dtype(bool)
+_SIGNED = tuple(map(np.dtype, ("int8", "int16", "int32", "int64")))
+_UNSIGNED = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
+_FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))
+_COMPLEX = tuple(map(np.dtype, ("complex64", "complex128")))
+
+INTEGERS = frozenset((*_SIGNED, *_UNSIGNED, *_NARROW_INTS))
+FLOATS = frozenset((*_FLOATS, _BF16, *_FLOAT8))
+COMPLEXES = frozenset(_COMPLEX)
+INEXACT = FLOATS | COMPLEXES
+ALL = INTEGERS | INEXACT | {_BOOL, float0}
+
+
+def is_bool(dtype: Any) -> bool:
+    """Whether ``dtype`` is bool."""
+    return dtype == _BOOL
+
+
+def is_integer(dtype: Any) -> bool:
+    """Whether ``dtype`` is a signed or unsigned integer; bool is not."""
+    return dtype in INTEGERS
+
+
+def is_signed(dtype: Any) -> bool:
+    """Whether ``dtype`` is a signed integer."""
+    return dtype in INTEGERS and "uint" not in dtype.name
+
+
+def is_unsigned(dtype: Any) -> bool:
+    """Whether ``dtype`` is an unsigned integer."""
+    return dtype in INTEGERS and "uint" in dtype.name
+
+
+def is_floating(dtype: Any) -> bool:
+    """Whether ``dtype`` is a real floating-point dtype."""
+    return dtype in FLOATS
+
+
+def is_complex(dtype: Any) -> bool:
+    """Whether ``dtype`` is complex."""
+    return dtype in COMPLEXES
+
+
+def is_inexact(dtype: Any) -> bool:
+    """Whether ``dtype`` is floating-point or complex, so that derivatives make sense."""
+    return dtype in INEXACT
+
+
+# ---- canonical dtypes -----------------------------------------------------------------------
+
+_TO_32_BIT = {
+    np.dtype("int64"): np.dtype("int32"),
+    np.dtype("uint64"): np.dtype("uint32"),
+    np.dtype("float64"): np.dtype("float32"),
+    np.dtype("complex128"): np.dtype("complex64"),
+}
+_wide: dict[Any, np.dtype] = {dtype: dtype for dtype in ALL}
+_narrow: dict[Any, np.dtype] = {dtype: _TO_32_BIT.get(dtype, dtype) for dtype in ALL}
+
+
+def canonical(dtype: Any) -> np.dtype:
+    """The dtype in which arrays asked for with ``dtype`` are held.
+
+    Args:
+        dtype: a dtype, or whatever means one: a name, a scalar type, ``int``, ``float`` ...
+
+    Raises:
+        TypeError: ``dtype`` means no dtype, or one that arrays cannot have.
+
+    >>> canonical("float64"), canonical(int)
+    (dtype('float32'), dtype('int32'))
+    """
+    try:
+        return (_wide if config.enable_x64 else _narrow)[dtype]
+    except (KeyError, TypeError):
+        return _canonical(dtype)
+
+
+def _canonical(like: Any) -> np.dtype:
+    found = as_dtype(like)
+    if isinstance(like, (type, str)):
+        _wide[like], _narrow[like] = found, _TO_32_BIT.get(found, found)
+    return found if config.enable_x64 else _TO_32_BIT.get(found, found)
+
+
+def as_dtype(like: Any) -> np.dtype:
+    """The dtype that ``like`` means, 64-bit ones included.
+
+    Raises:
+        TypeError: it means none, or one that arrays cannot have.
+    """
+    if like is None:
+        raise TypeError("a dtype is needed, got None")
+    try:
+        found = np.dtype(like).newbyteorder("=")
+    except TypeError:
+        raise TypeError(f"{like!r} is not a dtype") from None
+    if found not in ALL:
+        raise TypeError(
+            f"arrays of dtype {found} are not supported; use bool, an integer, floating-point "
+            "or complex dtype"
+        )
+    return found
+
+
+def default_int() -> np.dtype:
+    """The dtype of a Python int: int32, or int64 under ``enable_x64``."""
+    return canonical(_SIGNED[3])
+
+
+def default_uint() -> np.dtype:
+    """uint32, or uint64 under ``enable_x64``."""
+    return canonical(_UNSIGNED[3])
+
+
+def default_float() -> np.dtype:
+    """The dtype of a Python float: float32, or float64 under ``enable_x64``."""
+    return canonical(_FLOATS[2])
+
+
+def default_complex() -> np.dtype:
+    """The dtype of a Python complex: complex64, or complex128 under ``enable_x64``."""
+    return canonical(_COMPLEX[1])
+
+
+_SCALARS: dict[type, np.dtype] = {
+    bool: _BOOL,
+    int: np.dtype("int64"),
+    float: np.dtype("float64"),
+    complex: np.dtype("complex128"),
+}
+
+
+def weak_dtype(kind: type) -> np.dtype:
+    """The dtype of a Python scalar of type ``kind`` on its own.
+
+    >>> weak_dtype(float)
+    dtype('float32')
+    """
+    return canonical(_SCALARS[kind])
+
+
+def is_weak(x: Any) -> bool:
+    """Whether the dtype of ``x`` yields to others: Python numbers, and arrays made of them."""
+    return type(x) in _SCALARS or bool(getattr(x, "weak_type", False))
+
+
+def dtype_of(x: Any) -> np.dtype:
+    """The canonical dtype of an array, a scalar, or of whatever means a dtype.
+
+    Raises:
+        TypeError: ``x`` has none.
+
+    >>> dtype_of(1.5), dtype_of(np.int8(1)), dtype_of("bfloat16")
+    (dtype('float32'), dtype('int8'), dtype(bfloat16))
+    """
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
+        return weak_dtype(_python_kind(x))
+    found = getattr(x, "dtype", None)
+    return canonical(found if isinstance(found, np.dtype) else x)
+
+
+def _python_kind(x: Any) -> type:
+    return next(kind for kind in _SCALARS if isinstance(x, kind))
+
+
+def to_inexact(dtype: Any) -> np.dtype:
+    """``dtype`` if it is floating-point or complex, the default float dtype otherwise."""
+    found = canonical(dtype)
+    return found if found in INEXACT else default_float()
+
+
+def to_real(dtype: Any) -> np.dtype:
+    """The dtype of the real part: that of the components of a complex dtype, else ``dtype``."""
+    found = canonical(dtype)
+    return np.dtype(f"float{4 * found.itemsize}") if found in COMPLEXES else found
+
+
+def to_complex(dtype: Any) -> np.dtype:
+    """The complex dtype that holds ``dtype``: complex128 for 64 bits of float, else complex64."""
+    found = to_inexact(dtype)
+    if found in COMPLEXES:
+        return found
+    return _COMPLEX[1] if found == _FLOATS[2] else _COMPLEX[0]
+
+
+# ---- promotion ------------------------------------------------------------------------------
+
+_WEAK_INT, _WEAK_FLOAT, _WEAK_COMPLEX = "int*", "float*", "complex*"
+_Node = Any  # a dtype, or the name of a weak kind
+
+
+def _lattice() -> dict[_Node, tuple[_Node, ...]]:
+    """What lies directly above each dtype."""
+    i8, i16, i32, i64 = _SIGNED
+    u8, u16, u32, u64 = _UNSIGNED
+    f16, f32, f64 = _FLOATS
+    c64, c128 = _COMPLEX
+    return {
+        _BOOL: (_WEAK_INT,),
+        _WEAK_INT: (u8, i8, *_NARROW_INTS),
+        **dict.fromkeys((*_NARROW_INTS, *_FLOAT8, float0), ()),
+        u8: (u16, i16),
+        u16: (u32, i32),
+        u32: (u64, i64),
+        u64: (_WEAK_FLOAT,),
+        i8: (i16,),
+        i16: (i32,),
+        i32: (i64,),
+        i64: (_WEAK_FLOAT,),
+        _WEAK_FLOAT: (*_FLOAT8, _BF16, f16, _WEAK_COMPLEX),
+        _BF16: (f32,),
+        f16: (f32,),
+        f32: (f64, c64),
+        f64: (c128,),
+        _WEAK_COMPLEX: (c64,),
+        c64: (c128,),
+        c128: (),
+    }
+
+
+def _closure(above: dict[_Node, tuple[_Node, ...]]) -> dict[_Node, frozenset[_Node]]:
+    """Everything at or above each node."""
+    found: dict[_Node, frozenset[_Node]] = {}
+
+    def reach(node: _Node) -> frozenset[_Node]:
+        if node not in found:
+            found[node] = frozenset((node,)).union(*(reach(n) for n in above[node]))
+        return found[node]
+
+    for node in above:
+        reach(node)
+    return found
+
+
+_ABOVE = _closure(_lattice())
+_WEAK_NODES: dict[_Node, np.dtype] = {
+    _WEAK_INT: np.dtype("int64"),
+    _WEAK_FLOAT: np.dtype("float64"),
+    _WEAK_COMPLEX: np.dtype("complex128"),
+}
+
+
+def _join(nodes: set[_Node]) -> _Node:
+    bounds = frozenset.intersection(*(_ABOVE[n] for n in nodes))
+    for bound in bounds:
+        if bounds <= _ABOVE[bound]:
+            return bound
+    names = sorted(str(n) for n in nodes)
+    raise TypePromotionError(
+        f"dtypes {', '.join(names)} have no common dtype to convert to implicitly; convert one "
+        "of the operands with astype"
+    )
+
+
+def _weak_node(dtype: np.dtype) -> _Node:
+    if dtype == _BOOL:
+        return dtype
+    if dtype in INTEGERS:
+        return _WEAK_INT
+    return _WEAK_FLOAT if dtype in FLOATS else _WEAK_COMPLEX
+
+
+_promoted: dict[tuple, tuple[np.dtype, bool]] = {}
+
+
+def promote(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
+    """The dtype of an operation on operands given as (dtype, whether weak), and its weakness.
+
+    Raises:
+        TypePromotionError: there is none, as for two different 8-bit floats.
+
+    >>> promote((np.dtype("float32"), True), (np.dtype("float16"), False))
+    (dtype('float16'), False)
+    """
+    key = (config.enable_x64, operands)
+    found = _promoted.get(key)
+    if found is None:
+        found = _promoted[key] = _promote(operands)
+    return found
+
+
+def _promote(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, bool]:
+    known = {dtype for dtype, _ in operands}
+    weak = all(weak for _, weak in operands)
+    if weak or len(known) == 1:
+        found = _join(known)
+    else:
+        found = _join({_weak_node(dtype) if weak else dtype for dtype, weak in operands})
+        weak = found in _WEAK_NODES
+    dtype = canonical(_WEAK_NODES.get(found, found))
+    return dtype, weak and dtype != _BOOL
+
+
+def result_type(*args: Any) -> np.dtype:
+    """The dtype that an operation on ``args`` would have.
+
+    Args:
+        args: arrays, scalars, dtypes, or whatever means a dtype. Python scalars, the types
+            ``int``, ``float`` and ``complex`` and weakly typed arrays are weak.
+
+    >>> result_type(np.int8(1), 2), result_type("int32", 2.0), result_type("uint8", "int8")
+    (dtype('int8'), dtype('float32'), dtype('int16'))
+    """
+    if not args:
+        raise TypeError("result_type: at least one argument is needed")
+    return promote(*map(_operand, args))[0]
+
+
+def promote_types(a: Any, b: Any) -> np.dtype:
+    """The least dtype to which both ``a`` and ``b`` convert implicitly.
+
+    Dtypes of 64 bits that are asked for stay so, whatever ``enable_x64`` is.
+
+    >>> promote_types("bfloat16", "float16"), promote_types("int64", float)
+    (dtype('float32'), dtype('float64'))
+    """
+    given = (as_dtype(a), as_dtype(b))
+    nodes = {_weak_node(t) if _is_scalar_type(x) else t for x, t in zip((a, b), given, strict=True)}
+    found = _join(nodes)
+    found = _WEAK_NODES.get(found, found)
+    return found if _TO_32_BIT.keys() & given else canonical(found)
+
+
+def _is_scalar_type(x: Any) -> bool:
+    return isinstance(x, type) and x in _SCALARS
+
+
+def _operand(x: Any) -> tuple[np.dtype, bool]:
+    if _is_scalar_type(x):
+        return weak_dtype(x), x is not bool
+    return dtype_of(x), is_weak(x)
+
+
+# ---- questions about dtypes -----------------------------------------------------------------
+
+_CUSTOM_KINDS: dict[np.dtype, type] = {
+    **dict.fromkeys((*_FLOAT8, _BF16), np.floating),
+    **{dtype: np.unsignedinteger for dtype in _NARROW_INTS if "uint" in dtype.name},
+    **{dtype: np.signedinteger for dtype in _NARROW_INTS if "uint" not in dtype.name},
+}
+
+
+def issubdtype(a: Any, b: Any) -> bool:
+    """Whether dtype ``a`` is, or is of the kind of, ``b``.
+
+    >>> issubdtype("bfloat16", np.floating), issubdtype("int4", np.inexact)
+    (True, False)
+    """
+    a, b = _as_type(a), _as_type(b)
+    if a is b:
+        return True
+    kind = _CUSTOM_KINDS.get(a) if isinstance(a, np.dtype) else None
+    if kind is not None:
+        return isinstance(b, type) and issubclass(kind, b)
+    if isinstance(b, np.dtype) and b in _CUSTOM_KINDS:
+        return False
+    return bool(np.issubdtype(a, b))
+
+
+def _as_type(x: Any) -> Any:
+    """An abstract class of scalars as it is, everything else as a dtype."""
+    if isinstance(x, type) and issubclass(x, np.generic) and x.__module__ == "numpy":
+        return x if x.__subclasses__() or x is np.generic else np.dtype(x)
+    return np.dtype(x)
+
+
+_NAMES: dict[np.dtype, str] = {
+    _BOOL: "b1",
+    _BF16: "bf16",
+    float0: "float0",
+    **{t: f"i{t.name[3:]}" for t in (*_SIGNED, *_NARROW_INTS[:2])},
+    **{t: f"u{t.name[4:]}" for t in (*_UNSIGNED, *_NARROW_INTS[2:])},
+    **{t: f"f{t.name[5:].replace('_', '')}" for t in (*_FLOATS, *_FLOAT8)},
+    **{t: f"c{t.name[7:]}" for t in _COMPLEX},
+}
+
+
+def short_name(dtype: np.dtype) -> str:
+    """The name in printed types, such as ``f32``, ``i8``, ``u4``, ``b1``, ``f8e4m3fn``.
+
+    >>> short_name(np.dtype("float32")), short_name(np.dtype(bool))
+    ('f32', 'b1')
+    """
+    return _NAMES.get(dtype) or str(dtype)
+
+
+def finfo(dtype: Any) -> Any:
+    """Limits of a floating-point dtype, or of the components of a complex one.
+
+    >>> float(finfo("bfloat16").max) > 3e38
+    True
+    """
+    found = np.dtype(dtype)
+    if found not in INEXACT:
+        raise ValueError(f"finfo: a floating-point dtype is needed, got {found}; see iinfo")
+    return ml_dtypes.finfo(found)
+
+
+def iinfo(dtype: Any) -> Any:
+    """Limits of an integer dtype.
+
+    >>> iinfo("int4").max
+    7
+    """
+    found = np.dtype(dtype)
+    if found not in INTEGERS:
+        raise ValueError(f"iinfo: an integer dtype is needed, got {found}; see finfo")
+    return ml_dtypes.iinfo(found)
+
+
+_LIMITS = {t: (int(ml_dtypes.iinfo(t).min), int(ml_dtypes.iinfo(t).max)) for t in INTEGERS}
+
+
+def check_range(value: int, dtype: np.dtype, who: str = "") -> None:
+    """Refuse a Python int that ``dtype`` cannot hold; ``who`` asks, for the message.
+
+    Raises:
+        OverflowError: ``dtype`` is an integer dtype and ``value`` is beyond its limits.
+    """
+    limits = _LIMITS.get(dtype)
+    if limits is None or limits[0] <= value <= limits[1]:
+        return
+    wider = (
+        "set enable_x64 to use 64-bit integers"
+        if dtype.name in ("int32", "uint32")
+        else "use a wider dtype"
+    )
+    raise OverflowError(
+        f"{who}{': ' if who else ''}Python int {value} does not fit {dtype}, which holds "
+        f"{limits[0]} to {limits[1]}; {wider}"
+    )
+
+
+# ---- scalar types ---------------------------------------------------------------------------
+
+
+class ScalarType:
+    """A dtype by name, such as ``phalanx.numpy.float32``, that also makes scalars.
+
+    It stands wherever a dtype is expected (``x.astype(float32)``, ``x.dtype == float32``), and
+    ``float32(3)`` is an array of shape () and that dtype.
+    """
+
+    __slots__ = ("dtype",)
+    make: ClassVar[Callable[[Any, np.dtype], Any]] = staticmethod(
+        lambda value, dtype: np.asarray(value, dtype)[()]
+    )
+    """How a scalar is made of a value. The face of the package plugs arrays in."""
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self.dtype = dtype
+
+    def __call__(self, value: Any = 0) -> Any:
+        return ScalarType.make(value, self.dtype)
+
+    @property
+    def __name__(self) -> str:
+        return self.dtype.name
+
+    def __eq__(self, other: object) -> bool:
+        try:
+            return self.dtype == np.dtype(other)  # type: ignore[arg-type]
+        except TypeError:
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"phalanx.numpy.{self.dtype.name}"
+
+    def __reduce__(self) -> tuple:
+        return ScalarType, (self.dtype,)
+
+
+bool_ = ScalarType(_BOOL)
+int2, int4, uint2, uint4 = map(ScalarType, _NARROW_INTS)
+int8, int16, int32, int64 = map(ScalarType, _SIGNED)
+uint8, uint16, uint32, uint64 = map(ScalarType, _UNSIGNED)
+(
+    float8_e3m4,
+    float8_e4m3,
+    float8_e4m3b11fnuz,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
+    float8_e8m0fnu,
+    float4_e2m1fn,
+) = map(ScalarType, _FLOAT8)
+bfloat16 = ScalarType(_BF16)
+float16, float32, float64 = map(ScalarType, _FLOATS)
+complex64, complex128 = map(ScalarType, _COMPLEX)
+int_, uint, float_, complex_ = int64, uint64, float64, complex128
+single, double, csingle, cdouble = float32, float64, complex64, complex128

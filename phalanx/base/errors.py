@@ -1,0 +1,117 @@
+"""Every exception that Phalanx raises on purpose, and the words they share.
+
+Each class is also a builtin exception, so that ``except ValueError`` catches what a user would
+expect it to catch; ``except PhalanxError`` catches all of them.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class PhalanxError(Exception):
+    """Base of all errors that Phalanx defines."""
+
+
+class TreeError(PhalanxError, ValueError):
+    """Two trees that had to agree in structure do not; the message names the path."""
+
+
+class AxisSizeError(PhalanxError, ValueError):
+    """Mapped arguments disagree about the size of an axis, or nothing tells it."""
+
+
+class UnboundAxis(PhalanxError, NameError):
+    """A collective names an axis that no enclosing ``pmap``, ``vmap`` or ``shard_map`` binds."""
+
+    @classmethod
+    def of(cls, who: str, name: object, scope: Iterable[tuple[object, int]]) -> UnboundAxis:
+        """The error of ``who`` asking for axis ``name`` where ``scope`` is all there is.
+
+        >>> print(UnboundAxis.of("psum", "bacth", [("batch", 8)]))
+        psum: unbound axis name: bacth (in scope: 'batch' of size 8). Did you mean 'batch'?
+        """
+        sizes = list(scope)
+        listed = ", ".join(f"{axis!r} of size {size}" for axis, size in sizes) or "none"
+        advice = suggest(str(name), [axis for axis, _ in sizes if isinstance(axis, str)]) or (
+            "Bind it with pmap(..., axis_name=...) or vmap(..., axis_name=...)."
+        )
+        return cls(f"{who}: unbound axis name: {name} (in scope: {listed}). {advice}")
+
+
+class ReplicationError(PhalanxError, ValueError):
+    """A value that must be the same in every lane of an axis may differ between lanes."""
+
+
+class ConcretizationTypeError(PhalanxError, TypeError):
+    """The value of a traced array was needed while only its type is known."""
+
+
+class TracerBoolConversionError(ConcretizationTypeError):
+    """A traced array stands where Python needs a truth value."""
+
+
+class TracerIntegerConversionError(ConcretizationTypeError):
+    """A traced array stands where Python needs an integer."""
+
+
+class TracerArrayConversionError(ConcretizationTypeError):
+    """A traced array was handed to NumPy."""
+
+
+class NonConcreteBooleanIndexError(PhalanxError, IndexError):
+    """A traced mask was used as an index: the shape of the result would depend on values."""
+
+
+class EscapedTracer(PhalanxError, TypeError):
+    """A traced value is used after the transformation that made it has ended."""
+
+
+UnexpectedTracerError = EscapedTracer
+
+
+class DeletedArray(PhalanxError, RuntimeError, ValueError):
+    """An array was read after it was deleted or donated."""
+
+
+class DeviceError(PhalanxError, RuntimeError):
+    """The devices asked for do not exist, or cannot be used together."""
+
+
+class NonFiniteError(PhalanxError, FloatingPointError):
+    """``debug_nans`` is on and an operation produced a NaN."""
+
+
+class RuntimeFailure(PhalanxError, RuntimeError):
+    """Compilation or execution failed below Phalanx; the message is that of the runtime."""
+
+
+class OutOfMemory(RuntimeFailure):
+    """A device has too little memory left."""
+
+
+class MissingRule(PhalanxError, NotImplementedError):
+    """A primitive does not define the rule that a transformation needs."""
+
+
+class ProgramError(PhalanxError, TypeError):
+    """The checker found a program that breaks its own types."""
+
+
+class TypePromotionError(PhalanxError, TypeError, ValueError):
+    """Operands have dtypes that no implicit conversion brings together."""
+
+
+class ConfigError(PhalanxError, ValueError):
+    """An option does not exist, has a value of the wrong kind, or can no longer change."""
+
+
+def suggest(name: str, candidates: Iterable[str]) -> str:
+    """A question that offers the candidate nearest to ``name``, or "" where none is near.
+
+    >>> suggest("bacth", ["batch", "model"])
+    "Did you mean 'batch'?"
+    """
+    near = difflib.get_close_matches(name, list(candidates), n=1)
+    return f"Did you mean {near[0]!r}?" if near else ""

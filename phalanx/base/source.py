@@ -1,0 +1,129 @@
+"""Where in the user's program an operation was written.
+
+Taking a location happens once per operation, reading its line hardly ever: a location keeps the
+code object and the offset of the instruction, and finds the line when it is asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import optree
+
+
+class Location:
+    """A place in a source file.
+
+    >>> place = Location.at("/home/ada/train.py", 12, "loss")
+    >>> str(place), place.full
+    ('train.py:12 (loss)', '/home/ada/train.py:12')
+    """
+
+    __slots__ = ("_line", "code", "lasti")
+
+    def __init__(self, code: CodeType, lasti: int) -> None:
+        self.code = code
+        self.lasti = lasti
+
+    @classmethod
+    def at(cls, file: str, line: int, function: str) -> Location:
+        """The location of ``line`` in ``file``, for when there is no frame to take it from."""
+        code = _nothing.__code__.replace(
+            co_filename=file, co_name=function, co_qualname=function, co_firstlineno=line
+        )
+        return cls(code, 0)
+
+    @property
+    def file(self) -> str:
+        """The path of the source file."""
+        return self.code.co_filename
+
+    @property
+    def function(self) -> str:
+        """The name of the function, or ``<module>``."""
+        return self.code.co_name
+
+    @property
+    def line(self) -> int:
+        """The line, counted from one."""
+        try:
+            return self._line
+        except AttributeError:
+            self._line = _line_of(self.code, self.lasti)
+            return self._line
+
+    @property
+    def full(self) -> str:
+        """``path:line``, which editors and terminals turn into a link."""
+        return f"{self.file}:{self.line}"
+
+    def __str__(self) -> str:
+        place = f"{os.path.basename(self.file)}:{self.line}"
+        return place if self.function == "<module>" else f"{place} ({self.function})"
+
+    def __repr__(self) -> str:
+        return f"Location({self.full}, {self.function})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Location) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __reduce__(self) -> tuple[Callable[..., Location], tuple[str, int, str]]:
+        return Location.at, self._key()
+
+    def _key(self) -> tuple[str, int, str]:
+        return self.file, self.line, self.function
+
+
+def _nothing() -> None: ...
+
+
+def _line_of(code: CodeType, lasti: int) -> int:
+    for start, stop, line in code.co_lines():
+        if start <= lasti < stop and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+def _directory(file: str) -> str:
+    return os.path.dirname(file) + os.sep
+
+
+_PACKAGE = _directory(os.path.dirname(os.path.abspath(__file__)))
+_OURS = (_PACKAGE, _directory(optree.__file__), "<frozen ", contextlib.__file__, functools.__file__)
+
+
+class _Internal(dict[str, bool]):
+    """Whether frames of a file are ours and not the user's; decided once per file."""
+
+    def __missing__(self, file: str) -> bool:
+        ours = self[file] = file.startswith(_OURS)
+        return ours
+
+
+_internal: Any = _Internal()
+
+
+def user_location() -> Location:
+    """The innermost line that is being executed outside this package.
+
+    Frames of ``contextlib``, ``functools`` and ``optree``, through which our own calls pass,
+    count as ours. Where every frame is ours, the outermost one is returned.
+    """
+    frame: FrameType = sys._getframe(1)
+    code = frame.f_code
+    while _internal[code.co_filename]:
+        outer = frame.f_back
+        if outer is None:
+            break
+        frame = outer
+        code = frame.f_code
+    return Location(code, frame.f_lasti)

@@ -1,0 +1,572 @@
+"""Trees: nested tuples, lists, dicts and registered classes, with arrays and numbers as leaves.
+
+``None`` is a node without children. The keys of a dict are sorted. Everything that must be
+fast is done by ``optree``; paths are found in Python, when a message or a caller needs them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import optree
+from optree import PyTreeSpec
+from optree._C import flatten as _flatten  # the function under `tree_flatten`, at half the cost
+
+from phalanx.base.errors import TreeError
+
+Tree = Any
+IsLeaf = Callable[[Any], bool] | None
+Class = TypeVar("Class", bound=type)
+PyTreeDef = PyTreeSpec
+
+_SPACE = "phalanx"
+
+# ---- flattening and rebuilding --------------------------------------------------------------
+
+
+def flatten(tree: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
+    """The leaves of ``tree``, left to right, and its structure.
+
+    Args:
+        tree: any tree.
+        is_leaf: called on every node; True makes the node a leaf.
+
+    >>> flatten({"b": (2, None), "a": 1})
+    ([1, 2], PyTreeSpec({'a': *, 'b': (*, None)}))
+    """
+    return _flatten(tree, is_leaf, False, _SPACE)
+
+
+def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
+    """The leaves of ``tree``, left to right.
+
+    >>> leaves([1, {"y": 2, "x": 3}])
+    [1, 3, 2]
+    """
+    return _flatten(tree, is_leaf, False, _SPACE)[0]
+
+
+def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
+    """What is left of ``tree`` without its leaves; structures compare and hash.
+
+    >>> structure((1, [2])) == structure((3, [4]))
+    True
+    """
+    return _flatten(tree, is_leaf, False, _SPACE)[1]
+
+
+def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Tree:
+    """The tree of structure ``treedef`` with these leaves.
+
+    Raises:
+        TreeError: there are more or fewer leaves than the structure has.
+
+    >>> unflatten(structure({"a": 0, "b": (0, 0)}), [1, 2, 3])
+    {'a': 1, 'b': (2, 3)}
+    """
+    try:
+        return treedef.unflatten(leaves)
+    except ValueError:
+        given = list(leaves)
+        if len(given) == treedef.num_leaves:
+            raise
+        raise TreeError(
+            f"unflatten: {treedef.num_leaves} leaves are needed for {treedef}, got {len(given)}"
+        ) from None
+
+
+def is_leaf(x: Any) -> bool:
+    """Whether ``x`` is a leaf and not a node; None is a node."""
+    return _one_level(x) is None
+
+
+# ---- paths ----------------------------------------------------------------------------------
+
+
+class DictKey(NamedTuple):
+    """The step from a dict to the value under ``key``."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+class SequenceKey(NamedTuple):
+    """The step from a tuple or list to element ``idx``."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx}]"
+
+
+class GetAttrKey(NamedTuple):
+    """The step from an object to its attribute ``name``."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+class FlattenedIndexKey(NamedTuple):
+    """The step from an object that does not name its children to child number ``key``."""
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[<flat index {self.key}>]"
+
+
+Path = tuple[Any, ...]
+
+
+class _Level(NamedTuple):
+    keys: Sequence[Any]
+    children: Sequence[Any]
+    metadata: Any
+
+
+_with_keys: dict[type, Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]] = {}
+
+
+def _one_level(node: Any) -> _Level | None:
+    """The children of ``node`` and the steps to them; None where ``node`` is a leaf."""
+    if type(node) in _with_keys:
+        pairs, metadata = _with_keys[type(node)](node)
+        pairs = list(pairs)
+        return _Level([key for key, _ in pairs], [child for _, child in pairs], metadata)
+    try:
+        level = optree.tree_flatten_one_level(node, namespace=_SPACE)
+    except ValueError:
+        return None
+    entries = level.entries
+    if isinstance(node, dict):
+        keys: list[Any] = [DictKey(entry) for entry in entries]
+    elif hasattr(node, "_fields"):
+        keys = [GetAttrKey(name) for name in node._fields]
+    elif optree.is_structseq(node):
+        keys = [GetAttrKey(name) for name in optree.structseq_fields(node)]
+    elif isinstance(node, Sequence):
+        keys = [SequenceKey(entry) for entry in entries]
+    else:
+        keys = [FlattenedIndexKey(i) for i in range(len(entries))]
+    return _Level(keys, level.children, level.metadata)
+
+
+def flatten_with_path(
+    tree: Tree, is_leaf: IsLeaf = None
+) -> tuple[list[tuple[Path, Any]], PyTreeSpec]:
+    """The leaves of ``tree``, each with the path to it, and its structure.
+
+    >>> paths, _ = flatten_with_path({"w": [1, 2]})
+    >>> [(keystr(path), leaf) for path, leaf in paths]
+    [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
+    found: list[tuple[Path, Any]] = []
+
+    def walk(node: Any, path: Path) -> None:
+        level = None if is_leaf is not None and is_leaf(node) else _one_level(node)
+        if level is None:
+            found.append((path, node))
+            return
+        for key, child in zip(level.keys, level.children, strict=True):
+            walk(child, (*path, key))
+
+    walk(tree, ())
+    return found, structure(tree, is_leaf)
+
+
+def leaves_with_path(tree: Tree, is_leaf: IsLeaf = None) -> list[tuple[Path, Any]]:
+    """The leaves of ``tree``, each with the path to it."""
+    return flatten_with_path(tree, is_leaf)[0]
+
+
+def keystr(path: Path, *, simple: bool = False, separator: str = "") -> str:
+    """A path as one would write it in Python after the name of the tree.
+
+    Args:
+        path: steps, as ``flatten_with_path`` gives them.
+        simple: write only the key, index or name of each step.
+        separator: what stands between two steps.
+
+    >>> keystr((DictKey("w"), SequenceKey(0))), keystr((DictKey("w"), SequenceKey(0)),
+    ...     simple=True, separator="/")
+    ("['w'][0]", 'w/0')
+    """
+    named = (DictKey, SequenceKey, GetAttrKey, FlattenedIndexKey)
+    return separator.join(str(k[0]) if simple and isinstance(k, named) else str(k) for k in path)
+
+
+# ---- mapping and reducing -------------------------------------------------------------------
+
+
+def map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) -> Tree:
+    """The tree of ``f(leaf, ...)`` over the leaves of ``tree`` and what lies there in ``rest``.
+
+    Args:
+        f: called with one leaf of ``tree`` and the subtree at the same place in each of
+            ``rest``.
+        tree: decides the structure of the result.
+        rest: trees with the structure of ``tree``, or deeper.
+        is_leaf: called on every node of ``tree``; True makes the node a leaf.
+
+    Raises:
+        TreeError: a tree in ``rest`` does not have the structure; the message names the path.
+
+    >>> map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
+    {'a': 11, 'b': (22, 33)}
+    """
+    found, treedef = _flatten(tree, is_leaf, False, _SPACE)
+    if not rest:
+        return treedef.unflatten([f(leaf) for leaf in found])
+    columns = [_flatten_like(tree, treedef, other, i, is_leaf) for i, other in enumerate(rest, 1)]
+    return treedef.unflatten([f(*row) for row in zip(found, *columns, strict=True)])
+
+
+def _flatten_like(
+    tree: Tree, treedef: PyTreeSpec, other: Tree, position: int, is_leaf: IsLeaf
+) -> list[Any]:
+    try:
+        return treedef.flatten_up_to(other)
+    except ValueError as error:
+        found = _mismatch(tree, other, (), is_leaf)
+        if found is None:
+            raise TreeError(f"tree.map: {error}") from None
+        path, what, first, second = found
+        raise TreeError(
+            f"tree.map: pytree structure error: {what} at key path tree{keystr(path)}: the first "
+            f"tree has {first} there, tree number {position + 1} has {second}"
+        ) from None
+
+
+def map_with_path(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) -> Tree:
+    """The tree of ``f(path, leaf, ...)``, otherwise as ``map``.
+
+    >>> map_with_path(lambda path, x: keystr(path), {"a": [1, 2]})
+    {'a': ["['a'][0]", "['a'][1]"]}
+    """
+    found, treedef = flatten_with_path(tree, is_leaf)
+    columns = [_flatten_like(tree, treedef, other, i, is_leaf) for i, other in enumerate(rest, 1)]
+    rows = zip(found, *columns, strict=True)
+    return treedef.unflatten([f(path, leaf, *others) for (path, leaf), *others in rows])
+
+
+_NOTHING = object()
+
+
+def reduce(
+    f: Callable[[Any, Any], Any], tree: Tree, initializer: Any = _NOTHING, is_leaf: IsLeaf = None
+) -> Any:
+    """``f(... f(f(initializer, leaf0), leaf1) ..., leafN)``.
+
+    >>> reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
+    6
+    """
+    start = () if initializer is _NOTHING else (initializer,)
+    return functools.reduce(f, leaves(tree, is_leaf), *start)
+
+
+def all(tree: Tree, *, is_leaf: IsLeaf = None) -> bool:
+    """Whether every leaf is true.
+
+    >>> all({"a": True, "b": [1, 0]})
+    False
+    """
+    return builtins.all(leaves(tree, is_leaf))
+
+
+def transpose(outer: PyTreeSpec, inner: PyTreeSpec | None, tree: Tree) -> Tree:
+    """A tree ``outer`` of trees ``inner`` as a tree ``inner`` of trees ``outer``.
+
+    Args:
+        outer: structure of the outer part of ``tree``.
+        inner: structure of the subtrees; None: that of the first subtree.
+        tree: the tree to turn over.
+
+    >>> transpose(structure([0, 0]), structure({"x": 0}), [{"x": 1}, {"x": 2}])
+    {'x': [1, 2]}
+    """
+    try:
+        subtrees = outer.flatten_up_to(tree)
+        inner = structure(subtrees[0]) if inner is None else inner
+        rows = [inner.flatten_up_to(subtree) for subtree in subtrees]
+    except (ValueError, IndexError) as error:
+        raise TreeError(
+            f"tree.transpose: the tree is not {outer} of {inner or 'subtrees'}: {error}"
+        ) from None
+    return inner.unflatten(
+        [outer.unflatten([row[i] for row in rows]) for i in range(inner.num_leaves)]
+    )
+
+
+def broadcast(prefix: Tree, tree: Tree, is_leaf: IsLeaf = None) -> Tree:
+    """``tree`` with every leaf replaced by the leaf of ``prefix`` above it.
+
+    >>> broadcast((1, 2), ([0, 0], {"a": 0}))
+    ([1, 1], {'a': 2})
+    """
+    treedef = structure(tree, is_leaf)
+    return treedef.unflatten(broadcast_prefix(prefix, tree, "prefix", is_leaf))
+
+
+# ---- prefixes -------------------------------------------------------------------------------
+
+
+def broadcast_prefix(
+    prefix: Tree, tree: Tree, name: str = "prefix", is_leaf: IsLeaf = None
+) -> list[Any]:
+    """For every leaf of ``tree`` the leaf of ``prefix`` that lies above it.
+
+    Args:
+        prefix: a tree that ends where, or above where, ``tree`` ends. None is a leaf of it.
+        tree: the full tree. None is a node without leaves in it.
+        name: what the message calls the prefix, such as ``pmap in_axes``.
+        is_leaf: called on every node of ``prefix``; True makes the node a leaf.
+
+    Raises:
+        TreeError: ``prefix`` is no prefix of ``tree``; the message names the path.
+
+    >>> broadcast_prefix((0, None), ({"a": 1, "b": 2}, [3, 4]))
+    [0, 0, None, None]
+    """
+    found: list[Any] = []
+
+    def walk(prefix: Any, node: Any, path: Path) -> None:
+        above = None if prefix is None or (is_leaf and is_leaf(prefix)) else _one_level(prefix)
+        if above is None:
+            found.extend([prefix] * len(leaves(node)))
+            return
+        below = _one_level(node)
+        what = _disagreement(prefix, above, node, below)
+        if what is not None or below is None:
+            raise TreeError(
+                f"pytree structure error: {what} at key path {name}{keystr(path)}: {name} has "
+                f"{_describe(prefix, above)} there, the value that it applies to is "
+                f"{_describe(node, below)}"
+            )
+        for key, p, child in zip(above.keys, above.children, below.children, strict=True):
+            walk(p, child, (*path, key))
+
+    walk(prefix, tree, ())
+    return found
+
+
+def _disagreement(a: Any, above: _Level, b: Any, below: _Level | None) -> str | None:
+    """How two nodes differ that should be alike, in words; None where they are."""
+    both_dicts = isinstance(a, dict) and isinstance(b, dict)
+    if below is None or (type(a) is not type(b) and not both_dicts):
+        return "different types"
+    if both_dicts:
+        return None if list(above.keys) == list(below.keys) else "different keys of dict"
+    if len(above.children) != len(below.children):
+        return f"different lengths of {type(a).__name__}"
+    return None if above.metadata == below.metadata else f"different metadata of {type(a).__name__}"
+
+
+def _mismatch(a: Tree, b: Tree, path: Path, is_leaf: IsLeaf) -> tuple[Path, str, str, str] | None:
+    """The first place where ``a`` is not a prefix of ``b``: path, how, and both descriptions."""
+    above = None if is_leaf is not None and is_leaf(a) else _one_level(a)
+    if above is None:
+        return None
+    below = _one_level(b)
+    what = _disagreement(a, above, b, below)
+    if what is not None or below is None:
+        return path, what or "different types", _describe(a, above), _describe(b, below)
+    for key, x, y in zip(above.keys, above.children, below.children, strict=True):
+        found = _mismatch(x, y, (*path, key), is_leaf)
+        if found is not None:
+            return found
+    return None
+
+
+def _describe(node: Any, level: _Level | None) -> str:
+    kind = type(node).__name__
+    if node is None:
+        return "None"
+    if level is None:
+        return f"a leaf of type {kind}"
+    if isinstance(node, dict):
+        return f"a {kind} with keys {[key.key for key in level.keys]}"
+    return f"a {kind} of {len(level.children)}"
+
+
+# ---- registering classes --------------------------------------------------------------------
+
+
+def register_pytree_node(
+    cls: type,
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten: Callable[[Any, Any], Any],
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
+) -> None:
+    """Make instances of ``cls`` nodes of trees.
+
+    Args:
+        cls: the class.
+        flatten: from an instance to ``(children, metadata)``; the metadata is part of the
+            structure, hence must be hashable and comparable.
+        unflatten: from ``(metadata, children)`` to an instance. The children may be any
+            objects, so it should not look into them.
+        flatten_with_keys: as ``flatten``, with pairs ``(key, child)``; the keys appear in paths.
+
+    Raises:
+        ValueError: ``cls`` is registered already.
+    """
+    optree.register_pytree_node(cls, flatten, unflatten, namespace=_SPACE)
+    if flatten_with_keys is not None:
+        _with_keys[cls] = flatten_with_keys
+
+
+def register_pytree_with_keys(
+    cls: type,
+    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]],
+    unflatten: Callable[[Any, Any], Any],
+    flatten: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
+) -> None:
+    """``register_pytree_node`` for a class that names its children."""
+
+    def without_keys(node: Any) -> tuple[list[Any], Any]:
+        pairs, metadata = flatten_with_keys(node)
+        return [child for _, child in pairs], metadata
+
+    register_pytree_node(cls, flatten or without_keys, unflatten, flatten_with_keys)
+
+
+def register_pytree_node_class(cls: Class) -> Class:
+    """Decorator: make ``cls`` a node by its ``tree_flatten`` and ``tree_unflatten`` methods.
+
+    >>> @register_pytree_node_class
+    ... class Pair:
+    ...     def __init__(self, x, y): self.x, self.y = x, y
+    ...     def tree_flatten(self): return (self.x, self.y), None
+    ...     @classmethod
+    ...     def tree_unflatten(cls, metadata, children): return cls(*children)
+    >>> leaves(Pair(1, (2, 3)))
+    [1, 2, 3]
+    """
+    register_pytree_node(
+        cls,
+        lambda node: node.tree_flatten(),
+        lambda metadata, children: cls.tree_unflatten(metadata, children),  # type: ignore[attr-defined]
+    )
+    return cls
+
+
+def register_pytree_with_keys_class(cls: Class) -> Class:
+    """Decorator as ``register_pytree_node_class``, by ``tree_flatten_with_keys``."""
+    register_pytree_with_keys(
+        cls,
+        lambda node: node.tree_flatten_with_keys(),
+        lambda metadata, children: cls.tree_unflatten(metadata, children),  # type: ignore[attr-defined]
+        (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None,
+    )
+    return cls
+
+
+def register_dataclass(
+    cls: Class,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Class:
+    """Make a dataclass a node: data fields are children, meta fields are part of the structure.
+
+    Args:
+        cls: the class. It is built anew by calling it with all fields by keyword.
+        data_fields: names of the children. By default all fields of a dataclass that are not
+            declared with ``field(metadata={"static": True})``.
+        meta_fields: names of the fields that must be hashable and comparable.
+        drop_fields: names of the fields that are left out and get their defaults again.
+
+    Raises:
+        ValueError: the names do not cover the fields, or ``cls`` is registered already.
+
+    >>> @register_dataclass
+    ... @dataclasses.dataclass
+    ... class Point:
+    ...     x: float
+    ...     label: str = dataclasses.field(default="", metadata={"static": True})
+    >>> map(lambda v: v + 1, Point(1.0, "a"))
+    Point(x=2.0, label='a')
+    """
+    data, meta = _fields(cls, data_fields, meta_fields, drop_fields)
+    keys = tuple(GetAttrKey(name) for name in data)
+
+    def flatten(node: Any) -> tuple[tuple, tuple]:
+        children = tuple(getattr(node, name) for name in data)
+        return children, tuple(getattr(node, name) for name in meta)
+
+    def flatten_with_keys(node: Any) -> tuple[Iterable[tuple[Any, Any]], tuple]:
+        children, metadata = flatten(node)
+        return zip(keys, children, strict=True), metadata
+
+    def unflatten(metadata: tuple, children: Iterable[Any]) -> Any:
+        return cls(
+            **dict(zip(data, children, strict=True)), **dict(zip(meta, metadata, strict=True))
+        )
+
+    register_pytree_node(cls, flatten, unflatten, flatten_with_keys)
+    return cls
+
+
+def _fields(
+    cls: type,
+    data: Sequence[str] | None,
+    meta: Sequence[str] | None,
+    drop: Sequence[str],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    who = f"register_dataclass: {cls.__name__}"
+    if not dataclasses.is_dataclass(cls):
+        if data is None or meta is None:
+            raise ValueError(f"{who} is not a dataclass; give data_fields and meta_fields")
+        return tuple(data), tuple(meta)
+    init = [f for f in dataclasses.fields(cls) if f.init and f.name not in drop]
+    if data is None and meta is None:
+        meta = [f.name for f in init if f.metadata.get("static")]
+    names = [f.name for f in init]
+    meta = [n for n in names if n not in (data or ())] if meta is None else meta
+    data = [n for n in names if n not in meta] if data is None else data
+    if sorted((*data, *meta)) != sorted(names):
+        raise ValueError(
+            f"{who} has the fields {names}, but data_fields={list(data)} and "
+            f"meta_fields={list(meta)}; each field must be in one of them, or in drop_fields"
+        )
+    return tuple(data), tuple(meta)
+
+
+def register_static(cls: Class) -> Class:
+    """Make instances of ``cls`` nodes without leaves, compared as part of the structure.
+
+    >>> @register_static
+    ... class Mode(str): ...
+    >>> leaves((1, Mode("train")))
+    [1]
+    """
+    register_pytree_node(cls, lambda node: ((), node), lambda node, _: node)
+    return cls
+
+
+class Partial(functools.partial):
+    """A ``functools.partial`` that is a tree: its arguments are children.
+
+    >>> add = Partial(lambda x, y: x + y, 1)
+    >>> leaves(add), map(lambda x: 10 * x, add)(2)
+    ([1], 12)
+    """
+
+
+register_pytree_with_keys(
+    Partial,
+    lambda node: (
+        ((GetAttrKey("args"), node.args), (GetAttrKey("keywords"), node.keywords)),
+        node.func,
+    ),
+    lambda func, children: Partial(func, *children[0], **children[1]),
+    lambda node: ((node.args, node.keywords), node.func),
+)

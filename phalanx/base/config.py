@@ -2,12 +2,14 @@
 
 ``config.update(name, value)`` changes an option for the whole process. ``config.override``
 changes it for a block of code in the running thread. Environment variables
-``PHALANX_<NAME>`` set the values to begin with.
+``PHALANX_<NAME>`` set the values to begin with; without ``PHALANX_NUM_CPU_DEVICES``, XLA's flag
+``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` counts.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -233,6 +235,12 @@ def _intern(values: Mapping[str, Any]) -> int:
     return Config._keys.setdefault(state, len(Config._keys))
 
 
+def _host_devices(flags: str) -> int:
+    """The number of CPU devices that XLA's own flag asks for."""
+    found = re.findall(r"--xla_force_host_platform_device_count=(\d+)", flags)
+    return max(1, int(found[-1])) if found else 1
+
+
 def _read_environment() -> None:
     _intern({})  # the defaults have key 0
     for option in OPTIONS.values():
@@ -240,6 +248,8 @@ def _read_environment() -> None:
         text = os.environ.get(variable)
         if text is not None:
             setattr(Config, option.name, _check(option, option.parse(text), variable))
+        elif option.name == "num_cpu_devices":
+            Config.num_cpu_devices = _host_devices(os.environ.get("XLA_FLAGS", ""))
     Config.key = _intern({})
 
 

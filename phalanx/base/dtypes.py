@@ -180,12 +180,15 @@ def weak_dtype(kind: type) -> np.dtype:
     >>> weak_dtype(float)
     dtype('float32')
     """
-    return canonical(_SCALARS[kind])
+    for base in kind.__mro__:  # IntEnum, say, is an int
+        if base in _SCALARS:
+            return canonical(_SCALARS[base])
+    raise TypeError(f"{kind.__name__} is not a type of Python numbers")
 
 
 def is_weak(x: Any) -> bool:
     """Whether the dtype of ``x`` yields to others: Python numbers, and arrays made of them."""
-    return type(x) in _SCALARS or bool(getattr(x, "weak_type", False))
+    return _is_python_scalar(x) or bool(getattr(x, "weak_type", False))
 
 
 def dtype_of(x: Any) -> np.dtype:
@@ -197,14 +200,14 @@ def dtype_of(x: Any) -> np.dtype:
     >>> dtype_of(1.5), dtype_of(np.int8(1)), dtype_of("bfloat16")
     (dtype('float32'), dtype('int8'), dtype(bfloat16))
     """
-    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
-        return weak_dtype(_python_kind(x))
+    if _is_python_scalar(x):
+        return weak_dtype(type(x))
     found = getattr(x, "dtype", None)
     return canonical(found if isinstance(found, np.dtype) else x)
 
 
-def _python_kind(x: Any) -> type:
-    return next(kind for kind in _SCALARS if isinstance(x, kind))
+def _is_python_scalar(x: Any) -> bool:
+    return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
 
 
 def to_inexact(dtype: Any) -> np.dtype:
@@ -360,7 +363,7 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     """
     given = (as_dtype(a), as_dtype(b))
     nodes = {_weak_node(t) if _is_scalar_type(x) else t for x, t in zip((a, b), given, strict=True)}
-    found = _join(nodes)
+    found: Any = _join(nodes)
     found = _WEAK_NODES.get(found, found)
     return found if _TO_32_BIT.keys() & given else canonical(found)
 
@@ -537,3 +540,14 @@ float16, float32, float64 = map(ScalarType, _FLOATS)
 complex64, complex128 = map(ScalarType, _COMPLEX)
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 single, double, csingle, cdouble = float32, float64, complex64, complex128
+
+
+def scalar(value: Any, dtype: np.dtype) -> np.generic:
+    """``value`` as a NumPy scalar of ``dtype``; Python ints are checked for range.
+
+    >>> scalar(2, np.dtype("float32"))
+    np.float32(2.0)
+    """
+    if type(value) is int:
+        check_range(value, dtype)
+    return np.asarray(value).astype(dtype)[()]

@@ -93,19 +93,26 @@ def _line_of(code: CodeType, lasti: int) -> int:
     return code.co_firstlineno
 
 
-def _directory(file: str) -> str:
-    return os.path.dirname(file) + os.sep
+def _directory(module: Any) -> str:
+    return os.path.dirname(module.__file__) + os.sep
 
 
-_PACKAGE = _directory(os.path.dirname(os.path.abspath(__file__)))
-_OURS = (_PACKAGE, _directory(optree.__file__), "<frozen ", contextlib.__file__, functools.__file__)
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_EXAMPLES = _PACKAGE + "examples" + os.sep  # programs such as a user would write
+_OURS = (
+    _PACKAGE,
+    _directory(optree),
+    str(contextlib.__file__),
+    str(functools.__file__),
+    "<frozen ",
+)
 
 
 class _Internal(dict[str, bool]):
     """Whether frames of a file are ours and not the user's; decided once per file."""
 
     def __missing__(self, file: str) -> bool:
-        ours = self[file] = file.startswith(_OURS)
+        ours = self[file] = file.startswith(_OURS) and not file.startswith(_EXAMPLES)
         return ours
 
 

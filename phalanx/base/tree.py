@@ -294,15 +294,14 @@ def transpose(outer: PyTreeSpec, inner: PyTreeSpec | None, tree: Tree) -> Tree:
     """
     try:
         subtrees = outer.flatten_up_to(tree)
-        inner = structure(subtrees[0]) if inner is None else inner
-        rows = [inner.flatten_up_to(subtree) for subtree in subtrees]
+        part = structure(subtrees[0]) if inner is None else inner
+        rows = [part.flatten_up_to(subtree) for subtree in subtrees]
     except (ValueError, IndexError) as error:
         raise TreeError(
             f"tree.transpose: the tree is not {outer} of {inner or 'subtrees'}: {error}"
         ) from None
-    return inner.unflatten(
-        [outer.unflatten([row[i] for row in rows]) for i in range(inner.num_leaves)]
-    )
+    columns = ([row[i] for row in rows] for i in range(part.num_leaves))
+    return part.unflatten([outer.unflatten(column) for column in columns])
 
 
 def broadcast(prefix: Tree, tree: Tree, is_leaf: IsLeaf = None) -> Tree:
@@ -350,8 +349,8 @@ def broadcast_prefix(
                 f"{_describe(prefix, above)} there, the value that it applies to is "
                 f"{_describe(node, below)}"
             )
-        for key, p, child in zip(above.keys, above.children, below.children, strict=True):
-            walk(p, child, (*path, key))
+        for key, over, under in _side_by_side(above, below):
+            walk(over, under, (*path, key))
 
     walk(prefix, tree, ())
     return found
@@ -363,10 +362,22 @@ def _disagreement(a: Any, above: _Level, b: Any, below: _Level | None) -> str | 
     if below is None or (type(a) is not type(b) and not both_dicts):
         return "different types"
     if both_dicts:
-        return None if list(above.keys) == list(below.keys) else "different keys of dict"
+        return None if set(above.keys) == set(below.keys) else "different keys of dict"
     if len(above.children) != len(below.children):
         return f"different lengths of {type(a).__name__}"
     return None if above.metadata == below.metadata else f"different metadata of {type(a).__name__}"
+
+
+def _side_by_side(above: _Level, below: _Level) -> Iterable[tuple[Any, Any, Any]]:
+    """Steps and children of two nodes that agree, in the order of the second.
+
+    Two dicts may have their keys in different orders, when one is an ``OrderedDict``.
+    """
+    children = above.children
+    if above.keys != below.keys and builtins.all(type(key) is DictKey for key in below.keys):
+        by_key = dict(zip(above.keys, children, strict=True))
+        children = [by_key[key] for key in below.keys]
+    return zip(below.keys, children, below.children, strict=True)
 
 
 def _mismatch(a: Tree, b: Tree, path: Path, is_leaf: IsLeaf) -> tuple[Path, str, str, str] | None:
@@ -378,7 +389,7 @@ def _mismatch(a: Tree, b: Tree, path: Path, is_leaf: IsLeaf) -> tuple[Path, str,
     what = _disagreement(a, above, b, below)
     if what is not None or below is None:
         return path, what or "different types", _describe(a, above), _describe(b, below)
-    for key, x, y in zip(above.keys, above.children, below.children, strict=True):
+    for key, x, y in _side_by_side(above, below):
         found = _mismatch(x, y, (*path, key), is_leaf)
         if found is not None:
             return found

@@ -204,7 +204,7 @@ def _normal(count: int, parts: int, assignment: Sequence[int] | None) -> tuple[i
 
 
 def _make(key: tuple) -> Sharding:
-    devices, tiles, assignment, committed = key
+    devices, tiles, assignment, _ = key
     made = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
     made.devices, made.tiles, made.assignment, made.committed = key
     made._hash = hash(key)
@@ -458,10 +458,10 @@ def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
         axes = tuple((f"m{i}", f) for i, f in enumerate(factors))
         if all(axes_of(s, len(s.tiles), axes) is not None for s in shardings):
             return axes
-    return tuple((f"m{i}", f) for i, f in enumerate(_primes(count)))
+    return tuple((f"m{i}", f) for i, f in enumerate(primes(count)))
 
 
-def _primes(n: int) -> tuple[int, ...]:
+def primes(n: int) -> tuple[int, ...]:
     """The prime factors of ``n``, ascending."""
     factors, p = [], 2
     while n > 1:
@@ -477,6 +477,6 @@ def _primes(n: int) -> tuple[int, ...]:
 def _orders(count: int) -> tuple[tuple[int, ...], ...]:
     """The distinct orders of the prime factors of ``count``, the ascending one first."""
     orders = {(): None}
-    for p in _primes(count):
-        orders = {o[:i] + (p,) + o[i:]: None for o in orders for i in range(len(o) + 1)}
+    for p in primes(count):
+        orders = {(*o[:i], p, *o[i:]): None for o in orders for i in range(len(o) + 1)}
     return tuple(sorted(orders))

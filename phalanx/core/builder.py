@@ -1,0 +1,373 @@
+"""The words in which primitives are lowered: those of StableHLO and CHLO.
+
+A primitive's ``lower`` rule speaks this protocol and nothing below it. Values are opaque. The
+type of a result follows from the operands wherever the protocol does not ask for it. Shapes,
+positions of dimensions and the like are tuples of ints; dtypes are NumPy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import numpy as np
+
+from phalanx.base.source import Location
+from phalanx.core.types import ArrayType
+
+Value = Any
+Values = Sequence[Any]
+Shape = tuple[int, ...]
+Ints = Sequence[int]
+Pairs = Sequence[tuple[int, int]]
+Groups = Sequence[Sequence[int]]  # of partition numbers, all of one length
+Body = Callable[..., Any]  # body(b, *values): the values it returns, or one value
+Dims = Sequence[Sequence[str]]  # per dimension the mesh axes that split it
+Precision = str | tuple[str, str] | None  # 'default', 'high', 'highest'; one for each operand
+
+
+class Elementwise(Protocol):
+    """One result element from the operands' elements at the same place."""
+
+    def abs(self, x: Value, /) -> Value:
+        """Magnitude; that of a complex number is real."""
+        ...
+
+    def negate(self, x: Value, /) -> Value: ...
+    def sign(self, x: Value, /) -> Value: ...
+    def floor(self, x: Value, /) -> Value: ...
+    def ceil(self, x: Value, /) -> Value: ...
+    def round_nearest_afz(self, x: Value, /) -> Value: ...
+    def round_nearest_even(self, x: Value, /) -> Value: ...
+    def exponential(self, x: Value, /) -> Value: ...
+    def exponential_minus_one(self, x: Value, /) -> Value: ...
+    def log(self, x: Value, /) -> Value: ...
+    def log_plus_one(self, x: Value, /) -> Value: ...
+    def sine(self, x: Value, /) -> Value: ...
+    def cosine(self, x: Value, /) -> Value: ...
+    def tan(self, x: Value, /) -> Value: ...
+    def tanh(self, x: Value, /) -> Value: ...
+    def sqrt(self, x: Value, /) -> Value: ...
+    def rsqrt(self, x: Value, /) -> Value: ...
+    def cbrt(self, x: Value, /) -> Value: ...
+    def logistic(self, x: Value, /) -> Value: ...
+    def is_finite(self, x: Value, /) -> Value: ...
+    def not_(self, x: Value, /) -> Value: ...
+    def popcnt(self, x: Value, /) -> Value: ...
+    def count_leading_zeros(self, x: Value, /) -> Value: ...
+    def real(self, x: Value, /) -> Value: ...
+    def imag(self, x: Value, /) -> Value: ...
+    def acos(self, x: Value, /) -> Value: ...
+    def asin(self, x: Value, /) -> Value: ...
+    def atan(self, x: Value, /) -> Value: ...
+    def sinh(self, x: Value, /) -> Value: ...
+    def cosh(self, x: Value, /) -> Value: ...
+    def acosh(self, x: Value, /) -> Value: ...
+    def asinh(self, x: Value, /) -> Value: ...
+    def atanh(self, x: Value, /) -> Value: ...
+    def erf(self, x: Value, /) -> Value: ...
+    def erfc(self, x: Value, /) -> Value: ...
+    def erf_inv(self, x: Value, /) -> Value: ...
+    def lgamma(self, x: Value, /) -> Value: ...
+    def digamma(self, x: Value, /) -> Value: ...
+    def conj(self, x: Value, /) -> Value: ...
+
+    def add(self, x: Value, y: Value, /) -> Value: ...
+    def subtract(self, x: Value, y: Value, /) -> Value: ...
+    def multiply(self, x: Value, y: Value, /) -> Value: ...
+    def divide(self, x: Value, y: Value, /) -> Value: ...
+    def remainder(self, x: Value, y: Value, /) -> Value: ...
+    def power(self, x: Value, y: Value, /) -> Value: ...
+    def atan2(self, x: Value, y: Value, /) -> Value: ...
+    def maximum(self, x: Value, y: Value, /) -> Value: ...
+    def minimum(self, x: Value, y: Value, /) -> Value: ...
+    def and_(self, x: Value, y: Value, /) -> Value: ...
+    def or_(self, x: Value, y: Value, /) -> Value: ...
+    def xor(self, x: Value, y: Value, /) -> Value: ...
+    def shift_left(self, x: Value, y: Value, /) -> Value: ...
+    def shift_right_arithmetic(self, x: Value, y: Value, /) -> Value: ...
+    def shift_right_logical(self, x: Value, y: Value, /) -> Value: ...
+    def next_after(self, x: Value, y: Value, /) -> Value: ...
+
+    def complex(self, re: Value, im: Value, /) -> Value:
+        """``re + i im`` of two real operands."""
+        ...
+
+    def compare(self, x: Value, y: Value, direction: str) -> Value:
+        """Booleans; ``direction`` is 'EQ', 'NE', 'LT', 'LE', 'GT' or 'GE'."""
+        ...
+
+    def select(self, pred: Value, on_true: Value, on_false: Value) -> Value:
+        """``pred`` has the shape of the others, or none."""
+        ...
+
+    def clamp(self, low: Value, x: Value, high: Value) -> Value:
+        """``low`` and ``high`` have the shape of ``x``, or none."""
+        ...
+
+    def convert(self, x: Value, dtype: np.dtype) -> Value: ...
+
+    def bitcast_convert(self, x: Value, dtype: np.dtype, shape: Shape) -> Value:
+        """The same bits; a last dimension appears or goes where the widths differ."""
+        ...
+
+    def reduce_precision(self, x: Value, exponent_bits: int, mantissa_bits: int) -> Value: ...
+
+
+class Structural(Protocol):
+    """Elements moved, repeated or selected by position."""
+
+    def constant(self, value: Any, dtype: np.dtype, shape: Shape = ()) -> Value:
+        """A scalar ``value`` repeated over ``shape``, or the array ``value``."""
+        ...
+
+    def iota(self, dtype: np.dtype, shape: Shape, dim: int) -> Value: ...
+
+    def broadcast_in_dim(self, x: Value, shape: Shape, dims: Ints) -> Value:
+        """Dimension i of ``x`` becomes dimension ``dims[i]`` of the result."""
+        ...
+
+    def reshape(self, x: Value, shape: Shape) -> Value: ...
+    def transpose(self, x: Value, perm: Ints) -> Value: ...
+    def reverse(self, x: Value, dims: Ints) -> Value: ...
+    def concatenate(self, xs: Values, dim: int) -> Value: ...
+
+    def pad(self, x: Value, value: Value, low: Ints, high: Ints, interior: Ints) -> Value:
+        """The scalar ``value`` around ``x`` and between its elements; negative amounts cut."""
+        ...
+
+    def slice(self, x: Value, start: Ints, limit: Ints, strides: Ints) -> Value: ...
+
+    def dynamic_slice(self, x: Value, starts: Values, sizes: Ints) -> Value:
+        """``starts`` are integer scalars of one dtype, clamped so that the slice fits."""
+        ...
+
+    def dynamic_update_slice(self, x: Value, update: Value, starts: Values) -> Value: ...
+
+    def gather(
+        self, x: Value, indices: Value, numbers: Any, slice_sizes: Ints, sorted: bool
+    ) -> Value:
+        """The last dimension of ``indices`` holds the index vectors. ``numbers`` has
+        ``offset_dims``, ``collapsed_slice_dims``, ``start_index_map``,
+        ``operand_batching_dims`` and ``start_indices_batching_dims``.
+        """
+        ...
+
+    def scatter(
+        self,
+        x: Value,
+        indices: Value,
+        updates: Value,
+        numbers: Any,
+        body: Body,
+        sorted: bool,
+        unique: bool,
+    ) -> Value:
+        """``body(b, old, update)`` gives the new element. ``numbers`` has
+        ``update_window_dims``, ``inserted_window_dims``, ``scatter_dims_to_operand_dims``,
+        ``operand_batching_dims`` and ``scatter_indices_batching_dims``.
+        """
+        ...
+
+    def optimization_barrier(self, xs: Values) -> list[Value]:
+        """``xs``; the compiler moves no computation from one side to the other."""
+        ...
+
+
+class Contraction(Protocol):
+    """Products summed over dimensions, and the linear algebra that XLA has built in."""
+
+    def dot_general(
+        self,
+        x: Value,
+        y: Value,
+        contract: tuple[Ints, Ints],
+        batch: tuple[Ints, Ints],
+        out_dtype: np.dtype,
+        precision: Precision,
+    ) -> Value:
+        """Result dimensions: batch, the rest of ``x``, the rest of ``y``."""
+        ...
+
+    def convolution(
+        self,
+        x: Value,
+        kernel: Value,
+        out_type: ArrayType,
+        strides: Ints,
+        padding: Pairs,
+        lhs_dilation: Ints,
+        rhs_dilation: Ints,
+        dimension_numbers: tuple[Ints, Ints, Ints],
+        feature_group_count: int,
+        batch_group_count: int,
+        precision: Precision,
+    ) -> Value:
+        """``dimension_numbers`` are the positions of (batch, feature, *spatial) in ``x``, of
+        (output feature, input feature, *spatial) in ``kernel``, and of (batch, feature,
+        *spatial) in the result.
+        """
+        ...
+
+    def fft(self, x: Value, kind: str, lengths: Ints) -> Value:
+        """Over the last ``len(lengths)`` dimensions; kind is FFT, IFFT, RFFT or IRFFT."""
+        ...
+
+    def cholesky(self, x: Value, lower: bool) -> Value: ...
+
+    def triangular_solve(
+        self, a: Value, b: Value, left_side: bool, lower: bool, unit_diagonal: bool, transpose: str
+    ) -> Value:
+        """``transpose`` is NO_TRANSPOSE, TRANSPOSE or ADJOINT."""
+        ...
+
+
+class Regions(Protocol):
+    """Operations that take functions: ``body(b, *values)`` emits one and returns its results."""
+
+    def reduce(self, xs: Values, inits: Values, dims: Ints, body: Body) -> list[Value]:
+        """``body`` maps n accumulated and n new scalars to n scalars."""
+        ...
+
+    def reduce_window(
+        self,
+        xs: Values,
+        inits: Values,
+        window: Ints,
+        strides: Ints,
+        base_dilation: Ints,
+        window_dilation: Ints,
+        padding: Pairs,
+        body: Body,
+    ) -> list[Value]: ...
+
+    def select_and_scatter(
+        self,
+        x: Value,
+        source: Value,
+        init: Value,
+        window: Ints,
+        strides: Ints,
+        padding: Pairs,
+        select: Body,
+        scatter: Body,
+    ) -> Value: ...
+
+    def sort(self, xs: Values, dim: int, stable: bool, comparator: Body) -> list[Value]:
+        """``comparator`` sees two elements of the first operand, two of the second, ..."""
+        ...
+
+    def top_k(self, x: Value, k: int) -> list[Value]:
+        """The k largest of the last dimension, descending, and their int32 positions."""
+        ...
+
+    def while_(self, inits: Values, cond: Body, body: Body) -> list[Value]:
+        """While ``cond(b, *values)``, a boolean scalar: values = ``body(b, *values)``."""
+        ...
+
+    def case(self, index: Value, branches: Sequence[Body]) -> list[Value]:
+        """The values of ``branches[index](b)``; the last branch if ``index`` is out of range."""
+        ...
+
+    def call(self, key: Any, emit: Body, args: Values) -> list[Value]:
+        """Call a function of the module, which ``emit(b, *parameters)`` writes once per key."""
+        ...
+
+    def inline(self, program: Any, *values: Value) -> list[Value]:
+        """The outputs of ``program`` for these inputs, written here."""
+        ...
+
+    def custom_call(
+        self,
+        name: str,
+        args: Values,
+        out_types: Sequence[ArrayType],
+        backend_config: dict[str, Any] | None = None,
+        has_side_effect: bool = False,
+        operand_layouts: Sequence[Ints] | None = None,
+        result_layouts: Sequence[Ints] | None = None,
+    ) -> list[Value]:
+        """A function registered with XLA. A layout lists dimensions from minor to major."""
+        ...
+
+    def host_call(
+        self,
+        function: Callable[..., Sequence[np.ndarray]],
+        args: Values,
+        out_types: Sequence[ArrayType],
+        has_side_effect: bool = False,
+    ) -> list[Value]:
+        """``function`` of NumPy arrays, run by the host while the program runs."""
+        ...
+
+
+class Collectives(Protocol):
+    """Communication between the devices of a manual computation.
+
+    Devices are counted by partition number: row by row through the module's mesh.
+    """
+
+    def all_reduce(self, xs: Values, groups: Groups, body: Body) -> list[Value]:
+        """``xs`` have one dtype; ``body`` combines two scalars."""
+        ...
+
+    def all_gather(self, x: Value, dim: int, groups: Groups, shape: Shape) -> Value:
+        """``shape`` is that of the result."""
+        ...
+
+    def reduce_scatter(
+        self, x: Value, dim: int, groups: Groups, body: Body, shape: Shape
+    ) -> Value: ...
+
+    def all_to_all(
+        self, x: Value, split_dim: int, concat_dim: int, groups: Groups, shape: Shape
+    ) -> Value: ...
+
+    def collective_permute(self, x: Value, pairs: Pairs) -> Value:
+        """Zeros on a device to which no (source, target) pair sends."""
+        ...
+
+    def partition_id(self) -> Value:
+        """The number of this device, a uint32 scalar."""
+        ...
+
+    def manual_computation(
+        self,
+        args: Values,
+        in_axes: Sequence[Dims],
+        out_axes: Sequence[Dims],
+        out_types: Sequence[ArrayType],
+        body: Body,
+    ) -> list[Value]:
+        """Run ``body(b, *parts)`` on every device of the mesh with its part of each argument.
+
+        ``in_axes`` and ``out_axes`` say per value and dimension which mesh axes split it (an
+        entry ``()``: not split; fewer entries than dimensions: the rest not split).
+        ``out_types`` are those of the whole results.
+        """
+        ...
+
+
+class Builder(Elementwise, Structural, Contraction, Regions, Collectives, Protocol):
+    """Everything a lowering rule may use.
+
+    Attributes:
+        ins: the types of the operands of the equation being lowered.
+        outs: the types of its results.
+        plan: the layout of the program over devices, a ``spmd.plan.Plan``.
+        scope: a place where rules that open a region tell the rules inside about it.
+    """
+
+    ins: tuple[ArrayType, ...]
+    outs: tuple[ArrayType, ...]
+    plan: Any
+    scope: dict[Any, Any]
+
+    def type(self, x: Value) -> ArrayType:
+        """The type of a value; never weak."""
+        ...
+
+    def at(self, location: Location | None) -> AbstractContextManager:
+        """What is written inside the block comes from ``location``; None changes nothing."""
+        ...

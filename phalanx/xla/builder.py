@@ -1,0 +1,11 @@
+"""The builder protocol on XLA's MLIR bindings."""
+
+from __future__ import annotations
+
+from phalanx.xla.collectives import Collectives
+from phalanx.xla.contraction import Contraction
+from phalanx.xla.elementwise import Elementwise
+
+
+class MlirBuilder(Elementwise, Contraction, Collectives):
+    """Writes StableHLO. Make one inside an MLIR context, with a plan and a module."""

@@ -1,0 +1,161 @@
+"""Builder: communication between devices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import sdy
+from jaxlib.mlir.dialects import stablehlo as hlo
+
+from phalanx.core.builder import Body, Groups
+from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
+from phalanx.xla.regions import Regions
+
+Value = ir.Value
+Values = Sequence[ir.Value]
+Dims = Sequence[Sequence[str]]
+MESH = "mesh"
+U32 = np.dtype(np.uint32)
+
+
+def sharding_attribute(dims: Dims, ndim: int) -> ir.Attribute:
+    """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated."""
+    axes = [*dims, *[()] * (ndim - len(dims))]
+    split = [
+        sdy.DimensionShardingAttr.get([sdy.AxisRefAttr.get(name) for name in names], True)
+        for names in axes
+    ]
+    return sdy.TensorShardingAttr.get(MESH, split)
+
+
+class Collectives(Regions):
+    """Communication between devices, counted by partition number."""
+
+    def __init__(self, plan: Plan, module: ir.Module) -> None:
+        super().__init__(plan, module)
+        self._channels = 0
+
+    def declare_mesh(self) -> None:
+        """Write the mesh of the plan into the module."""
+        axes = [sdy.MeshAxisAttr.get(name, size) for name, size in self.plan.axes]
+        sdy.mesh(MESH, sdy.MeshAttr.get(axes))
+
+    def _channel(self) -> ir.Attribute:
+        self._channels += 1
+        return hlo.ChannelHandle.get(self._channels, 1)
+
+    def _grouped(self, groups: Groups, **attributes: Any) -> dict[str, Any]:
+        return {
+            "replica_groups": self.int_table(groups),
+            "channel_handle": self._channel(),
+            **attributes,
+        }
+
+    def all_reduce(self, xs: Values, groups: Groups, body: Body) -> list[Value]:
+        scalars = [self.scalar_of(xs[0])] * 2
+        attributes = self._grouped(groups, use_global_device_ids=ir.UnitAttr.get())
+        types = [x.type for x in xs]
+        return self.region_op("stablehlo.all_reduce", types, xs, attributes, (scalars, body))
+
+    def all_gather(self, x: Value, dim: int, groups: Groups, shape: tuple[int, ...]) -> Value:
+        return self.op(
+            "stablehlo.all_gather",
+            self.tensor(tuple(shape), self.type(x).dtype),
+            [x],
+            **self._grouped(
+                groups,
+                all_gather_dim=self.int_attribute(dim),
+                use_global_device_ids=ir.UnitAttr.get(),
+            ),
+        )
+
+    def reduce_scatter(
+        self, x: Value, dim: int, groups: Groups, body: Body, shape: tuple[int, ...]
+    ) -> Value:
+        attributes = self._grouped(
+            groups,
+            scatter_dimension=self.int_attribute(dim),
+            use_global_device_ids=ir.UnitAttr.get(),
+        )
+        result = self.tensor(tuple(shape), self.type(x).dtype)
+        scalars = [self.scalar_of(x)] * 2
+        return self.region_op(
+            "stablehlo.reduce_scatter", [result], [x], attributes, (scalars, body)
+        )[0]
+
+    def all_to_all(
+        self, x: Value, split_dim: int, concat_dim: int, groups: Groups, shape: tuple[int, ...]
+    ) -> Value:
+        return self.op(
+            "stablehlo.all_to_all",
+            self.tensor(tuple(shape), self.type(x).dtype),
+            [x],
+            **self._grouped(
+                groups,
+                split_dimension=self.int_attribute(split_dim),
+                concat_dimension=self.int_attribute(concat_dim),
+                split_count=self.int_attribute(len(groups[0])),
+            ),
+        )
+
+    def collective_permute(self, x: Value, pairs: Sequence[tuple[int, int]]) -> Value:
+        return self.op(
+            "stablehlo.collective_permute",
+            x.type,
+            [x],
+            source_target_pairs=self.int_table(pairs),
+            channel_handle=self._channel(),
+        )
+
+    def partition_id(self) -> Value:
+        return self.op("stablehlo.partition_id", self.tensor((), U32), ())
+
+    def manual_computation(
+        self,
+        args: Values,
+        in_axes: Sequence[Dims],
+        out_axes: Sequence[Dims],
+        out_types: Sequence[ArrayType],
+        body: Body,
+    ) -> list[Value]:
+        if not self.plan.axes:
+            return list(body(self, *args))
+        types = [self.type(a) for a in args]
+        names = [ir.StringAttr.get(name) for name, _ in self.plan.axes]
+        attributes = {
+            "in_shardings": _per_value(in_axes, types),
+            "out_shardings": _per_value(out_axes, out_types),
+            "manual_axes": sdy.ManualAxesAttr.get(names),
+        }
+        parts = [self._part(t, dims) for t, dims in zip(types, in_axes, strict=True)]
+        results = [self.tensor_of(t) for t in out_types]
+        outer, self.manual = self.manual, True
+        try:
+            return self.region_op(
+                "sdy.manual_computation",
+                results,
+                args,
+                attributes,
+                (parts, body),
+                terminator="sdy.return",
+            )
+        finally:
+            self.manual = outer
+
+    def _part(self, type: ArrayType, dims: Dims) -> ir.Type:
+        """The type of what one device sees of an array."""
+        sizes = dict(self.plan.axes)
+        parts = [math.prod(sizes[name] for name in names) for names in dims]
+        split = tuple(n // p for n, p in zip(type.shape, parts, strict=False))
+        return self.tensor(split + type.shape[len(split) :], type.dtype)
+
+
+def _per_value(axes: Sequence[Dims], types: Sequence[ArrayType]) -> ir.Attribute:
+    return sdy.TensorShardingPerValueAttr.get(
+        [sharding_attribute(dims, t.ndim) for dims, t in zip(axes, types, strict=True)]
+    )

@@ -1,0 +1,126 @@
+"""Builder: products summed over dimensions, and XLA's own linear algebra."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo as hlo
+
+from phalanx.core.builder import Precision
+from phalanx.core.types import ArrayType
+from phalanx.xla.emitter import Emitter
+
+Value = ir.Value
+Ints = Sequence[int]
+
+
+class Contraction(Emitter):
+    """Products summed over dimensions."""
+
+    def dot_general(
+        self,
+        x: Value,
+        y: Value,
+        contract: tuple[Ints, Ints],
+        batch: tuple[Ints, Ints],
+        out_dtype: np.dtype,
+        precision: Precision,
+    ) -> Value:
+        lhs, rhs = self.type(x).shape, self.type(y).shape
+        shape = (
+            *(lhs[d] for d in batch[0]),
+            *(n for d, n in enumerate(lhs) if d not in (*contract[0], *batch[0])),
+            *(n for d, n in enumerate(rhs) if d not in (*contract[1], *batch[1])),
+        )
+        numbers = hlo.DotDimensionNumbers.get(
+            lhs_batching_dimensions=list(batch[0]),
+            rhs_batching_dimensions=list(batch[1]),
+            lhs_contracting_dimensions=list(contract[0]),
+            rhs_contracting_dimensions=list(contract[1]),
+        )
+        return self.op(
+            "stablehlo.dot_general",
+            self.tensor(shape, np.dtype(out_dtype)),
+            [x, y],
+            dot_dimension_numbers=numbers,
+            precision_config=_precision(precision),
+        )
+
+    def convolution(
+        self,
+        x: Value,
+        kernel: Value,
+        out_type: ArrayType,
+        strides: Ints,
+        padding: Sequence[tuple[int, int]],
+        lhs_dilation: Ints,
+        rhs_dilation: Ints,
+        dimension_numbers: tuple[Ints, Ints, Ints],
+        feature_group_count: int,
+        batch_group_count: int,
+        precision: Precision,
+    ) -> Value:
+        lhs, rhs, out = dimension_numbers
+        numbers = hlo.ConvDimensionNumbers.get(
+            input_batch_dimension=lhs[0],
+            input_feature_dimension=lhs[1],
+            input_spatial_dimensions=list(lhs[2:]),
+            kernel_output_feature_dimension=rhs[0],
+            kernel_input_feature_dimension=rhs[1],
+            kernel_spatial_dimensions=list(rhs[2:]),
+            output_batch_dimension=out[0],
+            output_feature_dimension=out[1],
+            output_spatial_dimensions=list(out[2:]),
+        )
+        return self.op(
+            "stablehlo.convolution",
+            self.tensor_of(out_type),
+            [x, kernel],
+            window_strides=self.int_list(strides),
+            padding=self.int_table(padding),
+            lhs_dilation=self.int_list(lhs_dilation),
+            rhs_dilation=self.int_list(rhs_dilation),
+            dimension_numbers=numbers,
+            feature_group_count=self.int_attribute(feature_group_count),
+            batch_group_count=self.int_attribute(batch_group_count),
+            precision_config=_precision(precision),
+        )
+
+    def fft(self, x: Value, kind: str, lengths: Ints) -> Value:
+        t = self.type(x)
+        shape, dtype = list(t.shape), t.dtype
+        if kind == "RFFT":
+            shape[-1], dtype = lengths[-1] // 2 + 1, np.dtype(f"c{dtype.itemsize * 2}")
+        elif kind == "IRFFT":
+            shape[-1], dtype = lengths[-1], np.dtype(f"f{dtype.itemsize // 2}")
+        return self.op(
+            "stablehlo.fft",
+            self.tensor(tuple(shape), dtype),
+            [x],
+            fft_type=hlo.FftTypeAttr.get(kind),
+            fft_length=self.int_list(lengths),
+        )
+
+    def cholesky(self, x: Value, lower: bool) -> Value:
+        return self.op("stablehlo.cholesky", x.type, [x], lower=ir.BoolAttr.get(lower))
+
+    def triangular_solve(
+        self, a: Value, b: Value, left_side: bool, lower: bool, unit_diagonal: bool, transpose: str
+    ) -> Value:
+        return self.op(
+            "stablehlo.triangular_solve",
+            b.type,
+            [a, b],
+            left_side=ir.BoolAttr.get(left_side),
+            lower=ir.BoolAttr.get(lower),
+            unit_diagonal=ir.BoolAttr.get(unit_diagonal),
+            transpose_a=hlo.TransposeAttr.get(transpose),
+        )
+
+
+def _precision(precision: Precision) -> ir.Attribute:
+    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+    names = [(p or "default").upper() for p in pair]
+    return ir.ArrayAttr.get([hlo.PrecisionAttr.get(n) for n in names])

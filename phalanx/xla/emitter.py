@@ -1,0 +1,211 @@
+"""The ground of the builder: MLIR types, attributes and operations, made once and reused."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir._mlir_libs import _jax_mlir_ext
+from jaxlib.mlir.dialects import chlo, sdy
+from jaxlib.mlir.dialects import stablehlo as hlo
+
+from phalanx.base.source import Location
+from phalanx.core.builder import Body
+from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
+
+_FLOATS: dict[Any, Any] = {
+    np.float16: ir.F16Type,
+    np.float32: ir.F32Type,
+    np.float64: ir.F64Type,
+    ml_dtypes.bfloat16: ir.BF16Type,
+    ml_dtypes.float8_e3m4: ir.Float8E3M4Type,
+    ml_dtypes.float8_e4m3: ir.Float8E4M3Type,
+    ml_dtypes.float8_e4m3fn: ir.Float8E4M3FNType,
+    ml_dtypes.float8_e4m3fnuz: ir.Float8E4M3FNUZType,
+    ml_dtypes.float8_e4m3b11fnuz: ir.Float8E4M3B11FNUZType,
+    ml_dtypes.float8_e5m2: ir.Float8E5M2Type,
+    ml_dtypes.float8_e5m2fnuz: ir.Float8E5M2FNUZType,
+    ml_dtypes.float8_e8m0fnu: ir.Float8E8M0FNUType,
+    ml_dtypes.float4_e2m1fn: ir.Float4E2M1FNType,
+}
+_INTEGERS: dict[Any, tuple[int, bool]] = {  # bits, unsigned
+    np.bool_: (1, False),
+    ml_dtypes.int2: (2, False),
+    ml_dtypes.uint2: (2, True),
+    ml_dtypes.int4: (4, False),
+    ml_dtypes.uint4: (4, True),
+} | {
+    t: (np.dtype(t).itemsize * 8, np.dtype(t).kind == "u")
+    for t in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
+}
+
+
+_UPSTREAM = ir.DialectRegistry()
+_jax_mlir_ext.register_dialects(_UPSTREAM)
+
+
+def make_context() -> ir.Context:
+    """A fresh MLIR context that knows the dialects we write."""
+    context = ir.Context()
+    context.append_dialect_registry(_UPSTREAM)
+    for dialect in (sdy, chlo, hlo):
+        dialect.register_dialect(context)
+    context.load_all_available_dialects()
+    return context
+
+
+def element_type(dtype: np.dtype) -> ir.Type:
+    """The MLIR type of one element.
+
+    Raises:
+        TypeError: XLA has no such dtype.
+    """
+    kind = dtype.type
+    if kind in _INTEGERS:
+        bits, unsigned = _INTEGERS[kind]
+        make = ir.IntegerType.get_unsigned if unsigned else ir.IntegerType.get_signless
+        return make(bits)
+    if kind in _FLOATS:
+        return _FLOATS[kind].get()
+    if dtype.kind == "c":
+        return ir.ComplexType.get(ir.F32Type.get() if dtype.itemsize == 8 else ir.F64Type.get())
+    raise TypeError(f"dtype {dtype} has no counterpart in XLA; convert the data first")
+
+
+class Emitter:
+    """Writes operations at the current insertion point. Lives inside an active MLIR context."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.ins: tuple[ArrayType, ...] = ()
+        self.outs: tuple[ArrayType, ...] = ()
+        self.scope: dict[Any, Any] = {}
+        self.callbacks: list[Callable] = []
+        self._tensors: dict[tuple, ir.Type] = {}
+        self._types: dict[ir.Type, ArrayType] = {}
+        self._splats: dict[tuple, ir.Attribute] = {}
+        self._int_lists: dict[tuple, ir.Attribute] = {}
+        self._locations: dict[Location, ir.Location] = {}
+        self._i64 = ir.IntegerType.get_signless(64)
+
+    # ---- types ----
+
+    def type(self, x: ir.Value) -> ArrayType:
+        """The type of a value."""
+        return self._types[x.type]
+
+    def tensor(self, shape: tuple[int, ...], dtype: np.dtype) -> ir.Type:
+        """The MLIR type of an array."""
+        found = self._tensors.get((shape, dtype))
+        if found is None:
+            found = ir.RankedTensorType.get(shape, element_type(dtype))
+            self._tensors[shape, dtype] = found
+            self._types[found] = ArrayType(shape, dtype)
+        return found
+
+    def tensor_of(self, type: ArrayType) -> ir.Type:
+        """The MLIR type of an array of ``type``."""
+        return self.tensor(type.shape, type.dtype)
+
+    def scalar_of(self, x: ir.Value) -> ir.Type:
+        """The MLIR type of one element of ``x``."""
+        return self.tensor((), self._types[x.type].dtype)
+
+    # ---- attributes ----
+
+    def int_list(self, values: Sequence[int]) -> ir.Attribute:
+        """``array<i64: ...>``."""
+        key = tuple(values)
+        found = self._int_lists.get(key)
+        if found is None:
+            found = self._int_lists[key] = ir.DenseI64ArrayAttr.get(list(key))
+        return found
+
+    def int_table(self, rows: Sequence[Sequence[int]], width: int = 2) -> ir.Attribute:
+        """``dense<[[...], ...]> : tensor<n x width x i64>``."""
+        table = np.asarray(rows, dtype=np.int64).reshape(len(rows), -1 if len(rows) else width)
+        return ir.DenseElementsAttr.get(table, type=self._i64, shape=list(table.shape))
+
+    def int_attribute(self, value: int, bits: int = 64) -> ir.Attribute:
+        """One integer."""
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(bits), value)
+
+    def dense(self, value: np.ndarray, shape: tuple[int, ...]) -> ir.Attribute:
+        """The elements of an array; those of a scalar are repeated over ``shape``."""
+        dtype = value.dtype
+        if value.ndim == 0:
+            key = (dtype, value.tobytes(), shape)
+            found = self._splats.get(key)
+            if found is None:
+                tensor = self.tensor(shape, dtype)
+                found = ir.DenseElementsAttr.get(_buffer(value), type=tensor)
+                self._splats[key] = found
+            return found
+        element = element_type(dtype)
+        return ir.DenseElementsAttr.get(_buffer(value), type=element, shape=list(value.shape))
+
+    # ---- operations ----
+
+    def op(
+        self, name: str, result: ir.Type, operands: Sequence[ir.Value], **attributes: Any
+    ) -> ir.Value:
+        """Write an operation with one result."""
+        return ir.Operation.create(
+            name, results=[result], operands=operands, attributes=attributes or None
+        ).result
+
+    def region_op(
+        self,
+        name: str,
+        results: Sequence[ir.Type],
+        operands: Sequence[ir.Value],
+        attributes: dict[str, Any] | None,
+        *bodies: tuple[Sequence[ir.Type], Body],
+        terminator: str = "stablehlo.return",
+    ) -> list[ir.Value]:
+        """Write an operation with regions: per body the types of its parameters, and itself."""
+        operation = ir.Operation.create(
+            name,
+            results=list(results),
+            operands=list(operands),
+            attributes=attributes,
+            regions=len(bodies),
+        )
+        for region, (parameters, body) in zip(operation.regions, bodies, strict=True):
+            self.fill(region, parameters, body, terminator)
+        return list(operation.results)
+
+    def fill(
+        self, region: ir.Region, parameters: Sequence[ir.Type], body: Body, terminator: str
+    ) -> list[ir.Value]:
+        """Write ``body`` into an empty region; the values that it returns."""
+        block = ir.Block.create_at_start(region, list(parameters))
+        with ir.InsertionPoint(block):
+            values = body(self, *block.arguments)
+            values = list(values) if isinstance(values, (list, tuple)) else [values]
+            ir.Operation.create(terminator, operands=values)
+        return values
+
+    def at(self, location: Location | None) -> Any:
+        """A context manager: what is written inside comes from ``location``."""
+        if location is None:
+            return contextlib.nullcontext()
+        found = self._locations.get(location)
+        if found is None:
+            place = ir.Location.file(location.file, location.line, 0)
+            found = ir.Location.name(location.function, place)
+            self._locations[location] = found
+        return found
+
+
+def _buffer(value: np.ndarray) -> np.ndarray:
+    """``value`` in a form whose bits MLIR reads, whatever the dtype."""
+    value = np.asarray(value, order="C")
+    if value.dtype.kind in "biufc" and value.dtype.isbuiltin == 1:
+        return value
+    return value.view(f"u{value.dtype.itemsize}")

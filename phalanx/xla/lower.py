@@ -1,0 +1,102 @@
+"""From a program to a StableHLO module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import func
+
+from phalanx.core.program import Program
+from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
+from phalanx.xla.builder import MlirBuilder
+from phalanx.xla.collectives import sharding_attribute
+from phalanx.xla.emitter import make_context
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A module, and what compiling and running it needs besides."""
+
+    module: ir.Module
+    plan: Plan
+    out_types: tuple[ArrayType, ...]
+    donate: tuple[int, ...]
+    callbacks: tuple[Callable, ...]
+
+    def as_text(self, locations: bool = False) -> str:
+        """The module as StableHLO."""
+        return self.module.operation.get_asm(enable_debug_info=locations)
+
+
+def lower(
+    program: Program, plan: Plan, donate: tuple[int, ...] = (), name: str | None = None
+) -> Lowered:
+    """Write ``program`` as the main function of a module, laid out by ``plan``.
+
+    ``donate`` are the positions of inputs whose memory the outputs may take over.
+    """
+    return build(
+        program.input_types,
+        program.output_types,
+        plan,
+        lambda b, *values: b.inline(program, *values),
+        donate,
+        name or program.name,
+    )
+
+
+def build(
+    in_types: Sequence[ArrayType],
+    out_types: Sequence[ArrayType],
+    plan: Plan,
+    emit: Callable[..., Any],
+    donate: tuple[int, ...] = (),
+    name: str = "main",
+) -> Lowered:
+    """The module whose main function ``emit(b, *inputs)`` writes."""
+    with make_context(), ir.Location.unknown():
+        module = ir.Module.create()
+        module.operation.attributes["sym_name"] = ir.StringAttr.get(re.sub(r"\W", "_", name))
+        with ir.InsertionPoint(module.body):
+            b = MlirBuilder(plan, module)
+            _count_partitions(b, module)
+            main = _main(b, in_types, out_types, donate)
+        b.fill(main.regions[0], [b.tensor_of(t) for t in in_types], emit, "func.return")
+        module.operation.verify()
+    return Lowered(module, plan, tuple(out_types), donate, tuple(b.callbacks))
+
+
+def _count_partitions(b: MlirBuilder, module: ir.Module) -> None:
+    attributes = module.operation.attributes
+    attributes["mhlo.num_replicas"] = b.int_attribute(1, 32)
+    attributes["mhlo.num_partitions"] = b.int_attribute(len(b.plan.devices), 32)
+    if b.plan.axes:
+        b.declare_mesh()
+
+
+def _main(
+    b: MlirBuilder,
+    in_types: Sequence[ArrayType],
+    out_types: Sequence[ArrayType],
+    donate: tuple[int, ...],
+) -> func.FuncOp:
+    signature = ([b.tensor_of(t) for t in in_types], [b.tensor_of(t) for t in out_types])
+    main = func.FuncOp("main", signature, visibility="public")
+    arguments: list[dict[str, ir.Attribute]] = [{} for _ in in_types]
+    results: list[dict[str, ir.Attribute]] = [{} for _ in out_types]
+    for i in donate:
+        arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
+    if b.plan.axes:
+        for attributes, dims, t in zip(arguments, b.plan.in_dims, in_types, strict=True):
+            attributes["sdy.sharding"] = sharding_attribute(dims, t.ndim)
+        for attributes, dims, t in zip(results, b.plan.out_dims, out_types, strict=True):
+            if dims is not None:
+                attributes["sdy.sharding"] = sharding_attribute(dims, t.ndim)
+    main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
+    main.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
+    return main

@@ -1,0 +1,303 @@
+"""Builder: operations that take functions, and functions of the module."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import func
+
+from phalanx.core.builder import Body
+from phalanx.core.program import Literal, Program
+from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
+from phalanx.xla.structural import Structural
+
+Value = ir.Value
+Values = Sequence[ir.Value]
+Ints = Sequence[int]
+I32 = np.dtype(np.int32)
+
+
+class Regions(Structural):
+    """Operations that take functions, and functions of the module."""
+
+    def __init__(self, plan: Plan, module: ir.Module) -> None:
+        super().__init__(plan)
+        self.module = module
+        self.manual = False  # inside a manual computation
+        self._functions: dict[Any, tuple[str, list[ir.Type]]] = {}
+        self._names: set[str] = {"main"}
+
+    # ---- reductions ----
+
+    def reduce(self, xs: Values, inits: Values, dims: Ints, body: Body) -> list[Value]:
+        types = [self.type(x) for x in xs]
+        shape = tuple(n for d, n in enumerate(types[0].shape) if d not in dims)
+        scalars = [self.scalar_of(x) for x in xs]
+        return self.region_op(
+            "stablehlo.reduce",
+            [self.tensor(shape, t.dtype) for t in types],
+            [*xs, *inits],
+            {"dimensions": self.int_list(dims)},
+            (scalars * 2, body),
+        )
+
+    def reduce_window(
+        self,
+        xs: Values,
+        inits: Values,
+        window: Ints,
+        strides: Ints,
+        base_dilation: Ints,
+        window_dilation: Ints,
+        padding: Sequence[tuple[int, int]],
+        body: Body,
+    ) -> list[Value]:
+        types = [self.type(x) for x in xs]
+        shape = tuple(
+            _windows(n, *rest)
+            for n, *rest in zip(
+                types[0].shape,
+                window,
+                strides,
+                base_dilation,
+                window_dilation,
+                padding,
+                strict=True,
+            )
+        )
+        attributes = {
+            "window_dimensions": self.int_list(window),
+            "window_strides": self.int_list(strides),
+            "base_dilations": self.int_list(base_dilation),
+            "window_dilations": self.int_list(window_dilation),
+            "padding": self.int_table(padding),
+        }
+        return self.region_op(
+            "stablehlo.reduce_window",
+            [self.tensor(shape, t.dtype) for t in types],
+            [*xs, *inits],
+            attributes,
+            ([self.scalar_of(x) for x in xs] * 2, body),
+        )
+
+    def select_and_scatter(
+        self,
+        x: Value,
+        source: Value,
+        init: Value,
+        window: Ints,
+        strides: Ints,
+        padding: Sequence[tuple[int, int]],
+        select: Body,
+        scatter: Body,
+    ) -> Value:
+        scalars = [self.scalar_of(x)] * 2
+        attributes = {
+            "window_dimensions": self.int_list(window),
+            "window_strides": self.int_list(strides),
+            "padding": self.int_table(padding),
+        }
+        return self.region_op(
+            "stablehlo.select_and_scatter",
+            [x.type],
+            [x, source, init],
+            attributes,
+            (scalars, select),
+            (scalars, scatter),
+        )[0]
+
+    def sort(self, xs: Values, dim: int, stable: bool, comparator: Body) -> list[Value]:
+        pairs = [self.scalar_of(x) for x in xs for _ in range(2)]
+        attributes = {
+            "dimension": self.int_attribute(dim),
+            "is_stable": ir.BoolAttr.get(stable),
+        }
+        types = [x.type for x in xs]
+        return self.region_op("stablehlo.sort", types, xs, attributes, (pairs, comparator))
+
+    def top_k(self, x: Value, k: int) -> list[Value]:
+        t = self.type(x)
+        shape = (*t.shape[:-1], k)
+        results = [self.tensor(shape, t.dtype), self.tensor(shape, I32)]
+        return self.region_op("chlo.top_k", results, [x], {"k": self.int_attribute(k)})
+
+    # ---- control flow ----
+
+    def while_(self, inits: Values, cond: Body, body: Body) -> list[Value]:
+        types = [x.type for x in inits]
+        return self.region_op("stablehlo.while", types, inits, None, (types, cond), (types, body))
+
+    def case(self, index: Value, branches: Sequence[Body]) -> list[Value]:
+        # The result types are known once a branch is written: into a scratch operation first.
+        count = len(branches)
+        scratch = ir.Operation.create("stablehlo.case", operands=[index], regions=count)
+        for region, branch in zip(scratch.regions, branches, strict=True):
+            values = self.fill(region, (), branch, "stablehlo.return")
+        types = [v.type for v in values]
+        final = ir.Operation.create(
+            "stablehlo.case", results=types, operands=[index], regions=count
+        )
+        for source, target in zip(scratch.regions, final.regions, strict=True):
+            source.blocks[0].append_to(target)
+        scratch.erase()
+        return list(final.results)
+
+    # ---- functions ----
+
+    def call(self, key: Any, emit: Body, args: Values) -> list[Value]:
+        name, results = self._function((key, self.manual), emit, args)
+        callee = ir.FlatSymbolRefAttr.get(name)
+        return self.region_op("func.call", results, args, {"callee": callee})
+
+    def _function(self, key: Any, emit: Body, args: Values) -> tuple[str, list[ir.Type]]:
+        found = self._functions.get(key)
+        if found is None:
+            name = self._fresh_name(getattr(key[0], "name", "f"))
+            parameters = [a.type for a in args]
+            with ir.InsertionPoint(self.module.body):
+                function = func.FuncOp(name, (parameters, []), visibility="private")
+            outer, self.ins_outs = self.ins_outs, ((), ())
+            values = self.fill(function.regions[0], parameters, emit, "func.return")
+            self.ins_outs = outer
+            results = [v.type for v in values]
+            function.attributes["function_type"] = ir.TypeAttr.get(
+                ir.FunctionType.get(parameters, results)
+            )
+            found = self._functions[key] = (name, results)
+        return found
+
+    @property
+    def ins_outs(self) -> tuple:
+        """The types of the operands and results of the equation being lowered."""
+        return self.ins, self.outs
+
+    @ins_outs.setter
+    def ins_outs(self, types: tuple) -> None:
+        self.ins, self.outs = types
+
+    def _fresh_name(self, wish: str) -> str:
+        base = name = re.sub(r"\W", "_", wish) or "f"
+        count = 0
+        while name in self._names:
+            count += 1
+            name = f"{base}_{count}"
+        self._names.add(name)
+        return name
+
+    def inline(self, program: Program, *values: Value) -> list[Value]:
+        env: dict[Any, Value] = dict(zip(program.inputs, values, strict=True))
+
+        def read(atom: Any) -> Value:
+            if type(atom) is Literal:
+                return self.constant(atom.value, atom.type.dtype)
+            return env[atom]
+
+        outer = self.ins_outs
+        for eq in program.equations:
+            prim = eq.prim
+            self.ins = tuple([a.type for a in eq.inputs])
+            self.outs = tuple([v.type for v in eq.outputs])
+            with self.at(eq.location):
+                out = prim.lower(self, *[read(a) for a in eq.inputs], **eq.params)
+            if prim.multi:
+                env.update(zip(eq.outputs, out, strict=True))
+            else:
+                env[eq.outputs[0]] = out
+        self.ins_outs = outer
+        return [read(a) for a in program.outputs]
+
+    # ---- functions that others provide ----
+
+    def custom_call(
+        self,
+        name: str,
+        args: Values,
+        out_types: Sequence[ArrayType],
+        backend_config: dict[str, Any] | None = None,
+        has_side_effect: bool = False,
+        operand_layouts: Sequence[Ints] | None = None,
+        result_layouts: Sequence[Ints] | None = None,
+    ) -> list[Value]:
+        attributes: dict[str, ir.Attribute] = {
+            "call_target_name": ir.StringAttr.get(name),
+            "api_version": self.int_attribute(4, 32),
+            "has_side_effect": ir.BoolAttr.get(has_side_effect),
+            "backend_config": ir.DictAttr.get(
+                {k: self._config(v) for k, v in (backend_config or {}).items()}
+            ),
+        }
+        if operand_layouts is not None and result_layouts is not None:
+            attributes["operand_layouts"] = self._layouts(operand_layouts)
+            attributes["result_layouts"] = self._layouts(result_layouts)
+        results = [self.tensor_of(t) for t in out_types]
+        return self.region_op("stablehlo.custom_call", results, args, attributes)
+
+    def host_call(
+        self,
+        function: Callable[..., Sequence[np.ndarray]],
+        args: Values,
+        out_types: Sequence[ArrayType],
+        has_side_effect: bool = False,
+    ) -> list[Value]:
+        index = np.uint64(len(self.callbacks))
+        self.callbacks.append(_checked(function, tuple(out_types)))
+        return self.custom_call(
+            "xla_ffi_python_cpu_callback", args, out_types, {"index": index}, has_side_effect
+        )
+
+    def _config(self, value: Any) -> ir.Attribute:
+        """An attribute of a custom call; NumPy integers keep their width and sign."""
+        if isinstance(value, (bool, np.bool_)):
+            return ir.BoolAttr.get(bool(value))
+        if isinstance(value, str):
+            return ir.StringAttr.get(value)
+        if isinstance(value, (tuple, list)):
+            return self.int_list(value)
+        scalar = np.asarray(value)
+        element = self.tensor((), scalar.dtype).element_type
+        make = ir.FloatAttr if scalar.dtype.kind == "f" else ir.IntegerAttr
+        return make.get(element, scalar.item())
+
+    def _layouts(self, layouts: Sequence[Ints]) -> ir.Attribute:
+        index = ir.IndexType.get()
+        return ir.ArrayAttr.get(
+            [
+                ir.DenseElementsAttr.get(
+                    np.asarray(layout, np.int64), type=index, shape=[len(layout)]
+                )
+                for layout in layouts
+            ]
+        )
+
+
+def _windows(
+    n: int, window: int, stride: int, base: int, dilation: int, padding: tuple[int, int]
+) -> int:
+    """How many windows fit along a dimension of length ``n``."""
+    length = (max(n - 1, 0) * base + 1 if n else 0) + sum(padding)
+    reach = (window - 1) * dilation + 1
+    return max(0, (length - reach) // stride + 1)
+
+
+def _checked(function: Callable, out_types: tuple[ArrayType, ...]) -> Callable:
+    """``function``, its results made to fit: the runtime would read out of bounds."""
+
+    def call(*args: Any) -> tuple[np.ndarray, ...]:
+        results = function(*map(np.asarray, args))
+        fitted = tuple(
+            np.asarray(r, t.dtype, order="C") for r, t in zip(results, out_types, strict=True)
+        )
+        for result, t in zip(fitted, out_types, strict=True):
+            if result.shape != t.shape:
+                raise ValueError(
+                    f"callback: the result of {function} has shape {result.shape}, "
+                    f"but {t} was declared"
+                )
+        return fitted
+
+    return call

@@ -1,0 +1,56 @@
+"""The rules of the house that no linter knows."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("phalanx", "tests", "examples", "benchmarks", "docs")
+FILES = sorted(
+    path
+    for folder in FOLDERS
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in {".py", ".md"}
+)
+MODULES = [path for path in FILES if path.is_relative_to(ROOT / "phalanx")]
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def test_files_are_short():
+    lengths = {name(path): len(path.read_text().splitlines()) for path in FILES}
+    assert not {path: lines for path, lines in lengths.items() if lines > 900}
+
+
+def test_no_file_is_a_drawer():
+    assert not [name(path) for path in MODULES if path.stem in {"utils", "util", "helpers", "misc"}]
+
+
+def test_no_absolute_paths():
+    private = re.compile(r"""["' ](/home|/root|/work|/tmp|/Users)/""")
+    assert not [name(path) for path in FILES if private.search(path.read_text())]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_imports_stand_at_the_top(path):
+    functions = (
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    inside = [
+        child.lineno
+        for function in functions
+        for child in ast.walk(function)
+        if isinstance(child, ast.Import | ast.ImportFrom)
+    ]
+    assert not inside, f"imports inside functions: lines {inside}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name)
+def test_modules_say_what_they_are(path):
+    assert ast.get_docstring(ast.parse(path.read_text()))

@@ -1,0 +1,286 @@
+"""The general dot product: sums over pairs of dimensions, beside shared batch dimensions."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.config import config
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import ZERO, Example, Linear, Primitive
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import add_tangents, convert, f32, i32
+from phalanx.ops.shape import reorder
+
+# ---- precision ------------------------------------------------------------------------------
+
+
+class Precision(enum.Enum):
+    """How exactly products of float32 are computed where the hardware has faster, coarser ways.
+
+    ``DEFAULT`` is the fastest, ``HIGHEST`` is full float32. On CPUs all are full float32.
+    """
+
+    DEFAULT = "default"
+    HIGH = "high"
+    HIGHEST = "highest"
+
+
+_PRECISIONS = {
+    **{p: p.value for p in Precision},
+    **{p.value: p.value for p in Precision},
+    "fastest": "default",
+    "bfloat16": "default",
+    "tensorfloat32": "high",
+    "float32": "highest",
+}
+
+
+def canonical_precision(who: str, precision: Any) -> tuple[str, str] | None:
+    """``precision``, one for both operands or a pair, as words; None is the configured default.
+
+    Raises:
+        ValueError: it names no precision.
+    """
+    if precision is None:
+        precision = config.default_matmul_precision
+        if precision is None:
+            return None
+    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+    if len(pair) != 2 or any(p is not None and not _is_precision(p) for p in pair):
+        raise ValueError(
+            f"{who}: precision must be None, 'default', 'high', 'highest', a Precision or a "
+            f"pair of these, got {precision!r}"
+        )
+    first, second = ("default" if p is None else _PRECISIONS[_key(p)] for p in pair)
+    return first, second
+
+
+def _key(p: Any) -> Any:
+    return p.lower() if isinstance(p, str) else p
+
+
+def _is_precision(p: Any) -> bool:
+    return isinstance(p, (str, Precision)) and _key(p) in _PRECISIONS
+
+
+# ---- products of different dtypes, in transposes --------------------------------------------
+
+
+def product_type(who: str, x: ArrayType, y: ArrayType, dtype: np.dtype | None) -> np.dtype:
+    """The dtype of a product: ``dtype`` if it is asked for, else that of both operands.
+
+    Raises:
+        TypeError: the operands' dtypes differ.
+    """
+    if x.dtype != y.dtype:
+        raise TypeError(
+            f"{who}: lhs {x} and rhs {y} must have one dtype; convert one of them"
+        )
+    return x.dtype if dtype is None else dtype
+
+
+def as_dtype(x: Any, dtype: np.dtype) -> Any:
+    """``x`` in ``dtype``; ``x`` itself where it has that dtype already."""
+    return x if typeof(x).dtype == dtype else convert(x, dtype=dtype, weak=False)
+
+
+def same_dtype(x: Any, y: Any) -> tuple[Any, Any]:
+    """``x`` and ``y`` in the wider of their dtypes."""
+    dtype = dtypes.promote((typeof(x).dtype, False), (typeof(y).dtype, False))[0]
+    return as_dtype(x, dtype), as_dtype(y, dtype)
+
+
+def bilinear_linearize(prim: Callable[[], Primitive]) -> Callable:
+    """The linearize rule of a product of two operands."""
+
+    def rule(x: Any, y: Any, **params: Any) -> tuple[Any, Callable]:
+        def linear(tx: Any, ty: Any) -> Any:
+            return add_tangents(
+                ZERO if tx is ZERO else prim()(tx, y, **params),
+                ZERO if ty is ZERO else prim()(x, ty, **params),
+            )
+
+        return prim()(x, y, **params), linear
+
+    return rule
+
+
+# ---- dot_general ----------------------------------------------------------------------------
+
+Pair = tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def _free(ndim: int, *taken: Sequence[int]) -> list[int]:
+    used = {d for dims in taken for d in dims}
+    return [d for d in range(ndim) if d not in used]
+
+
+def _check_dims(side: str, x: ArrayType, contract: tuple, batch: tuple) -> None:
+    dims = (*contract, *batch)
+    if len(set(dims)) != len(dims) or any(not 0 <= d < x.ndim for d in dims):
+        raise ValueError(
+            f"dot_general: contracting dimensions {contract} and batch dimensions {batch} of "
+            f"{side} {x} must be distinct and lie in 0..{x.ndim - 1}"
+        )
+
+
+def _check_pairs(kind: str, x: ArrayType, y: ArrayType, dims: Pair) -> None:
+    if len(dims[0]) != len(dims[1]):
+        raise ValueError(
+            f"dot_general: as many {kind} dimensions are needed of lhs {x} as of rhs {y}, "
+            f"got {dims[0]} and {dims[1]}"
+        )
+    for i, j in zip(*dims, strict=True):
+        if x.shape[i] != y.shape[j]:
+            raise TypeError(
+                f"dot_general: dimension {i} of lhs {x} and dimension {j} of rhs {y} must be "
+                f"equal, got {x.shape[i]} and {y.shape[j]}"
+            )
+
+
+def _dot_type(
+    x: ArrayType,
+    y: ArrayType,
+    *,
+    contract: Pair,
+    batch: Pair,
+    precision: Any = None,
+    dtype: np.dtype | None = None,
+) -> ArrayType:
+    for side, type, i in (("lhs", x, 0), ("rhs", y, 1)):
+        _check_dims(side, type, contract[i], batch[i])
+    _check_pairs("batch", x, y, batch)
+    _check_pairs("contracting", x, y, contract)
+    shape = (
+        *(x.shape[d] for d in batch[0]),
+        *(x.shape[d] for d in _free(x.ndim, contract[0], batch[0])),
+        *(y.shape[d] for d in _free(y.ndim, contract[1], batch[1])),
+    )
+    result = product_type("dot_general", x, y, dtype)
+    return ArrayType(shape, result, x.weak and y.weak and dtype is None)
+
+
+def _dot_lower(
+    b: Any, x: Any, y: Any, contract: Pair, batch: Pair, precision: Any = None, dtype: Any = None
+) -> Any:
+    return b.dot_general(x, y, contract, batch, b.outs[0].dtype, precision)
+
+
+def _dot_transpose(
+    ct: Any,
+    x: Any,
+    y: Any,
+    *,
+    contract: Pair,
+    batch: Pair,
+    precision: Any = None,
+    dtype: np.dtype | None = None,
+) -> list:
+    if isinstance(x, Linear):
+        return [_dot_transpose_lhs(ct, x.type, y, contract, batch, precision), None]
+    # The product with the operands exchanged has the dimensions of rhs before those of lhs.
+    first, last = typeof(x).ndim, y.type.ndim
+    shared = len(batch[0])
+    from_x = first - len(contract[0]) - shared
+    from_y = last - len(contract[1]) - shared
+    exchanged = reorder(
+        ct,
+        (
+            *range(shared),
+            *range(shared + from_x, shared + from_x + from_y),
+            *range(shared, shared + from_x),
+        ),
+    )
+    if precision is not None:
+        precision = precision[::-1]
+    found = _dot_transpose_lhs(
+        exchanged, y.type, x, contract[::-1], batch[::-1], precision
+    )
+    return [None, found]
+
+
+def _dot_transpose_lhs(
+    ct: Any, x: ArrayType, y: Any, contract: Pair, batch: Pair, precision: Any
+) -> Any:
+    """The cotangent of lhs: ``ct`` times rhs, summed over rhs' free dimensions."""
+    y_ndim = typeof(y).ndim
+    y_free = _free(y_ndim, contract[1], batch[1])
+    ct_ndim = typeof(ct).ndim
+    shared = tuple(range(len(batch[0])))
+    ct, y = same_dtype(ct, y)
+    product = dot_general(
+        ct,
+        y,
+        contract=(tuple(range(ct_ndim - len(y_free), ct_ndim)), tuple(y_free)),
+        batch=(shared, batch[1]),
+        precision=precision,
+    )
+    # Its dimensions, as those of lhs: batch, free, then contracted in the order rhs has them.
+    by_rhs = sorted(range(len(contract[1])), key=lambda i: contract[1][i])
+    order = [
+        *batch[0],
+        *_free(x.ndim, contract[0], batch[0]),
+        *(contract[0][i] for i in by_rhs),
+    ]
+    found = reorder(product, sorted(range(x.ndim), key=lambda i: order[i]))
+    return as_dtype(found, x.dtype)
+
+
+def _dot_batch(
+    axis: Axis,
+    values: Sequence,
+    dims: Sequence,
+    *,
+    contract: Pair,
+    batch: Pair,
+    precision: Any = None,
+    dtype: np.dtype | None = None,
+) -> tuple[Any, int]:
+    (x, y), (dx, dy) = values, dims
+    contract = (_shifted(contract[0], dx), _shifted(contract[1], dy))
+    batch = (_shifted(batch[0], dx), _shifted(batch[1], dy))
+    if dx is not None and dy is not None:
+        batch = ((dx, *batch[0]), (dy, *batch[1]))
+        lanes = 0
+    elif dx is not None:
+        lanes = len(batch[0]) + _free(typeof(x).ndim, contract[0], batch[0]).index(dx)
+    else:
+        from_x = typeof(x).ndim - len(contract[0])
+        lanes = from_x + _free(typeof(y).ndim, contract[1], batch[1]).index(dy)
+    out = dot_general(
+        x, y, contract=contract, batch=batch, precision=precision, dtype=dtype
+    )
+    return out, lanes
+
+
+def _shifted(dims: tuple[int, ...], lanes: int | None) -> tuple[int, ...]:
+    """Where ``dims`` of a lane lie in an array that carries the lanes in dimension ``lanes``."""
+    return dims if lanes is None else tuple(d + (d >= lanes) for d in dims)
+
+
+dot_general = Primitive(
+    "dot_general",
+    _dot_type,
+    _dot_lower,
+    linearize=bilinear_linearize(lambda: dot_general),
+    transpose=_dot_transpose,
+    batch=_dot_batch,
+    doc="sum over contract of x y, beside batch; out: batch, x's, y's; stablehlo.dot_general",
+    examples=[
+        Example((f32(2, 3), f32(3, 4)), {"contract": ((1,), (0,)), "batch": ((), ())}),
+        Example((f32(3), f32(3)), {"contract": ((0,), (0,)), "batch": ((), ())}),
+        Example(
+            (f32(2, 5, 3, 4), f32(3, 4, 6, 2)),
+            {"contract": ((2, 3), (0, 1)), "batch": ((0,), (3,))},
+        ),
+        Example(
+            (f32(4, 2, 3), f32(3, 5, 4)), {"contract": ((2, 0), (0, 2)), "batch": ((), ())}
+        ),
+        Example((i32(2, 3), i32(3)), {"contract": ((1,), (0,)), "batch": ((), ())}),
+    ],
+)

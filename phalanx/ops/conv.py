@@ -1,0 +1,390 @@
+"""Convolution, in any number of spatial dimensions, with strides, dilations and groups.
+
+With lhs dilated by ``lhs_dilation``, per spatial dimension::
+
+    out[n, f, p] = sum over c, k of lhs[n, c, p * stride + k * rhs_dilation - low] rhs[f, c, k]
+
+Both cotangents are convolutions again. In that of lhs, the cotangent takes the place of lhs
+and strides and dilations change places; in that of rhs, it takes the place of rhs, and the
+batch is what is summed over.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import Example, Linear, Primitive
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import f32, move, zeros
+from phalanx.ops.contract import as_dtype, bilinear_linearize, product_type, same_dtype
+from phalanx.ops.shape import merge_dims, reverse, split_dim
+
+
+@dataclass(frozen=True, slots=True)
+class ConvDimensionNumbers:
+    """Which dimensions of the arrays of a convolution mean what.
+
+    Attributes:
+        lhs_spec: of lhs: batch, feature, then the spatial dimensions.
+        rhs_spec: of rhs: output feature, input feature, then the spatial dimensions.
+        out_spec: of the result: batch, feature, then the spatial dimensions.
+    """
+
+    lhs_spec: tuple[int, ...]
+    rhs_spec: tuple[int, ...]
+    out_spec: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            object.__setattr__(self, f.name, tuple(int(d) for d in getattr(self, f.name)))
+
+
+Pairs = tuple[tuple[int, int], ...]
+
+
+def dilated(n: int, dilation: int) -> int:
+    """The length of ``n`` elements with ``dilation - 1`` holes between neighbours."""
+    return 0 if n == 0 else (n - 1) * dilation + 1
+
+
+def _at(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    return tuple(shape[d] for d in dims)
+
+
+# ---- type and lowering ----------------------------------------------------------------------
+
+
+def _check_specs(x: ArrayType, kernel: ArrayType, numbers: ConvDimensionNumbers) -> None:
+    specs = (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec)
+    if x.ndim != kernel.ndim or x.ndim < 2 or any(
+        sorted(spec) != list(range(x.ndim)) for spec in specs
+    ):
+        raise ValueError(
+            f"conv_general_dilated: lhs {x} and rhs {kernel} must have one rank, at least 2, and "
+            f"each part of the dimension numbers must list its dimensions, got {numbers}"
+        )
+
+
+def _check_windows(ndim: int, **windows: Sequence) -> None:
+    for name, values in windows.items():
+        if len(values) != ndim:
+            raise ValueError(
+                f"conv_general_dilated: {name} needs one entry for each of {ndim} spatial "
+                f"dimensions, got {values}"
+            )
+        if name != "padding" and any(v < 1 for v in values):
+            raise ValueError(f"conv_general_dilated: {name} must be positive, got {values}")
+
+
+def _check_groups(
+    x: ArrayType, kernel: ArrayType, numbers: ConvDimensionNumbers, groups: int, batches: int
+) -> None:
+    batch, features = _at(x.shape, numbers.lhs_spec[:2])
+    outputs, inputs = _at(kernel.shape, numbers.rhs_spec[:2])
+    who = "conv_general_dilated"
+    if groups < 1 or batches < 1 or (groups > 1 and batches > 1):
+        raise ValueError(
+            f"{who}: feature_group_count and batch_group_count must be positive and one of them "
+            f"1, got {groups} and {batches}"
+        )
+    if features != inputs * groups:
+        raise TypeError(
+            f"{who}: lhs {x} has {features} features in dimension {numbers.lhs_spec[1]}, which "
+            f"must be those of rhs {kernel} in dimension {numbers.rhs_spec[1]}, {inputs}, times "
+            f"feature_group_count, {groups}"
+        )
+    if outputs % groups or outputs % batches or batch % batches:
+        raise ValueError(
+            f"{who}: the {outputs} output features of rhs {kernel} must be a multiple of "
+            f"feature_group_count, {groups}, and of batch_group_count, {batches}; so must the "
+            f"batch of {batch} of lhs {x} of the latter"
+        )
+
+
+def _conv_type(
+    x: ArrayType,
+    kernel: ArrayType,
+    *,
+    strides: tuple,
+    padding: Pairs,
+    lhs_dilation: tuple,
+    rhs_dilation: tuple,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: Any = None,
+    dtype: np.dtype | None = None,
+) -> ArrayType:
+    numbers = dimension_numbers
+    _check_specs(x, kernel, numbers)
+    _check_windows(
+        x.ndim - 2,
+        strides=strides,
+        padding=padding,
+        lhs_dilation=lhs_dilation,
+        rhs_dilation=rhs_dilation,
+    )
+    _check_groups(x, kernel, numbers, feature_group_count, batch_group_count)
+    lengths = _at(x.shape, numbers.lhs_spec[2:])
+    windows = _at(kernel.shape, numbers.rhs_spec[2:])
+    shape = [0] * x.ndim
+    shape[numbers.out_spec[0]] = x.shape[numbers.lhs_spec[0]] // batch_group_count
+    shape[numbers.out_spec[1]] = kernel.shape[numbers.rhs_spec[0]]
+    for i, d in enumerate(numbers.out_spec[2:]):
+        covered = dilated(lengths[i], lhs_dilation[i]) + sum(padding[i])
+        room = covered - dilated(windows[i], rhs_dilation[i])
+        shape[d] = room // strides[i] + 1 if room >= 0 else 0
+    result = product_type("conv_general_dilated", x, kernel, dtype)
+    return ArrayType(tuple(shape), result, x.weak and kernel.weak and dtype is None)
+
+
+def _conv_lower(
+    b: Any,
+    x: Any,
+    kernel: Any,
+    strides: tuple,
+    padding: Pairs,
+    lhs_dilation: tuple,
+    rhs_dilation: tuple,
+    dimension_numbers: ConvDimensionNumbers,
+    feature_group_count: int,
+    batch_group_count: int,
+    precision: Any = None,
+    dtype: np.dtype | None = None,
+) -> Any:
+    return b.convolution(
+        x,
+        kernel,
+        b.outs[0],
+        strides,
+        padding,
+        lhs_dilation,
+        rhs_dilation,
+        (dimension_numbers.lhs_spec, dimension_numbers.rhs_spec, dimension_numbers.out_spec),
+        feature_group_count,
+        batch_group_count,
+        precision,
+    )
+
+
+# ---- transposes -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """One spatial dimension: lengths of lhs, rhs and result, and how they meet."""
+
+    lhs: int
+    rhs: int
+    out: int
+    stride: int
+    low: int
+    lhs_dilation: int
+    rhs_dilation: int
+
+    def pads_for_lhs(self) -> tuple[int, int]:
+        """The padding of the dilated cotangent in the transpose with respect to lhs."""
+        reach = dilated(self.rhs, self.rhs_dilation)
+        covered = dilated(self.lhs, self.lhs_dilation)
+        return reach - 1 - self.low, covered + self.low - dilated(self.out, self.stride)
+
+    def pads_for_rhs(self) -> tuple[int, int]:
+        """The padding of the dilated lhs in the transpose with respect to rhs."""
+        reach = dilated(self.rhs, self.rhs_dilation)
+        covered = dilated(self.lhs, self.lhs_dilation)
+        return self.low, reach - 1 + dilated(self.out, self.stride) - covered - self.low
+
+
+def _windows(x: ArrayType, kernel: ArrayType, ct: ArrayType, params: dict) -> list[_Window]:
+    numbers = params["dimension_numbers"]
+    columns = (
+        _at(x.shape, numbers.lhs_spec[2:]),
+        _at(kernel.shape, numbers.rhs_spec[2:]),
+        _at(ct.shape, numbers.out_spec[2:]),
+        params["strides"],
+        [low for low, _ in params["padding"]],
+        params["lhs_dilation"],
+        params["rhs_dilation"],
+    )
+    return [_Window(*row) for row in zip(*columns, strict=True)]
+
+
+def _swapped(spec: tuple[int, ...]) -> tuple[int, ...]:
+    return (spec[1], spec[0], *spec[2:])
+
+
+def _conv_transpose(ct: Any, x: Any, kernel: Any, **params: Any) -> list:
+    if isinstance(x, Linear):
+        return [_transpose_lhs(ct, x.type, kernel, params), None]
+    return [None, _transpose_rhs(ct, x, kernel.type, params)]
+
+
+def _transpose_lhs(ct: Any, x: ArrayType, kernel: Any, params: dict) -> Any:
+    if typeof(ct).size == 0 or x.size == 0:
+        return zeros(x)
+    numbers = params["dimension_numbers"]
+    windows = _windows(x, typeof(kernel), typeof(ct), params)
+    features, batches = params["feature_group_count"], params["batch_group_count"]
+    out_features, in_features = numbers.rhs_spec[:2]
+    ct, kernel = same_dtype(ct, kernel)
+    kernel = reverse(kernel, dims=numbers.rhs_spec[2:])
+    kernel = _regroup(kernel, out_features, in_features, max(features, batches))
+    out = conv_general_dilated(
+        ct,
+        kernel,
+        strides=params["lhs_dilation"],
+        padding=tuple(w.pads_for_lhs() for w in windows),
+        lhs_dilation=params["strides"],
+        rhs_dilation=params["rhs_dilation"],
+        dimension_numbers=ConvDimensionNumbers(
+            numbers.out_spec, _swapped(numbers.rhs_spec), numbers.lhs_spec
+        ),
+        feature_group_count=max(features, batches),
+        batch_group_count=1,
+        precision=params.get("precision"),
+    )
+    # The groups of a batch came out as groups of features.
+    out = _regroup(out, numbers.lhs_spec[1], numbers.lhs_spec[0], batches)
+    return as_dtype(out, x.dtype)
+
+
+def _transpose_rhs(ct: Any, x: Any, kernel: ArrayType, params: dict) -> Any:
+    if typeof(ct).size == 0 or typeof(x).size == 0 or kernel.size == 0:
+        return zeros(kernel)
+    numbers = params["dimension_numbers"]
+    windows = _windows(typeof(x), kernel, typeof(ct), params)
+    x, ct = same_dtype(x, ct)
+    out = conv_general_dilated(
+        x,
+        ct,
+        strides=params["rhs_dilation"],
+        padding=tuple(w.pads_for_rhs() for w in windows),
+        lhs_dilation=params["lhs_dilation"],
+        rhs_dilation=params["strides"],
+        dimension_numbers=ConvDimensionNumbers(
+            _swapped(numbers.lhs_spec), _swapped(numbers.out_spec), _swapped(numbers.rhs_spec)
+        ),
+        feature_group_count=params["batch_group_count"],
+        batch_group_count=params["feature_group_count"],
+        precision=params.get("precision"),
+    )
+    return as_dtype(out, kernel.dtype)
+
+
+def _regroup(x: Any, source: int, target: int, groups: int) -> Any:
+    """``x`` with the outer ``groups`` of dimension ``source`` made the outer part of ``target``."""
+    if groups == 1:
+        return x
+    each = typeof(x).shape[source] // groups
+    return _fold(split_dim(x, source, (groups, each)), source, target)
+
+
+# ---- batching -------------------------------------------------------------------------------
+
+
+def _fold(x: Any, dim: int, target: int, groups: int = 1) -> Any:
+    """``x`` with dimension ``dim`` moved into dimension ``target`` of the others.
+
+    It becomes the outer part there, or, with ``groups``, the part just inside of these.
+    """
+    x = move(x, dim, target)
+    if groups > 1:
+        each = typeof(x).shape[target + 1] // groups
+        x = move(split_dim(x, target + 1, (groups, each)), target, target + 1)
+        return merge_dims(x, target, 3)
+    return merge_dims(x, target)
+
+
+def _unfold(x: Any, dim: int, size: int, groups: int = 1) -> tuple[Any, int]:
+    """Undo ``_fold`` of a dimension of length ``size`` into ``dim``, as dimension ``dim``."""
+    each = typeof(x).shape[dim] // (size * groups)
+    x = split_dim(x, dim, (groups, size, each))
+    return merge_dims(move(x, dim + 1, dim), dim + 1), dim
+
+
+def _conv_batch(axis: Axis, values: Sequence, dims: Sequence, **params: Any) -> tuple[Any, int]:
+    (x, kernel), (dx, dk) = values, dims
+    numbers = params["dimension_numbers"]
+    features, batches = params["feature_group_count"], params["batch_group_count"]
+    if dk is None:
+        x = _fold(x, dx, numbers.lhs_spec[0], batches)
+        out = conv_general_dilated(x, kernel, **params)
+        return _unfold(out, numbers.out_spec[0], axis.size)
+    if dx is None:
+        groups = max(features, batches)
+        kernel = _fold(kernel, dk, numbers.rhs_spec[0], groups)
+        out = conv_general_dilated(x, kernel, **params)
+        return _unfold(out, numbers.out_spec[1], axis.size, groups)
+    kernel = _fold(kernel, dk, numbers.rhs_spec[0])
+    if batches > 1:
+        x = _fold(x, dx, numbers.lhs_spec[0])
+        params["batch_group_count"] = axis.size * batches
+    else:
+        x = _fold(x, dx, numbers.lhs_spec[1])
+        params["feature_group_count"] = axis.size * features
+    out = conv_general_dilated(x, kernel, **params)
+    return _unfold(out, numbers.out_spec[1], axis.size)
+
+
+# ---- the primitive --------------------------------------------------------------------------
+
+
+def plain_window(spatial: int, **changes: Any) -> dict[str, Any]:
+    """The parameters of a convolution in NCHW order, without strides, padding or groups."""
+    order = tuple(range(spatial + 2))
+    return {
+        "strides": (1,) * spatial,
+        "padding": ((0, 0),) * spatial,
+        "lhs_dilation": (1,) * spatial,
+        "rhs_dilation": (1,) * spatial,
+        "dimension_numbers": ConvDimensionNumbers(order, order, order),
+        "feature_group_count": 1,
+        "batch_group_count": 1,
+        **changes,
+    }
+
+
+_NHWC = ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+
+conv_general_dilated = Primitive(
+    "conv_general_dilated",
+    _conv_type,
+    _conv_lower,
+    linearize=bilinear_linearize(lambda: conv_general_dilated),
+    transpose=_conv_transpose,
+    batch=_conv_batch,
+    doc="a windowed sum of products over features and space; stablehlo.convolution",
+    examples=[
+        Example((f32(2, 3, 7), f32(4, 3, 3)), plain_window(1)),
+        Example(
+            (f32(2, 7, 6, 4), f32(3, 2, 2, 6)),
+            plain_window(
+                2,
+                strides=(2, 1),
+                padding=((1, 2), (0, -1)),
+                rhs_dilation=(1, 2),
+                dimension_numbers=_NHWC,
+                feature_group_count=2,
+            ),
+        ),
+        Example(
+            (f32(4, 3, 5), f32(6, 3, 2)),
+            plain_window(1, padding=((2, 1),), lhs_dilation=(2,), batch_group_count=2),
+        ),
+    ],
+)
+
+
+def padding_same(lengths: Sequence[int], windows: Sequence[int], strides: Sequence[int]) -> Pairs:
+    """The padding under which the result of a window has ``ceil(length / stride)`` elements."""
+    pads = []
+    for n, window, stride in zip(lengths, windows, strides, strict=True):
+        missing = max(0, (math.ceil(n / stride) - 1) * stride + window - n)
+        pads.append((missing // 2, missing - missing // 2))
+    return tuple(pads)

@@ -1,0 +1,660 @@
+"""Gather and scatter: reading and writing windows of an array at positions that are data.
+
+Positions are rows of ``indices``: its last dimension holds one coordinate per entry of the
+index map, its others are batch dimensions. ``mode`` says what a window is that does not lie
+wholly inside the operand: with 'clip' its position is moved until it does; with 'fill' it
+reads as a fill value and is not written; with 'promise' there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import ZERO, Example, Linear, NoRule, Primitive, Rule
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import (
+    BOOL,
+    I32,
+    add,
+    add_tangents,
+    broadcast_lanes,
+    convert,
+    f32,
+    full,
+    i32,
+    instantiate,
+    move,
+    mul,
+    reshape,
+    zeros,
+)
+from phalanx.ops.compare import eq, select
+from phalanx.ops.elementwise import div
+from phalanx.ops.shape import iota, typeof_operand
+
+# ---- dimension numbers ----------------------------------------------------------------------
+
+
+class _Numbers:
+    """Dimension numbers are tuples of Python integers, whatever sequences they came as."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        for f in fields(self):  # type: ignore[arg-type]
+            object.__setattr__(self, f.name, tuple(int(d) for d in getattr(self, f.name)))
+
+
+@dataclass(frozen=True, slots=True)
+class GatherNumbers(_Numbers):
+    """How the dimensions of operand, indices and result of a gather correspond.
+
+    Attributes:
+        offset_dims: of the result: those that run inside a window.
+        collapsed_slice_dims: of the operand: windows have length 1 there, and no dimension.
+        start_index_map: of the operand: the one that each coordinate counts in.
+        operand_batching_dims: of the operand: those that the indices share.
+        start_indices_batching_dims: of the indices: the same, in the same order.
+    """
+
+    offset_dims: tuple[int, ...]
+    collapsed_slice_dims: tuple[int, ...]
+    start_index_map: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    start_indices_batching_dims: tuple[int, ...] = ()
+
+    def of_scatter(self) -> ScatterNumbers:
+        """The numbers of the scatter that writes where this gather reads."""
+        return ScatterNumbers(
+            self.offset_dims,
+            self.collapsed_slice_dims,
+            self.start_index_map,
+            self.operand_batching_dims,
+            self.start_indices_batching_dims,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ScatterNumbers(_Numbers):
+    """How the dimensions of operand, indices and updates of a scatter correspond.
+
+    Attributes:
+        update_window_dims: of the updates: those that run inside a window.
+        inserted_window_dims: of the operand: windows have length 1 there, and no dimension.
+        scatter_dims_to_operand_dims: of the operand: the one that each coordinate counts in.
+        operand_batching_dims: of the operand: those that the indices share.
+        scatter_indices_batching_dims: of the indices: the same, in the same order.
+    """
+
+    update_window_dims: tuple[int, ...]
+    inserted_window_dims: tuple[int, ...]
+    scatter_dims_to_operand_dims: tuple[int, ...]
+    operand_batching_dims: tuple[int, ...] = ()
+    scatter_indices_batching_dims: tuple[int, ...] = ()
+
+    def of_gather(self) -> GatherNumbers:
+        """The numbers of the gather that reads where this scatter writes."""
+        return GatherNumbers(
+            self.update_window_dims,
+            self.inserted_window_dims,
+            self.scatter_dims_to_operand_dims,
+            self.operand_batching_dims,
+            self.scatter_indices_batching_dims,
+        )
+
+    def window(self, operand: ArrayType, updates: ArrayType) -> tuple[int, ...]:
+        """The lengths of a window in the dimensions of the operand."""
+        lengths = iter(updates.shape[d] for d in self.update_window_dims)
+        single = (*self.inserted_window_dims, *self.operand_batching_dims)
+        return tuple(1 if d in single else next(lengths) for d in range(operand.ndim))
+
+
+MODES = ("clip", "fill", "promise")
+
+# ---- checks that gather and scatter share ---------------------------------------------------
+
+
+def _check_indices(who: str, x: ArrayType, indices: ArrayType, n: GatherNumbers, mode: str) -> None:
+    if mode not in MODES:
+        raise ValueError(f"{who}: mode must be one of {', '.join(MODES)}, got {mode!r}")
+    if not dtypes.is_integer(indices.dtype):
+        raise TypeError(f"{who}: indices must be integers, got {indices}")
+    if indices.ndim == 0 or indices.shape[-1] != len(n.start_index_map):
+        raise ValueError(
+            f"{who}: the last dimension of indices {indices} must hold one coordinate for each "
+            f"of the dimensions {n.start_index_map} of the operand {x}"
+        )
+    single = (*n.collapsed_slice_dims, *n.operand_batching_dims)
+    _check_distinct(who, f"collapsed and batching dimensions {single}", single, x)
+    mapped = (*n.start_index_map, *n.operand_batching_dims)
+    _check_distinct(who, f"indexed and batching dimensions {mapped}", mapped, x)
+    _check_batching(who, x, indices, n)
+
+
+def _check_distinct(who: str, what: str, dims: tuple, x: ArrayType) -> None:
+    if len(set(dims)) != len(dims) or any(not 0 <= d < x.ndim for d in dims):
+        raise ValueError(f"{who}: {what} must be distinct dimensions of the operand {x}")
+
+
+def _check_batching(who: str, x: ArrayType, indices: ArrayType, n: GatherNumbers) -> None:
+    pairs = (n.operand_batching_dims, n.start_indices_batching_dims)
+    if len(pairs[0]) != len(pairs[1]):
+        raise ValueError(f"{who}: as many batching dimensions are needed on both sides, got {n}")
+    for i, j in zip(*pairs, strict=True):
+        if not 0 <= j < indices.ndim - 1 or x.shape[i] != indices.shape[j]:
+            raise TypeError(
+                f"{who}: batching dimension {i} of the operand {x} and {j} of the indices "
+                f"{indices} must be equal"
+            )
+
+
+def _check_window(who: str, x: ArrayType, window: tuple, single: tuple) -> None:
+    fits = len(window) == x.ndim and all(
+        0 <= w <= (min(n, 1) if d in single else n)
+        for d, (w, n) in enumerate(zip(window, x.shape, strict=True))
+    )
+    if not fits:
+        raise ValueError(
+            f"{who}: windows of lengths {window} do not fit the operand {x}; each must be at most "
+            f"the length there, and at most 1 in dimensions {single}"
+        )
+
+
+def _interleaved(ndim: int, inside: tuple, window: Sequence[int], batch: Sequence[int]) -> tuple:
+    """A shape with the lengths ``window`` at the positions ``inside``, ``batch`` elsewhere."""
+    if sorted(inside) != list(inside) or any(not 0 <= d < ndim for d in inside):
+        raise ValueError(
+            f"window dimensions must be increasing and below {ndim}, got {inside}"
+        )
+    windows, batches = iter(window), iter(batch)
+    return tuple(next(windows) if d in inside else next(batches) for d in range(ndim))
+
+
+# ---- lowering -------------------------------------------------------------------------------
+
+
+def _wide(b: Any, indices: Any) -> Any:
+    """Indices narrower than 32 bits may not even hold the length of a dimension."""
+    return b.convert(indices, I32) if b.type(indices).dtype.itemsize < 4 else indices
+
+
+def _limits(b: Any, indices: Any, x: ArrayType, window: tuple, mapped: tuple) -> Any:
+    """The last position of a window inside the operand, for each of the indices."""
+    type = b.type(indices)
+    last = np.array([x.shape[d] - window[d] for d in mapped], type.dtype)
+    if len(set(last.tolist())) == 1:
+        return b.constant(last[0], type.dtype, type.shape)
+    return b.broadcast_in_dim(b.constant(last, type.dtype), type.shape, (type.ndim - 1,))
+
+
+def _clipped(b: Any, indices: Any, x: ArrayType, window: tuple, mapped: tuple) -> Any:
+    if not mapped:
+        return indices
+    type = b.type(indices)
+    zero = b.constant(0, type.dtype, type.shape)
+    return b.clamp(zero, indices, _limits(b, indices, x, window, mapped))
+
+
+def _inside(b: Any, indices: Any, x: ArrayType, window: tuple, mapped: tuple) -> Any:
+    """For each row of the indices, whether its window lies wholly inside the operand."""
+    type = b.type(indices)
+    low = b.compare(indices, b.constant(0, type.dtype, type.shape), "GE")
+    high = b.compare(indices, _limits(b, indices, x, window, mapped), "LE")
+    true = b.constant(True, BOOL)
+    both = b.and_(low, high)
+    return b.reduce([both], [true], (type.ndim - 1,), lambda b, x, y: [b.and_(x, y)])[0]
+
+
+# ---- gather ---------------------------------------------------------------------------------
+
+
+def fill_value(dtype: np.dtype) -> Any:
+    """What a gather in mode 'fill' reads outside: NaN, the least or largest integer, True."""
+    if dtypes.is_inexact(dtype):
+        return np.nan
+    if dtypes.is_integer(dtype):
+        return dtypes.iinfo(dtype).min if dtypes.is_signed(dtype) else dtypes.iinfo(dtype).max
+    return True
+
+
+def _gather_type(
+    x: ArrayType,
+    indices: ArrayType,
+    *,
+    numbers: GatherNumbers,
+    slice_sizes: tuple,
+    mode: str,
+    **hints: Any,
+) -> ArrayType:
+    _check_indices("gather", x, indices, numbers, mode)
+    single = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
+    _check_window("gather", x, slice_sizes, single)
+    window = [n for d, n in enumerate(slice_sizes) if d not in single]
+    if len(window) != len(numbers.offset_dims):
+        raise ValueError(
+            f"gather: windows {slice_sizes} of the operand {x} have {len(window)} dimensions "
+            f"outside {single}; offset_dims must name as many, got {numbers.offset_dims}"
+        )
+    ndim = len(window) + indices.ndim - 1
+    shape = _interleaved(ndim, numbers.offset_dims, window, indices.shape[:-1])
+    return ArrayType(shape, x.dtype, x.weak)
+
+
+def _gather_lower(
+    b: Any,
+    x: Any,
+    indices: Any,
+    numbers: GatherNumbers,
+    slice_sizes: tuple,
+    mode: str,
+    fill: Any = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+) -> Any:
+    indices = _wide(b, indices)
+    found = b.gather(x, indices, numbers, slice_sizes, indices_are_sorted)
+    mapped = numbers.start_index_map
+    if mode != "fill" or not mapped:
+        return found
+    out = b.outs[0]
+    inside = _inside(b, indices, b.ins[0], slice_sizes, mapped)
+    batch = tuple(d for d in range(out.ndim) if d not in numbers.offset_dims)
+    value = dtypes.scalar(fill_value(out.dtype) if fill is None else fill, out.dtype)
+    filling = b.constant(value, out.dtype, out.shape)
+    return b.select(b.broadcast_in_dim(inside, out.shape, batch), found, filling)
+
+
+def _gather_linearize(x: Any, indices: Any, **params: Any) -> tuple[Any, Callable]:
+    def linear(t: Any, _: Any) -> Any:
+        return ZERO if t is ZERO else gather(t, indices, **{**params, "fill": 0})
+
+    return gather(x, indices, **params), linear
+
+
+def _gather_transpose(
+    ct: Any,
+    x: Any,
+    indices: Any,
+    *,
+    numbers: GatherNumbers,
+    slice_sizes: tuple,
+    mode: str,
+    fill: Any = None,
+    **hints: Any,
+) -> list:
+    empty = zeros(x.type.update(dtype=typeof(ct).dtype))
+    return [scatter_add(empty, indices, ct, numbers=numbers.of_scatter(), mode=mode, **hints), None]
+
+
+def _gather_batch(
+    axis: Axis,
+    values: Sequence,
+    dims: Sequence,
+    *,
+    numbers: GatherNumbers,
+    slice_sizes: tuple,
+    **params: Any,
+) -> tuple[Any, int]:
+    (x, indices), (dx, di) = values, dims
+    if di is None:  # the lanes are one more dimension of the windows
+        x = move(x, dx, 0)
+        numbers = replace(
+            _behind_lanes(numbers), offset_dims=(0, *_behind(numbers.offset_dims))
+        )
+        slice_sizes = (axis.size, *slice_sizes)
+        out = gather(x, indices, numbers=numbers, slice_sizes=slice_sizes, **params)
+        return out, 0
+    indices = move(indices, di, 0)
+    params["indices_are_sorted"] = False
+    in_indices = _behind(numbers.start_indices_batching_dims)
+    numbers = replace(
+        numbers,
+        offset_dims=_behind(numbers.offset_dims),
+        start_indices_batching_dims=in_indices,
+    )
+    if dx is not None:
+        x = move(x, dx, 0)
+        numbers = _behind_lanes(numbers)
+        numbers = replace(
+            numbers,
+            operand_batching_dims=(0, *numbers.operand_batching_dims),
+            start_indices_batching_dims=(0, *in_indices),
+        )
+        slice_sizes = (1, *slice_sizes)
+    else:
+        params["unique_indices"] = False
+    return gather(x, indices, numbers=numbers, slice_sizes=slice_sizes, **params), 0
+
+
+def _behind(dims: tuple[int, ...]) -> tuple[int, ...]:
+    """``dims`` of a lane, in an array whose dimension 0 carries the lanes."""
+    return tuple(d + 1 for d in dims)
+
+
+def _behind_lanes(numbers: GatherNumbers) -> GatherNumbers:
+    """``numbers`` for an operand whose dimension 0 carries the lanes."""
+    return replace(
+        numbers,
+        collapsed_slice_dims=_behind(numbers.collapsed_slice_dims),
+        start_index_map=_behind(numbers.start_index_map),
+        operand_batching_dims=_behind(numbers.operand_batching_dims),
+    )
+
+
+_ROWS = {"numbers": GatherNumbers((1,), (0,), (0,)), "slice_sizes": (1, 4)}
+_ROW_INDICES = np.array([[2], [0], [7], [2], [-1]], np.int32)
+
+gather = Primitive(
+    "gather",
+    _gather_type,
+    _gather_lower,
+    linearize=_gather_linearize,
+    transpose=_gather_transpose,
+    batch=_gather_batch,
+    doc="windows of x at the positions in indices; stablehlo.gather",
+    examples=[
+        Example((f32(3, 4), _ROW_INDICES), {**_ROWS, "mode": "clip"}),
+        Example((f32(3, 4), _ROW_INDICES), {**_ROWS, "mode": "fill", "fill": 0.5}),
+        Example(
+            (f32(2, 5, 4), np.array([[[1, 0], [2, 3]], [[0, 1], [3, 3]]], np.int32)),
+            {
+                "numbers": GatherNumbers((2,), (2,), (1, 2), (0,), (0,)),
+                "slice_sizes": (1, 2, 1),
+                "mode": "promise",
+            },
+        ),
+    ],
+)
+
+
+# ---- scatter --------------------------------------------------------------------------------
+
+
+def _scatter_type(
+    who: str,
+    x: ArrayType,
+    indices: ArrayType,
+    updates: ArrayType,
+    *,
+    numbers: ScatterNumbers,
+    mode: str,
+    **hints: Any,
+) -> ArrayType:
+    _check_indices(who, x, indices, numbers.of_gather(), mode)
+    if updates.dtype != x.dtype:
+        raise TypeError(f"{who}: the updates {updates} must have the dtype of the operand {x}")
+    single = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
+    inside = numbers.update_window_dims
+    if len(inside) != x.ndim - len(single) or updates.ndim != len(inside) + indices.ndim - 1:
+        raise ValueError(
+            f"{who}: updates {updates} must have a window dimension for each dimension of the "
+            f"operand {x} outside {single}, beside the batch dimensions of the indices "
+            f"{indices}; update_window_dims are {inside}"
+        )
+    window = numbers.window(x, updates)
+    _check_window(who, x, window, single)
+    lengths = [updates.shape[d] for d in inside]
+    if updates.shape != _interleaved(updates.ndim, inside, lengths, indices.shape[:-1]):
+        raise TypeError(
+            f"{who}: outside the window dimensions {inside}, updates {updates} must have the "
+            f"shape {indices.shape[:-1]} of the indices' batch dimensions"
+        )
+    return x.update(weak=x.weak and updates.weak)
+
+
+def _scatter_lower(combine: Callable) -> Rule:
+    def rule(
+        b: Any,
+        x: Any,
+        indices: Any,
+        updates: Any,
+        numbers: ScatterNumbers,
+        mode: str,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
+        indices = _wide(b, indices)
+        if mode == "clip":
+            window = numbers.window(b.ins[0], b.ins[2])
+            mapped = numbers.scatter_dims_to_operand_dims
+            indices = _clipped(b, indices, b.ins[0], window, mapped)
+        return b.scatter(
+            x, indices, updates, numbers, combine, indices_are_sorted, unique_indices
+        )
+
+    return rule
+
+
+def _scatter_batch(prim: Callable[[], Primitive]) -> Rule:
+    def rule(
+        axis: Axis, values: Sequence, dims: Sequence, *, numbers: ScatterNumbers, **params: Any
+    ) -> tuple[Any, int]:
+        lanes = [
+            broadcast_lanes(v, 0, axis.size) if d is None else move(v, d, 0)
+            for v, d in zip(values, dims, strict=True)
+        ]
+        behind = replace(
+            numbers,
+            update_window_dims=_behind(numbers.update_window_dims),
+            inserted_window_dims=_behind(numbers.inserted_window_dims),
+            scatter_dims_to_operand_dims=_behind(numbers.scatter_dims_to_operand_dims),
+            operand_batching_dims=_behind(numbers.operand_batching_dims),
+        )
+        if dims[1] is None:  # the lanes are one more dimension of the windows
+            behind = replace(behind, update_window_dims=(0, *behind.update_window_dims))
+            return prim()(lanes[0], values[1], lanes[2], numbers=behind, **params), 0
+        shared = (0, *_behind(numbers.scatter_indices_batching_dims))
+        behind = replace(
+            behind,
+            operand_batching_dims=(0, *behind.operand_batching_dims),
+            scatter_indices_batching_dims=shared,
+        )
+        params["indices_are_sorted"] = False
+        return prim()(*lanes, numbers=behind, **params), 0
+
+    return rule
+
+
+def _read(x: Any, indices: Any, u: ArrayType, *, numbers: ScatterNumbers, **params: Any) -> Any:
+    """What stands in ``x`` where updates of type ``u`` go; zero where they are dropped."""
+    window = numbers.window(typeof(x), u)
+    return gather(
+        x, indices, numbers=numbers.of_gather(), slice_sizes=window, fill=0, **params
+    )
+
+
+def _scatter(
+    name: str,
+    combine: Callable,
+    *,
+    linearize: Rule,
+    transpose: Rule | NoRule,
+    doc: str,
+    examples: Sequence[Example],
+) -> Primitive:
+    prim = Primitive(
+        name,
+        lambda *types, **params: _scatter_type(name, *types, **params),
+        _scatter_lower(combine),
+        linearize=linearize,
+        transpose=transpose,
+        batch=_scatter_batch(lambda: prim),
+        doc=doc,
+        examples=examples,
+    )
+    return prim
+
+
+def _joint(prim: Callable[[], Primitive]) -> Rule:
+    """The linearize rule where the result is linear in operand and updates together."""
+
+    def rule(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any, Callable]:
+        return prim()(x, indices, u, **params), _joint_tangent(
+            prim(), indices, typeof(x), typeof(u), params
+        )
+
+    return rule
+
+
+def _joint_tangent(
+    prim: Primitive, indices: Any, x: ArrayType, u: ArrayType, params: dict
+) -> Callable:
+    def linear(tx: Any, _: Any, tu: Any) -> Any:
+        if tx is ZERO and tu is ZERO:
+            return ZERO
+        return prim(instantiate(tx, x), indices, instantiate(tu, u), **params)
+
+    return linear
+
+
+def _scatter_linearize(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any, Callable]:
+    """Where several updates meet, one of them wins: mark which, and add up only the marked."""
+    if params.get("unique_indices"):
+        return _joint(lambda: scatter)(x, indices, u, **params)
+    tx, tu = typeof(x), typeof(u)
+    size = ArrayType((tu.size,), I32)
+    ids = reshape(add(iota(dtype=I32, shape=size.shape, dim=0), np.int32(1)), shape=tu.shape)
+    winners = scatter(full(tx.shape, 0, I32), indices, ids, **params)
+    kept = eq(winners, np.int32(0))
+    won = eq(_read(winners, indices, tu, **params), ids)
+
+    def chosen(x: Any, u: Any) -> Any:
+        kept_x = ZERO if x is ZERO else select(kept, x, zeros(tx))
+        if u is ZERO:
+            return kept_x
+        won_u = select(won, u, zeros(tu))
+        return scatter_add(instantiate(kept_x, tx), indices, won_u, **params)
+
+    return chosen(x, u), lambda t, _, s: ZERO if t is ZERO and s is ZERO else chosen(t, s)
+
+
+def _scatter_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> list:
+    type = typeof_operand(u).update(dtype=typeof(ct).dtype)
+    ct_x = scatter(ct, indices, zeros(type), **params) if isinstance(x, Linear) else None
+    return [ct_x, None, _read(ct, indices, type, **params) if isinstance(u, Linear) else None]
+
+
+def _scatter_add_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> list:
+    ct_x = ct if isinstance(x, Linear) else None
+    return [ct_x, None, _read(ct, indices, u.type, **params) if isinstance(u, Linear) else None]
+
+
+def _scatter_mul_linearize(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any, Callable]:
+    read = _read(x, indices, typeof(u), **params) if params.get("unique_indices") else None
+    type = typeof(x)
+
+    def linear(tx: Any, _: Any, tu: Any) -> Any:
+        by_x = ZERO if tx is ZERO else scatter_mul(tx, indices, u, **params)
+        if tu is ZERO:
+            return by_x
+        if read is None:
+            raise NotImplementedError(
+                "scatter_mul: the derivative with respect to updates is known only where no two "
+                "of them meet; pass unique_indices=True if so"
+            )
+        return add_tangents(by_x, scatter_add(zeros(type), indices, mul(tu, read), **params))
+
+    return scatter_mul(x, indices, u, **params), linear
+
+
+def _scatter_mul_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> list:
+    return [scatter_mul(ct, indices, u, **params), None, None]
+
+
+def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
+    """The tangent at an extremum is the mean over the operands that attain it."""
+
+    def rule(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any, Callable]:
+        out = prim()(x, indices, u, **params)
+        type_x, type_u = typeof(x), typeof(u)
+        at_x = convert(eq(x, out), dtype=type_x.dtype, weak=False)
+        attained = eq(u, _read(out, indices, type_u, **params))
+        at_u = convert(attained, dtype=type_x.dtype, weak=False)
+        share = div(full(type_x.shape, 1, type_x.dtype), scatter_add(at_x, indices, at_u, **params))
+
+        def linear(tx: Any, _: Any, tu: Any) -> Any:
+            if tx is ZERO and tu is ZERO:
+                return ZERO
+            from_x = zeros(type_x) if tx is ZERO else mul(tx, at_x)
+            if tu is ZERO:
+                return mul(from_x, share)
+            return mul(scatter_add(from_x, indices, mul(tu, at_u), **params), share)
+
+        return out, linear
+
+    return rule
+
+
+def _scatter_examples(*more: Example, **hints: Any) -> list[Example]:
+    numbers = ScatterNumbers((1,), (0,), (0,))
+    unique = np.array([[2], [0]], np.int32)
+    windows = ScatterNumbers((1, 2), (), (0, 1))
+    return [
+        Example((f32(3, 4), unique, f32(2, 4)), {"numbers": numbers, "mode": "clip", **hints}),
+        Example(
+            (f32(4, 5), np.array([[1, 3], [9, 0]], np.int32), f32(2, 2, 2)),
+            {"numbers": windows, "mode": "fill", **hints},
+        ),
+        *more,
+    ]
+
+
+_REPEATED = Example(
+    (f32(3, 4), np.array([[2], [0], [2]], np.int32), f32(3, 4)),
+    {"numbers": ScatterNumbers((1,), (0,), (0,)), "mode": "promise"},
+)
+_INTEGERS = Example(
+    (i32(3), np.array([[2], [0]], np.int32), i32(2)),
+    {"numbers": ScatterNumbers((), (0,), (0,)), "mode": "clip"},
+)
+
+scatter = _scatter(
+    "scatter",
+    lambda b, x, u: u,
+    linearize=_scatter_linearize,
+    transpose=_scatter_transpose,
+    doc="x with windows replaced by updates, one of those that meet; stablehlo.scatter",
+    examples=_scatter_examples(_INTEGERS, unique_indices=True),
+)
+
+scatter_add = _scatter(
+    "scatter_add",
+    lambda b, x, u: b.add(x, u),
+    linearize=_joint(lambda: scatter_add),
+    transpose=_scatter_add_transpose,
+    doc="x with updates added to windows of it; stablehlo.scatter with add",
+    examples=_scatter_examples(_REPEATED, _INTEGERS),
+)
+
+scatter_mul = _scatter(
+    "scatter_mul",
+    lambda b, x, u: b.multiply(x, u),
+    linearize=_scatter_mul_linearize,
+    transpose=_scatter_mul_transpose,
+    doc="x with windows of it multiplied by updates; stablehlo.scatter with multiply",
+    examples=_scatter_examples(_INTEGERS, unique_indices=True),
+)
+
+scatter_min = _scatter(
+    "scatter_min",
+    lambda b, x, u: b.minimum(x, u),
+    linearize=_extremum_linearize(lambda: scatter_min),
+    transpose=NoRule("it is not linear"),
+    doc="x with windows of it lowered to updates; stablehlo.scatter with minimum",
+    examples=_scatter_examples(_REPEATED, _INTEGERS),
+)
+
+scatter_max = _scatter(
+    "scatter_max",
+    lambda b, x, u: b.maximum(x, u),
+    linearize=_extremum_linearize(lambda: scatter_max),
+    transpose=NoRule("it is not linear"),
+    doc="x with windows of it raised to updates; stablehlo.scatter with maximum",
+    examples=_scatter_examples(_REPEATED, _INTEGERS),
+)

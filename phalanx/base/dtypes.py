@@ -543,11 +543,14 @@ single, double, csingle, cdouble = float32, float64, complex64, complex128
 
 
 def scalar(value: Any, dtype: np.dtype) -> np.generic:
-    """``value`` as a NumPy scalar of ``dtype``; Python ints are checked for range.
+    """``value``, a Python or NumPy number, as a NumPy scalar of ``dtype``.
+
+    Raises:
+        OverflowError: ``dtype`` cannot hold a Python int.
 
     >>> scalar(2, np.dtype("float32"))
     np.float32(2.0)
     """
     if type(value) is int:
         check_range(value, dtype)
-    return np.asarray(value).astype(dtype)[()]
+    return dtype.type(value)

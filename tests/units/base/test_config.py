@@ -1,0 +1,195 @@
+"""Options: values, checks, overrides in threads, and the key of what changes tracing."""
+
+import os
+import subprocess
+import sys
+import threading
+import timeit
+
+import pytest
+
+from phalanx.base import config as module
+from phalanx.base.config import OPTIONS, config
+from phalanx.base.errors import ConfigError
+
+
+@pytest.fixture(autouse=True)
+def restored():
+    before = {name: getattr(config, name) for name in OPTIONS}
+    frozen = dict(module.Config._frozen)
+    module.Config._frozen.clear()
+    yield
+    module.Config._frozen.clear()
+    for name, value in before.items():
+        config.update(name, value)
+    module.Config._frozen.update(frozen)
+
+
+def in_a_thread(f):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(f()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def in_a_process(code, **environment):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PHALANX_", "XLA_"))}
+    return subprocess.run(
+        [sys.executable, "-c", f"from phalanx.base.config import config\n{code}"],
+        env={**clean, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_every_option_is_an_attribute_and_documented():
+    for name, option in OPTIONS.items():
+        assert hasattr(module.Config, name) and option.doc.endswith(".")
+        assert name in config.describe()
+
+
+def test_update_is_seen_by_other_threads_and_changes_the_key():
+    key = config.key
+    config.update("enable_x64", not config.enable_x64)
+    assert config.key != key
+    assert in_a_thread(lambda: (config.enable_x64, config.key)) == (config.enable_x64, config.key)
+    config.update("enable_x64", not config.enable_x64)
+    assert config.key == key
+
+
+def test_the_names_of_the_field_work_too():
+    config.update("jax_debug_nans", True)
+    assert config.debug_nans
+    config.update("phalanx_debug_nans", False)
+    assert not config.debug_nans
+
+
+def test_an_option_that_does_not_change_tracing_leaves_the_key_alone():
+    key = config.key
+    config.update("platforms", "cpu")
+    assert config.platforms == "cpu" and config.key == key
+
+
+def test_an_override_holds_in_its_thread_and_block_only():
+    config.update("enable_x64", False)
+    key = config.key
+    with config.override(enable_x64=True, debug_nans=True):
+        assert config.enable_x64 and config.debug_nans and config.key != key
+        assert in_a_thread(lambda: (config.enable_x64, config.key)) == (False, key)
+        inside = config.key
+        with config.override(enable_x64=False):
+            assert not config.enable_x64 and config.debug_nans
+            assert config.key not in (key, inside)
+        assert config.key == inside
+    assert not config.enable_x64 and config.key == key
+    assert not config._overriding
+
+
+def test_an_override_ends_with_an_error_as_well():
+    key = config.key
+    with pytest.raises(ZeroDivisionError), config.override(disable_jit=True):
+        raise ZeroDivisionError
+    assert not config.disable_jit and config.key == key
+
+
+def test_an_override_is_a_decorator_too():
+    @config.override(disable_jit=True)
+    def f():
+        return config.disable_jit
+
+    assert f() and f() and not config.disable_jit
+
+
+def test_equal_settings_have_equal_keys_however_they_came_about():
+    with config.override(enable_x64=True):
+        overridden = config.key
+    config.update("enable_x64", True)
+    assert config.key == overridden
+
+
+def test_an_update_during_an_override_reaches_its_key():
+    config.update("debug_nans", False)
+    with config.override(enable_x64=True):
+        before = config.key
+        in_a_thread(lambda: config.update("debug_nans", True))
+        assert config.enable_x64 and config.debug_nans and config.key != before
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "needed"),
+    [
+        ("enable_x64", 1, "enable_x64 must be True or False, got 1"),
+        ("num_cpu_devices", 0, "a positive integer"),
+        ("num_cpu_devices", True, "a positive integer"),
+        ("num_cpu_devices", "8", "a positive integer"),
+        ("platforms", 3, "names of platforms"),
+        ("default_matmul_precision", "hihg", "'highest'"),
+        ("enable_x32", True, "no option 'enable_x32'. Did you mean 'enable_x64'?"),
+        ("wholly_unknown", 1, "The options are enable_x64,"),
+    ],
+)
+def test_refused_values(name, value, needed):
+    with pytest.raises(ConfigError, match="config") as caught:
+        config.update(name, value)
+    assert needed in str(caught.value)
+
+
+def test_precision_has_aliases():
+    config.update("default_matmul_precision", "tensorfloat32")
+    assert config.default_matmul_precision == "high"
+    config.update("default_matmul_precision", None)
+    assert config.default_matmul_precision is None
+
+
+def test_overriding_refuses_what_holds_for_the_process():
+    refused = config.override(num_cpu_devices=2)
+    with pytest.raises(ConfigError, match=r"config.update\('num_cpu_devices'"), refused:
+        pass
+
+
+def test_a_frozen_option_may_be_set_to_what_it_is_and_says_why_not_otherwise():
+    config.update("num_cpu_devices", 3)
+    config.freeze("num_cpu_devices", "the CPU client has started; set it before the first array")
+    config.update("num_cpu_devices", 3)
+    with pytest.raises(ConfigError, match=r"is 3 and can no longer change to 4: the CPU client"):
+        config.update("num_cpu_devices", 4)
+    config.thaw("num_cpu_devices")
+    config.update("num_cpu_devices", 4)
+
+
+def test_assigning_is_refused_and_a_misspelt_read_is_an_attribute_error():
+    with pytest.raises(ConfigError, match=r"use config.update\('enable_x64', True\)"):
+        config.enable_x64 = True
+    with pytest.raises(AttributeError):
+        _ = config.enable_x65  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("variables", "expression", "expected"),
+    [
+        ({"PHALANX_ENABLE_X64": "1"}, "config.enable_x64, config.key != 0", "(True, True)"),
+        ({"PHALANX_ENABLE_X64": "off"}, "config.enable_x64, config.key", "(False, 0)"),
+        ({"PHALANX_NUM_CPU_DEVICES": "8"}, "config.num_cpu_devices", "8"),
+        ({"XLA_FLAGS": "--a=b --xla_force_host_platform_device_count=4"},
+         "config.num_cpu_devices", "4"),
+        ({"PHALANX_NUM_CPU_DEVICES": "2",
+          "XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
+         "config.num_cpu_devices", "2"),
+        ({"PHALANX_PLATFORMS": "cpu"}, "config.platforms", "cpu"),
+        ({}, "config.num_cpu_devices, config.platforms", "(1, None)"),
+    ],
+)  # fmt: skip
+def test_environment_variables(variables, expression, expected):
+    assert in_a_process(f"print(({expression}))", **variables).stdout.strip() == expected
+
+
+def test_a_bad_environment_variable_is_named():
+    ran = in_a_process("", PHALANX_NUM_CPU_DEVICES="many")
+    needed = "PHALANX_NUM_CPU_DEVICES: num_cpu_devices must be a positive integer, got 'many'"
+    assert needed in ran.stderr
+
+
+def test_reading_the_key_is_cheap():
+    best = min(timeit.repeat(lambda: config.key, number=2000, repeat=5)) / 2000
+    assert best < 1e-6  # 0.08 us on an idle machine

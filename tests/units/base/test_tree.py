@@ -1,0 +1,370 @@
+"""Trees: structure, paths, prefixes, and classes that join in."""
+
+import collections
+import copy
+import dataclasses
+import functools
+import pickle
+from typing import Any, NamedTuple
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from phalanx.base import tree
+from phalanx.base.errors import TreeError
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+@tree.register_pytree_node_class
+class Box:
+    def __init__(self, content, label="box"):
+        self.content, self.label = content, label
+
+    def tree_flatten(self):
+        return (self.content,), self.label
+
+    @classmethod
+    def tree_unflatten(cls, label, children):
+        return cls(*children, label)
+
+    def __eq__(self, other):
+        return isinstance(other, Box) and (self.content, self.label) == (other.content, other.label)
+
+
+@tree.register_pytree_with_keys_class
+class Named:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+    def tree_flatten_with_keys(self):
+        key = tree.GetAttrKey
+        return ((key("left"), self.left), (key("right"), self.right)), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+@functools.partial(tree.register_dataclass, meta_fields=("rate",), data_fields=("w", "b"))
+@dataclasses.dataclass
+class Layer:
+    w: Any
+    b: Any
+    rate: float = 0.5
+
+
+@tree.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Cell:
+    state: Any
+    kind: str = dataclasses.field(default="lstm", metadata={"static": True})
+    cache: Any = dataclasses.field(default=None, init=False, compare=False)
+
+
+@tree.register_static
+class Mode(str):
+    pass
+
+
+def trees(leaves):
+    return st.recursive(
+        leaves | st.none(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.lists(inner, max_size=3).map(tuple)
+            | st.dictionaries(st.text(max_size=2), inner, max_size=3)
+            | st.builds(Point, inner, inner)
+            | st.builds(Box, inner)
+        ),
+        max_leaves=8,
+    )
+
+
+numbers = trees(st.integers())
+
+# ---- laws -----------------------------------------------------------------------------------
+
+
+@given(numbers)
+def test_unflatten_undoes_flatten(x):
+    leaves, treedef = tree.flatten(x)
+    assert tree.unflatten(treedef, leaves) == x
+    assert leaves == tree.leaves(x) and treedef == tree.structure(x)
+    assert hash(treedef) == hash(tree.structure(x)) and treedef.num_leaves == len(leaves)
+
+
+@given(numbers)
+def test_map_is_a_functor(x):
+    assert tree.map(lambda v: v, x) == x
+    twice = tree.map(lambda v: v + 1, tree.map(lambda v: 2 * v, x))
+    assert tree.map(lambda v: 2 * v + 1, x) == twice
+    assert tree.structure(twice) == tree.structure(x)
+
+
+@given(numbers)
+def test_paths_lead_to_the_leaves_in_order(x):
+    found, treedef = tree.flatten_with_path(x)
+    assert [leaf for _, leaf in found] == tree.leaves(x) and treedef == tree.structure(x)
+    for path, leaf in found:
+        node = x
+        for key in path:
+            if isinstance(key, tree.FlattenedIndexKey):
+                node = node.content
+            else:
+                node = getattr(node, key[0]) if isinstance(key, tree.GetAttrKey) else node[key[0]]
+        assert node is leaf
+
+
+@given(numbers)
+def test_a_tree_is_a_prefix_of_itself_and_a_leaf_of_every_tree(x):
+    assert tree.broadcast_prefix(0, x) == [0] * len(tree.leaves(x))
+    assert tree.broadcast_prefix(None, x) == [None] * len(tree.leaves(x))
+    marked = tree.map(lambda _: object(), x)
+    assert tree.broadcast_prefix(marked, x) == tree.leaves(marked)
+
+
+@given(trees(st.just(0)), st.data())
+def test_a_prefix_covers_what_grows_under_its_leaves(x, data):
+    below = []
+
+    def grow(_):
+        below.append(data.draw(numbers))
+        return below[-1]
+
+    grown = tree.map(grow, x)
+    count = iter(range(1000))
+    marked = tree.map(lambda _: next(count), x)
+    wanted = [i for i, part in enumerate(below) for _ in tree.leaves(part)]
+    assert tree.broadcast_prefix(marked, grown) == wanted
+    assert tree.leaves(tree.broadcast(marked, grown)) == wanted
+
+
+# ---- structure ------------------------------------------------------------------------------
+
+
+def test_none_is_a_node_and_keys_are_sorted():
+    assert tree.leaves(None) == [] and not tree.is_leaf(None) and tree.is_leaf(3)
+    assert tree.leaves({"b": 1, "a": None, "c": {2: 3, 1: 4}}) == [1, 4, 3]
+    assert tree.structure({"a": 1, "b": 2}) == tree.structure({"b": 1, "a": 2})
+    assert tree.structure(None) != tree.structure(())
+
+
+def test_containers_that_are_nodes():
+    ordered = collections.OrderedDict([("z", 1), ("a", 2)])
+    assert tree.leaves(ordered) == [1, 2]
+    assert type(tree.map(str, ordered)) is collections.OrderedDict
+    default = tree.map(str, collections.defaultdict(list, {"b": 1, "a": 2}))
+    assert default == {"b": "1", "a": "2"} and default.default_factory is list
+    assert tree.map(str, Point(1, 2)) == Point("1", "2")
+    assert tree.leaves({1, 2}) == [{1, 2}] and tree.leaves("ab") == ["ab"]
+
+
+def test_is_leaf_stops_everywhere():
+    pair = {"a": (1, 2), "b": [3]}
+
+    def is_pair(x):
+        return isinstance(x, tuple)
+
+    assert tree.leaves(pair, is_leaf=is_pair) == [(1, 2), 3]
+    assert tree.flatten(pair, is_pair)[1] == tree.structure({"a": 0, "b": [0]})
+    assert tree.map(len, {"a": (1, 2)}, is_leaf=is_pair) == {"a": 2}
+    assert tree.map(lambda x, y: (x, y), (1, 2), (3, 4), is_leaf=is_pair) == ((1, 2), (3, 4))
+    assert tree.leaves_with_path(pair, is_pair)[0] == ((tree.DictKey("a"),), (1, 2))
+    assert tree.leaves([None, 1], is_leaf=lambda x: x is None) == [None, 1]
+    assert tree.broadcast_prefix({"a": (0, 1)}, {"a": (5, 6)}, is_leaf=is_pair) == [(0, 1)] * 2
+
+
+def test_reduce_and_all():
+    assert tree.reduce(lambda x, y: x - y, [1, (2, 3)]) == -4
+    assert tree.reduce(lambda x, y: x + y, [], 7) == 7
+    assert tree.reduce(lambda x, y: [*x, y], {"b": 1, "a": 2}, []) == [2, 1]
+    assert tree.all([]) and tree.all({"a": 1}) and not tree.all([1, [0]])
+    assert tree.all([[], [1]], is_leaf=lambda x: x == []) is False
+
+
+def test_transpose():
+    outer, inner = tree.structure([0, 0]), tree.structure({"x": 0, "y": (0, 0)})
+    rows = [{"x": 1, "y": (2, 3)}, {"x": 4, "y": (5, 6)}]
+    columns = {"x": [1, 4], "y": ([2, 5], [3, 6])}
+    assert tree.transpose(outer, inner, rows) == tree.transpose(outer, None, rows) == columns
+    assert tree.transpose(inner, outer, columns) == rows
+    with pytest.raises(TreeError, match=r"tree\.transpose"):
+        tree.transpose(outer, inner, [{"x": 1, "y": (2, 3)}])
+
+
+def test_unflatten_counts_the_leaves():
+    with pytest.raises(TreeError, match=r"unflatten: 2 leaves are needed for .* got 3"):
+        tree.unflatten(tree.structure((0, 0)), [1, 2, 3])
+    assert tree.unflatten(tree.structure((0, 0)), (i for i in "ab")) == ("a", "b")
+
+
+# ---- paths ----------------------------------------------------------------------------------
+
+
+def test_the_words_of_a_path():
+    x = {"w": [1, Point(2, Box(3))], 4: Named(5, Layer(6, 7))}
+    del x[4]
+    x["n"] = Named(5, Layer(6, 7))
+    x["c"] = Cell(8)
+    assert [tree.keystr(path) for path, _ in tree.leaves_with_path(x)] == [
+        "['c'].state",
+        "['n'].left",
+        "['n'].right.w",
+        "['n'].right.b",
+        "['w'][0]",
+        "['w'][1].x",
+        "['w'][1].y[<flat index 0>]",
+    ]
+    path = tree.leaves_with_path(x)[-1][0]
+    assert tree.keystr(path, simple=True, separator="/") == "w/1/y/0"
+
+
+def test_map_with_path_over_several_trees():
+    got = tree.map_with_path(lambda p, x, y: (tree.keystr(p), x, y), {"a": [1]}, {"a": [2]})
+    assert got == {"a": [("['a'][0]", 1, 2)]}
+
+
+# ---- mismatches -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ((1, 2), (1, 2, 3), "different lengths of tuple at key path tree: the first tree has a "
+         "tuple of 2 there, tree number 2 has a tuple of 3"),
+        ({"a": [1]}, {"a": (1,)}, "different types at key path tree['a']: the first tree has a "
+         "list of 1 there, tree number 2 has a tuple of 1"),
+        ({"a": 1}, {"b": 1}, "different keys of dict at key path tree: the first tree has a dict "
+         "with keys ['a'] there, tree number 2 has a dict with keys ['b']"),
+        ([None], [1], "different types at key path tree[0]: the first tree has None there, tree "
+         "number 2 has a leaf of type int"),
+        ([[1]], [None], "at key path tree[0]: the first tree has a list of 1 there, tree number 2 "
+         "has None"),
+        (Box(1, "a"), Box(1, "b"), "different metadata of Box at key path tree"),
+        ((1, Point(1, [2])), (1, Point(1, 2)), "at key path tree[1].y"),
+    ],
+)  # fmt: skip
+def test_map_names_the_path_where_trees_differ(first, second, message):
+    for f, apply in ((lambda *_: 0, tree.map), (lambda *_: 0, tree.map_with_path)):
+        with pytest.raises(TreeError) as caught:
+            apply(f, first, second)
+        assert str(caught.value).startswith("tree.map: pytree structure error: ")
+        assert message in str(caught.value)
+
+
+def test_map_lets_the_other_trees_be_deeper():
+    assert tree.map(lambda x, y: (x, y), [1, 2], [(3, 4), None]) == [(1, (3, 4)), (2, None)]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "value", "message"),
+    [
+        (((0,),), ((1, 2),), "different lengths of tuple at key path pmap in_axes[0]"),
+        (
+            (((0, 1),),),
+            (((1, 2, 3),),),
+            "different lengths of tuple at key path pmap in_axes[0][0]",
+        ),
+        (({"a": 0},), ({"b": 1},), "different keys of dict at key path pmap in_axes[0]"),
+        (([0],), ((1,),), "different types at key path pmap in_axes[0]"),
+        (((0,),), (5,), "different types at key path pmap in_axes[0]"),
+        (({"a": (0, 0)},), ({"a": None},), "different types at key path pmap in_axes[0]['a']"),
+        ((Layer(0, (0,)),), (Layer(1, (1, 2)),), "at key path pmap in_axes[0].b"),
+    ],
+)
+def test_a_bad_prefix_is_told_by_its_path(prefix, value, message):
+    with pytest.raises(TreeError, match="pytree structure error: ") as caught:
+        tree.broadcast_prefix(prefix, value, "pmap in_axes")
+    assert message in str(caught.value)
+    assert "the value that it applies to is" in str(caught.value)
+
+
+def test_prefixes_of_dicts_go_by_key():
+    ordered = collections.OrderedDict([("b", 2), ("a", 1)])
+    assert tree.broadcast_prefix({"a": 10, "b": 20}, ordered) == [20, 10]
+    assert tree.broadcast_prefix(ordered, {"a": 0, "b": (0, 0)}) == [1, 2, 2]
+    assert tree.broadcast_prefix({"a": None, "b": 0}, {"a": [1, 1], "b": None}) == [None, None]
+
+
+def test_prefixes_of_unsortable_keys():
+    mixed = {1: "one", "a": "letter"}
+    assert tree.broadcast_prefix(mixed, {"a": 0, 1: 0}) == tree.leaves(mixed)
+
+
+# ---- classes --------------------------------------------------------------------------------
+
+
+def test_registered_classes_rebuild():
+    assert tree.map(lambda x: x + 1, Box((1, 2), "label")) == Box((2, 3), "label")
+    assert tree.map(str, Layer(1, 2, 0.1)) == Layer("1", "2", 0.1)
+    assert tree.map(str, Cell(1, "gru")) == Cell("1", "gru")
+    assert tree.leaves(Named(1, (2, 3))) == [1, 2, 3]
+    assert tree.map(str, Named(1, 2)).right == "2"
+
+
+def test_metadata_is_part_of_the_structure():
+    assert tree.structure(Layer(1, 2, 0.1)) != tree.structure(Layer(1, 2, 0.2))
+    assert tree.structure(Mode("a")) == tree.structure(Mode("a")) != tree.structure(Mode("b"))
+    assert tree.leaves([Mode("a"), 1]) == [1] and tree.map(str, [Mode("a")]) == [Mode("a")]
+
+
+def test_a_class_registers_once():
+    with pytest.raises(ValueError, match="already registered"):
+        tree.register_pytree_node_class(Box)
+
+
+def test_flatten_may_give_any_iterable():
+    class Lazy:
+        def __init__(self, *items):
+            self.items = items
+
+    tree.register_pytree_node(
+        Lazy, lambda x: ((i for i in x.items), None), lambda _, children: Lazy(*children)
+    )
+    assert tree.leaves(Lazy(1, 2)) == [1, 2]
+    assert tree.map(str, Lazy(1, 2)).items == ("1", "2")
+
+
+def test_a_dataclass_must_say_where_each_field_goes():
+    @dataclasses.dataclass
+    class Pair:
+        x: Any
+        y: Any
+
+    with pytest.raises(ValueError, match="register_dataclass: Pair has the fields"):
+        tree.register_dataclass(Pair, data_fields=["x"], meta_fields=[])
+    with pytest.raises(ValueError, match="is not a dataclass"):
+        tree.register_dataclass(int)
+    tree.register_dataclass(Pair, data_fields=["x"])
+    assert tree.leaves(Pair(1, 2)) == [1]
+
+
+def test_dropped_fields_get_their_defaults():
+    @dataclasses.dataclass
+    class Cached:
+        x: Any
+        cache: Any = None
+
+    tree.register_dataclass(Cached, ["x"], [], drop_fields=["cache"])
+    assert tree.map(lambda v: v, Cached(1, "full")) == Cached(1, None)
+
+
+def test_partial():
+    f = tree.Partial(pow, 2, exp=3)
+    assert f() == 8 and tree.leaves(f) == [2, 3]
+    assert tree.map(lambda v: v + 1, f)() == 81
+    assert [tree.keystr(p) for p, _ in tree.leaves_with_path(f)] == [".args[0]", ".keywords['exp']"]
+    assert tree.structure(f) == tree.structure(tree.Partial(pow, 5, exp=6))
+    assert tree.structure(f) != tree.structure(tree.Partial(max, 5, exp=6))
+    assert tree.leaves(tree.Partial(functools.partial(pow, 2), 3)) == [2, 3]
+    assert pickle.loads(pickle.dumps(f))() == copy.copy(f)() == 8
+
+
+def test_keys_pickle_and_compare():
+    path = (tree.DictKey("a"), tree.SequenceKey(0), tree.GetAttrKey("x"))
+    assert pickle.loads(pickle.dumps(path)) == path

@@ -27,6 +27,7 @@ class Lowered:
     out_types: tuple[ArrayType, ...]
     donate: tuple[int, ...]
     callbacks: tuple[Callable, ...]
+    name: str
 
     def as_text(self, locations: bool = False) -> str:
         """The module as StableHLO."""
@@ -68,7 +69,7 @@ def build(
             main = _main(b, in_types, out_types, donate)
         b.fill(main.regions[0], [b.tensor_of(t) for t in in_types], emit, "func.return")
         module.operation.verify()
-    return Lowered(module, plan, tuple(out_types), donate, tuple(b.callbacks))
+    return Lowered(module, plan, tuple(out_types), donate, tuple(b.callbacks), name)
 
 
 def _count_partitions(b: MlirBuilder, module: ir.Module) -> None:

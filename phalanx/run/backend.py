@@ -1,0 +1,164 @@
+"""What the rest of Phalanx asks of a compiler and runtime.
+
+Everything here is about *raw* arrays: handles of the runtime, opaque to all but the backend. A
+raw array holds the shards of an array on the devices of its sharding that this process can
+reach. It knows neither its type nor its sharding: whoever holds it passes them along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from phalanx.core.program import Program
+from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
+from phalanx.spmd.sharding import Sharding
+
+Raw = Any
+Device = Any
+
+
+class Executable(Protocol):
+    """A compiled program, on the devices it was compiled for."""
+
+    @property
+    def out_shardings(self) -> tuple[Sharding, ...]:
+        """How the outputs lie."""
+        ...
+
+    def __call__(self, raws: list[Raw], /) -> list[Raw]:
+        """Start the program; the outputs may not be ready yet.
+
+        The inputs must lie as the plan says and have the types of the program: nothing checks
+        that. Donated inputs are deleted.
+
+        Raises:
+            DeletedArray: an input was deleted or donated before, or is donated twice.
+            OutOfMemory, RuntimeFailure: the runtime failed. Failures of a program that runs
+                asynchronously surface where its outputs are used.
+        """
+        ...
+
+    def as_text(self) -> str:
+        """The program as StableHLO, before optimization."""
+        ...
+
+    def hlo_text(self) -> str:
+        """The program as HLO, as optimized for the devices."""
+        ...
+
+    def cost_analysis(self) -> dict[str, Any]:
+        """Estimates by the compiler, such as ``flops`` and ``bytes accessed``."""
+        ...
+
+    def memory_analysis(self) -> dict[str, int]:
+        """Bytes per device: ``arguments``, ``outputs``, ``aliased``, ``temporaries``, ``code``."""
+        ...
+
+
+class Lowered(Protocol):
+    """A program in StableHLO, not compiled yet."""
+
+    def as_text(self, locations: bool = False) -> str:
+        """The program as StableHLO; with the user's lines if ``locations``."""
+        ...
+
+
+class Backend(Protocol):
+    """A compiler, the devices it compiles for, and the arrays on them."""
+
+    # ---- devices ----
+
+    def devices(self, platform: str | None = None) -> tuple[Device, ...]:
+        """All devices of a platform ('cpu', 'gpu', 'tpu'), those of other processes included.
+
+        Raises:
+            DeviceError: the platform is not there; the message says why.
+        """
+        ...
+
+    def local_devices(self, platform: str | None = None) -> tuple[Device, ...]:
+        """Those of ``devices`` that this process can reach."""
+        ...
+
+    def platform(self) -> str:
+        """The platform that is used where none is asked for."""
+        ...
+
+    def process_index(self) -> int: ...
+
+    def process_count(self) -> int: ...
+
+    # ---- programs ----
+
+    def lower(
+        self,
+        program: Program,
+        plan: Plan,
+        donate: tuple[int, ...] = (),
+        name: str | None = None,
+    ) -> Lowered:
+        """``program`` as a module laid out by ``plan``; inputs ``donate`` give their memory."""
+        ...
+
+    def compile(self, lowered: Lowered, options: dict[str, Any] | None = None) -> Executable:
+        """Compile for the devices of the plan.
+
+        Raises:
+            ValueError: the compiler has no such option, or not with such a value.
+            RuntimeFailure: the compiler failed.
+        """
+        ...
+
+    # ---- arrays ----
+
+    def put(self, host: Any, type: ArrayType, sharding: Sharding) -> Raw:
+        """Copy an array of the host to devices, as ``type`` says; later writes do not show."""
+        ...
+
+    def fetch(self, raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
+        """The whole array, read-only; on one CPU device a view of its memory. Waits for it."""
+        ...
+
+    def shards(self, raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
+        """The parts on the reachable devices, in order, as raw arrays; they share the memory."""
+        ...
+
+    def shard(self, raw: Raw, type: ArrayType, sharding: Sharding, position: int) -> Raw:
+        """The part on the reachable device number ``position``."""
+        ...
+
+    def assemble(self, parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
+        """The inverse of ``shards``; ``type`` is that of the whole."""
+        ...
+
+    def move(self, raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
+        """The same array laid out otherwise; ``raw`` itself where both are the same."""
+        ...
+
+    def delete(self, raw: Raw) -> None:
+        """Free the memory now. Deleting twice is allowed."""
+        ...
+
+    def is_deleted(self, raw: Raw) -> bool: ...
+
+    def is_ready(self, raw: Raw) -> bool: ...
+
+    def block(self, raws: Sequence[Raw]) -> None:
+        """Wait until all are ready.
+
+        Raises:
+            RuntimeFailure: a program that was to make one of them failed.
+        """
+        ...
+
+    def to_dlpack(self, raw: Raw, stream: int | None = None) -> Any:
+        """A DLPack capsule that shares the memory of a single-device array."""
+        ...
+
+    def from_dlpack(self, external: Any, device: Device) -> tuple[Raw, ArrayType]:
+        """An array that shares the memory of an object that has ``__dlpack__``."""
+        ...

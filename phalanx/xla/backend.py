@@ -1,0 +1,53 @@
+"""The backend protocol on XLA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.xla import compile as compiling
+from phalanx.xla import transfer
+from phalanx.xla.client import client
+from phalanx.xla.lower import lower
+
+
+class XlaBackend:
+    """XLA through jaxlib. Nothing starts before it is asked for."""
+
+    def devices(self, platform: str | None = None) -> tuple:
+        return tuple(client(platform).devices())
+
+    def local_devices(self, platform: str | None = None) -> tuple:
+        return tuple(client(platform).local_devices())
+
+    def platform(self) -> str:
+        return client().platform
+
+    def process_index(self) -> int:
+        return client().process_index()
+
+    def process_count(self) -> int:
+        return len({d.process_index for d in client().devices()})
+
+    lower = staticmethod(lower)
+    compile = staticmethod(compiling.compile)
+    put = staticmethod(transfer.put)
+    fetch = staticmethod(transfer.fetch)
+    shards = staticmethod(transfer.shards)
+    shard = staticmethod(transfer.shard)
+    assemble = staticmethod(transfer.assemble)
+    move = staticmethod(transfer.move)
+    block = staticmethod(transfer.block)
+    to_dlpack = staticmethod(transfer.to_dlpack)
+    from_dlpack = staticmethod(transfer.from_dlpack)
+
+    @staticmethod
+    def delete(raw: Any) -> None:
+        raw.delete()
+
+    @staticmethod
+    def is_deleted(raw: Any) -> bool:
+        return raw.is_deleted()
+
+    @staticmethod
+    def is_ready(raw: Any) -> bool:
+        return raw.is_ready()

@@ -1,0 +1,108 @@
+"""Clients of the XLA runtime: one per platform, started when first asked for."""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from jaxlib import utils, xla_client
+
+from phalanx.base.config import config
+from phalanx.base.errors import DeviceError, suggest
+
+_lock = threading.RLock()
+_clients: dict[str, Any] = {}
+
+
+def client(platform: str | None = None) -> Any:
+    """The client of ``platform``, or of the best one there is.
+
+    Raises:
+        DeviceError: the platform is not there; the message says why.
+    """
+    with _lock:
+        return _named(_ALIASES.get(platform, platform)) if platform else _preferred()
+
+
+def _preferred() -> Any:
+    asked = config.platforms
+    names = [n.strip() for n in asked.split(",") if n.strip()] if asked else ["tpu", "cuda", "cpu"]
+    reasons = []
+    for name in names:
+        try:
+            return _named(_ALIASES.get(name, name))
+        except DeviceError as e:
+            reasons.append(str(e))
+    raise DeviceError(f"no platform of {asked!r} is usable: {'; '.join(reasons)}")
+
+
+def _named(name: str) -> Any:
+    if name not in _clients:
+        if name not in _STARTERS:
+            hint = suggest(name, _STARTERS) or f"There are {', '.join(_STARTERS)}."
+            raise DeviceError(f"devices: no platform {name!r}. {hint}")
+        if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
+            utils.absl_set_min_log_level(1)
+        _clients[name] = _STARTERS[name]()
+    return _clients[name]
+
+
+def _start_cpu() -> Any:
+    count = config.num_cpu_devices
+    # Threads of the runtime; collectives block one for each device.
+    os.environ.setdefault("PJRT_NPROC", str(max(64, 2 * count)))
+    started = xla_client.make_cpu_client(num_devices=count)
+    config.freeze("num_cpu_devices", f"the CPU client has started with {count} devices")
+    return started
+
+
+def _start_cuda() -> Any:
+    plugin = _find_plugin("jax_plugins", "xla_cuda*/xla_cuda_plugin.so")
+    if plugin is None:
+        raise DeviceError("cuda: XLA's plugin is not installed; see the extras of this package")
+    if not glob.glob("/dev/nvidia[0-9]*") and not glob.glob("/dev/dxg"):
+        raise DeviceError("cuda: this machine has no NVIDIA GPU")
+    options = xla_client.generate_pjrt_gpu_plugin_options()
+    return _start_plugin("cuda", plugin, options)
+
+
+def _start_tpu() -> Any:
+    plugin = _find_plugin("libtpu", "libtpu.so")
+    if plugin is None:
+        raise DeviceError("tpu: the package libtpu is not installed")
+    if not glob.glob("/dev/accel*") and not glob.glob("/dev/vfio/[0-9]*"):
+        raise DeviceError("tpu: this machine has no TPU")
+    return _start_plugin("tpu", plugin, {})
+
+
+def _find_plugin(package: str, pattern: str) -> str | None:
+    """The path of a plugin, without importing the package that holds it."""
+    spec = importlib.util.find_spec(package)
+    for folder in (spec.submodule_search_locations if spec else None) or ():
+        found = sorted(glob.glob(os.path.join(folder, pattern)))
+        if found:
+            return found[-1]
+    return None
+
+
+def _start_plugin(name: str, path: str, options: dict[str, Any]) -> Any:
+    try:
+        if not xla_client.pjrt_plugin_loaded(name):
+            xla_client.load_pjrt_plugin_dynamically(name, path)
+        if not xla_client.pjrt_plugin_initialized(name):
+            xla_client.initialize_pjrt_plugin(name)
+        return xla_client.make_c_api_client(name, options)
+    except RuntimeError as e:
+        raise DeviceError(f"{name}: the plugin {path} does not start: {e}") from None
+
+
+_ALIASES: dict[Any, str] = {"gpu": "cuda"}
+_STARTERS: dict[str, Callable[[], Any]] = {
+    "tpu": _start_tpu,
+    "cuda": _start_cuda,
+    "cpu": _start_cpu,
+}

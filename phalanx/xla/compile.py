@@ -1,0 +1,178 @@
+"""From a module to something that runs."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+
+import numpy as np
+from jaxlib import _jax as xc
+
+from phalanx.base.errors import DeletedArray
+from phalanx.spmd.sharding import Sharding
+from phalanx.xla.failures import refused_option, translated
+from phalanx.xla.lower import Lowered
+from phalanx.xla.runtime import (
+    CHECKED_DONATION,
+    OLD,
+    device_list,
+    result_handler,
+    sharding_of,
+)
+
+# XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
+# window of 16 for the whole process, kept under a lock, was measured to be safe and free.
+WINDOW = 16
+_in_flight: deque[Any] = deque()
+_launching = threading.RLock()
+
+
+def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecutable:
+    """Compile a module for the devices of its plan."""
+    plan = lowered.plan
+    devices = plan.devices
+    client = devices[0].client
+    settings = _settings(devices, options or {})
+    try:
+        loaded = client.compile_and_load(
+            lowered.module, device_list(devices), settings, list(lowered.callbacks)
+        )
+    except (xc.JaxRuntimeError, RuntimeError, ValueError, TypeError) as e:
+        raise refused_option(e, options or {}) or translated(e, "compile") from None
+    make = OnOneDevice if len(devices) == 1 else OnDevices
+    return make(lowered, loaded)
+
+
+def _settings(devices: tuple, options: dict[str, Any]) -> xc.CompileOptions:
+    count = len(devices)
+    settings = xc.CompileOptions()
+    settings.num_replicas = 1
+    settings.num_partitions = count
+    settings.device_assignment = xc.DeviceAssignment.create(
+        np.array([[d.id for d in devices]], dtype=np.int32)
+    )
+    build = settings.executable_build_options
+    build.num_replicas = 1
+    build.num_partitions = count
+    build.device_assignment = settings.device_assignment
+    overrides = dict(options)
+    if count > 1:
+        build.use_spmd_partitioning = True
+        build.use_shardy_partitioner = True
+        build.allow_spmd_sharding_propagation_to_output = [True]
+        if devices[0].platform == "cpu" and not OLD:
+            # Collectives of a loaded machine may wait for long: let them, XLA would abort.
+            overrides.setdefault("xla_cpu_collective_call_terminate_timeout_seconds", 600)
+    settings.env_option_overrides = list(overrides.items())
+    return settings
+
+
+class XlaExecutable:
+    """A compiled program, on the devices it was compiled for."""
+
+    __slots__ = ("_execute", "_handlers", "_loaded", "_lowered", "out_shardings")
+
+    out_shardings: tuple[Sharding, ...]
+
+    def __init__(self, lowered: Lowered, loaded: Any) -> None:
+        self._lowered = lowered
+        self._loaded = loaded
+        self._execute = loaded.execute_sharded
+        self.out_shardings = _out_shardings(lowered, loaded)
+        self._handlers = [
+            result_handler(t, s)
+            for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
+        ]
+
+    def __call__(self, raws: list[Any], /) -> list[Any]:
+        raise NotImplementedError
+
+    def as_text(self) -> str:
+        return self._lowered.as_text()
+
+    def hlo_text(self) -> str:
+        return "\n".join(m.to_string() for m in self._loaded.hlo_modules())
+
+    def cost_analysis(self) -> dict[str, Any]:
+        return dict(self._loaded.cost_analysis())
+
+    def memory_analysis(self) -> dict[str, int]:
+        stats = self._loaded.get_compiled_memory_stats()
+        return {
+            "arguments": stats.argument_size_in_bytes,
+            "outputs": stats.output_size_in_bytes,
+            "aliased": stats.alias_size_in_bytes,
+            "temporaries": stats.temp_size_in_bytes,
+            "code": stats.generated_code_size_in_bytes,
+        }
+
+    def _refuse_twice_donated(self, raws: list[Any]) -> None:
+        for i in self._lowered.donate:
+            if sum(r is raws[i] for r in raws) > 1:
+                raise DeletedArray(
+                    f"argument {i} is donated but also passed a second time; pass a copy of it"
+                )
+
+
+class OnOneDevice(XlaExecutable):
+    """Runs on one device: no lock, nothing counted."""
+
+    __slots__ = ()
+
+    def __call__(self, raws: list[Any], /) -> list[Any]:
+        if self._lowered.donate:
+            self._refuse_twice_donated(raws)
+        try:
+            return self._execute(raws).consume_with_handlers(self._handlers)
+        except xc.JaxRuntimeError as e:
+            raise translated(e, self._lowered.name) from None
+
+
+class OnDevices(XlaExecutable):
+    """Runs on several devices, within the window of launches in flight."""
+
+    __slots__ = ()
+
+    def __call__(self, raws: list[Any], /) -> list[Any]:
+        if self._lowered.donate:
+            self._refuse_twice_donated(raws)
+        if not CHECKED_DONATION:
+            _refuse_deleted(raws)
+        try:
+            with _launching:
+                if len(_in_flight) >= WINDOW:
+                    _wait_for_oldest()
+                results = self._execute(raws, True)
+                outs = results.consume_with_handlers(self._handlers)
+                _in_flight.append(results.consume_token())
+            return outs
+        except xc.JaxRuntimeError as e:
+            raise translated(e, self._lowered.name) from None
+
+
+def _wait_for_oldest() -> None:
+    try:
+        _in_flight.popleft().block_until_ready()
+    except xc.JaxRuntimeError:
+        pass  # it surfaces where the outputs of that launch are used
+
+
+def _refuse_deleted(raws: list[Any]) -> None:
+    for i, raw in enumerate(raws):
+        if raw.is_deleted():
+            raise DeletedArray(f"argument {i} was deleted or donated before this use")
+
+
+def _out_shardings(lowered: Lowered, loaded: Any) -> tuple[Sharding, ...]:
+    plan = lowered.plan
+    if len(plan.devices) == 1:
+        return (Sharding(plan.devices),) * len(lowered.out_types)
+    wanted = plan.out_shardings
+    if all(s is not None for s in wanted):
+        return wanted  # type: ignore[return-value]
+    chosen = loaded.get_output_shardings()
+    return tuple(
+        sharding_of(found, plan.devices) if want is None else want
+        for want, found in zip(wanted, chosen, strict=True)
+    )

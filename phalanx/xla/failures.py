@@ -1,0 +1,48 @@
+"""Errors of the runtime, in our words."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+
+from phalanx.base.errors import DeletedArray, OutOfMemory, PhalanxError, RuntimeFailure
+
+# What host callbacks raised and has not been reported yet; the runtime only keeps the text.
+raised_by_callbacks: deque[BaseException] = deque(maxlen=64)
+
+_DELETED = re.compile(r"(deleted or donated|has been deleted|been donated|donated buffer)", re.I)
+_OPTION = re.compile(r"(compile option|while setting option|DebugOptions|No such.*option)", re.I)
+_TRACEBACK = re.compile(r"\n\s*Traceback \(most recent call last\).*", re.S)
+
+
+def translated(error: Exception, who: str) -> BaseException:
+    """The exception to raise in place of one of the runtime."""
+    text = str(error)
+    if "Callback" in text and raised_by_callbacks:
+        return raised_by_callbacks.popleft()
+    if _DELETED.search(text):
+        return DeletedArray(
+            f"{who}: an array was deleted or donated before this use; keep a copy, or do not "
+            "donate it"
+        )
+    message = f"{who}: {_cleaned(text)}"
+    if "RESOURCE_EXHAUSTED" in text:
+        return OutOfMemory(message)
+    return RuntimeFailure(message)
+
+
+def refused_option(error: Exception, options: dict) -> PhalanxError | ValueError | None:
+    """The error for compiler options, if that is what ``error`` is about."""
+    text = str(error)
+    named = [name for name in options if name in text]
+    if not named and not _OPTION.search(text):
+        return None
+    found = ", ".join(f"{name}={options[name]!r}" for name in named or options)
+    return ValueError(f"compile: the compiler refuses the option {found}: {_cleaned(text)}")
+
+
+def _cleaned(text: str) -> str:
+    """The first paragraph, without a dump of the module or a traceback."""
+    text = _TRACEBACK.sub("", text).strip()
+    lines = [line for line in text.split("\n") if not line.lstrip().startswith(("%", "#loc"))]
+    return "\n".join(lines[:12])

@@ -1,0 +1,88 @@
+"""What differs between versions of jaxlib, and what keeps the package jax out of the way."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from jaxlib import _hlo, version
+from jaxlib import _jax as xc
+
+from phalanx.core.types import ArrayType
+from phalanx.spmd.sharding import Sharding
+
+VERSION: tuple[int, ...] = version.__version_info__
+OLD = VERSION < (0, 11)  # 0.10.x
+CHECKED_DONATION = not OLD  # else running with a deleted array on many devices crashes
+RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()
+GATHERS = hasattr(xc.ArrayImpl, "_to_np_array_did_copy")  # whole arrays to NumPy in one call
+
+_hiding = threading.RLock()
+
+
+@contextmanager
+def without_jax() -> Iterator[None]:
+    """Keep the runtime from importing the package jax, where that is installed.
+
+    Taking an array apart makes jaxlib look for classes of jax; it does without them where the
+    import fails. Importing jax takes a third of a second, once, and changes settings of jaxlib.
+    """
+    if "jax" in sys.modules:
+        yield
+        return
+    with _hiding:
+        modules: dict[str, Any] = sys.modules  # type: ignore[assignment]
+        modules["jax"] = None
+        try:
+            yield
+        finally:
+            if modules.get("jax") is None:
+                modules.pop("jax", None)
+
+
+@functools.cache
+def device_list(devices: tuple) -> xc.DeviceList:
+    """The runtime's form of a tuple of devices."""
+    return xc.DeviceList(devices)
+
+
+@functools.cache
+def raw_sharding(sharding: Sharding, ndim: int) -> Any:
+    """The runtime's form of a sharding, for arrays of ``ndim`` dimensions."""
+    return xc.GSPMDSharding(device_list(sharding.devices), _hlo_sharding(sharding, ndim))
+
+
+def result_handler(type: ArrayType, sharding: Sharding) -> Any:
+    """What makes a raw array of the buffers that a program returns."""
+    return xc.array_result_handler(
+        type, raw_sharding(sharding, type.ndim), True, *RESULT_HANDLER_ARGUMENTS
+    )
+
+
+def _hlo_sharding(sharding: Sharding, ndim: int) -> Any:
+    if sharding.is_fully_replicated:
+        return _hlo.HloSharding.replicate()
+    proto = _hlo.OpSharding()
+    proto.type = _hlo.OpSharding.Type.OTHER
+    grid = [*sharding.tiles, *[1] * (ndim - len(sharding.tiles))]
+    if sharding.copies > 1:
+        grid.append(sharding.copies)
+        proto.replicate_on_last_tile_dim = True
+    proto.tile_assignment_dimensions = grid
+    proto.tile_assignment_devices = list(sharding.assignment or range(len(sharding.devices)))
+    return _hlo.HloSharding.from_proto(proto)
+
+
+def sharding_of(proto: Any, devices: tuple) -> Sharding:
+    """The sharding that the compiler chose."""
+    chosen = _hlo.HloSharding.from_proto(proto)
+    if chosen.is_replicated():
+        return Sharding(devices)
+    grid = list(chosen.tile_assignment_dimensions())
+    if chosen.replicate_on_last_tile_dim() or list(chosen.subgroup_types()):
+        grid.pop()
+    return Sharding(devices, grid, list(chosen.tile_assignment_devices()))

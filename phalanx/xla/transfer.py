@@ -1,0 +1,182 @@
+"""Arrays between host and devices, and between devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from jaxlib import _jax as xc
+
+from phalanx.core.types import ArrayType
+from phalanx.spmd.sharding import Sharding
+from phalanx.xla.failures import translated
+from phalanx.xla.runtime import GATHERS, device_list, raw_sharding, without_jax
+
+Raw = Any
+_COPYING = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
+
+
+def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
+    """Copy ``host`` to the devices of ``sharding``, as an array of ``type``."""
+    array = np.asarray(host, type.dtype)
+    if array.shape != type.shape:
+        raise ValueError(f"put: the data has shape {array.shape}, but the type is {type}")
+    target = raw_sharding(sharding, type.ndim)
+    positions = _local(sharding)
+    if sharding.is_fully_replicated:
+        parts = [array] * len(positions)
+    else:
+        indices = sharding.indices(type.shape)
+        parts = _distinct([array[indices[p]] for p in positions], array, sharding)
+    devices = [sharding.devices[p] for p in positions]
+    try:
+        return xc.batched_device_put(type, target, parts, devices, True, False, _COPYING, True)
+    except (xc.JaxRuntimeError, TypeError) as e:
+        raise translated(e, "put") from None
+
+
+def _local(sharding: Sharding) -> Sequence[int]:
+    """The positions of the devices that this process can reach."""
+    if sharding.is_fully_addressable:
+        return range(len(sharding.devices))
+    reachable = sharding.addressable_devices
+    return [p for p, device in enumerate(sharding.devices) if device in reachable]
+
+
+def _distinct(parts: list[np.ndarray], whole: np.ndarray, sharding: Sharding) -> list[np.ndarray]:
+    """``parts``, no two at one address: the runtime fails on that."""
+    if sharding.copies == 1 and whole.size and 0 not in whole.strides:
+        return parts
+    return [parts[0], *(np.array(p) for p in parts[1:])]
+
+
+def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
+    """The whole array on the host, read-only."""
+    try:
+        return _fetch(raw, type, sharding)
+    except (xc.JaxRuntimeError, RuntimeError) as e:
+        raise translated(e, "fetch") from None
+
+
+def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
+    if not sharding.is_fully_addressable and not sharding.is_fully_replicated:
+        raise ValueError(
+            f"fetch: parts of this {type} are on devices of other processes; gather it first, or "
+            "read the shards that this process can reach"
+        )
+    if GATHERS:
+        return raw._to_np_array_did_copy()[0]
+    if len(sharding.devices) == 1:
+        return _single(raw)
+    with without_jax():
+        if sharding.is_fully_replicated:
+            return _single(raw._fully_replicated_shard())
+        whole = np.empty(type.shape, type.dtype)
+        for index, part in zip(sharding.indices(type.shape), raw._arrays, strict=True):
+            whole[index] = _single(part)
+    whole.flags.writeable = False
+    return whole
+
+
+def _single(raw: Raw) -> np.ndarray:
+    with without_jax():
+        return raw._single_device_array_to_np_array_did_copy()[0]
+
+
+def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
+    """The parts on the reachable devices, in order."""
+    if len(sharding.devices) == 1:
+        return [raw]
+    return [shard(raw, type, sharding, i) for i in range(len(_local(sharding)))]
+
+
+def shard(raw: Raw, type: ArrayType, sharding: Sharding, position: int) -> Raw:
+    """The part on the reachable device number ``position``."""
+    if len(sharding.devices) == 1:
+        return raw
+    try:
+        with without_jax():
+            part = raw._arrays[position]
+    except (xc.JaxRuntimeError, RuntimeError) as e:
+        raise translated(e, "reading a shard") from None
+    device = sharding.devices[_local(sharding)[position]]
+    part_type = ArrayType(sharding.shard_shape(type.shape), type.dtype, type.weak)
+    return assemble([part], part_type, Sharding((device,)))
+
+
+def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
+    """One array of its parts, in the order of the reachable devices."""
+    return xc.ArrayImpl(type, raw_sharding(sharding, type.ndim), list(parts), True, True)
+
+
+def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
+    """The same array laid out as ``target``."""
+    source, target = source.plain, target.plain
+    if (source.devices, source.tiles, source.assignment) == (
+        target.devices,
+        target.tiles,
+        target.assignment,
+    ):
+        return raw
+    try:
+        return _move(raw, type, source, target)
+    except (xc.JaxRuntimeError, RuntimeError) as e:
+        raise translated(e, "moving an array") from None
+
+
+def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
+    goal = raw_sharding(target, type.ndim)
+    if source.is_equivalent_to(target, type.ndim):
+        return xc.reorder_shards(raw, goal, xc.ArrayCopySemantics.REUSE_INPUT)
+    if (source.tiles, source.assignment) == (target.tiles, target.assignment) and len(
+        source.devices
+    ) == len(target.devices):
+        return xc.batched_copy_array_to_devices_with_sharding(
+            [raw],
+            [device_list(target.devices)],
+            [goal],
+            [xc.ArrayCopySemantics.ALWAYS_COPY],
+        )[0]
+    if target in _within(source) and source.is_fully_addressable:
+        return shard(raw, type, source, source.devices.index(target.devices[0]))
+    return put(fetch(raw, type, source), type, target)
+
+
+def _within(source: Sharding) -> tuple[Sharding, ...]:
+    """The single devices that hold the whole array already."""
+    return tuple(Sharding((d,)) for d in source.devices) if source.is_fully_replicated else ()
+
+
+def block(raws: Sequence[Raw]) -> None:
+    """Wait for arrays."""
+    try:
+        xc.batched_block_until_ready(list(raws))
+    except (xc.JaxRuntimeError, RuntimeError) as e:
+        raise translated(e, "waiting for an array") from None
+
+
+def to_dlpack(raw: Raw, stream: int | None = None) -> Any:
+    """A capsule that shares the memory of a single-device array."""
+    try:
+        return xc.buffer_to_dlpack_managed_tensor(raw, stream)
+    except (xc.JaxRuntimeError, RuntimeError) as e:
+        raise translated(e, "to_dlpack") from None
+
+
+def from_dlpack(external: Any, device: Any) -> tuple[Raw, ArrayType]:
+    """An array that shares the memory of ``external`` where its alignment allows."""
+    type = ArrayType(tuple(external.shape), _dtype_named(external.dtype))
+    try:
+        with without_jax():
+            raw = xc.dlpack_managed_tensor_to_buffer(external.__dlpack__(), device, None)
+    except (xc.JaxRuntimeError, RuntimeError) as e:
+        raise translated(e, "from_dlpack") from None
+    return assemble([raw], type, Sharding((device,))), type
+
+
+def _dtype_named(dtype: Any) -> np.dtype:
+    """NumPy's dtype for that of another library, by its name."""
+    name = getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
+    return np.dtype(getattr(ml_dtypes, name, None) or name)

@@ -1,0 +1,1 @@
+"""Phalanx and jax, the same programs side by side: `python -m benchmarks`."""

@@ -1,0 +1,119 @@
+"""`python -m benchmarks [--quick] [--only NAME] [--repeat N] [--json FILE]`.
+
+Phalanx and jax take turns, a process each, on eight CPU devices; the table shows the medians over
+everything that was measured, and the ratios of the medians and of the minima.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from benchmarks.cases import CASES, DEVICES
+from benchmarks.worker import IMPORT
+
+LIBRARIES = ("phalanx", "jax")
+ROOT = Path(__file__).parents[1]
+Samples = dict[str, dict[str, list[float]]]  # name of a case -> library -> seconds
+
+
+def environment() -> dict[str, str]:
+    """Both libraries see eight CPU devices and nothing else."""
+    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={DEVICES}"
+    return os.environ | {
+        "PHALANX_NUM_CPU_DEVICES": str(DEVICES),
+        "PHALANX_PLATFORMS": "cpu",
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": flags.strip(),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
+
+
+def run_worker(library: str, seconds: float, names: list[str], samples: Samples) -> str | None:
+    """One process of one library; adds to `samples`, returns what went wrong."""
+    command = [sys.executable, "-m", "benchmarks.worker", library, str(seconds), *names]
+    done = subprocess.run(
+        command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    for line in done.stdout.splitlines():
+        name, taken = json.loads(line)
+        samples[name][library] += taken
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return f"{library}: exit status {done.returncode}: {last}"
+    return None
+
+
+def spell(seconds: float) -> str:
+    """Three digits and a unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * scale >= 1 or unit == "us":
+            return f"{seconds * scale:.3g} {unit}"
+    raise AssertionError
+
+
+def table(samples: Samples) -> Table:
+    """Times and ratios, one case a row."""
+    result = Table(title=f"{DEVICES} CPU devices, {os.cpu_count()} cores")
+    result.add_column("case")
+    for title in (*LIBRARIES, "ratio of medians", "of minima"):
+        result.add_column(title, justify="right")
+    for name, times in samples.items():
+        ours, theirs = (times.get(library) for library in LIBRARIES)
+        cells = [spell(statistics.median(taken)) if taken else "-" for taken in (ours, theirs)]
+        ratios = ["-", "-"]
+        if ours and theirs:
+            ratios = [f"{f(ours) / f(theirs):.2f}" for f in (statistics.median, min)]
+        result.add_row(escape(name), *cells, *ratios)
+    return result
+
+
+def version(package: str) -> str:
+    try:
+        return f"{package} {importlib.metadata.version(package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return f"{package} (not installed)"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one turn each, short rounds")
+    parser.add_argument("--only", default="", metavar="NAME", help="cases whose name holds NAME")
+    parser.add_argument("--repeat", type=int, metavar="N", help="turns (default: 5)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there")
+    arguments = parser.parse_args()
+    names = [case.name for case in CASES if arguments.only in case.name]
+    turns = arguments.repeat or (1 if arguments.quick else 5)
+    console = Console()
+    packages = ", ".join(version(package) for package in (*LIBRARIES, "jaxlib"))
+    console.print(f"Python {platform.python_version()}, {packages}")
+    samples: Samples = {name: defaultdict(list) for name in (IMPORT, *names)}
+    problems = []
+    with console.status("measuring") as status:
+        for turn in range(turns):
+            for library in LIBRARIES[:: 1 if turn % 2 == 0 else -1]:
+                status.update(f"turn {turn + 1} of {turns}: {library}")
+                seconds = 0.1 if arguments.quick else 0.7
+                problems.append(run_worker(library, seconds, names, samples))
+    console.print(table(samples))
+    for problem in filter(None, problems):
+        console.print(problem, style="red", markup=False)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(samples, indent=1))
+    return any(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+"""The benchmarks: one small function each, from `(np, api)` to what is to be timed.
+
+`api` is the module phalanx or jax, with its submodules. `calls` are called again and again and
+waited for at the end of a round; `waits` are waited for after each call, as programs with
+collectives must be on some runtimes; `fresh` cases return a pair, and the first makes an argument
+for the second outside the timing; `once` cases are called once in a process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks import transformer
+
+DEVICES = 8
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is timed, and how."""
+
+    name: str
+    kind: str
+    make: Callable[[Any, Any], Any]
+
+
+CASES: list[Case] = []
+
+
+def case(name: str, kind: str = "calls") -> Callable:
+    def register(make: Callable) -> Callable:
+        CASES.append(Case(name, kind, make))
+        return make
+
+    return register
+
+
+@case("jit call, 1 argument")
+def jit_one(np: Any, api: Any) -> Callable:
+    f, x = api.jit(lambda x: x + 1), api.device_put(np.float32([1]))
+    return lambda: f(x)
+
+
+@case("jit call, 100 arguments")
+def jit_many(np: Any, api: Any) -> Callable:
+    f = api.jit(lambda xs: [x + 1 for x in xs])
+    xs = [api.device_put(np.float32([i])) for i in range(100)]
+    return lambda: f(xs)
+
+
+@case("eager operation")
+def eager(np: Any, api: Any) -> Callable:
+    x = api.device_put(np.ones((8, 8), np.float32))
+    return lambda: x + x
+
+
+@case("eager gradient")
+def eager_gradient(np: Any, api: Any) -> Callable:
+    jnp = api.numpy
+    gradient = api.grad(lambda w: jnp.sum(jnp.tanh(w @ w) * w))
+    w = api.device_put(np.full((8, 8), 0.1, np.float32))
+    return lambda: gradient(w)
+
+
+def mapped(np: Any, api: Any, f: Callable, *shape: int) -> tuple[Callable, Any]:
+    """`f` over eight devices, and an argument that lies there already."""
+    spread = api.pmap(lambda x: x + 0.0)(np.ones((DEVICES, *shape), np.float32))
+    return api.pmap(f, axis_name="i"), spread
+
+
+@case("pmap call, sharded input")
+def pmap_sharded(np: Any, api: Any) -> Callable:
+    f, x = mapped(np, api, lambda x: x + 1, 16)
+    return lambda: f(x)
+
+
+@case("pmap call, NumPy input")
+def pmap_numpy(np: Any, api: Any) -> Callable:
+    f, _ = mapped(np, api, lambda x: x + 1, 16)
+    x = np.ones((DEVICES, 16), np.float32)
+    return lambda: f(x)
+
+
+@case("pmap call, psum", kind="waits")
+def pmap_psum(np: Any, api: Any) -> Callable:
+    f, x = mapped(np, api, lambda x: api.lax.psum(x, "i"), 16)
+    return lambda: f(x)
+
+
+@case("pmap call, 100 leaves")
+def pmap_tree(np: Any, api: Any) -> Callable:
+    f, x = mapped(np, api, lambda tree: {k: v + 1 for k, v in tree.items()}, 16)
+    tree = {f"leaf {i}": x for i in range(100)}
+    return lambda: f(tree)
+
+
+@case("x[i] of a pmap result")
+def index(np: Any, api: Any) -> Callable:
+    f, x = mapped(np, api, lambda x: x + 1, 1024)
+    y = f(x)
+    return lambda: y[3]
+
+
+MEGABYTES = 16
+
+
+@case(f"host to device, {MEGABYTES} MB", kind="waits")
+def to_device(np: Any, api: Any) -> Callable:
+    x = np.ones((MEGABYTES, 1 << 18), np.float32)
+    return lambda: api.device_put(x)
+
+
+@case(f"device to host, {MEGABYTES} MB", kind="fresh")
+def to_host(np: Any, api: Any) -> tuple[Callable, Callable]:
+    f, x = api.jit(lambda x: x + 1), np.ones((MEGABYTES, 1 << 18), np.float32)
+    return lambda: f(x), np.asarray
+
+
+@case(f"8 devices to host, {MEGABYTES} MB", kind="fresh")
+def shards_to_host(np: Any, api: Any) -> tuple[Callable, Callable]:
+    f, x = mapped(np, api, lambda x: x + 1, MEGABYTES * (1 << 18) // DEVICES)
+    return lambda: f(x), np.asarray
+
+
+def training(np: Any, api: Any) -> tuple[Callable, tuple]:
+    """A training step that nobody has traced yet, and its arguments on eight devices."""
+    params = transformer.init(np)
+    stacked = api.tree.map(lambda p: np.broadcast_to(p, (DEVICES, *p.shape)), params)
+    rng = np.random.default_rng(1)
+    text = rng.integers(0, transformer.VOCABULARY, (DEVICES, 1, transformer.LENGTH + 1), np.int32)
+    place = api.pmap(lambda *xs: xs)
+    arguments = place(stacked, text[..., :-1], text[..., 1:])
+    return api.pmap(transformer.training_step(api), axis_name="batch"), arguments
+
+
+@case("training step, trace and lower", kind="fresh")
+def lower(np: Any, api: Any) -> tuple[Callable, Callable]:
+    _, arguments = training(np, api)
+
+    def fresh() -> Callable:
+        return api.pmap(transformer.training_step(api), axis_name="batch")
+
+    return fresh, lambda f: f.lower(*arguments)
+
+
+@case("training step, first call", kind="once")
+def first_call(np: Any, api: Any) -> Callable:
+    step, arguments = training(np, api)
+    return lambda: step(*arguments)
+
+
+@case("training step", kind="waits")
+def training_step(np: Any, api: Any) -> Callable:
+    step, (params, *batch) = training(np, api)
+    state = [params]
+
+    def call() -> Any:
+        state[0], value = step(state[0], *batch)
+        return state[0], value
+
+    return call

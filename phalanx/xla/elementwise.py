@@ -92,6 +92,7 @@ class Elementwise(Emitter):
     shift_right_arithmetic = _binary("stablehlo.shift_right_arithmetic")
     shift_right_logical = _binary("stablehlo.shift_right_logical")
     next_after = _binary("chlo.next_after")
+    polygamma = _binary("chlo.polygamma")
 
     def abs(self, x: Value, /) -> Value:
         t = self.type(x)

@@ -1,0 +1,130 @@
+"""Operations on the bits of booleans, integers, and of anything through `bitcast`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import BOOL, I32, bools, f32, i32, integral, move, pointwise
+
+U8 = np.dtype("uint8")
+U32 = np.dtype("uint32")
+
+_CONSTANT = "its operands are integers or booleans, which have no derivative"
+
+
+def u32(*shape: int) -> ArrayType:
+    """The type of a uint32 array: shorthand for examples."""
+    return ArrayType(shape, U32)
+
+
+def _bitwise(
+    name: str, lower: Callable, doc: str, on: Callable = integral, n: int = 2, **bounds: float
+) -> Primitive:
+    examples = [Example((i32(3),) * n, **bounds), Example((u32(2, 3),) * n, **bounds)]
+    if on is integral:
+        examples.append(Example((bools(3),) * n))
+    return pointwise(name, lower, on=on, partials=_CONSTANT, doc=doc, examples=examples)
+
+
+and_ = _bitwise("and", lambda b, x, y: b.and_(x, y), "x ∧ y, bit by bit; stablehlo.and")
+or_ = _bitwise("or", lambda b, x, y: b.or_(x, y), "x ∨ y, bit by bit; stablehlo.or")
+xor = _bitwise("xor", lambda b, x, y: b.xor(x, y), "x ⊕ y, bit by bit; stablehlo.xor")
+not_ = _bitwise("not", lambda b, x: b.not_(x), "¬x, bit by bit; stablehlo.not", n=1)
+
+population_count = _bitwise(
+    "population_count",
+    lambda b, x: b.popcnt(x),
+    "the number of bits of x that are set; stablehlo.popcnt",
+    on=dtypes.is_integer,
+    n=1,
+)
+clz = _bitwise(
+    "clz",
+    lambda b, x: b.count_leading_zeros(x),
+    "the number of zero bits above the highest set one; stablehlo.count_leading_zeros",
+    on=dtypes.is_integer,
+    n=1,
+)
+shift_left = _bitwise(
+    "shift_left",
+    lambda b, x, y: b.shift_left(x, y),
+    "x 2^y, modulo the width of x; stablehlo.shift_left",
+    on=dtypes.is_integer,
+    low=0,
+    high=9,
+)
+shift_right_arithmetic = _bitwise(
+    "shift_right_arithmetic",
+    lambda b, x, y: b.shift_right_arithmetic(x, y),
+    "⌊x / 2^y⌋, repeating the sign bit; stablehlo.shift_right_arithmetic",
+    on=dtypes.is_integer,
+    low=0,
+    high=9,
+)
+shift_right_logical = _bitwise(
+    "shift_right_logical",
+    lambda b, x, y: b.shift_right_logical(x, y),
+    "the bits of x moved down by y, zeros above; stablehlo.shift_right_logical",
+    on=dtypes.is_integer,
+    low=0,
+    high=9,
+)
+
+
+# ---- bitcast --------------------------------------------------------------------------------
+
+
+def _bits(dtype: np.dtype) -> int:
+    if dtypes.is_integer(dtype):
+        return int(dtypes.iinfo(dtype).bits)
+    if dtypes.is_floating(dtype):
+        return int(dtypes.finfo(dtype).bits)
+    return 8 * dtype.itemsize
+
+
+def _bitcast_type(x: ArrayType, *, dtype: np.dtype) -> ArrayType:
+    if (x.dtype == BOOL) != (dtype == BOOL):
+        raise TypeError(
+            f"bitcast: bool has no bits to share with other dtypes, got {x} and {dtype}; "
+            "use astype"
+        )
+    source, target = _bits(x.dtype), _bits(dtype)
+    if source == target:
+        return ArrayType(x.shape, dtype)
+    if source > target:
+        return ArrayType((*x.shape, source // target), dtype)
+    if not x.shape or x.shape[-1] != target // source:
+        raise ValueError(
+            f"bitcast: to make one {dtype} of {target // source} elements of {x.dtype}, the last "
+            f"dimension must have that length, got {x}"
+        )
+    return ArrayType(x.shape[:-1], dtype)
+
+
+def _bitcast_batch(
+    axis: Axis, values: Sequence, dims: Sequence, *, dtype: np.dtype
+) -> tuple[Any, int]:
+    return bitcast(move(values[0], dims[0], 0), dtype=dtype), 0
+
+
+bitcast = Primitive(
+    "bitcast",
+    _bitcast_type,
+    lambda b, x, dtype: b.bitcast_convert(x, dtype, b.outs[0].shape),
+    linearize=ZeroDerivative("bits are not numbers"),
+    transpose=NoRule("it is not linear"),
+    batch=_bitcast_batch,
+    doc="the bits of x read as another dtype; stablehlo.bitcast_convert",
+    examples=[
+        Example((f32(2, 3),), {"dtype": I32}),
+        Example((i32(2, 3),), {"dtype": U8}),
+        Example((ArrayType((3, 4), U8),), {"dtype": U32}),
+    ],
+)

@@ -1,0 +1,205 @@
+"""Running sums, products and extrema along a dimension.
+
+They are lowered as a window that reaches from the first element to the current one. XLA turns
+such windows into a scan by blocks: linear work, no quadratic memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import Example, NoRule, Primitive, Rule
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import Domain, add, check_domain, f32, i32, mul, neg, number, sub
+from phalanx.ops.compare import eq, greater_share, max, min, ordered, select
+from phalanx.ops.complex import c64
+from phalanx.ops.elementwise import abs, exp, log1p
+from phalanx.ops.reduce import highest, lowest
+from phalanx.ops.shape import concatenate, reverse, slice_dim
+
+# ---- the family -----------------------------------------------------------------------------
+
+
+def _cumulative(
+    name: str,
+    combine: Callable,
+    identity: Callable[[np.dtype], Any],
+    *,
+    on: Domain,
+    linearize: Rule,
+    transpose: Rule | NoRule,
+    doc: str,
+    examples: Sequence[Example],
+) -> Primitive:
+    def type_rule(x: ArrayType, *, dim: int, reverse: bool) -> ArrayType:
+        check_domain(name, x, on)
+        if not 0 <= dim < x.ndim:
+            raise ValueError(f"{name}: there is no dimension {dim} in an array {x}")
+        return ArrayType(x.shape, x.dtype, x.weak)
+
+    def lower(b: Any, x: Any, dim: int, reverse: bool) -> Any:
+        shape, dtype = b.outs[0].shape, b.outs[0].dtype
+        if shape[dim] == 0:
+            return x
+        ones = (1,) * len(shape)
+        reach = shape[dim] - 1
+        window = (*ones[:dim], shape[dim], *ones[dim + 1 :])
+        padding = [(0, 0)] * len(shape)
+        padding[dim] = (0, reach) if reverse else (reach, 0)
+        init = b.constant(identity(dtype), dtype)
+        return b.reduce_window(
+            [x], [init], window, ones, ones, ones, padding, lambda b, x, y: [combine(b, x, y)]
+        )[0]
+
+    def batch(axis: Axis, values: Sequence, dims: Sequence, *, dim: int, reverse: bool) -> tuple:
+        return prim(values[0], dim=dim + (dim >= dims[0]), reverse=reverse), dims[0]
+
+    prim = Primitive(
+        name,
+        type_rule,
+        lower,
+        linearize=linearize,
+        transpose=transpose,
+        batch=batch,
+        doc=doc,
+        examples=examples,
+    )
+    return prim
+
+
+def _by_doubling(prim: Callable[[], Primitive], combine: Callable, slopes: Callable) -> Rule:
+    """Linearize by combining spans of 1, 2, 4, ... elements, keeping the slopes of each step.
+
+    ``slopes`` are those of ``combine`` in its operands, from (result, earlier, later).
+    """
+
+    def rule(x: Any, *, dim: int, reverse: bool) -> tuple[Any, Callable]:
+        n = typeof(x).shape[dim]
+        y = _flipped(x, dim, reverse)
+        steps = []
+        for k in _spans(n):
+            earlier, later = slice_dim(y, 0, n - k, dim), slice_dim(y, k, n, dim)
+            both = combine(earlier, later)
+            steps.append(slopes(both, earlier, later))
+            y = concatenate(slice_dim(y, 0, k, dim), both, dim=dim)
+
+        def linear(t: Any) -> Any:
+            t = _flipped(t, dim, reverse)
+            for k, (by_earlier, by_later) in zip(_spans(n), steps, strict=True):
+                earlier, later = slice_dim(t, 0, n - k, dim), slice_dim(t, k, n, dim)
+                both = add(mul(earlier, by_earlier), mul(later, by_later))
+                t = concatenate(slice_dim(t, 0, k, dim), both, dim=dim)
+            return _flipped(t, dim, reverse)
+
+        return prim()(x, dim=dim, reverse=reverse), linear
+
+    return rule
+
+
+def _spans(n: int) -> list[int]:
+    """1, 2, 4, ... below ``n``."""
+    return [1 << i for i in range((n - 1).bit_length())] if n else []
+
+
+def _flipped(x: Any, dim: int, reversed: bool) -> Any:
+    return reverse(x, dims=(dim,)) if reversed else x
+
+
+# ---- the members ----------------------------------------------------------------------------
+
+
+def _logaddexp_lower(b: Any, x: Any, y: Any) -> Any:
+    gap = b.subtract(x, y)
+    tail = b.log_plus_one(b.exponential(b.negate(b.abs(gap))))
+    equal_infinities = b.compare(gap, gap, "NE")
+    return b.select(equal_infinities, b.add(x, y), b.add(b.maximum(x, y), tail))
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    gap = select(eq(x, y), 0, sub(x, y))
+    return add(max(x, y), log1p(exp(neg(abs(gap)))))
+
+
+def _logaddexp_slope(out: Any, x: Any) -> Any:
+    return exp(select(eq(x, out), 0, sub(x, out)))
+
+
+def _examples(*more: Example) -> list[Example]:
+    return [
+        Example((f32(2, 5),), {"dim": 1, "reverse": False}),
+        Example((f32(3, 2),), {"dim": 0, "reverse": True}),
+        *more,
+    ]
+
+
+_INTS = Example((i32(5),), {"dim": 0, "reverse": False})
+_COMPLEX = Example((c64(4),), {"dim": 0, "reverse": False})
+_NOT_LINEAR = NoRule("it is not linear")
+
+cumsum = _cumulative(
+    "cumsum",
+    lambda b, x, y: b.add(x, y),
+    lambda dtype: 0,
+    on=number,
+    linearize=lambda x, **params: (cumsum(x, **params), lambda t: cumsum(t, **params)),
+    transpose=lambda ct, x, dim, reverse: [cumsum(ct, dim=dim, reverse=not reverse)],
+    doc="out[i] = Σ x[j] over j ≤ i, or j ≥ i in reverse; stablehlo.reduce_window with add",
+    examples=_examples(_INTS, _COMPLEX),
+)
+
+cumprod = _cumulative(
+    "cumprod",
+    lambda b, x, y: b.multiply(x, y),
+    lambda dtype: 1,
+    on=number,
+    linearize=_by_doubling(lambda: cumprod, mul, lambda out, x, y: (y, x)),
+    transpose=_NOT_LINEAR,
+    doc="out[i] = Π x[j] over j ≤ i, or j ≥ i in reverse; stablehlo.reduce_window with multiply",
+    examples=_examples(_INTS, _COMPLEX),
+)
+
+cummax = _cumulative(
+    "cummax",
+    lambda b, x, y: b.maximum(x, y),
+    lowest,
+    on=ordered,
+    linearize=_by_doubling(
+        lambda: cummax, max, lambda out, x, y: (greater_share(x, y), greater_share(y, x))
+    ),
+    transpose=_NOT_LINEAR,
+    doc="the greatest so far, or from here on in reverse; stablehlo.reduce_window with maximum",
+    examples=_examples(_INTS),
+)
+
+cummin = _cumulative(
+    "cummin",
+    lambda b, x, y: b.minimum(x, y),
+    highest,
+    on=ordered,
+    linearize=_by_doubling(
+        lambda: cummin, min, lambda out, x, y: (greater_share(y, x), greater_share(x, y))
+    ),
+    transpose=_NOT_LINEAR,
+    doc="the smallest so far, or from here on in reverse; stablehlo.reduce_window with minimum",
+    examples=_examples(_INTS),
+)
+
+cumlogsumexp = _cumulative(
+    "cumlogsumexp",
+    _logaddexp_lower,
+    lowest,
+    on=dtypes.is_floating,
+    linearize=_by_doubling(
+        lambda: cumlogsumexp,
+        _logaddexp,
+        lambda out, x, y: (_logaddexp_slope(out, x), _logaddexp_slope(out, y)),
+    ),
+    transpose=_NOT_LINEAR,
+    doc="log Σ exp x[j] over j ≤ i, or j ≥ i in reverse; stablehlo.reduce_window",
+    examples=_examples(),
+)

@@ -1,0 +1,451 @@
+"""Arithmetic, rounding, powers, exponentials, trigonometry, one element at a time.
+
+A partial derivative is a function of the result and the operands: ``lambda y, x: ...``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.primitive import ZERO, Example, Linear, Primitive
+from phalanx.core.types import typeof
+from phalanx.ops.basis import (
+    add,
+    add_tangents,
+    f32,
+    full,
+    i32,
+    mul,
+    neg,
+    number,
+    pointwise,
+    real_number,
+    sub,
+)
+from phalanx.ops.compare import eq, select
+from phalanx.ops.complex import c64, complex, conj, imag, real
+
+_F = Example((f32(2, 3),))
+_C = Example((c64(3),))
+_I = Example((i32(3),))
+_POSITIVE = Example((f32(2, 3),), low=0.25, high=2.0)
+_OPEN = Example((f32(2, 3),), low=-0.75, high=0.75)
+_FF = Example((f32(2, 3), f32(2, 3)))
+_II = Example((i32(3), i32(3)), low=1, high=9)
+
+
+def spread(x: Any, out: Any) -> Any:
+    """A scalar operand ``x`` repeated to the shape of ``out``; arrays as they are."""
+    return full(out.shape, x, out.dtype) if isinstance(x, np.generic) else x
+
+
+def _inverse(x: Any) -> Any:
+    return div(1, x)
+
+
+# ---- sign and rounding ----------------------------------------------------------------------
+
+
+def _abs_linearize(x: Any) -> tuple[Any, Callable]:
+    direction = sign(x)
+    if not dtypes.is_complex(typeof(x).dtype):
+        return abs(x), lambda t: mul(t, direction)
+    direction = conj(direction)
+    return abs(x), lambda t: real(mul(t, direction))
+
+
+def _sign_linearize(x: Any) -> tuple[Any, Callable]:
+    out = sign(x)
+    if not dtypes.is_complex(typeof(x).dtype):
+        return out, lambda t: ZERO
+    size = abs(x)
+    turn = mul(complex(0.0, div(1, select(eq(size, 0), 1, size))), out)
+    back = conj(out)
+
+    def linear(t: Any) -> Any:
+        return mul(turn, complex(imag(mul(back, t)), 0.0))
+
+    return out, linear
+
+
+abs = pointwise(
+    "abs",
+    lambda b, x: b.abs(x),
+    on=number,
+    result=dtypes.to_real,
+    linearize=_abs_linearize,
+    doc="|x|, with derivative 0 at 0; stablehlo.abs",
+    examples=[_F, _C, _I],
+)
+
+sign = pointwise(
+    "sign",
+    lambda b, x: b.sign(x),
+    on=number,
+    linearize=_sign_linearize,
+    doc="x / |x|, and 0 at 0; stablehlo.sign",
+    examples=[_F, _C, _I],
+)
+
+_STEPS = "it is piecewise constant"
+
+
+def _round_lower(b: Any, x: Any, mode: str) -> Any:
+    return b.round_nearest_even(x) if mode == "even" else b.round_nearest_afz(x)
+
+
+floor = pointwise(
+    "floor",
+    lambda b, x: b.floor(x),
+    on=dtypes.is_floating,
+    partials=_STEPS,
+    doc="⌊x⌋; stablehlo.floor",
+    examples=[Example((f32(2, 3),), low=-3.0, high=3.0)],
+)
+
+ceil = pointwise(
+    "ceil",
+    lambda b, x: b.ceil(x),
+    on=dtypes.is_floating,
+    partials=_STEPS,
+    doc="⌈x⌉; stablehlo.ceil",
+    examples=[Example((f32(2, 3),), low=-3.0, high=3.0)],
+)
+
+round = pointwise(
+    "round",
+    _round_lower,
+    on=dtypes.is_floating,
+    partials=_STEPS,
+    doc="the nearest integer; halves to the 'even' one or 'away' from 0; stablehlo.round_nearest",
+    examples=[
+        Example((f32(2, 3),), {"mode": "even"}, low=-3.0, high=3.0),
+        Example((f32(2, 3),), {"mode": "away"}, low=-3.0, high=3.0),
+    ],
+)
+
+is_finite = pointwise(
+    "is_finite",
+    lambda b, x: b.is_finite(x),
+    on=dtypes.is_floating,
+    result=np.dtype(bool),
+    partials="a truth value is piecewise constant",
+    doc="whether x is neither infinite nor NaN; stablehlo.is_finite",
+    examples=[_F],
+)
+
+stop_gradient = pointwise(
+    "stop_gradient",
+    lambda b, x: x,
+    partials="stopping derivatives is its purpose",
+    doc="x, as a constant to derivatives",
+    examples=[_F, _I],
+)
+
+nextafter = pointwise(
+    "nextafter",
+    lambda b, x, y: b.next_after(x, y),
+    on=dtypes.is_floating,
+    partials="a step between neighbouring numbers is no number to differentiate",
+    doc="the number after x on the way to y; chlo.next_after",
+    examples=[_FF],
+)
+
+
+# ---- quotients ------------------------------------------------------------------------------
+
+
+def _div_linearize(x: Any, y: Any) -> tuple[Any, Callable]:
+    out = div(x, y)
+    slope = None if isinstance(y, np.generic) else neg(div(out, y))
+
+    def linear(tx: Any, ty: Any) -> Any:
+        return add_tangents(
+            ZERO if tx is ZERO else div(tx, y), ZERO if ty is ZERO else mul(ty, slope)
+        )
+
+    return out, linear
+
+
+div = pointwise(
+    "div",
+    lambda b, x, y: b.divide(x, y),
+    on=number,
+    linearize=_div_linearize,
+    transpose=lambda ct, x, y: [div(ct, y) if isinstance(x, Linear) else None, None],
+    doc="x / y, towards 0 for integers; stablehlo.divide",
+    examples=[
+        Example((f32(2, 3), f32(2, 3)), low=0.5, high=2.0),
+        Example((c64(3), c64(3)), low=0.5, high=2.0),
+        _II,
+    ],
+)
+
+rem = pointwise(
+    "rem",
+    lambda b, x, y: b.remainder(x, y),
+    on=real_number,
+    partials=[
+        lambda out, x, y: full(out.shape, 1, out.dtype),
+        lambda out, x, y: round(div(sub(out, x), y), mode="even"),
+    ],
+    doc="x - y trunc(x / y), with the sign of x; stablehlo.remainder",
+    examples=[Example((f32(2, 3), f32(2, 3)), low=0.5, high=2.0), _II],
+)
+
+
+# ---- powers and roots -----------------------------------------------------------------------
+
+
+def _power_by_squaring(b: Any, x: Any, y: int) -> Any:
+    out = None
+    while y:
+        if y & 1:
+            out = x if out is None else b.multiply(out, x)
+        y >>= 1
+        if y:
+            x = b.multiply(x, x)
+    return out
+
+
+def _integer_pow_lower(b: Any, x: Any, y: int) -> Any:
+    if y > 0:
+        return _power_by_squaring(b, x, y)
+    one = b.constant(1, b.outs[0].dtype, b.outs[0].shape)
+    return b.divide(one, _power_by_squaring(b, x, -y)) if y else one
+
+
+def _integer_pow_linearize(x: Any, *, y: int) -> tuple[Any, Callable]:
+    out = integer_pow(x, y=y)
+    if y == 0:
+        return out, lambda t: ZERO
+    slope = mul(integer_pow(x, y=y - 1), y)
+    return out, lambda t: mul(t, slope)
+
+
+def _pow_linearize(x: Any, y: Any) -> tuple[Any, Callable]:
+    out = pow(x, y)
+    dx = None if isinstance(x, np.generic) else _pow_slope(x, spread(y, out))
+    dy = None if isinstance(y, np.generic) else _pow_exponent_slope(out, spread(x, out))
+
+    def linear(tx: Any, ty: Any) -> Any:
+        return add_tangents(
+            ZERO if tx is ZERO else mul(tx, dx), ZERO if ty is ZERO else mul(ty, dy)
+        )
+
+    return out, linear
+
+
+def _pow_slope(x: Any, y: Any) -> Any:
+    """y x^(y-1), and 0 where y is 0, whatever x is."""
+    flat = eq(y, 0)
+    return mul(y, pow(x, select(flat, 1, sub(y, 1))))
+
+
+def _pow_exponent_slope(out: Any, x: Any) -> Any:
+    """x^y log x, and 0 where x is 0."""
+    return mul(out, log(select(eq(x, 0), 1, x)))
+
+
+integer_pow = pointwise(
+    "integer_pow",
+    _integer_pow_lower,
+    on=number,
+    linearize=_integer_pow_linearize,
+    doc="x^y for an integer y, by repeated squaring",
+    examples=[
+        Example((f32(2, 3),), {"y": 3}),
+        Example((f32(3),), {"y": -2}, low=0.5, high=2.0),
+        Example((c64(3),), {"y": 5}),
+        Example((f32(3),), {"y": 0}),
+        Example((i32(3),), {"y": 2}),
+    ],
+)
+
+square = pointwise(
+    "square",
+    lambda b, x: b.multiply(x, x),
+    on=number,
+    partials=[lambda out, x: mul(x, 2)],
+    doc="x²",
+    examples=[_F, _C, _I],
+)
+
+pow = pointwise(
+    "pow",
+    lambda b, x, y: b.power(x, y),
+    on=number,
+    linearize=_pow_linearize,
+    doc="x^y; derivatives at x = 0 are limits or 0; stablehlo.power",
+    examples=[
+        Example((f32(2, 3), f32(2, 3)), low=0.5, high=2.0),
+        Example((c64(3), c64(3)), low=0.5, high=2.0),
+        Example((i32(3), i32(3)), low=0, high=4),
+    ],
+)
+
+sqrt = pointwise(
+    "sqrt",
+    lambda b, x: b.sqrt(x),
+    on=dtypes.is_inexact,
+    partials=[lambda y, x: div(0.5, y)],
+    doc="√x; stablehlo.sqrt",
+    examples=[_POSITIVE, _C],
+)
+
+rsqrt = pointwise(
+    "rsqrt",
+    lambda b, x: b.rsqrt(x),
+    on=dtypes.is_inexact,
+    partials=[lambda y, x: mul(div(y, x), -0.5)],
+    doc="1 / √x; stablehlo.rsqrt",
+    examples=[_POSITIVE, Example((c64(3),), low=0.25, high=2.0)],
+)
+
+cbrt = pointwise(
+    "cbrt",
+    lambda b, x: b.cbrt(x),
+    on=dtypes.is_floating,
+    partials=[lambda y, x: div(1 / 3, square(y))],
+    doc="the real cube root of x; stablehlo.cbrt",
+    examples=[_POSITIVE],
+)
+
+
+# ---- exponentials and logarithms ------------------------------------------------------------
+
+
+def _function(
+    name: str,
+    lower: Callable,
+    slope: Callable,
+    doc: str,
+    *examples: Example,
+    on: Callable = dtypes.is_inexact,
+) -> Primitive:
+    """A differentiable function of one variable; ``slope`` is that of (result, operand)."""
+    found = examples or (_F, _C)
+    return pointwise(name, lower, on=on, partials=[slope], doc=doc, examples=found)
+
+
+def _exp2_lower(b: Any, x: Any) -> Any:
+    return b.power(b.constant(2, b.outs[0].dtype, b.outs[0].shape), x)
+
+
+exp = _function("exp", lambda b, x: b.exponential(x), lambda y, x: y, "e^x; stablehlo.exponential")
+exp2 = _function("exp2", _exp2_lower, lambda y, x: mul(y, math.log(2)), "2^x; stablehlo.power")
+expm1 = _function(
+    "expm1",
+    lambda b, x: b.exponential_minus_one(x),
+    lambda y, x: add(y, 1),
+    "e^x - 1, exact near 0; stablehlo.exponential_minus_one",
+)
+log = _function(
+    "log",
+    lambda b, x: b.log(x),
+    lambda y, x: _inverse(x),
+    "the natural logarithm; stablehlo.log",
+    _POSITIVE,
+    Example((c64(3),), low=0.25, high=2.0),
+)
+log1p = _function(
+    "log1p",
+    lambda b, x: b.log_plus_one(x),
+    lambda y, x: _inverse(add(x, 1)),
+    "log(1 + x), exact near 0; stablehlo.log_plus_one",
+    _OPEN,
+    Example((c64(3),), low=-0.5, high=0.5),
+)
+logistic = _function(
+    "logistic",
+    lambda b, x: b.logistic(x),
+    lambda y, x: mul(y, sub(1, y)),
+    "1 / (1 + e^-x); stablehlo.logistic",
+)
+
+
+# ---- trigonometric and hyperbolic functions -------------------------------------------------
+
+
+def _one_minus_square(x: Any) -> Any:
+    """1 - x², exact near ±1."""
+    return mul(sub(1, x), add(1, x))
+
+
+sin = _function("sin", lambda b, x: b.sine(x), lambda y, x: cos(x), "sin x; stablehlo.sine")
+cos = _function("cos", lambda b, x: b.cosine(x), lambda y, x: neg(sin(x)), "stablehlo.cosine")
+tan = _function("tan", lambda b, x: b.tan(x), lambda y, x: add(1, square(y)), "stablehlo.tan")
+asin = _function(
+    "asin",
+    lambda b, x: b.asin(x),
+    lambda y, x: rsqrt(_one_minus_square(x)),
+    "arcsin x; chlo.asin",
+    _OPEN,
+    _C,
+)
+acos = _function(
+    "acos",
+    lambda b, x: b.acos(x),
+    lambda y, x: neg(rsqrt(_one_minus_square(x))),
+    "arccos x; chlo.acos",
+    _OPEN,
+    _C,
+)
+atan = _function(
+    "atan",
+    lambda b, x: b.atan(x),
+    lambda y, x: _inverse(add(1, square(x))),
+    "arctan x; chlo.atan",
+    _F,
+    Example((c64(3),), low=-0.5, high=0.5),
+)
+sinh = _function("sinh", lambda b, x: b.sinh(x), lambda y, x: cosh(x), "sinh x; chlo.sinh")
+cosh = _function("cosh", lambda b, x: b.cosh(x), lambda y, x: sinh(x), "cosh x; chlo.cosh")
+tanh = _function(
+    "tanh", lambda b, x: b.tanh(x), lambda y, x: _one_minus_square(y), "tanh x; stablehlo.tanh"
+)
+asinh = _function(
+    "asinh",
+    lambda b, x: b.asinh(x),
+    lambda y, x: rsqrt(add(square(x), 1)),
+    "arsinh x; chlo.asinh",
+    _F,
+    Example((c64(3),), low=-0.5, high=0.5),
+)
+acosh = _function(
+    "acosh",
+    lambda b, x: b.acosh(x),
+    lambda y, x: mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))),
+    "arcosh x; chlo.acosh",
+    Example((f32(2, 3),), low=1.5, high=3.0),
+    Example((c64(3),), low=1.5, high=3.0),
+)
+atanh = _function(
+    "atanh",
+    lambda b, x: b.atanh(x),
+    lambda y, x: _inverse(_one_minus_square(x)),
+    "artanh x; chlo.atanh",
+    _OPEN,
+    Example((c64(3),), low=-0.5, high=0.5),
+)
+
+atan2 = pointwise(
+    "atan2",
+    lambda b, y, x: b.atan2(y, x),
+    on=dtypes.is_inexact,
+    partials=[
+        lambda out, y, x: div(x, _norm(spread(y, out), spread(x, out))),
+        lambda out, y, x: neg(div(y, _norm(spread(y, out), spread(x, out)))),
+    ],
+    doc="the angle of the point (x, y), given as (y, x); stablehlo.atan2",
+    examples=[Example((f32(2, 3), f32(2, 3)), low=0.25, high=1.0)],
+)
+
+
+def _norm(y: Any, x: Any) -> Any:
+    return add(square(y), square(x))

@@ -1,0 +1,291 @@
+"""Reductions other than the sum, and the positions of extrema."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import ZERO, Example, NoRule, Primitive, Rule, ZeroDerivative
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import (
+    I32,
+    Domain,
+    add,
+    bools,
+    broadcast,
+    check_domain,
+    f32,
+    i32,
+    integral,
+    mul,
+    number,
+    reduce_sum,
+    reduced_batch,
+    reduced_type,
+    reshape,
+    transpose,
+)
+from phalanx.ops.compare import eq, indicator, ordered
+from phalanx.ops.complex import c64
+from phalanx.ops.elementwise import div
+from phalanx.ops.shape import concatenate, slice_dim
+
+# ---- identities -----------------------------------------------------------------------------
+
+
+def lowest(dtype: np.dtype) -> Any:
+    """What no element of ``dtype`` is smaller than: the identity of maximum."""
+    return _extreme(dtype, -1)
+
+
+def highest(dtype: np.dtype) -> Any:
+    """What no element of ``dtype`` is greater than: the identity of minimum."""
+    return _extreme(dtype, 1)
+
+
+def _extreme(dtype: np.dtype, sign: int) -> Any:
+    if dtypes.is_floating(dtype):
+        infinite = np.array(sign * np.inf).astype(dtype)[()]
+        limits = dtypes.finfo(dtype)
+        return infinite if np.isinf(infinite) else limits.max if sign > 0 else limits.min
+    if dtypes.is_integer(dtype):
+        return dtypes.iinfo(dtype).max if sign > 0 else dtypes.iinfo(dtype).min
+    return sign > 0
+
+
+def _all_bits(dtype: np.dtype) -> Any:
+    return -1 if dtypes.is_signed(dtype) else highest(dtype)
+
+
+# ---- the family -----------------------------------------------------------------------------
+
+
+def _reduction(
+    name: str,
+    combine: Callable,
+    identity: Callable[[np.dtype], Any],
+    *,
+    on: Domain,
+    linearize: Rule | ZeroDerivative,
+    doc: str,
+    examples: Sequence[Example],
+) -> Primitive:
+    def type_rule(x: ArrayType, *, dims: tuple) -> ArrayType:
+        check_domain(name, x, on)
+        return reduced_type(name, x, dims)
+
+    def lower(b: Any, x: Any, dims: tuple) -> Any:
+        dtype = b.outs[0].dtype
+        init = b.constant(identity(dtype), dtype)
+        return b.reduce([x], [init], dims, lambda b, x, y: [combine(b, x, y)])[0]
+
+    def batch(axis: Axis, values: Sequence, dims_of: Sequence, *, dims: tuple) -> tuple:
+        shifted, out = reduced_batch(dims_of[0], dims)
+        return prim(values[0], dims=shifted), out
+
+    prim = Primitive(
+        name,
+        type_rule,
+        lower,
+        linearize=linearize,
+        transpose=NoRule("it is not linear"),
+        batch=batch,
+        doc=doc,
+        examples=examples,
+    )
+    return prim
+
+
+def _kept(x: Any, dims: tuple) -> tuple[int, ...]:
+    return tuple(d for d in range(typeof(x).ndim) if d not in dims)
+
+
+def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
+    """The tangent of an extremum is the mean of those of the elements that attain it."""
+
+    def rule(x: Any, *, dims: tuple) -> tuple[Any, Callable]:
+        out = prim()(x, dims=dims)
+        type, kept = typeof(x), _kept(x, dims)
+        attained = eq(x, broadcast(out, shape=type.shape, dims=kept))
+        ones = indicator(attained, type.dtype)
+        count = broadcast(reduce_sum(ones, dims=dims), shape=type.shape, dims=kept)
+        weight = div(ones, count)
+        return out, lambda t: reduce_sum(mul(t, weight), dims=dims)
+
+    return rule
+
+
+def _prod_linearize(x: Any, *, dims: tuple) -> tuple[Any, Callable]:
+    """Multiply halves until one element is left; no division, so zeros do no harm."""
+    kept = _kept(x, dims)
+    shape = tuple(typeof(x).shape[d] for d in kept)
+    flat_shape = (*shape, math.prod(typeof(x).shape[d] for d in dims))
+
+    def flat(v: Any) -> Any:
+        return reshape(transpose(v, perm=(*kept, *dims)), shape=flat_shape)
+
+    steps = []
+    rest = flat(x)
+    while typeof(rest).shape[-1] > 1:
+        left, right, odd = _halves(rest)
+        steps.append((left, right))
+        rest = _joined(mul(left, right), odd)
+
+    def linear(t: Any) -> Any:
+        t = flat(t)
+        for left, right in steps:
+            t_left, t_right, odd = _halves(t)
+            t = _joined(add(mul(t_left, right), mul(left, t_right)), odd)
+        return reshape(t, shape=shape) if flat_shape[-1] else ZERO
+
+    return reduce_prod(x, dims=dims), linear
+
+
+def _halves(x: Any) -> tuple[Any, Any, Any]:
+    """Two halves of the last dimension, and the element that is left over, or None."""
+    dim = typeof(x).ndim - 1
+    n = typeof(x).shape[dim]
+    h = n // 2
+    odd = slice_dim(x, 2 * h, n, dim) if n % 2 else None
+    return slice_dim(x, 0, h, dim), slice_dim(x, h, 2 * h, dim), odd
+
+
+def _joined(x: Any, odd: Any) -> Any:
+    return x if odd is None else concatenate(x, odd, dim=typeof(x).ndim - 1)
+
+
+_FLOATS = Example((f32(2, 3, 4),), {"dims": (0, 2)})
+_INTS = Example((i32(5),), {"dims": (0,)})
+_BOOLS = Example((bools(2, 3),), {"dims": (1,)})
+_NO_BITS = ZeroDerivative("its operand has no derivative")
+
+reduce_prod = _reduction(
+    "reduce_prod",
+    lambda b, x, y: b.multiply(x, y),
+    lambda dtype: 1,
+    on=number,
+    linearize=_prod_linearize,
+    doc="the product over dims; stablehlo.reduce with multiply",
+    examples=[_FLOATS, _INTS, Example((c64(3, 2),), {"dims": (0,)})],
+)
+
+reduce_max = _reduction(
+    "reduce_max",
+    lambda b, x, y: b.maximum(x, y),
+    lowest,
+    on=ordered,
+    linearize=_extremum_linearize(lambda: reduce_max),
+    doc="the greatest element over dims; stablehlo.reduce with maximum",
+    examples=[_FLOATS, _INTS, _BOOLS],
+)
+
+reduce_min = _reduction(
+    "reduce_min",
+    lambda b, x, y: b.minimum(x, y),
+    highest,
+    on=ordered,
+    linearize=_extremum_linearize(lambda: reduce_min),
+    doc="the smallest element over dims; stablehlo.reduce with minimum",
+    examples=[_FLOATS, _INTS, _BOOLS],
+)
+
+reduce_and = _reduction(
+    "reduce_and",
+    lambda b, x, y: b.and_(x, y),
+    _all_bits,
+    on=integral,
+    linearize=_NO_BITS,
+    doc="x ∧ y ∧ .. over dims; stablehlo.reduce with and",
+    examples=[_BOOLS, _INTS],
+)
+
+reduce_or = _reduction(
+    "reduce_or",
+    lambda b, x, y: b.or_(x, y),
+    lambda dtype: 0,
+    on=integral,
+    linearize=_NO_BITS,
+    doc="x ∨ y ∨ .. over dims; stablehlo.reduce with or",
+    examples=[_BOOLS, _INTS],
+)
+
+reduce_xor = _reduction(
+    "reduce_xor",
+    lambda b, x, y: b.xor(x, y),
+    lambda dtype: 0,
+    on=integral,
+    linearize=_NO_BITS,
+    doc="x ⊕ y ⊕ .. over dims; stablehlo.reduce with xor",
+    examples=[_BOOLS, _INTS],
+)
+
+
+# ---- positions of extrema -------------------------------------------------------------------
+
+
+def _position(name: str, extremum: Callable, identity: Callable, doc: str) -> Primitive:
+    """The first position of an extremum: the least of those where it is attained.
+
+    Two plain reductions run faster than one of (value, position) pairs.
+    """
+
+    def type_rule(x: ArrayType, *, dim: int, index_dtype: np.dtype) -> ArrayType:
+        check_domain(name, x, ordered)
+        out = reduced_type(name, x, (dim,))
+        if x.shape[dim] == 0:
+            raise ValueError(f"{name}: dimension {dim} of {x} is empty; it has no extremum")
+        return ArrayType(out.shape, index_dtype)
+
+    def lower(b: Any, x: Any, dim: int, index_dtype: np.dtype) -> Any:
+        shape, dtype = b.ins[0].shape, b.ins[0].dtype
+        kept = tuple(d for d in range(len(shape)) if d != dim)
+        init = b.constant(identity(dtype), dtype)
+        best = b.reduce([x], [init], (dim,), lambda b, x, y: [extremum(b, x, y)])[0]
+        attained = b.compare(x, b.broadcast_in_dim(best, shape, kept), "EQ")
+        if dtypes.is_floating(dtype):
+            attained = b.or_(attained, b.compare(x, x, "NE"))
+        last = shape[dim] - 1
+        places = b.select(
+            attained, b.iota(index_dtype, shape, dim), b.constant(last, index_dtype, shape)
+        )
+        init = b.constant(last, index_dtype)
+        return b.reduce([places], [init], (dim,), lambda b, x, y: [b.minimum(x, y)])[0]
+
+    def batch(axis: Axis, values: Sequence, dims: Sequence, *, dim: int, **params: Any) -> tuple:
+        (shifted,), out = reduced_batch(dims[0], (dim,))
+        return prim(values[0], dim=shifted, **params), out
+
+    prim = Primitive(
+        name,
+        type_rule,
+        lower,
+        linearize=ZeroDerivative("positions are integers"),
+        transpose=NoRule("it is not linear"),
+        batch=batch,
+        doc=doc,
+        examples=[
+            Example((f32(2, 3, 4),), {"dim": 1, "index_dtype": I32}),
+            Example((i32(5),), {"dim": 0, "index_dtype": np.dtype("uint8")}),
+            Example((bools(5),), {"dim": 0, "index_dtype": I32}),
+        ],
+    )
+    return prim
+
+
+argmax = _position(
+    "argmax",
+    lambda b, x, y: b.maximum(x, y),
+    lowest,
+    "the first position of the greatest element, or of a NaN; two of stablehlo.reduce",
+)
+argmin = _position(
+    "argmin",
+    lambda b, x, y: b.minimum(x, y),
+    highest,
+    "the first position of the smallest element, or of a NaN; two of stablehlo.reduce",
+)

@@ -1,0 +1,247 @@
+"""Sorting along a dimension, and the k largest elements.
+
+Floating-point numbers are ordered with all NaNs last; -0 and 0 are equal. XLA sorts fast what
+it can compare with one instruction. So floats are mapped to integers of the same order, and a
+key with companions is packed, with its position, into one 64-bit integer; the companions are
+then fetched from their positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import ZERO, Example, NoRule, Primitive
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import F32, I32, align_lanes, bools, check_domain, f32, i32, move, reshape
+from phalanx.ops.compare import ordered
+from phalanx.ops.complex import c64
+from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.shape import iota
+
+I64 = np.dtype("int64")
+U8 = np.dtype("uint8")
+U32 = np.dtype("uint32")
+
+
+def _along(ndim: int, dim: int) -> dict[str, Any]:
+    """The parameters of a gather of one element per index along ``dim``, beside the others."""
+    others = tuple(d for d in range(ndim) if d != dim)
+    return {
+        "numbers": GatherNumbers((), (dim,), (dim,), others, others),
+        "slice_sizes": (1,) * ndim,
+    }
+
+
+def take_along(x: Any, positions: Any, dim: int) -> Any:
+    """x[.., positions[.., i, ..], ..] along ``dim``; no position may come twice."""
+    shape = typeof(positions).shape
+    rows = reshape(positions, shape=(*shape, 1))
+    params = _along(len(shape), dim)
+    return gather(x, rows, mode="promise", unique_indices=True, **params)
+
+
+# ---- the order of keys ----------------------------------------------------------------------
+
+
+def _sortable(b: Any, x: Any, join_zeros: bool) -> Any:
+    """Integers in the order of ``x``; the zeros become equal on demand."""
+    type = b.type(x)
+    if dtypes.is_floating(type.dtype):
+        if type.dtype.itemsize == 1:  # their NaNs have all kinds of codes
+            x, type = b.convert(x, F32), type.update(dtype=F32)
+        return _ordered_bits(b, x, type, join_zeros)
+    return b.convert(x, U8) if dtypes.is_bool(type.dtype) else x
+
+
+def _ordered_bits(b: Any, x: Any, type: ArrayType, join_zeros: bool) -> Any:
+    nan = b.constant(np.nan, type.dtype, type.shape)
+    x = b.select(b.compare(x, x, "NE"), nan, x)
+    if join_zeros:
+        zero = b.constant(0, type.dtype, type.shape)
+        x = b.select(b.compare(x, zero, "EQ"), zero, x)
+    return _mirrored(b, b.bitcast_convert(x, _bits_of(type.dtype), type.shape))
+
+
+def _mirrored(b: Any, bits: Any) -> Any:
+    """Sign and magnitude to two's complement, and back."""
+    type = b.type(bits)
+    low = b.constant(dtypes.iinfo(type.dtype).max, type.dtype, type.shape)
+    negative = b.compare(bits, b.constant(0, type.dtype, type.shape), "LT")
+    return b.select(negative, b.xor(bits, low), bits)
+
+
+def _bits_of(dtype: np.dtype) -> np.dtype:
+    return np.dtype(f"int{8 * dtype.itemsize}")
+
+
+def _restored(b: Any, keys: Any, type: ArrayType) -> Any:
+    """The numbers of ``type`` that ``_sortable`` made ``keys`` of."""
+    if not dtypes.is_floating(type.dtype):
+        return b.convert(keys, type.dtype)
+    wide = F32 if type.dtype.itemsize == 1 else type.dtype
+    return b.convert(b.bitcast_convert(_mirrored(b, keys), wide, type.shape), type.dtype)
+
+
+# ---- lowering -------------------------------------------------------------------------------
+
+
+def _less(b: Any, x: Any, y: Any, *_: Any) -> Any:
+    return b.compare(x, y, "LT")
+
+
+def _sort_one(b: Any, x: Any, dim: int) -> Any:
+    keys = b.sort([_sortable(b, x, join_zeros=False)], dim, False, _less)[0]
+    return _restored(b, keys, b.outs[0])
+
+
+def _sort_packed(b: Any, xs: Sequence, dim: int) -> list:
+    """Sort pairs of the key, in the high 32 bits, and its position, in the low ones."""
+    shape = b.outs[0].shape
+    key = _sortable(b, xs[0], join_zeros=True)
+    wide = b.convert(key, I64)
+    if b.type(key).dtype == U32:
+        wide = b.subtract(wide, b.constant(1 << 31, I64, shape))
+    high = b.shift_left(wide, b.constant(32, I64, shape))
+    packed = b.sort([b.or_(high, b.iota(I64, shape, dim))], dim, False, _less)[0]
+    positions = b.convert(b.and_(packed, b.constant(0xFFFFFFFF, I64, shape)), I32)
+    rows = b.reshape(positions, (*shape, 1))
+    return [b.gather(x, rows, sorted=False, **_along(len(shape), dim)) for x in xs]
+
+
+def _sort_lexicographically(
+    b: Any, xs: Sequence, dim: int, num_keys: int, stable: bool
+) -> list:
+    def comparator(b: Any, *pairs: Any) -> Any:
+        keys = zip(pairs[: 2 * num_keys : 2], pairs[1 : 2 * num_keys : 2], strict=True)
+        parts = [p for x, y in keys for p in _real_pairs(b, x, y)]
+        x, y = parts[-1]
+        less = _number_less(b, x, y)
+        for x, y in reversed(parts[:-1]):
+            tied = b.and_(_number_equal(b, x, y), less)
+            less = b.or_(_number_less(b, x, y), tied)
+        return less
+
+    return b.sort(xs, dim, stable, comparator)
+
+
+def _real_pairs(b: Any, x: Any, y: Any) -> list[tuple[Any, Any]]:
+    if dtypes.is_complex(b.type(x).dtype):
+        return [(b.real(x), b.real(y)), (b.imag(x), b.imag(y))]
+    return [(x, y)]
+
+
+def _number_less(b: Any, x: Any, y: Any) -> Any:
+    less = b.compare(x, y, "LT")
+    if not dtypes.is_floating(b.type(x).dtype):
+        return less
+    return b.or_(less, b.and_(b.compare(x, x, "EQ"), b.compare(y, y, "NE")))
+
+
+def _number_equal(b: Any, x: Any, y: Any) -> Any:
+    equal = b.compare(x, y, "EQ")
+    if not dtypes.is_floating(b.type(x).dtype):
+        return equal
+    return b.or_(equal, b.and_(b.compare(x, x, "NE"), b.compare(y, y, "NE")))
+
+
+def _sort_lower(b: Any, *xs: Any, dim: int, num_keys: int, stable: bool) -> list:
+    key = b.ins[0].dtype
+    if len(xs) == 1 and not dtypes.is_complex(key):
+        return [_sort_one(b, xs[0], dim)]
+    if num_keys == 1 and key.itemsize <= 4:
+        return _sort_packed(b, xs, dim)
+    return _sort_lexicographically(b, xs, dim, num_keys, stable)
+
+
+# ---- sort -----------------------------------------------------------------------------------
+
+
+def _sort_type(*xs: ArrayType, dim: int, num_keys: int, stable: bool) -> tuple[ArrayType, ...]:
+    if any(x.shape != xs[0].shape for x in xs):
+        raise TypeError(f"sort: operands must have one shape, got {', '.join(map(str, xs))}")
+    if not 0 <= dim < xs[0].ndim:
+        raise ValueError(f"sort: there is no dimension {dim} in an operand {xs[0]}")
+    if not 1 <= num_keys <= len(xs):
+        raise ValueError(
+            f"sort: num_keys must be at least 1 and at most the {len(xs)} operands, got {num_keys}"
+        )
+    return tuple(ArrayType(x.shape, x.dtype, x.weak) for x in xs)
+
+
+def _sort_linearize(*xs: Any, dim: int, **params: Any) -> tuple[tuple, Callable]:
+    ids = iota(dtype=I32, shape=typeof(xs[0]).shape, dim=dim)
+    *outs, positions = sort(*xs, ids, dim=dim, **params)
+
+    def linear(*tangents: Any) -> tuple:
+        return tuple(t if t is ZERO else take_along(t, positions, dim) for t in tangents)
+
+    return tuple(outs), linear
+
+
+def _sort_batch(
+    axis: Axis, values: Sequence, dims: Sequence, *, dim: int, **params: Any
+) -> tuple[tuple, tuple]:
+    aligned, lanes = align_lanes(axis, values, dims)
+    outs = sort(*aligned, dim=dim + (dim >= lanes), **params)
+    return outs, (lanes,) * len(outs)
+
+
+_PLAIN = {"num_keys": 1, "stable": True}
+
+sort = Primitive(
+    "sort",
+    _sort_type,
+    _sort_lower,
+    linearize=_sort_linearize,
+    transpose=NoRule("it is not linear"),
+    batch=_sort_batch,
+    multi=True,
+    doc="operands in the order of the first num_keys of them along dim; stablehlo.sort",
+    examples=[
+        Example((f32(3, 5),), {"dim": 1, **_PLAIN}),
+        Example((f32(5, 3), f32(5, 3)), {"dim": 0, **_PLAIN}),
+        Example((i32(5), bools(5), f32(5)), {"dim": 0, "num_keys": 2, "stable": True}),
+        Example((c64(4),), {"dim": 0, **_PLAIN}),
+    ],
+)
+
+
+# ---- top_k ----------------------------------------------------------------------------------
+
+
+def _top_k_type(x: ArrayType, *, k: int) -> tuple[ArrayType, ArrayType]:
+    check_domain("top_k", x, ordered)
+    if x.ndim == 0 or not 0 <= k <= x.shape[-1]:
+        raise ValueError(
+            f"top_k: k must be between 0 and the length of the last dimension of {x}, got {k}"
+        )
+    shape = (*x.shape[:-1], k)
+    return ArrayType(shape, x.dtype, x.weak), ArrayType(shape, I32)
+
+
+def _top_k_linearize(x: Any, *, k: int) -> tuple[tuple, Callable]:
+    values, positions = top_k(x, k=k)
+    dim = typeof(x).ndim - 1
+    return (values, positions), lambda t: (take_along(t, positions, dim), ZERO)
+
+
+def _top_k_batch(axis: Axis, values: Sequence, dims: Sequence, *, k: int) -> tuple[tuple, tuple]:
+    return top_k(move(values[0], dims[0], 0), k=k), (0, 0)
+
+
+top_k = Primitive(
+    "top_k",
+    _top_k_type,
+    lambda b, x, k: b.top_k(x, k),
+    linearize=_top_k_linearize,
+    transpose=NoRule("it is not linear"),
+    batch=_top_k_batch,
+    multi=True,
+    doc="the k greatest of the last dimension, descending, and their positions; chlo.top_k",
+    examples=[Example((f32(3, 5),), {"k": 2}), Example((i32(5),), {"k": 5})],
+)

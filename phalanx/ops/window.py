@@ -1,0 +1,371 @@
+"""Reductions over sliding windows: the sums and extrema of pooling, and their derivatives.
+
+All take the lengths ``window``, ``strides``, ``padding`` as (low, high) pairs, and dilations,
+one per dimension. With base dilation d there are d - 1 holes between elements of the operand,
+with window dilation d between those of a window. Padding and holes hold no element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import ZERO, Example, Linear, NoRule, Primitive, Rule
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import Domain, align_lanes, check_domain, f32, i32, number
+from phalanx.ops.compare import ordered
+from phalanx.ops.complex import c64
+from phalanx.ops.conv import dilated
+from phalanx.ops.reduce import highest, lowest
+from phalanx.ops.shape import pad
+
+# ---- geometry -------------------------------------------------------------------------------
+
+
+def _window_type(
+    name: str,
+    x: ArrayType,
+    *,
+    window: tuple,
+    strides: tuple,
+    padding: tuple,
+    base_dilation: tuple,
+    window_dilation: tuple,
+) -> ArrayType:
+    given = {
+        "window": window,
+        "strides": strides,
+        "padding": padding,
+        "base_dilation": base_dilation,
+        "window_dilation": window_dilation,
+    }
+    for what, value in given.items():
+        if len(value) != x.ndim:
+            raise ValueError(
+                f"{name}: {what} must have one entry per dimension of {x}, got {value}"
+            )
+        if what != "padding" and any(v < 1 for v in value):
+            raise ValueError(f"{name}: {what} must be positive, got {value}")
+    shape = []
+    for n, w, s, (low, high), bd, wd in zip(x.shape, *given.values(), strict=True):
+        room = dilated(n, bd) + low + high - dilated(w, wd)
+        shape.append(room // s + 1 if room >= 0 else 0)
+    return ArrayType(tuple(shape), x.dtype, x.weak)
+
+
+def _with_lanes(dim: int, params: dict[str, Any]) -> dict[str, Any]:
+    """``params`` for an array with lanes in dimension ``dim``, which windows do not reach over."""
+
+    def inserted(values: tuple, value: Any) -> tuple:
+        return (*values[:dim], value, *values[dim:])
+
+    return {
+        k: v if isinstance(v, str) else inserted(v, (0, 0) if k == "padding" else 1)
+        for k, v in params.items()
+    }
+
+
+# ---- the family -----------------------------------------------------------------------------
+
+
+def _window_reduction(
+    name: str,
+    combine: Callable,
+    identity: Callable[[np.dtype], Any],
+    *,
+    on: Domain,
+    linearize: Rule,
+    transpose: Rule | NoRule,
+    doc: str,
+    examples: Sequence[Example],
+) -> Primitive:
+    def type_rule(x: ArrayType, **params: Any) -> ArrayType:
+        check_domain(name, x, on)
+        return _window_type(name, x, **params)
+
+    def lower(
+        b: Any,
+        x: Any,
+        window: tuple,
+        strides: tuple,
+        padding: tuple,
+        base_dilation: tuple,
+        window_dilation: tuple,
+    ) -> Any:
+        dtype = b.outs[0].dtype
+        return b.reduce_window(
+            [x],
+            [b.constant(identity(dtype), dtype)],
+            window,
+            strides,
+            base_dilation,
+            window_dilation,
+            padding,
+            lambda b, x, y: [combine(b, x, y)],
+        )[0]
+
+    def batch(axis: Axis, values: Sequence, dims: Sequence, **params: Any) -> tuple:
+        return prim(values[0], **_with_lanes(dims[0], params)), dims[0]
+
+    prim = Primitive(
+        name,
+        type_rule,
+        lower,
+        linearize=linearize,
+        transpose=transpose,
+        batch=batch,
+        doc=doc,
+        examples=examples,
+    )
+    return prim
+
+
+def plain_windows(window: tuple, **changes: Any) -> dict[str, Any]:
+    """The parameters of a window reduction, with what is not given as simple as it can be."""
+    ones = (1,) * len(window)
+    defaults = {"strides": ones, "padding": ((0, 0),) * len(window)}
+    return {
+        "window": window,
+        **defaults,
+        "base_dilation": ones,
+        "window_dilation": ones,
+        **changes,
+    }
+
+
+# ---- sums -----------------------------------------------------------------------------------
+
+
+def _sum_transpose(
+    ct: Any,
+    x: Linear,
+    *,
+    window: tuple,
+    strides: tuple,
+    padding: tuple,
+    base_dilation: tuple,
+    window_dilation: tuple,
+) -> list:
+    """Sums over the mirrored windows: strides become holes, and holes strides."""
+    config = []
+    geometry = zip(
+        typeof(ct).shape,
+        x.type.shape,
+        window,
+        strides,
+        padding,
+        base_dilation,
+        window_dilation,
+        strict=True,
+    )
+    for m, n, w, s, (low, _), bd, wd in geometry:
+        before = dilated(w, wd) - 1 - low
+        total = dilated(n, bd) + dilated(w, wd) - 1
+        config.append((before, total - before - dilated(m, s), s - 1))
+    padded = pad(ct, dtypes.scalar(0, typeof(ct).dtype), config=tuple(config))
+    windows = plain_windows(window, strides=base_dilation, window_dilation=window_dilation)
+    return [reduce_window_sum(padded, **windows)]
+
+
+def _pooling(*shapes: ArrayType) -> list[Example]:
+    overlapping = plain_windows((1, 3, 2), strides=(1, 2, 1), padding=((0, 0), (1, 1), (0, 1)))
+    plain = [Example((s,), plain_windows((2,))) for s in shapes]
+    return [Example((f32(2, 5, 4),), overlapping), *plain]
+
+
+_DILATED = Example(
+    (f32(7, 5),),
+    plain_windows(
+        (2, 3),
+        strides=(2, 3),
+        padding=((2, 1), (-1, 2)),
+        base_dilation=(1, 2),
+        window_dilation=(3, 1),
+    ),
+)
+
+reduce_window_sum = _window_reduction(
+    "reduce_window_sum",
+    lambda b, x, y: b.add(x, y),
+    lambda dtype: 0,
+    on=number,
+    linearize=lambda x, **params: (
+        reduce_window_sum(x, **params),
+        lambda t: reduce_window_sum(t, **params),
+    ),
+    transpose=_sum_transpose,
+    doc="the sum in each window; stablehlo.reduce_window with add",
+    examples=[*_pooling(i32(5), c64(4)), _DILATED],
+)
+
+
+# ---- extrema --------------------------------------------------------------------------------
+
+
+def _extremum_linearize(prim: Callable[[], Primitive], select: str, identity: Callable) -> Rule:
+    """The tangent of an extremum is that of the first element that attains it."""
+
+    def rule(
+        x: Any,
+        *,
+        window: tuple,
+        strides: tuple,
+        padding: tuple,
+        base_dilation: tuple,
+        window_dilation: tuple,
+    ) -> tuple[Any, Callable]:
+        out = prim()(
+            x,
+            window=window,
+            strides=strides,
+            padding=padding,
+            base_dilation=base_dilation,
+            window_dilation=window_dilation,
+        )
+        if any(d != 1 for d in window_dilation):
+            raise NotImplementedError(
+                f"{prim().name}: there is no derivative with window_dilation {window_dilation}, "
+                "which select_and_scatter of XLA lacks"
+            )
+        holes = zip(padding, base_dilation, strict=True)
+        config = tuple((low, high, d - 1) for (low, high), d in holes)
+        dtype = typeof(x).dtype
+        filled = pad(x, dtypes.scalar(identity(dtype), dtype), config=config)
+        zero = dtypes.scalar(0, dtype)
+        windows = {"window": window, "strides": strides, "select": select}
+
+        def linear(t: Any) -> Any:
+            return select_and_gather_add(pad(t, zero, config=config), filled, **windows)
+
+        return out, linear
+
+    return rule
+
+
+reduce_window_max = _window_reduction(
+    "reduce_window_max",
+    lambda b, x, y: b.maximum(x, y),
+    lowest,
+    on=ordered,
+    linearize=_extremum_linearize(lambda: reduce_window_max, "GE", lowest),
+    transpose=NoRule("it is not linear"),
+    doc="the greatest element in each window; stablehlo.reduce_window with maximum",
+    examples=_pooling(i32(5)),
+)
+
+reduce_window_min = _window_reduction(
+    "reduce_window_min",
+    lambda b, x, y: b.minimum(x, y),
+    highest,
+    on=ordered,
+    linearize=_extremum_linearize(lambda: reduce_window_min, "LE", highest),
+    transpose=NoRule("it is not linear"),
+    doc="the smallest element in each window; stablehlo.reduce_window with minimum",
+    examples=_pooling(i32(5)),
+)
+
+
+# ---- to and from the elements that windows select -------------------------------------------
+
+
+def _selected_type(name: str, x: ArrayType, window: tuple, strides: tuple) -> ArrayType:
+    return _window_type(name, x, **plain_windows(window, strides=strides))
+
+
+def _gather_type(
+    t: ArrayType, x: ArrayType, *, window: tuple, strides: tuple, select: str
+) -> ArrayType:
+    if t.shape != x.shape:
+        raise TypeError(f"select_and_gather_add: shapes of {t} and {x} must be equal")
+    return _selected_type("select_and_gather_add", t, window, strides)
+
+
+def _gather_lower(b: Any, t: Any, x: Any, window: tuple, strides: tuple, select: str) -> Any:
+    worst = (lowest if select == "GE" else highest)(b.ins[1].dtype)
+    inits = [b.constant(0, b.ins[0].dtype), b.constant(worst, b.ins[1].dtype)]
+    ones = (1,) * len(window)
+
+    def body(b: Any, t: Any, x: Any, t_new: Any, x_new: Any) -> list:
+        kept = b.compare(x, x_new, select)
+        return [b.select(kept, t, t_new), b.select(kept, x, x_new)]
+
+    padding = [(0, 0)] * len(window)
+    return b.reduce_window([t, x], inits, window, strides, ones, ones, padding, body)[0]
+
+
+def _scatter_type(
+    ct: ArrayType, x: ArrayType, *, window: tuple, strides: tuple, select: str
+) -> ArrayType:
+    wanted = _selected_type("select_and_scatter_add", x, window, strides)
+    if ct.shape != wanted.shape or ct.dtype != x.dtype:
+        raise TypeError(
+            f"select_and_scatter_add: the source must be one element per window, {wanted}, got {ct}"
+        )
+    return ArrayType(x.shape, ct.dtype, ct.weak)
+
+
+def _scatter_lower(b: Any, ct: Any, x: Any, window: tuple, strides: tuple, select: str) -> Any:
+    return b.select_and_scatter(
+        x,
+        ct,
+        b.constant(0, b.outs[0].dtype),
+        window,
+        strides,
+        [(0, 0)] * len(window),
+        lambda b, x, y: b.compare(x, y, select),
+        lambda b, x, y: b.add(x, y),
+    )
+
+
+def _selecting(
+    name: str, type: Rule, lower: Rule, transpose: Rule, doc: str, example: Example
+) -> Primitive:
+    """A primitive that is linear in its first operand, at the places the second decides."""
+
+    def linearize(t: Any, x: Any, **params: Any) -> tuple[Any, Callable]:
+        def linear(tt: Any, _: Any) -> Any:
+            return ZERO if tt is ZERO else prim(tt, x, **params)
+
+        return prim(t, x, **params), linear
+
+    def batch(axis: Axis, values: Sequence, dims: Sequence, **params: Any) -> tuple[Any, int]:
+        aligned, dim = align_lanes(axis, values, dims)
+        return prim(*aligned, **_with_lanes(dim, params)), dim
+
+    prim = Primitive(
+        name,
+        type,
+        lower,
+        linearize=linearize,
+        transpose=transpose,
+        batch=batch,
+        doc=doc,
+        examples=[example],
+    )
+    return prim
+
+
+_WINDOWS = {"window": (2, 3), "strides": (2, 1), "select": "GE"}
+_OPERAND = np.random.default_rng(0).permutation(24).reshape(4, 6).astype(np.float32)
+
+select_and_gather_add = _selecting(
+    "select_and_gather_add",
+    _gather_type,
+    _gather_lower,
+    lambda ct, t, x, **params: [select_and_scatter_add(ct, x, **params), None],
+    "t where x is extreme in each window; stablehlo.reduce_window of pairs",
+    Example((f32(4, 6), _OPERAND), _WINDOWS),
+)
+
+select_and_scatter_add = _selecting(
+    "select_and_scatter_add",
+    _scatter_type,
+    _scatter_lower,
+    lambda ct, t, x, **params: [select_and_gather_add(ct, x, **params), None],
+    "zeros, plus t added where x is extreme in each window; stablehlo.select_and_scatter",
+    Example((f32(2, 4), _OPERAND), _WINDOWS),
+)

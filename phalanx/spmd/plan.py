@@ -16,13 +16,15 @@ class Plan:
     Device ``i`` is partition ``i``: the place ``i``, counted row by row, of the mesh with axes
     ``axes``. A single device has no mesh. ``in_dims`` says for each input, and ``out_dims`` for
     each output, which axes split which dimension: ``()`` is replicated. An output for which it
-    says None lies as XLA's partitioner chooses.
+    says None lies as XLA's partitioner chooses. ``levels`` says over which axes of the mesh
+    the mapped axes lie, by their depth of nesting.
     """
 
     devices: tuple
     axes: MeshAxes = ()
     in_dims: tuple[Dims, ...] = ()
     out_dims: tuple[Dims | None, ...] = ()
+    levels: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if math.prod(size for _, size in self.axes) != len(self.devices):

@@ -1,0 +1,1 @@
+"""The functions that users call: transformations of functions of trees of arrays."""

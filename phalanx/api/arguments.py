@@ -1,0 +1,241 @@
+"""Functions of trees: names of arguments, static arguments, flat functions and their errors."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import tree
+from phalanx.base.errors import TreeError
+from phalanx.core.types import SCALARS, Array, typeof
+from phalanx.transforms.stage import is_value
+
+
+def name_of(fun: Any) -> str:
+    """What to call ``fun`` in messages and programs."""
+    inner = getattr(fun, "func", None)  # functools.partial
+    return getattr(fun, "__name__", None) or (name_of(inner) if inner else type(fun).__name__)
+
+
+def wrap(wrapper: Any, fun: Callable) -> Any:
+    """Give ``wrapper`` the name, the documentation and the signature of ``fun``."""
+    functools.update_wrapper(wrapper, fun, updated=())
+    wrapper.__wrapped__ = fun
+    return wrapper
+
+
+def check_callable(fun: Any, who: str) -> None:
+    """Raise TypeError unless ``fun`` can be called."""
+    if not callable(fun):
+        raise TypeError(f"{who}: the first argument must be a function, got {fun!r}")
+
+
+@functools.lru_cache(maxsize=4096)
+def _parameters(fun: Any) -> tuple[inspect.Parameter, ...] | None:
+    try:
+        return tuple(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
+def parameters(fun: Any) -> tuple[inspect.Parameter, ...] | None:
+    """The parameters of ``fun``, or None where Python cannot tell."""
+    try:
+        return _parameters(fun)
+    except TypeError:  # unhashable callable
+        return _parameters.__wrapped__(fun)
+
+
+def positional_names(fun: Any, count: int) -> list[str]:
+    """The names of the first ``count`` positional arguments of ``fun``."""
+    names: list[str] = []
+    for p in parameters(fun) or ():
+        if p.kind is p.VAR_POSITIONAL:
+            names += [f"{p.name}[{i}]" for i in range(count - len(names))]
+        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            names.append(p.name)
+    names += [f"argument {i}" for i in range(len(names), count)]
+    return names[:count]
+
+
+def leaf_names(fun: Any, args: Sequence[Any], kwargs: dict[str, Any], where: Sequence[int]) -> list:
+    """The name of every leaf of (args, kwargs); ``where`` are the positions of ``args``."""
+    names = positional_names(fun, max(where, default=-1) + 1)
+    found = []
+    for position, arg in zip(where, args, strict=True):
+        for path, _ in tree.leaves_with_path(arg):
+            found.append(names[position] + tree.keystr(path))
+    for path, _ in tree.leaves_with_path(kwargs):
+        key, *rest = path
+        found.append(str(getattr(key, "key", key)) + tree.keystr(tuple(rest)))
+    return found
+
+
+def as_tuple(value: Any, who: str, what: str) -> tuple:
+    """An option that is one item or a sequence of them, as a tuple."""
+    if value is None:
+        return ()
+    if isinstance(value, (int, str, np.integer)):
+        return (value,)
+    try:
+        return tuple(value)
+    except TypeError:
+        raise TypeError(f"{who}: {what} must be one item or a sequence, got {value!r}") from None
+
+
+def static_positions(
+    fun: Any, argnums: Any, argnames: Any, who: str
+) -> tuple[tuple[int, ...], frozenset[str]]:
+    """The positions and names of static arguments, each completed from the other.
+
+    Raises:
+        ValueError: a position or a name that ``fun`` does not have.
+    """
+    nums = as_tuple(argnums, who, "argnums")
+    names = as_tuple(argnames, who, "argnames")
+    if not all(isinstance(n, (int, np.integer)) for n in nums):
+        raise TypeError(f"{who}: static_argnums must be integers, got {argnums!r}")
+    known = parameters(fun)
+    if known is None:
+        return tuple(int(n) for n in nums), frozenset(names)
+    positional = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    star = any(p.kind is p.VAR_POSITIONAL for p in known)
+    allnames = {p.name for p in known}
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in known)
+    resolved = []
+    for n in nums:
+        index = int(n) + len(positional) if n < 0 and not star else int(n)
+        if not star and not 0 <= index < len(positional):
+            raise ValueError(
+                f"{who}: position {n} is static, but {name_of(fun)} has {len(positional)} "
+                "positional parameters"
+            )
+        resolved.append(index)
+    for n in names:
+        if n not in allnames and not takes_any:
+            raise ValueError(
+                f"{who}: {n!r} is static, but {name_of(fun)} has no such parameter; "
+                f"it has {', '.join(allnames)}"
+            )
+    named = set(names) | {positional[i] for i in resolved if 0 <= i < len(positional)}
+    resolved += [positional.index(n) for n in names if n in positional]
+    return tuple(sorted(set(resolved))), frozenset(named)
+
+
+class Static:
+    """Static arguments of one call: hashable by type and value, put back when calling."""
+
+    __slots__ = ("_key", "keywords", "positional")
+
+    def __init__(self, positional: tuple, keywords: tuple, who: str) -> None:
+        self.positional = positional
+        self.keywords = keywords
+        self._key = tuple((i, type(v), v) for i, v in positional + keywords)
+        try:
+            hash(self._key)
+        except TypeError:
+            bad = next(v for _, v in positional + keywords if not _hashable(v))
+            raise ValueError(
+                f"{who}: Non-hashable static arguments are not supported: {bad!r} of type "
+                f"{type(bad).__name__}; pass a tuple instead of a list, or a frozen dataclass"
+            ) from None
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static) and self._key == other._key
+
+    def restore(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list, dict]:
+        """All arguments, the static ones in their places."""
+        out = list(args)
+        for i, value in self.positional:
+            out.insert(i, value)
+        return out, {**kwargs, **dict(self.keywords)}
+
+
+NO_STATIC = Static((), (), "")
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True
+
+
+def split_static(
+    args: tuple, kwargs: dict[str, Any], nums: tuple[int, ...], names: frozenset[str], who: str
+) -> tuple[Static, tuple, dict[str, Any]]:
+    """Take the static arguments out: they, and the others."""
+    static = tuple((i, args[i]) for i in nums if i < len(args))
+    keywords = tuple(sorted((k, v) for k, v in kwargs.items() if k in names))
+    rest = tuple(a for i, a in enumerate(args) if i not in nums)
+    others = {k: v for k, v in kwargs.items() if k not in names}
+    return Static(static, keywords, who), rest, others
+
+
+def dynamic_positions(count: int, static: Static) -> list[int]:
+    """The positions, among all arguments, of ``count`` dynamic ones."""
+    taken = {i for i, _ in static.positional}
+    return [i for i in range(count + len(taken)) if i not in taken][:count]
+
+
+def check_leaf(x: Any, name: str, who: str) -> None:
+    """Raise TypeError unless ``x`` is an array or a number."""
+    if not is_value(x):
+        raise TypeError(
+            f"{who}: {name} is {x!r} of type {type(x).__name__}, which is not an array or a "
+            "number; make it static (static_argnums, static_broadcasted_argnums), close over it, "
+            "or register its class as a tree node"
+        )
+    typeof(x)  # the dtype must be one that arrays can have
+    if isinstance(x, np.ndarray) and x.dtype.kind in "OSUMm":
+        raise TypeError(
+            f"{who}: {name} is a NumPy array of dtype {x.dtype}, which no device can hold; "
+            "convert it to numbers first"
+        )
+
+
+def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:
+    """Raise TypeError unless all results of a function are arrays or numbers."""
+    for leaf in leaves:
+        if not isinstance(leaf, (Array, np.ndarray, np.generic, *SCALARS)):
+            paths = tree.leaves_with_path(tree.unflatten(treedef, list(leaves)))
+            path = next((tree.keystr(p) for p, x in paths if x is leaf), "")
+            raise TypeError(
+                f"{who}: the function returned {leaf!r} of type {type(leaf).__name__}"
+                f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
+            )
+
+
+class Flat:
+    """``fun`` as a function from flat leaves to flat leaves; remembers the tree it returned."""
+
+    __slots__ = ("fun", "in_tree", "out_tree", "static", "who")
+
+    def __init__(self, fun: Callable, in_tree: Any, static: Static, who: str) -> None:
+        self.fun = fun
+        self.in_tree = in_tree
+        self.static = static
+        self.who = who
+        self.out_tree: Any = None
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args, kwargs = self.in_tree.unflatten(leaves)
+        if self.static is not NO_STATIC:
+            args, kwargs = self.static.restore(args, kwargs)
+        found, self.out_tree = tree.flatten(self.fun(*args, **kwargs))
+        check_results(found, self.out_tree, self.who)
+        return found
+
+
+def check_same_tree(found: Any, wanted: Any, who: str, what: str) -> None:
+    """Raise TreeError unless the structures agree."""
+    if found != wanted:
+        raise TreeError(f"{who}: {what} must have the structure {wanted}, got {found}")

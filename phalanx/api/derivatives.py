@@ -1,0 +1,620 @@
+"""Derivatives of functions of trees: ``grad``, ``jvp``, ``vjp``, ``linearize`` and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.arguments import (
+    NO_STATIC,
+    Flat,
+    as_tuple,
+    check_callable,
+    check_leaf,
+    check_same_tree,
+    leaf_names,
+    name_of,
+    wrap,
+)
+from phalanx.api.vmap import vmap
+from phalanx.base import dtypes, tree
+from phalanx.core.primitive import ZERO, Linear
+from phalanx.core.program import plain
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import full, instantiate, move, reshape, zeros
+from phalanx.ops.shape import slice as slice_
+from phalanx.transforms.linearize import LinearMap
+from phalanx.transforms.linearize import jvp as jvp_flat
+from phalanx.transforms.linearize import linearize as linearize_flat
+from phalanx.transforms.stage import stage
+from phalanx.transforms.transpose import backward
+
+
+def _flat(fun: Callable, args: Sequence[Any], who: str) -> tuple[Flat, list[Any], list[str]]:
+    leaves, treedef = tree.flatten((tuple(args), {}))
+    names = leaf_names(fun, args, {}, range(len(args)))
+    for x, n in zip(leaves, names, strict=True):
+        check_leaf(x, n, who)
+    return Flat(fun, treedef, NO_STATIC, who), leaves, names
+
+
+def _differentiable(x: Any) -> bool:
+    return dtypes.is_inexact(typeof(x).dtype)
+
+
+def tangent_dtype(type: ArrayType) -> np.dtype:
+    """The dtype of tangents of ``type``: the same, or float0 where there is no derivative."""
+    return type.dtype if dtypes.is_inexact(type.dtype) else dtypes.float0
+
+
+def _zero_tangent(type: ArrayType) -> Any:
+    if dtypes.is_inexact(type.dtype):
+        return zeros(type)
+    return np.zeros(type.shape, dtypes.float0)
+
+
+def _tangent_in(t: Any, x: Any, name: str, who: str) -> Any:
+    """A tangent given by the user: checked, and ``ZERO`` where there is no derivative."""
+    kind = typeof(x)
+    if not dtypes.is_inexact(kind.dtype):
+        found = getattr(t, "dtype", None)
+        if found != dtypes.float0 and not (found is None and t == 0):
+            raise TypeError(
+                f"{who}: {name} is {kind}, which has no derivative; its tangent must be an array "
+                f"of dtype float0, got {t!r}"
+            )
+        return ZERO
+    check_leaf(t, f"the tangent of {name}", who)
+    given = typeof(t)
+    if given.shape != kind.shape or not (given.dtype == kind.dtype or given.weak):
+        raise TypeError(
+            f"{who}: the tangent of {name} must be {plain(kind)} like the primal, got {plain(given)}"
+        )
+    if isinstance(t, (int, float, complex)):
+        return dtypes.scalar(t, kind.dtype)
+    return t
+
+
+def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
+    """A cotangent given by the user: checked, and ``ZERO`` where there is no derivative."""
+    if not dtypes.is_inexact(type.dtype):
+        return ZERO
+    check_leaf(ct, f"the cotangent of {name}", who)
+    found = typeof(ct)
+    if found.shape != type.shape or not (found.dtype == type.dtype or found.weak):
+        raise TypeError(
+            f"{who}: the cotangent of {name} must be {plain(type)} like the result, got "
+            f"{plain(found)}"
+        )
+    return instantiate_scalar(ct, type)
+
+
+def instantiate_scalar(x: Any, type: ArrayType) -> Any:
+    """A Python or NumPy number as a constant of the dtype of ``type``; arrays as they are."""
+    return dtypes.scalar(x, type.dtype) if isinstance(x, (int, float, complex)) else x
+
+
+class Pullback:
+    """The function from cotangents of results to cotangents of arguments: a tree of residuals."""
+
+    def __init__(
+        self, linear: LinearMap, in_tree: Any, in_types: tuple, out_tree: Any, out_types: tuple
+    ) -> None:
+        self.linear = linear
+        self.in_tree = in_tree
+        self.in_types = in_types
+        self.out_tree = out_tree
+        self.out_types = out_types
+
+    def __call__(self, *cts: Any) -> Any:
+        if len(cts) != 1:
+            raise TypeError(f"vjp: the pullback takes one tree of cotangents, got {len(cts)}")
+        leaves, treedef = tree.flatten(cts[0])
+        check_same_tree(treedef, self.out_tree, "vjp", "the cotangents, like the results,")
+        given = [
+            _given_out(ct, t, f"result {i}", "vjp")
+            for i, (ct, t) in enumerate(zip(leaves, self.out_types, strict=True))
+        ]
+        found = pull(self.linear, given, self.in_types)
+        args, _ = self.in_tree.unflatten(found)
+        return args
+
+    def __repr__(self) -> str:
+        return f"<pullback of {len(self.in_types)} arguments>"
+
+
+def _pullback_children(p: Pullback) -> tuple:
+    meta = (
+        p.linear.program, p.linear.nonzero, p.in_tree, p.in_types, p.out_tree, p.out_types
+    )  # fmt: skip
+    return (list(p.linear.residuals),), meta
+
+
+def _pullback_from(meta: tuple, children: Any) -> Pullback:
+    program, nonzero, *rest = meta
+    return Pullback(LinearMap(program, children[0], nonzero), *rest)
+
+
+tree.register_pytree_node(Pullback, _pullback_children, _pullback_from)
+
+
+def pull(linear: LinearMap, cts: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+    """The cotangents of all arguments: zeros where nothing depends on them."""
+    variables = linear.program.inputs[len(linear.residuals) :]
+    operands = [*linear.residuals, *(Linear(v.type) for v in variables)]
+    given = [ct for ct, n in zip(cts, linear.nonzero, strict=True) if n]
+    found = iter(backward(linear.program, operands, given))
+    out = []
+    for t in types:
+        ct = next(found) if dtypes.is_inexact(t.dtype) else ZERO
+        out.append(_zero_tangent(t) if ct is ZERO else ct)
+    return out
+
+
+def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+    """(f(x), c -> f'(x)^T c): the value, and the pullback of cotangents.
+
+    Args:
+        fun: a function of trees of arrays.
+        *primals: its arguments.
+        has_aux: whether ``fun`` returns a pair of results and further data.
+
+    Returns:
+        The results and the pullback, which takes a tree of cotangents like the results and
+        returns a tuple of cotangents like the arguments (and the data, if ``has_aux``).
+        Cotangents of integers are zeros of dtype float0. The pullback is itself a tree.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> y, pullback = phalanx.vjp(jnp.sin, 0.0)
+    >>> float(pullback(2.0)[0])
+    2.0
+    """
+    check_callable(fun, "vjp")
+    body = _Aux(fun, has_aux, "vjp")
+    flat, leaves, _ = _flat(body, primals, f"vjp({name_of(fun)})")
+    outs, linear = linearize_flat(flat, leaves, [_differentiable(x) for x in leaves])
+    in_types = tuple(plain(typeof(x)) for x in leaves)
+    out_types = tuple(plain(typeof(y)) for y in outs)
+    pullback = Pullback(linear, flat.in_tree, in_types, flat.out_tree, out_types)
+    result = flat.out_tree.unflatten(outs)
+    return (result, pullback, body.aux()) if has_aux else (result, pullback)
+
+
+class _Aux:
+    """``fun`` without its second result, which is kept aside, cut off from differentiation."""
+
+    def __init__(self, fun: Callable, has_aux: bool, who: str) -> None:
+        self.fun = fun
+        self.has_aux = has_aux
+        self.who = who
+        self.__wrapped__ = fun
+        self.__name__ = name_of(fun)
+        self.found: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        out = self.fun(*args, **kwargs)
+        if not self.has_aux:
+            return out
+        if not isinstance(out, (tuple, list)) or len(out) != 2:
+            raise TypeError(
+                f"{self.who}: with has_aux the function must return a pair (result, data), "
+                f"got {out!r}"
+            )
+        self.found = out[1]
+        return out[0]
+
+    def aux(self) -> Any:
+        """The data, with traced values replaced by their primal parts."""
+        return tree.map(_primal, self.found)
+
+
+def _primal(x: Any) -> Any:
+    while hasattr(x, "primal") and not x.trace.alive:
+        x = x.primal
+    return x
+
+
+def value_and_grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """x -> (f(x), gradient of f at x), for a function with a scalar result.
+
+    Args:
+        fun: returns a real scalar (a complex one if ``holomorphic``), or, if ``has_aux``, a
+            pair of it and further data.
+        argnums: the position or positions of the arguments to differentiate by.
+        has_aux: whether ``fun`` returns a pair.
+        holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
+        allow_int: whether integer arguments are allowed; their gradient has dtype float0.
+
+    Returns:
+        A function that returns the value (with the data) and the gradient: like the argument,
+        or a tuple if ``argnums`` is a sequence.
+
+    Raises:
+        TypeError: the result is no scalar, or an argument has a dtype without derivative.
+
+    >>> import phalanx
+    >>> phalanx.value_and_grad(lambda x: x**2)(3.0)
+    (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
+    """
+    check_callable(fun, "grad")
+    who = f"grad({name_of(fun)})"
+    single = isinstance(argnums, (int, np.integer))
+    positions = as_tuple(argnums, who, "argnums")
+
+    def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
+        where = _positions(positions, len(args), who)
+
+        def partial(*chosen: Any) -> Any:
+            full = list(args)
+            for i, x in zip(where, chosen, strict=True):
+                full[i] = x
+            return fun(*full, **kwargs)
+
+        body = _Aux(partial, has_aux, who)
+        chosen = [args[i] for i in where]
+        leaves, treedef = tree.flatten((tuple(chosen), {}))
+        names = leaf_names(fun, chosen, {}, where)
+        for x, n in zip(leaves, names, strict=True):
+            _check_input(x, n, holomorphic, allow_int, who)
+        flat = Flat(body, treedef, NO_STATIC, who)
+        outs, linear = linearize_flat(flat, leaves, [_differentiable(x) for x in leaves])
+        value = _scalar_result(outs, flat, holomorphic, who)
+        types = [plain(typeof(x)) for x in leaves]
+        one = dtypes.scalar(1, typeof(value).dtype)
+        found = pull(linear, [one], types)
+        grads, _ = treedef.unflatten([_as_array(g) for g in found])
+        gradient = grads[0] if single else grads
+        return ((_as_array(value), body.aux()), gradient) if has_aux else (_as_array(value), gradient)
+
+    return wrap(value_and_gradient, fun)
+
+
+def _as_array(x: Any) -> Any:
+    """A result as an array: constants become arrays of no dimension."""
+    if isinstance(x, np.generic) or isinstance(x, (int, float, complex)):
+        return full((), x, typeof(x).dtype)
+    return x
+
+
+def _positions(positions: tuple, count: int, who: str) -> list[int]:
+    found = []
+    for p in positions:
+        if not -count <= p < count:
+            raise ValueError(
+                f"{who}: argnums asks for positional argument {p}, but the call has {count}; "
+                "arguments passed by keyword are not differentiated"
+            )
+        found.append(p % count)
+    return found
+
+
+def _check_input(x: Any, name: str, holomorphic: bool, allow_int: bool, who: str) -> None:
+    check_leaf(x, name, who)
+    dtype = typeof(x).dtype
+    if holomorphic and not dtypes.is_complex(dtype):
+        raise TypeError(
+            f"{who}: holomorphic=True needs complex arguments, but {name} is {typeof(x)}"
+        )
+    if not holomorphic and dtypes.is_complex(dtype):
+        return
+    if not dtypes.is_inexact(dtype) and not allow_int:
+        raise TypeError(
+            f"{who}: {name} is {plain(typeof(x))}, and only floating-point and complex arguments "
+            "have a gradient; convert it with .astype(float), choose others with argnums, or set "
+            "allow_int=True"
+        )
+
+
+def _scalar_result(outs: list, flat: Flat, holomorphic: bool, who: str) -> Any:
+    if len(outs) != 1 or typeof(outs[0]).shape != ():
+        shapes = [str(plain(typeof(o))) for o in outs]
+        raise TypeError(
+            f"{who}: the function must return a scalar, got "
+            f"{shapes[0] if len(shapes) == 1 else 'a tree ' + str(shapes)}; sum or average it, "
+            "use has_aux=True for further results, or jacrev for a Jacobian"
+        )
+    dtype = typeof(outs[0]).dtype
+    if dtypes.is_complex(dtype) and not holomorphic:
+        raise TypeError(
+            f"{who}: the function returned a complex number; take its real part or magnitude, or "
+            "set holomorphic=True if it is complex-differentiable"
+        )
+    if not dtypes.is_inexact(dtype):
+        raise TypeError(
+            f"{who}: the function returned {plain(typeof(outs[0]))}, which has no derivative; it "
+            "must return a floating-point number"
+        )
+    return outs[0]
+
+
+def grad(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """x -> gradient of f at x, for a function with a scalar result.
+
+    Arguments, results and errors are those of ``value_and_grad`` without the value; with
+    ``has_aux`` the function returns the gradient and the data.
+
+    >>> import phalanx
+    >>> float(phalanx.grad(lambda x: x**3)(2.0))
+    12.0
+    """
+    both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return wrap(gradient, fun)
+
+
+def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = False) -> tuple:
+    """(f(x), f'(x) t): the value and the derivative in the direction of the tangents.
+
+    Args:
+        fun: a function of trees of arrays.
+        primals: a tuple of its arguments.
+        tangents: a tuple of the same structure; float0 for integers.
+        has_aux: whether ``fun`` returns a pair of results and further data.
+
+    Raises:
+        TypeError: primals and tangents differ in structure, shape or dtype.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> y, t = phalanx.jvp(jnp.sin, (0.0,), (2.0,))
+    >>> float(t)
+    2.0
+    """
+    check_callable(fun, "jvp")
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise TypeError("jvp: primals and tangents must be tuples of arguments")
+    who = f"jvp({name_of(fun)})"
+    body = _Aux(fun, has_aux, who)
+    flat, leaves, names = _flat(body, primals, who)
+    given, treedef = tree.flatten((tuple(tangents), {}))
+    if treedef != flat.in_tree:
+        raise TypeError(
+            f"{who}: the tangents must have the structure of the primals, {flat.in_tree}, got "
+            f"{treedef}"
+        )
+    ts = [
+        _tangent_in(t, x, n, who) for t, x, n in zip(given, leaves, names, strict=True)
+    ]
+    outs, out_ts = jvp_flat(flat, leaves, ts)
+    tangents_out = [
+        _zero_tangent(typeof(y)) if t is ZERO else _as_array(t)
+        for y, t in zip(outs, out_ts, strict=True)
+    ]
+    result = flat.out_tree.unflatten([_as_array(y) for y in outs])
+    moved = flat.out_tree.unflatten(tangents_out)
+    return (result, moved, body.aux()) if has_aux else (result, moved)
+
+
+def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+    """(f(x), t -> f'(x) t): the value, and the derivative as a function to apply many times.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> y, push = phalanx.linearize(jnp.sin, 0.0)
+    >>> float(push(3.0))
+    3.0
+    """
+    check_callable(fun, "linearize")
+    who = f"linearize({name_of(fun)})"
+    body = _Aux(fun, has_aux, who)
+    flat, leaves, names = _flat(body, primals, who)
+    wanted = [_differentiable(x) for x in leaves]
+    outs, linear = linearize_flat(flat, leaves, wanted)
+    out_types = [typeof(y) for y in outs]
+
+    def push(*tangents: Any) -> Any:
+        given, treedef = tree.flatten((tangents, {}))
+        check_same_tree(treedef, flat.in_tree, who, "the tangents, like the arguments,")
+        ts = [_tangent_in(t, x, n, who) for t, x, n in zip(given, leaves, names, strict=True)]
+        dense = [
+            instantiate(t, typeof(x)) for t, x, w in zip(ts, leaves, wanted, strict=True) if w
+        ]
+        found = linear(dense)
+        return flat.out_tree.unflatten(
+            [
+                _zero_tangent(t) if y is ZERO else _as_array(y)
+                for y, t in zip(found, out_types, strict=True)
+            ]
+        )
+
+    result = flat.out_tree.unflatten([_as_array(y) for y in outs])
+    return (result, push, body.aux()) if has_aux else (result, push)
+
+
+def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
+    """c -> f^T c, for a function that is linear.
+
+    Args:
+        fun: a linear function of trees of arrays.
+        *primals: examples of its arguments: arrays, or ``ShapeDtypeStruct``.
+
+    Raises:
+        TypeError: an argument is not floating-point or complex.
+        MissingRule: the function is not linear; the message names the operation.
+
+    >>> import phalanx
+    >>> phalanx.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
+    (Array(6., dtype=float32),)
+    """
+    check_callable(fun, "linear_transpose")
+    who = f"linear_transpose({name_of(fun)})"
+    leaves, treedef = tree.flatten((primals, {}))
+    types = [_example_type(x, who) for x in leaves]
+    flat = Flat(fun, treedef, NO_STATIC, who)
+    program, captured = stage(flat, types, name_of(fun))
+    linear = LinearMap(program, captured, (True,) * len(program.outputs))
+    pullback = Pullback(linear, treedef, tuple(types), flat.out_tree, program.output_types)
+    return pullback
+
+
+def _example_type(x: Any, who: str) -> ArrayType:
+    found = (
+        ArrayType(tuple(x.shape), np.dtype(x.dtype))
+        if hasattr(x, "shape") and hasattr(x, "dtype")
+        else plain(typeof(x))
+    )
+    if not dtypes.is_inexact(found.dtype):
+        raise TypeError(f"{who}: arguments must be floating-point or complex, got {found}")
+    return found
+
+
+# ---- Jacobians --------------------------------------------------------------------------------
+
+
+def _basis(leaves: Sequence[Any]) -> tuple[list[Any], int]:
+    """The standard basis of the space of ``leaves``: one leading axis of all directions."""
+    sizes = [typeof(x).size for x in leaves]
+    total = sum(sizes)
+    out, start = [], 0
+    for x, n in zip(leaves, sizes, strict=True):
+        rows = np.zeros((total, n), typeof(x).dtype)
+        rows[start : start + n] = np.eye(n, dtype=rows.dtype)
+        out.append(rows.reshape(total, *typeof(x).shape))
+        start += n
+    return out, total
+
+
+def _split_rows(x: Any, leaves: Sequence[Any], leading: bool) -> list[Any]:
+    """Cut the axis of directions into one part per leaf, in the shape of the leaf."""
+    shape = typeof(x).shape
+    rest = shape[1:]
+    parts, start = [], 0
+    for leaf in leaves:
+        kind = typeof(leaf)
+        part = slice_(
+            x,
+            start=(start,) + (0,) * len(rest),
+            limit=(start + kind.size, *rest),
+            strides=(1,) * len(shape),
+        )
+        if leading:
+            parts.append(reshape(part, shape=(*kind.shape, *rest)))
+        else:
+            parts.append(reshape(move(part, 0, len(rest)), shape=(*rest, *kind.shape)))
+        start += kind.size
+    return parts
+
+
+def jacfwd(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable:
+    """x -> Jacobian of f at x, column by column: cheap where there are few inputs.
+
+    The result has the structure of the results of ``fun``, each leaf replaced by the structure
+    of the argument, with shape ``[*result, *argument]``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+    check_callable(fun, "jacfwd")
+    who = f"jacfwd({name_of(fun)})"
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen, unpack = _chosen(fun, args, kwargs, argnums, who)
+        body = _Aux(partial, has_aux, who)
+        leaves, treedef = tree.flatten(chosen)
+        for i, x in enumerate(leaves):
+            _check_input(x, f"leaf {i} of the argument", holomorphic, False, who)
+        result, push, *aux = linearize(body, *chosen)
+        columns, _ = _basis(leaves)
+        found = vmap(lambda *ts: push(*treedef.unflatten(ts)))(*columns)
+        out = tree.map(
+            lambda y: unpack(treedef.unflatten(_split_rows(y, leaves, leading=False))), found
+        )
+        return (out, body.aux()) if has_aux else out
+
+    return wrap(jacobian, fun)
+
+
+def jacrev(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """x -> Jacobian of f at x, row by row: cheap where there are few outputs.
+
+    The result is laid out as that of ``jacfwd``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+    check_callable(fun, "jacrev")
+    who = f"jacrev({name_of(fun)})"
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen, unpack = _chosen(fun, args, kwargs, argnums, who)
+        body = _Aux(partial, has_aux, who)
+        leaves, treedef = tree.flatten(chosen)
+        for i, x in enumerate(leaves):
+            _check_input(x, f"leaf {i} of the argument", holomorphic, allow_int, who)
+        result, pullback = vjp(body, *chosen)
+        outs, out_tree = tree.flatten(result)
+        rows, _ = _basis(outs)
+        found = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*rows)
+        split = [_split_rows(g, outs, leading=True) for g in tree.leaves(found)]
+        jac = out_tree.unflatten(
+            [unpack(treedef.unflatten([s[i] for s in split])) for i in range(len(outs))]
+        )
+        return (jac, body.aux()) if has_aux else jac
+
+    return wrap(jacobian, fun)
+
+
+def _chosen(fun: Callable, args: tuple, kwargs: dict, argnums: Any, who: str) -> tuple:
+    """The function of the chosen arguments alone, they, and how to unpack a tuple of them."""
+    single = isinstance(argnums, (int, np.integer))
+    where = _positions(as_tuple(argnums, who, "argnums"), len(args), who)
+
+    def partial(*chosen: Any) -> Any:
+        full = list(args)
+        for i, x in zip(where, chosen, strict=True):
+            full[i] = x
+        return fun(*full, **kwargs)
+
+    return partial, tuple(args[i] for i in where), (lambda t: t[0]) if single else (lambda t: t)
+
+
+def hessian(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable:
+    """x -> matrix of second derivatives of f at x: forward over reverse.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.hessian(lambda x: (x**3).sum())(jnp.array([1.0, 2.0]))
+    Array([[ 6.,  0.],
+           [ 0., 12.]], dtype=float32)
+    """
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )

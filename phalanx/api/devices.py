@@ -1,0 +1,228 @@
+"""Devices, and moving arrays to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.arguments import check_leaf
+from phalanx.base import tree
+from phalanx.core.program import plain
+from phalanx.core.trace import Tracer
+from phalanx.core.types import Array, typeof
+from phalanx.run.array import DeviceArray, moved, place
+from phalanx.run.backend import backend, connect
+from phalanx.run.eager import as_array
+from phalanx.spmd.sharding import Sharding
+from phalanx.xla import XlaBackend
+
+connect(XlaBackend)
+
+
+def devices(platform: str | None = None) -> list[Any]:
+    """All devices, those of other processes included.
+
+    >>> import phalanx
+    >>> phalanx.devices()[0].platform
+    'cpu'
+    """
+    return list(backend().devices(platform))
+
+
+def local_devices(
+    process_index: int | None = None, backend: str | None = None, host_id: int | None = None
+) -> list[Any]:
+    """The devices of this process, or of the process ``process_index``.
+
+    Args:
+        process_index: which process; default this one.
+        backend: the platform, such as ``"cpu"``.
+        host_id: the same as ``process_index``.
+    """
+    index = process_index if process_index is not None else host_id
+    if index is None:
+        return list(_backend().local_devices(backend))
+    return [d for d in devices(backend) if d.process_index == index]
+
+
+_backend = backend
+
+
+def device_count(platform: str | None = None) -> int:
+    """The number of all devices."""
+    return len(devices(platform))
+
+
+def local_device_count(platform: str | None = None) -> int:
+    """The number of devices of this process."""
+    return len(backend().local_devices(platform))
+
+
+def process_index(platform: str | None = None) -> int:
+    """The number of this process, from 0."""
+    return backend().process_index()
+
+
+def process_count(platform: str | None = None) -> int:
+    """How many processes compute together."""
+    return len({d.process_index for d in devices(platform)})
+
+
+def default_backend() -> str:
+    """The platform of the default devices: ``"cpu"``, ``"gpu"`` or ``"tpu"``."""
+    return backend().platform()
+
+
+def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = False) -> Any:
+    """``x`` on ``device``: a tree of arrays, moved or copied from the host.
+
+    Args:
+        x: a tree of arrays and numbers.
+        device: a device; a ``Sharding``; a sequence of devices, over which the leading axis of
+            every array is split evenly; or a tree of these that is a prefix of ``x``. None
+            means the default device, for what is not on a device yet.
+        src: accepted; the source is known.
+        donate: whether the memory of ``x`` may be given up.
+
+    Raises:
+        ValueError: a leading axis cannot be split evenly over the devices.
+        TypeError: ``device`` is none of these, or ``x`` has a leaf that is no array.
+
+    >>> import phalanx, numpy as np
+    >>> x = phalanx.device_put(np.arange(4.0), phalanx.devices()[:2])
+    >>> x.sharding.shard_shape(x.shape)
+    (2,)
+    """
+    leaves, treedef = tree.flatten(x)
+    targets = _targets(device, x, len(leaves))
+    out = [_put(leaf, target) for leaf, target in zip(leaves, targets, strict=True)]
+    return treedef.unflatten(out)
+
+
+def _is_target(x: Any) -> bool:
+    return x is None or isinstance(x, Sharding) or _is_device(x) or _is_device_sequence(x)
+
+
+def _is_device(x: Any) -> bool:
+    return hasattr(x, "device_kind") and hasattr(x, "platform")
+
+
+def _is_device_sequence(x: Any) -> bool:
+    return isinstance(x, (list, tuple)) and bool(x) and all(map(_is_device, x))
+
+
+def _targets(device: Any, x: Any, count: int) -> list[Any]:
+    if _is_target(device):
+        return [device] * count
+    if isinstance(device, (list, tuple)) and not device:
+        raise ValueError("device_put: the sequence of devices is empty; give at least one device")
+    try:
+        found = tree.broadcast_prefix(device, x, "device_put device", is_leaf=_is_target)
+    except ValueError:
+        found = [device]
+    if not all(map(_is_target, found)):
+        raise TypeError(
+            f"device_put: the target must be a device, a Sharding or a sequence of devices, got "
+            f"{device!r}"
+        )
+    return found
+
+
+def _put(x: Any, target: Any) -> Any:
+    check_leaf(x, "a leaf", "device_put")
+    if isinstance(x, Tracer):
+        return x  # inside a compiled function placement is the compiler's affair
+    if target is None:
+        return as_array(x) if not isinstance(x, np.generic | bool | int | float | complex) else _new(
+            x, Sharding(backend().local_devices()[:1], committed=False)
+        )
+    sharding = _sharding(target, typeof(x))
+    return moved(x, sharding) if isinstance(x, DeviceArray) else _new(x, sharding)
+
+
+def _new(x: Any, sharding: Sharding) -> DeviceArray:
+    type = plain(typeof(x))
+    return place(np.asarray(x).astype(type.dtype, copy=False), type, sharding)
+
+
+def _sharding(target: Any, type: Any) -> Sharding:
+    if isinstance(target, Sharding):
+        target.shard_shape(type.shape)
+        return target.plain
+    if _is_device(target):
+        return Sharding((target,))
+    parts = len(target)
+    if parts == 1:
+        return Sharding(target)
+    if not type.ndim or type.shape[0] % parts:
+        raise ValueError(
+            f"device_put: an array {plain(type)} cannot be split evenly over {parts} devices: its "
+            f"leading axis must be a multiple of {parts}; reshape it, or give fewer devices"
+        )
+    return Sharding(target, (parts,))
+
+
+def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
+    """The trees ``shards`` stacked along a new leading axis, the i-th on ``devices[i]``.
+
+    Raises:
+        ValueError: there are more or fewer shards than devices, or their shapes differ.
+
+    >>> import phalanx, numpy as np
+    >>> two = phalanx.devices()[:2]
+    >>> phalanx.device_put_sharded([np.zeros(3), np.ones(3)], two).shape
+    (2, 3)
+    """
+    shards, devices = list(shards), tuple(devices)
+    if len(shards) != len(devices):
+        raise ValueError(
+            f"device_put_sharded: one shard for each device is needed, got {len(shards)} shards "
+            f"and {len(devices)} devices"
+        )
+    if not shards:
+        raise ValueError("device_put_sharded: at least one shard is needed")
+    return tree.map(lambda *parts: _stack(parts, devices), *shards)
+
+
+def _stack(parts: tuple, devices: tuple) -> DeviceArray:
+    types = {plain(typeof(p)) for p in parts}
+    if len(types) != 1:
+        listed = ", ".join(sorted(map(str, types)))
+        raise ValueError(f"device_put_sharded: the shards must be of one type, got {listed}")
+    (type,) = types
+    whole = type.update(shape=(len(parts), *type.shape))
+    host = np.stack([np.asarray(p).astype(type.dtype, copy=False) for p in parts])
+    return place(host, whole, Sharding(devices, (len(devices),)))
+
+
+def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
+    """``x`` stacked once per device along a new leading axis, one copy on each.
+
+    >>> import phalanx
+    >>> phalanx.device_put_replicated(1.0, phalanx.devices()[:2]).tolist()
+    [1.0, 1.0]
+    """
+    devices = tuple(devices)
+    if not devices:
+        raise ValueError("device_put_replicated: at least one device is needed")
+    return tree.map(lambda leaf: _stack((leaf,) * len(devices), devices), x)
+
+
+def device_get(x: Any) -> Any:
+    """``x`` on the host: a tree of NumPy arrays.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.device_get({"a": jnp.arange(2)})
+    {'a': array([0, 1], dtype=int32)}
+    """
+    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+
+
+def block_until_ready(x: Any) -> Any:
+    """Wait until every array in the tree ``x`` has been computed; returns ``x``."""
+    for leaf in tree.leaves(x):
+        if isinstance(leaf, DeviceArray):
+            leaf.block_until_ready()
+    return x

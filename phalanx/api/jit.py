@@ -1,0 +1,331 @@
+"""``jit``: trace a function once per types of its arguments, compile it, call it at low cost."""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any
+
+import numpy as np
+from optree._C import flatten as _flatten
+
+from phalanx.api import aot
+from phalanx.api.arguments import (
+    NO_STATIC,
+    Flat,
+    Static,
+    check_callable,
+    check_leaf,
+    dynamic_positions,
+    leaf_names,
+    name_of,
+    split_static,
+    static_positions,
+    wrap,
+)
+from phalanx.base import dtypes, tree
+from phalanx.base.config import config
+from phalanx.control.call import call
+from phalanx.core import axes
+from phalanx.core.program import Program
+from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
+from phalanx.core.types import SCALARS, ArrayType, typeof
+from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar, place
+from phalanx.run.eager import as_array
+from phalanx.run.execute import Compiled, compile_program
+from phalanx.transforms.stage import stage
+
+_SPACE = "phalanx"
+
+
+@dataclass(slots=True)
+class Traced:
+    """A function traced at types: the program, what it captured, and the tree it returns."""
+
+    program: Program
+    captured: list[Any]
+    out_tree: Any
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another call may use it: not where it holds values of a transformation."""
+        return not any(isinstance(x, Tracer) for x in self.captured)
+
+
+@dataclass(slots=True)
+class Entry:
+    """What the fast path needs of a compiled function."""
+
+    compiled: Compiled
+    constants: list[DeviceArray]
+    out_tree: Any
+
+
+class Caches:
+    """What has been traced and compiled for one function and one choice of options."""
+
+    __slots__ = ("__weakref__", "entries", "traced")
+
+    def __init__(self) -> None:
+        self.traced: dict[tuple, Traced] = {}
+        self.entries: dict[tuple, Entry] = {}
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.traced.clear()
+        self.entries.clear()
+
+
+_by_function: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def caches_of(fun: Any, options: tuple) -> Caches:
+    """The caches of ``fun``; they live as long as ``fun`` does."""
+    try:
+        return _by_function.setdefault(fun, {}).setdefault(options, Caches())
+    except TypeError:  # no weak reference, or not hashable
+        return Caches()
+
+
+def to_device(x: Any, name: Callable[[], str], who: str) -> DeviceArray:
+    """An argument of a compiled function as an array that holds data."""
+    if type(x) is DeviceArray:
+        return x
+    if isinstance(x, Tracer):
+        refuse_escaped(x)
+    if isinstance(x, np.ndarray) and x.dtype.kind not in "OSUMm":
+        return from_host(x)
+    if isinstance(x, (np.generic, *SCALARS)) and not isinstance(x, (np.str_, np.bytes_)):
+        kind = typeof(x)
+        plain = ArrayType((), kind.dtype, kind.weak)
+        return from_scalar(dtypes.scalar(x, kind.dtype), default_sharding(), plain)
+    check_leaf(x, name(), who)
+    return as_array(x)
+
+
+class Jitted:
+    """A compiled function. Called, it does what the function does."""
+
+    def __init__(
+        self,
+        fun: Callable,
+        static_argnums: Any = None,
+        static_argnames: Any = None,
+        donate_argnums: Any = None,
+        donate_argnames: Any = None,
+        keep_unused: bool = False,
+        inline: bool = False,
+    ) -> None:
+        self.fun = fun
+        self.who = f"jit({name_of(fun)})"
+        self.static_nums, self.static_names = static_positions(
+            fun, static_argnums, static_argnames, self.who
+        )
+        self.donate_nums, self.donate_names = static_positions(
+            fun, donate_argnums, donate_argnames, self.who
+        )
+        if set(self.static_nums) & set(self.donate_nums):
+            raise ValueError(f"{self.who}: an argument cannot be both static and donated")
+        self.has_static = bool(self.static_nums or self.static_names)
+        options = ("jit", self.static_nums, self.static_names, self.donate_nums, self.donate_names)
+        self.caches = caches_of(fun, options)
+        self.entries = self.caches.entries
+        wrap(self, fun)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.has_static and current() is ROOT:
+            leaves, treedef = _flatten((args, kwargs), None, False, _SPACE)
+            try:
+                entry = self.entries[(treedef, config.key, *[x.sig for x in leaves])]
+            except (KeyError, AttributeError):
+                return self._call(NO_STATIC, args, kwargs)
+            return entry.out_tree.unflatten(entry.compiled([*entry.constants, *leaves]))
+        if not self.has_static:
+            return self._call(NO_STATIC, args, kwargs)
+        static, rest, named = split_static(
+            args, kwargs, self.static_nums, self.static_names, self.who
+        )
+        return self._call(static, rest, named)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if config.disable_jit:
+            restored, named = static.restore(args, kwargs)
+            return self.fun(*restored, **named)
+        leaves, treedef = tree.flatten((args, kwargs))
+        if current() is not ROOT:
+            return self._bind(static, args, kwargs, leaves, treedef)
+        donated = self._donated(static, args, kwargs)
+        arrays = self._arrays(leaves, donated, static, args, kwargs)
+        key = (treedef, config.key, *[a.sig for a in arrays])
+        if static is not NO_STATIC:
+            key = (static, *key)
+        entry = self.entries.get(key)
+        if entry is None:
+            entry = self._compile(static, args, kwargs, treedef, arrays, donated)
+            self.entries[key] = entry
+        return entry.out_tree.unflatten(entry.compiled([*entry.constants, *arrays]))
+
+    def _arrays(
+        self, leaves: list, donated: Sequence[bool], static: Static, args: tuple, kwargs: dict
+    ) -> list[DeviceArray]:
+        arrays = []
+        for i, x in enumerate(leaves):
+            a = to_device(x, lambda i=i: self._names(static, args, kwargs)[i], self.who)
+            if donated[i] and not a.type.ndim and a is not x:
+                a = place(a.value, a.type, a.sharding)  # the cached scalar must survive
+            arrays.append(a)
+        return arrays
+
+    def _bind(
+        self, static: Static, args: tuple, kwargs: dict, leaves: list, treedef: Any
+    ) -> Any:
+        for i, x in enumerate(leaves):
+            if not hasattr(x, "type"):
+                check_leaf(x, self._names(static, args, kwargs)[i], self.who)
+        types = tuple([_plain(typeof(x)) for x in leaves])
+        traced = self.traced(static, args, kwargs, treedef, types)
+        return traced.out_tree.unflatten(
+            call(*traced.captured, *leaves, program=traced.program)
+        )
+
+    def traced(
+        self, static: Static, args: tuple, kwargs: dict, treedef: Any, types: tuple
+    ) -> Traced:
+        """The function traced at ``types``; made once, unless it captures traced values."""
+        key = (static, treedef, types, config.key, axes.scope())
+        found = self.caches.traced.get(key)
+        if found is None:
+            flat = Flat(self.fun, treedef, static, self.who)
+            program, captured = stage(
+                flat, types, name_of(self.fun), self._names(static, args, kwargs)
+            )
+            found = Traced(program, captured, flat.out_tree)
+            if found.reusable:
+                self.caches.traced[key] = found
+        return found
+
+    def _names(self, static: Static, args: tuple, kwargs: dict) -> list[str]:
+        return leaf_names(self.fun, args, kwargs, dynamic_positions(len(args), static))
+
+    def _donated(self, static: Static, args: tuple, kwargs: dict) -> list[bool]:
+        if not self.donate_nums and not self.donate_names:
+            return [False] * tree.structure((args, kwargs)).num_leaves
+        marks: list[bool] = []
+        for position, arg in zip(dynamic_positions(len(args), static), args, strict=True):
+            marks += [position in self.donate_nums] * len(tree.leaves(arg))
+        for name in sorted(kwargs):
+            marks += [name in self.donate_names] * len(tree.leaves(kwargs[name]))
+        return marks
+
+    def _compile(
+        self,
+        static: Static,
+        args: tuple,
+        kwargs: dict,
+        treedef: Any,
+        arrays: list[DeviceArray],
+        donated: list[bool],
+        options: dict[str, Any] | None = None,
+    ) -> Entry:
+        types = tuple(a.type for a in arrays)
+        traced = self.traced(static, args, kwargs, treedef, types)
+        constants = [as_array(c) for c in traced.captured]
+        sigs = [a.sig for a in (*constants, *arrays)]
+        donate = tuple(i + len(constants) for i, d in enumerate(donated) if d)
+        compiled = compile_program(traced.program, sigs, donate, options)
+        return Entry(compiled, constants, traced.out_tree)
+
+    # ---- ahead of time ----
+
+    def trace(self, *args: Any, **kwargs: Any) -> aot.Staged:
+        """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
+        static, rest, named = split_static(
+            args, kwargs, self.static_nums, self.static_names, self.who
+        )
+        leaves, treedef = tree.flatten((rest, named))
+        names = self._names(static, rest, named)
+        types = tuple(aot.abstract(x, n, self.who) for x, n in zip(leaves, names, strict=True))
+        traced = self.traced(static, rest, named, treedef, types)
+        return aot.Staged(
+            self.who, traced.program, traced.captured, types, treedef, traced.out_tree,
+            tuple(aot.sharding_of(x) for x in leaves),
+            tuple(self._donated(static, rest, named)), names,
+        )  # fmt: skip
+
+    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
+        """Trace, and prepare for compilation: ``f.lower(x).compile()``."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the results, without computing them."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self) -> None:
+        """Forget what was traced and compiled."""
+        self.caches.clear()
+
+    def __repr__(self) -> str:
+        return f"<{self.who}>"
+
+
+def _plain(type: ArrayType) -> ArrayType:
+    return ArrayType(type.shape, type.dtype, type.weak)
+
+
+def jit(
+    fun: Callable | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    inline: bool = False,
+) -> Any:
+    """``fun``, compiled: the same values, at the cost of one call of the XLA runtime.
+
+    The function is traced once for each combination of shapes and dtypes of its arguments,
+    and of values of its static ones.
+
+    Args:
+        fun: a function of trees of arrays that returns a tree of arrays. Without it, a
+            decorator with these options is returned.
+        static_argnums: positions of arguments that are Python values, fixed while tracing;
+            they must be hashable. A new value traces anew.
+        static_argnames: the same by name.
+        donate_argnums: positions of arguments whose memory the results may take over; the
+            arrays cannot be used afterwards.
+        donate_argnames: the same by name.
+        keep_unused: accepted; unused arguments are always kept.
+        inline: accepted; XLA inlines calls.
+
+    Returns:
+        A function with the methods ``lower``, ``trace``, ``eval_shape`` and ``clear_cache``.
+
+    Raises:
+        TypeError: an argument is no array, or the function needs the value of a traced one.
+        ValueError: a static argument is not hashable.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> f = phalanx.jit(lambda x, n: x**n, static_argnums=1)
+    >>> f(jnp.arange(4.0), 2)
+    Array([0., 1., 4., 9.], dtype=float32)
+    """
+    options = {
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+        "donate_argnums": donate_argnums,
+        "donate_argnames": donate_argnames,
+        "keep_unused": keep_unused,
+        "inline": inline,
+    }
+    if fun is None:
+        return functools.partial(jit, **options)
+    check_callable(fun, "jit")
+    return Jitted(fun, **options)

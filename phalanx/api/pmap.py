@@ -1,0 +1,427 @@
+"""``pmap``: a function of one lane becomes a function of a whole axis, spread over devices."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any
+
+import numpy as np
+from optree._C import flatten as _flatten
+
+from phalanx.api import aot
+from phalanx.api.arguments import (
+    NO_STATIC,
+    Flat,
+    Static,
+    check_callable,
+    dynamic_positions,
+    leaf_names,
+    name_of,
+    split_static,
+    static_positions,
+    wrap,
+)
+from phalanx.api.jit import Entry, caches_of, to_device
+from phalanx.api.vmap import UNNAMED, input_dims, mapped_size, output_dims
+from phalanx.base import tree
+from phalanx.base.config import config
+from phalanx.base.errors import ReplicationError
+from phalanx.control.mapped import mapped
+from phalanx.core import axes
+from phalanx.core.axes import Axis
+from phalanx.core.program import Equation, Program, Var, plain
+from phalanx.core.trace import ROOT, Tracer, current
+from phalanx.core.types import ArrayType, typeof
+from phalanx.run.array import DeviceArray, moved, place
+from phalanx.run.backend import backend
+from phalanx.run.eager import as_array
+from phalanx.run.execute import compile_program
+from phalanx.spmd.replication import culprits, varying_outputs
+from phalanx.spmd.sharding import Sharding
+from phalanx.transforms.batch import batch, lane_type, place_lanes
+from phalanx.transforms.stage import stage
+
+_SPACE = "phalanx"
+_enclosing: ContextVar[str | None] = ContextVar("enclosing pmap", default=None)
+
+
+@dataclass(slots=True)
+class Body:
+    """A mapped function traced at the types of a lane."""
+
+    program: Program
+    captured: list[Any]
+    out_tree: Any
+    params: dict[str, Any]
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another call may use it: not where it holds values of a transformation."""
+        return not any(isinstance(x, Tracer) for x in self.captured)
+
+    def whole(self, types: Sequence[ArrayType]) -> Program:
+        """The program of one mapped equation, on whole arrays of ``types``."""
+        inputs = [Var(plain(typeof(c))) for c in self.captured] + [Var(t) for t in types]
+        found = mapped.type(*(v.type for v in inputs), **self.params)  # type: ignore[attr-defined]
+        outputs = tuple(Var(t) for t in found)
+        equation = Equation(mapped, list(inputs), self.params, outputs, None)  # type: ignore[arg-type]
+        return Program(inputs, [equation], outputs, f"pmap_{self.program.name}")
+
+
+class Pmapped:
+    """A mapped function. Called, it runs the function in every lane of its axis."""
+
+    def __init__(
+        self,
+        fun: Callable,
+        axis_name: Any = None,
+        *,
+        in_axes: Any = 0,
+        out_axes: Any = 0,
+        static_broadcasted_argnums: Any = (),
+        devices: Sequence[Any] | None = None,
+        backend: str | None = None,
+        axis_size: int | None = None,
+        donate_argnums: Any = (),
+    ) -> None:
+        self.fun = fun
+        self.who = f"pmap({name_of(fun)})"
+        self.axis = UNNAMED if axis_name is None else axis_name
+        self.in_axes = in_axes
+        self.out_axes = out_axes
+        self.axis_size = axis_size
+        self.static_nums, _ = static_positions(fun, static_broadcasted_argnums, None, self.who)
+        self.donate_nums, _ = static_positions(fun, donate_argnums, None, self.who)
+        self.devices = _checked_devices(devices, backend, self.who)
+        options = (
+            "pmap", self.axis, repr(in_axes), repr(out_axes), axis_size, self.static_nums,
+            self.donate_nums, self.devices,
+        )  # fmt: skip
+        self.caches = caches_of(fun, options)
+        self.entries = self.caches.entries
+        wrap(self, fun)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.static_nums:
+            if current() is ROOT:
+                leaves, treedef = _flatten((args, kwargs), None, False, _SPACE)
+                try:
+                    entry = self.entries[(treedef, config.key, *[x.sig for x in leaves])]
+                except (KeyError, AttributeError):
+                    return self._call(NO_STATIC, args, kwargs)
+                return entry.out_tree.unflatten(entry.compiled([*entry.constants, *leaves]))
+            return self._call(NO_STATIC, args, kwargs)
+        static, rest, named = split_static(args, kwargs, self.static_nums, frozenset(), self.who)
+        return self._call(static, rest, named)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
+        leaves, treedef = tree.flatten((args, kwargs))
+        names = self._names(static, args, kwargs)
+        dims = self._input_dims(static, args, kwargs, names)
+        size = mapped_size(leaves, dims, names, self.axis_size, self.who, len(kwargs))
+        self._check_size(size)
+        if config.disable_jit:
+            return self._eagerly(static, leaves, treedef, dims, size)
+        if current() is not ROOT:
+            body = self.body(static, leaves, treedef, dims, size, names)
+            found = mapped(*body.captured, *leaves, **body.params)
+            return body.out_tree.unflatten(found)
+        arrays = self._arrays(leaves, dims, size, names)
+        key: tuple = (treedef, config.key, *[a.sig for a in arrays])
+        if static is not NO_STATIC:
+            key = (static, *key)
+        entry = self.entries.get(key)
+        if entry is None:
+            body = self.body(static, arrays, treedef, dims, size, names)
+            entry = self._compile(body, arrays, self._donated(static, args, kwargs))
+            self.entries[key] = entry
+        return entry.out_tree.unflatten(entry.compiled([*entry.constants, *arrays]))
+
+    def _input_dims(
+        self, static: Static, args: tuple, kwargs: dict, names: list[str]
+    ) -> list[int | None]:
+        spec = self.in_axes
+        if isinstance(spec, (tuple, list)) and static is not NO_STATIC:
+            taken = {i for i, _ in static.positional}
+            spec = tuple(s for i, s in enumerate(spec) if i not in taken)
+        return input_dims(spec, args, kwargs, names, self.who)
+
+    def _check_size(self, size: int) -> None:
+        if size < 1:
+            raise ValueError(f"{self.who}: the mapped axis must have at least one lane, got {size}")
+        if self.devices is not None and _enclosing.get() is not None:
+            raise ValueError(
+                f"{self.who}: Nested pmap with explicit devices argument. Give devices to the "
+                f"outermost, {_enclosing.get()}; the inner axis is laid over what remains"
+            )
+
+    def _names(self, static: Static, args: tuple, kwargs: dict) -> list[str]:
+        return leaf_names(self.fun, args, kwargs, dynamic_positions(len(args), static))
+
+    def _donated(self, static: Static, args: tuple, kwargs: dict) -> tuple[int, ...]:
+        marks: list[bool] = []
+        for position, arg in zip(dynamic_positions(len(args), static), args, strict=True):
+            marks += [position in self.donate_nums] * len(tree.leaves(arg))
+        return tuple(i for i, m in enumerate(marks) if m)
+
+    def body(
+        self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence[int | None],
+        size: int, names: list[str],
+    ) -> Body:  # fmt: skip
+        """The function traced in one lane; made once, unless it captures traced values."""
+        lanes = tuple(
+            [_lane(typeof(x), d) for x, d in zip(leaves, dims, strict=True)]
+        )
+        key = (static, treedef, lanes, tuple(dims), size, config.key, axes.scope())
+        found = self.caches.traced.get(key)
+        if found is None:
+            found = self._trace(static, treedef, lanes, dims, size, names)
+            if found.reusable:
+                self.caches.traced[key] = found  # type: ignore[assignment]
+        return found  # type: ignore[return-value]
+
+    def _trace(
+        self, static: Static, treedef: Any, lanes: tuple, dims: Sequence[int | None], size: int,
+        names: list[str],
+    ) -> Body:  # fmt: skip
+        flat = Flat(self.fun, treedef, static, self.who)
+        with axes.binding(self.axis, size), inside(self.who):
+            program, captured = stage(flat, lanes, name_of(self.fun), names)
+        ranks = [t.ndim for t in program.output_types]
+        out_dims = tuple(output_dims(self.out_axes, flat.out_tree, ranks, self.who))
+        in_dims = (None,) * len(captured) + tuple(dims)
+        _check_replicated(program, self.axis, in_dims, out_dims, flat.out_tree, self.who)
+        params = {
+            "program": program,
+            "axis": self.axis,
+            "size": size,
+            "in_dims": in_dims,
+            "out_dims": out_dims,
+            "devices": self.devices,
+        }
+        return Body(program, captured, flat.out_tree, params)
+
+    def _compile(
+        self, body: Body, arrays: list[DeviceArray], donated: tuple[int, ...],
+        options: dict[str, Any] | None = None,
+    ) -> Entry:  # fmt: skip
+        constants = [as_array(c) for c in body.captured]
+        whole = body.whole([a.type for a in arrays])
+        sigs = [a.sig for a in (*constants, *arrays)]
+        donate = tuple(i + len(constants) for i in donated)
+        return Entry(compile_program(whole, sigs, donate, options), constants, body.out_tree)
+
+    # ---- placing arguments ----
+
+    def _arrays(
+        self, leaves: Sequence[Any], dims: Sequence[int | None], size: int, names: list[str]
+    ) -> list[DeviceArray]:
+        """The arguments on devices; what comes from the host goes straight to its lanes."""
+        arrays = []
+        for x, d, n in zip(leaves, dims, names, strict=True):
+            if isinstance(x, np.ndarray) and d is not None:
+                arrays.append(self._place_rows(x, d, size))
+            else:
+                arrays.append(to_device(x, lambda n=n: n, self.who))
+        return arrays
+
+    def _place_rows(self, x: np.ndarray, dim: int, size: int) -> DeviceArray:
+        available = self.devices if self.devices is not None else backend().local_devices()
+        type = plain(typeof(x))
+        if 1 < size <= len(available):
+            return place(x, type, Sharding(available[:size], (1,) * dim + (size,)))
+        return to_device(x, lambda: "an argument", self.who)
+
+    def _eagerly(
+        self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence, size: int
+    ) -> Any:
+        """Without compiling the function: operation by operation, on all lanes at once."""
+        flat = Flat(self.fun, treedef, static, self.who)
+        available = self.devices if self.devices is not None else backend().local_devices()
+        spread = size > 1 and size <= len(available) and _enclosing.get() is None
+        placed = [
+            self._spread_rows(x, d, available[:size]) if spread else x
+            for x, d in zip(leaves, dims, strict=True)
+        ]
+        with axes.binding(self.axis, size), inside(self.who):
+            values, lanes = batch(flat, Axis(self.axis, size), placed, dims)
+        ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
+        wanted = output_dims(self.out_axes, flat.out_tree, ranks, self.who)
+        out = []
+        for v, d, to in zip(values, lanes, wanted, strict=True):
+            if to is None and d is not None:
+                raise ReplicationError(_differs(self.who, "a result", self.axis, []))
+            whole = v if to is None else place_lanes(v, d, to, size)
+            out.append(self._spread_rows(whole, to, available[:size]) if spread else whole)
+        return flat.out_tree.unflatten(out)
+
+    def _spread_rows(self, x: Any, dim: int | None, devices: Sequence) -> Any:
+        if isinstance(x, Tracer):
+            return x
+        tiles = () if dim is None else (1,) * dim + (len(devices),)
+        return moved(as_array(x), Sharding(devices, tiles))
+
+    # ---- ahead of time ----
+
+    def trace(self, *args: Any, **kwargs: Any) -> aot.Staged:
+        """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
+        static, rest, named = split_static(args, kwargs, self.static_nums, frozenset(), self.who)
+        leaves, treedef = tree.flatten((rest, named))
+        names = self._names(static, rest, named)
+        types = [aot.abstract(x, n, self.who) for x, n in zip(leaves, names, strict=True)]
+        shells = [_Shell(t) for t in types]
+        inner_args, inner_kwargs = treedef.unflatten(shells)
+        dims = self._input_dims(static, inner_args, inner_kwargs, names)
+        size = mapped_size(shells, dims, names, self.axis_size, self.who, len(named))
+        self._check_size(size)
+        body = self.body(static, shells, treedef, dims, size, names)
+        donated = self._donated(static, rest, named)
+        return aot.Staged(
+            self.who, body.whole(types), body.captured, tuple(types), treedef, body.out_tree,
+            tuple(aot.sharding_of(x) for x in leaves),
+            tuple(i in donated for i in range(len(leaves))), names,
+        )  # fmt: skip
+
+    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
+        """Trace, and prepare for compilation: ``pmap(f).lower(x).compile()``."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the results, without computing them."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self) -> None:
+        """Forget what was traced and compiled."""
+        self.caches.clear()
+
+    def __repr__(self) -> str:
+        return f"<{self.who}>"
+
+
+class _Shell(Tracer):
+    """Stands for an argument of which only the type is known."""
+
+    __slots__ = ()
+
+    def __init__(self, type: ArrayType) -> None:
+        super().__init__(ROOT, type)
+
+
+@contextmanager
+def inside(who: str) -> Iterator[None]:
+    """While the body of a pmap is traced."""
+    token = _enclosing.set(who)
+    try:
+        yield
+    finally:
+        _enclosing.reset(token)
+
+
+def _lane(type: ArrayType, dim: int | None) -> ArrayType:
+    return plain(type) if dim is None else lane_type(type, dim)
+
+
+def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | None:
+    if devices is None:
+        return None if platform is None else tuple(backend().local_devices(platform))
+    found = tuple(devices)
+    if not found:
+        raise ValueError(f"{who}: devices is empty; give at least one, or None for all")
+    repeated = [d for i, d in enumerate(found) if d in found[:i]]
+    if repeated:
+        raise ValueError(f"{who}: devices repeats {repeated[0]}; each may occur once")
+    return found
+
+
+def _check_replicated(
+    program: Program, axis: Any, in_dims: Sequence, out_dims: Sequence, out_tree: Any, who: str
+) -> None:
+    """Raise ReplicationError if a result with out_axes None may differ between lanes."""
+    if None not in out_dims:
+        return
+    inputs = [frozenset() if d is None else frozenset({axis}) for d in in_dims]
+    found = varying_outputs(program, inputs)
+    paths = tree.leaves_with_path(out_tree.unflatten([0] * out_tree.num_leaves))
+    for (path, _), atom, dim, v in zip(paths, program.outputs, out_dims, found, strict=True):
+        if dim is None and axis in v:
+            where = culprits(program, inputs, atom, axis) if atom not in program.inputs else []
+            raise ReplicationError(_differs(who, "result" + tree.keystr(path), axis, where))
+
+
+def _differs(who: str, what: str, axis: Any, where: list[Equation]) -> str:
+    lines = list(dict.fromkeys(str(e.location) for e in where if e.location is not None))
+    cause = f": it uses mapped values at {', '.join(lines[:3])}" if lines else ""
+    named = "" if axes.is_internal(axis) else f" of {axis!r}"
+    shown = "axis_name" if axes.is_internal(axis) else repr(axis)
+    return (
+        f"{who}: {what} has out_axes None but differs between lanes{named}{cause}. "
+        f"Reduce it over the axis, with lax.pmean(x, {shown}) or lax.psum, or give out_axes "
+        "an integer to get the value of every lane"
+    )
+
+
+def pmap(
+    fun: Callable | None = None,
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Sequence[int] = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Sequence[int] = (),
+) -> Any:
+    """``fun`` in every lane of an axis, one lane to a device: out[i] = fun(x[i]).
+
+    By the pmap law it gives what ``vmap`` with the same arguments gives.
+
+    Args:
+        fun: a function of trees of arrays, of one lane. Without it, a decorator is returned.
+        axis_name: a name by which collectives in ``fun`` refer to the axis.
+        in_axes: which axis of each argument is mapped: an integer, None for an argument that
+            every lane gets whole, or a tuple of trees of them, one per positional argument.
+            Keyword arguments are mapped over axis 0.
+        out_axes: where the axis goes in each result; None for a result that is the same in
+            every lane, which is checked, and comes back once.
+        static_broadcasted_argnums: positions of arguments that are Python values, fixed while
+            tracing; they must be hashable.
+        devices: the devices to use, in the order of the lanes; default all local ones.
+        backend: the platform whose devices to use, such as ``"cpu"``.
+        axis_size: the size of the axis, where no argument tells, or to check it.
+        donate_argnums: positions of arguments whose memory the results may take over.
+
+    Returns:
+        A function with the methods ``lower``, ``trace``, ``eval_shape``, ``clear_cache``.
+
+    Raises:
+        AxisSizeError: the arguments disagree about the size of the axis.
+        TreeError: in_axes or out_axes do not fit the tree.
+        ReplicationError: a result with out_axes None may differ between lanes.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> share = phalanx.pmap(lambda x: x / phalanx.lax.psum(x, "i"), axis_name="i")
+    >>> share(jnp.array([1.0, 3.0]))
+    Array([0.25, 0.75], dtype=float32)
+    """
+    options = {
+        "in_axes": in_axes,
+        "out_axes": out_axes,
+        "static_broadcasted_argnums": static_broadcasted_argnums,
+        "devices": devices,
+        "backend": backend,
+        "axis_size": axis_size,
+        "donate_argnums": donate_argnums,
+    }
+    if fun is None:
+        return functools.partial(pmap, axis_name=axis_name, **options)
+    check_callable(fun, "pmap")
+    return Pmapped(fun, axis_name, **options)

@@ -1,0 +1,130 @@
+"""Looking at programs, and the small switches: shapes, names, eager execution."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from phalanx.api import aot
+from phalanx.api.arguments import (
+    Flat,
+    check_callable,
+    dynamic_positions,
+    leaf_names,
+    name_of,
+    split_static,
+    static_positions,
+    wrap,
+)
+from phalanx.base import tree
+from phalanx.base.config import config
+from phalanx.core import axes
+from phalanx.core.program import Program
+from phalanx.transforms.stage import stage
+
+
+def make_program(
+    fun: Callable,
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+) -> Callable:
+    """x -> the program that ``fun`` is at the types of x, to print and to inspect.
+
+    Args:
+        fun: a function of trees of arrays.
+        static_argnums: positions of arguments that are Python values.
+        axis_env: named axes that are in scope, as ``(name, size)``.
+        return_shape: whether to return the shapes of the results besides.
+
+    >>> import phalanx
+    >>> print(phalanx.make_program(lambda x: 2.0 * x + 1.0)(3.0))
+    <lambda>(a: f32[]~) {
+      b: f32[]~ = mul 2.0 a
+      c: f32[]~ = add b 1.0
+      return c
+    }
+    """
+    check_callable(fun, "make_program")
+    who = f"make_program({name_of(fun)})"
+    nums, _ = static_positions(fun, static_argnums, None, who)
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        program, out_tree = _traced(fun, args, kwargs, nums, tuple(axis_env or ()), who)
+        if not return_shape:
+            return program
+        return program, out_tree.unflatten([aot.struct(t) for t in program.output_types])
+
+    return wrap(make, fun)
+
+
+def _traced(
+    fun: Callable, args: tuple, kwargs: dict, nums: tuple, scope: tuple, who: str
+) -> tuple[Program, Any]:
+    static, rest, named = split_static(args, kwargs, nums, frozenset(), who)
+    leaves, treedef = tree.flatten((rest, named))
+    names = leaf_names(fun, rest, named, dynamic_positions(len(rest), static))
+    types = [aot.abstract(x, n, who) for x, n in zip(leaves, names, strict=True)]
+    flat = Flat(fun, treedef, static, who)
+    with axes.only((*axes.scope(), *scope)):
+        program, _ = stage(flat, types, name_of(fun), names)
+    return program, flat.out_tree
+
+
+def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of ``fun(*args)``, without computing anything.
+
+    Args:
+        fun: a function of trees of arrays.
+        *args: arrays, numbers, or ``ShapeDtypeStruct``.
+        **kwargs: the same.
+
+    Returns:
+        The tree that ``fun`` returns, with ``ShapeDtypeStruct`` as leaves.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.eval_shape(jnp.sum, phalanx.ShapeDtypeStruct((2, 3), "float32"))
+    ShapeDtypeStruct(shape=(), dtype=float32)
+    """
+    check_callable(fun, "eval_shape")
+    program, out_tree = _traced(fun, args, kwargs, (), (), f"eval_shape({name_of(fun)})")
+    return out_tree.unflatten([aot.struct(t) for t in program.output_types])
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Run jitted and mapped functions eagerly, so that ``print`` and a debugger see values.
+
+    >>> import phalanx
+    >>> with phalanx.disable_jit():
+    ...     print(phalanx.jit(lambda x: x + 1)(1))
+    2
+    """
+    with config.override(disable_jit=disable):
+        yield
+
+
+@contextmanager
+def named_scope(name: str) -> Iterator[None]:
+    """Give a name to what is computed inside a block, for people who read the source.
+
+    Raises:
+        TypeError: the name is not a string.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"named_scope: the name must be a string, got {name!r}")
+    yield
+
+
+def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+    """``fun`` as a call of its own in the program, called ``name``."""
+    check_callable(fun, "named_call")
+
+    @functools.wraps(fun)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        with named_scope(name or name_of(fun)):
+            return fun(*args, **kwargs)
+
+    return named

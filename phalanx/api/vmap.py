@@ -1,0 +1,188 @@
+"""``vmap``: a function of one example becomes a function of many."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from phalanx.api.arguments import (
+    NO_STATIC,
+    Flat,
+    check_callable,
+    check_leaf,
+    leaf_names,
+    name_of,
+    wrap,
+)
+from phalanx.base import tree
+from phalanx.base.errors import AxisSizeError, TreeError
+from phalanx.core import axes
+from phalanx.core.axes import Axis
+from phalanx.core.types import typeof
+from phalanx.transforms.batch import batch, place_lanes
+
+UNNAMED = "<unnamed>"
+
+
+def is_none(x: Any) -> bool:
+    """Whether ``x`` is None: in axes, None is a leaf that says "not mapped"."""
+    return x is None
+
+
+def normal_dim(dim: Any, ndim: int, name: str, who: str) -> int | None:
+    """An axis position, negative ones counted from the end, checked against ``ndim``.
+
+    Raises:
+        TypeError: it is neither None nor an integer.
+        ValueError: an array of ``ndim`` dimensions has no such position.
+    """
+    if dim is None:
+        return None
+    if isinstance(dim, bool) or not hasattr(dim, "__index__"):
+        raise TypeError(f"{who}: {name}: an axis must be an integer or None, got {dim!r}")
+    dim = int(dim)
+    if not -ndim <= dim < ndim:
+        raise ValueError(
+            f"{who}: {name} is to be mapped over axis {dim}, but it has {ndim} dimensions"
+        )
+    return dim % ndim
+
+
+def input_dims(
+    in_axes: Any, args: tuple, kwargs: dict, names: list[str], who: str
+) -> list[int | None]:
+    """Per leaf of (args, kwargs) the dimension that is mapped; keywords are mapped over 0."""
+    if not isinstance(in_axes, (int, type(None), tuple, list)):
+        raise TypeError(
+            f"{who}: in_axes must be an integer, None, or a tuple of one entry per positional "
+            f"argument, got {in_axes!r}"
+        )
+    spec = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    if isinstance(spec, tuple) and len(spec) != len(args):
+        raise TreeError(
+            f"{who}: in_axes has {len(spec)} entries, but there are {len(args)} positional "
+            f"arguments; give one entry for each: pytree structure error: different lengths of "
+            f"tuple at key path {who.split('(')[0]} in_axes"
+        )
+    name = f"{who.split('(')[0]} in_axes"
+    wanted = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_none) + [0] * len(
+        tree.leaves(kwargs)
+    )
+    leaves = tree.leaves((args, kwargs))
+    for x, n in zip(leaves, names, strict=True):
+        check_leaf(x, n, who)
+    return [
+        normal_dim(d, typeof(x).ndim, n, who)
+        for d, x, n in zip(wanted, leaves, names, strict=True)
+    ]
+
+
+def mapped_size(
+    leaves: list, dims: list[int | None], names: list[str], axis_size: int | None, who: str,
+    keywords: int = 0,
+) -> int:  # fmt: skip
+    """The size of the mapped axis, on which all mapped arguments must agree.
+
+    Raises:
+        AxisSizeError: they disagree, or nothing tells the size.
+    """
+    found = [
+        (n, typeof(x).shape[d], d)
+        for x, d, n in zip(leaves, dims, names, strict=True)
+        if d is not None
+    ]
+    sizes = {s for _, s, _ in found}
+    if axis_size is not None:
+        sizes.add(axis_size)
+    if len(sizes) == 1:
+        return sizes.pop()
+    if not sizes:
+        raise AxisSizeError(
+            f"{who}: nothing tells the size of the mapped axis: map at least one argument "
+            "(in_axes), or give axis_size"
+        )
+    listed = [f"{n} has size {s} on axis {d}" for n, s, d in found]
+    if axis_size is not None:
+        listed.append(f"axis_size is {axis_size}")
+    note = " (each argument passed by keyword is mapped over axis 0)" if keywords else ""
+    raise AxisSizeError(
+        f"{who}: mapped arguments disagree about the size of the axis: "
+        f"{'; '.join(listed)}{note}. Not mapped arguments have None in in_axes"
+    )
+
+
+def output_dims(out_axes: Any, out_tree: Any, ranks: list[int], who: str) -> list[int | None]:
+    """Per result, of so many dimensions in one lane, the position of the mapped axis."""
+    example = out_tree.unflatten([0] * out_tree.num_leaves)
+    spec = tuple(out_axes) if isinstance(out_axes, list) else out_axes
+    wanted = tree.broadcast_prefix(
+        spec, example, f"{who.split('(')[0]} out_axes", is_leaf=is_none
+    )
+    return [
+        normal_dim(d, rank + 1, "a result", who)
+        for d, rank in zip(wanted, ranks, strict=True)
+    ]
+
+
+def vmap(
+    fun: Callable,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Callable:
+    """``fun`` on every example: out[i] = fun(x[i]), all at once.
+
+    Args:
+        fun: a function of trees of arrays.
+        in_axes: which axis of each argument holds the examples; an integer, None for an
+            argument that all examples share, or a tuple of trees of them. Keyword arguments
+            are mapped over axis 0.
+        out_axes: where the axis goes in each result; None for a result that is the same for
+            all examples.
+        axis_name: a name by which collectives in ``fun`` refer to the axis.
+        axis_size: the number of examples, where no argument tells.
+        spmd_axis_name: accepted; lanes need no name of a mesh axis.
+
+    Raises:
+        AxisSizeError: the arguments disagree about the size.
+        TreeError: in_axes or out_axes do not fit the tree.
+        ValueError: a result with out_axes None differs between examples.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(jnp.dot, in_axes=(0, None))(jnp.ones((2, 3)), jnp.arange(3.0))
+    Array([3., 3.], dtype=float32)
+    """
+    check_callable(fun, "vmap")
+    who = f"vmap({name_of(fun)})"
+
+    def mapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, treedef = tree.flatten((args, kwargs))
+        names = leaf_names(fun, args, kwargs, range(len(args)))
+        dims = input_dims(in_axes, args, kwargs, names, who)
+        size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
+        flat = Flat(fun, treedef, NO_STATIC, who)
+        name = UNNAMED if axis_name is None else axis_name
+        with axes.binding(name, size):
+            values, lanes = batch(flat, Axis(axis_name, size), leaves, dims)
+        ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
+        wanted = output_dims(out_axes, flat.out_tree, ranks, who)
+        placed = [
+            _place(v, d, to, size, who)
+            for v, d, to in zip(values, lanes, wanted, strict=True)
+        ]
+        return flat.out_tree.unflatten(placed)
+
+    return wrap(mapped, fun)
+
+
+def _place(value: Any, dim: int | None, to: int | None, size: int, who: str) -> Any:
+    if to is not None:
+        return place_lanes(value, dim, to, size)
+    if dim is not None:
+        raise ValueError(
+            f"{who}: a result {typeof(value)} has out_axes None, but it differs between the "
+            "examples; reduce it (psum, pmean, jnp.mean) or give its position in out_axes"
+        )
+    return value

@@ -1,0 +1,1 @@
+"""Primitives with sub-programs: calls, and the bodies of mapped functions."""

@@ -1,0 +1,90 @@
+"""Named axes: which are in scope while a mapped function is traced, and what a split is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.base.errors import UnboundAxis
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The part of named axis ``name`` that lies in an array dimension, ``size`` long.
+
+    ``rest`` names the axes over which the remainder is spread, across devices; it is empty
+    when the whole axis is in the dimension, as under ``vmap``. A nameless axis is seen by no
+    collective.
+    """
+
+    name: str | None
+    size: int
+    rest: tuple[str, ...] = ()
+
+
+_scope: ContextVar[tuple[tuple[Any, int], ...]] = ContextVar("axes", default=())
+scope = _scope.get  # ((name, size), ...), innermost last: hashable, part of every cache key
+
+
+@contextmanager
+def binding(name: Any, size: int) -> Iterator[None]:
+    """Bring the axis ``name`` of ``size`` into scope; an outer one of that name is shadowed."""
+    outer = tuple(a for a in _scope.get() if a[0] != name)
+    token = _scope.set((*outer, (name, size)))
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+@contextmanager
+def only(axes: tuple[tuple[Any, int], ...]) -> Iterator[None]:
+    """Replace the scope by ``axes``."""
+    token = _scope.set(axes)
+    try:
+        yield
+    finally:
+        _scope.reset(token)
+
+
+def size_of(name: Any, who: str) -> int:
+    """The size of the axis ``name``.
+
+    Raises:
+        UnboundAxis: no axis of that name is in scope.
+    """
+    for bound, size in reversed(_scope.get()):
+        if bound == name:
+            return size
+    raise UnboundAxis.of(who, name, [a for a in _scope.get() if not is_internal(a[0])])
+
+
+def is_internal(name: Any) -> bool:
+    """Whether ``name`` stands for an axis that the user did not name."""
+    return isinstance(name, str) and name.startswith("<")
+
+
+def names_of(axis_name: Any, who: str) -> tuple:
+    """``axis_name``, one name or a sequence of names, as a tuple of names that are in scope."""
+    names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    for name in names:
+        if not isinstance(name, (str, int)) and not _hashable(name):
+            raise TypeError(f"{who}: an axis name must be hashable, got {name!r}")
+        size_of(name, who)
+    return names
+
+
+def without(axes: Iterable, name: Any) -> tuple:
+    """The names in ``axes`` except ``name``."""
+    return tuple(a for a in axes if a != name)
+
+
+def _hashable(x: Any) -> bool:
+    try:
+        hash(x)
+    except TypeError:
+        return False
+    return True

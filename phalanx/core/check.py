@@ -1,0 +1,50 @@
+"""The program checker: every variable defined once, before use, with the type its rule gives."""
+
+from __future__ import annotations
+
+from phalanx.base.errors import ProgramError
+from phalanx.core.program import Atom, Equation, Program, Var, plain
+
+
+def check(program: Program) -> None:
+    """Verify ``program``, its sub-programs included.
+
+    Raises:
+        ProgramError: names the equation and what is wrong with it.
+    """
+    defined: set[Var] = set()
+    for var in program.inputs:
+        _define(defined, var, program)
+    for equation in program.equations:
+        _check_inputs(equation.inputs, defined, equation)
+        _check_types(equation)
+        for param in equation.params.values():
+            if isinstance(param, Program):
+                check(param)
+        for var in equation.outputs:
+            _define(defined, var, program)
+    _check_inputs(list(program.outputs), defined, None)
+
+
+def _define(defined: set[Var], var: Var, program: Program) -> None:
+    if var in defined:
+        raise ProgramError(f"a variable {var.type} is defined twice in {program.name}")
+    defined.add(var)
+
+
+def _check_inputs(atoms: list[Atom], defined: set[Var], equation: Equation | None) -> None:
+    where = f"equation {equation.prim.name}" if equation else "the outputs"
+    for atom in atoms:
+        if isinstance(atom, Var) and atom not in defined:
+            raise ProgramError(f"{where}: an operand {atom.type} is used before it is defined")
+
+
+def _check_types(equation: Equation) -> None:
+    prim = equation.prim
+    types = prim.type(*(a.type for a in equation.inputs), **equation.params)
+    expected = tuple(types) if prim.multi else (types,)
+    found = tuple(v.type for v in equation.outputs)
+    if tuple(map(plain, expected)) != found:
+        raise ProgramError(
+            f"equation {prim.name}: its type rule gives {expected}, but the program has {found}"
+        )

@@ -1,0 +1,146 @@
+"""Primitives: one declaration holds the name of an operation and every rule it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from phalanx.base.errors import MissingRule
+from phalanx.base.source import user_location
+from phalanx.core.trace import current
+from phalanx.core.types import ArrayType
+
+Rule = Callable[..., Any]
+
+
+class Zero:
+    """The tangent or cotangent that is zero everywhere, known without computing."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ZERO"
+
+
+ZERO: Final = Zero()
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroDerivative:
+    """In place of a linearize rule: the result is piecewise constant, its tangent is ZERO."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoRule:
+    """In place of a rule: there is none, and this is why."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Linear:
+    """In place of an operand of a transpose rule: the operand being differentiated."""
+
+    type: ArrayType
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How an operation maps a program over an axis that may be laid over devices."""
+
+    program: Any
+    size: int
+    in_dims: tuple[int | None, ...]
+    out_dims: tuple[int | None, ...]
+    devices: tuple | None
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """Operands (types or values) and parameters on which tests try a primitive's rules.
+
+    ``axes`` are named axes that must be in scope; ``low`` and ``high`` bound the operands
+    that are drawn for a type.
+    """
+
+    args: tuple
+    params: dict[str, Any] = field(default_factory=dict)
+    axes: tuple[tuple[str, int], ...] = ()
+    low: float = -1.0
+    high: float = 1.0
+
+
+REGISTRY: dict[str, Primitive] = {}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Primitive:
+    """An operation on arrays. Calling it binds it: ``prim(*operands, **params)``.
+
+    Attributes:
+        name: what programs print.
+        type: ``(*types, **params)`` to the result's type (a tuple of them if ``multi``).
+        lower: ``(b, *values, **params)`` to StableHLO values through the builder ``b``.
+        linearize: ``(*primals, **params)`` to the result and a linear function of tangents.
+        linearize_some: the same for sub-programs, told first, as a tuple of bools, which
+            operands have a tangent at all.
+        transpose: ``(ct, *operands, **params)`` to one cotangent, or None, per operand.
+        batch: ``(axis, values, dims, **params)`` to the result and the axis' dimension in it.
+        vary: the named axes over which the result differs, from those of the operands.
+        axes: ``(params)`` to the named axes that the operation communicates over.
+        spread: ``(params)`` to what the operation lays over devices, if it does.
+        prepare: adjusts operands when the primitive is bound, before any trace sees them.
+        multi: whether there are several results, as a tuple.
+        doc: the mathematics and the source, in a line.
+        examples: what the tests of the laws run it on.
+    """
+
+    name: str
+    type: Rule
+    lower: Rule
+    linearize: Rule | ZeroDerivative | NoRule | None = None
+    linearize_some: Rule | None = None
+    transpose: Rule | NoRule | None = None
+    batch: Rule | NoRule | None = None
+    vary: Rule | None = None
+    axes: Callable[[dict[str, Any]], frozenset] | None = None
+    spread: Callable[[dict[str, Any]], Spread] | None = None
+    prepare: Callable[[tuple], tuple] | None = None
+    multi: bool = False
+    doc: str = ""
+    examples: Sequence[Example] = ()
+
+    def __post_init__(self) -> None:
+        REGISTRY[self.name] = self
+
+    def __call__(self, *args: Any, **params: Any) -> Any:
+        if self.prepare is not None:
+            args = self.prepare(args)
+        return current().process(self, args, params)
+
+    def __repr__(self) -> str:
+        return f"<primitive {self.name}>"
+
+    def rule(self, which: str) -> Rule:
+        """The rule named ``which``.
+
+        Raises:
+            MissingRule: the primitive has none; the message says why or where to add it.
+        """
+        rule = getattr(self, which)
+        if callable(rule):
+            return rule
+        reason = rule.why if isinstance(rule, (NoRule, ZeroDerivative)) else "it has not been given"
+        raise MissingRule(
+            f"{self.name}: no `{which}` rule ({reason}), needed at {user_location()}; "
+            f"a rule is added where the primitive {self.name} is declared"
+        )
+
+    def result_varies(self, operands: Sequence[frozenset], params: dict[str, Any]) -> Any:
+        """The axes over which each result varies; a tuple if ``multi`` and the rule says so."""
+        if self.vary is not None:
+            return self.vary(*operands, **params)
+        return frozenset().union(*operands)

@@ -1,0 +1,156 @@
+"""Programs: what a traced function does, in single-assignment form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from phalanx.base.source import Location
+from phalanx.core.primitive import Primitive
+from phalanx.core.types import ArrayType, typeof
+
+
+class Var:
+    """A value inside a program, defined once: an input, or a result of an equation."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: ArrayType) -> None:
+        self.type = type
+
+
+class Literal:
+    """A constant written into an equation: a scalar, or a small NumPy array."""
+
+    __slots__ = ("type", "value")
+
+    def __init__(self, value: np.generic | np.ndarray) -> None:
+        self.value = value
+        self.type = typeof(value)
+
+
+Atom = Var | Literal
+
+
+class Equation:
+    """``outputs = prim(*inputs, **params)``, and the user's line that it comes from."""
+
+    __slots__ = ("inputs", "location", "outputs", "params", "prim")
+
+    def __init__(
+        self,
+        prim: Primitive,
+        inputs: list[Atom],
+        params: dict[str, Any],
+        outputs: tuple[Var, ...],
+        location: Location | None,
+    ) -> None:
+        self.prim = prim
+        self.inputs = inputs
+        self.params = params
+        self.outputs = outputs
+        self.location = location
+
+    @property
+    def axes(self) -> frozenset:
+        """The named axes that the equation communicates over."""
+        return self.prim.axes(self.params) if self.prim.axes is not None else frozenset()
+
+
+class Program:
+    """Inputs, equations, outputs. What tracing captured comes first among the inputs.
+
+    A program is immutable once made and compares by identity, so it can be a parameter of an
+    equation. ``derived`` keeps what transformations made of it (its linearization, its
+    batched form, ...), so that none is made twice; it lives and dies with the program.
+    """
+
+    __slots__ = ("__weakref__", "axes", "derived", "equations", "inputs", "name", "outputs")
+
+    def __init__(
+        self,
+        inputs: Iterable[Var],
+        equations: list[Equation],
+        outputs: Iterable[Atom],
+        name: str = "main",
+    ) -> None:
+        self.inputs = tuple(inputs)
+        self.equations = equations
+        self.outputs = tuple(outputs)
+        self.name = name
+        self.axes: frozenset = frozenset().union(
+            *(e.axes for e in equations if e.prim.axes is not None)
+        )
+        self.derived: dict[Any, Any] = {}
+
+    @property
+    def input_types(self) -> tuple[ArrayType, ...]:
+        return tuple(v.type for v in self.inputs)
+
+    @property
+    def output_types(self) -> tuple[ArrayType, ...]:
+        return tuple(plain(a.type) for a in self.outputs)
+
+    def walk(self) -> Iterator[Equation]:
+        """Every equation, those of sub-programs included."""
+        for equation in self.equations:
+            yield equation
+            for value in equation.params.values():
+                if isinstance(value, Program):
+                    yield from value.walk()
+
+    def __str__(self) -> str:
+        return _Printer().program(self)
+
+
+def plain(type: ArrayType) -> ArrayType:
+    """``type`` as the type of an array, also where it is that of a literal."""
+    return ArrayType(type.shape, type.dtype, type.weak)
+
+
+class _Printer:
+    """Names variables a, b, c, ... in the order they appear: equal programs print equally."""
+
+    def __init__(self, indent: str = "") -> None:
+        self.names: dict[Var, str] = {}
+        self.indent = indent
+
+    def program(self, program: Program) -> str:
+        head = ", ".join(f"{self.atom(v)}: {v.type!r}" for v in program.inputs)
+        lines = [f"{program.name}({head}) {{"]
+        lines += [self.equation(e) for e in program.equations]
+        results = ", ".join(self.atom(a) for a in program.outputs)
+        lines += [f"{self.indent}  return {results}", f"{self.indent}}}"]
+        return "\n".join(lines)
+
+    def equation(self, equation: Equation) -> str:
+        operands = " ".join(self.atom(a) for a in equation.inputs)
+        results = ", ".join(f"{self.atom(v)}: {v.type!r}" for v in equation.outputs)
+        params = ", ".join(f"{k}={self.param(v)}" for k, v in sorted(equation.params.items()))
+        return (
+            f"{self.indent}  {results} = {equation.prim.name}"
+            + (f"[{params}]" if params else "")
+            + (f" {operands}" if operands else "")
+        )
+
+    def param(self, value: Any) -> str:
+        if isinstance(value, Program):
+            return _Printer(self.indent + "  ").program(value)
+        if isinstance(value, np.dtype):
+            return value.name
+        return str(value)
+
+    def atom(self, atom: Atom) -> str:
+        if isinstance(atom, Literal):
+            return str(atom.value)
+        if atom not in self.names:
+            self.names[atom] = _letters(len(self.names))
+        return self.names[atom]
+
+
+def _letters(n: int) -> str:
+    """0, 1, ..., 25, 26, ... as a, b, ..., z, aa, ..."""
+    n, last = divmod(n, 26)
+    return (_letters(n - 1) if n else "") + chr(ord("a") + last)

@@ -1,0 +1,187 @@
+"""Traces without levels: who interprets the primitives that are bound right now.
+
+A context variable holds the current trace; each trace knows its parent. A trace owns the
+tracers that it made and treats every other value as a constant: that is what keeps the
+perturbations of nested derivatives apart.
+"""
+
+from __future__ import annotations
+
+import operator
+from contextvars import ContextVar
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from phalanx.base import errors
+from phalanx.base.source import Location, user_location
+from phalanx.core.types import Array, ArrayType
+
+if TYPE_CHECKING:
+    from phalanx.core.primitive import Primitive
+
+
+class Trace:
+    """An interpretation of primitives. ``alive`` ends with the transformation that made it."""
+
+    __slots__ = ("alive", "name", "parent")
+
+    def __init__(self, parent: Trace | None, name: str) -> None:
+        self.parent = parent
+        self.name = name
+        self.alive = True
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        """Bind ``prim``: one value, or a tuple where ``prim.multi``."""
+        raise NotImplementedError
+
+
+class Tracer(Array):
+    """A value that stands for an array inside one trace."""
+
+    __slots__ = ("_type", "location", "trace")
+
+    def __init__(self, trace: Trace, type: ArrayType, location: Location | None = None) -> None:
+        self.trace = trace
+        self._type = type
+        self.location = location
+
+    @property
+    def type(self) -> ArrayType:
+        return self._type
+
+    def __repr__(self) -> str:
+        return f"Traced<{self._type!r}> in {self.trace.name}"
+
+    def describe(self) -> str:
+        """Where the value comes from, in the user's terms."""
+        made = f" made at {self.location}" if self.location else ""
+        return f"value {self._type}{made} in {self.trace.name}"
+
+    def concrete(self) -> Any:
+        """The value where it is known while tracing (outside ``jit``), else None."""
+        return None
+
+    def sources(self) -> list[str]:
+        """The names of the user's arguments that it was computed from, where known."""
+        return []
+
+    def _known(self, error: type[Exception], what: str) -> Any:
+        value = self.concrete()
+        if value is None:
+            raise error(unknown_value(self, what))
+        return value
+
+    def __bool__(self) -> bool:
+        return bool(self._known(errors.TracerBoolConversionError, "a Python bool (`if`, `while`)"))
+
+    def __int__(self) -> int:
+        return int(self._known(errors.ConcretizationTypeError, "a Python int"))
+
+    def __float__(self) -> float:
+        return float(self._known(errors.ConcretizationTypeError, "a Python float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._known(errors.ConcretizationTypeError, "a Python complex"))
+
+    def __index__(self) -> int:
+        return operator.index(
+            self._known(errors.TracerIntegerConversionError, "an integer for Python")
+        )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        value = self._known(errors.TracerArrayConversionError, "a NumPy array")
+        return np.asarray(value, dtype)
+
+    def item(self, *args: int) -> Any:
+        """The element as a Python number."""
+        return self._known(errors.ConcretizationTypeError, "a Python number").item(*args)
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists."""
+        return self._known(errors.ConcretizationTypeError, "a Python list").tolist()
+
+    def __format__(self, spec: str) -> str:
+        return format(self.concrete(), spec) if self.concrete() is not None else repr(self)
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable: {self.describe()}; use its shape or dtype, or id()")
+
+
+def unknown_value(x: Tracer, what: str) -> str:
+    """The message for a traced value that Python code wants to look at."""
+    check_alive(x)
+    sources = x.sources()
+    origin = f" It depends on {', '.join(sources)}." if sources else ""
+    return (
+        f"{x.describe()} is needed as {what} at {user_location()}, but while tracing only its "
+        f"shape and dtype are known.{origin} Ways out: jnp.where or lax.select for a choice "
+        "between values; static_argnums (static_broadcasted_argnums in pmap) for an argument "
+        "that decides what is computed; .shape and .ndim, which are plain numbers; or run this "
+        "part outside jit, vmap and pmap"
+    )
+
+
+class Root(Trace):
+    """The bottom of every stack of traces. The ``run`` room plugs eager evaluation in."""
+
+    __slots__ = ("evaluate",)
+
+    def __init__(self) -> None:
+        super().__init__(None, "eager evaluation")
+        self.evaluate: Any = None
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        return self.evaluate(prim, args, params)
+
+
+ROOT = Root()
+_current: ContextVar[Trace] = ContextVar("trace", default=ROOT)
+current = _current.get
+
+
+class entering:  # noqa: N801  (reads as a verb: `with entering(trace):`)
+    """Make ``trace`` the current one for the duration of a block."""
+
+    __slots__ = ("token", "trace")
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> Trace:
+        self.token = _current.set(self.trace)
+        return self.trace
+
+    def __exit__(
+        self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        _current.reset(self.token)
+
+
+class running(entering):  # noqa: N801
+    """Enter ``trace`` for the length of a transformation; afterwards its tracers are dead."""
+
+    __slots__ = ()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        _current.reset(self.token)
+        self.trace.alive = False
+
+
+def check_alive(x: Tracer) -> None:
+    """Raise ``EscapedTracer`` if the transformation that made ``x`` has ended."""
+    if not x.trace.alive:
+        refuse_escaped(x)
+
+
+def refuse_escaped(x: Tracer) -> NoReturn:
+    """Raise the error for a tracer that outlived its transformation."""
+    made = f" made at {x.location}" if x.location else ""
+    raise errors.EscapedTracer(
+        f"value {x.type}{made} left {x.trace.name} and is used at {user_location()}; a traced "
+        "value lives only while its transformation runs: return it from the function instead "
+        "of storing it in a variable, list or attribute outside"
+    )

@@ -1,0 +1,145 @@
+"""Array types, and the abstract class of everything that behaves like an array."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.errors import DeletedArray
+
+
+class ArrayType:
+    """The static part of an array: shape, dtype, and whether the dtype is weak.
+
+    Types are interned: two equal types are the same object, so comparing and hashing a type
+    costs what comparing two pointers costs. The attribute ``weak_type`` is the name under
+    which the XLA runtime looks for ``weak``.
+
+    >>> ArrayType((3, 4), np.dtype("float32")) is ArrayType((3, 4), np.dtype("float32"))
+    True
+    >>> str(ArrayType((3, 4), np.dtype("float32")))
+    'f32[3,4]'
+    """
+
+    __slots__ = ("__weakref__", "dtype", "ndim", "shape", "size", "weak", "weak_type")
+    _interned: ClassVar[dict[tuple, ArrayType]] = {}
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    weak: bool
+    weak_type: bool
+    ndim: int
+    size: int
+
+    def __new__(cls, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> ArrayType:
+        key = (cls, shape, dtype, weak)
+        found = ArrayType._interned.get(key)
+        return found if found is not None else cls._make(key)
+
+    @classmethod
+    def _make(cls, key: tuple) -> ArrayType:
+        _, shape, dtype, weak = key
+        normal = (cls, tuple(int(s) for s in shape), np.dtype(dtype), bool(weak))
+        made = ArrayType._interned.get(normal)
+        if made is None:
+            made = object.__new__(cls)
+            made.shape, made.dtype, made.weak = normal[1:]
+            made.weak_type = made.weak
+            made.ndim = len(made.shape)
+            made.size = math.prod(made.shape)
+            made = ArrayType._interned.setdefault(normal, made)
+        ArrayType._interned[key] = made
+        return made
+
+    def update(self, **changes: Any) -> ArrayType:
+        """The same type with some of ``shape``, ``dtype``, ``weak`` replaced."""
+        return ArrayType(
+            changes.get("shape", self.shape),
+            changes.get("dtype", self.dtype),
+            changes.get("weak", self.weak),
+        )
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.shape, self.dtype, self.weak)
+
+    def __str__(self) -> str:
+        dims = ",".join(map(str, self.shape))
+        return f"{dtypes.short_name(self.dtype)}[{dims}]"
+
+    def __repr__(self) -> str:
+        return str(self) + ("~" if self.weak else "")
+
+
+class LiteralType(ArrayType):
+    """The type of a scalar constant. An elementwise primitive fits it to any shape."""
+
+    __slots__ = ()
+
+
+class Array:
+    """An immutable n-dimensional array of one dtype.
+
+    Both arrays that hold data and the tracers that stand for them inside transformations are
+    instances. Operators and methods are those of NumPy; ``phalanx.numpy`` installs them.
+    """
+
+    __slots__ = ("__weakref__",)
+    __array_priority__ = 100
+    __array_ufunc__ = None  # `ndarray * array` comes to us, not to NumPy
+
+    @property
+    def type(self) -> ArrayType:
+        raise DeletedArray("this array has no data")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions."""
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The NumPy dtype of the elements."""
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.type.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.type.size
+
+    @property
+    def weak_type(self) -> bool:
+        """Whether the dtype yields to that of other operands, as a Python number's does."""
+        return self.type.weak
+
+
+SCALARS = (bool, int, float, complex)
+
+
+def is_scalar(x: Any) -> bool:
+    """Whether ``x`` is a Python or NumPy scalar, a constant of no shape."""
+    return isinstance(x, SCALARS) or isinstance(x, np.generic)
+
+
+def typeof(x: Any) -> ArrayType:
+    """The type of an array, a tracer, a NumPy array or a scalar.
+
+    Raises:
+        TypeError: ``x`` is none of these.
+    """
+    if isinstance(x, Array):
+        return x.type
+    if isinstance(x, np.ndarray):
+        return ArrayType(x.shape, dtypes.canonical(x.dtype))
+    if isinstance(x, np.generic):
+        return LiteralType((), dtypes.canonical(x.dtype))
+    if isinstance(x, SCALARS):
+        return LiteralType((), dtypes.weak_dtype(type(x)), True)
+    raise TypeError(f"{x!r} of type {type(x).__name__} is not an array or a number")

@@ -1,0 +1,540 @@
+"""Collectives: how the lanes of a named axis exchange values.
+
+They are called inside functions that ``pmap`` or ``vmap`` maps with an ``axis_name``. Several
+names stand for their product, row-major in the order given. In the formulas, x_l is the value
+in lane l, and n the size of the axis.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes, tree
+from phalanx.core import axes
+from phalanx.core.types import SCALARS, typeof
+from phalanx.ops import collective as ops
+from phalanx.ops.basis import BOOL, I32, add, broadcast, convert, full, move, mul, reshape, zeros
+from phalanx.ops.compare import eq, select
+from phalanx.ops.elementwise import div
+from phalanx.ops.index import GatherNumbers, gather
+
+__all__ = [
+    "all_gather",
+    "all_to_all",
+    "axis_index",
+    "axis_size",
+    "pbroadcast",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "pshuffle",
+    "psum",
+    "psum_scatter",
+    "pswapaxes",
+]
+
+AxisName = Any
+Groups = Sequence[Sequence[int]] | None
+
+
+# ---- arguments --------------------------------------------------------------------------------
+
+
+def _axes(axis_name: AxisName, who: str) -> tuple[tuple, tuple[int, ...]]:
+    names = axes.names_of(axis_name, who)
+    return names, tuple(axes.size_of(n, who) for n in names)
+
+
+def _groups(groups: Groups, sizes: tuple[int, ...], who: str, even: bool) -> Any:
+    """``axis_index_groups`` as tuples of integers, checked to partition the axis."""
+    if groups is None:
+        return None
+    if len(sizes) != 1:
+        raise ValueError(f"{who}: axis_index_groups needs a single axis name, got {len(sizes)}")
+    found = tuple(tuple(int(i) for i in group) for group in groups)
+    if sorted(i for g in found for i in g) != list(range(sizes[0])):
+        raise ValueError(
+            f"{who}: axis_index_groups must contain every index from 0 to {sizes[0] - 1} of the "
+            f"axis exactly once, got {found}"
+        )
+    if even and len({len(g) for g in found}) > 1:
+        raise ValueError(f"{who}: axis_index_groups must have equal lengths, got {found}")
+    return found
+
+
+def _leaf(x: Any, who: str) -> Any:
+    if not hasattr(x, "type") and not isinstance(x, (np.ndarray, np.generic, *SCALARS)):
+        raise TypeError(
+            f"{who}: every leaf must be an array or a number, got {x!r} of type {type(x).__name__}"
+        )
+    return x
+
+
+def _dim(dim: int, ndim: int, who: str, what: str) -> int:
+    if not -ndim <= dim < ndim:
+        raise ValueError(f"{who}: {what} {dim} is out of range for {ndim} dimensions")
+    return dim % ndim
+
+
+# ---- reductions -------------------------------------------------------------------------------
+
+
+def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """sum_l x_l, in every lane.
+
+    Args:
+        x: a tree of arrays. A Python number is a constant of all lanes, and so is its sum, a
+            Python number: ``psum(1, "i")`` is the size of the axis.
+        axis_name: the axis, or a sequence of them.
+        axis_index_groups: a partition of the indices of a single axis; lanes sum within their
+            group. Groups may differ in length.
+
+    Returns:
+        A tree like ``x``; booleans are counted as int32.
+
+    Raises:
+        UnboundAxis: no axis of that name is in scope.
+        ValueError: the groups do not partition the axis.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: psum(x, "i"), axis_name="i")(jnp.arange(4))
+    Array([6, 6, 6, 6], dtype=int32)
+    """
+    return _reduce(ops.psum, x, axis_name, axis_index_groups, "psum")
+
+
+def _reduce(prim: Any, x: Any, axis_name: AxisName, groups: Groups, who: str) -> Any:
+    names, sizes = _axes(axis_name, who)
+    checked = _groups(groups, sizes, who, even=False)
+    leaves, treedef = tree.flatten(x)
+    leaves = [_counted(_leaf(v, who)) for v in leaves] if who == "psum" else leaves
+    out: list[Any] = [None] * len(leaves)
+    dynamic = []
+    for i, v in enumerate(leaves):
+        if isinstance(_leaf(v, who), SCALARS) and not isinstance(v, np.generic):
+            constant = _constant(v, sizes, checked, who)
+            if constant is not None:
+                out[i] = constant
+                continue
+        dynamic.append(i)
+    if dynamic:
+        operands = [_as_operand(leaves[i]) for i in dynamic]
+        found = prim(*operands, axes=names, groups=checked)
+        for i, v in zip(dynamic, found, strict=True):
+            out[i] = v
+    return treedef.unflatten(out)
+
+
+def _constant(v: Any, sizes: tuple, groups: Any, who: str) -> Any:
+    """The reduction of a Python number over an axis: a Python number where it is the same."""
+    if who != "psum":
+        return v
+    if groups is None:
+        return v * math.prod(sizes)
+    lengths = {len(g) for g in groups}
+    return v * lengths.pop() if len(lengths) == 1 else None
+
+
+def _counted(x: Any) -> Any:
+    """Booleans as int32, for they are counted."""
+    if isinstance(x, bool):
+        return int(x)
+    if not isinstance(x, SCALARS) and typeof(x).dtype == BOOL:
+        return convert(x, dtype=I32, weak=False)
+    return x
+
+
+def _as_operand(x: Any) -> Any:
+    """A scalar constant as an array."""
+    kind = typeof(x)
+    return full((), x, kind.dtype) if isinstance(x, (np.generic, *SCALARS)) else x
+
+
+def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """(1/n) sum_l x_l, in every lane; booleans and integers give float32.
+
+    Arguments and errors are those of ``psum``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: pmean(x, "i"), axis_name="i")(jnp.arange(4.0))
+    Array([1.5, 1.5, 1.5, 1.5], dtype=float32)
+    """
+    who = "pmean"
+    _, sizes = _axes(axis_name, who)
+    groups = _groups(axis_index_groups, sizes, who, even=False)
+    total = psum(tree.map(lambda v: _inexact(_leaf(v, who)), x), axis_name,
+                 axis_index_groups=axis_index_groups)  # fmt: skip
+    if groups is not None and len({len(g) for g in groups}) > 1:
+        count = psum(full((), 1.0, dtypes.default_float()), axis_name, axis_index_groups=groups)
+        return tree.map(lambda v: _divide(v, count), total)
+    n = len(groups[0]) if groups is not None else math.prod(sizes)
+    return tree.map(lambda v: v / n if isinstance(v, SCALARS) else div(v, n), total)
+
+
+def _inexact(x: Any) -> Any:
+    if isinstance(x, SCALARS) and not isinstance(x, np.generic):
+        return float(x) if not isinstance(x, complex) else x
+    dtype = typeof(x).dtype
+    if dtypes.is_inexact(dtype):
+        return x
+    return convert(_as_operand(x), dtype=dtypes.to_inexact(dtype), weak=False)
+
+
+def _divide(x: Any, count: Any) -> Any:
+    kind = typeof(x)
+    count = convert(count, dtype=kind.dtype, weak=False)
+    return div(x, broadcast(count, shape=kind.shape, dims=()))
+
+
+def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """max_l x_l, in every lane. Its derivative is that of the lanes that attain it, averaged.
+
+    Arguments and errors are those of ``psum``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: pmax(x, "i"), axis_name="i")(jnp.array([3, 1, 2]))
+    Array([3, 3, 3], dtype=int32)
+    """
+    return _reduce(ops.pmax, x, axis_name, axis_index_groups, "pmax")
+
+
+def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+    """min_l x_l, in every lane. Its derivative is that of the lanes that attain it, averaged.
+
+    Arguments and errors are those of ``psum``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: pmin(x, "i"), axis_name="i")(jnp.array([3, 1, 2]))
+    Array([1, 1, 1], dtype=int32)
+    """
+    return _reduce(ops.pmin, x, axis_name, axis_index_groups, "pmin")
+
+
+# ---- exchanges --------------------------------------------------------------------------------
+
+
+def all_gather(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    axis_index_groups: Groups = None,
+    axis: int = 0,
+    tiled: bool = False,
+) -> Any:
+    """out[l] = x_l, in every lane: the values of all lanes along a new dimension.
+
+    Args:
+        x: a tree of arrays of shape ``[...]``.
+        axis_name: the axis, or a sequence of them.
+        axis_index_groups: equal groups that partition the axis; lanes gather within theirs.
+        axis: where the new dimension stands in the result; negative ones count from the end.
+        tiled: whether to concatenate along the existing dimension ``axis`` instead.
+
+    Returns:
+        Arrays of shape ``[..., n, ...]``, or ``[..., n * d, ...]`` if ``tiled``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: all_gather(x, "i"), axis_name="i", out_axes=None)(jnp.arange(3))
+    Array([0, 1, 2], dtype=int32)
+    """
+    names, sizes = _axes(axis_name, "all_gather")
+    groups = _groups(axis_index_groups, sizes, "all_gather", even=True)
+
+    def gather_one(v: Any) -> Any:
+        v = _as_operand(_leaf(v, "all_gather"))
+        shape = typeof(v).shape
+        ndim = len(shape) + (not tiled)
+        to = _dim(axis, ndim, "all_gather", "axis") if ndim else 0
+        if tiled and not shape:
+            raise ValueError("all_gather: tiled=True needs an array with a dimension, got a scalar")
+        out = ops.all_gather(v, axes=names, sizes=sizes, groups=groups)
+        moved = move(out, 0, to)
+        return _merged(moved, to) if tiled else moved
+
+    return tree.map(gather_one, x)
+
+
+def _merged(x: Any, dim: int) -> Any:
+    """Dimensions ``dim`` and ``dim + 1`` as one."""
+    shape = typeof(x).shape
+    return reshape(x, shape=(*shape[:dim], shape[dim] * shape[dim + 1], *shape[dim + 2 :]))
+
+
+def _divided(x: Any, dim: int, parts: int, who: str) -> Any:
+    """Dimension ``dim`` as two, of lengths ``parts`` and the rest."""
+    shape = typeof(x).shape
+    if shape[dim] % parts:
+        raise ValueError(
+            f"{who}: dimension {dim} of an array {typeof(x)} has length {shape[dim]}, which the "
+            f"axis size {parts} does not divide"
+        )
+    return reshape(x, shape=(*shape[:dim], parts, shape[dim] // parts, *shape[dim + 1 :]))
+
+
+def psum_scatter(
+    x: Any,
+    axis_name: AxisName,
+    *,
+    scatter_dimension: int = 0,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Any:
+    """out_l = sum_m x_m[l]: the sum over lanes, of which each lane keeps its own part.
+
+    Args:
+        x: a tree of arrays; dimension ``scatter_dimension`` has length n, or a multiple of it
+            if ``tiled``.
+        axis_name: the axis, or a sequence of them.
+        scatter_dimension: the dimension that is scattered; negative ones count from the end.
+        axis_index_groups: equal groups that partition the axis.
+        tiled: whether the dimension stays, divided by n, instead of vanishing.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(jnp.ones((2, 2)))
+    Array([2., 2.], dtype=float32)
+    """
+    who = "psum_scatter"
+    names, sizes = _axes(axis_name, who)
+    groups = _groups(axis_index_groups, sizes, who, even=True)
+    n = ops.group_size(sizes, groups)
+
+    def scatter_one(v: Any) -> Any:
+        v = _counted(_leaf(v, who))
+        kind = typeof(v)
+        dim = _dim(scatter_dimension, kind.ndim, who, "scatter_dimension")
+        if not tiled:
+            _check_split(kind, dim, n, who)
+            return ops.psum_scatter(move(v, dim, 0), axes=names, sizes=sizes, groups=groups)
+        apart = move(_divided(v, dim, n, who), dim, 0)
+        return ops.psum_scatter(apart, axes=names, sizes=sizes, groups=groups)
+
+    return tree.map(scatter_one, x)
+
+
+def _check_split(kind: Any, dim: int, n: int, who: str) -> None:
+    if kind.shape[dim] != n:
+        raise ValueError(
+            f"{who}: dimension {dim} of an array {kind} is split over the axis and must have its "
+            f"size {n}, got {kind.shape[dim]}; use tiled=True for a multiple"
+        )
+
+
+def all_to_all(
+    x: Any,
+    axis_name: AxisName,
+    split_axis: int,
+    concat_axis: int,
+    *,
+    axis_index_groups: Groups = None,
+    tiled: bool = False,
+) -> Any:
+    """out_l[m] = x_m[l]: lane m sends its part l to lane l.
+
+    Args:
+        x: a tree of arrays.
+        axis_name: the axis, or a sequence of them.
+        split_axis: the dimension that is cut into one part per lane; its length is n, or a
+            multiple if ``tiled``.
+        concat_axis: where the received parts stand in the result.
+        axis_index_groups: equal groups that partition the axis.
+        tiled: whether dimensions stay: ``split_axis`` divided by n, ``concat_axis`` times n.
+            Otherwise ``split_axis`` vanishes and a dimension n appears at ``concat_axis``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(jnp.arange(4).reshape(2, 2))
+    Array([[0, 2],
+           [1, 3]], dtype=int32)
+    """
+    who = "all_to_all"
+    names, sizes = _axes(axis_name, who)
+    groups = _groups(axis_index_groups, sizes, who, even=True)
+    n = ops.group_size(sizes, groups)
+
+    def exchange_one(v: Any) -> Any:
+        v = _leaf(v, who)
+        kind = typeof(v)
+        split = _dim(split_axis, kind.ndim, who, "split_axis")
+        concat = _dim(concat_axis, kind.ndim, who, "concat_axis")
+        if tiled:
+            parts = move(_divided(v, split, n, who), split, 0)
+            sent = ops.all_to_all(parts, axes=names, sizes=sizes, groups=groups)
+            return _merged(move(sent, 0, concat), concat)
+        _check_split(kind, split, n, who)
+        parts = move(v, split, 0)
+        sent = ops.all_to_all(parts, axes=names, sizes=sizes, groups=groups)
+        return move(sent, 0, concat)
+
+    return tree.map(exchange_one, x)
+
+
+def pswapaxes(
+    x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
+) -> Any:
+    """Swap the mapped axis with dimension ``axis``, whose length must be n.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: pswapaxes(x, "i", 0), axis_name="i")(jnp.arange(4).reshape(2, 2))
+    Array([[0, 2],
+           [1, 3]], dtype=int32)
+    """
+    return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
+
+
+# ---- permutations -----------------------------------------------------------------------------
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Iterable[Iterable[int]]) -> Any:
+    """out_t = x_s for every pair (s, t) of ``perm``; lanes to which nobody sends get zeros.
+
+    Args:
+        x: a tree of arrays.
+        axis_name: the axis, or a sequence of them.
+        perm: pairs (source, target) of lane indices; no source and no target occurs twice.
+
+    Raises:
+        ValueError: an index is out of range or occurs twice; the message names the pair.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> shift = lambda x: ppermute(x, "i", [(0, 1), (1, 2)])
+    >>> phalanx.vmap(shift, axis_name="i")(jnp.array([5, 6, 7]))
+    Array([0, 5, 6], dtype=int32)
+    """
+    names, sizes = _axes(axis_name, "ppermute")
+    pairs = _pairs(perm, math.prod(sizes))
+
+    def permute_one(v: Any) -> Any:
+        v = _as_operand(_leaf(v, "ppermute"))
+        if len(names) == 1:
+            return ops.ppermute(v, axes=names, size=sizes[0], perm=pairs)
+        return _permute_product(v, names, sizes, pairs)
+
+    return tree.map(permute_one, x)
+
+
+def _pairs(perm: Iterable[Iterable[int]], n: int) -> tuple[tuple[int, int], ...]:
+    pairs = [tuple(int(i) for i in pair) for pair in perm]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise ValueError(f"ppermute: perm must hold pairs (source, target), got {pair}")
+        if not all(0 <= i < n for i in pair):
+            raise ValueError(
+                f"ppermute: the pair {pair} leaves the axis, whose indices go from 0 to {n - 1}"
+            )
+    for role, at in (("source", 0), ("target", 1)):
+        seen = [p[at] for p in pairs]
+        twice = next((p for i, p in enumerate(pairs) if p[at] in seen[:i]), None)
+        if twice is not None:
+            raise ValueError(
+                f"ppermute: the {role} {twice[at]} occurs in more than one pair, as in {twice}"
+            )
+    return tuple((p[0], p[1]) for p in pairs)
+
+
+def _permute_product(v: Any, names: tuple, sizes: tuple, pairs: tuple) -> Any:
+    """A permutation of the product of several axes: gather all lanes, pick the sender's."""
+    total = math.prod(sizes)
+    every = ops.all_gather(v, axes=names, sizes=sizes, groups=None)
+    table = np.full(total, 0, np.int32)
+    sent = np.zeros(total, bool)
+    for source, target in pairs:
+        table[target], sent[target] = source, True
+    here = axis_index(names)
+    mine = _entry(every, _entry(table, here))
+    received = broadcast(_entry(sent, here), shape=typeof(v).shape, dims=())
+    return select(received, mine, zeros(typeof(mine)))
+
+
+def _entry(x: Any, index: Any) -> Any:
+    """x[index] along the leading dimension, for an index that is not known while tracing."""
+    shape = typeof(x).shape
+    numbers = GatherNumbers(
+        offset_dims=tuple(range(len(shape) - 1)), collapsed_slice_dims=(0,), start_index_map=(0,)
+    )
+    where = reshape(index, shape=(1,))
+    return gather(x, where, numbers=numbers, slice_sizes=(1, *shape[1:]), mode="clip")
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """out_l = x_{perm[l]}.
+
+    Raises:
+        ValueError: ``perm`` is not a permutation of the indices of the axis.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.array([5, 6, 7]))
+    Array([7, 5, 6], dtype=int32)
+    """
+    _, sizes = _axes(axis_name, "pshuffle")
+    order = [int(i) for i in perm]
+    if sorted(order) != list(range(math.prod(sizes))):
+        raise ValueError(
+            f"pshuffle: `perm` does not represent a permutation: {order}; it must hold every "
+            f"index from 0 to {math.prod(sizes) - 1} once"
+        )
+    return ppermute(x, axis_name, [(s, t) for t, s in enumerate(order)])
+
+
+def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+    """out_l = x_source, in every lane.
+
+    Raises:
+        ValueError: ``source`` is out of range.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")(jnp.array([5, 6, 7]))
+    Array([6, 6, 6], dtype=int32)
+    """
+    _, sizes = _axes(axis_name, "pbroadcast")
+    if not 0 <= source < math.prod(sizes):
+        raise ValueError(
+            f"pbroadcast: source {source} is out of range; the axis has indices from 0 to "
+            f"{math.prod(sizes) - 1}"
+        )
+    chosen = eq(axis_index(axis_name), np.int32(source))
+
+    def send_one(v: Any) -> Any:
+        v = _as_operand(_leaf(v, "pbroadcast"))
+        kind = typeof(v)
+        if kind.dtype == BOOL:
+            return convert(send_one(convert(v, dtype=I32, weak=False)), dtype=BOOL, weak=False)
+        mask = broadcast(chosen, shape=kind.shape, dims=())
+        return psum(select(mask, v, zeros(kind)), axis_name)
+
+    return tree.map(send_one, x)
+
+
+# ---- positions --------------------------------------------------------------------------------
+
+
+def axis_index(axis_name: AxisName) -> Any:
+    """The index l of this lane along the axis; row-major for a sequence of axes.
+
+    Returns:
+        An int32 scalar.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: x + axis_index("i"), axis_name="i")(jnp.array([10, 10]))
+    Array([10, 11], dtype=int32)
+    """
+    names, sizes = _axes(axis_name, "axis_index")
+    position: Any = None
+    for name, size in zip(names, sizes, strict=True):
+        here = ops.axis_index(axes=(name,))
+        position = here if position is None else add(mul(position, size), here)
+    return full((), 0, I32) if position is None else position
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """The number n of lanes of the axis, a Python integer; the product for several axes.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.vmap(lambda x: x * axis_size("i"), axis_name="i")(jnp.array([1, 2]))
+    Array([2, 4], dtype=int32)
+    """
+    _, sizes = _axes(axis_name, "axis_size")
+    return math.prod(sizes)

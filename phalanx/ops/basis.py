@@ -1,0 +1,560 @@
+"""The words that transformations themselves speak, and the families that state shared rules.
+
+A transformation of a program writes new equations: it adds cotangents, multiplies tangents
+by derivatives, moves and repeats lanes. What it needs for that stands here; every other
+operation is declared in a module of its own, through the families of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import ZERO, Example, Linear, NoRule, Primitive, Rule, ZeroDerivative
+from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
+
+F32 = np.dtype("float32")
+I32 = np.dtype("int32")
+BOOL = np.dtype("bool")
+
+
+def f32(*shape: int) -> ArrayType:
+    """The type of a float32 array: shorthand for examples."""
+    return ArrayType(shape, F32)
+
+
+def i32(*shape: int) -> ArrayType:
+    """The type of an int32 array: shorthand for examples."""
+    return ArrayType(shape, I32)
+
+
+def bools(*shape: int) -> ArrayType:
+    """The type of a boolean array: shorthand for examples."""
+    return ArrayType(shape, BOOL)
+
+
+# ---- the pointwise family: one result element from the operands' elements beside it ---------
+
+Domain = Callable[[np.dtype], bool]
+
+
+def anything(dtype: np.dtype) -> bool:
+    """The domain of every dtype."""
+    return True
+
+
+def number(dtype: np.dtype) -> bool:
+    """The domain of every dtype but bool."""
+    return dtype != BOOL
+
+
+def real_number(dtype: np.dtype) -> bool:
+    """The domain of integers and floating-point numbers."""
+    return dtype != BOOL and not dtypes.is_complex(dtype)
+
+
+def integral(dtype: np.dtype) -> bool:
+    """The domain of bool and the integers, where bits mean something."""
+    return dtype == BOOL or dtypes.is_integer(dtype)
+
+
+_DOMAIN_NAMES = {
+    "number": "a number",
+    "real_number": "a real number",
+    "integral": "bool or an integer",
+    "is_inexact": "a floating-point or complex number",
+    "is_floating": "a floating-point number",
+    "is_complex": "a complex number",
+    "is_integer": "an integer",
+}
+
+
+def check_domain(name: str, type: ArrayType, on: Domain) -> None:
+    """Raise TypeError unless the dtype of ``type`` lies in the domain ``on``."""
+    if not on(type.dtype):
+        wanted = _DOMAIN_NAMES.get(on.__name__, on.__name__)
+        raise TypeError(
+            f"{name}: the operand {type} must be {wanted}; convert it first, with .astype"
+        )
+
+
+def common_type(name: str, types: Sequence[ArrayType]) -> ArrayType:
+    """The type that elementwise operands share; literals fit any shape.
+
+    Raises:
+        TypeError: shapes or dtypes differ.
+    """
+    first = types[0]
+    weak = first.weak or type(first) is LiteralType
+    shaped = None if type(first) is LiteralType else first
+    for t in types[1:]:
+        literal = type(t) is LiteralType
+        if t.dtype != first.dtype:
+            raise TypeError(f"{name}: operands must have one dtype, got {_listed(types)}")
+        weak = weak and (t.weak or literal)
+        if literal:
+            continue
+        if shaped is None:
+            shaped = t
+        elif shaped.shape != t.shape:
+            raise TypeError(
+                f"{name}: operands must have one shape, got {_listed(types)}; "
+                "broadcast them first"
+            )
+    return ArrayType(shaped.shape if shaped is not None else (), first.dtype, weak)
+
+
+def _listed(types: Sequence[ArrayType]) -> str:
+    return " and ".join(map(str, types))
+
+
+def fit_scalars(args: tuple) -> tuple:
+    """Python scalars among elementwise operands take the dtype of the others."""
+    for a in args:
+        if isinstance(a, SCALARS) and not isinstance(a, np.generic):
+            return _fit_scalars(args)
+    return args
+
+
+def _fit_scalars(args: tuple) -> tuple:
+    python = [isinstance(a, SCALARS) and not isinstance(a, np.generic) for a in args]
+    given = [typeof(a).dtype for a, p in zip(args, python, strict=True) if not p]
+    dtype = given[0] if given else dtypes.promote(*((typeof(a).dtype, True) for a in args))[0]
+    return tuple(
+        dtypes.scalar(a, dtype) if p else a for a, p in zip(args, python, strict=True)
+    )
+
+
+def pointwise_lowering(lower: Rule) -> Rule:
+    """``lower``, with rank-0 operands repeated to the shape of the others."""
+
+    def rule(b: Any, *xs: Any, **params: Any) -> Any:
+        shape = b.outs[0].shape
+        if shape and len(xs) > 1:
+            xs = tuple(
+                [
+                    x if t.shape else b.broadcast_in_dim(x, shape, ())
+                    for x, t in zip(xs, b.ins, strict=True)
+                ]
+            )
+        return lower(b, *xs, **params)
+
+    return rule
+
+
+def align_lanes(axis: Axis, values: Sequence[Any], dims: Sequence[int | None]) -> tuple[list, int]:
+    """``values`` of equal lane shape with their lanes in one dimension; scalars as they are."""
+    dim = next(d for d in dims if d is not None)
+    aligned = []
+    for v, d in zip(values, dims, strict=True):
+        if d is None and not isinstance(v, np.generic):
+            v = broadcast_lanes(v, dim, axis.size)
+        elif d is not None and d != dim:
+            v = move(v, d, dim)
+        aligned.append(v)
+    return aligned, dim
+
+
+def batch_pointwise(prim: Callable[[], Primitive]) -> Rule:
+    """The batching rule of an elementwise primitive."""
+
+    def rule(axis: Axis, values: Sequence, dims: Sequence, **params: Any) -> tuple[Any, int]:
+        if len(values) == 1:
+            return prim()(values[0], **params), dims[0]
+        aligned, dim = align_lanes(axis, values, dims)
+        return prim()(*aligned, **params), dim
+
+    return rule
+
+
+def add_tangents(*terms: Any) -> Any:
+    """The sum of tangents, any of which may be ``ZERO``."""
+    total: Any = ZERO
+    for t in terms:
+        total = t if total is ZERO else total if t is ZERO else add(total, t)
+    return total
+
+
+def pointwise(
+    name: str,
+    lower: Rule,
+    *,
+    on: Domain = anything,
+    result: np.dtype | Callable[[np.dtype], np.dtype] | None = None,
+    partials: Sequence[Callable | None] | str = (),
+    linearize: Rule | None = None,
+    transpose: Rule | NoRule | None = None,
+    doc: str,
+    examples: Sequence[Example] = (),
+) -> Primitive:
+    """Declare an elementwise primitive.
+
+    Args:
+        name: its name.
+        lower: ``(b, *values, **params)`` to a value.
+        on: the dtypes it takes.
+        result: the result's dtype, or a function of the operands' dtype; default the same.
+        partials: per operand ``(out, *operands, **params)`` to the partial derivative, or
+            None where it is zero; a string says why all are zero.
+        linearize: in place of ``partials``.
+        transpose: for the linear ones.
+        doc: the mathematics and the source, in a line.
+        examples: for the tests.
+    """
+
+    def type_rule(*types: ArrayType, **params: Any) -> ArrayType:
+        common = common_type(name, types) if len(types) > 1 else types[0]
+        check_domain(name, common, on)
+        if result is None:
+            return ArrayType(common.shape, common.dtype, common.weak)
+        dtype = result(common.dtype) if callable(result) else result
+        return ArrayType(common.shape, dtype, common.weak and dtype != BOOL)
+
+    def from_partials(*primals: Any, **params: Any) -> tuple[Any, Callable]:
+        out = prim(*primals, **params)
+        factors = _Factors(out, primals, params, partials)
+        return out, factors.apply
+
+    rule: Any = linearize
+    if rule is None:
+        rule = ZeroDerivative(partials) if isinstance(partials, str) else from_partials
+    prim = Primitive(
+        name,
+        type_rule,
+        pointwise_lowering(lower),
+        linearize=rule,
+        transpose=transpose if transpose is not None else NoRule("it is not linear"),
+        batch=batch_pointwise(lambda: prim),
+        prepare=fit_scalars,
+        doc=doc,
+        examples=examples,
+    )
+    return prim
+
+
+class _Factors:
+    """The partial derivatives of one application, in the trace of the primals."""
+
+    __slots__ = ("factors",)
+
+    def __init__(self, out: Any, primals: Sequence, params: dict, partials: Sequence) -> None:
+        self.factors = [
+            None if p is None or isinstance(x, np.generic) else p(out, *primals, **params)
+            for p, x in zip(partials, primals, strict=True)
+        ]
+
+    def apply(self, *tangents: Any) -> Any:
+        pairs = zip(tangents, self.factors, strict=True)
+        return add_tangents(
+            *(ZERO if t is ZERO or f is None else mul(t, f) for t, f in pairs)
+        )
+
+
+# ---- the structural family: linear in one operand, elements only move -----------------------
+
+
+def linear_in_first(prim: Callable[[], Primitive]) -> Rule:
+    """The linearize rule of a primitive that is linear in its first operand alone."""
+
+    def rule(x: Any, *rest: Any, **params: Any) -> tuple[Any, Callable]:
+        def linear(t: Any, *_: Any) -> Any:
+            return ZERO if t is ZERO else prim()(t, *rest, **params)
+
+        return prim()(x, *rest, **params), linear
+
+    return rule
+
+
+def structural(
+    name: str,
+    type: Rule,
+    lower: Rule,
+    *,
+    transpose: Rule,
+    batch: Rule,
+    doc: str,
+    examples: Sequence[Example] = (),
+) -> Primitive:
+    """Declare a primitive of one array operand, linear in it, whose tangent it moves likewise.
+
+    ``transpose`` maps ``(ct, type of the operand, **params)`` to its cotangent; ``batch``
+    maps ``(axis, value, dim, **params)`` to the result and the dimension of its lanes.
+    """
+
+    def transpose_rule(ct: Any, x: Any, **params: Any) -> list:
+        return [transpose(ct, x.type, **params)]
+
+    def batch_rule(axis: Axis, values: Sequence, dims: Sequence, /, **params: Any) -> tuple:
+        return batch(axis, values[0], dims[0], **params)
+
+    prim = Primitive(
+        name,
+        type,
+        lower,
+        linearize=linear_in_first(lambda: prim),
+        transpose=transpose_rule,
+        batch=batch_rule,
+        doc=doc,
+        examples=examples,
+    )
+    return prim
+
+
+# ---- arithmetic -----------------------------------------------------------------------------
+
+
+def _mul_transpose(ct: Any, x: Any, y: Any) -> list:
+    if isinstance(x, Linear):
+        return [mul(ct, y), None]
+    return [None, mul(x, ct)]
+
+
+def _mul_linearize(x: Any, y: Any) -> tuple[Any, Callable]:
+    def linear(tx: Any, ty: Any) -> Any:
+        return add_tangents(
+            ZERO if tx is ZERO else mul(tx, y), ZERO if ty is ZERO else mul(x, ty)
+        )
+
+    return mul(x, y), linear
+
+
+add = pointwise(
+    "add",
+    lambda b, x, y: b.add(x, y),
+    linearize=lambda x, y: (add(x, y), add_tangents),
+    transpose=lambda ct, x, y: [ct if isinstance(o, Linear) else None for o in (x, y)],
+    doc="x + y; stablehlo.add",
+    examples=[Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3)))],
+)
+
+sub = pointwise(
+    "sub",
+    lambda b, x, y: b.subtract(x, y),
+    on=number,
+    linearize=lambda x, y: (
+        sub(x, y),
+        lambda tx, ty: add_tangents(tx, ZERO if ty is ZERO else neg(ty)),
+    ),
+    transpose=lambda ct, x, y: [
+        ct if isinstance(x, Linear) else None,
+        neg(ct) if isinstance(y, Linear) else None,
+    ],
+    doc="x - y; stablehlo.subtract",
+    examples=[Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3)))],
+)
+
+mul = pointwise(
+    "mul",
+    lambda b, x, y: b.multiply(x, y),
+    linearize=_mul_linearize,
+    transpose=_mul_transpose,
+    doc="x y; stablehlo.multiply",
+    examples=[Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3)))],
+)
+
+neg = pointwise(
+    "neg",
+    lambda b, x: b.negate(x),
+    on=number,
+    linearize=lambda x: (neg(x), neg),
+    transpose=lambda ct, x: [neg(ct)],
+    doc="-x; stablehlo.negate",
+    examples=[Example((f32(2, 3),)), Example((i32(3),))],
+)
+
+
+# ---- moving and repeating elements ----------------------------------------------------------
+
+
+def _broadcast_type(x: ArrayType, *, shape: tuple, dims: tuple) -> ArrayType:
+    fits = len(dims) == x.ndim and all(
+        0 <= d < len(shape) and s in (1, shape[d]) for s, d in zip(x.shape, dims, strict=True)
+    )
+    if not fits or any(a >= b for a, b in zip(dims, dims[1:], strict=False)):
+        raise ValueError(
+            f"broadcast: an array {x} cannot fill shape {shape} with its dimensions at {dims}; "
+            "each must have length 1 or the length there, in increasing order"
+        )
+    return ArrayType(shape, x.dtype, x.weak)
+
+
+def _broadcast_transpose(ct: Any, x: ArrayType, *, shape: tuple, dims: tuple) -> Any:
+    stretched = [
+        d for s, d in zip(x.shape, dims, strict=True) if s == 1 and shape[d] != 1
+    ]
+    summed = tuple(d for d in range(len(shape)) if d not in dims or d in stretched)
+    out = reduce_sum(ct, dims=summed) if summed else ct
+    return reshape(out, shape=x.shape) if stretched else out
+
+
+def _broadcast_batch(axis: Axis, x: Any, dim: int, *, shape: tuple, dims: tuple) -> tuple:
+    lanes = typeof(x).shape[dim]
+    x = move(x, dim, 0)
+    return broadcast(x, shape=(lanes, *shape), dims=(0, *(d + 1 for d in dims))), 0
+
+
+broadcast = structural(
+    "broadcast",
+    _broadcast_type,
+    lambda b, x, shape, dims: b.broadcast_in_dim(x, shape, dims),
+    transpose=_broadcast_transpose,
+    batch=_broadcast_batch,
+    doc="out[..., i_d, ...] = x[i_dims]; stablehlo.broadcast_in_dim",
+    examples=[
+        Example((f32(3),), {"shape": (2, 3), "dims": (1,)}),
+        Example((f32(1, 3),), {"shape": (2, 4, 3), "dims": (1, 2)}),
+    ],
+)
+
+
+def _transpose_type(x: ArrayType, *, perm: tuple) -> ArrayType:
+    if sorted(perm) != list(range(x.ndim)):
+        raise ValueError(f"transpose: {perm} is not a permutation of the dimensions of {x}")
+    return ArrayType(tuple(x.shape[i] for i in perm), x.dtype, x.weak)
+
+
+def _inverse(perm: Sequence[int]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(perm)), key=lambda i: perm[i]))
+
+
+def _transpose_batch(axis: Axis, x: Any, dim: int, *, perm: tuple) -> tuple:
+    shifted = tuple(i + (i >= dim) for i in perm)
+    return transpose(x, perm=(dim, *shifted)), 0
+
+
+transpose = structural(
+    "transpose",
+    _transpose_type,
+    lambda b, x, perm: b.transpose(x, perm),
+    transpose=lambda ct, x, perm: transpose(ct, perm=_inverse(perm)),
+    batch=_transpose_batch,
+    doc="out[i_perm] = x[i]; stablehlo.transpose",
+    examples=[Example((f32(2, 3, 4),), {"perm": (2, 0, 1)})],
+)
+
+
+def move(x: Any, source: int, target: int) -> Any:
+    """``x`` with dimension ``source`` at position ``target``, the others in order."""
+    if source == target:
+        return x
+    perm = [i for i in range(typeof(x).ndim) if i != source]
+    perm.insert(target, source)
+    return transpose(x, perm=tuple(perm))
+
+
+def broadcast_lanes(x: Any, dim: int, size: int) -> Any:
+    """``x`` repeated ``size`` times along a new dimension ``dim``."""
+    shape = typeof(x).shape
+    kept = tuple(i + (i >= dim) for i in range(len(shape)))
+    return broadcast(x, shape=(*shape[:dim], size, *shape[dim:]), dims=kept)
+
+
+def _reshape_type(x: ArrayType, *, shape: tuple) -> ArrayType:
+    out = ArrayType(shape, x.dtype, x.weak)
+    if out.size != x.size:
+        raise ValueError(
+            f"reshape: an array {x} has {x.size} elements, but shape {shape} needs {out.size}"
+        )
+    return out
+
+
+def _reshape_batch(axis: Axis, x: Any, dim: int, *, shape: tuple) -> tuple:
+    lanes = typeof(x).shape[dim]
+    return reshape(move(x, dim, 0), shape=(lanes, *shape)), 0
+
+
+reshape = structural(
+    "reshape",
+    _reshape_type,
+    lambda b, x, shape: b.reshape(x, shape),
+    transpose=lambda ct, x, shape: reshape(ct, shape=x.shape),
+    batch=_reshape_batch,
+    doc="the elements of x in row-major order, in another shape; stablehlo.reshape",
+    examples=[Example((f32(2, 6),), {"shape": (3, 4)})],
+)
+
+
+def reduced_type(name: str, x: ArrayType, dims: tuple) -> ArrayType:
+    """The type of ``x`` without the dimensions ``dims``."""
+    if any(not 0 <= d < x.ndim for d in dims) or len(set(dims)) != len(dims):
+        raise ValueError(f"{name}: {dims} are not distinct dimensions of an array {x}")
+    kept = tuple(s for i, s in enumerate(x.shape) if i not in dims)
+    return ArrayType(kept, x.dtype, x.weak)
+
+
+def reduced_batch(dim: int, dims: tuple) -> tuple[tuple[int, ...], int]:
+    """Where ``dims`` of a lane lie in the batched array, and where its lanes end up."""
+    shifted = tuple(d + (d >= dim) for d in dims)
+    return shifted, dim - sum(d < dim for d in shifted)
+
+
+def _reduce_sum_batch(axis: Axis, x: Any, dim: int, *, dims: tuple) -> tuple:
+    shifted, out = reduced_batch(dim, dims)
+    return reduce_sum(x, dims=shifted), out
+
+
+def _reduce_sum_lower(b: Any, x: Any, dims: tuple) -> Any:
+    zero = b.constant(0, b.outs[0].dtype)
+    return b.reduce([x], [zero], dims, lambda b, x, y: [b.add(x, y)])[0]
+
+
+reduce_sum = structural(
+    "reduce_sum",
+    lambda x, dims: reduced_type("reduce_sum", x, dims),
+    _reduce_sum_lower,
+    transpose=lambda ct, x, dims: broadcast(
+        ct, shape=x.shape, dims=tuple(i for i in range(x.ndim) if i not in dims)
+    ),
+    batch=_reduce_sum_batch,
+    doc="the sum over dims; stablehlo.reduce with add",
+    examples=[Example((f32(2, 3, 4),), {"dims": (0, 2)}), Example((i32(5),), {"dims": (0,)})],
+)
+
+
+def _convert_linearize(x: Any, *, dtype: np.dtype, weak: bool) -> tuple[Any, Callable]:
+    source = typeof(x).dtype
+    out = convert(x, dtype=dtype, weak=weak)
+    if not (dtypes.is_inexact(source) and dtypes.is_inexact(dtype)):
+        return out, lambda t: ZERO
+    return out, lambda t: convert(t, dtype=dtype, weak=weak)
+
+
+def _convert_type(x: ArrayType, *, dtype: np.dtype, weak: bool) -> ArrayType:
+    return ArrayType(x.shape, dtype, weak)
+
+
+convert = Primitive(
+    "convert",
+    _convert_type,
+    lambda b, x, dtype, weak: b.convert(x, dtype),
+    linearize=_convert_linearize,
+    transpose=lambda ct, x, dtype, weak: [convert(ct, dtype=x.type.dtype, weak=x.type.weak)],
+    batch=batch_pointwise(lambda: convert),
+    doc="x in another dtype; stablehlo.convert",
+    examples=[
+        Example((f32(3),), {"dtype": I32, "weak": False}),
+        Example((f32(3),), {"dtype": np.dtype("float16"), "weak": False}),
+        Example((i32(3),), {"dtype": F32, "weak": True}),
+    ],
+)
+
+
+def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
+    """An array of ``shape`` with ``value`` everywhere; ``value`` may be a rank-0 array."""
+    if isinstance(value, SCALARS) or isinstance(value, np.generic):
+        value = dtypes.scalar(value, dtype)
+    return broadcast(value, shape=shape, dims=())
+
+
+def zeros(type: ArrayType) -> Any:
+    """The array of ``type`` with zero everywhere."""
+    return full(type.shape, 0, type.dtype)
+
+
+def instantiate(value: Any, type: ArrayType) -> Any:
+    """``value``, or the zeros of ``type`` that the symbol ``ZERO`` stands for."""
+    return zeros(type) if value is ZERO else value

@@ -1,0 +1,1 @@
+"""Running programs: arrays that hold data, compiled programs, eager evaluation."""

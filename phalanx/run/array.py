@@ -1,0 +1,362 @@
+"""Arrays that hold data, on one device or spread over several."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.errors import DeletedArray
+from phalanx.core.types import Array, ArrayType, LiteralType
+from phalanx.run.backend import backend
+from phalanx.spmd.sharding import Sharding
+
+
+class Signature:
+    """The type of an array and where it lies; interned, so that it is a fast cache key."""
+
+    __slots__ = ("__weakref__", "sharding", "type")
+    _interned: ClassVar[dict[tuple, Signature]] = {}
+
+    def __init__(self, type: ArrayType, sharding: Sharding) -> None:
+        self.type = type
+        self.sharding = sharding
+
+    @classmethod
+    def of(cls, type: ArrayType, sharding: Sharding) -> Signature:
+        """The signature of arrays of ``type`` laid out as ``sharding``."""
+        key = (type, sharding.plain)
+        found = cls._interned.get(key)
+        if found is None:
+            found = cls._interned.setdefault(key, cls(*key))
+        return found
+
+    def __repr__(self) -> str:
+        return f"{self.type} on {self.sharding}"
+
+
+class Gone(Signature):
+    """The signature of an array whose buffers are deleted. Equal to no other: no cache hits."""
+
+    __slots__ = ("why",)
+
+    def __init__(self, before: Signature, why: str) -> None:
+        super().__init__(before.type, before.sharding)
+        self.why = why
+
+
+class Shard:
+    """The part of an array on one device.
+
+    Attributes:
+        device: the device.
+        index: per dimension the slice of the whole array that is here.
+        data: the part, an array on that device.
+        replica_id: which copy of this part it is, from 0.
+    """
+
+    __slots__ = ("data", "device", "index", "replica_id")
+
+    def __init__(self, device: Any, index: tuple, data: DeviceArray, replica_id: int) -> None:
+        self.device = device
+        self.index = index
+        self.data = data
+        self.replica_id = replica_id
+
+    def __repr__(self) -> str:
+        return f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id})"
+
+
+class DeviceArray(Array):
+    """An immutable array whose data lies on devices."""
+
+    __slots__ = ("_host", "_parts", "raw", "sig")
+
+    def __init__(self, raw: Any, sig: Signature) -> None:
+        self.raw = raw
+        self.sig = sig
+
+    # ---- what it is and where it lies ----
+
+    @property
+    def type(self) -> ArrayType:
+        return self.sig.type
+
+    @property
+    def sharding(self) -> Sharding:
+        """How the array is laid out over devices."""
+        return self.sig.sharding
+
+    def devices(self) -> set:
+        """The devices that hold the array or a part of it."""
+        return self.sig.sharding.device_set
+
+    @property
+    def device(self) -> Any:
+        """The device that holds the array, or the sharding if there are several."""
+        found = self.sig.sharding.devices
+        return found[0] if len(found) == 1 else self.sig.sharding
+
+    @property
+    def committed(self) -> bool:
+        """Whether the user chose where the array lies."""
+        return self.sig.sharding.committed
+
+    @property
+    def is_fully_replicated(self) -> bool:
+        """Whether every device holds the whole array."""
+        return self.sig.sharding.is_fully_replicated
+
+    @property
+    def is_fully_addressable(self) -> bool:
+        """Whether this process can read every part."""
+        return self.sig.sharding.is_fully_addressable
+
+    @property
+    def addressable_shards(self) -> list[Shard]:
+        """The parts on the devices of this process."""
+        sharding = self.sharding
+        seen: dict[tuple, int] = {}
+        shards = []
+        for position, (device, index) in enumerate(
+            zip(sharding.devices, sharding.indices(self.shape), strict=True)
+        ):
+            tile = sharding.tile_at(position)
+            replica = seen[tile] = seen.get(tile, -1) + 1
+            shards.append(Shard(device, index, self.part(position), replica))
+        return shards
+
+    def addressable_data(self, index: int) -> DeviceArray:
+        """The part on the device number ``index`` of the sharding."""
+        return self.part(index)
+
+    def part(self, position: int) -> DeviceArray:
+        """The part on ``sharding.devices[position]``, without a copy."""
+        self.check_alive()
+        sharding = self.sharding
+        if len(sharding.devices) == 1:
+            return self
+        try:
+            raws = self._parts
+        except AttributeError:
+            raws = self._parts = backend().shards(self.raw, self.type, sharding)
+        type = self.type.update(shape=sharding.shard_shape(self.shape))
+        return DeviceArray(
+            raws[position], Signature.of(type, Sharding((sharding.devices[position],)))
+        )
+
+    def _getitem_fast(self, index: Any) -> Any:
+        """``self[i]`` of rows that are split over devices: read the one shard that has row i."""
+        sharding = self.sig.sharding
+        if len(sharding.tiles) != 1 or isinstance(index, bool):
+            return NotImplemented
+        try:
+            row = operator.index(index)
+        except TypeError:
+            return NotImplemented
+        length = self.shape[0]
+        if not -length <= row < length:
+            return NotImplemented
+        tile, local = divmod(row % length, length // sharding.tiles[0])
+        position = next(p for p in range(len(sharding.devices)) if sharding.tile_at(p)[0] == tile)
+        return self.part(position)[local]
+
+    # ---- life ----
+
+    def check_alive(self) -> None:
+        """Raise ``DeletedArray`` if the buffers are gone."""
+        if isinstance(self.sig, Gone):
+            raise DeletedArray(
+                f"array {self.type} {self.sig.why}; its value is no longer there. Keep a copy "
+                "(x.copy()) if it is needed again, or do not donate it"
+            )
+        if backend().is_deleted(self.raw):
+            self.forget("was deleted, or donated under another name")
+            self.check_alive()
+
+    def forget(self, why: str) -> None:
+        """Let go of the buffers; any further use raises ``DeletedArray`` that says ``why``."""
+        if not isinstance(self.sig, Gone):
+            self.sig = Gone(self.sig, why)
+
+    def delete(self) -> None:
+        """Free the memory now. Deleting twice is allowed."""
+        if not isinstance(self.sig, Gone):
+            backend().delete(self.raw)
+            self.forget("has been deleted")
+
+    def is_deleted(self) -> bool:
+        """Whether the memory has been freed or donated."""
+        return isinstance(self.sig, Gone) or backend().is_deleted(self.raw)
+
+    def block_until_ready(self) -> DeviceArray:
+        """Wait until the value has been computed; returns the array itself."""
+        self.check_alive()
+        backend().block(self.raw)
+        return self
+
+    def is_ready(self) -> bool:
+        """Whether the value has been computed."""
+        self.check_alive()
+        return backend().is_ready(self.raw)
+
+    # ---- the value, on the host ----
+
+    @property
+    def value(self) -> np.ndarray:
+        """The elements as a read-only NumPy array; kept, so that it is fetched once."""
+        try:
+            return self._host
+        except AttributeError:
+            self.check_alive()
+            host = backend().fetch(self.raw, self.type, self.sharding)
+            host.flags.writeable = False
+            self._host = host
+            return host
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        value = self.value
+        if dtype is not None and np.dtype(dtype) != value.dtype:
+            return value.astype(dtype)
+        return value.copy() if copy else value
+
+    def __dlpack__(self, **options: Any) -> Any:
+        self.check_alive()
+        if len(self.sharding.devices) > 1:
+            raise BufferError(
+                f"__dlpack__: array {self.type} lies on {len(self.sharding.devices)} devices; "
+                "export one part, x.addressable_shards[i].data, or gather it with device_put"
+            )
+        return backend().to_dlpack(self.raw, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return backend().dlpack_device(self.raw)
+
+    def item(self, *args: int) -> Any:
+        """The element as a Python number; needs a size of one, or an index."""
+        return self.value.item(*args)
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists."""
+        return self.value.tolist()
+
+    def __bool__(self) -> bool:
+        if self.type.size != 1:
+            raise ValueError(
+                f"the truth of an array {self.type} with {self.type.size} elements is ambiguous; "
+                "use .any() or .all()"
+            )
+        return bool(self.value.reshape(())[()])
+
+    def _scalar(self, what: str) -> Any:
+        if self.type.size != 1:
+            raise TypeError(f"an array {self.type} cannot be {what}: it must have one element")
+        return self.value.reshape(())[()]
+
+    def __int__(self) -> int:
+        return int(self._scalar("an int"))
+
+    def __float__(self) -> float:
+        return float(self._scalar("a float"))
+
+    def __complex__(self) -> complex:
+        return complex(self._scalar("a complex"))
+
+    def __index__(self) -> int:
+        if self.type.ndim or not (dtypes.is_integer(self.dtype) or dtypes.is_bool(self.dtype)):
+            raise TypeError(
+                f"an array {self.type} cannot be an index: it must be an integer without dimensions"
+            )
+        return int(self.value)
+
+    def __iter__(self) -> Any:
+        if not self.type.ndim:
+            raise TypeError("iteration over an array without dimensions")
+        return (self[i] for i in range(self.type.shape[0]))
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value[()] if not self.type.ndim else self.value, spec)
+
+    def __repr__(self) -> str:
+        if isinstance(self.sig, Gone):
+            return f"<array {self.type}: {self.sig.why}>"
+        head = "Array("
+        weak = ", weak_type=True" if self.type.weak else ""
+        text = np.array2string(self.value, separator=", ", prefix=head)
+        return f"{head}{text}, dtype={self.dtype.name}{weak})"
+
+    def __str__(self) -> str:
+        return repr(self) if isinstance(self.sig, Gone) else str(self.value)
+
+    def __hash__(self) -> int:
+        raise TypeError("unhashable type: an array; use x.item(), or a tuple x.tolist()")
+
+    def __reduce__(self) -> tuple:
+        return _unpickle, (self.value, self.type.weak)
+
+    def __copy__(self) -> DeviceArray:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> DeviceArray:
+        return from_host(self.value, self.type.weak, self.sharding)
+
+
+def default_sharding() -> Sharding:
+    """Where arrays lie that nobody placed: on the first device, free to follow others."""
+    return Sharding(backend().local_devices()[:1], committed=False)
+
+
+def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -> DeviceArray:
+    """A copy of the NumPy array ``host`` on devices, in its canonical dtype.
+
+    Raises:
+        TypeError: its dtype cannot be represented (objects, strings, dates).
+    """
+    value = np.asarray(host)
+    type = ArrayType(value.shape, dtypes.canonical(value.dtype), weak)
+    return place(value, type, default_sharding() if sharding is None else sharding)
+
+
+def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray:
+    """The NumPy array ``value`` on devices as an array of ``type``."""
+    raw = backend().put(value, type, sharding)
+    return DeviceArray(raw, Signature.of(type, sharding))
+
+
+_scalars: dict[tuple, DeviceArray] = {}
+_MOST_SCALARS = 4096
+
+
+def from_scalar(value: np.generic, sharding: Sharding, type: ArrayType) -> DeviceArray:
+    """The scalar ``value`` on devices as an array of ``type``; equal ones are put there once."""
+    key = (type, value.tobytes(), sharding)
+    found = _scalars.get(key)
+    if found is None:
+        if len(_scalars) >= _MOST_SCALARS:
+            _scalars.clear()
+        found = _scalars[key] = place(np.asarray(value), type, sharding)
+    return found
+
+
+def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:
+    """``x`` laid out as ``sharding``; ``x`` itself if it is already."""
+    if x.sig.sharding is sharding.plain:
+        return x
+    x.check_alive()
+    if type(x.sig.type) is LiteralType:
+        return from_scalar(x.value[()], sharding, x.type)
+    raw = backend().move(x.raw, x.type, x.sharding, sharding)
+    return DeviceArray(raw, Signature.of(x.type, sharding))
+
+
+def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) -> DeviceArray:
+    """One array of parts that lie on the devices of ``sharding``, in order, without a copy."""
+    raw = backend().assemble([p.raw for p in parts], type, sharding)
+    return DeviceArray(raw, Signature.of(type, sharding))
+
+
+def _unpickle(value: np.ndarray, weak: bool) -> DeviceArray:
+    return from_host(value, weak)

@@ -1,0 +1,69 @@
+"""Eager evaluation: a primitive on arrays that hold data runs as a program of one equation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.config import config
+from phalanx.base.source import user_location
+from phalanx.core.primitive import Primitive
+from phalanx.core.program import Equation, Program, Var, plain
+from phalanx.core.trace import Tracer, refuse_escaped
+from phalanx.core.types import SCALARS, typeof
+from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
+from phalanx.run.execute import Compiled, compile_program
+
+_compiled: dict[tuple, Compiled] = {}
+_MOST_COMPILED = 8192
+
+
+def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    """Run ``prim`` now: one array, or a tuple of them where it has several results."""
+    arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
+    owner = params.get("program")
+    # what is compiled for a sub-program lives and dies with it
+    cache = _compiled if owner is None else owner.derived
+    key = (prim, config.key, tuple(params.items()), *[a.sig for a in arrays])
+    compiled = cache.get(key)
+    if compiled is None:
+        compiled = compile_one(prim, arrays, params)
+        if len(cache) >= _MOST_COMPILED:
+            cache.clear()
+        cache[key] = compiled
+    out = compiled(arrays)
+    return tuple(out) if prim.multi else out[0]
+
+
+def compile_one(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Compiled:
+    """The executable of the one-equation program of ``prim``."""
+    types = prim.type(*[a.sig.type for a in arrays], **params)
+    inputs = [Var(a.sig.type) for a in arrays]
+    outputs = tuple(Var(plain(t)) for t in (types if prim.multi else (types,)))
+    equation = Equation(prim, list(inputs), params, outputs, user_location())
+    program = Program(inputs, [equation], outputs, prim.name)
+    return compile_program(program, [a.sig for a in arrays])
+
+
+def as_array(x: Any) -> DeviceArray:
+    """``x`` as an array that holds data.
+
+    Raises:
+        EscapedTracer: ``x`` belongs to a transformation that has ended.
+        TypeError: ``x`` is no array.
+    """
+    if isinstance(x, DeviceArray):
+        return x
+    if isinstance(x, np.generic) or isinstance(x, SCALARS):
+        kind = typeof(x)
+        return from_scalar(dtypes.scalar(x, kind.dtype), default_sharding(), kind)
+    if isinstance(x, Tracer):
+        refuse_escaped(x)
+    if isinstance(x, np.ndarray):
+        return from_host(x)
+    raise TypeError(
+        f"an array or a number is needed, got {x!r} of type {type(x).__name__}, "
+        f"at {user_location()}; convert it with jnp.array"
+    )

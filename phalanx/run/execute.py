@@ -1,0 +1,142 @@
+"""Compiled programs: choosing devices and layouts, and calling with arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phalanx.base.config import config
+from phalanx.base.errors import DeletedArray, NonFiniteError
+from phalanx.core.program import Program
+from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, moved
+from phalanx.run.backend import Executable, backend
+from phalanx.spmd import placement
+from phalanx.spmd.plan import Plan
+from phalanx.spmd.sharding import Dims, Sharding, axes_of, from_axes, prime_axes
+
+
+class Compiled:
+    """An executable together with how its inputs must lie and what its outputs are."""
+
+    __slots__ = ("donate", "executable", "in_shardings", "misplaced", "out_sigs", "program")
+
+    def __init__(
+        self,
+        program: Program,
+        executable: Executable,
+        sigs: Sequence[Signature],
+        in_shardings: Sequence[Sharding],
+        donate: tuple[int, ...],
+        committed: bool,
+    ) -> None:
+        self.program = program
+        self.executable = executable
+        self.in_shardings = [s.plain for s in in_shardings]
+        self.misplaced = [
+            i for i, s in enumerate(self.in_shardings) if sigs[i].sharding is not s
+        ]
+        self.donate = donate
+        self.out_sigs = [
+            Signature.of(t, s.commit() if committed else s)
+            for t, s in zip(program.output_types, executable.out_shardings, strict=True)
+        ]
+
+    def __call__(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """Run on arrays of the signatures that it was compiled for."""
+        raws = [a.raw for a in arrays]
+        for i in self.misplaced:
+            raws[i] = moved(arrays[i], self.in_shardings[i]).raw
+        found = self.executable(raws)
+        if self.donate:
+            for i in self.donate:
+                arrays[i].forget("was donated to a function, which may have reused its memory")
+        out = list(map(DeviceArray, found, self.out_sigs))
+        if config.debug_nans:
+            check_finite(self.program, out)
+        return out
+
+
+def compile_program(
+    program: Program,
+    sigs: Sequence[Signature],
+    donate: tuple[int, ...] = (),
+    options: dict[str, Any] | None = None,
+) -> Compiled:
+    """Compile ``program`` for inputs of the signatures ``sigs``."""
+    for sig in sigs:
+        if isinstance(sig, Gone):
+            raise DeletedArray(
+                f"an argument, array {sig.type}, {sig.why}; its value is no longer there. Keep a "
+                "copy (x.copy()) if it is needed again, or do not donate it"
+            )
+    plan, committed = make_plan(program, [s.sharding for s in sigs])
+    executable = backend().compile(program, plan, donate, options)
+    in_shardings = plan.in_shardings
+    if len(plan.devices) == 1:
+        sharding = Sharding(plan.devices, committed=committed)
+        in_shardings = tuple(
+            s.sharding if s.sharding.devices == plan.devices else sharding for s in sigs
+        )
+    return Compiled(program, executable, sigs, in_shardings, donate, committed)
+
+
+def make_plan(program: Program, shardings: Sequence[Sharding]) -> tuple[Plan, bool]:
+    """Devices, mesh and layouts for ``program`` on inputs laid out as ``shardings``.
+
+    Also whether the results belong on those devices because the user said so.
+    """
+    local = tuple(backend().local_devices())
+    first = local[:1]
+    lay = placement.layout(program, local)
+    if lay is not None and lay.axes:
+        return _mapped_plan(program, lay, shardings), True
+    widest = max(shardings, key=lambda s: len(s.devices), default=None)
+    if widest is None or len(widest.devices) == 1:
+        asked = [Sharding(lay.devices)] if lay is not None and lay.devices != first else []
+        chosen = next((s for s in [*asked, *shardings] if s.committed), default_sharding())
+        dims: tuple[Dims, ...] = ((),) * len(shardings)
+        return Plan(chosen.devices, (), dims, ((),) * len(program.outputs)), chosen.committed
+    return _partitioned_plan(program, widest.devices, shardings), True
+
+
+def _mapped_plan(program: Program, lay: placement.Layout, shardings: Sequence[Sharding]) -> Plan:
+    in_dims = []
+    wanted = placement.wanted_inputs(program, lay)
+    for var, sharding, want in zip(program.inputs, shardings, wanted, strict=True):
+        if want is None:
+            want = _dims_over(sharding, lay.devices, var.type.ndim, lay.axes) or ()
+        in_dims.append(want)
+    out_dims = placement.given_outputs(program, lay)
+    return Plan(lay.devices, lay.axes, tuple(in_dims), tuple(out_dims), lay.levels)
+
+
+def _partitioned_plan(program: Program, devices: tuple, shardings: Sequence[Sharding]) -> Plan:
+    here = [s for s in shardings if s.devices == devices]
+    axes = prime_axes(len(devices), *here)
+    in_dims = tuple(
+        _dims_over(s, devices, v.type.ndim, axes) or ()
+        for v, s in zip(program.inputs, shardings, strict=True)
+    )
+    return Plan(devices, axes, in_dims, (None,) * len(program.outputs))
+
+
+def _dims_over(sharding: Sharding, devices: tuple, ndim: int, axes: Any) -> Dims | None:
+    return axes_of(sharding, ndim, axes) if sharding.devices == devices else None
+
+
+def replicated(devices: tuple) -> Sharding:
+    """The whole array on each of ``devices``."""
+    return from_axes(devices, (), ()) if len(devices) == 1 else Sharding(devices)
+
+
+def check_finite(program: Program, outputs: Sequence[DeviceArray]) -> None:
+    """Raise ``NonFiniteError`` if an output has a NaN; names the line that made it."""
+    for output in outputs:
+        if backend().has_nan(output.raw, output.type, output.sharding):
+            made = [e for e in program.equations if e.location is not None]
+            names = ", ".join(dict.fromkeys(e.prim.name for e in made)) or program.name
+            where = f" at {made[-1].location}" if made else ""
+            raise NonFiniteError(
+                f"NaN in a result {output.type} of {names}{where} (config debug_nans is set); "
+                "the operands hold an invalid value, such as 0/0, log(-1) or inf - inf"
+            )

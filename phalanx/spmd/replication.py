@@ -1,0 +1,61 @@
+"""Replication analysis: over which named axes does a value differ between lanes?
+
+A forward pass over a program with each primitive's ``vary`` rule. It proves what
+``out_axes=None`` promises, or finds the line of the user's that broke it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from phalanx.core.program import Atom, Equation, Program, Var
+
+Varying = frozenset
+
+
+def varying(program: Program, inputs: Sequence[Varying]) -> dict[Var, Varying]:
+    """The named axes over which each variable of ``program`` differs."""
+    known: dict[Var, Varying] = dict(zip(program.inputs, inputs, strict=True))
+    for equation in program.equations:
+        operands = [_of(a, known) for a in equation.inputs]
+        found = equation.prim.result_varies(operands, equation.params)
+        if isinstance(found, frozenset):
+            found = (found,) * len(equation.outputs)
+        known.update(zip(equation.outputs, found, strict=True))
+    return known
+
+
+def varying_outputs(program: Program, inputs: Sequence[Varying]) -> tuple[Varying, ...]:
+    """The named axes over which each output of ``program`` differs."""
+    known = varying(program, inputs)
+    return tuple(_of(a, known) for a in program.outputs)
+
+
+def _of(atom: Atom, known: dict[Var, Varying]) -> Varying:
+    return known[atom] if isinstance(atom, Var) else frozenset()
+
+
+def culprits(program: Program, inputs: Sequence[Varying], output: Var, axis: str) -> list[Equation]:
+    """The equations that first brought the variation over ``axis`` into ``output``.
+
+    They are those on the way to ``output`` whose result differs over ``axis`` although they
+    take an input of the program, or make the difference themselves.
+    """
+    known = varying(program, inputs)
+    return list(_culprits(program, known, output, axis))
+
+
+def _culprits(
+    program: Program, known: dict[Var, Varying], output: Var, axis: str
+) -> Iterator[Equation]:
+    wanted = {output}
+    sources = []
+    entering = set(program.inputs)
+    for equation in reversed(program.equations):
+        if not wanted.intersection(equation.outputs):
+            continue
+        differing = [a for a in equation.inputs if axis in _of(a, known)]
+        if not differing or entering.intersection(v for v in differing if isinstance(v, Var)):
+            sources.append(equation)
+        wanted.update(v for v in differing if isinstance(v, Var))
+    yield from reversed(sources)

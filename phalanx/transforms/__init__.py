@@ -1,0 +1,1 @@
+"""Transformations of programs and traces: stage, linearize, transpose, batch, simplify."""

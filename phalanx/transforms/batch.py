@@ -1,0 +1,131 @@
+"""Vectorization: one dimension of an array carries all lanes of a mapped axis at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import Primitive
+from phalanx.core.program import Program
+from phalanx.core.trace import Trace, Tracer, current, entering, running
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import broadcast_lanes, move
+from phalanx.transforms.stage import Stage, evaluate
+
+
+class BatchTracer(Tracer):
+    """The lanes of a value, as dimension ``dim`` of ``value``."""
+
+    __slots__ = ("dim", "value")
+
+    def __init__(self, trace: Batch, value: Any, dim: int) -> None:
+        self.trace = trace
+        self._type = lane_type(typeof(value), dim)
+        self.location = None
+        self.value = value
+        self.dim = dim
+
+    def __repr__(self) -> str:
+        return f"Traced<{self._type!r}> over {self.trace.axis.size} lanes: {self.value!r}"
+
+
+def lane_type(type: ArrayType, dim: int) -> ArrayType:
+    """The type of one lane of an array with the lanes in dimension ``dim``."""
+    return ArrayType(type.shape[:dim] + type.shape[dim + 1 :], type.dtype, type.weak)
+
+
+class Batch(Trace):
+    """Applies each primitive to all lanes of ``axis``."""
+
+    __slots__ = ("axis",)
+
+    def __init__(self, parent: Trace | None, axis: Axis) -> None:
+        super().__init__(parent, "vmap")
+        self.axis = axis
+
+    def split(self, x: Any) -> tuple[Any, int | None]:
+        """The array that ``x`` stands for, and the dimension of its lanes if it has any."""
+        if type(x) is BatchTracer and x.trace is self:
+            return x.value, x.dim
+        return x, None
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        pairs = [self.split(a) for a in args]
+        values = tuple([v for v, _ in pairs])
+        dims = tuple([d for _, d in pairs])
+        if all(d is None for d in dims) and not self._concerns(prim, params):
+            return self.parent.process(prim, values, params)  # type: ignore[union-attr]
+        with entering(self.parent):  # type: ignore[arg-type]
+            out, dim = prim.rule("batch")(self.axis, values, dims, **params)
+        if not prim.multi:
+            return out if dim is None else BatchTracer(self, out, dim)
+        return tuple(
+            [
+                o if d is None else BatchTracer(self, o, d)
+                for o, d in zip(out, dim, strict=True)
+            ]
+        )
+
+    def _concerns(self, prim: Primitive, params: dict[str, Any]) -> bool:
+        name = self.axis.name
+        return name is not None and prim.axes is not None and name in prim.axes(params)
+
+
+def batch(
+    function: Callable[..., Sequence[Any]],
+    axis: Axis,
+    args: Sequence[Any],
+    dims: Sequence[int | None],
+) -> tuple[list[Any], list[int | None]]:
+    """Run a flat ``function`` on all lanes of ``args``: results, and where their lanes are."""
+    trace = Batch(current(), axis)
+    inputs = [
+        a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)
+    ]
+    with running(trace):
+        pairs = [trace.split(y) for y in function(*inputs)]
+    return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """A vectorized program; it takes ``constants`` first. ``dims``: the lanes of each output."""
+
+    program: Program
+    constants: list[Any]
+    dims: tuple[int | None, ...]
+
+
+def batch_program(program: Program, axis: Axis, dims: tuple[int | None, ...]) -> Batched:
+    """``program`` on all lanes of ``axis``, whose inputs carry them in ``dims``."""
+    key = ("batch", axis, dims)
+    if key not in program.derived:
+        program.derived[key] = _batch_program(program, axis, dims)
+    return program.derived[key]
+
+
+def _batch_program(program: Program, axis: Axis, dims: tuple[int | None, ...]) -> Batched:
+    stage = Stage(None, program.name)
+    types = [
+        v.type if d is None else with_lanes(v.type, d, axis.size)
+        for v, d in zip(program.inputs, dims, strict=True)
+    ]
+    inputs = [stage.input(t) for t in types]
+    with running(stage):
+        outputs, found = batch(lambda *xs: evaluate(program, xs), axis, inputs, dims)
+    made, constants = stage.finish(inputs, outputs, program.name)
+    return Batched(made, constants, tuple(found))
+
+
+def with_lanes(type: ArrayType, dim: int, size: int) -> ArrayType:
+    """The type of an array of ``size`` lanes of ``type`` in dimension ``dim``."""
+    return ArrayType((*type.shape[:dim], size, *type.shape[dim:]), type.dtype, type.weak)
+
+
+def place_lanes(value: Any, dim: int | None, to: int, size: int) -> Any:
+    """``value`` with its lanes in dimension ``to``, repeated there if it has none."""
+    if dim is None:
+        return broadcast_lanes(value, to, size)
+    return move(value, dim, to)

@@ -1,0 +1,184 @@
+"""Forward derivatives: the value now, and the linear function of tangents as a program.
+
+``jvp`` is the same interpretation with the linear half run at once instead of recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
+from phalanx.core.program import Program, plain
+from phalanx.core.trace import Trace, Tracer, current, entering, running
+from phalanx.core.types import typeof
+from phalanx.transforms.simplify import prune
+from phalanx.transforms.stage import Stage, StagedTracer, evaluate
+
+
+class DualTracer(Tracer):
+    """A primal value together with its tangent."""
+
+    __slots__ = ("primal", "tangent")
+
+    def __init__(self, trace: Dual, primal: Any, tangent: Any) -> None:
+        self.trace = trace
+        self._type = plain(typeof(primal))
+        self.location = None
+        self.primal = primal
+        self.tangent = tangent
+
+    def concrete(self) -> Any:
+        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+
+
+class Dual(Trace):
+    """Carries tangents along. ``tangents`` is the trace in which the linear half runs."""
+
+    __slots__ = ("tangents",)
+
+    def __init__(self, parent: Trace, tangents: Trace) -> None:
+        super().__init__(parent, "a derivative")
+        self.tangents = tangents
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """The primal and the tangent of ``x``, as this trace sees it."""
+        if type(x) is DualTracer and x.trace is self:
+            return x.primal, x.tangent
+        return x, ZERO
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        pairs = [self.split(a) for a in args]
+        primals = tuple([p for p, _ in pairs])
+        tangents = [t for _, t in pairs]
+        constant = all(t is ZERO for t in tangents)
+        if constant or type(prim.linearize) is ZeroDerivative:
+            return self.parent.process(prim, primals, params)  # type: ignore[union-attr]
+        with entering(self.parent):  # type: ignore[arg-type]
+            if prim.linearize_some is not None:
+                nonzero = tuple([t is not ZERO for t in tangents])
+                out, linear = prim.linearize_some(nonzero, *primals, **params)
+            else:
+                out, linear = prim.rule("linearize")(*primals, **params)
+        with entering(self.tangents):
+            tangent = linear(*tangents)
+        if not prim.multi:
+            return out if tangent is ZERO else DualTracer(self, out, tangent)
+        return tuple(
+            [
+                o if t is ZERO else DualTracer(self, o, t)
+                for o, t in zip(out, tangent, strict=True)
+            ]
+        )
+
+
+def jvp(
+    function: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[list[Any], list[Any]]:
+    """f(x) and f'(x) t, for a flat ``function``; a tangent in or out may be ``ZERO``."""
+    outer = current()
+    trace = Dual(outer, outer)
+    inputs = [
+        p if t is ZERO else DualTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)
+    ]
+    with running(trace):
+        pairs = [trace.split(y) for y in function(*inputs)]
+    return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+@dataclass(frozen=True, slots=True)
+class LinearMap:
+    """A linear function: ``program`` from captured residuals and tangents to tangents.
+
+    ``nonzero`` says which outputs depend on the tangents at all; the program has only those.
+    """
+
+    program: Program
+    residuals: list[Any]
+    nonzero: tuple[bool, ...]
+
+    def __call__(self, tangents: Sequence[Any]) -> list[Any]:
+        """The tangents out, ``ZERO`` where nothing depends on the tangents in."""
+        found = iter(evaluate(self.program, [*self.residuals, *tangents]))
+        return [next(found) if n else ZERO for n in self.nonzero]
+
+
+def linearize(
+    function: Callable[..., Sequence[Any]], primals: Sequence[Any], wanted: Sequence[bool]
+) -> tuple[list[Any], LinearMap]:
+    """f(x), and f'(x) as a linear map of the tangents of the ``wanted`` arguments."""
+    outer = current()
+    tangents = Stage(outer, "a derivative")
+    trace = Dual(outer, tangents)
+    inputs: list[Any] = []
+    variables: list[StagedTracer] = []
+    for primal, want in zip(primals, wanted, strict=True):
+        if want:
+            variables.append(tangents.input(plain(typeof(primal))))
+            inputs.append(DualTracer(trace, primal, variables[-1]))
+        else:
+            inputs.append(primal)
+    with running(trace), running_aside(tangents):
+        pairs = [trace.split(y) for y in function(*inputs)]
+    nonzero = tuple(t is not ZERO for _, t in pairs)
+    program, residuals = tangents.finish(variables, [t for _, t in pairs if t is not ZERO], "linear")
+    program, kept = prune(program, fixed=len(variables))
+    return [p for p, _ in pairs], LinearMap(program, [residuals[i] for i in kept], nonzero)
+
+
+class running_aside:  # noqa: N801
+    """End ``trace`` with the block, without making it the current one."""
+
+    __slots__ = ("trace",)
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        self.trace.alive = False
+
+
+@dataclass(frozen=True, slots=True)
+class Linearized:
+    """A program split in two: ``primal`` gives results and residuals, ``linear`` tangents.
+
+    ``primal`` takes ``constants`` before the original inputs; its outputs are the original
+    ones, then the residuals. ``linear`` takes the residuals, then the tangents of the inputs
+    that have one, and gives the tangents of the outputs marked in ``nonzero``.
+    ``forwarded`` lists residuals that are inputs of the original program, by position.
+    """
+
+    primal: Program
+    constants: list[Any]
+    linear: Program
+    nonzero: tuple[bool, ...]
+    forwarded: tuple[int | None, ...]
+
+    def residuals(self, inputs: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
+        """All residuals in order: forwarded ones from ``inputs``, the others ``computed``."""
+        rest = iter(computed)
+        return [next(rest) if i is None else inputs[i] for i in self.forwarded]
+
+
+def linearize_program(program: Program, wanted: tuple[bool, ...]) -> Linearized:
+    """Split ``program`` into primal and linear halves; once per program and ``wanted``."""
+    key = ("linearize", wanted)
+    if key not in program.derived:
+        program.derived[key] = _linearize_program(program, wanted)
+    return program.derived[key]
+
+
+def _linearize_program(program: Program, wanted: tuple[bool, ...]) -> Linearized:
+    stage = Stage(None, program.name)
+    inputs = [stage.input(v.type) for v in program.inputs]
+    with running(stage):
+        outputs, linear = linearize(lambda *xs: evaluate(program, xs), inputs, wanted)
+    position = {id(x): i for i, x in enumerate(inputs)}
+    forwarded = tuple(position.get(id(r)) for r in linear.residuals)
+    computed = [r for r, i in zip(linear.residuals, forwarded, strict=True) if i is None]
+    primal, constants = stage.finish(inputs, [*outputs, *computed], program.name)
+    return Linearized(primal, constants, linear.program, linear.nonzero, forwarded)

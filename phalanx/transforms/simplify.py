@@ -1,0 +1,30 @@
+"""Dead code: keep the equations and captured inputs that the outputs depend on."""
+
+from __future__ import annotations
+
+from phalanx.core.program import Equation, Program, Var
+
+
+def live_equations(program: Program) -> list[Equation]:
+    """The equations that an output needs, in order."""
+    needed = {a for a in program.outputs if isinstance(a, Var)}
+    kept = []
+    for equation in reversed(program.equations):
+        if any(v in needed for v in equation.outputs):
+            kept.append(equation)
+            needed.update(a for a in equation.inputs if isinstance(a, Var))
+    return kept[::-1]
+
+
+def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:
+    """``program`` without dead equations and without unused inputs but for the last ``fixed``.
+
+    Returns:
+        The program and the positions of the leading inputs that it still has.
+    """
+    equations = live_equations(program)
+    used = {a for e in equations for a in e.inputs} | set(program.outputs)
+    leading = len(program.inputs) - fixed
+    kept = [i for i in range(leading) if program.inputs[i] in used]
+    inputs = [*(program.inputs[i] for i in kept), *program.inputs[leading:]]
+    return Program(inputs, equations, program.outputs, program.name), kept

@@ -1,0 +1,136 @@
+"""Staging: run a function once on tracers and record what it does as a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.source import user_location
+from phalanx.core.primitive import Primitive
+from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
+from phalanx.core.trace import Trace, Tracer, check_alive, current, running
+from phalanx.core.types import SCALARS, Array, ArrayType, typeof
+
+
+LARGEST_LITERAL = 4096  # elements; a larger constant is passed to the program as an input
+
+
+class StagedTracer(Tracer):
+    """A variable of the program under construction."""
+
+    __slots__ = ("var",)
+
+    def __init__(self, trace: Stage, var: Var, location: Any) -> None:
+        self.trace = trace
+        self._type = var.type
+        self.location = location
+        self.var = var
+
+    def sources(self) -> list[str]:
+        return self.trace.sources(self)
+
+
+class Stage(Trace):
+    """Records equations. Values of other traces become captured inputs of the program."""
+
+    __slots__ = ("captures", "equations", "origins")
+
+    def __init__(self, parent: Trace | None, name: str) -> None:
+        super().__init__(parent, name)
+        self.equations: list[Equation] = []
+        self.captures: dict[int, tuple[Any, Var]] = {}
+        self.origins: dict[Var, str] = {}
+
+    def input(self, type: ArrayType, origin: str = "") -> StagedTracer:
+        """A new input of the program."""
+        tracer = StagedTracer(self, Var(type), None)
+        self.origins[tracer.var] = origin
+        return tracer
+
+    def atom(self, x: Any) -> Atom:
+        """``x`` as an operand: its variable, a literal, or a captured input."""
+        if type(x) is StagedTracer and x.trace is self:
+            return x.var
+        if isinstance(x, np.generic):
+            return Literal(x)
+        if isinstance(x, SCALARS):
+            return Literal(dtypes.scalar(x, dtypes.weak_dtype(type(x))))
+        if isinstance(x, np.ndarray) and x.size <= LARGEST_LITERAL:
+            return Literal(np.array(x, dtypes.canonical(x.dtype)))
+        found = self.captures.get(id(x))
+        if found is None:
+            if isinstance(x, Tracer):
+                check_alive(x)
+            found = self.captures[id(x)] = (x, Var(plain(typeof(x))))
+        return found[1]
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        inputs = [
+            a.var if type(a) is StagedTracer and a.trace is self else self.atom(a) for a in args
+        ]
+        types = prim.type(*[a.type for a in inputs], **params)
+        location = user_location()
+        if prim.multi:
+            outputs = tuple([Var(t) for t in types])
+            self.equations.append(Equation(prim, inputs, params, outputs, location))
+            return tuple([StagedTracer(self, v, location) for v in outputs])
+        out = Var(types)
+        self.equations.append(Equation(prim, inputs, params, (out,), location))
+        return StagedTracer(self, out, location)
+
+    def sources(self, x: StagedTracer) -> list[str]:
+        """The names of the arguments that ``x`` was computed from."""
+        needed = {x.var}
+        for equation in reversed(self.equations):
+            if any(v in needed for v in equation.outputs):
+                needed.update(a for a in equation.inputs if isinstance(a, Var))
+        return [name for var, name in self.origins.items() if var in needed and name]
+
+    def finish(
+        self, inputs: Sequence[StagedTracer], outputs: Sequence[Any], name: str
+    ) -> tuple[Program, list[Any]]:
+        """The program from ``inputs`` to ``outputs``, and the values that it captured."""
+        results = [self.atom(o) for o in outputs]
+        captured = [v for _, v in self.captures.values()]
+        values = [x for x, _ in self.captures.values()]
+        program = Program([*captured, *(i.var for i in inputs)], self.equations, results, name)
+        return program, values
+
+
+def stage(
+    function: Callable[..., Sequence[Any]],
+    types: Sequence[ArrayType],
+    name: str,
+    origins: Sequence[str] = (),
+) -> tuple[Program, list[Any]]:
+    """Trace ``function``, from flat arguments to flat results, at ``types``.
+
+    Returns:
+        The program, whose first inputs are what was captured, and the captured values.
+    """
+    trace = Stage(current(), name)
+    names = origins or [""] * len(types)
+    inputs = [trace.input(plain(t), n) for t, n in zip(types, names, strict=True)]
+    with running(trace):
+        outputs = function(*inputs)
+    return trace.finish(inputs, outputs, name)
+
+
+def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
+    """Bind the equations of ``program`` one by one to the current trace."""
+    values: dict[Var, Any] = dict(zip(program.inputs, args, strict=True))
+    trace = current()
+    for e in program.equations:
+        operands = tuple([values[a] if type(a) is Var else a.value for a in e.inputs])
+        out = trace.process(e.prim, operands, e.params)
+        for var, value in zip(e.outputs, out if e.prim.multi else (out,), strict=True):
+            values[var] = value
+    return [values[a] if type(a) is Var else a.value for a in program.outputs]
+
+
+def is_value(x: Any) -> bool:
+    """Whether ``x`` may be an operand: an array, a tracer, a NumPy array or a scalar."""
+    return isinstance(x, (Array, np.ndarray, np.generic, *SCALARS))

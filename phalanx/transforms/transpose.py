@@ -1,0 +1,113 @@
+"""Reverse derivatives: run a linear program backwards, from cotangents out to cotangents in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.core.primitive import ZERO, Linear
+from phalanx.core.program import Equation, Program, Var
+from phalanx.core.trace import current, running
+from phalanx.ops.basis import add
+from phalanx.transforms.stage import Stage
+
+
+def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """The cotangents of the inputs given as ``Linear``, from those of the outputs.
+
+    ``operands`` has one entry per input of the program: a value, or ``Linear`` for an input
+    in which the program is linear. ``cts`` has one per output; entries in and out may be
+    ``ZERO``.
+    """
+    values: dict[Any, Any] = {}
+    linear: set[Any] = set()
+    for var, operand in zip(program.inputs, operands, strict=True):
+        if isinstance(operand, Linear):
+            linear.add(var)
+        else:
+            values[var] = operand
+    pending = _forward(program, values, linear)
+    found: dict[Any, Any] = {}
+    for atom, ct in zip(program.outputs, cts, strict=True):
+        if atom in linear:
+            _accumulate(found, atom, ct)
+    for equation in reversed(pending):
+        _transpose_equation(equation, values, linear, found)
+    return [found.get(v, ZERO) for v in program.inputs if v in linear]
+
+
+def _forward(program: Program, values: dict, linear: set) -> list[Equation]:
+    """Run what does not depend on the linear inputs; return the equations that do."""
+    pending = []
+    trace = current()
+    for e in program.equations:
+        if any(a in linear for a in e.inputs):
+            pending.append(e)
+            linear.update(e.outputs)
+            continue
+        operands = tuple([values[a] if type(a) is Var else a.value for a in e.inputs])
+        out = trace.process(e.prim, operands, e.params)
+        values.update(zip(e.outputs, out if e.prim.multi else (out,), strict=True))
+    return pending
+
+
+def _transpose_equation(e: Equation, values: dict, linear: set, found: dict) -> None:
+    cts = tuple([found.pop(v, ZERO) for v in e.outputs])
+    if all(ct is ZERO for ct in cts):
+        return
+    operands = [
+        Linear(a.type) if a in linear else values[a] if type(a) is Var else a.value
+        for a in e.inputs
+    ]
+    results = e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
+    for atom, ct in zip(e.inputs, results, strict=True):
+        if ct is not None and atom in linear:
+            _accumulate(found, atom, ct)
+
+
+def _accumulate(found: dict, atom: Any, ct: Any) -> None:
+    if ct is not ZERO:
+        found[atom] = add(found[atom], ct) if atom in found else ct
+
+
+@dataclass(frozen=True, slots=True)
+class Transposed:
+    """``program`` takes ``constants``, the non-linear inputs and the nonzero cotangents.
+
+    It gives the cotangents of those linear inputs that ``nonzero`` marks.
+    """
+
+    program: Program
+    constants: list[Any]
+    nonzero: tuple[bool, ...]
+
+
+def transpose_program(
+    program: Program, linear: tuple[bool, ...], given: tuple[bool, ...]
+) -> Transposed:
+    """The transpose of ``program`` in its ``linear`` inputs, where ``given`` cotangents come."""
+    key = ("transpose", linear, given)
+    if key not in program.derived:
+        program.derived[key] = _transpose_program(program, linear, given)
+    return program.derived[key]
+
+
+def _transpose_program(
+    program: Program, linear: tuple[bool, ...], given: tuple[bool, ...]
+) -> Transposed:
+    stage = Stage(None, program.name)
+    known = [stage.input(v.type) for v, x in zip(program.inputs, linear, strict=True) if not x]
+    cts = [stage.input(t) for t, g in zip(program.output_types, given, strict=True) if g]
+    values, found = iter(known), iter(cts)
+    operands = [
+        Linear(v.type) if x else next(values)
+        for v, x in zip(program.inputs, linear, strict=True)
+    ]
+    with running(stage):
+        results = backward(program, operands, [next(found) if g else ZERO for g in given])
+    nonzero = tuple(r is not ZERO for r in results)
+    made, constants = stage.finish(
+        [*known, *cts], [r for r in results if r is not ZERO], program.name
+    )
+    return Transposed(made, constants, nonzero)

@@ -12,7 +12,7 @@ from phalanx.base import dtypes, tree
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_host, moved
-from phalanx.run.backend import backend
+from phalanx.run.runtime import backend
 from phalanx.run.eager import as_array
 from phalanx.run.execute import Compiled, compile_program, make_plan
 from phalanx.spmd.sharding import Sharding
@@ -169,7 +169,7 @@ class Lowered:
         if dialect not in (None, "stablehlo"):
             raise ValueError(f"as_text: the dialect is 'stablehlo', got {dialect!r}")
         plan, _ = make_plan(self.staged.program, [s.sharding for s in self.sigs])
-        return backend().module_text(self.staged.program, plan, self._donate())
+        return backend().lower(self.staged.program, plan, self._donate()).as_text()
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> AheadCompiled:
         """Compile with XLA; options that differ give separate executables.

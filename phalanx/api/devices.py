@@ -12,13 +12,12 @@ from phalanx.base import tree
 from phalanx.core.program import plain
 from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, typeof
-from phalanx.run.array import DeviceArray, moved, place
-from phalanx.run.backend import backend, connect
-from phalanx.run.eager import as_array
+from phalanx.run.array import DeviceArray, default_sharding, moved, place
+from phalanx.run.runtime import backend, connect
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
 
-connect(XlaBackend)
+connect(XlaBackend())
 
 
 def devices(platform: str | None = None) -> list[Any]:
@@ -67,7 +66,7 @@ def process_index(platform: str | None = None) -> int:
 
 def process_count(platform: str | None = None) -> int:
     """How many processes compute together."""
-    return len({d.process_index for d in devices(platform)})
+    return backend().process_count()
 
 
 def default_backend() -> str:
@@ -135,9 +134,7 @@ def _put(x: Any, target: Any) -> Any:
     if isinstance(x, Tracer):
         return x  # inside a compiled function placement is the compiler's affair
     if target is None:
-        return as_array(x) if not isinstance(x, np.generic | bool | int | float | complex) else _new(
-            x, Sharding(backend().local_devices()[:1], committed=False)
-        )
+        return x if isinstance(x, DeviceArray) else _new(x, default_sharding())
     sharding = _sharding(target, typeof(x))
     return moved(x, sharding) if isinstance(x, DeviceArray) else _new(x, sharding)
 

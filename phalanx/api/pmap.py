@@ -38,7 +38,7 @@ from phalanx.core.program import Equation, Program, Var, plain
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, moved, place
-from phalanx.run.backend import backend
+from phalanx.run.runtime import backend
 from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.spmd.replication import culprits, varying_outputs

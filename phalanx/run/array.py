@@ -11,8 +11,11 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import DeletedArray
 from phalanx.core.types import Array, ArrayType, LiteralType
-from phalanx.run.backend import backend
+from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import Sharding
+
+
+_DLPACK_KINDS = {"cpu": 1, "cuda": 2, "gpu": 2, "rocm": 10}
 
 
 class Signature:
@@ -195,7 +198,7 @@ class DeviceArray(Array):
     def block_until_ready(self) -> DeviceArray:
         """Wait until the value has been computed; returns the array itself."""
         self.check_alive()
-        backend().block(self.raw)
+        backend().block([self.raw])
         return self
 
     def is_ready(self) -> bool:
@@ -223,17 +226,18 @@ class DeviceArray(Array):
             return value.astype(dtype)
         return value.copy() if copy else value
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
         self.check_alive()
         if len(self.sharding.devices) > 1:
             raise BufferError(
                 f"__dlpack__: array {self.type} lies on {len(self.sharding.devices)} devices; "
                 "export one part, x.addressable_shards[i].data, or gather it with device_put"
             )
-        return backend().to_dlpack(self.raw, **options)
+        return backend().to_dlpack(self.raw, stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return backend().dlpack_device(self.raw)
+        device = self.sharding.devices[0]
+        return _DLPACK_KINDS.get(device.platform, 1), device.local_hardware_id or 0
 
     def item(self, *args: int) -> Any:
         """The element as a Python number; needs a size of one, or an index."""

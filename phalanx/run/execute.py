@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.core.program import Program
 from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, moved
-from phalanx.run.backend import Executable, backend
+from phalanx.run.backend import Executable
+from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Dims, Sharding, axes_of, from_axes, prime_axes
@@ -70,7 +74,7 @@ def compile_program(
                 "copy (x.copy()) if it is needed again, or do not donate it"
             )
     plan, committed = make_plan(program, [s.sharding for s in sigs])
-    executable = backend().compile(program, plan, donate, options)
+    executable = backend().compile(backend().lower(program, plan, donate), options)
     in_shardings = plan.in_shardings
     if len(plan.devices) == 1:
         sharding = Sharding(plan.devices, committed=committed)
@@ -132,7 +136,7 @@ def replicated(devices: tuple) -> Sharding:
 def check_finite(program: Program, outputs: Sequence[DeviceArray]) -> None:
     """Raise ``NonFiniteError`` if an output has a NaN; names the line that made it."""
     for output in outputs:
-        if backend().has_nan(output.raw, output.type, output.sharding):
+        if dtypes.is_inexact(output.dtype) and np.isnan(output.value).any():
             made = [e for e in program.equations if e.location is not None]
             names = ", ".join(dict.fromkeys(e.prim.name for e in made)) or program.name
             where = f" at {made[-1].location}" if made else ""

@@ -1,0 +1,59 @@
+"""Phalanx: one program, many devices, in step.
+
+Array programs in Python, and transformations of them: ``jit`` compiles, ``grad``
+differentiates, ``vmap`` vectorizes, and ``pmap`` runs a function on every device there is.
+"""
+
+from phalanx import lax, nn, numpy, random, tree, tree_util
+from phalanx.api.aot import ShapeDtypeStruct
+from phalanx.api.derivatives import (
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    linear_transpose,
+    linearize,
+    value_and_grad,
+    vjp,
+)
+from phalanx.api.devices import (
+    block_until_ready,
+    default_backend,
+    device_count,
+    device_get,
+    device_put,
+    device_put_replicated,
+    device_put_sharded,
+    devices,
+    local_device_count,
+    local_devices,
+    process_count,
+    process_index,
+)
+from phalanx.api.jit import jit
+from phalanx.api.pmap import pmap
+from phalanx.api.program import (
+    disable_jit,
+    eval_shape,
+    make_program,
+    named_call,
+    named_scope,
+)
+from phalanx.api.vmap import vmap
+from phalanx.base import dtypes, errors
+from phalanx.base.config import config
+from phalanx.core.trace import ROOT
+from phalanx.core.types import Array
+from phalanx.lax import stop_gradient
+from phalanx.numpy.methods import install
+from phalanx.run.eager import evaluate
+
+__version__ = "0.1.0"
+
+ROOT.evaluate = evaluate
+install(Array)
+
+make_jaxpr = make_program
+jacobian = jacrev
+float0 = dtypes.float0

@@ -1,0 +1,17 @@
+"""The socket for the backend: whoever assembles Phalanx plugs one in."""
+
+from __future__ import annotations
+
+from phalanx.run.backend import Backend
+
+_connected: list[Backend] = []
+
+
+def connect(backend: Backend) -> None:
+    """Let everything run on ``backend``."""
+    _connected[:] = [backend]
+
+
+def backend() -> Backend:
+    """The backend that is connected."""
+    return _connected[0]

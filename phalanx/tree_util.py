@@ -1,0 +1,55 @@
+"""Trees of arrays under the names that start with ``tree_``, and how to register classes."""
+
+from phalanx.base.tree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    Partial,
+    PyTreeDef,
+    SequenceKey,
+    keystr,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+)
+from phalanx.base.tree import all as tree_all
+from phalanx.base.tree import flatten as tree_flatten
+from phalanx.base.tree import flatten_with_path as tree_flatten_with_path
+from phalanx.base.tree import leaves as tree_leaves
+from phalanx.base.tree import leaves_with_path as tree_leaves_with_path
+from phalanx.base.tree import map as tree_map
+from phalanx.base.tree import map_with_path as tree_map_with_path
+from phalanx.base.tree import reduce as tree_reduce
+from phalanx.base.tree import structure as tree_structure
+from phalanx.base.tree import transpose as tree_transpose
+from phalanx.base.tree import unflatten as tree_unflatten
+
+__all__ = [
+    "DictKey",
+    "FlattenedIndexKey",
+    "GetAttrKey",
+    "Partial",
+    "PyTreeDef",
+    "SequenceKey",
+    "keystr",
+    "register_dataclass",
+    "register_pytree_node",
+    "register_pytree_node_class",
+    "register_pytree_with_keys",
+    "register_pytree_with_keys_class",
+    "register_static",
+    "tree_all",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_reduce",
+    "tree_structure",
+    "tree_transpose",
+    "tree_unflatten",
+]

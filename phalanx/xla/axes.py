@@ -1,0 +1,89 @@
+"""Builder: the mapped axes that lie over the mesh, and the devices of their lanes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from phalanx.xla.collectives import Collectives
+
+I32 = np.dtype(np.int32)
+
+
+class MappedAxes(Collectives):
+    """Knows which mesh axes each named axis of a mapped function lies over."""
+
+    @property
+    def depth(self) -> int:
+        """How many mapped axes that lie over the mesh enclose the current place."""
+        return self.scope.get(_DEPTH, 0)
+
+    def next_level(self, size: int) -> tuple[str, ...] | None:
+        """The mesh axes for a mapped axis of ``size`` here, or None if it has no place there."""
+        levels = self.plan.levels
+        if not self.plan.axes or self.depth >= len(levels):
+            return None
+        names = levels[self.depth]
+        return names if math.prod(self._sizes(names)) == size else None
+
+    @contextmanager
+    def entering(self, axis: Any, names: tuple[str, ...]) -> Iterator[None]:
+        """Lower what is inside the mapped axis ``axis``, which lies over mesh axes ``names``."""
+        outer = self.scope
+        self.scope = {**outer, axis: names, _DEPTH: self.depth + 1}
+        try:
+            yield
+        finally:
+            self.scope = outer
+
+    def replica_groups(
+        self, axes: Sequence[Any], groups: Sequence[Sequence[int]] | None
+    ) -> tuple[tuple[int, ...], ...]:
+        """The partitions that communicate over ``axes``, those of a group in order."""
+        names = [name for axis in axes for name in self.scope[axis]]
+        order = [name for name, _ in self.plan.axes]
+        selected = [order.index(name) for name in names]
+        others = [i for i in range(len(order)) if i not in selected]
+        mesh = np.arange(len(self.plan.devices)).reshape([size for _, size in self.plan.axes])
+        count = math.prod(self._sizes(names))
+        rows = mesh.transpose(others + selected).reshape(-1, count).tolist()
+        if groups is None:
+            return tuple(map(tuple, rows))
+        return tuple(tuple(row[i] for i in group) for row in rows for group in groups)
+
+    def partition_pairs(
+        self, axes: Sequence[Any], perm: Sequence[tuple[int, int]]
+    ) -> tuple[tuple[int, int], ...]:
+        """The pairs (source, target) of partitions that a permutation of lanes stands for."""
+        rows = self.replica_groups(axes, None)
+        return tuple((row[s], row[t]) for row in rows for s, t in perm)
+
+    def axis_index(self, axis: Any) -> ir.Value:
+        """The position of this device's lane along ``axis``, int32."""
+        names = self.scope[axis]
+        if not names:
+            return self.constant(0, I32)
+        order = [name for name, _ in self.plan.axes]
+        after = order.index(names[-1]) + 1
+        stride = math.prod(size for _, size in self.plan.axes[after:])
+        here = self.convert(self.partition_id(), I32)
+        if stride > 1:
+            here = self.divide(here, self.constant(stride, I32))
+        return self.remainder(here, self.constant(math.prod(self._sizes(names)), I32))
+
+    def host_constant(self, value: Any) -> ir.Value:
+        """An array that is known while lowering, written into the module."""
+        host = np.asarray(value)
+        return self.constant(host, host.dtype)
+
+    def _sizes(self, names: Sequence[str]) -> list[int]:
+        size = dict(self.plan.axes)
+        return [size[name] for name in names]
+
+
+_DEPTH = object()

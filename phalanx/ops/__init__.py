@@ -1,1 +1,89 @@
 """The primitives, by family. Each stands whole, with all its rules, in one place."""
+
+# ruff: noqa: F401  (what stands here is what the package offers)
+
+from phalanx.ops.basis import (
+    add,
+    broadcast,
+    convert,
+    full,
+    move,
+    mul,
+    neg,
+    reduce_sum,
+    reshape,
+    sub,
+    transpose,
+)
+from phalanx.ops.bits import (
+    and_,
+    bitcast,
+    clz,
+    not_,
+    or_,
+    population_count,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+    xor,
+)
+from phalanx.ops.compare import clamp, eq, ge, gt, le, lt, max, min, ne, select
+from phalanx.ops.complex import complex, conj, imag, real
+from phalanx.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from phalanx.ops.elementwise import (
+    abs,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
+    cbrt,
+    ceil,
+    cos,
+    cosh,
+    div,
+    exp,
+    exp2,
+    expm1,
+    floor,
+    integer_pow,
+    is_finite,
+    log,
+    log1p,
+    logistic,
+    nextafter,
+    pow,
+    rem,
+    round,
+    rsqrt,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    stop_gradient,
+    tan,
+    tanh,
+)
+from phalanx.ops.random_bits import threefry2x32
+from phalanx.ops.reduce import (
+    argmax,
+    argmin,
+    reduce_and,
+    reduce_max,
+    reduce_min,
+    reduce_or,
+    reduce_prod,
+    reduce_xor,
+)
+from phalanx.ops.sort import sort, top_k
+from phalanx.ops.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
+from phalanx.ops.window import (
+    reduce_window_max,
+    reduce_window_min,
+    reduce_window_sum,
+    select_and_gather_add,
+    select_and_scatter_add,
+)

@@ -1,0 +1,48 @@
+"""Every Python block of README and docs runs, and prints what the page says."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import run_page
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def name(page):
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_page_runs_on_eight_devices(page):
+    if not any(language == "python" for language, _, _ in run_page.blocks(page.read_text())):
+        pytest.skip("no code")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", run_page.__file__, str(page)],
+        env=os.environ | {"PHALANX_NUM_CPU_DEVICES": "8"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_output_is_found():
+    with pytest.raises(AssertionError, match="prints something else"):
+        run_page.same_lines("3\n", "4\n", "page.md:7")
+
+
+def test_navigation_names_every_page():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    pages = [page.name for page in (ROOT / "docs").glob("*.md")]
+    assert not [page for page in pages if page not in navigation]
+
+
+def test_quick_start_holds_the_two_commands():
+    section = (ROOT / "README.md").read_text().split("## Quick start")[1].split("\n## ")[0]
+    (commands,) = [code for language, code, _ in run_page.blocks(section) if language == "sh"]
+    assert commands.split("\n")[:-1] == ["./dev demo", "./dev test"]

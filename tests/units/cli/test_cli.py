@@ -1,0 +1,89 @@
+"""The command line: what it prints, and what it says when something is missing."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import phalanx
+from phalanx.cli import demo, main
+from phalanx.cli.main import parser
+
+
+def command(*arguments, cwd=None, **environment):
+    clean = {k: v for k, v in os.environ.items() if k != "PHALANX_NUM_CPU_DEVICES"}
+    return subprocess.run(
+        [sys.executable, "-m", "phalanx", *arguments],
+        env=clean | {"COLUMNS": "100"} | environment,
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(["--version"])
+    assert exit.value.code == 0
+    assert capsys.readouterr().out == f"phalanx {phalanx.__version__}\n"
+
+
+def test_no_command_is_an_error(capsys):
+    with pytest.raises(SystemExit) as exit:
+        main([])
+    assert exit.value.code == 2
+    assert "usage: phalanx" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", ["0", "-3", "many"])
+def test_counts_must_be_positive(wrong, capsys):
+    with pytest.raises(SystemExit):
+        parser().parse_args(["demo", "--devices", wrong])
+    assert "--devices" in capsys.readouterr().err
+
+
+def test_devices_lists_all(capsys):
+    assert main(["devices"]) == 0
+    out = capsys.readouterr().out
+    assert f"backend: {phalanx.default_backend()}" in out
+    assert out.count(phalanx.devices()[0].platform) >= phalanx.device_count()
+
+
+def test_a_missing_package_is_named(monkeypatch, capsys):
+    def missing(name):
+        raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn")
+
+    monkeypatch.setattr("importlib.import_module", missing)
+    assert main(["demo"]) == 1
+    assert "the package sklearn is missing" in capsys.readouterr().err
+
+
+def test_demo_prints_both_runs_and_draws(tmp_path):
+    done = command("demo", "--devices", "2", "--epochs", "2", "--out", "c.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "batch[1:2, :, :]" in done.stdout
+    assert "2 devices" in done.stdout and "1 device" in done.stdout
+    difference = re.search(r"Largest difference[^:]*:\s*([-+.e0-9]+)", done.stdout)
+    assert difference is not None and float(difference[1]) < 1e-4
+    assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_unknown_example_says_where_it_looked():
+    with pytest.raises(FileNotFoundError, match=r"nothing\.py"):
+        demo.load_example("nothing")
+
+
+def test_indices_are_spelled_as_in_python():
+    index = (slice(2, 3), slice(None), slice(0, 4))
+    assert demo.spell(index, (8, 15, 5)) == "batch[2:3, :, 0:4]"
+
+
+def test_largest_difference_is_that_of_any_leaf():
+    ones = {"a": np.ones(3), "b": [np.zeros(2)]}
+    others = {"a": np.ones(3), "b": [np.array([0.0, -0.5])]}
+    assert demo.largest_difference(ones, others) == 0.5

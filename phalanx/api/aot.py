@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api.arguments import check_leaf
+from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base import dtypes, tree
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, typeof
@@ -16,6 +16,7 @@ from phalanx.run.runtime import backend
 from phalanx.run.eager import as_array
 from phalanx.run.execute import Compiled, compile_program, make_plan
 from phalanx.spmd.sharding import Sharding
+from phalanx.transforms.stage import is_value
 
 
 class ShapeDtypeStruct:
@@ -73,12 +74,13 @@ def struct(type: ArrayType) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(type.shape, type.dtype, weak_type=type.weak)
 
 
-def abstract(x: Any, name: str, who: str) -> ArrayType:
+def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayType:
     """The type of an array, a number, or anything that has a shape and a dtype."""
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
         return ArrayType(tuple(x.shape), dtypes.canonical(np.dtype(x.dtype)), weak)
-    check_leaf(x, name, who)
+    if not is_value(x):
+        check_leaf(x, names[i], who)
     found = typeof(x)
     return ArrayType(found.shape, found.dtype, found.weak)
 
@@ -242,7 +244,7 @@ class AheadCompiled:
 
     def _argument(self, i: int, x: Any) -> DeviceArray:
         name, wanted = self._staged.names[i], self._staged.types[i]
-        found = abstract(x, name, self._staged.who)
+        found = abstract(x, self._staged.names, i, self._staged.who)
         if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
             raise TypeError(
                 f"{self._staged.who}: {name} was compiled for {wanted} and called with {found}; "

@@ -62,17 +62,42 @@ def positional_names(fun: Any, count: int) -> list[str]:
     return names[:count]
 
 
-def leaf_names(fun: Any, args: Sequence[Any], kwargs: dict[str, Any], where: Sequence[int]) -> list:
-    """The name of every leaf of (args, kwargs); ``where`` are the positions of ``args``."""
-    names = positional_names(fun, max(where, default=-1) + 1)
-    found = []
-    for position, arg in zip(where, args, strict=True):
-        for path, _ in tree.leaves_with_path(arg):
-            found.append(names[position] + tree.keystr(path))
-    for path, _ in tree.leaves_with_path(kwargs):
-        key, *rest = path
-        found.append(str(getattr(key, "key", key)) + tree.keystr(tuple(rest)))
-    return found
+class LeafNames:
+    """The name of every leaf of (args, kwargs), found when a message needs one.
+
+    ``where`` are the positions of ``args`` among the arguments of ``fun``.
+    """
+
+    __slots__ = ("_found", "args", "fun", "kwargs", "where")
+
+    def __init__(
+        self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], where: Sequence[int]
+    ) -> None:
+        self.fun = fun
+        self.args = args
+        self.kwargs = kwargs
+        self.where = where
+        self._found: list[str] | None = None
+
+    def __getitem__(self, i: int) -> str:
+        return self.all()[i]
+
+    def all(self) -> list[str]:
+        """All names, in the order of the leaves."""
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+    def _find(self) -> list[str]:
+        names = positional_names(self.fun, max(self.where, default=-1) + 1)
+        found = []
+        for position, arg in zip(self.where, self.args, strict=True):
+            for path, _ in tree.leaves_with_path(arg):
+                found.append(names[position] + tree.keystr(path))
+        for path, _ in tree.leaves_with_path(self.kwargs):
+            key, *rest = path
+            found.append(str(getattr(key, "key", key)) + tree.keystr(tuple(rest)))
+        return found
 
 
 def as_tuple(value: Any, who: str, what: str) -> tuple:

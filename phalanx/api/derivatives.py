@@ -10,11 +10,11 @@ import numpy as np
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
+    LeafNames,
     as_tuple,
     check_callable,
     check_leaf,
     check_same_tree,
-    leaf_names,
     name_of,
     wrap,
 )
@@ -28,15 +28,16 @@ from phalanx.ops.shape import slice as slice_
 from phalanx.transforms.linearize import LinearMap
 from phalanx.transforms.linearize import jvp as jvp_flat
 from phalanx.transforms.linearize import linearize as linearize_flat
-from phalanx.transforms.stage import stage
+from phalanx.transforms.stage import is_value, stage
 from phalanx.transforms.transpose import backward
 
 
-def _flat(fun: Callable, args: Sequence[Any], who: str) -> tuple[Flat, list[Any], list[str]]:
+def _flat(fun: Callable, args: Sequence[Any], who: str) -> tuple[Flat, list[Any], LeafNames]:
     leaves, treedef = tree.flatten((tuple(args), {}))
-    names = leaf_names(fun, args, {}, range(len(args)))
-    for x, n in zip(leaves, names, strict=True):
-        check_leaf(x, n, who)
+    names = LeafNames(fun, args, {}, range(len(args)))
+    for i, x in enumerate(leaves):
+        if not is_value(x):
+            check_leaf(x, names[i], who)
     return Flat(fun, treedef, NO_STATIC, who), leaves, names
 
 
@@ -55,22 +56,24 @@ def _zero_tangent(type: ArrayType) -> Any:
     return np.zeros(type.shape, dtypes.float0)
 
 
-def _tangent_in(t: Any, x: Any, name: str, who: str) -> Any:
+def _tangent_in(t: Any, x: Any, names: LeafNames, i: int, who: str) -> Any:
     """A tangent given by the user: checked, and ``ZERO`` where there is no derivative."""
     kind = typeof(x)
     if not dtypes.is_inexact(kind.dtype):
         found = getattr(t, "dtype", None)
         if found != dtypes.float0 and not (found is None and t == 0):
             raise TypeError(
-                f"{who}: {name} is {kind}, which has no derivative; its tangent must be an array "
+                f"{who}: {names[i]} is {kind}, which has no derivative; its tangent must be an array "
                 f"of dtype float0, got {t!r}"
             )
         return ZERO
-    check_leaf(t, f"the tangent of {name}", who)
+    if not is_value(t):
+        check_leaf(t, f"the tangent of {names[i]}", who)
     given = typeof(t)
     if given.shape != kind.shape or not (given.dtype == kind.dtype or given.weak):
         raise TypeError(
-            f"{who}: the tangent of {name} must be {plain(kind)} like the primal, got {plain(given)}"
+            f"{who}: the tangent of {names[i]} must be {plain(kind)} like the primal, got "
+            f"{plain(given)}"
         )
     if isinstance(t, (int, float, complex)):
         return dtypes.scalar(t, kind.dtype)
@@ -261,9 +264,9 @@ def value_and_grad(
         body = _Aux(partial, has_aux, who)
         chosen = [args[i] for i in where]
         leaves, treedef = tree.flatten((tuple(chosen), {}))
-        names = leaf_names(fun, chosen, {}, where)
-        for x, n in zip(leaves, names, strict=True):
-            _check_input(x, n, holomorphic, allow_int, who)
+        names = LeafNames(fun, chosen, {}, where)
+        for i, x in enumerate(leaves):
+            _check_input(x, names, i, holomorphic, allow_int, who)
         flat = Flat(body, treedef, NO_STATIC, who)
         outs, linear = linearize_flat(flat, leaves, [_differentiable(x) for x in leaves])
         value = _scalar_result(outs, flat, holomorphic, who)
@@ -296,18 +299,19 @@ def _positions(positions: tuple, count: int, who: str) -> list[int]:
     return found
 
 
-def _check_input(x: Any, name: str, holomorphic: bool, allow_int: bool, who: str) -> None:
-    check_leaf(x, name, who)
+def _check_input(
+    x: Any, names: LeafNames, i: int, holomorphic: bool, allow_int: bool, who: str
+) -> None:
+    if not is_value(x):
+        check_leaf(x, names[i], who)
     dtype = typeof(x).dtype
     if holomorphic and not dtypes.is_complex(dtype):
         raise TypeError(
-            f"{who}: holomorphic=True needs complex arguments, but {name} is {typeof(x)}"
+            f"{who}: holomorphic=True needs complex arguments, but {names[i]} is {typeof(x)}"
         )
-    if not holomorphic and dtypes.is_complex(dtype):
-        return
     if not dtypes.is_inexact(dtype) and not allow_int:
         raise TypeError(
-            f"{who}: {name} is {plain(typeof(x))}, and only floating-point and complex arguments "
+            f"{who}: {names[i]} is {plain(typeof(x))}, and only floating-point and complex arguments "
             "have a gradient; convert it with .astype(float), choose others with argnums, or set "
             "allow_int=True"
         )
@@ -390,7 +394,8 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
             f"{treedef}"
         )
     ts = [
-        _tangent_in(t, x, n, who) for t, x, n in zip(given, leaves, names, strict=True)
+        _tangent_in(t, x, names, i, who)
+        for i, (t, x) in enumerate(zip(given, leaves, strict=True))
     ]
     outs, out_ts = jvp_flat(flat, leaves, ts)
     tangents_out = [
@@ -421,7 +426,10 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     def push(*tangents: Any) -> Any:
         given, treedef = tree.flatten((tangents, {}))
         check_same_tree(treedef, flat.in_tree, who, "the tangents, like the arguments,")
-        ts = [_tangent_in(t, x, n, who) for t, x, n in zip(given, leaves, names, strict=True)]
+        ts = [
+            _tangent_in(t, x, names, i, who)
+            for i, (t, x) in enumerate(zip(given, leaves, strict=True))
+        ]
         dense = [
             instantiate(t, typeof(x)) for t, x, w in zip(ts, leaves, wanted, strict=True) if w
         ]
@@ -531,11 +539,12 @@ def jacfwd(
     who = f"jacfwd({name_of(fun)})"
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen, unpack = _chosen(fun, args, kwargs, argnums, who)
+        partial, chosen, where, unpack = _chosen(fun, args, kwargs, argnums, who)
         body = _Aux(partial, has_aux, who)
         leaves, treedef = tree.flatten(chosen)
+        names = LeafNames(fun, chosen, {}, where)
         for i, x in enumerate(leaves):
-            _check_input(x, f"leaf {i} of the argument", holomorphic, False, who)
+            _check_input(x, names, i, holomorphic, False, who)
         result, push, *aux = linearize(body, *chosen)
         columns, _ = _basis(leaves)
         found = vmap(lambda *ts: push(*treedef.unflatten(ts)))(*columns)
@@ -567,11 +576,12 @@ def jacrev(
     who = f"jacrev({name_of(fun)})"
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen, unpack = _chosen(fun, args, kwargs, argnums, who)
+        partial, chosen, where, unpack = _chosen(fun, args, kwargs, argnums, who)
         body = _Aux(partial, has_aux, who)
         leaves, treedef = tree.flatten(chosen)
+        names = LeafNames(fun, chosen, {}, where)
         for i, x in enumerate(leaves):
-            _check_input(x, f"leaf {i} of the argument", holomorphic, allow_int, who)
+            _check_input(x, names, i, holomorphic, allow_int, who)
         result, pullback = vjp(body, *chosen)
         outs, out_tree = tree.flatten(result)
         rows, _ = _basis(outs)
@@ -596,7 +606,8 @@ def _chosen(fun: Callable, args: tuple, kwargs: dict, argnums: Any, who: str) ->
             full[i] = x
         return fun(*full, **kwargs)
 
-    return partial, tuple(args[i] for i in where), (lambda t: t[0]) if single else (lambda t: t)
+    chosen = tuple(args[i] for i in where)
+    return partial, chosen, where, (lambda t: t[0]) if single else (lambda t: t)
 
 
 def hessian(

@@ -16,11 +16,11 @@ from phalanx.api import aot
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
+    LeafNames,
     Static,
     check_callable,
     check_leaf,
     dynamic_positions,
-    leaf_names,
     name_of,
     split_static,
     static_positions,
@@ -67,16 +67,18 @@ class Entry:
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("__weakref__", "entries", "traced")
+    __slots__ = ("__weakref__", "entries", "mappings", "traced")
 
     def __init__(self) -> None:
-        self.traced: dict[tuple, Traced] = {}
+        self.traced: dict[tuple, Any] = {}
         self.entries: dict[tuple, Entry] = {}
+        self.mappings: dict[tuple, Any] = {}
 
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
         self.entries.clear()
+        self.mappings.clear()
 
 
 _by_function: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -90,7 +92,7 @@ def caches_of(fun: Any, options: tuple) -> Caches:
         return Caches()
 
 
-def to_device(x: Any, name: Callable[[], str], who: str) -> DeviceArray:
+def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
     """An argument of a compiled function as an array that holds data."""
     if type(x) is DeviceArray:
         return x
@@ -102,7 +104,7 @@ def to_device(x: Any, name: Callable[[], str], who: str) -> DeviceArray:
         kind = typeof(x)
         plain = ArrayType((), kind.dtype, kind.weak)
         return from_scalar(dtypes.scalar(x, kind.dtype), default_sharding(), plain)
-    check_leaf(x, name(), who)
+    check_leaf(x, names[i], who)
     return as_array(x)
 
 
@@ -175,8 +177,9 @@ class Jitted:
         self, leaves: list, donated: Sequence[bool], static: Static, args: tuple, kwargs: dict
     ) -> list[DeviceArray]:
         arrays = []
+        names = self._names(static, args, kwargs)
         for i, x in enumerate(leaves):
-            a = to_device(x, lambda i=i: self._names(static, args, kwargs)[i], self.who)
+            a = to_device(x, names, i, self.who)
             if donated[i] and not a.type.ndim and a is not x:
                 a = place(a.value, a.type, a.sharding)  # the cached scalar must survive
             arrays.append(a)
@@ -203,15 +206,15 @@ class Jitted:
         if found is None:
             flat = Flat(self.fun, treedef, static, self.who)
             program, captured = stage(
-                flat, types, name_of(self.fun), self._names(static, args, kwargs)
+                flat, types, name_of(self.fun), self._names(static, args, kwargs).all()
             )
             found = Traced(program, captured, flat.out_tree)
             if found.reusable:
                 self.caches.traced[key] = found
         return found
 
-    def _names(self, static: Static, args: tuple, kwargs: dict) -> list[str]:
-        return leaf_names(self.fun, args, kwargs, dynamic_positions(len(args), static))
+    def _names(self, static: Static, args: tuple, kwargs: dict) -> LeafNames:
+        return LeafNames(self.fun, args, kwargs, dynamic_positions(len(args), static))
 
     def _donated(self, static: Static, args: tuple, kwargs: dict) -> list[bool]:
         if not self.donate_nums and not self.donate_names:
@@ -250,12 +253,12 @@ class Jitted:
         )
         leaves, treedef = tree.flatten((rest, named))
         names = self._names(static, rest, named)
-        types = tuple(aot.abstract(x, n, self.who) for x, n in zip(leaves, names, strict=True))
+        types = tuple(aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves))
         traced = self.traced(static, rest, named, treedef, types)
         return aot.Staged(
             self.who, traced.program, traced.captured, types, treedef, traced.out_tree,
             tuple(aot.sharding_of(x) for x in leaves),
-            tuple(self._donated(static, rest, named)), names,
+            tuple(self._donated(static, rest, named)), names.all(),
         )  # fmt: skip
 
     def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:

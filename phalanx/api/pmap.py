@@ -17,10 +17,11 @@ from phalanx.api import aot
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
+    LeafNames,
     Static,
     check_callable,
+    check_leaf,
     dynamic_positions,
-    leaf_names,
     name_of,
     split_static,
     static_positions,
@@ -44,7 +45,7 @@ from phalanx.run.execute import compile_program
 from phalanx.spmd.replication import culprits, varying_outputs
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.batch import batch, lane_type, place_lanes
-from phalanx.transforms.stage import stage
+from phalanx.transforms.stage import is_value, stage
 
 _SPACE = "phalanx"
 _enclosing: ContextVar[str | None] = ContextVar("enclosing pmap", default=None)
@@ -124,29 +125,52 @@ class Pmapped:
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         leaves, treedef = tree.flatten((args, kwargs))
-        names = self._names(static, args, kwargs)
-        dims = self._input_dims(static, args, kwargs, names)
-        size = mapped_size(leaves, dims, names, self.axis_size, self.who, len(kwargs))
-        self._check_size(size)
-        if config.disable_jit:
-            return self._eagerly(static, leaves, treedef, dims, size)
-        if current() is not ROOT:
+        if config.disable_jit or current() is not ROOT:
+            dims, size = self._mapping(static, args, kwargs, leaves)
+            if config.disable_jit:
+                return self._eagerly(static, leaves, treedef, dims, size)
+            names = self._names(static, args, kwargs)
             body = self.body(static, leaves, treedef, dims, size, names)
             found = mapped(*body.captured, *leaves, **body.params)
             return body.out_tree.unflatten(found)
-        arrays = self._arrays(leaves, dims, size, names)
+        return self._run(static, args, kwargs, leaves, treedef)
+
+    def _run(
+        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: list, treedef: Any
+    ) -> Any:
+        """Call with arguments of which some must be put on devices first, or the first time."""
+        names = self._names(static, args, kwargs)
+        seen = (static, treedef, config.key, *[_type_of(x, names, i, self.who) for i, x in
+                                               enumerate(leaves)])  # fmt: skip
+        mapping = self.caches.mappings.get(seen)
+        if mapping is None:
+            dims, size = self._mapping(static, args, kwargs, leaves)
+            mapping = dims, size, [self._rows(d, size) for d in dims]
+        arrays = self._arrays(leaves, mapping[2], names)
         key: tuple = (treedef, config.key, *[a.sig for a in arrays])
         if static is not NO_STATIC:
             key = (static, *key)
         entry = self.entries.get(key)
         if entry is None:
+            dims, size, _ = mapping
             body = self.body(static, arrays, treedef, dims, size, names)
             entry = self._compile(body, arrays, self._donated(static, args, kwargs))
             self.entries[key] = entry
+            self.caches.mappings[seen] = mapping
         return entry.out_tree.unflatten(entry.compiled([*entry.constants, *arrays]))
 
+    def _mapping(
+        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
+    ) -> tuple[list[int | None], int]:
+        """Per leaf the dimension that is mapped, and the size of the axis."""
+        names = self._names(static, args, kwargs)
+        dims = self._input_dims(static, args, kwargs, names)
+        size = mapped_size(leaves, dims, names, self.axis_size, self.who, len(kwargs))
+        self._check_size(size)
+        return dims, size
+
     def _input_dims(
-        self, static: Static, args: tuple, kwargs: dict, names: list[str]
+        self, static: Static, args: tuple, kwargs: dict, names: LeafNames
     ) -> list[int | None]:
         spec = self.in_axes
         if isinstance(spec, (tuple, list)) and static is not NO_STATIC:
@@ -163,8 +187,8 @@ class Pmapped:
                 f"outermost, {_enclosing.get()}; the inner axis is laid over what remains"
             )
 
-    def _names(self, static: Static, args: tuple, kwargs: dict) -> list[str]:
-        return leaf_names(self.fun, args, kwargs, dynamic_positions(len(args), static))
+    def _names(self, static: Static, args: tuple, kwargs: dict) -> LeafNames:
+        return LeafNames(self.fun, args, kwargs, dynamic_positions(len(args), static))
 
     def _donated(self, static: Static, args: tuple, kwargs: dict) -> tuple[int, ...]:
         marks: list[bool] = []
@@ -174,7 +198,7 @@ class Pmapped:
 
     def body(
         self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence[int | None],
-        size: int, names: list[str],
+        size: int, names: LeafNames,
     ) -> Body:  # fmt: skip
         """The function traced in one lane; made once, unless it captures traced values."""
         lanes = tuple(
@@ -190,11 +214,11 @@ class Pmapped:
 
     def _trace(
         self, static: Static, treedef: Any, lanes: tuple, dims: Sequence[int | None], size: int,
-        names: list[str],
+        names: LeafNames,
     ) -> Body:  # fmt: skip
         flat = Flat(self.fun, treedef, static, self.who)
         with axes.binding(self.axis, size), inside(self.who):
-            program, captured = stage(flat, lanes, name_of(self.fun), names)
+            program, captured = stage(flat, lanes, name_of(self.fun), names.all())
         ranks = [t.ndim for t in program.output_types]
         out_dims = tuple(output_dims(self.out_axes, flat.out_tree, ranks, self.who))
         in_dims = (None,) * len(captured) + tuple(dims)
@@ -222,23 +246,23 @@ class Pmapped:
     # ---- placing arguments ----
 
     def _arrays(
-        self, leaves: Sequence[Any], dims: Sequence[int | None], size: int, names: list[str]
+        self, leaves: Sequence[Any], rows: Sequence[Sharding | None], names: LeafNames
     ) -> list[DeviceArray]:
         """The arguments on devices; what comes from the host goes straight to its lanes."""
         arrays = []
-        for x, d, n in zip(leaves, dims, names, strict=True):
-            if isinstance(x, np.ndarray) and d is not None:
-                arrays.append(self._place_rows(x, d, size))
+        for i, (x, sharding) in enumerate(zip(leaves, rows, strict=True)):
+            if isinstance(x, np.ndarray) and sharding is not None:
+                arrays.append(place(x, plain(typeof(x)), sharding))
             else:
-                arrays.append(to_device(x, lambda n=n: n, self.who))
+                arrays.append(to_device(x, names, i, self.who))
         return arrays
 
-    def _place_rows(self, x: np.ndarray, dim: int, size: int) -> DeviceArray:
+    def _rows(self, dim: int | None, size: int) -> Sharding | None:
+        """Where an argument from the host goes: its lanes, if they lie on several devices."""
         available = self.devices if self.devices is not None else backend().local_devices()
-        type = plain(typeof(x))
-        if 1 < size <= len(available):
-            return place(x, type, Sharding(available[:size], (1,) * dim + (size,)))
-        return to_device(x, lambda: "an argument", self.who)
+        if dim is None or not 1 < size <= len(available):
+            return None
+        return Sharding(available[:size], (1,) * dim + (size,))
 
     def _eagerly(
         self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence, size: int
@@ -276,18 +300,15 @@ class Pmapped:
         static, rest, named = split_static(args, kwargs, self.static_nums, frozenset(), self.who)
         leaves, treedef = tree.flatten((rest, named))
         names = self._names(static, rest, named)
-        types = [aot.abstract(x, n, self.who) for x, n in zip(leaves, names, strict=True)]
+        types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
         shells = [_Shell(t) for t in types]
-        inner_args, inner_kwargs = treedef.unflatten(shells)
-        dims = self._input_dims(static, inner_args, inner_kwargs, names)
-        size = mapped_size(shells, dims, names, self.axis_size, self.who, len(named))
-        self._check_size(size)
+        dims, size = self._mapping(static, *treedef.unflatten(shells), shells)
         body = self.body(static, shells, treedef, dims, size, names)
         donated = self._donated(static, rest, named)
         return aot.Staged(
             self.who, body.whole(types), body.captured, tuple(types), treedef, body.out_tree,
             tuple(aot.sharding_of(x) for x in leaves),
-            tuple(i in donated for i in range(len(leaves))), names,
+            tuple(i in donated for i in range(len(leaves))), names.all(),
         )  # fmt: skip
 
     def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
@@ -323,6 +344,12 @@ def inside(who: str) -> Iterator[None]:
         yield
     finally:
         _enclosing.reset(token)
+
+
+def _type_of(x: Any, names: LeafNames, i: int, who: str) -> ArrayType:
+    if not is_value(x):
+        check_leaf(x, names[i], who)
+    return typeof(x)
 
 
 def _lane(type: ArrayType, dim: int | None) -> ArrayType:

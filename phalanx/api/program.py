@@ -10,9 +10,9 @@ from typing import Any
 from phalanx.api import aot
 from phalanx.api.arguments import (
     Flat,
+    LeafNames,
     check_callable,
     dynamic_positions,
-    leaf_names,
     name_of,
     split_static,
     static_positions,
@@ -65,11 +65,11 @@ def _traced(
 ) -> tuple[Program, Any]:
     static, rest, named = split_static(args, kwargs, nums, frozenset(), who)
     leaves, treedef = tree.flatten((rest, named))
-    names = leaf_names(fun, rest, named, dynamic_positions(len(rest), static))
-    types = [aot.abstract(x, n, who) for x, n in zip(leaves, names, strict=True)]
+    names = LeafNames(fun, rest, named, dynamic_positions(len(rest), static))
+    types = [aot.abstract(x, names, i, who) for i, x in enumerate(leaves)]
     flat = Flat(fun, treedef, static, who)
     with axes.only((*axes.scope(), *scope)):
-        program, _ = stage(flat, types, name_of(fun), names)
+        program, _ = stage(flat, types, name_of(fun), names.all())
     return program, flat.out_tree
 
 

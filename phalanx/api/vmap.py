@@ -10,7 +10,7 @@ from phalanx.api.arguments import (
     Flat,
     check_callable,
     check_leaf,
-    leaf_names,
+    LeafNames,
     name_of,
     wrap,
 )
@@ -20,6 +20,7 @@ from phalanx.core import axes
 from phalanx.core.axes import Axis
 from phalanx.core.types import typeof
 from phalanx.transforms.batch import batch, place_lanes
+from phalanx.transforms.stage import is_value
 
 UNNAMED = "<unnamed>"
 
@@ -49,7 +50,7 @@ def normal_dim(dim: Any, ndim: int, name: str, who: str) -> int | None:
 
 
 def input_dims(
-    in_axes: Any, args: tuple, kwargs: dict, names: list[str], who: str
+    in_axes: Any, args: tuple, kwargs: dict, names: LeafNames, who: str
 ) -> list[int | None]:
     """Per leaf of (args, kwargs) the dimension that is mapped; keywords are mapped over 0."""
     if not isinstance(in_axes, (int, type(None), tuple, list)):
@@ -69,16 +70,18 @@ def input_dims(
         tree.leaves(kwargs)
     )
     leaves = tree.leaves((args, kwargs))
-    for x, n in zip(leaves, names, strict=True):
-        check_leaf(x, n, who)
-    return [
-        normal_dim(d, typeof(x).ndim, n, who)
-        for d, x, n in zip(wanted, leaves, names, strict=True)
-    ]
+    found = []
+    for i, (d, x) in enumerate(zip(wanted, leaves, strict=True)):
+        if not is_value(x):
+            check_leaf(x, names[i], who)
+        ndim = typeof(x).ndim
+        plain = d is None or (type(d) is int and 0 <= d < ndim)
+        found.append(d if plain else normal_dim(d, ndim, names[i], who))
+    return found
 
 
 def mapped_size(
-    leaves: list, dims: list[int | None], names: list[str], axis_size: int | None, who: str,
+    leaves: list, dims: list[int | None], names: LeafNames, axis_size: int | None, who: str,
     keywords: int = 0,
 ) -> int:  # fmt: skip
     """The size of the mapped axis, on which all mapped arguments must agree.
@@ -87,8 +90,8 @@ def mapped_size(
         AxisSizeError: they disagree, or nothing tells the size.
     """
     found = [
-        (n, typeof(x).shape[d], d)
-        for x, d, n in zip(leaves, dims, names, strict=True)
+        (i, typeof(x).shape[d], d)
+        for i, (x, d) in enumerate(zip(leaves, dims, strict=True))
         if d is not None
     ]
     sizes = {s for _, s, _ in found}
@@ -101,7 +104,7 @@ def mapped_size(
             f"{who}: nothing tells the size of the mapped axis: map at least one argument "
             "(in_axes), or give axis_size"
         )
-    listed = [f"{n} has size {s} on axis {d}" for n, s, d in found]
+    listed = [f"{names[i]} has size {s} on axis {d}" for i, s, d in found]
     if axis_size is not None:
         listed.append(f"axis_size is {axis_size}")
     note = " (each argument passed by keyword is mapped over axis 0)" if keywords else ""
@@ -159,7 +162,7 @@ def vmap(
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = tree.flatten((args, kwargs))
-        names = leaf_names(fun, args, kwargs, range(len(args)))
+        names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
         flat = Flat(fun, treedef, NO_STATIC, who)

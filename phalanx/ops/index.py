@@ -8,6 +8,7 @@ reads as a fill value and is not written; with 'promise' there is none.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -115,14 +116,48 @@ class ScatterNumbers(_Numbers):
         return tuple(1 if d in single else next(lengths) for d in range(operand.ndim))
 
 
-MODES = ("clip", "fill", "promise")
+class GatherScatterMode(enum.Enum):
+    """What becomes of a window that does not lie wholly inside the operand.
+
+    ``CLIP`` moves it inside, ``FILL_OR_DROP`` reads a fill value and writes nothing,
+    ``PROMISE_IN_BOUNDS`` is the caller's word that there is none.
+    """
+
+    CLIP = "clip"
+    FILL_OR_DROP = "fill"
+    PROMISE_IN_BOUNDS = "promise"
+
+
+_MODES = {
+    **{m: m.value for m in GatherScatterMode},
+    **{m.value: m.value for m in GatherScatterMode},
+    None: "fill",
+    "drop": "fill",
+    "promise_in_bounds": "promise",
+}
+
+
+def canonical_mode(who: str, mode: Any) -> str:
+    """``mode``, a ``GatherScatterMode`` or its name, as 'clip', 'fill' or 'promise'.
+
+    Raises:
+        ValueError: there is no such mode.
+    """
+    found = _MODES.get(mode.lower() if isinstance(mode, str) else mode)
+    if found is None:
+        raise ValueError(
+            f"{who}: mode must be 'clip', 'fill', 'drop', 'promise_in_bounds' or a "
+            f"GatherScatterMode, got {mode!r}"
+        )
+    return found
+
 
 # ---- checks that gather and scatter share ---------------------------------------------------
 
 
 def _check_indices(who: str, x: ArrayType, indices: ArrayType, n: GatherNumbers, mode: str) -> None:
-    if mode not in MODES:
-        raise ValueError(f"{who}: mode must be one of {', '.join(MODES)}, got {mode!r}")
+    if mode not in ("clip", "fill", "promise"):
+        raise ValueError(f"{who}: mode must be 'clip', 'fill' or 'promise', got {mode!r}")
     if not dtypes.is_integer(indices.dtype):
         raise TypeError(f"{who}: indices must be integers, got {indices}")
     if indices.ndim == 0 or indices.shape[-1] != len(n.start_index_map):
@@ -525,11 +560,10 @@ def _scatter_linearize(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any
     won = eq(_read(winners, indices, tu, **params), ids)
 
     def chosen(x: Any, u: Any) -> Any:
-        kept_x = ZERO if x is ZERO else select(kept, x, zeros(tx))
+        kept_x = ZERO if x is ZERO else select(kept, x, 0)
         if u is ZERO:
             return kept_x
-        won_u = select(won, u, zeros(tu))
-        return scatter_add(instantiate(kept_x, tx), indices, won_u, **params)
+        return scatter_add(instantiate(kept_x, tx), indices, select(won, u, 0), **params)
 
     return chosen(x, u), lambda t, _, s: ZERO if t is ZERO and s is ZERO else chosen(t, s)
 

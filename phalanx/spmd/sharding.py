@@ -209,9 +209,8 @@ def _make(key: tuple) -> Sharding:
     made.devices, made.tiles, made.assignment, made.committed = key
     made._hash = hash(key)
     copies = len(devices) // math.prod(tiles)
-    made._tile_at = [()] * len(devices)
-    for place, position in enumerate(assignment or range(len(devices))):
-        made._tile_at[position] = _unravel(place // copies, tiles)
+    places = np.argsort(assignment).tolist() if assignment else range(len(devices))
+    made._tile_at = tuple(_unravel(place // copies, tiles) for place in places)
     return made
 
 

@@ -11,11 +11,12 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from phalanx.xla.collectives import Collectives
+from phalanx.xla.elementwise import Elementwise
 
 I32 = np.dtype(np.int32)
 
 
-class MappedAxes(Collectives):
+class MappedAxes(Elementwise, Collectives):
     """Knows which mesh axes each named axis of a mapped function lies over."""
 
     @property

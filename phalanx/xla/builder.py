@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from phalanx.xla.axes import MappedAxes
 from phalanx.xla.contraction import Contraction
-from phalanx.xla.elementwise import Elementwise
 
 
-class MlirBuilder(Elementwise, Contraction, MappedAxes):
+class MlirBuilder(Contraction, MappedAxes):
     """Writes StableHLO. Make one inside an MLIR context, with a plan and a module."""

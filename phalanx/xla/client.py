@@ -6,10 +6,13 @@ import glob
 import importlib.util
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from jaxlib import utils, xla_client
+from jaxlib import (
+    utils,  # type: ignore[attr-defined]  (no stubs)
+    xla_client,
+)
 
 from phalanx.base.config import config
 from phalanx.base.errors import DeviceError, suggest
@@ -89,7 +92,7 @@ def _find_plugin(package: str, pattern: str) -> str | None:
     return None
 
 
-def _start_plugin(name: str, path: str, options: dict[str, Any]) -> Any:
+def _start_plugin(name: str, path: str, options: Mapping[str, Any]) -> Any:
     try:
         if not xla_client.pjrt_plugin_loaded(name):
             xla_client.load_pjrt_plugin_dynamically(name, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,10 @@ Values = Sequence[ir.Value]
 Dims = Sequence[Sequence[str]]
 MESH = "mesh"
 U32 = np.dtype(np.uint32)
+
+# Operands of one all_reduce up to this size in bytes travel packed. Twenty of 40 KB over 8 CPU
+# devices take 3 ms packed and 7 ms one by one; four of 400 KB take 4 ms and 3 ms.
+PACKED = 65536
 
 
 def sharding_attribute(dims: Dims, ndim: int) -> ir.Attribute:
@@ -57,10 +62,35 @@ class Collectives(Regions):
         }
 
     def all_reduce(self, xs: Values, groups: Groups, body: Body) -> list[Value]:
-        scalars = [self.scalar_of(xs[0])] * 2
+        # Shardy cannot export an all_reduce of several operands from a manual region.
+        small = [i for i, x in enumerate(xs) if self._size_in_bytes(x) <= PACKED]
+        if len(small) < 2:
+            return [self._all_reduce(x, groups, body) for x in xs]
+        packed = iter(self._all_reduce_packed([xs[i] for i in small], groups, body))
+        return [
+            next(packed) if i in small else self._all_reduce(x, groups, body)
+            for i, x in enumerate(xs)
+        ]
+
+    def _size_in_bytes(self, x: Value) -> int:
+        t = self.type(x)
+        return t.size * t.dtype.itemsize
+
+    def _all_reduce(self, x: Value, groups: Groups, body: Body) -> Value:
         attributes = self._grouped(groups, use_global_device_ids=ir.UnitAttr.get())
-        types = [x.type for x in xs]
-        return self.region_op("stablehlo.all_reduce", types, xs, attributes, (scalars, body))
+        scalars = [self.scalar_of(x)] * 2
+        return self.region_op("stablehlo.all_reduce", [x.type], [x], attributes, (scalars, body))[0]
+
+    def _all_reduce_packed(self, xs: Values, groups: Groups, body: Body) -> list[Value]:
+        """One all_reduce of all elements in a row."""
+        types = [self.type(x) for x in xs]
+        row = self.concatenate([self.reshape(x, (self.type(x).size,)) for x in xs], 0)
+        row = self._all_reduce(row, groups, body)
+        ends = list(itertools.accumulate(t.size for t in types))
+        return [
+            self.reshape(self.slice(row, (end - t.size,), (end,), (1,)), t.shape)
+            for t, end in zip(types, ends, strict=True)
+        ]
 
     def all_gather(self, x: Value, dim: int, groups: Groups, shape: tuple[int, ...]) -> Value:
         return self.op(

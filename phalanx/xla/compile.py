@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import deque
 from typing import Any
 
 import numpy as np
-from jaxlib import _jax as xc
 
 from phalanx.base.errors import DeletedArray
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla.failures import refused_option, translated
+from phalanx.xla.failures import deleted, refused_option, translated
 from phalanx.xla.lower import Lowered
 from phalanx.xla.runtime import (
-    CHECKED_DONATION,
     OLD,
     device_list,
     result_handler,
     sharding_of,
+    xc,
 )
 
 # XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
@@ -26,6 +26,7 @@ from phalanx.xla.runtime import (
 WINDOW = 16
 _in_flight: deque[Any] = deque()
 _launching = threading.RLock()
+_is_deleted = xc.ArrayImpl.is_deleted
 
 
 def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecutable:
@@ -44,7 +45,7 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
     return make(lowered, loaded)
 
 
-def _settings(devices: tuple, options: dict[str, Any]) -> xc.CompileOptions:
+def _settings(devices: tuple, options: dict[str, Any]) -> Any:
     count = len(devices)
     settings = xc.CompileOptions()
     settings.num_replicas = 1
@@ -81,8 +82,7 @@ class XlaExecutable:
         self._execute = loaded.execute_sharded
         self.out_shardings = _out_shardings(lowered, loaded)
         self._handlers = [
-            result_handler(t, s)
-            for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
+            result_handler(t, s) for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
         ]
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
@@ -123,6 +123,8 @@ class OnOneDevice(XlaExecutable):
     def __call__(self, raws: list[Any], /) -> list[Any]:
         if self._lowered.donate:
             self._refuse_twice_donated(raws)
+        if any(map(_is_deleted, raws)):
+            _refuse_deleted(raws)
         try:
             return self._execute(raws).consume_with_handlers(self._handlers)
         except xc.JaxRuntimeError as e:
@@ -137,7 +139,7 @@ class OnDevices(XlaExecutable):
     def __call__(self, raws: list[Any], /) -> list[Any]:
         if self._lowered.donate:
             self._refuse_twice_donated(raws)
-        if not CHECKED_DONATION:
+        if any(map(_is_deleted, raws)):
             _refuse_deleted(raws)
         try:
             with _launching:
@@ -152,16 +154,14 @@ class OnDevices(XlaExecutable):
 
 
 def _wait_for_oldest() -> None:
-    try:
+    # What that launch failed with surfaces where its outputs are used.
+    with contextlib.suppress(xc.JaxRuntimeError):
         _in_flight.popleft().block_until_ready()
-    except xc.JaxRuntimeError:
-        pass  # it surfaces where the outputs of that launch are used
 
 
 def _refuse_deleted(raws: list[Any]) -> None:
-    for i, raw in enumerate(raws):
-        if raw.is_deleted():
-            raise DeletedArray(f"argument {i} was deleted or donated before this use")
+    """Before the runtime does: it writes to stderr, and version 0.10 crashes."""
+    raise deleted(f"argument {next(i for i, raw in enumerate(raws) if raw.is_deleted())}")
 
 
 def _out_shardings(lowered: Lowered, loaded: Any) -> tuple[Sharding, ...]:

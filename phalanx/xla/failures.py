@@ -12,23 +12,27 @@ raised_by_callbacks: deque[BaseException] = deque(maxlen=64)
 
 _DELETED = re.compile(r"(deleted or donated|has been deleted|been donated|donated buffer)", re.I)
 _OPTION = re.compile(r"(compile option|while setting option|DebugOptions|No such.*option)", re.I)
-_TRACEBACK = re.compile(r"\n\s*Traceback \(most recent call last\).*", re.S)
+_TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\).*", re.S)
 
 
 def translated(error: Exception, who: str) -> BaseException:
     """The exception to raise in place of one of the runtime."""
     text = str(error)
-    if "Callback" in text and raised_by_callbacks:
+    if "allback" in text and raised_by_callbacks:
         return raised_by_callbacks.popleft()
     if _DELETED.search(text):
-        return DeletedArray(
-            f"{who}: an array was deleted or donated before this use; keep a copy, or do not "
-            "donate it"
-        )
+        return deleted(who)
     message = f"{who}: {_cleaned(text)}"
     if "RESOURCE_EXHAUSTED" in text:
         return OutOfMemory(message)
     return RuntimeFailure(message)
+
+
+def deleted(who: str) -> DeletedArray:
+    """The error of ``who`` that needs an array which is gone."""
+    return DeletedArray(
+        f"{who}: an array was deleted or donated before this use; keep a copy, or do not donate it"
+    )
 
 
 def refused_option(error: Exception, options: dict) -> PhalanxError | ValueError | None:

@@ -31,7 +31,7 @@ class Lowered:
 
     def as_text(self, locations: bool = False) -> str:
         """The module as StableHLO."""
-        return self.module.operation.get_asm(enable_debug_info=locations)
+        return str(self.module.operation.get_asm(enable_debug_info=locations))
 
 
 def lower(

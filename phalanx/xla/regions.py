@@ -14,6 +14,8 @@ from phalanx.core.builder import Body
 from phalanx.core.program import Literal, Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
+from phalanx.xla.emitter import element_type
+from phalanx.xla.failures import raised_by_callbacks
 from phalanx.xla.structural import Structural
 
 Value = ir.Value
@@ -259,19 +261,15 @@ class Regions(Structural):
         if isinstance(value, (tuple, list)):
             return self.int_list(value)
         scalar = np.asarray(value)
-        element = self.tensor((), scalar.dtype).element_type
+        element = element_type(scalar.dtype)
         make = ir.FloatAttr if scalar.dtype.kind == "f" else ir.IntegerAttr
         return make.get(element, scalar.item())
 
     def _layouts(self, layouts: Sequence[Ints]) -> ir.Attribute:
         index = ir.IndexType.get()
+        arrays: list[Any] = [np.asarray(layout, np.int64) for layout in layouts]
         return ir.ArrayAttr.get(
-            [
-                ir.DenseElementsAttr.get(
-                    np.asarray(layout, np.int64), type=index, shape=[len(layout)]
-                )
-                for layout in layouts
-            ]
+            [ir.DenseElementsAttr.get(a, type=index, shape=[len(a)]) for a in arrays]
         )
 
 
@@ -288,16 +286,24 @@ def _checked(function: Callable, out_types: tuple[ArrayType, ...]) -> Callable:
     """``function``, its results made to fit: the runtime would read out of bounds."""
 
     def call(*args: Any) -> tuple[np.ndarray, ...]:
-        results = function(*map(np.asarray, args))
-        fitted = tuple(
-            np.asarray(r, t.dtype, order="C") for r, t in zip(results, out_types, strict=True)
-        )
-        for result, t in zip(fitted, out_types, strict=True):
-            if result.shape != t.shape:
-                raise ValueError(
-                    f"callback: the result of {function} has shape {result.shape}, "
-                    f"but {t} was declared"
-                )
-        return fitted
+        try:
+            return _fitted(function, function(*map(np.asarray, args)), out_types)
+        except BaseException as e:
+            raised_by_callbacks.append(e)
+            raise
 
     return call
+
+
+def _fitted(
+    function: Callable, results: Sequence[Any], out_types: tuple[ArrayType, ...]
+) -> tuple[np.ndarray, ...]:
+    fitted = tuple(
+        np.asarray(r, t.dtype, order="C") for r, t in zip(results, out_types, strict=True)
+    )
+    for result, t in zip(fitted, out_types, strict=True):
+        if result.shape != t.shape:
+            raise ValueError(
+                f"callback: the result of {function} has shape {result.shape}, but {t} was declared"
+            )
+    return fitted

@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from jaxlib import _hlo, version
-from jaxlib import _jax as xc
+from jaxlib import _hlo, _jax, version  # type: ignore[attr-defined]  (they have no stubs)
 
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 
+xc: Any = _jax
+
 VERSION: tuple[int, ...] = version.__version_info__
 OLD = VERSION < (0, 11)  # 0.10.x
-CHECKED_DONATION = not OLD  # else running with a deleted array on many devices crashes
 RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()
 GATHERS = hasattr(xc.ArrayImpl, "_to_np_array_did_copy")  # whole arrays to NumPy in one call
 
@@ -45,7 +45,7 @@ def without_jax() -> Iterator[None]:
 
 
 @functools.cache
-def device_list(devices: tuple) -> xc.DeviceList:
+def device_list(devices: tuple) -> Any:
     """The runtime's form of a tuple of devices."""
     return xc.DeviceList(devices)
 

@@ -54,9 +54,7 @@ class Structural(Emitter):
         shape = list(types[0].shape)
         shape[dim] = sum(t.shape[dim] for t in types)
         result = self.tensor(tuple(shape), types[0].dtype)
-        return self.op(
-            "stablehlo.concatenate", result, list(xs), dimension=self.int_attribute(dim)
-        )
+        return self.op("stablehlo.concatenate", result, list(xs), dimension=self.int_attribute(dim))
 
     def pad(self, x: Value, value: Value, low: Ints, high: Ints, interior: Ints) -> Value:
         t = self.type(x)

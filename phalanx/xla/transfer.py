@@ -7,12 +7,11 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from jaxlib import _jax as xc
 
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla.failures import translated
-from phalanx.xla.runtime import GATHERS, device_list, raw_sharding, without_jax
+from phalanx.xla.failures import deleted, translated
+from phalanx.xla.runtime import GATHERS, device_list, raw_sharding, without_jax, xc
 
 Raw = Any
 _COPYING = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -54,6 +53,8 @@ def _distinct(parts: list[np.ndarray], whole: np.ndarray, sharding: Sharding) ->
 
 def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
     """The whole array on the host, read-only."""
+    if raw.is_deleted():
+        raise deleted("fetch")
     try:
         return _fetch(raw, type, sharding)
     except (xc.JaxRuntimeError, RuntimeError) as e:
@@ -96,6 +97,8 @@ def shard(raw: Raw, type: ArrayType, sharding: Sharding, position: int) -> Raw:
     """The part on the reachable device number ``position``."""
     if len(sharding.devices) == 1:
         return raw
+    if raw.is_deleted():
+        raise deleted("reading a shard")
     try:
         with without_jax():
             part = raw._arrays[position]
@@ -120,6 +123,8 @@ def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
         target.assignment,
     ):
         return raw
+    if raw.is_deleted():
+        raise deleted("moving an array")
     try:
         return _move(raw, type, source, target)
     except (xc.JaxRuntimeError, RuntimeError) as e:

@@ -1,0 +1,76 @@
+"""Which platforms there are, and what keeps the package jax out."""
+
+import subprocess
+import sys
+
+import pytest
+
+from phalanx.base.errors import ConfigError, DeviceError
+
+
+def test_devices(backend):
+    assert backend.platform() == "cpu" and backend.process_count() == 1
+    assert backend.process_index() == 0
+    devices = backend.devices()
+    assert backend.devices("cpu") == devices == backend.local_devices()
+    assert [d.id for d in devices] == list(range(len(devices)))
+    assert repr(devices[0]) == "CpuDevice(id=0)"
+
+
+@pytest.mark.parametrize("platform", ["gpu", "cuda", "tpu"])
+def test_absent_accelerators(backend, platform):
+    try:
+        found = backend.devices(platform)
+    except DeviceError as e:
+        assert "not installed" in str(e) or "this machine has no" in str(e)
+    else:
+        assert found
+
+
+def test_unknown_platforms(backend):
+    with pytest.raises(DeviceError, match=r"no platform 'cdua'\. Did you mean 'cuda'\?"):
+        backend.devices("cdua")
+
+
+def test_the_number_of_devices_is_fixed_once_they_are_there(backend):
+    from phalanx.base.config import config
+
+    count = len(backend.devices("cpu"))
+    with pytest.raises(ConfigError, match=f"has started with {count} devices"):
+        config.update("num_cpu_devices", count + 1)
+
+
+SCRIPT = """
+import sys
+import numpy as np
+from phalanx.base.config import config
+from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
+from phalanx.spmd.sharding import Sharding
+from phalanx.xla import XlaBackend
+from phalanx.xla.lower import build
+
+config.update("num_cpu_devices", 4)
+backend = XlaBackend()
+devices = backend.devices()
+x = np.arange(8, dtype=np.float32)
+t = ArrayType((8,), x.dtype)
+rows, one, copies = Sharding(devices, (4,)), Sharding(devices[:1]), Sharding(devices)
+plan = Plan(devices, (("m0", 4),), ((("m0",),),), (None,))
+(raw,) = backend.compile(build([t], [t], plan, lambda b, x: [b.add(x, x)]))(
+    [backend.put(x, t, rows)]
+)
+for target in (one, copies, Sharding(devices[::-1], (4,))):
+    moved = backend.move(raw, t, rows, target)
+    assert (backend.fetch(moved, t, target) == 2 * x).all()
+    assert len(backend.shards(moved, t, target)) == len(target.devices)
+backend.to_dlpack(backend.put(x, t, one))
+backend.fetch(*(backend.from_dlpack(x, devices[0])), one)
+assert "jax" not in sys.modules, "jax was imported"
+"""
+
+
+def test_jax_is_never_imported():
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""

@@ -1,0 +1,180 @@
+"""Compiled programs: layout of outputs, donation, options, errors, many launches."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from phalanx.base.errors import DeletedArray
+from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
+from phalanx.spmd.sharding import Sharding, from_axes
+from phalanx.xla.compile import WINDOW, _in_flight
+from phalanx.xla.lower import build
+
+F = np.dtype("f4")
+X = np.arange(64, dtype=F).reshape(8, 8)
+T = ArrayType((8, 8), F)
+MESH = (("m0", 2), ("m1", 2), ("m2", 2))
+ALL = ("m0", "m1", "m2")
+ROWS = (ALL,)
+
+
+def mean_over_devices(b, x):
+    def body(b, x):
+        (total,) = b.all_reduce([x], (tuple(range(8)),), lambda b, x, y: b.add(x, y))
+        return [b.multiply(total, b.constant(0.125, F, (1, 8)))]
+
+    return b.manual_computation([x], [ROWS], [ROWS], [T], body)
+
+
+def test_the_partitioner_chooses_output_layouts(backend, devices):
+    def emit(b, x):
+        total = b.reduce([x], [b.constant(0, F)], (0, 1), lambda b, x, y: b.add(x, y))
+        return [b.add(x, x), b.transpose(x, (1, 0)), b.slice(x, (1, 0), (8, 8), (1, 1)), *total]
+
+    types = [T, T, ArrayType((7, 8), F), ArrayType((), F)]
+    wants = [X + X, X.T, X[1:], X.sum()]
+    for dims in (ROWS, (("m1",), ("m0", "m2")), ((), ("m2", "m0"))):
+        plan = Plan(devices, MESH, (dims,), (None,) * 4)
+        executable = backend.compile(build([T], types, plan, emit))
+        source = from_axes(devices, MESH, dims)
+        outs = executable([backend.put(X, T, source)])
+        assert executable.out_shardings[0] is source
+        assert executable.out_shardings[1] is from_axes(devices, MESH, tuple((*dims, ())[1::-1]))
+        for out, t, s, want in zip(outs, types, executable.out_shardings, wants, strict=True):
+            np.testing.assert_allclose(backend.fetch(out, t, s), want)
+            part = ArrayType(s.shard_shape(t.shape), F)
+            for i, raw in enumerate(backend.shards(out, t, s)):
+                got = backend.fetch(raw, part, Sharding(s.devices[i : i + 1]))
+                np.testing.assert_allclose(got, want[s.indices(t.shape)[i]])
+
+
+def test_output_layouts_that_are_asked_for(backend, devices):
+    dims = ((), ("m1",))
+    plan = Plan(devices, MESH, (ROWS,), (dims, ()))
+    executable = backend.compile(build([T], [T, T], plan, lambda b, x: [b.negate(x), x]))
+    a, copies = executable([backend.put(X, T, from_axes(devices, MESH, ROWS))])
+    first, second = executable.out_shardings
+    assert first is from_axes(devices, MESH, dims) and second is Sharding(devices)
+    np.testing.assert_array_equal(backend.fetch(a, T, first), -X)
+    np.testing.assert_array_equal(backend.fetch(copies, T, second), X)
+
+
+def test_no_outputs_and_no_inputs(backend, devices, one):
+    for plan in (Plan(one.devices), Plan(devices, MESH)):
+        assert backend.compile(build([], [], plan, lambda b: []))([]) == []
+    plan = Plan(devices, MESH, (), (None,))
+    executable = backend.compile(build([], [T], plan, lambda b: [b.constant(2, F, (8, 8))]))
+    (out,) = executable([])
+    assert (backend.fetch(out, T, executable.out_shardings[0]) == 2).all()
+
+
+def test_some_of_the_devices_in_another_order(backend, devices):
+    chosen = (devices[5], devices[2])
+    plan = Plan(chosen, (("m0", 2),), ((("m0",),),), (None,))
+
+    def emit(b, x):
+        def body(b, x):
+            number = b.convert(b.partition_id(), F)
+            return [b.add(x, b.broadcast_in_dim(number, (4, 8), ()))]
+
+        dims = (("m0",),)
+        return b.manual_computation([x], [dims], [dims], [T], body)
+
+    executable = backend.compile(build([T], [T], plan, emit))
+    sharding = Sharding(chosen, (2,))
+    (out,) = executable([backend.put(X, T, sharding)])
+    assert executable.out_shardings == (sharding,)
+    np.testing.assert_array_equal(
+        backend.fetch(out, T, sharding), X + np.repeat([0, 1], 4)[:, None]
+    )
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_donation(backend, devices, one, many):
+    plan = Plan(devices, MESH, (ROWS, ROWS), (ROWS,)) if many else Plan(one.devices)
+    sharding = from_axes(devices, MESH, ROWS) if many else one
+    lowered = build([T, T], [T], plan, lambda b, x, y: [b.add(x, y)], donate=(0,))
+    executable = backend.compile(lowered)
+    a, b = (backend.put(X, T, sharding) for _ in range(2))
+    (out,) = executable([a, b])
+    np.testing.assert_array_equal(backend.fetch(out, T, sharding), X + X)
+    assert backend.is_deleted(a) and not backend.is_deleted(b)
+    assert executable.memory_analysis()["aliased"] == X.nbytes // (8 if many else 1)
+    with pytest.raises(DeletedArray, match="argument 0: an array was deleted"):
+        executable([a, b])
+    with pytest.raises(DeletedArray, match="argument 0 is donated but also passed a second time"):
+        executable([b, b])
+    assert not backend.is_deleted(b)
+    (again,) = executable([b, out])
+    np.testing.assert_array_equal(backend.fetch(again, T, sharding), 3 * X)
+
+
+def test_a_failed_call_keeps_donated_arrays(backend, one):
+    lowered = build([T, T], [T], Plan(one.devices), lambda b, x, y: [b.add(x, y)], donate=(0,))
+    executable = backend.compile(lowered)
+    a, b = (backend.put(X, T, one) for _ in range(2))
+    backend.delete(b)
+    with pytest.raises(DeletedArray):
+        executable([a, b])
+    np.testing.assert_array_equal(backend.fetch(a, T, one), X)
+
+
+def test_a_numpy_view_survives_donation(backend, one):
+    executable = backend.compile(
+        build([T], [T], Plan(one.devices), lambda b, x: [b.negate(x)], donate=(0,))
+    )
+    raw = backend.put(X, T, one)
+    view = backend.fetch(raw, T, one)
+    executable([raw])
+    np.testing.assert_array_equal(view, X)
+
+
+def test_compiler_options(backend, one):
+    lowered = build([T], [T], Plan(one.devices), lambda b, x: [b.negate(x)])
+    with pytest.raises(ValueError, match="refuses the option xla_no_such_flag=True"):
+        backend.compile(lowered, {"xla_no_such_flag": True})
+    with pytest.raises(ValueError, match="refuses the option xla_embed_ir_in_executable='perhaps'"):
+        backend.compile(lowered, {"xla_embed_ir_in_executable": "perhaps"})
+    good = backend.compile(lowered, {"xla_embed_ir_in_executable": True})
+    np.testing.assert_array_equal(backend.fetch(good([backend.put(X, T, one)])[0], T, one), -X)
+
+
+def test_reports(backend, one):
+    lowered = build([T], [T], Plan(one.devices), lambda b, x: [b.negate(x)], name="jit(f)")
+    executable = backend.compile(lowered)
+    assert "module @jit_f_" in executable.as_text() and "stablehlo.negate" in executable.as_text()
+    assert "negate" in executable.hlo_text()
+    assert executable.cost_analysis()["flops"] == 64
+    assert executable.memory_analysis()["arguments"] == X.nbytes
+
+
+def test_a_runtime_error_does_not_dump_the_program(backend, one):
+    bad = lambda b, x: b.custom_call("no_such_function", [x], [T])  # noqa: E731
+    with pytest.raises(RuntimeError, match="no_such_function") as caught:
+        backend.compile(build([T], [T], Plan(one.devices), bad))([backend.put(X, T, one)])
+    assert "stablehlo" not in str(caught.value) and str(caught.value).count("\n") < 12
+
+
+def test_thousands_of_collectives_from_several_threads(backend, devices):
+    plan = Plan(devices, MESH, (ROWS,), (ROWS,))
+    executable = backend.compile(build([T], [T], plan, mean_over_devices))
+    sharding = from_axes(devices, MESH, ROWS)
+    results = {}
+
+    def work(name):
+        x = backend.put(X + name, T, sharding)
+        for _ in range(500):
+            (x,) = executable([x])
+        results[name] = backend.fetch(x, T, sharding)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    for name, got in results.items():
+        want = np.broadcast_to((X + name).mean(0), X.shape)
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    assert len(results) == 4 and len(_in_flight) <= WINDOW

@@ -35,7 +35,7 @@ from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import SCALARS, ArrayType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar, place
 from phalanx.run.eager import as_array
-from phalanx.run.execute import Compiled, compile_program
+from phalanx.run.execute import compile_program
 from phalanx.transforms.stage import stage
 
 _SPACE = "phalanx"
@@ -55,29 +55,23 @@ class Traced:
         return not any(isinstance(x, Tracer) for x in self.captured)
 
 
-@dataclass(slots=True)
-class Entry:
-    """What the fast path needs of a compiled function."""
-
-    compiled: Compiled
-    constants: list[DeviceArray]
-    out_tree: Any
-
-
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("__weakref__", "entries", "mappings", "traced")
+    __slots__ = ("__weakref__", "flat", "mappings", "traced", "trees")
 
     def __init__(self) -> None:
         self.traced: dict[tuple, Any] = {}
-        self.entries: dict[tuple, Entry] = {}
         self.mappings: dict[tuple, Any] = {}
+        # what to call: by the signatures of arguments that are arrays, and of those in trees
+        self.flat: dict[tuple, Callable[[Any], Any]] = {}
+        self.trees: dict[tuple, Callable[[Any], Any]] = {}
 
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
-        self.entries.clear()
+        self.flat.clear()
+        self.trees.clear()
         self.mappings.clear()
 
 
@@ -108,6 +102,15 @@ def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
     return as_array(x)
 
 
+def remember_flat(
+    flat: dict, static: Static, args: tuple, kwargs: dict, leaves: list, arrays: list, run: Any
+) -> None:
+    """If a call has nothing but arrays as positional arguments, the next need not flatten."""
+    bare = len(args) == len(leaves) and all(a is x for a, x in zip(args, arrays, strict=False))
+    if bare and not kwargs and static is NO_STATIC:
+        flat[(config.key, *[a.sig for a in arrays])] = run
+
+
 class Jitted:
     """A compiled function. Called, it does what the function does."""
 
@@ -134,23 +137,30 @@ class Jitted:
         self.has_static = bool(self.static_nums or self.static_names)
         options = ("jit", self.static_nums, self.static_names, self.donate_nums, self.donate_names)
         self.caches = caches_of(fun, options)
-        self.entries = self.caches.entries
+        self.flat, self.trees = self.caches.flat, self.caches.trees
         wrap(self, fun)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self.has_static and current() is ROOT:
+        if self.has_static:
+            static, rest, named = split_static(
+                args, kwargs, self.static_nums, self.static_names, self.who
+            )
+            return self._call(static, rest, named)
+        if current() is ROOT:
+            try:
+                if not kwargs:
+                    run = self.flat.get((config.key, *[x.sig for x in args]))
+                    if run is not None:
+                        return run(args)
+            except AttributeError:  # a tree, a number or a NumPy array
+                pass
             leaves, treedef = _flatten((args, kwargs), None, False, _SPACE)
             try:
-                entry = self.entries[(treedef, config.key, *[x.sig for x in leaves])]
+                run = self.trees[(treedef, config.key, *[x.sig for x in leaves])]
             except (KeyError, AttributeError):
                 return self._call(NO_STATIC, args, kwargs)
-            return entry.out_tree.unflatten(entry.compiled([*entry.constants, *leaves]))
-        if not self.has_static:
-            return self._call(NO_STATIC, args, kwargs)
-        static, rest, named = split_static(
-            args, kwargs, self.static_nums, self.static_names, self.who
-        )
-        return self._call(static, rest, named)
+            return run(leaves)
+        return self._call(NO_STATIC, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -167,11 +177,12 @@ class Jitted:
         key = (treedef, config.key, *[a.sig for a in arrays])
         if static is not NO_STATIC:
             key = (static, *key)
-        entry = self.entries.get(key)
-        if entry is None:
-            entry = self._compile(static, args, kwargs, treedef, arrays, donated)
-            self.entries[key] = entry
-        return entry.out_tree.unflatten(entry.compiled([*entry.constants, *arrays]))
+        run = self.trees.get(key)
+        if run is None:
+            run = self._compile(static, args, kwargs, treedef, arrays, donated)
+            self.trees[key] = run
+            remember_flat(self.flat, static, args, kwargs, leaves, arrays, run)
+        return run(arrays)
 
     def _arrays(
         self, leaves: list, donated: Sequence[bool], static: Static, args: tuple, kwargs: dict
@@ -234,15 +245,14 @@ class Jitted:
         treedef: Any,
         arrays: list[DeviceArray],
         donated: list[bool],
-        options: dict[str, Any] | None = None,
-    ) -> Entry:
+    ) -> Callable[[Any], Any]:
         types = tuple(a.type for a in arrays)
         traced = self.traced(static, args, kwargs, treedef, types)
         constants = [as_array(c) for c in traced.captured]
         sigs = [a.sig for a in (*constants, *arrays)]
         donate = tuple(i + len(constants) for i, d in enumerate(donated) if d)
-        compiled = compile_program(traced.program, sigs, donate, options)
-        return Entry(compiled, constants, traced.out_tree)
+        compiled = compile_program(traced.program, sigs, donate)
+        return compiled.caller(constants, traced.out_tree)
 
     # ---- ahead of time ----
 

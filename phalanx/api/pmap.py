@@ -27,7 +27,7 @@ from phalanx.api.arguments import (
     static_positions,
     wrap,
 )
-from phalanx.api.jit import Entry, caches_of, to_device
+from phalanx.api.jit import caches_of, remember_flat, to_device
 from phalanx.api.vmap import UNNAMED, input_dims, mapped_size, output_dims
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -104,21 +104,30 @@ class Pmapped:
             self.donate_nums, self.devices,
         )  # fmt: skip
         self.caches = caches_of(fun, options)
-        self.entries = self.caches.entries
+        self.flat, self.trees = self.caches.flat, self.caches.trees
         wrap(self, fun)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self.static_nums:
-            if current() is ROOT:
-                leaves, treedef = _flatten((args, kwargs), None, False, _SPACE)
-                try:
-                    entry = self.entries[(treedef, config.key, *[x.sig for x in leaves])]
-                except (KeyError, AttributeError):
-                    return self._call(NO_STATIC, args, kwargs)
-                return entry.out_tree.unflatten(entry.compiled([*entry.constants, *leaves]))
-            return self._call(NO_STATIC, args, kwargs)
-        static, rest, named = split_static(args, kwargs, self.static_nums, frozenset(), self.who)
-        return self._call(static, rest, named)
+        if self.static_nums:
+            static, rest, named = split_static(
+                args, kwargs, self.static_nums, frozenset(), self.who
+            )
+            return self._call(static, rest, named)
+        if current() is ROOT:
+            try:
+                if not kwargs:
+                    run = self.flat.get((config.key, *[x.sig for x in args]))
+                    if run is not None:
+                        return run(args)
+            except AttributeError:  # a tree, a number or a NumPy array
+                pass
+            leaves, treedef = _flatten((args, kwargs), None, False, _SPACE)
+            try:
+                run = self.trees[(treedef, config.key, *[x.sig for x in leaves])]
+            except (KeyError, AttributeError):
+                return self._call(NO_STATIC, args, kwargs)
+            return run(leaves)
+        return self._call(NO_STATIC, args, kwargs)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -150,14 +159,15 @@ class Pmapped:
         key: tuple = (treedef, config.key, *[a.sig for a in arrays])
         if static is not NO_STATIC:
             key = (static, *key)
-        entry = self.entries.get(key)
-        if entry is None:
+        run = self.trees.get(key)
+        if run is None:
             dims, size, _ = mapping
             body = self.body(static, arrays, treedef, dims, size, names)
-            entry = self._compile(body, arrays, self._donated(static, args, kwargs))
-            self.entries[key] = entry
+            run = self._compile(body, arrays, self._donated(static, args, kwargs))
+            self.trees[key] = run
             self.caches.mappings[seen] = mapping
-        return entry.out_tree.unflatten(entry.compiled([*entry.constants, *arrays]))
+            remember_flat(self.flat, static, args, kwargs, leaves, arrays, run)
+        return run(arrays)
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
@@ -234,14 +244,13 @@ class Pmapped:
         return Body(program, captured, flat.out_tree, params)
 
     def _compile(
-        self, body: Body, arrays: list[DeviceArray], donated: tuple[int, ...],
-        options: dict[str, Any] | None = None,
-    ) -> Entry:  # fmt: skip
+        self, body: Body, arrays: list[DeviceArray], donated: tuple[int, ...]
+    ) -> Callable[[Any], Any]:
         constants = [as_array(c) for c in body.captured]
         whole = body.whole([a.type for a in arrays])
         sigs = [a.sig for a in (*constants, *arrays)]
         donate = tuple(i + len(constants) for i in donated)
-        return Entry(compile_program(whole, sigs, donate, options), constants, body.out_tree)
+        return compile_program(whole, sigs, donate).caller(constants, body.out_tree)
 
     # ---- placing arguments ----
 

@@ -258,6 +258,14 @@ def fill_value(dtype: np.dtype) -> Any:
     return True
 
 
+def fill_value_of(dtype: np.dtype, given: Any) -> np.generic | None:
+    """The parameter ``fill`` that stands for a value ``given`` by a user."""
+    if given is None:
+        return None
+    value = dtypes.scalar(given, dtype)
+    return None if value != value else value  # NaN is the default, and no key of a cache
+
+
 def _gather_type(
     x: ArrayType,
     indices: ArrayType,

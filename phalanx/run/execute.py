@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from phalanx.base import dtypes
+from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.core.program import Program
@@ -22,7 +22,9 @@ from phalanx.spmd.sharding import Dims, Sharding, axes_of, from_axes, prime_axes
 class Compiled:
     """An executable together with how its inputs must lie and what its outputs are."""
 
-    __slots__ = ("donate", "executable", "in_shardings", "misplaced", "out_sigs", "program")
+    __slots__ = (
+        "checked", "donate", "executable", "in_shardings", "misplaced", "out_sigs", "program"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -36,10 +38,9 @@ class Compiled:
         self.program = program
         self.executable = executable
         self.in_shardings = [s.plain for s in in_shardings]
-        self.misplaced = [
-            i for i, s in enumerate(self.in_shardings) if sigs[i].sharding is not s
-        ]
+        self.misplaced = [i for i, s in enumerate(self.in_shardings) if sigs[i].sharding is not s]
         self.donate = donate
+        self.checked = config.debug_nans
         self.out_sigs = [
             Signature.of(t, s.commit() if committed else s)
             for t, s in zip(program.output_types, executable.out_shardings, strict=True)
@@ -51,13 +52,36 @@ class Compiled:
         for i in self.misplaced:
             raws[i] = moved(arrays[i], self.in_shardings[i]).raw
         found = self.executable(raws)
-        if self.donate:
-            for i in self.donate:
-                arrays[i].forget("was donated to a function, which may have reused its memory")
+        for i in self.donate:
+            arrays[i].forget("was donated to a function, which may have reused its memory")
         out = list(map(DeviceArray, found, self.out_sigs))
-        if config.debug_nans:
+        if self.checked:
             check_finite(self.program, out)
         return out
+
+    def caller(self, constants: list[DeviceArray], out_tree: Any) -> Callable[[Any], Any]:
+        """The function from the arrays of a call, after ``constants``, to the tree of results.
+
+        Where nothing has to be moved, donated or checked it does nothing but run.
+        """
+        unflatten = out_tree.unflatten
+        if self.misplaced or self.donate or self.checked:
+            return lambda arrays: unflatten(self([*constants, *arrays]))
+        execute, sigs = self.executable, self.out_sigs
+        if constants:
+            fixed = [c.raw for c in constants]
+            return lambda arrays: unflatten(
+                list(map(DeviceArray, execute([*fixed, *[a.raw for a in arrays]]), sigs))
+            )
+        if out_tree == _ONE_LEAF:
+            (sig,) = sigs
+            return lambda arrays: DeviceArray(execute([a.raw for a in arrays])[0], sig)
+        return lambda arrays: unflatten(
+            list(map(DeviceArray, execute([a.raw for a in arrays]), sigs))
+        )
+
+
+_ONE_LEAF = tree.structure(0)
 
 
 def compile_program(

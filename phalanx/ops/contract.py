@@ -78,9 +78,7 @@ def product_type(who: str, x: ArrayType, y: ArrayType, dtype: np.dtype | None) -
         TypeError: the operands' dtypes differ.
     """
     if x.dtype != y.dtype:
-        raise TypeError(
-            f"{who}: lhs {x} and rhs {y} must have one dtype; convert one of them"
-        )
+        raise TypeError(f"{who}: lhs {x} and rhs {y} must have one dtype; convert one of them")
     return x.dtype if dtype is None else dtype
 
 
@@ -198,9 +196,7 @@ def _dot_transpose(
     )
     if precision is not None:
         precision = precision[::-1]
-    found = _dot_transpose_lhs(
-        exchanged, y.type, x, contract[::-1], batch[::-1], precision
-    )
+    found = _dot_transpose_lhs(exchanged, y.type, x, contract[::-1], batch[::-1], precision)
     return [None, found]
 
 
@@ -252,9 +248,7 @@ def _dot_batch(
     else:
         from_x = typeof(x).ndim - len(contract[0])
         lanes = from_x + _free(typeof(y).ndim, contract[1], batch[1]).index(dy)
-    out = dot_general(
-        x, y, contract=contract, batch=batch, precision=precision, dtype=dtype
-    )
+    out = dot_general(x, y, contract=contract, batch=batch, precision=precision, dtype=dtype)
     return out, lanes
 
 
@@ -278,9 +272,7 @@ dot_general = Primitive(
             (f32(2, 5, 3, 4), f32(3, 4, 6, 2)),
             {"contract": ((2, 3), (0, 1)), "batch": ((0,), (3,))},
         ),
-        Example(
-            (f32(4, 2, 3), f32(3, 5, 4)), {"contract": ((2, 0), (0, 2)), "batch": ((), ())}
-        ),
+        Example((f32(4, 2, 3), f32(3, 5, 4)), {"contract": ((2, 0), (0, 2)), "batch": ((), ())}),
         Example((i32(2, 3), i32(3)), {"contract": ((1,), (0,)), "batch": ((), ())}),
     ],
 )

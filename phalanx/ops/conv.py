@@ -62,8 +62,10 @@ def _at(shape: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
 
 def _check_specs(x: ArrayType, kernel: ArrayType, numbers: ConvDimensionNumbers) -> None:
     specs = (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec)
-    if x.ndim != kernel.ndim or x.ndim < 2 or any(
-        sorted(spec) != list(range(x.ndim)) for spec in specs
+    if (
+        x.ndim != kernel.ndim
+        or x.ndim < 2
+        or any(sorted(spec) != list(range(x.ndim)) for spec in specs)
     ):
         raise ValueError(
             f"conv_general_dilated: lhs {x} and rhs {kernel} must have one rank, at least 2, and "

@@ -56,9 +56,7 @@ def _check(who: str, x: ArrayType, sizes: tuple, starts: Sequence[ArrayType]) ->
     for s in starts:
         if s.shape != () or not dtypes.is_integer(s.dtype) or s.dtype != starts[0].dtype:
             listed = ", ".join(map(str, starts))
-            raise TypeError(
-                f"{who}: starts must be integer scalars of one dtype, got {listed}"
-            )
+            raise TypeError(f"{who}: starts must be integer scalars of one dtype, got {listed}")
 
 
 def _wide(b: Any, starts: Sequence[Any]) -> list:
@@ -105,9 +103,7 @@ def _slice_transpose(ct: Any, x: Any, *starts: Any, sizes: tuple) -> list:
     return [dynamic_update_slice(empty, ct, *starts), *(None for _ in starts)]
 
 
-def _slice_batch(
-    axis: Axis, values: Sequence, dims: Sequence, *, sizes: tuple
-) -> tuple[Any, int]:
+def _slice_batch(axis: Axis, values: Sequence, dims: Sequence, *, sizes: tuple) -> tuple[Any, int]:
     (x, *starts), (dx, *ds) = values, dims
     if all(d is None for d in ds):
         starts.insert(dx, _zero_start(starts))

@@ -204,9 +204,7 @@ def _check_window(who: str, x: ArrayType, window: tuple, single: tuple) -> None:
 def _interleaved(ndim: int, inside: tuple, window: Sequence[int], batch: Sequence[int]) -> tuple:
     """A shape with the lengths ``window`` at the positions ``inside``, ``batch`` elsewhere."""
     if sorted(inside) != list(inside) or any(not 0 <= d < ndim for d in inside):
-        raise ValueError(
-            f"window dimensions must be increasing and below {ndim}, got {inside}"
-        )
+        raise ValueError(f"window dimensions must be increasing and below {ndim}, got {inside}")
     windows, batches = iter(window), iter(batch)
     return tuple(next(windows) if d in inside else next(batches) for d in range(ndim))
 
@@ -347,9 +345,7 @@ def _gather_batch(
     (x, indices), (dx, di) = values, dims
     if di is None:  # the lanes are one more dimension of the windows
         x = move(x, dx, 0)
-        numbers = replace(
-            _behind_lanes(numbers), offset_dims=(0, *_behind(numbers.offset_dims))
-        )
+        numbers = replace(_behind_lanes(numbers), offset_dims=(0, *_behind(numbers.offset_dims)))
         slice_sizes = (axis.size, *slice_sizes)
         out = gather(x, indices, numbers=numbers, slice_sizes=slice_sizes, **params)
         return out, 0
@@ -467,9 +463,7 @@ def _scatter_lower(combine: Callable) -> Rule:
             window = numbers.window(b.ins[0], b.ins[2])
             mapped = numbers.scatter_dims_to_operand_dims
             indices = _clipped(b, indices, b.ins[0], window, mapped)
-        return b.scatter(
-            x, indices, updates, numbers, combine, indices_are_sorted, unique_indices
-        )
+        return b.scatter(x, indices, updates, numbers, combine, indices_are_sorted, unique_indices)
 
     return rule
 
@@ -507,9 +501,7 @@ def _scatter_batch(prim: Callable[[], Primitive]) -> Rule:
 def _read(x: Any, indices: Any, u: ArrayType, *, numbers: ScatterNumbers, **params: Any) -> Any:
     """What stands in ``x`` where updates of type ``u`` go; zero where they are dropped."""
     window = numbers.window(typeof(x), u)
-    return gather(
-        x, indices, numbers=numbers.of_gather(), slice_sizes=window, fill=0, **params
-    )
+    return gather(x, indices, numbers=numbers.of_gather(), slice_sizes=window, fill=0, **params)
 
 
 def _scatter(

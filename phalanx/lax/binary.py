@@ -1,0 +1,283 @@
+"""Functions of several arrays, element by element: out[i] = f(x[i], y[i]).
+
+Operands have one dtype and one shape; scalars fit, as ``phalanx.lax.operands`` says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.base import dtypes
+from phalanx.core.types import Array, typeof
+from phalanx.lax.operands import accept, is_python, same_shape
+from phalanx.lax.operands import elementwise as operands
+from phalanx.ops import basis, bits, compare, elementwise
+from phalanx.ops import complex as parts
+from phalanx.ops.basis import convert
+
+# ---- arithmetic -----------------------------------------------------------------------------
+
+
+def add(x: Any, y: Any) -> Array:
+    """x + y; of booleans, x ∨ y.
+
+    >>> lax.add(np.float32([1.0, 2.0]), 3)
+    OUT
+    """
+    return basis.add(*operands("add", x, y))
+
+
+def sub(x: Any, y: Any) -> Array:
+    """x - y.
+
+    >>> lax.sub(np.float32([1.0, 2.0]), 3)
+    OUT
+    """
+    return basis.sub(*operands("sub", x, y))
+
+
+def mul(x: Any, y: Any) -> Array:
+    """x y; of booleans, x ∧ y.
+
+    >>> lax.mul(np.float32([1.0, 2.0]), 3)
+    OUT
+    """
+    return basis.mul(*operands("mul", x, y))
+
+
+def div(x: Any, y: Any) -> Array:
+    """x / y; of integers, rounded towards 0.
+
+    >>> lax.div(np.int32([-7, 7]), 2)
+    OUT
+    """
+    return elementwise.div(*operands("div", x, y))
+
+
+def rem(x: Any, y: Any) -> Array:
+    """The remainder of ``div``; it has the sign of x.
+
+    >>> lax.rem(np.int32([-7, 7]), 4)
+    OUT
+    """
+    return elementwise.rem(*operands("rem", x, y))
+
+
+def pow(x: Any, y: Any) -> Array:
+    """xʸ; an integer y goes with any x.
+
+    >>> lax.pow(np.float32([2.0, 3.0]), 2)
+    OUT
+    >>> lax.pow(np.float32([2.0, 3.0]), np.float32([0.5, -1.0]))
+    OUT
+    """
+    accept("pow", x)
+    if isinstance(accept("pow", y), int) and not is_python(x):
+        return elementwise.integer_pow(x, y=int(y))
+    if dtypes.is_integer(typeof(y).dtype) and dtypes.is_inexact(typeof(x).dtype):
+        y = convert(y, dtype=typeof(x).dtype, weak=False)
+    return elementwise.pow(*operands("pow", x, y))
+
+
+def atan2(x: Any, y: Any) -> Array:
+    """The angle of the point with ordinate x and abscissa y, in (-π, π].
+
+    >>> lax.atan2(np.float32([0.0, 1.0]), np.float32([1.0, 0.0]))
+    OUT
+    """
+    return elementwise.atan2(*operands("atan2", x, y))
+
+
+def nextafter(x: Any, y: Any) -> Array:
+    """The number after x on the way to y.
+
+    >>> lax.nextafter(np.float32([1.0]), 2.0)
+    OUT
+    """
+    return elementwise.nextafter(*operands("nextafter", x, y))
+
+
+def complex(x: Any, y: Any) -> Array:
+    """x + i y, of two real operands.
+
+    >>> lax.complex(np.float32([1.0]), np.float32([2.0]))
+    OUT
+    """
+    return parts.complex(*operands("complex", x, y))
+
+
+# ---- comparisons ----------------------------------------------------------------------------
+
+
+def eq(x: Any, y: Any) -> Array:
+    """Whether x = y.
+
+    >>> lax.eq(np.int32([1, 2, 3]), 2)
+    OUT
+    """
+    return compare.eq(*operands("eq", x, y))
+
+
+def ne(x: Any, y: Any) -> Array:
+    """Whether x ≠ y.
+
+    >>> lax.ne(np.int32([1, 2, 3]), 2)
+    OUT
+    """
+    return compare.ne(*operands("ne", x, y))
+
+
+def lt(x: Any, y: Any) -> Array:
+    """Whether x < y.
+
+    >>> lax.lt(np.int32([1, 2, 3]), 2)
+    OUT
+    """
+    return compare.lt(*operands("lt", x, y))
+
+
+def le(x: Any, y: Any) -> Array:
+    """Whether x ≤ y.
+
+    >>> lax.le(np.int32([1, 2, 3]), 2)
+    OUT
+    """
+    return compare.le(*operands("le", x, y))
+
+
+def gt(x: Any, y: Any) -> Array:
+    """Whether x > y.
+
+    >>> lax.gt(np.int32([1, 2, 3]), 2)
+    OUT
+    """
+    return compare.gt(*operands("gt", x, y))
+
+
+def ge(x: Any, y: Any) -> Array:
+    """Whether x ≥ y.
+
+    >>> lax.ge(np.int32([1, 2, 3]), 2)
+    OUT
+    """
+    return compare.ge(*operands("ge", x, y))
+
+
+def max(x: Any, y: Any) -> Array:
+    """The greater of x and y; NaN if one of them is.
+
+    >>> lax.max(np.float32([-1.0, 2.0]), 0)
+    OUT
+    """
+    return compare.max(*operands("max", x, y))
+
+
+def min(x: Any, y: Any) -> Array:
+    """The smaller of x and y; NaN if one of them is.
+
+    >>> lax.min(np.float32([-1.0, 2.0]), 0)
+    OUT
+    """
+    return compare.min(*operands("min", x, y))
+
+
+# ---- choices --------------------------------------------------------------------------------
+
+
+def select(pred: Any, on_true: Any, on_false: Any) -> Array:
+    """``on_true`` where ``pred`` holds, ``on_false`` elsewhere.
+
+    >>> lax.select(np.array([True, False]), np.int32([1, 2]), np.int32([3, 4]))
+    OUT
+    """
+    on_true, on_false = operands("select", on_true, on_false)
+    return compare.select(*same_shape("select", accept("select", pred), on_true, on_false))
+
+
+def select_n(which: Any, *cases: Any) -> Array:
+    """``cases[which]``, element by element; ``which`` is boolean or an integer.
+
+    Raises:
+        ValueError: there is no case, or there are more than two for a boolean ``which``.
+
+    >>> lax.select_n(np.int32([2, 0]), np.int32([1, 2]), np.int32([3, 4]), np.int32([5, 6]))
+    OUT
+    """
+    boolean = dtypes.is_bool(typeof(accept("select_n", which)).dtype)
+    if not cases or (boolean and len(cases) > 2):
+        raise ValueError(
+            f"lax.select_n: one case or more are needed, at most 2 for a boolean `which`, got "
+            f"{len(cases)}"
+        )
+    cases = operands("select_n", *cases)
+    out = cases[0]
+    for i, case in enumerate(cases[1:], 1):
+        chosen = which if boolean else ge(which, i)
+        out = select(chosen, case, out)
+    return out
+
+
+def clamp(min: Any, x: Any, max: Any) -> Array:
+    """x, but ``min`` where it is smaller and ``max`` where it is greater.
+
+    >>> lax.clamp(0.0, np.float32([-1.0, 0.5, 2.0]), 1.0)
+    OUT
+    """
+    return compare.clamp(*operands("clamp", min, x, max))
+
+
+# ---- bits -----------------------------------------------------------------------------------
+
+
+def bitwise_and(x: Any, y: Any) -> Array:
+    """x ∧ y, bit by bit, of integers and booleans.
+
+    >>> lax.bitwise_and(np.int32([6, 3]), 5)
+    OUT
+    """
+    return bits.and_(*operands("bitwise_and", x, y))
+
+
+def bitwise_or(x: Any, y: Any) -> Array:
+    """x ∨ y, bit by bit, of integers and booleans.
+
+    >>> lax.bitwise_or(np.int32([6, 3]), 5)
+    OUT
+    """
+    return bits.or_(*operands("bitwise_or", x, y))
+
+
+def bitwise_xor(x: Any, y: Any) -> Array:
+    """x ⊕ y, bit by bit, of integers and booleans.
+
+    >>> lax.bitwise_xor(np.int32([6, 3]), 5)
+    OUT
+    """
+    return bits.xor(*operands("bitwise_xor", x, y))
+
+
+def shift_left(x: Any, y: Any) -> Array:
+    """x with its bits moved left y places.
+
+    >>> lax.shift_left(np.int32([1, 3]), 2)
+    OUT
+    """
+    return bits.shift_left(*operands("shift_left", x, y))
+
+
+def shift_right_arithmetic(x: Any, y: Any) -> Array:
+    """x with its bits moved right y places, copies of the sign coming in.
+
+    >>> lax.shift_right_arithmetic(np.int32([-8, 8]), 1)
+    OUT
+    """
+    return bits.shift_right_arithmetic(*operands("shift_right_arithmetic", x, y))
+
+
+def shift_right_logical(x: Any, y: Any) -> Array:
+    """x with its bits moved right y places, zeros coming in.
+
+    >>> lax.shift_right_logical(np.int32([-8, 8]), 1)
+    OUT
+    """
+    return bits.shift_right_logical(*operands("shift_right_logical", x, y))

@@ -1,0 +1,519 @@
+"""Reading and writing at positions that are data: dynamic slices, gather, scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.primitive import Primitive
+from phalanx.core.types import Array, typeof
+from phalanx.lax.operands import accept, integers, is_python
+from phalanx.ops import basis, compare, dynamic
+from phalanx.ops import index as positions
+from phalanx.ops import shape as structure
+from phalanx.ops.contract import as_dtype
+from phalanx.ops.index import (
+    GatherNumbers,
+    GatherScatterMode,
+    ScatterNumbers,
+    canonical_mode,
+    fill_value_of,
+)
+from phalanx.ops.shape import dimension
+
+GatherDimensionNumbers = GatherNumbers
+ScatterDimensionNumbers = ScatterNumbers
+Mode = GatherScatterMode | str | None
+
+# ---- starts ---------------------------------------------------------------------------------
+
+
+def _starts(who: str, start_indices: Any, shape: tuple[int, ...], negative: bool) -> list:
+    """One scalar for each dimension, all of one dtype; negative ones count from the end."""
+    if hasattr(start_indices, "shape"):
+        start_indices = _elements(who, start_indices)
+    starts = [accept(who, s) for s in start_indices]
+    if len(starts) != len(shape):
+        raise ValueError(
+            f"lax.{who}: an operand of shape {shape} needs {len(shape)} start indices, got "
+            f"{len(starts)}"
+        )
+    wide = [_wide(who, s) for s in starts]
+    dtype = dtypes.promote(*((typeof(s).dtype, False) for s in wide))[0] if wide else basis.I32
+    return [
+        _from_front(as_dtype(s, dtype), n) if negative else as_dtype(s, dtype)
+        for s, n in zip(wide, shape, strict=True)
+    ]
+
+
+def _elements(who: str, starts: Any) -> list:
+    """The elements of an array of one dimension, as scalars."""
+    type = typeof(accept(who, starts))
+    if type.ndim != 1:
+        raise ValueError(f"lax.{who}: start indices must be scalars or a vector, got {type}")
+    if isinstance(starts, np.ndarray):
+        return list(starts)
+    parts = structure.split(starts, (1,) * type.size, 0)
+    return [basis.reshape(p, shape=()) for p in parts]
+
+
+def _wide(who: str, start: Any) -> Any:
+    """``start`` with at least 32 bits, since narrower ones may not hold a dimension's length."""
+    type = typeof(start)
+    if type.shape or not dtypes.is_integer(type.dtype):
+        raise TypeError(f"lax.{who}: a start index must be an integer scalar, got {type}")
+    if isinstance(start, np.generic) or is_python(start):
+        return dtypes.scalar(start, basis.I32 if type.dtype.itemsize < 4 else type.dtype)
+    return as_dtype(start, basis.I32) if type.dtype.itemsize < 4 else start
+
+
+def _from_front(start: Any, length: int) -> Any:
+    if dtypes.is_unsigned(typeof(start).dtype):
+        return start
+    if isinstance(start, np.generic):
+        return start + start.dtype.type(length) if start < 0 else start
+    return compare.select(compare.lt(start, 0), basis.add(start, length), start)
+
+
+# ---- dynamic slices -------------------------------------------------------------------------
+
+
+def dynamic_slice(
+    operand: Any,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The slice of lengths ``slice_sizes`` that begins at ``start_indices``, which may be traced.
+
+    A start from which the slice would reach outside the operand is moved until it fits.
+
+    Args:
+        operand: an array.
+        start_indices: a vector, or a sequence of scalars, one for each dimension.
+        slice_sizes: Python integers, one for each dimension.
+        allow_negative_indices: whether negative starts count from the end.
+
+    Raises:
+        TypeError: a start is not an integer.
+        ValueError: there are too few or too many, or the slice is longer than the operand.
+
+    >>> lax.dynamic_slice(np.int32([1, 2, 3, 4]), (2,), (2,))
+    OUT
+    """
+    who = "dynamic_slice"
+    shape = typeof(accept(who, operand)).shape
+    starts = _starts(who, start_indices, shape, allow_negative_indices)
+    return dynamic.dynamic_slice(operand, *starts, sizes=integers(who, "slice_sizes", slice_sizes))
+
+
+def dynamic_slice_in_dim(
+    operand: Any,
+    start_index: Any,
+    slice_size: int,
+    axis: int = 0,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The slice of length ``slice_size`` from ``start_index`` on along ``axis``.
+
+    >>> lax.dynamic_slice_in_dim(np.int32([1, 2, 3, 4]), 1, 2)
+    OUT
+    """
+    who = "dynamic_slice_in_dim"
+    shape = typeof(accept(who, operand)).shape
+    dim = dimension(f"lax.{who}", axis, len(shape))
+    starts = _along(start_index, dim, len(shape))
+    sizes = tuple(slice_size if d == dim else n for d, n in enumerate(shape))
+    return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def _along(start: Any, dim: int, ndim: int) -> list:
+    return [start if d == dim else np.int32(0) for d in range(ndim)]
+
+
+def dynamic_index_in_dim(
+    operand: Any,
+    index: Any,
+    axis: int = 0,
+    keepdims: bool = True,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The element ``index``, which may be traced, along ``axis``; the nearest there is.
+
+    >>> lax.dynamic_index_in_dim(np.int32([[1, 2], [3, 4]]), 1, keepdims=False)
+    OUT
+    """
+    found = dynamic_slice_in_dim(
+        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
+    )
+    if keepdims:
+        return found
+    return structure.squeeze(found, (dimension("lax", axis, typeof(found).ndim),))
+
+
+def dynamic_update_slice(
+    operand: Any,
+    update: Any,
+    start_indices: Any,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The operand with ``update`` in place of the slice that begins at ``start_indices``.
+
+    A start from which the update would reach outside the operand is moved until it fits.
+
+    Args:
+        operand: an array.
+        update: an array of the same rank and dtype, nowhere longer.
+        start_indices: a vector, or a sequence of scalars, one for each dimension.
+        allow_negative_indices: whether negative starts count from the end.
+
+    Raises:
+        TypeError: rank or dtype of the update differ, or a start is not an integer.
+        ValueError: there are too few or too many starts, or the update is too long.
+
+    >>> lax.dynamic_update_slice(np.int32([1, 2, 3, 4]), np.int32([8, 9]), (1,))
+    OUT
+    """
+    who = "dynamic_update_slice"
+    type = typeof(accept(who, operand))
+    starts = _starts(who, start_indices, type.shape, allow_negative_indices)
+    if is_python(accept(who, update)):
+        update = dtypes.scalar(update, type.dtype)
+    return dynamic.dynamic_update_slice(operand, update, *starts)
+
+
+def dynamic_update_slice_in_dim(
+    operand: Any,
+    update: Any,
+    start_index: Any,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The operand with ``update`` in place of the slice from ``start_index`` on along ``axis``.
+
+    >>> lax.dynamic_update_slice_in_dim(np.int32([1, 2, 3, 4]), np.int32([9]), 3, 0)
+    OUT
+    """
+    who = "dynamic_update_slice_in_dim"
+    ndim = typeof(accept(who, operand)).ndim
+    starts = _along(start_index, dimension(f"lax.{who}", axis, ndim), ndim)
+    return dynamic_update_slice(
+        operand, update, starts, allow_negative_indices=allow_negative_indices
+    )
+
+
+def dynamic_update_index_in_dim(
+    operand: Any,
+    update: Any,
+    index: Any,
+    axis: int,
+    *,
+    allow_negative_indices: bool = True,
+) -> Array:
+    """The operand with ``update`` in place of the element ``index`` along ``axis``.
+
+    ``update`` has length 1 along ``axis``, or lacks it.
+
+    >>> lax.dynamic_update_index_in_dim(np.int32([1, 2, 3, 4]), 9, 3, 0)
+    OUT
+    """
+    who = "dynamic_update_index_in_dim"
+    type = typeof(accept(who, operand))
+    if is_python(accept(who, update)):
+        update = dtypes.scalar(update, type.dtype)
+    dim = dimension(f"lax.{who}", axis, type.ndim)
+    if typeof(update).ndim == type.ndim - 1:
+        update = structure.expand_dims(update, (dim,))
+    return dynamic_update_slice_in_dim(
+        operand, update, index, dim, allow_negative_indices=allow_negative_indices
+    )
+
+
+# ---- gather ---------------------------------------------------------------------------------
+
+
+def gather(
+    operand: Any,
+    start_indices: Any,
+    dimension_numbers: GatherDimensionNumbers,
+    slice_sizes: Sequence[int],
+    *,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    mode: Mode = None,
+    fill_value: Any = None,
+) -> Array:
+    """The windows of the operand that begin at ``start_indices``.
+
+    Args:
+        operand: an array.
+        start_indices: integers; the last dimension holds the coordinates of one start.
+        dimension_numbers: how the dimensions correspond.
+        slice_sizes: the lengths of a window, one for each dimension of the operand.
+        unique_indices: your word that no start is given twice.
+        indices_are_sorted: your word that they ascend.
+        mode: for windows that reach outside: 'fill' (the default), 'clip' or
+            'promise_in_bounds'.
+        fill_value: a Python scalar for 'fill'; default NaN, the least integer, the greatest
+            unsigned integer, or True.
+
+    Raises:
+        TypeError: indices are not integers.
+        ValueError: the dimensions do not fit together.
+
+    >>> rows = lax.GatherDimensionNumbers((1,), (0,), (0,))
+    >>> lax.gather(np.int32([[1, 2], [3, 4]]), np.int32([[1], [0], [1]]), rows, (1, 2))
+    OUT
+    """
+    type = typeof(accept("gather", operand))
+    return positions.gather(
+        operand,
+        accept("gather", start_indices),
+        numbers=_numbers("gather", dimension_numbers, GatherNumbers),
+        slice_sizes=integers("gather", "slice_sizes", slice_sizes),
+        mode=canonical_mode("lax.gather", mode),
+        fill=fill_value_of(type.dtype, fill_value),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+    )
+
+
+def _numbers(who: str, given: Any, wanted: type) -> Any:
+    if isinstance(given, wanted):
+        return given
+    raise TypeError(
+        f"lax.{who}: dimension_numbers must be {wanted.__name__.replace('Num', 'DimensionNum')}, "
+        f"got {given!r}"
+    )
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
+    """The slices of ``src`` at vectors of positions ``idxs``, one for each of ``axes``.
+
+    >>> lax.index_take(np.int32([[1, 2], [3, 4]]), (np.int32([1, 0]),), (0,))
+    OUT
+    """
+    type = typeof(accept("index_take", src))
+    dims = structure.dimensions("lax.index_take", axes, type.ndim)
+    rows = structure.stack([accept("index_take", i) for i in idxs], 1)
+    numbers = GatherNumbers(tuple(range(1, type.ndim - len(dims) + 1)), dims, dims)
+    sizes = tuple(1 if d in dims else n for d, n in enumerate(type.shape))
+    return gather(src, rows, numbers, sizes, mode="clip")
+
+
+# ---- scatter --------------------------------------------------------------------------------
+
+
+def _scattered(
+    prim: Primitive,
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: Any,
+    indices_are_sorted: bool,
+    unique_indices: bool,
+    mode: Mode,
+) -> Array:
+    who = prim.name
+    return prim(
+        accept(who, operand),
+        accept(who, scatter_indices),
+        accept(who, updates),
+        numbers=_numbers(who, dimension_numbers, ScatterNumbers),
+        mode=canonical_mode(f"lax.{who}", mode),
+        indices_are_sorted=bool(indices_are_sorted),
+        unique_indices=bool(unique_indices),
+    )
+
+
+def scatter(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """The operand with windows of it replaced by ``updates``.
+
+    Where several updates meet, one of them wins.
+
+    Args:
+        operand: an array.
+        scatter_indices: integers; the last dimension holds the coordinates of one start.
+        updates: an array of the operand's dtype, a window for each start.
+        dimension_numbers: how the dimensions correspond.
+        indices_are_sorted: your word that the starts ascend.
+        unique_indices: your word that no two updates meet.
+        mode: for windows that reach outside: 'drop' (the default), 'clip' or
+            'promise_in_bounds'.
+
+    Raises:
+        TypeError: indices are not integers, or dtypes or lengths differ.
+        ValueError: the dimensions do not fit together.
+
+    >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
+    OUT
+    """
+    return _scattered(
+        positions.scatter,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_add(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """The operand with ``updates`` added to windows of it; see ``scatter``.
+
+    >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_add(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
+    OUT
+    """
+    return _scattered(
+        positions.scatter_add,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_sub(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """The operand with ``updates`` subtracted from windows of it; see ``scatter``.
+
+    >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_sub(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
+    OUT
+    """
+    updates = basis.neg(accept("scatter_sub", updates))
+    return _scattered(
+        positions.scatter_add,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_mul(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """The operand with windows of it multiplied by ``updates``; see ``scatter``.
+
+    >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_mul(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
+    OUT
+    """
+    return _scattered(
+        positions.scatter_mul,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_min(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """The operand with windows of it lowered to ``updates``; see ``scatter``.
+
+    >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_min(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
+    OUT
+    """
+    return _scattered(
+        positions.scatter_min,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )
+
+
+def scatter_max(
+    operand: Any,
+    scatter_indices: Any,
+    updates: Any,
+    dimension_numbers: ScatterDimensionNumbers,
+    *,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
+) -> Array:
+    """The operand with windows of it raised to ``updates``; see ``scatter``.
+
+    >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
+    >>> lax.scatter_max(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
+    OUT
+    """
+    return _scattered(
+        positions.scatter_max,
+        operand,
+        scatter_indices,
+        updates,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+    )

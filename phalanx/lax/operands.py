@@ -1,0 +1,133 @@
+"""What functions of ``phalanx.lax`` accept: arrays of one dtype, and scalars that fit them.
+
+Unlike ``phalanx.numpy``, ``phalanx.lax`` neither promotes dtypes nor aligns shapes. Only
+scalars adapt: a Python number takes the dtype of the other operands, and an array of rank 0,
+or of the same rank with length 1 somewhere, takes their shape.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, typeof
+from phalanx.ops.basis import broadcast
+
+
+def accept(who: str, x: Any) -> Any:
+    """``x``, if it is an array or a number.
+
+    Raises:
+        TypeError: it is something else.
+    """
+    if isinstance(x, (Array, np.ndarray, np.generic, *SCALARS)):
+        return x
+    raise TypeError(
+        f"lax.{who}: an array or a number is needed, got {x!r} of type {type(x).__name__}; "
+        "convert it with phalanx.numpy.array"
+    )
+
+
+def elementwise(who: str, *xs: Any) -> tuple:
+    """``xs`` made ready for an elementwise primitive: of one dtype, scalars of one shape.
+
+    Raises:
+        TypeError: dtypes or shapes differ, or a Python number does not fit the dtype.
+    """
+    for x in xs:
+        accept(who, x)
+    arrays = [x for x in xs if not is_python(x)]
+    if not arrays:
+        return xs
+    dtype = typeof(arrays[0]).dtype
+    for x in xs:
+        _check_dtype(who, x, dtype, xs)
+    return same_shape(who, *xs)
+
+
+def is_python(x: Any) -> bool:
+    """Whether ``x`` is a Python number, whose dtype is weak and whose shape is none."""
+    return isinstance(x, SCALARS) and not isinstance(x, np.generic)
+
+
+def _check_dtype(who: str, x: Any, dtype: np.dtype, xs: Sequence) -> None:
+    if not is_python(x):
+        if typeof(x).dtype != dtype:
+            raise TypeError(
+                f"lax.{who}: operands must have one dtype, got {_listed(xs)}; convert them with "
+                "lax.convert_element_type, or use phalanx.numpy, which promotes dtypes"
+            )
+    elif dtypes.promote((dtype, False), (typeof(x).dtype, True))[0] != dtype:
+        raise TypeError(
+            f"lax.{who}: the Python number {x!r} does not fit operands of dtype {dtype}; "
+            "convert them with lax.convert_element_type"
+        )
+
+
+def _listed(xs: Sequence) -> str:
+    return " and ".join(repr(x) if is_python(x) else str(typeof(x)) for x in xs)
+
+
+def same_shape(who: str, *xs: Any) -> tuple:
+    """``xs`` with rank-0 arrays and dimensions of length 1 repeated to the shape of the others.
+
+    Raises:
+        TypeError: ranks other than 0 differ, or lengths other than 1.
+    """
+    types = [typeof(x) for x in xs]
+    shapes = {t.shape for t in types if type(t) is not LiteralType}
+    if len(shapes) <= 1:
+        return xs
+    ranked = [s for s in shapes if s]
+    ndim = len(ranked[0])
+    if any(len(s) != ndim for s in ranked) or any(
+        len({n for n in column if n != 1}) > 1 for column in zip(*ranked, strict=False)
+    ):
+        raise TypeError(
+            f"lax.{who}: operands other than scalars must have one shape, got {_listed(xs)}; "
+            "broadcast them first, or use phalanx.numpy, which aligns shapes"
+        )
+    shape = tuple(min(c) if 0 in c else max(c) for c in zip(*ranked, strict=True))
+    return tuple(_repeated(x, t, shape) for x, t in zip(xs, types, strict=True))
+
+
+def _repeated(x: Any, type: ArrayType, shape: tuple[int, ...]) -> Any:
+    if isinstance(type, LiteralType) or type.shape == shape:
+        return x
+    return broadcast(x, shape=shape, dims=tuple(range(type.ndim)))
+
+
+def integers(who: str, what: str, values: Any) -> tuple[int, ...]:
+    """``values`` as a tuple of Python integers.
+
+    Raises:
+        TypeError: it is no sequence of integers that are known while tracing.
+    """
+    try:
+        return tuple(operator.index(v) for v in values)
+    except TypeError:
+        found = f"{values!r}" if not isinstance(values, Array) else "an array"
+        raise TypeError(
+            f"lax.{who}: {what} must be a sequence of Python integers, got {found}"
+        ) from None
+
+
+def dtype_of(like: Any) -> np.dtype | None:
+    """The canonical dtype that ``like`` means; None stays None."""
+    return None if like is None else dtypes.canonical(like)
+
+
+def pairs(who: str, what: str, values: Iterable) -> tuple[tuple[int, int], ...]:
+    """``values`` as a tuple of pairs of integers.
+
+    Raises:
+        ValueError: an entry is no pair.
+    """
+    found = tuple(integers(who, what, v) for v in values)
+    if any(len(pair) != 2 for pair in found):
+        raise ValueError(f"lax.{who}: {what} must be (low, high) pairs, got {found}")
+    return found  # type: ignore[return-value]

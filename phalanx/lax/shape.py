@@ -1,0 +1,416 @@
+"""Making arrays, and moving, repeating, joining and cutting out their elements."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Iterable, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base import tree as trees
+from phalanx.core.types import Array, typeof
+from phalanx.lax.operands import accept, dtype_of, integers, is_python
+from phalanx.ops import basis, bits, elementwise
+from phalanx.ops import complex as parts
+from phalanx.ops import shape as structure
+from phalanx.ops.shape import dimension, dimensions, slice_dim
+
+# ---- making arrays --------------------------------------------------------------------------
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
+    """The array of ``shape`` with ``fill_value``, a scalar, everywhere.
+
+    >>> lax.full((2, 3), 1.5)
+    OUT
+    """
+    lengths = integers("full", "shape", shape)
+    type = typeof(accept("full", fill_value))
+    if type.shape:
+        raise TypeError(f"lax.full: fill_value must be a scalar, got {type}")
+    target = dtype_of(dtype)
+    if not is_python(fill_value):
+        fill_value = convert_element_type(fill_value, target or type.dtype)
+        return basis.full(lengths, fill_value, target or type.dtype)
+    filled = basis.full(lengths, fill_value, target or type.dtype)
+    if target is None and not dtypes.is_bool(type.dtype):
+        return basis.convert(filled, dtype=type.dtype, weak=True)
+    return filled
+
+
+def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Array:
+    """An array like ``x`` in shape and dtype, with ``fill_value`` everywhere.
+
+    >>> lax.full_like(np.float32([1, 2]), 3)
+    OUT
+    """
+    type = typeof(accept("full_like", x))
+    return full(type.shape if shape is None else shape, fill_value, dtype or type.dtype)
+
+
+def empty(shape: Sequence[int], dtype: Any) -> Array:
+    """An array of ``shape``; its elements, zeros here, are not to be relied upon.
+
+    >>> lax.empty((2,), np.int32)
+    OUT
+    """
+    return full(shape, 0, dtype)
+
+
+def iota(dtype: Any, size: int) -> Array:
+    """0, 1, ..., size - 1.
+
+    >>> lax.iota(np.int32, 4)
+    OUT
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
+    """The array of ``shape`` whose elements are their positions along ``dimension``.
+
+    >>> lax.broadcasted_iota(np.int32, (2, 3), 1)
+    OUT
+    """
+    lengths = integers("broadcasted_iota", "shape", shape)
+    (dim,) = dimensions("lax.broadcasted_iota", dimension, len(lengths))
+    return structure.iota(dtype=dtypes.canonical(dtype), shape=lengths, dim=dim)
+
+
+# ---- dtypes ---------------------------------------------------------------------------------
+
+
+def convert_element_type(operand: Any, new_dtype: Any) -> Array:
+    """The elements in another dtype; real parts of complex numbers, floats rounded towards 0.
+
+    >>> lax.convert_element_type(np.float32([1.7, -1.7]), np.int32)
+    OUT
+    """
+    x = accept("convert_element_type", operand)
+    source, target = typeof(x).dtype, dtypes.canonical(new_dtype)
+    if dtypes.is_complex(source) and (dtypes.is_integer(target) or dtypes.is_floating(target)):
+        x = parts.real(x)
+    if source == target and not typeof(x).weak and isinstance(x, Array):
+        return x
+    return basis.convert(x, dtype=target, weak=False)
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
+    """The bits of the elements read as another dtype.
+
+    A wider dtype takes the last dimension together, a narrower one adds a last dimension.
+
+    >>> lax.bitcast_convert_type(np.float32([1.0]), np.int32)
+    OUT
+    """
+    x = accept("bitcast_convert_type", operand)
+    return bits.bitcast(x, dtype=dtypes.canonical(new_dtype))
+
+
+def stop_gradient(x: Any) -> Any:
+    """x, a tree of arrays, as a constant to derivatives.
+
+    >>> lax.stop_gradient({"a": np.float32([1.0])})
+    OUT
+    """
+    return trees.map(_stop, x)
+
+
+def _stop(x: Any) -> Any:
+    x = accept("stop_gradient", x)
+    return elementwise.stop_gradient(x) if dtypes.is_inexact(typeof(x).dtype) else x
+
+
+# ---- repeating ------------------------------------------------------------------------------
+
+
+def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
+    """The operand repeated over new leading dimensions of lengths ``sizes``.
+
+    >>> lax.broadcast(np.int32([1, 2]), (2,))
+    OUT
+    """
+    x = accept("broadcast", operand)
+    lead = integers("broadcast", "sizes", sizes)
+    shape = typeof(x).shape
+    dims = tuple(range(len(lead), len(lead) + len(shape)))
+    return basis.broadcast(x, shape=(*lead, *shape), dims=dims)
+
+
+def broadcast_in_dim(
+    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+) -> Array:
+    """The operand repeated to ``shape``; its dimension i becomes ``broadcast_dimensions[i]``.
+
+    >>> lax.broadcast_in_dim(np.int32([1, 2]), (2, 3), (0,))
+    OUT
+    """
+    x = accept("broadcast_in_dim", operand)
+    lengths = integers("broadcast_in_dim", "shape", shape)
+    dims = integers("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
+    return basis.broadcast(x, shape=lengths, dims=dims)
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that arrays of these shapes have after broadcasting them as NumPy does.
+
+    Raises:
+        ValueError: they do not broadcast.
+
+    >>> lax.broadcast_shapes((2, 1), (3,))
+    OUT
+    """
+    try:
+        return np.broadcast_shapes(*(tuple(s) for s in shapes))
+    except ValueError:
+        listed = " and ".join(map(str, shapes))
+        raise ValueError(f"lax.broadcast_shapes: shapes {listed} do not broadcast") from None
+
+
+def broadcast_to_rank(x: Any, rank: int) -> Array:
+    """x with leading dimensions of length 1, so that it has ``rank`` dimensions.
+
+    >>> lax.broadcast_to_rank(np.int32([1, 2]), 2)
+    OUT
+    """
+    missing = rank - typeof(accept("broadcast_to_rank", x)).ndim
+    return expand_dims(x, range(builtins.max(missing, 0)))
+
+
+def tile(operand: Any, reps: Sequence[int]) -> Array:
+    """The operand repeated ``reps[i]`` times along dimension i.
+
+    >>> lax.tile(np.int32([1, 2]), (2,))
+    OUT
+    """
+    x = accept("tile", operand)
+    shape, times = typeof(x).shape, integers("tile", "reps", reps)
+    if len(times) != len(shape):
+        raise ValueError(f"lax.tile: reps needs one entry per dimension of {typeof(x)}, got {reps}")
+    spread = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
+    dims = tuple(range(1, 2 * len(shape), 2))
+    repeated = basis.broadcast(x, shape=spread, dims=dims)
+    out = tuple(t * n for t, n in zip(times, shape, strict=True))
+    return basis.reshape(repeated, shape=out)
+
+
+# ---- other shapes ---------------------------------------------------------------------------
+
+
+def reshape(
+    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
+) -> Array:
+    """The elements in row-major order, after transposing to ``dimensions``, in another shape.
+
+    >>> lax.reshape(np.int32([[1, 2], [3, 4]]), (4,), (1, 0))
+    OUT
+    """
+    x = accept("reshape", operand)
+    if dimensions is not None:
+        x = structure.reorder(x, integers("reshape", "dimensions", dimensions))
+    return basis.reshape(x, shape=integers("reshape", "new_sizes", new_sizes))
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
+    """Dimensions ``start_dimension`` up to, without, ``stop_dimension`` made one.
+
+    >>> lax.collapse(np.zeros((2, 3, 4), np.float32), 0, 2).shape
+    OUT
+    """
+    shape = typeof(accept("collapse", operand)).shape
+    start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(len(shape))
+    if start >= stop:
+        raise ValueError(
+            f"lax.collapse: no dimensions lie between {start_dimension} and {stop_dimension} of "
+            f"{typeof(operand)}"
+        )
+    merged = math.prod(shape[start:stop])
+    return basis.reshape(operand, shape=(*shape[:start], merged, *shape[stop:]))
+
+
+def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+    """The operand with its dimensions in the order ``permutation``.
+
+    >>> lax.transpose(np.int32([[1, 2], [3, 4]]), (1, 0))
+    OUT
+    """
+    x = accept("transpose", operand)
+    return basis.transpose(x, perm=integers("transpose", "permutation", permutation))
+
+
+def rev(operand: Any, dimensions: Sequence[int]) -> Array:
+    """The operand with the order of elements along ``dimensions`` reversed.
+
+    >>> lax.rev(np.int32([1, 2, 3]), (0,))
+    OUT
+    """
+    x = accept("rev", operand)
+    return structure.reverse(x, dims=_dims("rev", dimensions, typeof(x).ndim))
+
+
+def _dims(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
+    return dimensions(f"lax.{who}", dims, ndim)
+
+
+def expand_dims(array: Any, dimensions: Iterable[int]) -> Array:
+    """The array with new dimensions of length 1 at these positions of the result.
+
+    >>> lax.expand_dims(np.int32([1, 2]), (1,)).shape
+    OUT
+    """
+    x = accept("expand_dims", array)
+    new = tuple(dimensions)
+    return structure.expand_dims(x, _dims("expand_dims", new, typeof(x).ndim + len(new)))
+
+
+def squeeze(array: Any, dimensions: Iterable[int]) -> Array:
+    """The array without these dimensions, each of length 1.
+
+    >>> lax.squeeze(np.int32([[1, 2]]), (0,))
+    OUT
+    """
+    x = accept("squeeze", array)
+    dims = _dims("squeeze", dimensions, typeof(x).ndim)
+    longer = [d for d in dims if typeof(x).shape[d] != 1]
+    if longer:
+        raise ValueError(
+            f"lax.squeeze: dimension {longer[0]} of {typeof(x)} does not have length 1; "
+            "reduce or index it"
+        )
+    return structure.squeeze(x, dims)
+
+
+# ---- joining and cutting --------------------------------------------------------------------
+
+
+def concatenate(operands: Any, dimension: int) -> Array:
+    """The operands one after the other along ``dimension``.
+
+    >>> lax.concatenate([np.int32([1, 2]), np.int32([3])], 0)
+    OUT
+    """
+    xs = [accept("concatenate", x) for x in operands]
+    if not xs:
+        raise ValueError("lax.concatenate: at least one operand is needed, got none")
+    (dim,) = _dims("concatenate", dimension, typeof(xs[0]).ndim)
+    return structure.concatenate(*xs, dim=dim)
+
+
+def stack(operands: Sequence[Any], axis: int = 0) -> Array:
+    """Arrays of one shape as the elements along a new dimension ``axis``.
+
+    >>> lax.stack([np.int32([1, 2]), np.int32([3, 4])])
+    OUT
+    """
+    xs = [accept("stack", x) for x in operands]
+    if not xs:
+        raise ValueError("lax.stack: at least one operand is needed, got none")
+    return structure.stack(xs, dimension("lax.stack", axis, typeof(xs[0]).ndim + 1))
+
+
+def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
+    """The elements of x along ``axis``, as a tuple of arrays.
+
+    >>> lax.unstack(np.int32([[1, 2], [3, 4]]))
+    OUT
+    """
+    dim = dimension("lax.unstack", axis, typeof(accept("unstack", x)).ndim)
+    return tuple(index_in_dim(x, i, dim, False) for i in range(typeof(x).shape[dim]))
+
+
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
+    """The operand cut along ``axis`` into consecutive parts of lengths ``sizes``.
+
+    >>> lax.split(np.int32([1, 2, 3]), (1, 2))
+    OUT
+    """
+    x = accept("split", operand)
+    lengths = integers("split", "sizes", sizes)
+    dim = dimension("lax.split", axis, typeof(x).ndim)
+    if sum(lengths) != typeof(x).shape[dim] or any(n < 0 for n in lengths):
+        raise ValueError(
+            f"lax.split: sizes must add up to the length of dimension {dim} of {typeof(x)}, "
+            f"got {lengths}"
+        )
+    return structure.split(x, lengths, dim)
+
+
+def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+    """The operand with ``padding_value`` around it and between its elements.
+
+    ``padding_config`` has (low, high, interior) per dimension: how many elements come before,
+    after, and between neighbours. A negative low or high cuts elements off.
+
+    >>> lax.pad(np.int32([1, 2]), 0, [(1, 2, 1)])
+    OUT
+    """
+    x = accept("pad", operand)
+    value = accept("pad", padding_value)
+    if is_python(value):
+        value = dtypes.scalar(value, typeof(x).dtype)
+    config = tuple(integers("pad", "each entry of padding_config", c) for c in padding_config)
+    if any(len(c) != 3 for c in config):
+        raise ValueError(f"lax.pad: padding_config needs (low, high, interior), got {config}")
+    return structure.pad(x, value, config=config)
+
+
+def slice(
+    operand: Any,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Array:
+    """``operand[start:limit:stride]`` in every dimension.
+
+    >>> lax.slice(np.int32([1, 2, 3, 4]), (1,), (4,), (2,))
+    OUT
+    """
+    return structure.slice(
+        accept("slice", operand),
+        start=integers("slice", "start_indices", start_indices),
+        limit=integers("slice", "limit_indices", limit_indices),
+        strides=None if strides is None else integers("slice", "strides", strides),
+    )
+
+
+def slice_in_dim(
+    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Array:
+    """``operand[start_index:limit_index:stride]`` along ``axis``; negative ones count backwards.
+
+    >>> lax.slice_in_dim(np.int32([1, 2, 3, 4]), 1, -1)
+    OUT
+    """
+    x = accept("slice_in_dim", operand)
+    dim = dimension("lax.slice_in_dim", axis, typeof(x).ndim)
+    n = typeof(x).shape[dim]
+    start = 0 if start_index is None else index(start_index)
+    limit = n if limit_index is None else index(limit_index)
+    start, limit = start + n * (start < 0), limit + n * (limit < 0)
+    return slice_dim(x, start, limit, dim, index(stride))
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+    """The element ``index``, a Python integer, along ``axis``.
+
+    Raises:
+        IndexError: there is no such element.
+
+    >>> lax.index_in_dim(np.int32([[1, 2], [3, 4]]), -1, keepdims=False)
+    OUT
+    """
+    x = accept("index_in_dim", operand)
+    dim = dimension("lax.index_in_dim", axis, typeof(x).ndim)
+    (position,) = integers("index_in_dim", "(index,)", (index,))
+    n = typeof(x).shape[dim]
+    if not -n <= position < n:
+        raise IndexError(
+            f"lax.index_in_dim: index {position} is out of bounds for dimension {dim} of "
+            f"{typeof(x)}"
+        )
+    found = slice_dim(x, position % n, position % n + 1, dim)
+    return found if keepdims else structure.squeeze(found, (dim,))

@@ -12,9 +12,9 @@ from phalanx.base import dtypes, tree
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_host, moved
-from phalanx.run.runtime import backend
 from phalanx.run.eager import as_array
 from phalanx.run.execute import Compiled, compile_program, make_plan
+from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import is_value
 

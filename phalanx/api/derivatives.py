@@ -63,8 +63,8 @@ def _tangent_in(t: Any, x: Any, names: LeafNames, i: int, who: str) -> Any:
         found = getattr(t, "dtype", None)
         if found != dtypes.float0 and not (found is None and t == 0):
             raise TypeError(
-                f"{who}: {names[i]} is {kind}, which has no derivative; its tangent must be an array "
-                f"of dtype float0, got {t!r}"
+                f"{who}: {names[i]} is {kind}, which has no derivative; its tangent must be an "
+                f"array of dtype float0, got {t!r}"
             )
         return ZERO
     if not is_value(t):
@@ -275,14 +275,15 @@ def value_and_grad(
         found = pull(linear, [one], types)
         grads, _ = treedef.unflatten([_as_array(g) for g in found])
         gradient = grads[0] if single else grads
-        return ((_as_array(value), body.aux()), gradient) if has_aux else (_as_array(value), gradient)
+        result = _as_array(value)
+        return ((result, body.aux()) if has_aux else result), gradient
 
     return wrap(value_and_gradient, fun)
 
 
 def _as_array(x: Any) -> Any:
     """A result as an array: constants become arrays of no dimension."""
-    if isinstance(x, np.generic) or isinstance(x, (int, float, complex)):
+    if isinstance(x, (np.generic, int, float, complex)):
         return full((), x, typeof(x).dtype)
     return x
 
@@ -311,9 +312,9 @@ def _check_input(
         )
     if not dtypes.is_inexact(dtype) and not allow_int:
         raise TypeError(
-            f"{who}: {names[i]} is {plain(typeof(x))}, and only floating-point and complex arguments "
-            "have a gradient; convert it with .astype(float), choose others with argnums, or set "
-            "allow_int=True"
+            f"{who}: {names[i]} is {plain(typeof(x))}, and only floating-point and complex "
+            "arguments have a gradient; convert it with .astype(float), choose others with "
+            "argnums, or set allow_int=True"
         )
 
 
@@ -545,7 +546,7 @@ def jacfwd(
         names = LeafNames(fun, chosen, {}, where)
         for i, x in enumerate(leaves):
             _check_input(x, names, i, holomorphic, False, who)
-        result, push, *aux = linearize(body, *chosen)
+        _, push = linearize(body, *chosen)
         columns, _ = _basis(leaves)
         found = vmap(lambda *ts: push(*treedef.unflatten(ts)))(*columns)
         out = tree.map(

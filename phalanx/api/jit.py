@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import functools
-import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import MethodType
 from typing import Any
-
-import numpy as np
-from optree._C import flatten as _flatten
 
 from phalanx.api import aot
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
-    LeafNames,
     Static,
     check_callable,
     check_leaf,
-    dynamic_positions,
     name_of,
-    split_static,
     static_positions,
-    wrap,
 )
-from phalanx.base import dtypes, tree
+from phalanx.api.dispatch import Dispatched, remember_flat, to_device
+from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.control.call import call
 from phalanx.core import axes
-from phalanx.core.program import Program
-from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
-from phalanx.core.types import SCALARS, ArrayType, typeof
-from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar, place
+from phalanx.core.program import Program, plain
+from phalanx.core.trace import ROOT, Tracer, current
+from phalanx.core.types import typeof
+from phalanx.run.array import DeviceArray, place
 from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
-from phalanx.transforms.stage import stage
-
-_SPACE = "phalanx"
+from phalanx.transforms.stage import is_value, stage
 
 
 @dataclass(slots=True)
@@ -55,63 +45,7 @@ class Traced:
         return not any(isinstance(x, Tracer) for x in self.captured)
 
 
-class Caches:
-    """What has been traced and compiled for one function and one choice of options."""
-
-    __slots__ = ("__weakref__", "flat", "mappings", "traced", "trees")
-
-    def __init__(self) -> None:
-        self.traced: dict[tuple, Any] = {}
-        self.mappings: dict[tuple, Any] = {}
-        # what to call: by the signatures of arguments that are arrays, and of those in trees
-        self.flat: dict[tuple, Callable[[Any], Any]] = {}
-        self.trees: dict[tuple, Callable[[Any], Any]] = {}
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self.traced.clear()
-        self.flat.clear()
-        self.trees.clear()
-        self.mappings.clear()
-
-
-_by_function: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-
-def caches_of(fun: Any, options: tuple) -> Caches:
-    """The caches of ``fun``; they live as long as ``fun`` does."""
-    try:
-        return _by_function.setdefault(fun, {}).setdefault(options, Caches())
-    except TypeError:  # no weak reference, or not hashable
-        return Caches()
-
-
-def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
-    """An argument of a compiled function as an array that holds data."""
-    if type(x) is DeviceArray:
-        return x
-    if isinstance(x, Tracer):
-        refuse_escaped(x)
-    if isinstance(x, np.ndarray) and x.dtype.kind not in "OSUMm":
-        return from_host(x)
-    if isinstance(x, (np.generic, *SCALARS)) and not isinstance(x, (np.str_, np.bytes_)):
-        kind = typeof(x)
-        plain = ArrayType((), kind.dtype, kind.weak)
-        return from_scalar(dtypes.scalar(x, kind.dtype), default_sharding(), plain)
-    check_leaf(x, names[i], who)
-    return as_array(x)
-
-
-def remember_flat(
-    flat: dict, static: Static, args: tuple, kwargs: dict, leaves: list, arrays: list, run: Any
-) -> None:
-    """If a call has nothing but arrays as positional arguments, the next need not flatten."""
-    bare = len(args) == len(leaves) and all(a is x for a, x in zip(args, arrays, strict=False))
-    if bare and not kwargs and static is NO_STATIC:
-        flat[(config.key, *[a.sig for a in arrays])] = run
-
-
-class Jitted:
+class Jitted(Dispatched):
     """A compiled function. Called, it does what the function does."""
 
     def __init__(
@@ -134,36 +68,7 @@ class Jitted:
         )
         if set(self.static_nums) & set(self.donate_nums):
             raise ValueError(f"{self.who}: an argument cannot be both static and donated")
-        self.has_static = bool(self.static_nums or self.static_names)
-        options = ("jit", self.static_nums, self.static_names, self.donate_nums, self.donate_names)
-        self.caches = caches_of(fun, options)
-        self.flat, self.trees = self.caches.flat, self.caches.trees
-        wrap(self, fun)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.has_static:
-            static, rest, named = split_static(
-                args, kwargs, self.static_nums, self.static_names, self.who
-            )
-            return self._call(static, rest, named)
-        if current() is ROOT:
-            try:
-                if not kwargs:
-                    run = self.flat.get((config.key, *[x.sig for x in args]))
-                    if run is not None:
-                        return run(args)
-            except AttributeError:  # a tree, a number or a NumPy array
-                pass
-            leaves, treedef = _flatten((args, kwargs), None, False, _SPACE)
-            try:
-                run = self.trees[(treedef, config.key, *[x.sig for x in leaves])]
-            except (KeyError, AttributeError):
-                return self._call(NO_STATIC, args, kwargs)
-            return run(leaves)
-        return self._call(NO_STATIC, args, kwargs)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        self._remember()
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         if config.disable_jit:
@@ -200,9 +105,9 @@ class Jitted:
         self, static: Static, args: tuple, kwargs: dict, leaves: list, treedef: Any
     ) -> Any:
         for i, x in enumerate(leaves):
-            if not hasattr(x, "type"):
+            if not is_value(x):
                 check_leaf(x, self._names(static, args, kwargs)[i], self.who)
-        types = tuple([_plain(typeof(x)) for x in leaves])
+        types = tuple([plain(typeof(x)) for x in leaves])
         traced = self.traced(static, args, kwargs, treedef, types)
         return traced.out_tree.unflatten(
             call(*traced.captured, *leaves, program=traced.program)
@@ -223,19 +128,6 @@ class Jitted:
             if found.reusable:
                 self.caches.traced[key] = found
         return found
-
-    def _names(self, static: Static, args: tuple, kwargs: dict) -> LeafNames:
-        return LeafNames(self.fun, args, kwargs, dynamic_positions(len(args), static))
-
-    def _donated(self, static: Static, args: tuple, kwargs: dict) -> list[bool]:
-        if not self.donate_nums and not self.donate_names:
-            return [False] * tree.structure((args, kwargs)).num_leaves
-        marks: list[bool] = []
-        for position, arg in zip(dynamic_positions(len(args), static), args, strict=True):
-            marks += [position in self.donate_nums] * len(tree.leaves(arg))
-        for name in sorted(kwargs):
-            marks += [name in self.donate_names] * len(tree.leaves(kwargs[name]))
-        return marks
 
     def _compile(
         self,
@@ -258,9 +150,7 @@ class Jitted:
 
     def trace(self, *args: Any, **kwargs: Any) -> aot.Staged:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        static, rest, named = split_static(
-            args, kwargs, self.static_nums, self.static_names, self.who
-        )
+        static, rest, named = self._split(args, kwargs)
         leaves, treedef = tree.flatten((rest, named))
         names = self._names(static, rest, named)
         types = tuple(aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves))
@@ -271,24 +161,6 @@ class Jitted:
             tuple(self._donated(static, rest, named)), names.all(),
         )  # fmt: skip
 
-    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
-        """Trace, and prepare for compilation: ``f.lower(x).compile()``."""
-        return self.trace(*args, **kwargs).lower()
-
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The shapes and dtypes of the results, without computing them."""
-        return self.trace(*args, **kwargs).out_info
-
-    def clear_cache(self) -> None:
-        """Forget what was traced and compiled."""
-        self.caches.clear()
-
-    def __repr__(self) -> str:
-        return f"<{self.who}>"
-
-
-def _plain(type: ArrayType) -> ArrayType:
-    return ArrayType(type.shape, type.dtype, type.weak)
 
 
 def jit(

@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import MethodType
 from typing import Any
 
 import numpy as np
-from optree._C import flatten as _flatten
 
 from phalanx.api import aot
 from phalanx.api.arguments import (
@@ -21,13 +19,10 @@ from phalanx.api.arguments import (
     Static,
     check_callable,
     check_leaf,
-    dynamic_positions,
     name_of,
-    split_static,
     static_positions,
-    wrap,
 )
-from phalanx.api.jit import caches_of, remember_flat, to_device
+from phalanx.api.dispatch import Dispatched, remember_flat, to_device
 from phalanx.api.vmap import UNNAMED, input_dims, mapped_size, output_dims
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -39,9 +34,9 @@ from phalanx.core.program import Equation, Program, Var, plain
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, moved, place
-from phalanx.run.runtime import backend
 from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
+from phalanx.run.runtime import backend
 from phalanx.spmd.replication import culprits, varying_outputs
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.batch import batch, lane_type, place_lanes
@@ -74,7 +69,7 @@ class Body:
         return Program(inputs, [equation], outputs, f"pmap_{self.program.name}")
 
 
-class Pmapped:
+class Pmapped(Dispatched):
     """A mapped function. Called, it runs the function in every lane of its axis."""
 
     def __init__(
@@ -98,39 +93,10 @@ class Pmapped:
         self.axis_size = axis_size
         self.static_nums, _ = static_positions(fun, static_broadcasted_argnums, None, self.who)
         self.donate_nums, _ = static_positions(fun, donate_argnums, None, self.who)
+        # arguments passed by keyword are mapped, whatever the positions say
+        self.static_names = self.donate_names = frozenset()
         self.devices = _checked_devices(devices, backend, self.who)
-        options = (
-            "pmap", self.axis, repr(in_axes), repr(out_axes), axis_size, self.static_nums,
-            self.donate_nums, self.devices,
-        )  # fmt: skip
-        self.caches = caches_of(fun, options)
-        self.flat, self.trees = self.caches.flat, self.caches.trees
-        wrap(self, fun)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.static_nums:
-            static, rest, named = split_static(
-                args, kwargs, self.static_nums, frozenset(), self.who
-            )
-            return self._call(static, rest, named)
-        if current() is ROOT:
-            try:
-                if not kwargs:
-                    run = self.flat.get((config.key, *[x.sig for x in args]))
-                    if run is not None:
-                        return run(args)
-            except AttributeError:  # a tree, a number or a NumPy array
-                pass
-            leaves, treedef = _flatten((args, kwargs), None, False, _SPACE)
-            try:
-                run = self.trees[(treedef, config.key, *[x.sig for x in leaves])]
-            except (KeyError, AttributeError):
-                return self._call(NO_STATIC, args, kwargs)
-            return run(leaves)
-        return self._call(NO_STATIC, args, kwargs)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        self._remember(self.axis, repr(in_axes), repr(out_axes), axis_size, self.devices)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         leaves, treedef = tree.flatten((args, kwargs))
@@ -197,15 +163,6 @@ class Pmapped:
                 f"outermost, {_enclosing.get()}; the inner axis is laid over what remains"
             )
 
-    def _names(self, static: Static, args: tuple, kwargs: dict) -> LeafNames:
-        return LeafNames(self.fun, args, kwargs, dynamic_positions(len(args), static))
-
-    def _donated(self, static: Static, args: tuple, kwargs: dict) -> tuple[int, ...]:
-        marks: list[bool] = []
-        for position, arg in zip(dynamic_positions(len(args), static), args, strict=True):
-            marks += [position in self.donate_nums] * len(tree.leaves(arg))
-        return tuple(i for i, m in enumerate(marks) if m)
-
     def body(
         self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence[int | None],
         size: int, names: LeafNames,
@@ -244,12 +201,12 @@ class Pmapped:
         return Body(program, captured, flat.out_tree, params)
 
     def _compile(
-        self, body: Body, arrays: list[DeviceArray], donated: tuple[int, ...]
+        self, body: Body, arrays: list[DeviceArray], donated: list[bool]
     ) -> Callable[[Any], Any]:
         constants = [as_array(c) for c in body.captured]
         whole = body.whole([a.type for a in arrays])
         sigs = [a.sig for a in (*constants, *arrays)]
-        donate = tuple(i + len(constants) for i in donated)
+        donate = tuple(i + len(constants) for i, d in enumerate(donated) if d)
         return compile_program(whole, sigs, donate).caller(constants, body.out_tree)
 
     # ---- placing arguments ----
@@ -306,34 +263,19 @@ class Pmapped:
 
     def trace(self, *args: Any, **kwargs: Any) -> aot.Staged:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
-        static, rest, named = split_static(args, kwargs, self.static_nums, frozenset(), self.who)
+        static, rest, named = self._split(args, kwargs)
         leaves, treedef = tree.flatten((rest, named))
         names = self._names(static, rest, named)
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
         shells = [_Shell(t) for t in types]
         dims, size = self._mapping(static, *treedef.unflatten(shells), shells)
         body = self.body(static, shells, treedef, dims, size, names)
-        donated = self._donated(static, rest, named)
         return aot.Staged(
             self.who, body.whole(types), body.captured, tuple(types), treedef, body.out_tree,
             tuple(aot.sharding_of(x) for x in leaves),
-            tuple(i in donated for i in range(len(leaves))), names.all(),
+            tuple(self._donated(static, rest, named)), names.all(),
         )  # fmt: skip
 
-    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
-        """Trace, and prepare for compilation: ``pmap(f).lower(x).compile()``."""
-        return self.trace(*args, **kwargs).lower()
-
-    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
-        """The shapes and dtypes of the results, without computing them."""
-        return self.trace(*args, **kwargs).out_info
-
-    def clear_cache(self) -> None:
-        """Forget what was traced and compiled."""
-        self.caches.clear()
-
-    def __repr__(self) -> str:
-        return f"<{self.who}>"
 
 
 class _Shell(Tracer):

@@ -8,9 +8,9 @@ from typing import Any
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
+    LeafNames,
     check_callable,
     check_leaf,
-    LeafNames,
     name_of,
     wrap,
 )

@@ -141,7 +141,7 @@ _current: ContextVar[Trace] = ContextVar("trace", default=ROOT)
 current = _current.get
 
 
-class entering:  # noqa: N801  (reads as a verb: `with entering(trace):`)
+class entering:
     """Make ``trace`` the current one for the duration of a block."""
 
     __slots__ = ("token", "trace")
@@ -159,7 +159,7 @@ class entering:  # noqa: N801  (reads as a verb: `with entering(trace):`)
         _current.reset(self.token)
 
 
-class running(entering):  # noqa: N801
+class running(entering):
     """Enter ``trace`` for the length of a transformation; afterwards its tracers are dead."""
 
     __slots__ = ()

@@ -125,7 +125,7 @@ SCALARS = (bool, int, float, complex)
 
 def is_scalar(x: Any) -> bool:
     """Whether ``x`` is a Python or NumPy scalar, a constant of no shape."""
-    return isinstance(x, SCALARS) or isinstance(x, np.generic)
+    return isinstance(x, (np.generic, *SCALARS))
 
 
 def typeof(x: Any) -> ArrayType:

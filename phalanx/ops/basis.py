@@ -8,6 +8,7 @@ operation is declared in a module of its own, through the families of this one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -374,7 +375,7 @@ def _broadcast_type(x: ArrayType, *, shape: tuple, dims: tuple) -> ArrayType:
     fits = len(dims) == x.ndim and all(
         0 <= d < len(shape) and s in (1, shape[d]) for s, d in zip(x.shape, dims, strict=True)
     )
-    if not fits or any(a >= b for a, b in zip(dims, dims[1:], strict=False)):
+    if not fits or any(a >= b for a, b in pairwise(dims)):
         raise ValueError(
             f"broadcast: an array {x} cannot fill shape {shape} with its dimensions at {dims}; "
             "each must have length 1 or the length there, in increasing order"
@@ -545,7 +546,7 @@ convert = Primitive(
 
 def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
     """An array of ``shape`` with ``value`` everywhere; ``value`` may be a rank-0 array."""
-    if isinstance(value, SCALARS) or isinstance(value, np.generic):
+    if isinstance(value, (np.generic, *SCALARS)):
         value = dtypes.scalar(value, dtype)
     return broadcast(value, shape=shape, dims=())
 

@@ -84,6 +84,25 @@ def _reduce_groups(x: Any, groups: tuple, local: Callable) -> Any:
     return lanes_at(joined, back)
 
 
+def _lower_reduction(b: Any, xs: Sequence, partitions: tuple, combine: Callable) -> list:
+    """One variadic operation for the operands of each dtype."""
+    out: list[Any] = [None] * len(xs)
+    for dtype in dict.fromkeys(t.dtype for t in b.outs):
+        here = [i for i, t in enumerate(b.outs) if t.dtype == dtype]
+        found = b.all_reduce(
+            [xs[i] for i in here], partitions, lambda b, x, y: [combine(b, x, y)]
+        )
+        for i, value in zip(here, found, strict=True):
+            out[i] = value
+    return out
+
+
+def _reduction_varies(*operands: frozenset, axes: tuple, groups: Groups) -> tuple:
+    if groups is not None:
+        return tuple(v | set(axes) for v in operands)
+    return tuple(v - set(axes) for v in operands)
+
+
 def _reduction(
     name: str,
     combine: Callable,
@@ -99,18 +118,6 @@ def _reduction(
     ``combine(b, x, y)`` lowers the reduction of two elements, ``local(x)`` reduces the
     leading lanes, ``repeated(x, n)`` reduces n copies of x.
     """
-
-    def lower(b: Any, *xs: Any, axes: tuple, groups: Groups) -> list:
-        partitions = b.replica_groups(axes, groups)
-        out: list[Any] = [None] * len(xs)
-        for dtype in dict.fromkeys(t.dtype for t in b.outs):
-            here = [i for i, t in enumerate(b.outs) if t.dtype == dtype]
-            found = b.all_reduce(
-                [xs[i] for i in here], partitions, lambda b, x, y: [combine(b, x, y)]
-            )
-            for i, value in zip(here, found, strict=True):
-                out[i] = value
-        return out
 
     def batch_one(axis: Axis, x: Any, dim: int | None, groups: Groups) -> tuple:
         if groups is not None:
@@ -129,19 +136,16 @@ def _reduction(
         rest = without(axes, axis.name) + axis.rest
         return (prim(*values, axes=rest, groups=None) if rest else values), out
 
-    def vary(*operands: frozenset, axes: tuple, groups: Groups) -> tuple:
-        if groups is not None:
-            return tuple(v | set(axes) for v in operands)
-        return tuple(v - set(axes) for v in operands)
-
     prim = Primitive(
         name,
         lambda *types, axes, groups: tuple(t.update(weak=False) for t in types),
-        lower,
+        lambda b, *xs, axes, groups: _lower_reduction(
+            b, xs, b.replica_groups(axes, groups), combine
+        ),
         linearize=linearize,
         transpose=transpose,
         batch=batch,
-        vary=vary,
+        vary=_reduction_varies,
         axes=_axes_of,
         multi=True,
         doc=doc,

@@ -14,7 +14,6 @@ from phalanx.core.types import Array, ArrayType, LiteralType
 from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import Sharding
 
-
 _DLPACK_KINDS = {"cpu": 1, "cuda": 2, "gpu": 2, "rocm": 10}
 
 

@@ -56,7 +56,7 @@ def as_array(x: Any) -> DeviceArray:
     """
     if isinstance(x, DeviceArray):
         return x
-    if isinstance(x, np.generic) or isinstance(x, SCALARS):
+    if isinstance(x, (np.generic, *SCALARS)):
         kind = typeof(x)
         return from_scalar(dtypes.scalar(x, kind.dtype), default_sharding(), kind)
     if isinstance(x, Tracer):

@@ -122,12 +122,13 @@ def linearize(
     with running(trace), running_aside(tangents):
         pairs = [trace.split(y) for y in function(*inputs)]
     nonzero = tuple(t is not ZERO for _, t in pairs)
-    program, residuals = tangents.finish(variables, [t for _, t in pairs if t is not ZERO], "linear")
+    found = [t for _, t in pairs if t is not ZERO]
+    program, residuals = tangents.finish(variables, found, "linear")
     program, kept = prune(program, fixed=len(variables))
     return [p for p, _ in pairs], LinearMap(program, [residuals[i] for i in kept], nonzero)
 
 
-class running_aside:  # noqa: N801
+class running_aside:
     """End ``trace`` with the block, without making it the current one."""
 
     __slots__ = ("trace",)

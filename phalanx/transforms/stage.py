@@ -14,7 +14,6 @@ from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, check_alive, current, running
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 
-
 LARGEST_LITERAL = 4096  # elements; a larger constant is passed to the program as an input
 
 

@@ -1,0 +1,168 @@
+"""Calling compiled functions: caches, the fast path, and arguments on devices."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from types import MethodType
+from typing import Any
+
+import numpy as np
+from optree._C import flatten as _flatten
+
+from phalanx.api import aot
+from phalanx.api.arguments import (
+    NO_STATIC,
+    LeafNames,
+    Static,
+    check_leaf,
+    dynamic_positions,
+    split_static,
+    wrap,
+)
+from phalanx.base import dtypes, tree
+from phalanx.base.config import config
+from phalanx.core.program import plain
+from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
+from phalanx.core.types import SCALARS, typeof
+from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
+from phalanx.run.eager import as_array
+
+_SPACE = "phalanx"
+
+
+class Caches:
+    """What has been traced and compiled for one function and one choice of options."""
+
+    __slots__ = ("__weakref__", "flat", "mappings", "traced", "trees")
+
+    def __init__(self) -> None:
+        self.traced: dict[tuple, Any] = {}
+        self.mappings: dict[tuple, Any] = {}
+        # what to call: by the signatures of arguments that are arrays, and of those in trees
+        self.flat: dict[tuple, Callable[[Any], Any]] = {}
+        self.trees: dict[tuple, Callable[[Any], Any]] = {}
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.traced.clear()
+        self.flat.clear()
+        self.trees.clear()
+        self.mappings.clear()
+
+
+_by_function: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def caches_of(fun: Any, options: tuple) -> Caches:
+    """The caches of ``fun``; they live as long as ``fun`` does."""
+    try:
+        return _by_function.setdefault(fun, {}).setdefault(options, Caches())
+    except TypeError:  # no weak reference, or not hashable
+        return Caches()
+
+
+def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
+    """An argument of a compiled function as an array that holds data."""
+    if type(x) is DeviceArray:
+        return x
+    if isinstance(x, Tracer):
+        refuse_escaped(x)
+    if isinstance(x, np.ndarray) and x.dtype.kind not in "OSUMm":
+        return from_host(x)
+    if isinstance(x, (np.generic, *SCALARS)) and not isinstance(x, (np.str_, np.bytes_)):
+        kind = plain(typeof(x))
+        return from_scalar(dtypes.scalar(x, kind.dtype), default_sharding(), kind)
+    check_leaf(x, names[i], who)
+    return as_array(x)
+
+
+def remember_flat(
+    flat: dict, static: Static, args: tuple, kwargs: dict, leaves: list, arrays: list, run: Any
+) -> None:
+    """If a call has nothing but arrays as positional arguments, the next need not flatten."""
+    bare = len(args) == len(leaves) and all(a is x for a, x in zip(args, arrays, strict=False))
+    if bare and not kwargs and static is NO_STATIC:
+        flat[(config.key, *[a.sig for a in arrays])] = run
+
+
+class Dispatched:
+    """A function that is traced and compiled when it is called, once per types of arguments.
+
+    Subclasses say how, in ``_call``; this class finds again what was compiled before.
+    """
+
+    fun: Callable
+    who: str
+    static_nums: tuple[int, ...]
+    static_names: frozenset[str]
+    donate_nums: tuple[int, ...]
+    donate_names: frozenset[str]
+
+    def _remember(self, *options: Any) -> None:
+        """Look up the caches for these options, and take over the name of the function."""
+        self.has_static = bool(self.static_nums or self.static_names)
+        nums = (self.static_nums, self.static_names, self.donate_nums, self.donate_names)
+        self.caches = caches_of(self.fun, (type(self), *options, *nums))
+        self.flat, self.trees = self.caches.flat, self.caches.trees
+        wrap(self, self.fun)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.has_static:
+            return self._call(*self._split(args, kwargs))
+        if current() is ROOT:
+            try:
+                if not kwargs:
+                    run = self.flat.get((config.key, *[x.sig for x in args]))
+                    if run is not None:
+                        return run(args)
+            except AttributeError:  # a tree, a number or a NumPy array
+                pass
+            leaves, treedef = _flatten((args, kwargs), None, False, _SPACE)
+            try:
+                run = self.trees[(treedef, config.key, *[x.sig for x in leaves])]
+            except (KeyError, AttributeError):
+                return self._call(NO_STATIC, args, kwargs)
+            return run(leaves)
+        return self._call(NO_STATIC, args, kwargs)
+
+    def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Call where nothing was compiled yet, something is static, or a trace is running."""
+        raise NotImplementedError
+
+    def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
+        return split_static(args, kwargs, self.static_nums, self.static_names, self.who)
+
+    def _names(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> LeafNames:
+        return LeafNames(self.fun, args, kwargs, dynamic_positions(len(args), static))
+
+    def _donated(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> list[bool]:
+        """Per leaf whether its memory may be taken over."""
+        marks: list[bool] = []
+        for position, arg in zip(dynamic_positions(len(args), static), args, strict=True):
+            marks += [position in self.donate_nums] * len(tree.leaves(arg))
+        for name in sorted(kwargs):
+            marks += [name in self.donate_names] * len(tree.leaves(kwargs[name]))
+        return marks
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def trace(self, *args: Any, **kwargs: Any) -> aot.Staged:
+        """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
+        raise NotImplementedError
+
+    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
+        """Trace, and prepare for compilation: ``f.lower(x).compile()``."""
+        return self.trace(*args, **kwargs).lower()
+
+    def eval_shape(self, *args: Any, **kwargs: Any) -> Any:
+        """The shapes and dtypes of the results, without computing them."""
+        return self.trace(*args, **kwargs).out_info
+
+    def clear_cache(self) -> None:
+        """Forget what was traced and compiled."""
+        self.caches.clear()
+
+    def __repr__(self) -> str:
+        return f"<{self.who}>"

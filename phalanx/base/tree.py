@@ -141,10 +141,9 @@ def _one_level(node: Any) -> _Level | None:
         pairs, metadata = _with_keys[type(node)](node)
         pairs = list(pairs)
         return _Level([key for key, _ in pairs], [child for _, child in pairs], metadata)
-    try:
-        level = optree.tree_flatten_one_level(node, namespace=_SPACE)
-    except ValueError:
-        return None
+    if optree.tree_is_leaf(node, namespace=_SPACE):
+        return None  # asked first: flattening a leaf writes its elements into an error
+    level = optree.tree_flatten_one_level(node, namespace=_SPACE)
     entries = level.entries
     if isinstance(node, dict):
         keys: list[Any] = [DictKey(entry) for entry in entries]

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept, is_python, same_shape
 from phalanx.lax.operands import elementwise as operands
-from phalanx.ops import basis, bits, compare, elementwise
-from phalanx.ops import complex as parts
-from phalanx.ops.basis import convert
 
 # ---- arithmetic -----------------------------------------------------------------------------
 
@@ -22,88 +20,88 @@ def add(x: Any, y: Any) -> Array:
     """x + y; of booleans, x ∨ y.
 
     >>> lax.add(np.float32([1.0, 2.0]), 3)
-    OUT
+    Array([4., 5.], dtype=float32)
     """
-    return basis.add(*operands("add", x, y))
+    return ops.add(*operands("add", x, y))
 
 
 def sub(x: Any, y: Any) -> Array:
     """x - y.
 
     >>> lax.sub(np.float32([1.0, 2.0]), 3)
-    OUT
+    Array([-2., -1.], dtype=float32)
     """
-    return basis.sub(*operands("sub", x, y))
+    return ops.sub(*operands("sub", x, y))
 
 
 def mul(x: Any, y: Any) -> Array:
     """x y; of booleans, x ∧ y.
 
     >>> lax.mul(np.float32([1.0, 2.0]), 3)
-    OUT
+    Array([3., 6.], dtype=float32)
     """
-    return basis.mul(*operands("mul", x, y))
+    return ops.mul(*operands("mul", x, y))
 
 
 def div(x: Any, y: Any) -> Array:
     """x / y; of integers, rounded towards 0.
 
     >>> lax.div(np.int32([-7, 7]), 2)
-    OUT
+    Array([-3,  3], dtype=int32)
     """
-    return elementwise.div(*operands("div", x, y))
+    return ops.div(*operands("div", x, y))
 
 
 def rem(x: Any, y: Any) -> Array:
     """The remainder of ``div``; it has the sign of x.
 
     >>> lax.rem(np.int32([-7, 7]), 4)
-    OUT
+    Array([-3,  3], dtype=int32)
     """
-    return elementwise.rem(*operands("rem", x, y))
+    return ops.rem(*operands("rem", x, y))
 
 
 def pow(x: Any, y: Any) -> Array:
     """xʸ; an integer y goes with any x.
 
     >>> lax.pow(np.float32([2.0, 3.0]), 2)
-    OUT
+    Array([4., 9.], dtype=float32)
     >>> lax.pow(np.float32([2.0, 3.0]), np.float32([0.5, -1.0]))
-    OUT
+    Array([1.4142135 , 0.33333334], dtype=float32)
     """
     accept("pow", x)
     if isinstance(accept("pow", y), int) and not is_python(x):
-        return elementwise.integer_pow(x, y=int(y))
+        return ops.integer_pow(x, y=int(y))
     if dtypes.is_integer(typeof(y).dtype) and dtypes.is_inexact(typeof(x).dtype):
-        y = convert(y, dtype=typeof(x).dtype, weak=False)
-    return elementwise.pow(*operands("pow", x, y))
+        y = ops.convert(y, dtype=typeof(x).dtype, weak=False)
+    return ops.pow(*operands("pow", x, y))
 
 
 def atan2(x: Any, y: Any) -> Array:
     """The angle of the point with ordinate x and abscissa y, in (-π, π].
 
     >>> lax.atan2(np.float32([0.0, 1.0]), np.float32([1.0, 0.0]))
-    OUT
+    Array([0.       , 1.5707964], dtype=float32)
     """
-    return elementwise.atan2(*operands("atan2", x, y))
+    return ops.atan2(*operands("atan2", x, y))
 
 
 def nextafter(x: Any, y: Any) -> Array:
     """The number after x on the way to y.
 
     >>> lax.nextafter(np.float32([1.0]), 2.0)
-    OUT
+    Array([1.0000001], dtype=float32)
     """
-    return elementwise.nextafter(*operands("nextafter", x, y))
+    return ops.nextafter(*operands("nextafter", x, y))
 
 
 def complex(x: Any, y: Any) -> Array:
     """x + i y, of two real operands.
 
     >>> lax.complex(np.float32([1.0]), np.float32([2.0]))
-    OUT
+    Array([1.+2.j], dtype=complex64)
     """
-    return parts.complex(*operands("complex", x, y))
+    return ops.complex(*operands("complex", x, y))
 
 
 # ---- comparisons ----------------------------------------------------------------------------
@@ -113,72 +111,72 @@ def eq(x: Any, y: Any) -> Array:
     """Whether x = y.
 
     >>> lax.eq(np.int32([1, 2, 3]), 2)
-    OUT
+    Array([False,  True, False], dtype=bool)
     """
-    return compare.eq(*operands("eq", x, y))
+    return ops.eq(*operands("eq", x, y))
 
 
 def ne(x: Any, y: Any) -> Array:
     """Whether x ≠ y.
 
     >>> lax.ne(np.int32([1, 2, 3]), 2)
-    OUT
+    Array([ True, False,  True], dtype=bool)
     """
-    return compare.ne(*operands("ne", x, y))
+    return ops.ne(*operands("ne", x, y))
 
 
 def lt(x: Any, y: Any) -> Array:
     """Whether x < y.
 
     >>> lax.lt(np.int32([1, 2, 3]), 2)
-    OUT
+    Array([ True, False, False], dtype=bool)
     """
-    return compare.lt(*operands("lt", x, y))
+    return ops.lt(*operands("lt", x, y))
 
 
 def le(x: Any, y: Any) -> Array:
     """Whether x ≤ y.
 
     >>> lax.le(np.int32([1, 2, 3]), 2)
-    OUT
+    Array([ True,  True, False], dtype=bool)
     """
-    return compare.le(*operands("le", x, y))
+    return ops.le(*operands("le", x, y))
 
 
 def gt(x: Any, y: Any) -> Array:
     """Whether x > y.
 
     >>> lax.gt(np.int32([1, 2, 3]), 2)
-    OUT
+    Array([False, False,  True], dtype=bool)
     """
-    return compare.gt(*operands("gt", x, y))
+    return ops.gt(*operands("gt", x, y))
 
 
 def ge(x: Any, y: Any) -> Array:
     """Whether x ≥ y.
 
     >>> lax.ge(np.int32([1, 2, 3]), 2)
-    OUT
+    Array([False,  True,  True], dtype=bool)
     """
-    return compare.ge(*operands("ge", x, y))
+    return ops.ge(*operands("ge", x, y))
 
 
 def max(x: Any, y: Any) -> Array:
     """The greater of x and y; NaN if one of them is.
 
     >>> lax.max(np.float32([-1.0, 2.0]), 0)
-    OUT
+    Array([0., 2.], dtype=float32)
     """
-    return compare.max(*operands("max", x, y))
+    return ops.max(*operands("max", x, y))
 
 
 def min(x: Any, y: Any) -> Array:
     """The smaller of x and y; NaN if one of them is.
 
     >>> lax.min(np.float32([-1.0, 2.0]), 0)
-    OUT
+    Array([-1.,  0.], dtype=float32)
     """
-    return compare.min(*operands("min", x, y))
+    return ops.min(*operands("min", x, y))
 
 
 # ---- choices --------------------------------------------------------------------------------
@@ -188,10 +186,10 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """``on_true`` where ``pred`` holds, ``on_false`` elsewhere.
 
     >>> lax.select(np.array([True, False]), np.int32([1, 2]), np.int32([3, 4]))
-    OUT
+    Array([1, 4], dtype=int32)
     """
     on_true, on_false = operands("select", on_true, on_false)
-    return compare.select(*same_shape("select", accept("select", pred), on_true, on_false))
+    return ops.select(*same_shape("select", accept("select", pred), on_true, on_false))
 
 
 def select_n(which: Any, *cases: Any) -> Array:
@@ -201,7 +199,7 @@ def select_n(which: Any, *cases: Any) -> Array:
         ValueError: there is no case, or there are more than two for a boolean ``which``.
 
     >>> lax.select_n(np.int32([2, 0]), np.int32([1, 2]), np.int32([3, 4]), np.int32([5, 6]))
-    OUT
+    Array([5, 2], dtype=int32)
     """
     boolean = dtypes.is_bool(typeof(accept("select_n", which)).dtype)
     if not cases or (boolean and len(cases) > 2):
@@ -221,9 +219,9 @@ def clamp(min: Any, x: Any, max: Any) -> Array:
     """x, but ``min`` where it is smaller and ``max`` where it is greater.
 
     >>> lax.clamp(0.0, np.float32([-1.0, 0.5, 2.0]), 1.0)
-    OUT
+    Array([0. , 0.5, 1. ], dtype=float32)
     """
-    return compare.clamp(*operands("clamp", min, x, max))
+    return ops.clamp(*operands("clamp", min, x, max))
 
 
 # ---- bits -----------------------------------------------------------------------------------
@@ -233,51 +231,51 @@ def bitwise_and(x: Any, y: Any) -> Array:
     """x ∧ y, bit by bit, of integers and booleans.
 
     >>> lax.bitwise_and(np.int32([6, 3]), 5)
-    OUT
+    Array([4, 1], dtype=int32)
     """
-    return bits.and_(*operands("bitwise_and", x, y))
+    return ops.and_(*operands("bitwise_and", x, y))
 
 
 def bitwise_or(x: Any, y: Any) -> Array:
     """x ∨ y, bit by bit, of integers and booleans.
 
     >>> lax.bitwise_or(np.int32([6, 3]), 5)
-    OUT
+    Array([7, 7], dtype=int32)
     """
-    return bits.or_(*operands("bitwise_or", x, y))
+    return ops.or_(*operands("bitwise_or", x, y))
 
 
 def bitwise_xor(x: Any, y: Any) -> Array:
     """x ⊕ y, bit by bit, of integers and booleans.
 
     >>> lax.bitwise_xor(np.int32([6, 3]), 5)
-    OUT
+    Array([3, 6], dtype=int32)
     """
-    return bits.xor(*operands("bitwise_xor", x, y))
+    return ops.xor(*operands("bitwise_xor", x, y))
 
 
 def shift_left(x: Any, y: Any) -> Array:
     """x with its bits moved left y places.
 
     >>> lax.shift_left(np.int32([1, 3]), 2)
-    OUT
+    Array([ 4, 12], dtype=int32)
     """
-    return bits.shift_left(*operands("shift_left", x, y))
+    return ops.shift_left(*operands("shift_left", x, y))
 
 
 def shift_right_arithmetic(x: Any, y: Any) -> Array:
     """x with its bits moved right y places, copies of the sign coming in.
 
     >>> lax.shift_right_arithmetic(np.int32([-8, 8]), 1)
-    OUT
+    Array([-4,  4], dtype=int32)
     """
-    return bits.shift_right_arithmetic(*operands("shift_right_arithmetic", x, y))
+    return ops.shift_right_arithmetic(*operands("shift_right_arithmetic", x, y))
 
 
 def shift_right_logical(x: Any, y: Any) -> Array:
     """x with its bits moved right y places, zeros coming in.
 
     >>> lax.shift_right_logical(np.int32([-8, 8]), 1)
-    OUT
+    Array([2147483644,          4], dtype=int32)
     """
-    return bits.shift_right_logical(*operands("shift_right_logical", x, y))
+    return ops.shift_right_logical(*operands("shift_right_logical", x, y))

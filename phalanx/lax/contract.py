@@ -44,7 +44,7 @@ def dot_general(
 
     >>> x = np.ones((2, 3, 4), np.float32)
     >>> lax.dot_general(x, x, (((2,), (2,)), ((0,), (0,)))).shape
-    OUT
+    (2, 3, 3)
     """
     who = "dot_general"
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
@@ -84,7 +84,7 @@ def dot(
     With ``dimension_numbers``, it is ``dot_general``.
 
     >>> lax.dot(np.float32([[1, 2], [3, 4]]), np.float32([1, 10]))
-    OUT
+    Array([21., 43.], dtype=float32)
     """
     x, y = typeof(accept("dot", lhs)), typeof(accept("dot", rhs))
     if dimension_numbers is None:
@@ -102,7 +102,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Array:
 
     >>> x, y = np.ones((5, 2, 3), np.float32), np.ones((5, 3, 4), np.float32)
     >>> lax.batch_matmul(x, y).shape
-    OUT
+    (5, 2, 4)
     """
     x, y = typeof(accept("batch_matmul", lhs)), typeof(accept("batch_matmul", rhs))
     if x.ndim < 2 or x.ndim != y.ndim:

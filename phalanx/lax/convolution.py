@@ -35,7 +35,7 @@ def conv_dimension_numbers(
         ValueError: a string has the wrong letters.
 
     >>> lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 4), ("NHWC", "HWIO", "NHWC"))
-    OUT
+    ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
@@ -72,7 +72,7 @@ def padtype_to_pads(
     """Padding 'SAME', 'SAME_LOWER' or 'VALID' as a (low, high) pair per dimension.
 
     >>> lax.padtype_to_pads((5, 6), (3, 2), (1, 2), "SAME")
-    OUT
+    ((1, 1), (0, 0))
     """
     if not isinstance(padding, str):
         return pairs("padtype_to_pads", "padding", padding)
@@ -137,7 +137,7 @@ def conv_general_dilated(
     >>> images, kernel = np.ones((1, 8, 8, 3), np.float32), np.ones((3, 3, 3, 4), np.float32)
     >>> order = ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_general_dilated(images, kernel, (2, 2), "SAME", dimension_numbers=order).shape
-    OUT
+    (1, 4, 4, 4)
     """
     who = "conv_general_dilated"
     x, kernel = typeof(accept(who, lhs)), typeof(accept(who, rhs))
@@ -184,7 +184,7 @@ def conv(
 
     >>> x, kernel = np.ones((1, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
     >>> lax.conv(x, kernel, (1, 1), "VALID").shape
-    OUT
+    (1, 4, 6, 6)
     """
     return conv_general_dilated(
         lhs,
@@ -210,7 +210,7 @@ def conv_with_general_padding(
 
     >>> x, kernel = np.ones((1, 3, 8), np.float32), np.ones((4, 3, 2), np.float32)
     >>> lax.conv_with_general_padding(x, kernel, (1,), [(0, 1)], (1,), (3,)).shape
-    OUT
+    (1, 4, 6)
     """
     return conv_general_dilated(
         lhs,
@@ -249,7 +249,7 @@ def conv_transpose(
 
     >>> x, kernel = np.ones((1, 4, 4, 3), np.float32), np.ones((3, 3, 3, 2), np.float32)
     >>> lax.conv_transpose(x, kernel, (2, 2), "SAME").shape
-    OUT
+    (1, 8, 8, 2)
     """
     x, kernel = typeof(accept("conv_transpose", lhs)), typeof(accept("conv_transpose", rhs))
     _check_ranks("conv_transpose", x, kernel)

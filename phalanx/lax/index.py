@@ -103,7 +103,7 @@ def dynamic_slice(
         ValueError: there are too few or too many, or the slice is longer than the operand.
 
     >>> lax.dynamic_slice(np.int32([1, 2, 3, 4]), (2,), (2,))
-    OUT
+    Array([3, 4], dtype=int32)
     """
     who = "dynamic_slice"
     shape = typeof(accept(who, operand)).shape
@@ -122,7 +122,7 @@ def dynamic_slice_in_dim(
     """The slice of length ``slice_size`` from ``start_index`` on along ``axis``.
 
     >>> lax.dynamic_slice_in_dim(np.int32([1, 2, 3, 4]), 1, 2)
-    OUT
+    Array([2, 3], dtype=int32)
     """
     who = "dynamic_slice_in_dim"
     shape = typeof(accept(who, operand)).shape
@@ -147,7 +147,7 @@ def dynamic_index_in_dim(
     """The element ``index``, which may be traced, along ``axis``; the nearest there is.
 
     >>> lax.dynamic_index_in_dim(np.int32([[1, 2], [3, 4]]), 1, keepdims=False)
-    OUT
+    Array([3, 4], dtype=int32)
     """
     found = dynamic_slice_in_dim(
         operand, index, 1, axis, allow_negative_indices=allow_negative_indices
@@ -179,7 +179,7 @@ def dynamic_update_slice(
         ValueError: there are too few or too many starts, or the update is too long.
 
     >>> lax.dynamic_update_slice(np.int32([1, 2, 3, 4]), np.int32([8, 9]), (1,))
-    OUT
+    Array([1, 8, 9, 4], dtype=int32)
     """
     who = "dynamic_update_slice"
     type = typeof(accept(who, operand))
@@ -200,7 +200,7 @@ def dynamic_update_slice_in_dim(
     """The operand with ``update`` in place of the slice from ``start_index`` on along ``axis``.
 
     >>> lax.dynamic_update_slice_in_dim(np.int32([1, 2, 3, 4]), np.int32([9]), 3, 0)
-    OUT
+    Array([1, 2, 3, 9], dtype=int32)
     """
     who = "dynamic_update_slice_in_dim"
     ndim = typeof(accept(who, operand)).ndim
@@ -223,7 +223,7 @@ def dynamic_update_index_in_dim(
     ``update`` has length 1 along ``axis``, or lacks it.
 
     >>> lax.dynamic_update_index_in_dim(np.int32([1, 2, 3, 4]), 9, 3, 0)
-    OUT
+    Array([1, 2, 3, 9], dtype=int32)
     """
     who = "dynamic_update_index_in_dim"
     type = typeof(accept(who, operand))
@@ -271,7 +271,9 @@ def gather(
 
     >>> rows = lax.GatherDimensionNumbers((1,), (0,), (0,))
     >>> lax.gather(np.int32([[1, 2], [3, 4]]), np.int32([[1], [0], [1]]), rows, (1, 2))
-    OUT
+    Array([[3, 4],
+           [1, 2],
+           [3, 4]], dtype=int32)
     """
     type = typeof(accept("gather", operand))
     return positions.gather(
@@ -299,7 +301,8 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """The slices of ``src`` at vectors of positions ``idxs``, one for each of ``axes``.
 
     >>> lax.index_take(np.int32([[1, 2], [3, 4]]), (np.int32([1, 0]),), (0,))
-    OUT
+    Array([[3, 4],
+           [1, 2]], dtype=int32)
     """
     type = typeof(accept("index_take", src))
     dims = structure.dimensions("lax.index_take", axes, type.ndim)
@@ -364,7 +367,7 @@ def scatter(
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
-    OUT
+    Array([7, 2, 2], dtype=int32)
     """
     return _scattered(
         positions.scatter,
@@ -392,7 +395,7 @@ def scatter_add(
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_add(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
-    OUT
+    Array([8, 2, 5], dtype=int32)
     """
     return _scattered(
         positions.scatter_add,
@@ -420,7 +423,7 @@ def scatter_sub(
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_sub(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
-    OUT
+    Array([-6,  2,  1], dtype=int32)
     """
     updates = basis.neg(accept("scatter_sub", updates))
     return _scattered(
@@ -449,7 +452,7 @@ def scatter_mul(
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_mul(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
-    OUT
+    Array([7, 2, 6], dtype=int32)
     """
     return _scattered(
         positions.scatter_mul,
@@ -477,7 +480,7 @@ def scatter_min(
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_min(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
-    OUT
+    Array([1, 2, 2], dtype=int32)
     """
     return _scattered(
         positions.scatter_min,
@@ -505,7 +508,7 @@ def scatter_max(
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_max(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
-    OUT
+    Array([7, 2, 3], dtype=int32)
     """
     return _scattered(
         positions.scatter_max,

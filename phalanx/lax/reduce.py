@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.core.axes import Axis
@@ -17,9 +18,8 @@ from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.lax.convolution import padtype_to_pads
 from phalanx.lax.operands import accept, elementwise, integers
-from phalanx.ops import basis, bits, compare, cumulative, window
-from phalanx.ops import reduce as reductions
 from phalanx.ops.conv import dilated
+from phalanx.ops.reduce import highest, lowest
 from phalanx.ops.shape import concatenate, dimension, dimensions, slice_dim
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.stage import stage
@@ -36,63 +36,63 @@ def reduce_sum(operand: Any, axes: Sequence[int]) -> Array:
     """The sum over dimensions ``axes``.
 
     >>> lax.reduce_sum(np.int32([[1, 2], [3, 4]]), (0,))
-    OUT
+    Array([4, 6], dtype=int32)
     """
-    return _reduced("reduce_sum", basis.reduce_sum, operand, axes)
+    return _reduced("reduce_sum", ops.reduce_sum, operand, axes)
 
 
 def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     """The product over dimensions ``axes``.
 
     >>> lax.reduce_prod(np.int32([[1, 2], [3, 4]]), (0,))
-    OUT
+    Array([3, 8], dtype=int32)
     """
-    return _reduced("reduce_prod", reductions.reduce_prod, operand, axes)
+    return _reduced("reduce_prod", ops.reduce_prod, operand, axes)
 
 
 def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
     """The greatest element over dimensions ``axes``.
 
     >>> lax.reduce_max(np.int32([[1, 2], [3, 4]]), (0,))
-    OUT
+    Array([3, 4], dtype=int32)
     """
-    return _reduced("reduce_max", reductions.reduce_max, operand, axes)
+    return _reduced("reduce_max", ops.reduce_max, operand, axes)
 
 
 def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
     """The smallest element over dimensions ``axes``.
 
     >>> lax.reduce_min(np.int32([[1, 2], [3, 4]]), (0,))
-    OUT
+    Array([1, 2], dtype=int32)
     """
-    return _reduced("reduce_min", reductions.reduce_min, operand, axes)
+    return _reduced("reduce_min", ops.reduce_min, operand, axes)
 
 
 def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise and over dimensions ``axes``; of booleans, whether all are true.
 
     >>> lax.reduce_and(np.array([True, False]), (0,))
-    OUT
+    Array(False, dtype=bool)
     """
-    return _reduced("reduce_and", reductions.reduce_and, operand, axes)
+    return _reduced("reduce_and", ops.reduce_and, operand, axes)
 
 
 def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise or over dimensions ``axes``; of booleans, whether any is true.
 
     >>> lax.reduce_or(np.array([True, False]), (0,))
-    OUT
+    Array(True, dtype=bool)
     """
-    return _reduced("reduce_or", reductions.reduce_or, operand, axes)
+    return _reduced("reduce_or", ops.reduce_or, operand, axes)
 
 
 def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     """The bitwise exclusive or over dimensions ``axes``; of booleans, whether an odd number is.
 
     >>> lax.reduce_xor(np.array([True, True]), (0,))
-    OUT
+    Array(False, dtype=bool)
     """
-    return _reduced("reduce_xor", reductions.reduce_xor, operand, axes)
+    return _reduced("reduce_xor", ops.reduce_xor, operand, axes)
 
 
 def _position(who: str, prim: Primitive, x: Any, axis: int, index_dtype: Any) -> Array:
@@ -104,18 +104,18 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The first position of the greatest element along ``axis``; that of a NaN if there is one.
 
     >>> lax.argmax(np.float32([1, 3, 2]), 0, np.int32)
-    OUT
+    Array(1, dtype=int32)
     """
-    return _position("argmax", reductions.argmax, operand, axis, index_dtype)
+    return _position("argmax", ops.argmax, operand, axis, index_dtype)
 
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The first position of the smallest element along ``axis``; that of a NaN if there is one.
 
     >>> lax.argmin(np.float32([1, 3, 2]), 0, np.int32)
-    OUT
+    Array(0, dtype=int32)
     """
-    return _position("argmin", reductions.argmin, operand, axis, index_dtype)
+    return _position("argmin", ops.argmin, operand, axis, index_dtype)
 
 
 # ---- along a dimension ----------------------------------------------------------------------
@@ -130,45 +130,45 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The sums of the first 1, 2, ... elements along ``axis``, of the last with ``reverse``.
 
     >>> lax.cumsum(np.int32([1, 2, 3]))
-    OUT
+    Array([1, 3, 6], dtype=int32)
     """
-    return _accumulated("cumsum", cumulative.cumsum, operand, axis, reverse)
+    return _accumulated("cumsum", ops.cumsum, operand, axis, reverse)
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The products of the first 1, 2, ... elements along ``axis``.
 
     >>> lax.cumprod(np.int32([1, 2, 3]))
-    OUT
+    Array([1, 2, 6], dtype=int32)
     """
-    return _accumulated("cumprod", cumulative.cumprod, operand, axis, reverse)
+    return _accumulated("cumprod", ops.cumprod, operand, axis, reverse)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The greatest of the first 1, 2, ... elements along ``axis``.
 
     >>> lax.cummax(np.int32([1, 3, 2]))
-    OUT
+    Array([1, 3, 3], dtype=int32)
     """
-    return _accumulated("cummax", cumulative.cummax, operand, axis, reverse)
+    return _accumulated("cummax", ops.cummax, operand, axis, reverse)
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest of the first 1, 2, ... elements along ``axis``.
 
     >>> lax.cummin(np.int32([3, 1, 2]))
-    OUT
+    Array([3, 1, 1], dtype=int32)
     """
-    return _accumulated("cummin", cumulative.cummin, operand, axis, reverse)
+    return _accumulated("cummin", ops.cummin, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     """The logarithms of the sums of exp of the first 1, 2, ... elements along ``axis``.
 
     >>> lax.cumlogsumexp(np.float32([0, 0]))
-    OUT
+    Array([0.       , 0.6931472], dtype=float32)
     """
-    return _accumulated("cumlogsumexp", cumulative.cumlogsumexp, operand, axis, reverse)
+    return _accumulated("cumlogsumexp", ops.cumlogsumexp, operand, axis, reverse)
 
 
 # ---- with a function of two scalars ---------------------------------------------------------
@@ -191,13 +191,13 @@ def _all_bits(dtype: np.dtype) -> Any:
 _MONOIDS = {
     m.combine: m
     for m in (
-        _Monoid(basis.add, basis.reduce_sum, lambda t: 0, window.reduce_window_sum),
-        _Monoid(basis.mul, reductions.reduce_prod, lambda t: 1),
-        _Monoid(compare.max, reductions.reduce_max, reductions.lowest, window.reduce_window_max),
-        _Monoid(compare.min, reductions.reduce_min, reductions.highest, window.reduce_window_min),
-        _Monoid(bits.and_, reductions.reduce_and, _all_bits),
-        _Monoid(bits.or_, reductions.reduce_or, lambda t: 0),
-        _Monoid(bits.xor, reductions.reduce_xor, lambda t: 0),
+        _Monoid(ops.add, ops.reduce_sum, lambda t: 0, ops.reduce_window_sum),
+        _Monoid(ops.mul, ops.reduce_prod, lambda t: 1),
+        _Monoid(ops.max, ops.reduce_max, lowest, ops.reduce_window_max),
+        _Monoid(ops.min, ops.reduce_min, highest, ops.reduce_window_min),
+        _Monoid(ops.and_, ops.reduce_and, _all_bits),
+        _Monoid(ops.or_, ops.reduce_or, lambda t: 0),
+        _Monoid(ops.xor, ops.reduce_xor, lambda t: 0),
     )
 }
 
@@ -238,7 +238,7 @@ def reduce(
         A tree like ``operands``.
 
     >>> lax.reduce(np.int32([[1, 2], [3, 4]]), 0, lax.add, (0,))
-    OUT
+    Array([4, 6], dtype=int32)
     """
     xs, treedef = trees.flatten(operands)
     inits = trees.leaves(init_values)
@@ -283,7 +283,7 @@ def _by_halves(
     shape = tuple(types[0].shape[d] for d in kept)
     order = (*dims, *kept)
     count, lanes = math.prod(types[0].shape[d] for d in dims), math.prod(shape)
-    rows = [basis.reshape(basis.transpose(x, perm=order), shape=(count, lanes)) for x in xs]
+    rows = [ops.reshape(ops.transpose(x, perm=order), shape=(count, lanes)) for x in xs]
     while (n := typeof(rows[0]).shape[0]) > 1:
         half = n // 2
         first = [slice_dim(r, 0, half, 0) for r in rows]
@@ -292,20 +292,20 @@ def _by_halves(
         rows = _everywhere(combine, first, second)
         if n % 2:
             rows = [concatenate(r, o, dim=0) for r, o in zip(rows, odd, strict=True)]
-    start = [basis.full((1, lanes), i, t.dtype) for i, t in zip(inits, types, strict=True)]
+    start = [ops.full((1, lanes), i, t.dtype) for i, t in zip(inits, types, strict=True)]
     if typeof(rows[0]).shape[0]:
         start = _everywhere(combine, start, rows)
-    return [basis.reshape(r, shape=shape) for r in start]
+    return [ops.reshape(r, shape=shape) for r in start]
 
 
 def _everywhere(combine: Callable, first: list, second: list) -> list:
     """``combine``, a function of scalars, applied to arrays element by element."""
     shape = typeof(first[0]).shape
     size = typeof(first[0]).size
-    flat = [basis.reshape(x, shape=(size,)) for x in (*first, *second)]
+    flat = [ops.reshape(x, shape=(size,)) for x in (*first, *second)]
     found, dims = batch(lambda *pair: combine(pair), Axis(None, size), flat, [0] * len(flat))
     out = [place_lanes(x, d, 0, size) for x, d in zip(found, dims, strict=True)]
-    return [basis.reshape(x, shape=shape) for x in out]
+    return [ops.reshape(x, shape=shape) for x in out]
 
 
 # ---- over windows ---------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def reduce_window(
         ValueError: a parameter does not fit the operand.
 
     >>> lax.reduce_window(np.float32([1, 3, 2, 4]), -np.inf, lax.max, (2,), (2,))
-    OUT
+    Array([3., 4.], dtype=float32)
     """
     who = "reduce_window"
     x = typeof(accept(who, operand))
@@ -367,6 +367,6 @@ def reduce_window(
         base_dilation=base,
         window_dilation=spread,
     )
-    if monoid.combine is basis.add and not _is_identity(init_value, monoid, x.dtype):
+    if monoid.combine is ops.add and not _is_identity(init_value, monoid, x.dtype):
         raise ValueError(f"lax.{who}: the init_value of a sum must be 0, got {init_value!r}")
     return _with_init(monoid, out, init_value)

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept, dtype_of, integers, is_python
-from phalanx.ops import basis, bits, elementwise
-from phalanx.ops import complex as parts
 from phalanx.ops import shape as structure
 from phalanx.ops.shape import dimension, dimensions, slice_dim
 
@@ -26,7 +25,8 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
     """The array of ``shape`` with ``fill_value``, a scalar, everywhere.
 
     >>> lax.full((2, 3), 1.5)
-    OUT
+    Array([[1.5, 1.5, 1.5],
+           [1.5, 1.5, 1.5]], dtype=float32, weak_type=True)
     """
     lengths = integers("full", "shape", shape)
     type = typeof(accept("full", fill_value))
@@ -35,10 +35,10 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
     target = dtype_of(dtype)
     if not is_python(fill_value):
         fill_value = convert_element_type(fill_value, target or type.dtype)
-        return basis.full(lengths, fill_value, target or type.dtype)
-    filled = basis.full(lengths, fill_value, target or type.dtype)
+        return ops.full(lengths, fill_value, target or type.dtype)
+    filled = ops.full(lengths, fill_value, target or type.dtype)
     if target is None and not dtypes.is_bool(type.dtype):
-        return basis.convert(filled, dtype=type.dtype, weak=True)
+        return ops.convert(filled, dtype=type.dtype, weak=True)
     return filled
 
 
@@ -46,7 +46,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
     """An array like ``x`` in shape and dtype, with ``fill_value`` everywhere.
 
     >>> lax.full_like(np.float32([1, 2]), 3)
-    OUT
+    Array([3., 3.], dtype=float32)
     """
     type = typeof(accept("full_like", x))
     return full(type.shape if shape is None else shape, fill_value, dtype or type.dtype)
@@ -56,7 +56,7 @@ def empty(shape: Sequence[int], dtype: Any) -> Array:
     """An array of ``shape``; its elements, zeros here, are not to be relied upon.
 
     >>> lax.empty((2,), np.int32)
-    OUT
+    Array([0, 0], dtype=int32)
     """
     return full(shape, 0, dtype)
 
@@ -65,7 +65,7 @@ def iota(dtype: Any, size: int) -> Array:
     """0, 1, ..., size - 1.
 
     >>> lax.iota(np.int32, 4)
-    OUT
+    Array([0, 1, 2, 3], dtype=int32)
     """
     return broadcasted_iota(dtype, (size,), 0)
 
@@ -74,7 +74,8 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
     """The array of ``shape`` whose elements are their positions along ``dimension``.
 
     >>> lax.broadcasted_iota(np.int32, (2, 3), 1)
-    OUT
+    Array([[0, 1, 2],
+           [0, 1, 2]], dtype=int32)
     """
     lengths = integers("broadcasted_iota", "shape", shape)
     (dim,) = dimensions("lax.broadcasted_iota", dimension, len(lengths))
@@ -88,15 +89,15 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """The elements in another dtype; real parts of complex numbers, floats rounded towards 0.
 
     >>> lax.convert_element_type(np.float32([1.7, -1.7]), np.int32)
-    OUT
+    Array([ 1, -1], dtype=int32)
     """
     x = accept("convert_element_type", operand)
     source, target = typeof(x).dtype, dtypes.canonical(new_dtype)
     if dtypes.is_complex(source) and (dtypes.is_integer(target) or dtypes.is_floating(target)):
-        x = parts.real(x)
+        x = ops.real(x)
     if source == target and not typeof(x).weak and isinstance(x, Array):
         return x
-    return basis.convert(x, dtype=target, weak=False)
+    return ops.convert(x, dtype=target, weak=False)
 
 
 def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
@@ -105,24 +106,24 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     A wider dtype takes the last dimension together, a narrower one adds a last dimension.
 
     >>> lax.bitcast_convert_type(np.float32([1.0]), np.int32)
-    OUT
+    Array([1065353216], dtype=int32)
     """
     x = accept("bitcast_convert_type", operand)
-    return bits.bitcast(x, dtype=dtypes.canonical(new_dtype))
+    return ops.bitcast(x, dtype=dtypes.canonical(new_dtype))
 
 
 def stop_gradient(x: Any) -> Any:
     """x, a tree of arrays, as a constant to derivatives.
 
     >>> lax.stop_gradient({"a": np.float32([1.0])})
-    OUT
+    {'a': Array([1.], dtype=float32)}
     """
     return trees.map(_stop, x)
 
 
 def _stop(x: Any) -> Any:
     x = accept("stop_gradient", x)
-    return elementwise.stop_gradient(x) if dtypes.is_inexact(typeof(x).dtype) else x
+    return ops.stop_gradient(x) if dtypes.is_inexact(typeof(x).dtype) else x
 
 
 # ---- repeating ------------------------------------------------------------------------------
@@ -132,13 +133,14 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
     """The operand repeated over new leading dimensions of lengths ``sizes``.
 
     >>> lax.broadcast(np.int32([1, 2]), (2,))
-    OUT
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
     """
     x = accept("broadcast", operand)
     lead = integers("broadcast", "sizes", sizes)
     shape = typeof(x).shape
     dims = tuple(range(len(lead), len(lead) + len(shape)))
-    return basis.broadcast(x, shape=(*lead, *shape), dims=dims)
+    return ops.broadcast(x, shape=(*lead, *shape), dims=dims)
 
 
 def broadcast_in_dim(
@@ -147,12 +149,13 @@ def broadcast_in_dim(
     """The operand repeated to ``shape``; its dimension i becomes ``broadcast_dimensions[i]``.
 
     >>> lax.broadcast_in_dim(np.int32([1, 2]), (2, 3), (0,))
-    OUT
+    Array([[1, 1, 1],
+           [2, 2, 2]], dtype=int32)
     """
     x = accept("broadcast_in_dim", operand)
     lengths = integers("broadcast_in_dim", "shape", shape)
     dims = integers("broadcast_in_dim", "broadcast_dimensions", broadcast_dimensions)
-    return basis.broadcast(x, shape=lengths, dims=dims)
+    return ops.broadcast(x, shape=lengths, dims=dims)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
@@ -162,7 +165,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         ValueError: they do not broadcast.
 
     >>> lax.broadcast_shapes((2, 1), (3,))
-    OUT
+    (2, 3)
     """
     try:
         return np.broadcast_shapes(*(tuple(s) for s in shapes))
@@ -175,7 +178,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     """x with leading dimensions of length 1, so that it has ``rank`` dimensions.
 
     >>> lax.broadcast_to_rank(np.int32([1, 2]), 2)
-    OUT
+    Array([[1, 2]], dtype=int32)
     """
     missing = rank - typeof(accept("broadcast_to_rank", x)).ndim
     return expand_dims(x, range(builtins.max(missing, 0)))
@@ -185,7 +188,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     """The operand repeated ``reps[i]`` times along dimension i.
 
     >>> lax.tile(np.int32([1, 2]), (2,))
-    OUT
+    Array([1, 2, 1, 2], dtype=int32)
     """
     x = accept("tile", operand)
     shape, times = typeof(x).shape, integers("tile", "reps", reps)
@@ -193,9 +196,9 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
         raise ValueError(f"lax.tile: reps needs one entry per dimension of {typeof(x)}, got {reps}")
     spread = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
     dims = tuple(range(1, 2 * len(shape), 2))
-    repeated = basis.broadcast(x, shape=spread, dims=dims)
+    repeated = ops.broadcast(x, shape=spread, dims=dims)
     out = tuple(t * n for t, n in zip(times, shape, strict=True))
-    return basis.reshape(repeated, shape=out)
+    return ops.reshape(repeated, shape=out)
 
 
 # ---- other shapes ---------------------------------------------------------------------------
@@ -207,19 +210,19 @@ def reshape(
     """The elements in row-major order, after transposing to ``dimensions``, in another shape.
 
     >>> lax.reshape(np.int32([[1, 2], [3, 4]]), (4,), (1, 0))
-    OUT
+    Array([1, 3, 2, 4], dtype=int32)
     """
     x = accept("reshape", operand)
     if dimensions is not None:
         x = structure.reorder(x, integers("reshape", "dimensions", dimensions))
-    return basis.reshape(x, shape=integers("reshape", "new_sizes", new_sizes))
+    return ops.reshape(x, shape=integers("reshape", "new_sizes", new_sizes))
 
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Dimensions ``start_dimension`` up to, without, ``stop_dimension`` made one.
 
     >>> lax.collapse(np.zeros((2, 3, 4), np.float32), 0, 2).shape
-    OUT
+    (6, 4)
     """
     shape = typeof(accept("collapse", operand)).shape
     start, stop, _ = builtins.slice(start_dimension, stop_dimension).indices(len(shape))
@@ -229,24 +232,25 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
             f"{typeof(operand)}"
         )
     merged = math.prod(shape[start:stop])
-    return basis.reshape(operand, shape=(*shape[:start], merged, *shape[stop:]))
+    return ops.reshape(operand, shape=(*shape[:start], merged, *shape[stop:]))
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """The operand with its dimensions in the order ``permutation``.
 
     >>> lax.transpose(np.int32([[1, 2], [3, 4]]), (1, 0))
-    OUT
+    Array([[1, 3],
+           [2, 4]], dtype=int32)
     """
     x = accept("transpose", operand)
-    return basis.transpose(x, perm=integers("transpose", "permutation", permutation))
+    return ops.transpose(x, perm=integers("transpose", "permutation", permutation))
 
 
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """The operand with the order of elements along ``dimensions`` reversed.
 
     >>> lax.rev(np.int32([1, 2, 3]), (0,))
-    OUT
+    Array([3, 2, 1], dtype=int32)
     """
     x = accept("rev", operand)
     return structure.reverse(x, dims=_dims("rev", dimensions, typeof(x).ndim))
@@ -260,7 +264,7 @@ def expand_dims(array: Any, dimensions: Iterable[int]) -> Array:
     """The array with new dimensions of length 1 at these positions of the result.
 
     >>> lax.expand_dims(np.int32([1, 2]), (1,)).shape
-    OUT
+    (2, 1)
     """
     x = accept("expand_dims", array)
     new = tuple(dimensions)
@@ -271,7 +275,7 @@ def squeeze(array: Any, dimensions: Iterable[int]) -> Array:
     """The array without these dimensions, each of length 1.
 
     >>> lax.squeeze(np.int32([[1, 2]]), (0,))
-    OUT
+    Array([1, 2], dtype=int32)
     """
     x = accept("squeeze", array)
     dims = _dims("squeeze", dimensions, typeof(x).ndim)
@@ -291,7 +295,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
     """The operands one after the other along ``dimension``.
 
     >>> lax.concatenate([np.int32([1, 2]), np.int32([3])], 0)
-    OUT
+    Array([1, 2, 3], dtype=int32)
     """
     xs = [accept("concatenate", x) for x in operands]
     if not xs:
@@ -304,7 +308,8 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape as the elements along a new dimension ``axis``.
 
     >>> lax.stack([np.int32([1, 2]), np.int32([3, 4])])
-    OUT
+    Array([[1, 2],
+           [3, 4]], dtype=int32)
     """
     xs = [accept("stack", x) for x in operands]
     if not xs:
@@ -316,7 +321,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The elements of x along ``axis``, as a tuple of arrays.
 
     >>> lax.unstack(np.int32([[1, 2], [3, 4]]))
-    OUT
+    (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
     dim = dimension("lax.unstack", axis, typeof(accept("unstack", x)).ndim)
     return tuple(index_in_dim(x, i, dim, False) for i in range(typeof(x).shape[dim]))
@@ -326,7 +331,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """The operand cut along ``axis`` into consecutive parts of lengths ``sizes``.
 
     >>> lax.split(np.int32([1, 2, 3]), (1, 2))
-    OUT
+    [Array([1], dtype=int32), Array([2, 3], dtype=int32)]
     """
     x = accept("split", operand)
     lengths = integers("split", "sizes", sizes)
@@ -346,7 +351,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     after, and between neighbours. A negative low or high cuts elements off.
 
     >>> lax.pad(np.int32([1, 2]), 0, [(1, 2, 1)])
-    OUT
+    Array([0, 1, 0, 2, 0, 0], dtype=int32)
     """
     x = accept("pad", operand)
     value = accept("pad", padding_value)
@@ -367,7 +372,7 @@ def slice(
     """``operand[start:limit:stride]`` in every dimension.
 
     >>> lax.slice(np.int32([1, 2, 3, 4]), (1,), (4,), (2,))
-    OUT
+    Array([2, 4], dtype=int32)
     """
     return structure.slice(
         accept("slice", operand),
@@ -383,7 +388,7 @@ def slice_in_dim(
     """``operand[start_index:limit_index:stride]`` along ``axis``; negative ones count backwards.
 
     >>> lax.slice_in_dim(np.int32([1, 2, 3, 4]), 1, -1)
-    OUT
+    Array([2, 3], dtype=int32)
     """
     x = accept("slice_in_dim", operand)
     dim = dimension("lax.slice_in_dim", axis, typeof(x).ndim)
@@ -401,7 +406,7 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
         IndexError: there is no such element.
 
     >>> lax.index_in_dim(np.int32([[1, 2], [3, 4]]), -1, keepdims=False)
-    OUT
+    Array([3, 4], dtype=int32)
     """
     x = accept("index_in_dim", operand)
     dim = dimension("lax.index_in_dim", axis, typeof(x).ndim)

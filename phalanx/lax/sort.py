@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from phalanx import ops
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept
-from phalanx.ops import sort as sorting
 from phalanx.ops.basis import move
 from phalanx.ops.shape import dimension
 
@@ -28,7 +28,7 @@ def sort(
         ValueError: there is no such dimension.
 
     >>> lax.sort(np.int32([3, 1, 2]))
-    OUT
+    Array([1, 2, 3], dtype=int32)
     """
     several = isinstance(operand, Sequence)
     xs = [accept("sort", x) for x in (operand if several else (operand,))]
@@ -37,7 +37,7 @@ def sort(
             f"lax.sort: num_keys must be between 1 and the number of operands, {len(xs)}, got "
             f"{num_keys}"
         )
-    out = sorting.sort(
+    out = ops.sort(
         *xs, dim=_dimension("sort", dimension, xs[0]), num_keys=num_keys, stable=bool(is_stable)
     )
     return tuple(out) if several else out[0]
@@ -53,7 +53,7 @@ def sort_key_val(
     """``keys`` in ascending order along ``dimension``, and ``values`` permuted like them.
 
     >>> lax.sort_key_val(np.int32([3, 1, 2]), np.float32([0.3, 0.1, 0.2]))
-    OUT
+    (Array([1, 2, 3], dtype=int32), Array([0.1, 0.2, 0.3], dtype=float32))
     """
     first, second = sort((keys, values), dimension, is_stable)
     return first, second
@@ -63,10 +63,10 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """The k greatest elements along ``axis``, in descending order, and their positions.
 
     >>> lax.top_k(np.int32([3, 1, 2]), 2)
-    OUT
+    (Array([3, 2], dtype=int32), Array([0, 2], dtype=int32))
     """
     x = accept("top_k", operand)
     dim = _dimension("top_k", axis, x)
     last = typeof(x).ndim - 1
-    values, places = sorting.top_k(move(x, dim, last), k=int(k))
+    values, places = ops.top_k(move(x, dim, last), k=int(k))
     return move(values, last, dim), move(places, last, dim)

@@ -29,7 +29,10 @@ from phalanx.ops.bits import (
 )
 from phalanx.ops.compare import clamp, eq, ge, gt, le, lt, max, min, ne, select
 from phalanx.ops.complex import complex, conj, imag, real
+from phalanx.ops.contract import dot_general
+from phalanx.ops.conv import ConvDimensionNumbers, conv_general_dilated
 from phalanx.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
+from phalanx.ops.dynamic import dynamic_slice, dynamic_update_slice
 from phalanx.ops.elementwise import (
     abs,
     acos,
@@ -67,6 +70,16 @@ from phalanx.ops.elementwise import (
     tan,
     tanh,
 )
+from phalanx.ops.index import (
+    GatherNumbers,
+    ScatterNumbers,
+    gather,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+)
 from phalanx.ops.random_bits import threefry2x32
 from phalanx.ops.reduce import (
     argmax,
@@ -77,6 +90,19 @@ from phalanx.ops.reduce import (
     reduce_or,
     reduce_prod,
     reduce_xor,
+)
+from phalanx.ops.shape import (
+    broadcast_to,
+    concatenate,
+    expand_dims,
+    iota,
+    pad,
+    reverse,
+    slice,
+    split,
+    squeeze,
+    stack,
+    zeros_like,
 )
 from phalanx.ops.sort import sort, top_k
 from phalanx.ops.special import digamma, erf, erf_inv, erfc, lgamma, polygamma

@@ -12,7 +12,7 @@ import numpy as np
 from phalanx.base.errors import DeletedArray
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, refused_option, translated
-from phalanx.xla.lower import Lowered
+from phalanx.xla.lower import Lowered, text_of
 from phalanx.xla.runtime import (
     OLD,
     device_list,
@@ -39,7 +39,7 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
         loaded = client.compile_and_load(
             lowered.module, device_list(devices), settings, list(lowered.callbacks)
         )
-    except (xc.JaxRuntimeError, RuntimeError, ValueError, TypeError) as e:
+    except (RuntimeError, ValueError, TypeError) as e:
         raise refused_option(e, options or {}) or translated(e, "compile") from None
     make = OnOneDevice if len(devices) == 1 else OnDevices
     return make(lowered, loaded)
@@ -72,12 +72,22 @@ def _settings(devices: tuple, options: dict[str, Any]) -> Any:
 class XlaExecutable:
     """A compiled program, on the devices it was compiled for."""
 
-    __slots__ = ("_execute", "_handlers", "_loaded", "_lowered", "out_shardings")
+    __slots__ = (
+        "_bytecode",
+        "_donated",
+        "_execute",
+        "_handlers",
+        "_loaded",
+        "_name",
+        "out_shardings",
+    )
 
     out_shardings: tuple[Sharding, ...]
 
     def __init__(self, lowered: Lowered, loaded: Any) -> None:
-        self._lowered = lowered
+        self._bytecode = lowered.bytecode()  # the module itself would keep 250 KB alive
+        self._donated = lowered.donate
+        self._name = lowered.name
         self._loaded = loaded
         self._execute = loaded.execute_sharded
         self.out_shardings = _out_shardings(lowered, loaded)
@@ -89,7 +99,7 @@ class XlaExecutable:
         raise NotImplementedError
 
     def as_text(self) -> str:
-        return self._lowered.as_text()
+        return text_of(self._bytecode)
 
     def hlo_text(self) -> str:
         return "\n".join(m.to_string() for m in self._loaded.hlo_modules())
@@ -108,7 +118,7 @@ class XlaExecutable:
         }
 
     def _refuse_twice_donated(self, raws: list[Any]) -> None:
-        for i in self._lowered.donate:
+        for i in self._donated:
             if sum(r is raws[i] for r in raws) > 1:
                 raise DeletedArray(
                     f"argument {i} is donated but also passed a second time; pass a copy of it"
@@ -121,14 +131,14 @@ class OnOneDevice(XlaExecutable):
     __slots__ = ()
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
-        if self._lowered.donate:
+        if self._donated:
             self._refuse_twice_donated(raws)
         if any(map(_is_deleted, raws)):
             _refuse_deleted(raws)
         try:
             return self._execute(raws).consume_with_handlers(self._handlers)
-        except xc.JaxRuntimeError as e:
-            raise translated(e, self._lowered.name) from None
+        except RuntimeError as e:
+            raise translated(e, self._name) from None
 
 
 class OnDevices(XlaExecutable):
@@ -137,7 +147,7 @@ class OnDevices(XlaExecutable):
     __slots__ = ()
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
-        if self._lowered.donate:
+        if self._donated:
             self._refuse_twice_donated(raws)
         if any(map(_is_deleted, raws)):
             _refuse_deleted(raws)
@@ -149,8 +159,8 @@ class OnDevices(XlaExecutable):
                 outs = results.consume_with_handlers(self._handlers)
                 _in_flight.append(results.consume_token())
             return outs
-        except xc.JaxRuntimeError as e:
-            raise translated(e, self._lowered.name) from None
+        except RuntimeError as e:
+            raise translated(e, self._name) from None
 
 
 def _wait_for_oldest() -> None:

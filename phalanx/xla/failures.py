@@ -17,6 +17,8 @@ _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\).*", re.S)
 
 def translated(error: Exception, who: str) -> BaseException:
     """The exception to raise in place of one of the runtime."""
+    if isinstance(error, PhalanxError):
+        return error
     text = str(error)
     if "allback" in text and raised_by_callbacks:
         return raised_by_callbacks.popleft()

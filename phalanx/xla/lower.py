@@ -33,6 +33,16 @@ class Lowered:
         """The module as StableHLO."""
         return str(self.module.operation.get_asm(enable_debug_info=locations))
 
+    def bytecode(self) -> bytes:
+        """The module in the compact form that ``text_of`` reads."""
+        return bytes(self.module.operation.get_asm(binary=True))  # type: ignore[arg-type]
+
+
+def text_of(bytecode: bytes) -> str:
+    """The module that ``bytecode`` holds, as StableHLO."""
+    with make_context():
+        return str(ir.Module.parse(bytecode))
+
 
 def lower(
     program: Program, plan: Plan, donate: tuple[int, ...] = (), name: str | None = None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from jaxlib import _hlo, _jax, version  # type: ignore[attr-defined]  (they have no stubs)
 
 from phalanx.core.types import ArrayType
@@ -24,24 +24,33 @@ GATHERS = hasattr(xc.ArrayImpl, "_to_np_array_did_copy")  # whole arrays to NumP
 _hiding = threading.RLock()
 
 
-@contextmanager
-def without_jax() -> Iterator[None]:
-    """Keep the runtime from importing the package jax, where that is installed.
+def parts_of(raw: Any) -> list[Any]:
+    """The single-device arrays that ``raw`` consists of, in the order of its devices.
 
-    Taking an array apart makes jaxlib look for classes of jax; it does without them where the
-    import fails. Importing jax takes a third of a second, once, and changes settings of jaxlib.
+    jaxlib looks for classes of the package jax here, and does without where importing it
+    fails. That import takes a third of a second, once, and changes settings of jaxlib.
     """
-    if "jax" in sys.modules:
-        yield
-        return
+    return raw._arrays if "jax" in sys.modules else without_jax(lambda: raw._arrays)
+
+
+def to_numpy(raw: Any) -> np.ndarray:
+    """The elements of a single-device array, shared where they are in the host's memory."""
+    if GATHERS:
+        return raw._to_np_array_did_copy()[0]
+    return without_jax(raw._single_device_array_to_np_array_did_copy)[0]
+
+
+def without_jax(function: Callable[[], Any]) -> Any:
+    """The result of ``function``, in which importing jax for the first time fails."""
+    modules: dict[str, Any] = sys.modules  # type: ignore[assignment]
     with _hiding:
-        modules: dict[str, Any] = sys.modules  # type: ignore[assignment]
+        if "jax" in modules:
+            return function()
         modules["jax"] = None
         try:
-            yield
+            return function()
         finally:
-            if modules.get("jax") is None:
-                modules.pop("jax", None)
+            modules.pop("jax", None)
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,16 @@ import numpy as np
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
-from phalanx.xla.runtime import GATHERS, device_list, raw_sharding, without_jax, xc
+from phalanx.xla.reshard import reshard
+from phalanx.xla.runtime import (
+    GATHERS,
+    device_list,
+    parts_of,
+    raw_sharding,
+    to_numpy,
+    without_jax,
+    xc,
+)
 
 Raw = Any
 _COPYING = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -23,25 +33,31 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
     if array.shape != type.shape:
         raise ValueError(f"put: the data has shape {array.shape}, but the type is {type}")
     target = raw_sharding(sharding, type.ndim)
-    positions = _local(sharding)
+    positions, devices = _reachable(sharding.plain)
     if sharding.is_fully_replicated:
         parts = [array] * len(positions)
     else:
         indices = sharding.indices(type.shape)
         parts = _distinct([array[indices[p]] for p in positions], array, sharding)
-    devices = [sharding.devices[p] for p in positions]
     try:
         return xc.batched_device_put(type, target, parts, devices, True, False, _COPYING, True)
-    except (xc.JaxRuntimeError, TypeError) as e:
+    except (RuntimeError, TypeError) as e:
         raise translated(e, "put") from None
 
 
-def _local(sharding: Sharding) -> Sequence[int]:
-    """The positions of the devices that this process can reach."""
-    if sharding.is_fully_addressable:
-        return range(len(sharding.devices))
+@functools.cache
+def _reachable(sharding: Sharding) -> tuple[list[int], list[Any]]:
+    """The devices that this process can reach: their positions, and themselves."""
     reachable = sharding.addressable_devices
-    return [p for p, device in enumerate(sharding.devices) if device in reachable]
+    positions = [p for p, device in enumerate(sharding.devices) if device in reachable]
+    return positions, [sharding.devices[p] for p in positions]
+
+
+@functools.lru_cache(maxsize=1024)
+def _part(sharding: Sharding, type: ArrayType) -> tuple[ArrayType, list[Any]]:
+    """The type of one part, and the runtime's sharding of each reachable one."""
+    part = ArrayType(sharding.shard_shape(type.shape), type.dtype, type.weak)
+    return part, [raw_sharding(Sharding((d,)), type.ndim) for d in _reachable(sharding)[1]]
 
 
 def _distinct(parts: list[np.ndarray], whole: np.ndarray, sharding: Sharding) -> list[np.ndarray]:
@@ -57,7 +73,7 @@ def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
         raise deleted("fetch")
     try:
         return _fetch(raw, type, sharding)
-    except (xc.JaxRuntimeError, RuntimeError) as e:
+    except RuntimeError as e:
         raise translated(e, "fetch") from None
 
 
@@ -67,46 +83,44 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
             f"fetch: parts of this {type} are on devices of other processes; gather it first, or "
             "read the shards that this process can reach"
         )
-    if GATHERS:
-        return raw._to_np_array_did_copy()[0]
-    if len(sharding.devices) == 1:
-        return _single(raw)
-    with without_jax():
-        if sharding.is_fully_replicated:
-            return _single(raw._fully_replicated_shard())
-        whole = np.empty(type.shape, type.dtype)
-        for index, part in zip(sharding.indices(type.shape), raw._arrays, strict=True):
-            whole[index] = _single(part)
+    if GATHERS or len(sharding.devices) == 1:
+        return to_numpy(raw)
+    parts = parts_of(raw)
+    if sharding.is_fully_replicated:
+        return to_numpy(parts[0])
+    whole = np.empty(type.shape, type.dtype)
+    for index, part in zip(sharding.indices(type.shape), parts, strict=True):
+        whole[index] = to_numpy(part)
     whole.flags.writeable = False
     return whole
-
-
-def _single(raw: Raw) -> np.ndarray:
-    with without_jax():
-        return raw._single_device_array_to_np_array_did_copy()[0]
 
 
 def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
     """The parts on the reachable devices, in order."""
     if len(sharding.devices) == 1:
         return [raw]
-    return [shard(raw, type, sharding, i) for i in range(len(_local(sharding)))]
+    part, layouts = _part(sharding.plain, type)
+    return [
+        xc.ArrayImpl(part, layout, [p], True, True)
+        for layout, p in zip(layouts, _parts_of(raw), strict=True)
+    ]
 
 
 def shard(raw: Raw, type: ArrayType, sharding: Sharding, position: int) -> Raw:
     """The part on the reachable device number ``position``."""
     if len(sharding.devices) == 1:
         return raw
+    part, layouts = _part(sharding.plain, type)
+    return xc.ArrayImpl(part, layouts[position], [_parts_of(raw)[position]], True, True)
+
+
+def _parts_of(raw: Raw) -> list[Raw]:
     if raw.is_deleted():
         raise deleted("reading a shard")
     try:
-        with without_jax():
-            part = raw._arrays[position]
-    except (xc.JaxRuntimeError, RuntimeError) as e:
+        return parts_of(raw)
+    except RuntimeError as e:
         raise translated(e, "reading a shard") from None
-    device = sharding.devices[_local(sharding)[position]]
-    part_type = ArrayType(sharding.shard_shape(type.shape), type.dtype, type.weak)
-    return assemble([part], part_type, Sharding((device,)))
 
 
 def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
@@ -127,7 +141,7 @@ def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
         raise deleted("moving an array")
     try:
         return _move(raw, type, source, target)
-    except (xc.JaxRuntimeError, RuntimeError) as e:
+    except RuntimeError as e:
         raise translated(e, "moving an array") from None
 
 
@@ -146,6 +160,10 @@ def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
         )[0]
     if target in _within(source) and source.is_fully_addressable:
         return shard(raw, type, source, source.devices.index(target.devices[0]))
+    if source.devices[0].platform != "cpu":
+        moved = reshard(raw, type, source, target)
+        if moved is not None:
+            return moved
     return put(fetch(raw, type, source), type, target)
 
 
@@ -158,7 +176,7 @@ def block(raws: Sequence[Raw]) -> None:
     """Wait for arrays."""
     try:
         xc.batched_block_until_ready(list(raws))
-    except (xc.JaxRuntimeError, RuntimeError) as e:
+    except RuntimeError as e:
         raise translated(e, "waiting for an array") from None
 
 
@@ -166,7 +184,7 @@ def to_dlpack(raw: Raw, stream: int | None = None) -> Any:
     """A capsule that shares the memory of a single-device array."""
     try:
         return xc.buffer_to_dlpack_managed_tensor(raw, stream)
-    except (xc.JaxRuntimeError, RuntimeError) as e:
+    except RuntimeError as e:
         raise translated(e, "to_dlpack") from None
 
 
@@ -174,9 +192,9 @@ def from_dlpack(external: Any, device: Any) -> tuple[Raw, ArrayType]:
     """An array that shares the memory of ``external`` where its alignment allows."""
     type = ArrayType(tuple(external.shape), _dtype_named(external.dtype))
     try:
-        with without_jax():
-            raw = xc.dlpack_managed_tensor_to_buffer(external.__dlpack__(), device, None)
-    except (xc.JaxRuntimeError, RuntimeError) as e:
+        capsule = external.__dlpack__()
+        raw = without_jax(lambda: xc.dlpack_managed_tensor_to_buffer(capsule, device, None))
+    except RuntimeError as e:
         raise translated(e, "from_dlpack") from None
     return assemble([raw], type, Sharding((device,))), type
 

@@ -6,7 +6,10 @@ import pytest
 
 from phalanx.base.errors import DeletedArray
 from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Mesh, NamedSharding, P, Sharding
+from phalanx.xla.lower import build
+from phalanx.xla.reshard import reshard
 
 DTYPES = [
     *"?bhilqBHILQefdFD", ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e5m2,
@@ -77,10 +80,17 @@ def test_moves(backend, devices, target):
             assert moved is raw
 
 
-def test_moved_arrays_feed_programs(backend, devices):
-    from phalanx.spmd.plan import Plan
-    from phalanx.xla.lower import build
+@pytest.mark.parametrize("name", ["copies", "columns", "some copies", "grid", "transposed"])
+def test_resharding_by_a_program(backend, devices, name):
+    source, target = Sharding(devices, (8,)), layouts(devices)[name]
+    moved = reshard(backend.put(X, T, source), T, source, target)
+    np.testing.assert_array_equal(backend.fetch(moved, T, target), X)
+    assert reshard(moved, T, target, Sharding(devices[::-1])) is None
+    odd = Sharding(devices, (8,), (1, 0, 2, 3, 4, 5, 7, 6))
+    assert reshard(moved, T, target, odd) is None
 
+
+def test_moved_arrays_feed_programs(backend, devices):
     source, target = Sharding(devices[::-1], (8,), range(7, -1, -1)), Sharding(devices, (8,))
     axes = (("m0", 8),)
     plan = Plan(devices, axes, ((("m0",),),), ((("m0",),),))

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept, integers, is_python
-from phalanx.ops import basis, compare, dynamic
-from phalanx.ops import index as positions
-from phalanx.ops import shape as structure
+from phalanx.ops.basis import I32
 from phalanx.ops.contract import as_dtype
 from phalanx.ops.index import (
     GatherNumbers,
@@ -22,7 +21,7 @@ from phalanx.ops.index import (
     canonical_mode,
     fill_value_of,
 )
-from phalanx.ops.shape import dimension
+from phalanx.ops.shape import dimension, dimensions
 
 GatherDimensionNumbers = GatherNumbers
 ScatterDimensionNumbers = ScatterNumbers
@@ -42,7 +41,7 @@ def _starts(who: str, start_indices: Any, shape: tuple[int, ...], negative: bool
             f"{len(starts)}"
         )
     wide = [_wide(who, s) for s in starts]
-    dtype = dtypes.promote(*((typeof(s).dtype, False) for s in wide))[0] if wide else basis.I32
+    dtype = dtypes.promote(*((typeof(s).dtype, False) for s in wide))[0] if wide else I32
     return [
         _from_front(as_dtype(s, dtype), n) if negative else as_dtype(s, dtype)
         for s, n in zip(wide, shape, strict=True)
@@ -56,8 +55,8 @@ def _elements(who: str, starts: Any) -> list:
         raise ValueError(f"lax.{who}: start indices must be scalars or a vector, got {type}")
     if isinstance(starts, np.ndarray):
         return list(starts)
-    parts = structure.split(starts, (1,) * type.size, 0)
-    return [basis.reshape(p, shape=()) for p in parts]
+    parts = ops.split(starts, (1,) * type.size, 0)
+    return [ops.reshape(p, shape=()) for p in parts]
 
 
 def _wide(who: str, start: Any) -> Any:
@@ -66,8 +65,8 @@ def _wide(who: str, start: Any) -> Any:
     if type.shape or not dtypes.is_integer(type.dtype):
         raise TypeError(f"lax.{who}: a start index must be an integer scalar, got {type}")
     if isinstance(start, np.generic) or is_python(start):
-        return dtypes.scalar(start, basis.I32 if type.dtype.itemsize < 4 else type.dtype)
-    return as_dtype(start, basis.I32) if type.dtype.itemsize < 4 else start
+        return dtypes.scalar(start, I32 if type.dtype.itemsize < 4 else type.dtype)
+    return as_dtype(start, I32) if type.dtype.itemsize < 4 else start
 
 
 def _from_front(start: Any, length: int) -> Any:
@@ -75,7 +74,7 @@ def _from_front(start: Any, length: int) -> Any:
         return start
     if isinstance(start, np.generic):
         return start + start.dtype.type(length) if start < 0 else start
-    return compare.select(compare.lt(start, 0), basis.add(start, length), start)
+    return ops.select(ops.lt(start, 0), ops.add(start, length), start)
 
 
 # ---- dynamic slices -------------------------------------------------------------------------
@@ -108,7 +107,7 @@ def dynamic_slice(
     who = "dynamic_slice"
     shape = typeof(accept(who, operand)).shape
     starts = _starts(who, start_indices, shape, allow_negative_indices)
-    return dynamic.dynamic_slice(operand, *starts, sizes=integers(who, "slice_sizes", slice_sizes))
+    return ops.dynamic_slice(operand, *starts, sizes=integers(who, "slice_sizes", slice_sizes))
 
 
 def dynamic_slice_in_dim(
@@ -149,12 +148,12 @@ def dynamic_index_in_dim(
     >>> lax.dynamic_index_in_dim(np.int32([[1, 2], [3, 4]]), 1, keepdims=False)
     Array([3, 4], dtype=int32)
     """
+    who = "dynamic_index_in_dim"
+    dim = dimension(f"lax.{who}", axis, typeof(accept(who, operand)).ndim)
     found = dynamic_slice_in_dim(
-        operand, index, 1, axis, allow_negative_indices=allow_negative_indices
+        operand, index, 1, dim, allow_negative_indices=allow_negative_indices
     )
-    if keepdims:
-        return found
-    return structure.squeeze(found, (dimension("lax", axis, typeof(found).ndim),))
+    return found if keepdims else ops.squeeze(found, (dim,))
 
 
 def dynamic_update_slice(
@@ -186,7 +185,7 @@ def dynamic_update_slice(
     starts = _starts(who, start_indices, type.shape, allow_negative_indices)
     if is_python(accept(who, update)):
         update = dtypes.scalar(update, type.dtype)
-    return dynamic.dynamic_update_slice(operand, update, *starts)
+    return ops.dynamic_update_slice(operand, update, *starts)
 
 
 def dynamic_update_slice_in_dim(
@@ -231,7 +230,7 @@ def dynamic_update_index_in_dim(
         update = dtypes.scalar(update, type.dtype)
     dim = dimension(f"lax.{who}", axis, type.ndim)
     if typeof(update).ndim == type.ndim - 1:
-        update = structure.expand_dims(update, (dim,))
+        update = ops.expand_dims(update, (dim,))
     return dynamic_update_slice_in_dim(
         operand, update, index, dim, allow_negative_indices=allow_negative_indices
     )
@@ -276,7 +275,7 @@ def gather(
            [3, 4]], dtype=int32)
     """
     type = typeof(accept("gather", operand))
-    return positions.gather(
+    return ops.gather(
         operand,
         accept("gather", start_indices),
         numbers=_numbers("gather", dimension_numbers, GatherNumbers),
@@ -305,8 +304,8 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
            [1, 2]], dtype=int32)
     """
     type = typeof(accept("index_take", src))
-    dims = structure.dimensions("lax.index_take", axes, type.ndim)
-    rows = structure.stack([accept("index_take", i) for i in idxs], 1)
+    dims = dimensions("lax.index_take", axes, type.ndim)
+    rows = ops.stack([accept("index_take", i) for i in idxs], 1)
     numbers = GatherNumbers(tuple(range(1, type.ndim - len(dims) + 1)), dims, dims)
     sizes = tuple(1 if d in dims else n for d, n in enumerate(type.shape))
     return gather(src, rows, numbers, sizes, mode="clip")
@@ -370,7 +369,7 @@ def scatter(
     Array([7, 2, 2], dtype=int32)
     """
     return _scattered(
-        positions.scatter,
+        ops.scatter,
         operand,
         scatter_indices,
         updates,
@@ -398,7 +397,7 @@ def scatter_add(
     Array([8, 2, 5], dtype=int32)
     """
     return _scattered(
-        positions.scatter_add,
+        ops.scatter_add,
         operand,
         scatter_indices,
         updates,
@@ -425,9 +424,9 @@ def scatter_sub(
     >>> lax.scatter_sub(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
     Array([-6,  2,  1], dtype=int32)
     """
-    updates = basis.neg(accept("scatter_sub", updates))
+    updates = ops.neg(accept("scatter_sub", updates))
     return _scattered(
-        positions.scatter_add,
+        ops.scatter_add,
         operand,
         scatter_indices,
         updates,
@@ -455,7 +454,7 @@ def scatter_mul(
     Array([7, 2, 6], dtype=int32)
     """
     return _scattered(
-        positions.scatter_mul,
+        ops.scatter_mul,
         operand,
         scatter_indices,
         updates,
@@ -483,7 +482,7 @@ def scatter_min(
     Array([1, 2, 2], dtype=int32)
     """
     return _scattered(
-        positions.scatter_min,
+        ops.scatter_min,
         operand,
         scatter_indices,
         updates,
@@ -511,7 +510,7 @@ def scatter_max(
     Array([7, 2, 3], dtype=int32)
     """
     return _scattered(
-        positions.scatter_max,
+        ops.scatter_max,
         operand,
         scatter_indices,
         updates,

@@ -20,7 +20,7 @@ from phalanx.lax.convolution import padtype_to_pads
 from phalanx.lax.operands import accept, elementwise, integers
 from phalanx.ops.conv import dilated
 from phalanx.ops.reduce import highest, lowest
-from phalanx.ops.shape import concatenate, dimension, dimensions, slice_dim
+from phalanx.ops.shape import dimension, dimensions, slice_dim
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.stage import stage
 
@@ -291,7 +291,7 @@ def _by_halves(
         odd = [slice_dim(r, 2 * half, n, 0) for r in rows]
         rows = _everywhere(combine, first, second)
         if n % 2:
-            rows = [concatenate(r, o, dim=0) for r, o in zip(rows, odd, strict=True)]
+            rows = [ops.concatenate(r, o, dim=0) for r, o in zip(rows, odd, strict=True)]
     start = [ops.full((1, lanes), i, t.dtype) for i, t in zip(inits, types, strict=True)]
     if typeof(rows[0]).shape[0]:
         start = _everywhere(combine, start, rows)

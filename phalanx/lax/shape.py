@@ -15,8 +15,7 @@ from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept, dtype_of, integers, is_python
-from phalanx.ops import shape as structure
-from phalanx.ops.shape import dimension, dimensions, slice_dim
+from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
 
 # ---- making arrays --------------------------------------------------------------------------
 
@@ -78,8 +77,8 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
            [0, 1, 2]], dtype=int32)
     """
     lengths = integers("broadcasted_iota", "shape", shape)
-    (dim,) = dimensions("lax.broadcasted_iota", dimension, len(lengths))
-    return structure.iota(dtype=dtypes.canonical(dtype), shape=lengths, dim=dim)
+    (dim,) = _dims("broadcasted_iota", dimension, len(lengths))
+    return ops.iota(dtype=dtypes.canonical(dtype), shape=lengths, dim=dim)
 
 
 # ---- dtypes ---------------------------------------------------------------------------------
@@ -214,7 +213,7 @@ def reshape(
     """
     x = accept("reshape", operand)
     if dimensions is not None:
-        x = structure.reorder(x, integers("reshape", "dimensions", dimensions))
+        x = reorder(x, integers("reshape", "dimensions", dimensions))
     return ops.reshape(x, shape=integers("reshape", "new_sizes", new_sizes))
 
 
@@ -253,7 +252,7 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     Array([3, 2, 1], dtype=int32)
     """
     x = accept("rev", operand)
-    return structure.reverse(x, dims=_dims("rev", dimensions, typeof(x).ndim))
+    return ops.reverse(x, dims=_dims("rev", dimensions, typeof(x).ndim))
 
 
 def _dims(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
@@ -268,7 +267,7 @@ def expand_dims(array: Any, dimensions: Iterable[int]) -> Array:
     """
     x = accept("expand_dims", array)
     new = tuple(dimensions)
-    return structure.expand_dims(x, _dims("expand_dims", new, typeof(x).ndim + len(new)))
+    return ops.expand_dims(x, _dims("expand_dims", new, typeof(x).ndim + len(new)))
 
 
 def squeeze(array: Any, dimensions: Iterable[int]) -> Array:
@@ -285,7 +284,7 @@ def squeeze(array: Any, dimensions: Iterable[int]) -> Array:
             f"lax.squeeze: dimension {longer[0]} of {typeof(x)} does not have length 1; "
             "reduce or index it"
         )
-    return structure.squeeze(x, dims)
+    return ops.squeeze(x, dims)
 
 
 # ---- joining and cutting --------------------------------------------------------------------
@@ -301,7 +300,7 @@ def concatenate(operands: Any, dimension: int) -> Array:
     if not xs:
         raise ValueError("lax.concatenate: at least one operand is needed, got none")
     (dim,) = _dims("concatenate", dimension, typeof(xs[0]).ndim)
-    return structure.concatenate(*xs, dim=dim)
+    return ops.concatenate(*xs, dim=dim)
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:
@@ -314,7 +313,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     xs = [accept("stack", x) for x in operands]
     if not xs:
         raise ValueError("lax.stack: at least one operand is needed, got none")
-    return structure.stack(xs, dimension("lax.stack", axis, typeof(xs[0]).ndim + 1))
+    return ops.stack(xs, dimension("lax.stack", axis, typeof(xs[0]).ndim + 1))
 
 
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
@@ -341,7 +340,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
             f"lax.split: sizes must add up to the length of dimension {dim} of {typeof(x)}, "
             f"got {lengths}"
         )
-    return structure.split(x, lengths, dim)
+    return ops.split(x, lengths, dim)
 
 
 def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
@@ -360,7 +359,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
     config = tuple(integers("pad", "each entry of padding_config", c) for c in padding_config)
     if any(len(c) != 3 for c in config):
         raise ValueError(f"lax.pad: padding_config needs (low, high, interior), got {config}")
-    return structure.pad(x, value, config=config)
+    return ops.pad(x, value, config=config)
 
 
 def slice(
@@ -374,7 +373,7 @@ def slice(
     >>> lax.slice(np.int32([1, 2, 3, 4]), (1,), (4,), (2,))
     Array([2, 4], dtype=int32)
     """
-    return structure.slice(
+    return ops.slice(
         accept("slice", operand),
         start=integers("slice", "start_indices", start_indices),
         limit=integers("slice", "limit_indices", limit_indices),
@@ -418,4 +417,4 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
             f"{typeof(x)}"
         )
     found = slice_dim(x, position % n, position % n + 1, dim)
-    return found if keepdims else structure.squeeze(found, (dim,))
+    return found if keepdims else ops.squeeze(found, (dim,))

@@ -8,7 +8,6 @@ from types import MethodType
 from typing import Any
 
 import numpy as np
-from optree._C import flatten as _flatten
 
 from phalanx.api import aot
 from phalanx.api.arguments import (
@@ -27,8 +26,6 @@ from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
 from phalanx.run.eager import as_array
-
-_SPACE = "phalanx"
 
 
 class Caches:
@@ -118,7 +115,7 @@ class Dispatched:
                         return run(args)
             except AttributeError:  # a tree, a number or a NumPy array
                 pass
-            leaves, treedef = _flatten((args, kwargs), None, False, _SPACE)
+            leaves, treedef = tree.flatten((args, kwargs))
             try:
                 run = self.trees[(treedef, config.key, *[x.sig for x in leaves])]
             except (KeyError, AttributeError):

@@ -268,7 +268,8 @@ class Pmapped(Dispatched):
         names = self._names(static, rest, named)
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
         shells = [_Shell(t) for t in types]
-        dims, size = self._mapping(static, *treedef.unflatten(shells), shells)
+        shell_args, shell_kwargs = treedef.unflatten(shells)
+        dims, size = self._mapping(static, shell_args, shell_kwargs, shells)
         body = self.body(static, shells, treedef, dims, size, names)
         return aot.Staged(
             self.who, body.whole(types), body.captured, tuple(types), treedef, body.out_tree,
@@ -330,7 +331,7 @@ def _check_replicated(
     paths = tree.leaves_with_path(out_tree.unflatten([0] * out_tree.num_leaves))
     for (path, _), atom, dim, v in zip(paths, program.outputs, out_dims, found, strict=True):
         if dim is None and axis in v:
-            where = culprits(program, inputs, atom, axis) if atom not in program.inputs else []
+            where = culprits(program, inputs, atom, axis)
             raise ReplicationError(_differs(who, "result" + tree.keystr(path), axis, where))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.api.arguments import (
@@ -81,7 +81,7 @@ def input_dims(
 
 
 def mapped_size(
-    leaves: list, dims: list[int | None], names: LeafNames, axis_size: int | None, who: str,
+    leaves: Sequence[Any], dims: list[int | None], names: LeafNames, axis_size: int | None, who: str,
     keywords: int = 0,
 ) -> int:  # fmt: skip
     """The size of the mapped axis, on which all mapped arguments must agree.

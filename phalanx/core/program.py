@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from phalanx.core.primitive import Primitive
 from phalanx.core.types import ArrayType, typeof
 
 
+@final
 class Var:
     """A value inside a program, defined once: an input, or a result of an equation."""
 
@@ -21,6 +22,7 @@ class Var:
         self.type = type
 
 
+@final
 class Literal:
     """A constant written into an equation: a scalar, or a small NumPy array."""
 

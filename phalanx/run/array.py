@@ -333,7 +333,7 @@ _scalars: dict[tuple, DeviceArray] = {}
 _MOST_SCALARS = 4096
 
 
-def from_scalar(value: np.generic, sharding: Sharding, type: ArrayType) -> DeviceArray:
+def from_scalar(value: Any, sharding: Sharding, type: ArrayType) -> DeviceArray:
     """The scalar ``value`` on devices as an array of ``type``; equal ones are put there once."""
     key = (type, value.tobytes(), sharding)
     found = _scalars.get(key)

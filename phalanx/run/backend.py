@@ -104,7 +104,7 @@ class Backend(Protocol):
         """``program`` as a module laid out by ``plan``; inputs ``donate`` give their memory."""
         ...
 
-    def compile(self, lowered: Lowered, options: dict[str, Any] | None = None) -> Executable:
+    def compile(self, lowered: Any, options: dict[str, Any] | None = None) -> Executable:
         """Compile for the devices of the plan.
 
         Raises:

@@ -35,7 +35,9 @@ def _of(atom: Atom, known: dict[Var, Varying]) -> Varying:
     return known[atom] if isinstance(atom, Var) else frozenset()
 
 
-def culprits(program: Program, inputs: Sequence[Varying], output: Var, axis: str) -> list[Equation]:
+def culprits(
+    program: Program, inputs: Sequence[Varying], output: Atom, axis: str
+) -> list[Equation]:
     """The equations that first brought the variation over ``axis`` into ``output``.
 
     They are those on the way to ``output`` whose result differs over ``axis`` although they
@@ -46,7 +48,7 @@ def culprits(program: Program, inputs: Sequence[Varying], output: Var, axis: str
 
 
 def _culprits(
-    program: Program, known: dict[Var, Varying], output: Var, axis: str
+    program: Program, known: dict[Var, Varying], output: Atom, axis: str
 ) -> Iterator[Equation]:
     wanted = {output}
     sources = []

@@ -4,7 +4,7 @@ Array programs in Python, and transformations of them: ``jit`` compiles, ``grad`
 differentiates, ``vmap`` vectorizes, and ``pmap`` runs a function on every device there is.
 """
 
-from phalanx import lax, nn, numpy, random, tree, tree_util
+from phalanx import dtypes, errors, lax, nn, numpy, random, sharding, tree, tree_util
 from phalanx.api.aot import ShapeDtypeStruct
 from phalanx.api.derivatives import (
     grad,
@@ -41,7 +41,6 @@ from phalanx.api.program import (
     named_scope,
 )
 from phalanx.api.vmap import vmap
-from phalanx.base import dtypes, errors
 from phalanx.base.config import config
 from phalanx.core.trace import ROOT
 from phalanx.core.types import Array

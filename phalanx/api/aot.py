@@ -162,8 +162,8 @@ class Lowered:
         """The shapes and dtypes of the results."""
         return self.staged.out_info
 
-    def as_text(self, dialect: str | None = None) -> str:
-        """The StableHLO module as text.
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The StableHLO module as text; with the user's lines if ``debug_info``.
 
         Raises:
             ValueError: ``dialect`` is neither None nor "stablehlo".
@@ -171,7 +171,7 @@ class Lowered:
         if dialect not in (None, "stablehlo"):
             raise ValueError(f"as_text: the dialect is 'stablehlo', got {dialect!r}")
         plan, _ = make_plan(self.staged.program, [s.sharding for s in self.sigs])
-        return backend().lower(self.staged.program, plan, self._donate()).as_text()
+        return backend().lower(self.staged.program, plan, self._donate()).as_text(debug_info)
 
     def compile(self, compiler_options: dict[str, Any] | None = None) -> AheadCompiled:
         """Compile with XLA; options that differ give separate executables.

@@ -10,7 +10,9 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import CodeType, FrameType
 from typing import Any
 
@@ -25,11 +27,12 @@ class Location:
     ('train.py:12 (loss)', '/home/ada/train.py:12')
     """
 
-    __slots__ = ("_line", "code", "lasti")
+    __slots__ = ("_line", "code", "lasti", "scope")
 
-    def __init__(self, code: CodeType, lasti: int) -> None:
+    def __init__(self, code: CodeType, lasti: int, scope: str = "") -> None:
         self.code = code
         self.lasti = lasti
+        self.scope = scope
 
     @classmethod
     def at(cls, file: str, line: int, function: str) -> Location:
@@ -133,4 +136,19 @@ def user_location() -> Location:
             break
         frame = outer
         code = frame.f_code
-    return Location(code, frame.f_lasti)
+    return Location(code, frame.f_lasti, _scope())
+
+
+_scopes: ContextVar[str] = ContextVar("named scopes", default="")
+_scope = _scopes.get
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Locations taken inside the block lie in the scope ``name``, inside the current one."""
+    outer = _scope()
+    token = _scopes.set(f"{outer}/{name}" if outer else name)
+    try:
+        yield
+    finally:
+        _scopes.reset(token)

@@ -198,7 +198,8 @@ class Emitter:
         found = self._locations.get(location)
         if found is None:
             place = ir.Location.file(location.file, location.line, 0)
-            found = ir.Location.name(location.function, place)
+            name = f"{location.scope}/{location.function}".removeprefix("/")
+            found = ir.Location.name(name, place)
             self._locations[location] = found
         return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from phalanx.xla import compile as compiling
@@ -10,14 +11,24 @@ from phalanx.xla.client import client
 from phalanx.xla.lower import lower
 
 
+@functools.cache
+def _all_devices(client: Any) -> tuple:
+    return tuple(client.devices())
+
+
+@functools.cache
+def _own_devices(client: Any) -> tuple:
+    return tuple(client.local_devices())
+
+
 class XlaBackend:
     """XLA through jaxlib. Nothing starts before it is asked for."""
 
     def devices(self, platform: str | None = None) -> tuple:
-        return tuple(client(platform).devices())
+        return _all_devices(client(platform))
 
     def local_devices(self, platform: str | None = None) -> tuple:
-        return tuple(client(platform).local_devices())
+        return _own_devices(client(platform))
 
     def platform(self) -> str:
         return client().platform

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import importlib.util
 import os
@@ -31,16 +32,20 @@ def client(platform: str | None = None) -> Any:
         return _named(_ALIASES.get(platform, platform)) if platform else _preferred()
 
 
+@functools.cache
 def _preferred() -> Any:
     asked = config.platforms
     names = [n.strip() for n in asked.split(",") if n.strip()] if asked else ["tpu", "cuda", "cpu"]
     reasons = []
     for name in names:
         try:
-            return _named(_ALIASES.get(name, name))
+            found = _named(_ALIASES.get(name, name))
         except DeviceError as e:
             reasons.append(str(e))
-    raise DeviceError(f"no platform of {asked!r} is usable: {'; '.join(reasons)}")
+        else:
+            config.freeze("platforms", f"the client of platform {name} has started")
+            return found
+    raise DeviceError(f"devices: no platform of {', '.join(names)} is usable: {'; '.join(reasons)}")
 
 
 def _named(name: str) -> Any:

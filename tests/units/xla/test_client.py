@@ -40,6 +40,17 @@ def test_the_number_of_devices_is_fixed_once_they_are_there(backend):
         config.update("num_cpu_devices", count + 1)
 
 
+def test_a_platform_that_was_asked_for_and_is_absent():
+    script = (
+        "from phalanx.base.config import config; config.update('platforms', 'tpu,cuda')\n"
+        "from phalanx.xla import XlaBackend\n"
+        "XlaBackend().devices()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    if done.returncode:
+        assert "DeviceError: devices: no platform of tpu, cuda is usable" in done.stderr
+
+
 SCRIPT = """
 import sys
 import numpy as np

@@ -1,0 +1,297 @@
+"""Random orders and random choices among given things."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.control.staged import staged
+from phalanx.core.types import typeof
+from phalanx.ops import (
+    add,
+    and_,
+    argmax,
+    convert,
+    cumsum,
+    le,
+    log,
+    lt,
+    min,
+    mul,
+    reshape,
+    select,
+    sort,
+    sub,
+    top_k,
+)
+from phalanx.ops.basis import move
+from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
+from phalanx.random.distributions import draw_gumbel
+from phalanx.random.keys import single, split_words
+from phalanx.random.uniform import as_shape, draw_bits, draw_uniform, randint
+
+# ---- permutations ---------------------------------------------------------------------------
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+    """``x`` in random order, every order equally likely.
+
+    Args:
+        key: a single key.
+        x: an array, or an integer n, which means 0, 1, ..., n - 1.
+        axis: the axis that is put in another order.
+        independent: whether each vector along ``axis`` gets an order of its own.
+
+    Raises:
+        TypeError: ``x`` is neither.
+
+    >>> from phalanx import random
+    >>> sorted(random.permutation(random.key(0), 4).tolist())
+    [0, 1, 2, 3]
+    """
+    words = single("permutation", key)
+    x = _things("permutation", x)
+    if isinstance(x, int):
+        return _shuffled_range(words, n=x)
+    dim = dimension("permutation", axis, typeof(x).ndim)
+    if independent or typeof(x).ndim == 1:
+        return _shuffled(words, x, dim=dim)
+    return _reordered(words, x, dim=dim)
+
+
+def _things(who: str, x: Any) -> Any:
+    """``x`` as an array, or as a Python integer if it is a single one."""
+    if np.ndim(x) > 0:
+        return x if hasattr(x, "dtype") else np.asarray(x)
+    try:
+        return operator.index(x)
+    except TypeError:
+        raise TypeError(f"{who}: an array or an integer is needed, got {x!r}") from None
+
+
+@staged
+def _shuffled_range(key: Any, *, n: int) -> Any:
+    return _shuffle(key, _range(n), 0)
+
+
+@staged
+def _shuffled(key: Any, x: Any, *, dim: int) -> Any:
+    return _shuffle(key, x, dim)
+
+
+@staged
+def _reordered(key: Any, x: Any, *, dim: int) -> Any:
+    order = _shuffle(key, _range(typeof(x).shape[dim]), 0)
+    return _take(x, order, dim)
+
+
+def _range(n: int) -> Any:
+    return iota(dtype=dtypes.default_int(), shape=(n,), dim=0)
+
+
+def _shuffle(key: Any, x: Any, dim: int) -> Any:
+    """Sort by random keys, often enough that equal keys, which keep an order, do not matter."""
+    type = typeof(x)
+    rounds = math.ceil(3 * math.log(max(1, type.size)) / math.log(2**32 - 1))
+    for _ in range(rounds):
+        key, drawn = split_words(key, 2)
+        keys = draw_bits(drawn, type.shape, 32)
+        x = sort(keys, x, dim=dim, num_keys=1, stable=True)[1]
+    return x
+
+
+def _take(x: Any, positions: Any, dim: int) -> Any:
+    """``x`` at ``positions``, an array of any shape, in place of dimension ``dim``."""
+    shape, count = typeof(x).shape, typeof(positions).ndim
+    others = range(len(shape) - 1)
+    numbers = GatherNumbers(tuple(d + count * (d >= dim) for d in others), (dim,), (dim,))
+    sizes = (*shape[:dim], 1, *shape[dim + 1 :])
+    rows = expand_dims(positions, (count,))
+    return gather(x, rows, numbers=numbers, slice_sizes=sizes, mode="promise")
+
+
+# ---- choice ---------------------------------------------------------------------------------
+
+
+def choice(
+    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0
+) -> Any:
+    """Elements of ``a`` at random.
+
+    Args:
+        key: a single key.
+        a: an array, or an integer n, which means 0, 1, ..., n - 1.
+        shape: how many, in which shape.
+        replace: whether the same element can be drawn again.
+        p: the probability of each element; by default they are equal.
+        axis: the axis of ``a`` along which to choose.
+
+    Returns:
+        An array with ``shape`` in place of axis ``axis`` of ``a``.
+
+    Raises:
+        ValueError: there are too few elements, or ``p`` has the wrong shape.
+
+    >>> from phalanx import random
+    >>> random.choice(random.key(0), 10, (3,), replace=False).shape
+    (3,)
+    """
+    words = single("choice", key)
+    wanted = as_shape("choice", shape)
+    a = _things("choice", a)
+    if isinstance(a, int):
+        _check_choice(a, wanted, replace, p)
+        return _positions(words, a, wanted, replace, p)
+    dim = dimension("choice", axis, typeof(a).ndim)
+    count = typeof(a).shape[dim]
+    _check_choice(count, wanted, replace, p)
+    if p is None and not replace:
+        return _first_shuffled(words, a, dim=dim, shape=wanted)
+    return _taken(a, _positions(words, count, wanted, replace, p), dim=dim)
+
+
+def _check_choice(count: int, shape: tuple[int, ...], replace: bool, p: Any) -> None:
+    drawn = math.prod(shape)
+    if count < 1 and drawn:
+        raise ValueError("choice: a must not be empty unless nothing is drawn")
+    if not replace and drawn > count:
+        raise ValueError(
+            f"choice: cannot draw {drawn} of {count} elements without repetition; "
+            "pass replace=True or a smaller shape"
+        )
+    if p is not None and np.shape(p) != (count,):
+        raise ValueError(f"choice: p must have shape ({count},) as a does, got {np.shape(p)}")
+
+
+def _positions(key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any) -> Any:
+    if p is None:
+        if replace:
+            return randint(key, shape, 0, count)
+        return _first_of_range(key, n=count, shape=shape)
+    p = p if hasattr(p, "dtype") else np.asarray(p)
+    dtype = dtypes.to_inexact(typeof(p).dtype)
+    p = p if typeof(p).dtype == dtype else convert(p, dtype=dtype, weak=False)
+    return (_weighted if replace else _weighted_once)(key, p, shape=shape)
+
+
+@staged
+def _first_of_range(key: Any, *, n: int, shape: tuple[int, ...]) -> Any:
+    order = _shuffle(key, _range(n), 0)
+    return reshape(slice_dim(order, 0, math.prod(shape), 0), shape=shape)
+
+
+@staged
+def _first_shuffled(key: Any, a: Any, *, dim: int, shape: tuple[int, ...]) -> Any:
+    lengths = typeof(a).shape
+    if len(lengths) == 1:
+        found = _shuffle(key, a, 0)
+    else:
+        found = _take(a, _shuffle(key, _range(lengths[dim]), 0), dim)
+    found = slice_dim(found, 0, math.prod(shape), dim)
+    return reshape(found, shape=(*lengths[:dim], *shape, *lengths[dim + 1 :]))
+
+
+@staged
+def _taken(a: Any, positions: Any, *, dim: int) -> Any:
+    return _take(a, positions, dim)
+
+
+@staged
+def _weighted(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
+    """Where uniform numbers fall among the cumulative probabilities."""
+    (n,) = typeof(p).shape
+    dtype = typeof(p).dtype
+    sums = cumsum(p, dim=0, reverse=False)
+    total = broadcast_to(reshape(slice_dim(sums, n - 1, n, 0), shape=()), shape)
+    marks = mul(total, sub(1, draw_uniform(key, shape, dtype)))
+    return _first_not_below(sums, marks)
+
+
+def _first_not_below(ascending: Any, marks: Any) -> Any:
+    """The first position in ``ascending`` with an element >= each mark, by bisection."""
+    (n,) = typeof(ascending).shape
+    found = broadcast_to(dtypes.scalar(0, dtypes.default_int()), typeof(marks).shape)
+    for step in reversed([1 << i for i in range(n.bit_length())]):
+        further = add(found, step)
+        before = _take(ascending, min(sub(further, 1), n - 1), 0)
+        found = select(and_(le(further, n), lt(before, marks)), further, found)
+    return found
+
+
+@staged
+def _weighted_once(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
+    """The largest of log-probabilities plus Gumbel noise."""
+    (n,) = typeof(p).shape
+    scores = add(draw_gumbel(key, (n,), typeof(p).dtype), log(p))
+    positions = top_k(scores, k=math.prod(shape))[1]
+    return convert(reshape(positions, shape=shape), dtype=dtypes.default_int(), weak=False)
+
+
+# ---- categorical ----------------------------------------------------------------------------
+
+
+def categorical(
+    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True
+) -> Any:
+    """Positions along ``axis``, with probabilities proportional to exp(logits).
+
+    Args:
+        key: a single key.
+        logits: logarithms of probabilities, up to a constant along ``axis``.
+        axis: the axis of the categories.
+        shape: of the result; its end must be the shape of ``logits`` without ``axis``, which
+            is the default.
+        replace: whether draws beyond the first, in leading dimensions of ``shape``, can
+            repeat a category.
+
+    Raises:
+        ValueError: ``shape`` does not end as it must, or asks for too many draws.
+
+    >>> from phalanx import random
+    >>> int(random.categorical(random.key(0), [0.0, 99.0, 0.0]))
+    1
+    """
+    logits = logits if hasattr(logits, "dtype") else np.asarray(logits)
+    type = typeof(logits)
+    dtype = dtypes.to_inexact(type.dtype)
+    logits = logits if type.dtype == dtype else convert(logits, dtype=dtype, weak=False)
+    dim = dimension("categorical", axis, type.ndim)
+    batch = (*type.shape[:dim], *type.shape[dim + 1 :])
+    wanted = batch if shape is None else as_shape("categorical", shape)
+    lead = wanted[: len(wanted) - len(batch)]
+    if wanted[len(lead) :] != batch:
+        raise ValueError(
+            f"categorical: shape must end in {batch}, the shape of logits {type} without "
+            f"axis {dim}, got {wanted}"
+        )
+    if not replace and math.prod(lead) > type.shape[dim]:
+        raise ValueError(
+            f"categorical: cannot draw {math.prod(lead)} of {type.shape[dim]} categories without "
+            "repetition; pass replace=True"
+        )
+    core = _categorical if replace else _categorical_once
+    return core(single("categorical", key), logits, dim=dim, lead=lead)
+
+
+@staged
+def _categorical(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...]) -> Any:
+    type = typeof(logits)
+    shape = (*lead, *type.shape)
+    noise = draw_gumbel(key, shape, type.dtype)
+    scores = add(noise, broadcast_to(logits, shape))
+    return argmax(scores, dim=dim + len(lead), index_dtype=dtypes.default_int())
+
+
+@staged
+def _categorical_once(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...]) -> Any:
+    type = typeof(logits)
+    scores = add(draw_gumbel(key, type.shape, type.dtype), logits)
+    k = math.prod(lead)
+    positions = move(top_k(move(scores, dim, type.ndim - 1), k=k)[1], type.ndim - 1, 0)
+    positions = convert(positions, dtype=dtypes.default_int(), weak=False)
+    return reshape(positions, shape=(*lead, *typeof(positions).shape[1:]))

@@ -1,0 +1,255 @@
+"""Continuous distributions, from uniform numbers by their quantile functions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.control.staged import staged
+from phalanx.ops import (
+    abs,
+    clamp,
+    complex,
+    div,
+    erf,
+    erf_inv,
+    exp,
+    log,
+    log1p,
+    mul,
+    neg,
+    nextafter,
+    sign,
+    sub,
+    tan,
+)
+from phalanx.ops.shape import broadcast_to
+from phalanx.random.keys import single, split_words
+from phalanx.random.uniform import (
+    as_parameter,
+    as_shape,
+    common_shape,
+    draw_uniform,
+    float_dtype,
+)
+
+_SQRT_2 = math.sqrt(2)
+
+
+def _standard(core: Callable, who: str, key: Any, shape: Any, dtype: Any) -> Any:
+    found = float_dtype(who, dtype)
+    return core(single(who, key), shape=as_shape(who, shape), dtype=found)
+
+
+# ---- normal ---------------------------------------------------------------------------------
+
+
+def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Standard normal numbers, of density exp(-x²/2) / √(2π).
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``. A
+            complex dtype gives numbers whose parts have variance 1/2 each.
+
+    >>> from phalanx import random
+    >>> random.normal(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    if dtype is not None and dtypes.is_complex(dtypes.canonical(dtype)):
+        found, core = dtypes.canonical(dtype), _complex_normal
+        return core(single("normal", key), shape=as_shape("normal", shape), dtype=found)
+    return _standard(_normal, "normal", key, shape, dtype)
+
+
+@staged
+def _normal(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return draw_normal(key, shape, dtype)
+
+
+@staged
+def _complex_normal(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    part = dtypes.to_real(dtype)
+    both = complex(*(draw_normal(k, shape, part) for k in split_words(key, 2)))
+    return div(both, _SQRT_2)
+
+
+def draw_normal(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Standard normal numbers, inside a staged function."""
+    least = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)[()]
+    return mul(erf_inv(draw_uniform(key, shape, dtype, least)), _SQRT_2)
+
+
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
+) -> Any:
+    """Standard normal numbers, given that they lie in (lower, upper).
+
+    Args:
+        key: a single key.
+        lower: a number, or an array that broadcasts to ``shape``.
+        upper: likewise.
+        shape: of the result; by default that to which the bounds broadcast.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    >>> from phalanx import random
+    >>> x = random.truncated_normal(random.key(0), -2, 2, (100,))
+    >>> bool((abs(x) < 2).all())
+    True
+    """
+    found = float_dtype("truncated_normal", dtype)
+    lower, upper = as_parameter(lower, found), as_parameter(upper, found)
+    lengths = common_shape("truncated_normal", shape, lower, upper)
+    words = single("truncated_normal", key)
+    return _truncated_normal(words, lower, upper, shape=lengths, dtype=found)
+
+
+@staged
+def _truncated_normal(
+    key: Any, lower: Any, upper: Any, *, shape: tuple[int, ...], dtype: np.dtype
+) -> Any:
+    low, high = (broadcast_to(erf(div(v, _SQRT_2)), shape) for v in (lower, upper))
+    out = mul(erf_inv(draw_uniform(key, shape, dtype, low, high)), _SQRT_2)
+    lower, upper = broadcast_to(lower, shape), broadcast_to(upper, shape)
+    return clamp(nextafter(lower, np.inf), out, nextafter(upper, -np.inf))
+
+
+def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
+    """exp(σ x) for standard normal x.
+
+    Args:
+        key: a single key.
+        sigma: a number, or an array that broadcasts to ``shape``.
+        shape: of the result; by default that of ``sigma``.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    >>> from phalanx import random
+    >>> random.lognormal(random.key(0), 0.5, (2,)).shape
+    (2,)
+    """
+    found = float_dtype("lognormal", dtype)
+    sigma = as_parameter(sigma, found)
+    lengths = common_shape("lognormal", shape, sigma)
+    return _lognormal(single("lognormal", key), sigma, shape=lengths, dtype=found)
+
+
+@staged
+def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return exp(mul(draw_normal(key, shape, dtype), broadcast_to(sigma, shape)))
+
+
+# ---- others ---------------------------------------------------------------------------------
+
+
+def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Numbers of density exp(-x), x ≥ 0.
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    >>> from phalanx import random
+    >>> random.exponential(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    return _standard(_exponential, "exponential", key, shape, dtype)
+
+
+@staged
+def _exponential(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return neg(log1p(neg(draw_uniform(key, shape, dtype))))
+
+
+def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Numbers with distribution function exp(-exp(-x)).
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    >>> from phalanx import random
+    >>> random.gumbel(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    return _standard(_gumbel, "gumbel", key, shape, dtype)
+
+
+@staged
+def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return draw_gumbel(key, shape, dtype)
+
+
+def draw_gumbel(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Gumbel-distributed numbers, inside a staged function."""
+    unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).tiny)
+    return neg(log(neg(log(unit))))
+
+
+def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Numbers of density exp(-|x|) / 2.
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    >>> from phalanx import random
+    >>> random.laplace(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    return _standard(_laplace, "laplace", key, shape, dtype)
+
+
+@staged
+def _laplace(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    unit = draw_uniform(key, shape, dtype, -1 + dtypes.finfo(dtype).epsneg)
+    return mul(sign(unit), log1p(neg(abs(unit))))
+
+
+def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Numbers with distribution function 1 / (1 + exp(-x)).
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    >>> from phalanx import random
+    >>> random.logistic(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    return _standard(_logistic, "logistic", key, shape, dtype)
+
+
+@staged
+def _logistic(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).tiny)
+    return sub(log(unit), log1p(neg(unit)))
+
+
+def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Numbers of density 1 / (π (1 + x²)).
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    >>> from phalanx import random
+    >>> random.cauchy(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    return _standard(_cauchy, "cauchy", key, shape, dtype)
+
+
+@staged
+def _cauchy(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).eps)
+    return tan(mul(sub(unit, 0.5), math.pi))

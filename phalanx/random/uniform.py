@@ -1,0 +1,314 @@
+"""Random bits, and what is one step away from them: uniform numbers, integers, coins."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.control.staged import staged
+from phalanx.core.types import is_scalar, typeof
+from phalanx.ops import (
+    add,
+    bitcast,
+    clamp,
+    convert,
+    gt,
+    le,
+    lt,
+    mul,
+    or_,
+    rem,
+    select,
+    shift_left,
+    shift_right_logical,
+    sub,
+    xor,
+)
+from phalanx.ops import max as maximum
+from phalanx.ops.shape import broadcast_to
+from phalanx.random.keys import U64, encrypted_counters, single, split_words
+
+# ---- arguments ------------------------------------------------------------------------------
+
+
+def as_shape(who: str, shape: Any) -> tuple[int, ...]:
+    """``shape``, an integer or several, as a tuple.
+
+    Raises:
+        TypeError: it is neither.
+        ValueError: a length is negative.
+    """
+    given = shape if isinstance(shape, Iterable) else (shape,)
+    try:
+        found = tuple(operator.index(n) for n in given)
+    except TypeError:
+        raise TypeError(f"{who}: shape must be a tuple of integers, got {shape!r}") from None
+    if any(n < 0 for n in found):
+        raise ValueError(f"{who}: lengths in shape must not be negative, got {found}")
+    return found
+
+
+def float_dtype(who: str, dtype: Any) -> np.dtype:
+    """``dtype``, by default that of Python floats.
+
+    Raises:
+        TypeError: it is no floating-point dtype.
+    """
+    found = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    if not dtypes.is_floating(found):
+        raise TypeError(f"{who}: dtype must be a floating-point dtype, got {found}")
+    return found
+
+
+def as_parameter(x: Any, dtype: np.dtype) -> Any:
+    """A parameter of a distribution, a number or an array, in ``dtype``."""
+    if is_scalar(x):
+        return dtypes.scalar(x, dtype)
+    x = x if hasattr(x, "dtype") else np.asarray(x)
+    return x if typeof(x).dtype == dtype else convert(x, dtype=dtype, weak=False)
+
+
+def common_shape(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
+    """``shape``, or that to which the parameters broadcast if it is None.
+
+    Raises:
+        ValueError: the parameters do not broadcast to ``shape``.
+    """
+    needed = np.broadcast_shapes(*(typeof(p).shape for p in parameters))
+    if shape is None:
+        return needed
+    found = as_shape(who, shape)
+    try:
+        fits = np.broadcast_shapes(needed, found) == found
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{who}: parameters of shape {needed} do not broadcast to shape {found}"
+        )
+    return found
+
+
+# ---- bits -----------------------------------------------------------------------------------
+
+
+def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """Uniformly random bits.
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        dtype: an unsigned integer dtype; by default uint32, or uint64 under ``enable_x64``.
+
+    Raises:
+        TypeError: ``dtype`` is no unsigned integer dtype.
+
+    >>> from phalanx import random
+    >>> random.bits(random.key(0), (3,)).dtype
+    dtype('uint32')
+    """
+    found = dtypes.default_uint() if dtype is None else dtypes.canonical(dtype)
+    if not dtypes.is_unsigned(found):
+        raise TypeError(f"bits: dtype must be an unsigned integer dtype, got {found}")
+    return _bits(single("bits", key), shape=as_shape("bits", shape), dtype=found)
+
+
+@staged
+def _bits(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return draw_bits(key, shape, 8 * dtype.itemsize)
+
+
+def draw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
+    """Random unsigned integers of ``width`` 8, 16, 32 or 64 bits."""
+    x, y = encrypted_counters(key, shape)
+    if width == 64:
+        high = shift_left(convert(x, dtype=U64, weak=False), 32)
+        return or_(high, convert(y, dtype=U64, weak=False))
+    both = xor(x, y)
+    return both if width == 32 else convert(both, dtype=unsigned(width), weak=False)
+
+
+def unsigned(width: int) -> np.dtype:
+    """The dtype of unsigned integers of ``width`` bits."""
+    return np.dtype(f"uint{width}")
+
+
+# ---- uniform numbers ------------------------------------------------------------------------
+
+
+def uniform(
+    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
+) -> Any:
+    """Numbers uniform in [minval, maxval).
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        minval: a number, or an array that broadcasts to ``shape``.
+        maxval: likewise.
+
+    Raises:
+        TypeError: ``dtype`` is no floating-point dtype.
+        ValueError: the bounds do not broadcast to ``shape``.
+
+    >>> from phalanx import random
+    >>> random.uniform(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    found = float_dtype("uniform", dtype)
+    low, high = as_parameter(minval, found), as_parameter(maxval, found)
+    lengths = common_shape("uniform", as_shape("uniform", shape), low, high)
+    return _uniform(single("uniform", key), low, high, shape=lengths, dtype=found)
+
+
+@staged
+def _uniform(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return draw_uniform(key, shape, dtype, low, high)
+
+
+def draw_uniform(
+    key: Any, shape: tuple[int, ...], dtype: np.dtype, low: Any = 0.0, high: Any = 1.0
+) -> Any:
+    """Random mantissas under the exponent of 1, moved from [1, 2) to [low, high)."""
+    info = dtypes.finfo(dtype)
+    width = info.bits if info.nmant >= 8 else 8
+    mantissas = shift_right_logical(draw_bits(key, shape, width), width - info.nmant)
+    words = convert(mantissas, dtype=unsigned(info.bits), weak=False)
+    one = int(np.ones((), dtype).view(unsigned(info.bits)))
+    unit = sub(bitcast(or_(words, one), dtype=dtype), 1)
+    if is_scalar(low) and is_scalar(high) and (low, high) == (0, 1):
+        return maximum(unit, 0)
+    low = broadcast_to(as_parameter(low, dtype), shape)
+    high = broadcast_to(as_parameter(high, dtype), shape)
+    return maximum(low, add(mul(unit, sub(high, low)), low))
+
+
+# ---- integers -------------------------------------------------------------------------------
+
+
+def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+    """Integers uniform in [minval, maxval); minval where that is empty.
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        minval: an integer, or an integer array that broadcasts to ``shape``.
+        maxval: likewise.
+        dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
+
+    Raises:
+        TypeError: ``dtype`` or a bound is not integer.
+        ValueError: the bounds do not broadcast to ``shape``.
+
+    >>> from phalanx import random
+    >>> dice = random.randint(random.key(0), (100,), 1, 7)
+    >>> int(dice.min()), int(dice.max())
+    (1, 6)
+    """
+    found = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    if not dtypes.is_integer(found):
+        raise TypeError(f"randint: dtype must be an integer dtype, got {found}")
+    drawn = found if dtypes.iinfo(found).bits >= 32 else np.dtype("int32")
+    low, _ = _bound("minval", minval, drawn)
+    high, beyond = _bound("maxval", maxval, drawn)
+    lengths = common_shape("randint", as_shape("randint", shape), low, high)
+    return _randint(single("randint", key), low, high, beyond, shape=lengths, dtype=found)
+
+
+def _bound(name: str, x: Any, dtype: np.dtype) -> tuple[Any, Any]:
+    """A bound brought into the range of ``dtype``, and whether it was above."""
+    limits = dtypes.iinfo(dtype)
+    if is_scalar(x) and not isinstance(x, complex):
+        clipped = max(limits.min, min(int(x), limits.max))
+        return dtypes.scalar(clipped, dtype), np.bool_(int(x) > limits.max)
+    x = x if hasattr(x, "dtype") else np.asarray(x)
+    type = typeof(x)
+    if not dtypes.is_integer(type.dtype):
+        raise TypeError(f"randint: {name} must be integer, got {type}")
+    if type.dtype == dtype:
+        return x, np.bool_(False)
+    own = dtypes.iinfo(type.dtype)
+    most = min(own.max, limits.max)
+    clipped = clamp(max(own.min, limits.min), x, most)
+    return convert(clipped, dtype=dtype, weak=False), gt(x, most)
+
+
+@staged
+def _randint(
+    key: Any, low: Any, high: Any, beyond: Any, *, shape: tuple[int, ...], dtype: np.dtype
+) -> Any:
+    """A random number modulo the span, from one word more than it needs.
+
+    Where the span has more than half the bits of a word, the upper word drops out, and the
+    numbers below 2^bits mod span come out more often, by a factor of at most 1 + span / 2^bits.
+    """
+    drawn, limits = typeof(low).dtype, dtypes.iinfo(dtype)
+    width = 8 * drawn.itemsize
+    low, high, beyond = (broadcast_to(v, shape) for v in (low, high, beyond))
+    if drawn != dtype:  # wide enough to hold the end of the range itself
+        low = clamp(limits.min, low, limits.max)
+        high = clamp(limits.min, high, limits.max + 1)
+    span = convert(sub(high, low), dtype=unsigned(width), weak=False)
+    if drawn == dtype:
+        span = select(beyond, add(span, 1), span)
+    span = select(le(high, low), 1, span)
+    upper, lower = (draw_bits(k, shape, width) for k in split_words(key, 2))
+    shift = rem(1 << (width // 2), span)
+    shift = rem(mul(shift, shift), span)
+    offset = rem(add(mul(rem(upper, span), shift), rem(lower, span)), span)
+    out = add(low, convert(offset, dtype=drawn, weak=False))
+    return out if drawn == dtype else convert(out, dtype=dtype, weak=False)
+
+
+# ---- coins ----------------------------------------------------------------------------------
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
+    """True with probability ``p``.
+
+    Args:
+        key: a single key.
+        p: a number, or an array that broadcasts to ``shape``.
+        shape: of the result; by default that of ``p``.
+
+    >>> from phalanx import random
+    >>> random.bernoulli(random.key(0), 0.3, (4,)).dtype
+    dtype('bool')
+    """
+    dtype = dtypes.to_inexact(dtypes.dtype_of(p) if not is_scalar(p) else float)
+    p = as_parameter(p, float_dtype("bernoulli", dtype))
+    lengths = common_shape("bernoulli", shape, p)
+    return _bernoulli(single("bernoulli", key), p, shape=lengths)
+
+
+@staged
+def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
+    return lt(draw_uniform(key, shape, typeof(p).dtype), broadcast_to(p, shape))
+
+
+def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+    """1 or -1, with probability 1/2 each.
+
+    Args:
+        key: a single key.
+        shape: of the result.
+        dtype: any dtype that has -1; int32 by default, or int64 under ``enable_x64``.
+
+    >>> from phalanx import random
+    >>> set(random.rademacher(random.key(0), (20,)).tolist()) == {1, -1}
+    True
+    """
+    found = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    lengths = as_shape("rademacher", shape)
+    return _rademacher(single("rademacher", key), shape=lengths, dtype=found)
+
+
+@staged
+def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    heads = lt(draw_uniform(key, shape, dtypes.default_float()), 0.5)
+    return sub(mul(convert(heads, dtype=dtype, weak=False), 2), 1)

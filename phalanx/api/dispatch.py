@@ -27,24 +27,42 @@ from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
 from phalanx.run.eager import as_array
 
+Run = Callable[[Any], Any]
+Runs = dict[tuple, Run]
+_NOTHING = tree.structure(((), {"": 0}))  # the structure of no call
+
 
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("__weakref__", "flat", "mappings", "traced", "trees")
+    __slots__ = ("__weakref__", "latest", "mappings", "runs", "traced")
 
     def __init__(self) -> None:
         self.traced: dict[tuple, Any] = {}
         self.mappings: dict[tuple, Any] = {}
-        # what to call: by the signatures of arguments that are arrays, and of those in trees
-        self.flat: dict[tuple, Callable[[Any], Any]] = {}
-        self.trees: dict[tuple, Callable[[Any], Any]] = {}
+        # what to call, by the structure of the arguments and then by their signatures
+        self.runs: dict[Any, Runs] = {}
+        self.latest: tuple[Any, Runs] = (_NOTHING, {})
+
+    def find(self, treedef: Any, key: tuple) -> Run | None:
+        """What to call for arguments of this structure and these signatures, if it is there."""
+        runs = self.runs.get(treedef)
+        if runs is None:
+            return None
+        self.latest = treedef, runs
+        return runs.get(key)
+
+    def remember(self, treedef: Any, key: tuple, run: Run) -> None:
+        """Let calls whose arguments have this structure and these signatures go to ``run``."""
+        runs = self.runs.setdefault(treedef, {})
+        runs[key] = run
+        self.latest = treedef, runs
 
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
-        self.flat.clear()
-        self.trees.clear()
+        self.runs.clear()
+        self.latest = (_NOTHING, {})
         self.mappings.clear()
 
 
@@ -74,15 +92,6 @@ def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
     return as_array(x)
 
 
-def remember_flat(
-    flat: dict, static: Static, args: tuple, kwargs: dict, leaves: list, arrays: list, run: Any
-) -> None:
-    """If a call has nothing but arrays as positional arguments, the next need not flatten."""
-    bare = len(args) == len(leaves) and all(a is x for a, x in zip(args, arrays, strict=False))
-    if bare and not kwargs and static is NO_STATIC:
-        flat[(config.key, *[a.sig for a in arrays])] = run
-
-
 class Dispatched:
     """A function that is traced and compiled when it is called, once per types of arguments.
 
@@ -101,26 +110,21 @@ class Dispatched:
         self.has_static = bool(self.static_nums or self.static_names)
         nums = (self.static_nums, self.static_names, self.donate_nums, self.donate_names)
         self.caches = caches_of(self.fun, (type(self), *options, *nums))
-        self.flat, self.trees = self.caches.flat, self.caches.trees
         wrap(self, self.fun)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.has_static:
             return self._call(*self._split(args, kwargs))
         if current() is ROOT:
+            # the structure is most likely that of the call before: to check is cheaper than to find
+            treedef, runs = self.caches.latest
             try:
-                if not kwargs:
-                    run = self.flat.get((config.key, *[x.sig for x in args]))
-                    if run is not None:
-                        return run(args)
-            except AttributeError:  # a tree, a number or a NumPy array
-                pass
-            leaves, treedef = tree.flatten((args, kwargs))
-            try:
-                run = self.trees[(treedef, config.key, *[x.sig for x in leaves])]
-            except (KeyError, AttributeError):
-                return self._call(NO_STATIC, args, kwargs)
-            return run(leaves)
+                leaves = treedef.flatten_up_to((args, kwargs))
+                run = runs.get((config.key, *[x.sig for x in leaves]))
+            except (ValueError, AttributeError):  # another structure, a number, a NumPy array
+                run = None
+            if run is not None:
+                return run(leaves)
         return self._call(NO_STATIC, args, kwargs)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:

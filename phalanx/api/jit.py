@@ -17,7 +17,7 @@ from phalanx.api.arguments import (
     name_of,
     static_positions,
 )
-from phalanx.api.dispatch import Dispatched, remember_flat, to_device
+from phalanx.api.dispatch import Dispatched, to_device
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.control.call import call
@@ -79,14 +79,13 @@ class Jitted(Dispatched):
             return self._bind(static, args, kwargs, leaves, treedef)
         donated = self._donated(static, args, kwargs)
         arrays = self._arrays(leaves, donated, static, args, kwargs)
-        key = (treedef, config.key, *[a.sig for a in arrays])
+        key = (config.key, *[a.sig for a in arrays])
         if static is not NO_STATIC:
             key = (static, *key)
-        run = self.trees.get(key)
+        run = self.caches.find(treedef, key)
         if run is None:
             run = self._compile(static, args, kwargs, treedef, arrays, donated)
-            self.trees[key] = run
-            remember_flat(self.flat, static, args, kwargs, leaves, arrays, run)
+            self.caches.remember(treedef, key, run)
         return run(arrays)
 
     def _arrays(

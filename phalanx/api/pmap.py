@@ -22,7 +22,7 @@ from phalanx.api.arguments import (
     name_of,
     static_positions,
 )
-from phalanx.api.dispatch import Dispatched, remember_flat, to_device
+from phalanx.api.dispatch import Dispatched, to_device
 from phalanx.api.vmap import UNNAMED, input_dims, mapped_size, output_dims
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -122,17 +122,16 @@ class Pmapped(Dispatched):
             dims, size = self._mapping(static, args, kwargs, leaves)
             mapping = dims, size, [self._rows(d, size) for d in dims]
         arrays = self._arrays(leaves, mapping[2], names)
-        key: tuple = (treedef, config.key, *[a.sig for a in arrays])
+        key: tuple = (config.key, *[a.sig for a in arrays])
         if static is not NO_STATIC:
             key = (static, *key)
-        run = self.trees.get(key)
+        run = self.caches.find(treedef, key)
         if run is None:
             dims, size, _ = mapping
             body = self.body(static, arrays, treedef, dims, size, names)
             run = self._compile(body, arrays, self._donated(static, args, kwargs))
-            self.trees[key] = run
+            self.caches.remember(treedef, key, run)
             self.caches.mappings[seen] = mapping
-            remember_flat(self.flat, static, args, kwargs, leaves, arrays, run)
         return run(arrays)
 
     def _mapping(

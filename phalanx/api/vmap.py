@@ -81,9 +81,13 @@ def input_dims(
 
 
 def mapped_size(
-    leaves: Sequence[Any], dims: list[int | None], names: LeafNames, axis_size: int | None, who: str,
+    leaves: Sequence[Any],
+    dims: list[int | None],
+    names: LeafNames,
+    axis_size: int | None,
+    who: str,
     keywords: int = 0,
-) -> int:  # fmt: skip
+) -> int:
     """The size of the mapped axis, on which all mapped arguments must agree.
 
     Raises:

@@ -259,7 +259,7 @@ def gather(
         slice_sizes: the lengths of a window, one for each dimension of the operand.
         unique_indices: your word that no start is given twice.
         indices_are_sorted: your word that they ascend.
-        mode: for windows that reach outside: 'fill' (the default), 'clip' or
+        mode: for windows that reach outside: 'clip' (the default), 'fill' or
             'promise_in_bounds'.
         fill_value: a Python scalar for 'fill'; default NaN, the least integer, the greatest
             unsigned integer, or True.
@@ -280,7 +280,7 @@ def gather(
         accept("gather", start_indices),
         numbers=_numbers("gather", dimension_numbers, GatherNumbers),
         slice_sizes=integers("gather", "slice_sizes", slice_sizes),
-        mode=canonical_mode("lax.gather", mode),
+        mode=canonical_mode("lax.gather", "clip" if mode is None else mode),
         fill=fill_value_of(type.dtype, fill_value),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
@@ -330,7 +330,7 @@ def _scattered(
         accept(who, scatter_indices),
         accept(who, updates),
         numbers=_numbers(who, dimension_numbers, ScatterNumbers),
-        mode=canonical_mode(f"lax.{who}", mode),
+        mode=canonical_mode(f"lax.{who}", "drop" if mode is None else mode),
         indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices),
     )

@@ -156,17 +156,21 @@ select = Primitive(
 # ---- clamp ----------------------------------------------------------------------------------
 
 
+def _clamp_raised(out: Any, lo: Any, x: Any, hi: Any) -> Any:
+    return mul(indicator(lt(x, lo), out.dtype), indicator(eq(lo, out), out.dtype))
+
+
 clamp = pointwise(
     "clamp",
     lambda b, lo, x, hi: b.clamp(lo, x, hi),
     on=ordered,
     partials=[
-        lambda out, lo, x, hi: indicator(lt(x, lo), out.dtype),
+        _clamp_raised,
         lambda out, lo, x, hi: indicator(eq(x, out), out.dtype),
-        lambda out, lo, x, hi: indicator(gt(x, hi), out.dtype),
+        lambda out, lo, x, hi: indicator(max(gt(x, hi), gt(lo, hi)), out.dtype),
     ],
     transpose=NoRule("it is not linear"),
-    doc="x, but lo where x < lo and hi where x > hi; stablehlo.clamp",
+    doc="min(max(x, lo), hi); stablehlo.clamp",
     examples=[
         Example((np.float32(-0.5), f32(2, 3), np.float32(0.5))),
         Example((f32(3), f32(3), f32(3))),

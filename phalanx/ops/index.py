@@ -131,7 +131,6 @@ class GatherScatterMode(enum.Enum):
 _MODES = {
     **{m: m.value for m in GatherScatterMode},
     **{m.value: m.value for m in GatherScatterMode},
-    None: "fill",
     "drop": "fill",
     "promise_in_bounds": "promise",
 }

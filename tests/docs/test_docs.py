@@ -1,12 +1,16 @@
 """Every Python block of README and docs runs, and prints what the page says."""
 
 import os
+import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import run_page
+
+from phalanx.base.config import OPTIONS
+from tests.docs import run_page
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -40,6 +44,31 @@ def test_navigation_names_every_page():
     navigation = (ROOT / "mkdocs.yml").read_text()
     pages = [page.name for page in (ROOT / "docs").glob("*.md")]
     assert not [page for page in pages if page not in navigation]
+
+
+def listed_names():
+    for section in (ROOT / "docs" / "api.md").read_text().split("\n## ")[1:]:
+        title, text = section.split("\n", 1)
+        if title.startswith("phalanx"):
+            for paragraph in re.split(r"\n\n|:\n", text):
+                if re.fullmatch(r"(`\w+`,?\s*)+", paragraph):
+                    yield from ((title, found) for found in re.findall(r"`(\w+)`", paragraph))
+
+
+def test_every_listed_name_exists():
+    listed = list(listed_names())
+    missing = [
+        f"{module}.{attribute}"
+        for module, attribute in listed
+        if not hasattr(pkgutil.resolve_name(module), attribute)
+    ]
+    assert len(listed) > 100
+    assert not missing
+
+
+def test_every_option_is_listed():
+    page = (ROOT / "docs" / "api.md").read_text().split("## Options")[1]
+    assert set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) == set(OPTIONS)
 
 
 def test_quick_start_holds_the_two_commands():

@@ -1,11 +1,12 @@
 """What doctests of `phalanx.lax` take as given: the names `lax` and `np`."""
 
+import importlib
+
 import numpy as np
 import pytest
-
-from phalanx import lax
 
 
 @pytest.fixture(autouse=True)
 def _given(doctest_namespace):
-    doctest_namespace.update(lax=lax, np=np)
+    # Imported here, not above: the environment that the tests set must come first.
+    doctest_namespace.update(lax=importlib.import_module("phalanx.lax"), np=np)

@@ -29,7 +29,7 @@ from phalanx.ops.bits import (
 )
 from phalanx.ops.compare import clamp, eq, ge, gt, le, lt, max, min, ne, select
 from phalanx.ops.complex import complex, conj, imag, real
-from phalanx.ops.contract import dot_general
+from phalanx.ops.contract import Precision, canonical_precision, dot_general
 from phalanx.ops.conv import ConvDimensionNumbers, conv_general_dilated
 from phalanx.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from phalanx.ops.dynamic import dynamic_slice, dynamic_update_slice
@@ -84,6 +84,8 @@ from phalanx.ops.random_bits import threefry2x32
 from phalanx.ops.reduce import (
     argmax,
     argmin,
+    highest,
+    lowest,
     reduce_and,
     reduce_max,
     reduce_min,
@@ -94,11 +96,16 @@ from phalanx.ops.reduce import (
 from phalanx.ops.shape import (
     broadcast_to,
     concatenate,
+    dimension,
+    dimensions,
     expand_dims,
     iota,
+    merge_dims,
     pad,
+    reorder,
     reverse,
     slice,
+    slice_dim,
     split,
     squeeze,
     stack,

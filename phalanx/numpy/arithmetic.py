@@ -1,0 +1,626 @@
+"""Elementwise arithmetic: sums, products, quotients, powers, extremes, rounding."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.dtypes import COMPLEXES, INEXACT, is_unsigned
+from phalanx.core.types import Array, typeof
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    arrays,
+    as_array,
+    convert,
+    inexact,
+    inexact_pair,
+    is_python_scalar,
+    kind_of,
+    pair,
+)
+
+
+def literal(x: Any, value: float) -> np.generic:
+    """The constant ``value`` in the dtype of ``x``."""
+    return dtypes.scalar(value, typeof(x).dtype)
+
+
+# ---- sums, differences, products ------------------------------------------------------------
+
+
+def add(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x + y, elementwise, with broadcasting; of booleans, x or y.
+
+    >>> print(jnp.add(jnp.arange(3), 10))
+    [10 11 12]
+    """
+    return ops.add(*pair("add", x, y))
+
+
+def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x - y, elementwise, with broadcasting.
+
+    >>> print(jnp.subtract(jnp.arange(3), 1))
+    [-1  0  1]
+    """
+    return ops.sub(*pair("subtract", x, y))
+
+
+def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x y, elementwise, with broadcasting; of booleans, x and y.
+
+    >>> print(jnp.multiply(jnp.arange(3), 2))
+    [0 2 4]
+    """
+    return ops.mul(*pair("multiply", x, y))
+
+
+def negative(x: ArrayLike, /) -> Array:
+    """-x, elementwise.
+
+    >>> print(jnp.negative(jnp.arange(3)))
+    [ 0 -1 -2]
+    """
+    return ops.neg(as_array("negative", x))
+
+
+def positive(x: ArrayLike, /) -> Array:
+    """x itself, elementwise.
+
+    >>> print(jnp.positive(jnp.arange(3)))
+    [0 1 2]
+    """
+    return as_array("positive", x)
+
+
+def absolute(x: ArrayLike, /) -> Array:
+    """|x|, elementwise; of a complex number its modulus, which is real.
+
+    >>> print(jnp.absolute(jnp.array([-2, 0, 3])))
+    [2 0 3]
+    """
+    x = as_array("absolute", x)
+    return x if _never_negative(x) else ops.abs(x)
+
+
+abs = absolute
+
+
+def fabs(x: ArrayLike, /) -> Array:
+    """|x| of real numbers, elementwise, as floating-point numbers.
+
+    >>> print(jnp.fabs(jnp.array([-2, 0, 3])))
+    [2. 0. 3.]
+    """
+    return ops.abs(inexact("fabs", x))
+
+
+def sign(x: ArrayLike, /) -> Array:
+    """-1, 0 or 1 as x is negative, zero or positive, elementwise; z / |z| of complex numbers.
+
+    >>> print(jnp.sign(jnp.array([-2.0, 0.0, 3.0])))
+    [-1.  0.  1.]
+    """
+    x = as_array("sign", x)
+    if is_unsigned(x.type.dtype):
+        return convert(ops.ne(x, literal(x, 0)), x.type.dtype, x.type.weak)
+    return ops.sign(x)
+
+
+def _never_negative(x: Any) -> bool:
+    dtype = typeof(x).dtype
+    return dtype == np.bool_ or is_unsigned(dtype)
+
+
+def square(x: ArrayLike, /) -> Array:
+    """x², elementwise.
+
+    >>> print(jnp.square(jnp.arange(4)))
+    [0 1 4 9]
+    """
+    x = as_array("square", x)
+    return ops.mul(x, x)
+
+
+def sqrt(x: ArrayLike, /) -> Array:
+    """The square root, elementwise; of a negative real number nan.
+
+    >>> print(jnp.sqrt(jnp.array([0.0, 4.0, 9.0])))
+    [0. 2. 3.]
+    """
+    return ops.sqrt(inexact("sqrt", x))
+
+
+def cbrt(x: ArrayLike, /) -> Array:
+    """The real cube root, elementwise.
+
+    >>> print(jnp.cbrt(jnp.array([-8.0, 27.0])).round(4))
+    [-2.  3.]
+    """
+    return ops.cbrt(inexact("cbrt", x))
+
+
+def reciprocal(x: ArrayLike, /) -> Array:
+    """1 / x, elementwise, as floating-point numbers.
+
+    >>> print(jnp.reciprocal(jnp.array([2, 4])))
+    [0.5  0.25]
+    """
+    x = inexact("reciprocal", x)
+    return ops.div(literal(x, 1), x)
+
+
+# ---- quotients and remainders ---------------------------------------------------------------
+
+
+def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x / y, elementwise, with broadcasting; integers give floating-point numbers.
+
+    >>> print(jnp.true_divide(jnp.arange(3), 2))
+    [0.  0.5 1. ]
+    """
+    return ops.div(*inexact_pair("divide", x, y))
+
+
+divide = true_divide
+
+
+def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The greatest integer not above x / y, elementwise, in the dtype of the operands.
+
+    >>> print(jnp.floor_divide(jnp.array([7, -7]), 2))
+    [ 3 -4]
+    """
+    x, y = pair("floor_divide", x, y)
+    dtype = typeof(x).dtype
+    if dtype in COMPLEXES:
+        raise TypeError("floor_divide: complex numbers have no order, so no floor")
+    if dtype in INEXACT:
+        return _float_divmod(x, y)[0]
+    if dtype == np.bool_:
+        x, y = convert_both(x, y, np.dtype("int8"))
+    return _integer_floor_divide(x, y)
+
+
+def convert_both(x: Any, y: Any, dtype: np.dtype) -> tuple[Any, Any]:
+    """Two operands, one of which may be a constant, in ``dtype``."""
+    made = [
+        convert(v, dtype) if isinstance(v, Array) else dtypes.scalar(v, dtype) for v in (x, y)
+    ]
+    return made[0], made[1]
+
+
+def _integer_floor_divide(x: Any, y: Any) -> Any:
+    quotient = ops.div(x, y)
+    if is_unsigned(typeof(x).dtype):
+        return quotient
+    opposite = ops.ne(_sign(x), _sign(y))
+    inexactly = ops.ne(ops.rem(x, y), literal(x, 0))
+    down = ops.sub(quotient, literal(x, 1))
+    return ops.select(ops.and_(opposite, inexactly), down, quotient)
+
+
+def _sign(x: Any) -> Any:
+    """The sign of an operand that may be a constant, which then stays one."""
+    if isinstance(x, np.generic):
+        return literal(x, int(x > 0) - int(x < 0))
+    return ops.sign(x)
+
+
+def _is_negative(x: Any) -> Any:
+    """Whether an operand is below zero; a constant's answer is a constant."""
+    return np.bool_(x < 0) if isinstance(x, np.generic) else ops.lt(x, literal(x, 0))
+
+
+def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x - y floor(x / y), elementwise: the remainder with the sign of y.
+
+    >>> print(jnp.remainder(jnp.array([7, -7]), 3))
+    [1 2]
+    """
+    x, y = pair("remainder", x, y)
+    if typeof(x).dtype == np.bool_:
+        x, y = convert_both(x, y, np.dtype("int8"))
+    return _remainder(x, y)
+
+
+mod = remainder
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    rest = ops.rem(x, y)
+    if is_unsigned(typeof(rest).dtype):
+        return rest
+    zero = literal(rest, 0)
+    opposite = ops.ne(ops.lt(rest, zero), _is_negative(y))
+    return ops.select(ops.and_(opposite, ops.ne(rest, zero)), ops.add(rest, y), rest)
+
+
+def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x - y trunc(x / y), elementwise: the remainder with the sign of x.
+
+    >>> print(jnp.fmod(jnp.array([7, -7]), 3))
+    [ 1 -1]
+    """
+    return ops.rem(*pair("fmod", x, y))
+
+
+def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
+    """(floor_divide(x, y), remainder(x, y)), elementwise.
+
+    >>> [int(v) for v in jnp.divmod(7, 3)]
+    [2, 1]
+    """
+    x, y = pair("divmod", x, y)
+    if typeof(x).dtype in INEXACT:
+        return _float_divmod(x, y)
+    return floor_divide(x, y), _remainder(x, y)
+
+
+def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
+    rest = _remainder(x, y)
+    quotient = ops.div(ops.sub(x, rest), y)  # an integer, but for rounding
+    rounded = ops.round(quotient, mode="even")
+    if isinstance(y, np.generic):
+        return (rounded if y else ops.div(x, y)), rest
+    return ops.select(ops.eq(y, literal(y, 0)), ops.div(x, y), rounded), rest
+
+
+def modf(x: ArrayLike, /) -> tuple[Array, Array]:
+    """The fractional and the integral part of x, elementwise, both with the sign of x.
+
+    >>> [float(v) for v in jnp.modf(-2.5)]
+    [-0.5, -2.0]
+    """
+    x = inexact("modf", x)
+    whole = trunc(x)
+    infinite = ops.eq(ops.abs(x), literal(x, np.inf))
+    return ops.select(infinite, ops.mul(x, literal(x, 0)), ops.sub(x, whole)), whole
+
+
+def gcd(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The greatest common divisor of integers, elementwise.
+
+    >>> print(jnp.gcd(jnp.array([12, 18]), 8))
+    [4 2]
+    """
+    return _gcd(*_integers("gcd", x, y))
+
+
+def lcm(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The least common multiple of integers, elementwise.
+
+    >>> print(jnp.lcm(jnp.array([4, 6]), 6))
+    [12  6]
+    """
+    x, y = _integers("lcm", x, y)
+    divisor = _gcd(x, y)
+    safe = ops.select(ops.eq(divisor, literal(x, 0)), _ones(divisor), divisor)
+    return absolute(ops.mul(x, ops.div(y, safe)))
+
+
+def _integers(who: str, x: Any, y: Any) -> list[Any]:
+    both = arrays(who, x, y)
+    if not dtypes.is_integer(both[0].type.dtype):
+        raise TypeError(f"{who}: integers are needed, got {typeof(x)} and {typeof(y)}")
+    return both
+
+
+def _ones(x: Any) -> Any:
+    return ops.full(typeof(x).shape, 1, typeof(x).dtype)
+
+
+def _gcd(x: Any, y: Any) -> Any:
+    """Euclid's algorithm; in b bits it ends after at most 1.45 b steps (Fibonacci numbers)."""
+    x, y = absolute(x), absolute(y)
+    for _ in range(3 * typeof(x).dtype.itemsize * 4):
+        done = ops.eq(y, literal(y, 0))
+        rest = ops.rem(x, ops.select(done, _ones(y), y))
+        x, y = ops.select(done, x, y), ops.select(done, y, rest)
+    return x
+
+
+# ---- powers ---------------------------------------------------------------------------------
+
+
+def power(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x to the power y, elementwise, with broadcasting.
+
+    An exponent that is a Python integer (or integral) multiplies repeatedly: exact for
+    integers, and differentiable at zero and below.
+
+    Raises:
+        TypeError: integers with an exponent that is a negative Python integer.
+
+    >>> print(jnp.power(jnp.arange(4), 2), jnp.power(2.0, -1.0))
+    [0 1 4 9] 0.5
+    """
+    if is_python_scalar(y) and not isinstance(y, complex) and _integral(y):
+        return _integer_power(x, y)
+    x, y = pair("power", x, y)
+    if typeof(x).dtype in INEXACT:
+        return ops.pow(x, y)
+    x, y = arrays("power", x, y)
+    if x.type.dtype == np.bool_:
+        x, y = convert_both(x, y, dtypes.default_int())
+    return _power_of_integers(x, y)
+
+
+_MOST_UNROLLED = 1024  # about 20 products; beyond that one pow is as good
+
+
+def _integral(y: Any) -> bool:
+    return -_MOST_UNROLLED <= y <= _MOST_UNROLLED and y == int(y)
+
+
+def _integer_power(x: Any, y: Any) -> Any:
+    x = as_array("power", x)
+    if isinstance(y, float):
+        x = convert(x, *dtypes.promote(kind_of(x), kind_of(y)))
+    elif x.type.dtype == np.bool_:
+        x = convert(x, dtypes.default_int())
+    if y < 0 and x.type.dtype not in INEXACT:
+        raise TypeError(
+            f"power: integers cannot be raised to the negative power {y}; make the base a "
+            f"floating-point number, as in x.astype(float) ** {y}"
+        )
+    return ops.integer_pow(x, y=int(y))
+
+
+def _power_of_integers(x: Any, y: Any) -> Any:
+    """By squaring, one factor per bit of y; six bits, as |x| > 1 overflows beyond."""
+    one, zero = literal(x, 1), literal(x, 0)
+    ones = out = _ones(x)
+    base = x
+    for i in range(6):
+        bit = ops.and_(ops.shift_right_logical(y, literal(y, i)), one)
+        out = ops.select(ops.ne(bit, zero), ops.mul(out, base), out)
+        base = ops.mul(base, base)
+    # of the other powers, those of 1 and -1 are not zero
+    other = ops.or_(ops.lt(y, zero), ops.gt(y, literal(y, 63)))
+    odd = ops.ne(ops.and_(y, one), zero)
+    is_unit = ops.eq(ops.mul(x, x), one)
+    rest = ops.select(is_unit, ops.select(odd, x, ones), ops.sub(ones, ones))
+    return ops.select(other, rest, out)
+
+
+def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """x to the power y, elementwise, in floating-point numbers.
+
+    >>> print(jnp.float_power(jnp.array([2, 4]), -1))
+    [0.5  0.25]
+    """
+    return ops.pow(*inexact_pair("float_power", x, y))
+
+
+# ---- extremes -------------------------------------------------------------------------------
+
+
+def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The larger of x and y, elementwise; nan where either is.
+
+    >>> print(jnp.maximum(jnp.arange(3), 1))
+    [1 1 2]
+    """
+    return ops.max(*pair("maximum", x, y))
+
+
+def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The smaller of x and y, elementwise; nan where either is.
+
+    >>> print(jnp.minimum(jnp.arange(3), 1))
+    [0 1 1]
+    """
+    return ops.min(*pair("minimum", x, y))
+
+
+def fmax(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The larger of x and y, elementwise; where one is nan, the other.
+
+    >>> print(jnp.fmax(jnp.array([1.0, jnp.nan]), 0.0))
+    [1. 0.]
+    """
+    return _ignoring_nan("fmax", ops.gt, x, y)
+
+
+def fmin(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The smaller of x and y, elementwise; where one is nan, the other.
+
+    >>> print(jnp.fmin(jnp.array([1.0, jnp.nan]), 0.0))
+    [0. 0.]
+    """
+    return _ignoring_nan("fmin", ops.lt, x, y)
+
+
+def _ignoring_nan(who: str, better: Any, x: Any, y: Any) -> Any:
+    x, y = arrays(who, x, y)
+    chosen = better(x, y)
+    if x.type.dtype in INEXACT:
+        chosen = ops.or_(chosen, ops.ne(y, y))
+    return ops.select(chosen, x, y)
+
+
+def clip(
+    x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None
+) -> Array:
+    """x limited to the interval from ``min`` to ``max``, elementwise; None is no limit.
+
+    >>> print(jnp.clip(jnp.arange(6), 1, 4))
+    [1 1 2 3 4 4]
+    """
+    out = as_array("clip", x)
+    if min is not None:
+        out = maximum(min, out)
+    if max is not None:
+        out = minimum(max, out)
+    return out
+
+
+# ---- rounding -------------------------------------------------------------------------------
+
+
+def floor(x: ArrayLike, /) -> Array:
+    """The greatest integer not above x, elementwise, in the dtype of x.
+
+    >>> print(jnp.floor(jnp.array([-1.5, 1.5])))
+    [-2.  1.]
+    """
+    x = as_array("floor", x)
+    return ops.floor(x) if x.type.dtype in INEXACT else x
+
+
+def ceil(x: ArrayLike, /) -> Array:
+    """The least integer not below x, elementwise, in the dtype of x.
+
+    >>> print(jnp.ceil(jnp.array([-1.5, 1.5])))
+    [-1.  2.]
+    """
+    x = as_array("ceil", x)
+    return ops.ceil(x) if x.type.dtype in INEXACT else x
+
+
+def trunc(x: ArrayLike, /) -> Array:
+    """x without its fractional part, elementwise, in the dtype of x.
+
+    >>> print(jnp.trunc(jnp.array([-1.5, 1.5])))
+    [-1.  1.]
+    """
+    x = as_array("trunc", x)
+    if x.type.dtype not in INEXACT:
+        return x
+    return ops.select(ops.lt(x, literal(x, 0)), ops.ceil(x), ops.floor(x))
+
+
+fix = trunc
+
+
+def rint(x: ArrayLike, /) -> Array:
+    """The nearest integer, halves to the even one, elementwise, as floating-point numbers.
+
+    >>> print(jnp.rint(jnp.array([0.5, 1.5, 2.5])))
+    [0. 2. 2.]
+    """
+    return round(inexact("rint", x))
+
+
+def round(x: ArrayLike, decimals: int = 0, out: None = None) -> Array:
+    """x rounded to ``decimals`` decimal places, elementwise, halves to the even digit.
+
+    A negative number of decimals rounds to tens, hundreds, ...
+
+    >>> print(jnp.round(jnp.array([1.25, 2.5])), jnp.round(jnp.array([15, 25]), -1))
+    [1. 2.] [20 20]
+    """
+    x = as_array("round", x)
+    dtype = x.type.dtype
+    if dtype not in INEXACT:
+        return x if decimals >= 0 or dtype == np.bool_ else _round_integers(x, 10**-decimals)
+    if dtype in COMPLEXES:
+        return ops.complex(round(ops.real(x), decimals), round(ops.imag(x), decimals))
+    if decimals == 0:
+        return ops.round(x, mode="even")
+    wide = convert(x, np.dtype("float32")) if dtype.itemsize < 4 else x
+    factor = literal(wide, 10.0**builtins.abs(decimals))
+    if decimals > 0:
+        scaled = ops.div(ops.round(ops.mul(wide, factor), mode="even"), factor)
+    else:
+        scaled = ops.mul(ops.round(ops.div(wide, factor), mode="even"), factor)
+    return convert(scaled, dtype, x.type.weak)
+
+
+around = round
+
+
+def _round_integers(x: Any, unit: int) -> Any:
+    step, half = literal(x, unit), literal(x, unit // 2)
+    down = _integer_floor_divide(x, step)
+    rest = ops.sub(x, ops.mul(down, step))
+    tie_up = ops.and_(ops.eq(rest, half), ops.ne(ops.rem(down, literal(x, 2)), literal(x, 0)))
+    up = ops.or_(ops.gt(rest, half), tie_up)
+    return ops.mul(ops.select(up, ops.add(down, literal(x, 1)), down), step)
+
+
+# ---- the representation of floating-point numbers -------------------------------------------
+
+
+def signbit(x: ArrayLike, /) -> Array:
+    """Whether the sign of x is minus, elementwise; minus zero counts.
+
+    >>> print(jnp.signbit(jnp.array([-1.0, -0.0, 0.0])))
+    [ True  True False]
+    """
+    x = as_array("signbit", x)
+    dtype = x.type.dtype
+    if dtype in COMPLEXES:
+        raise TypeError(f"signbit: real numbers are needed, got {x.type}")
+    if dtype in INEXACT:
+        x = ops.bitcast(x, dtype=np.dtype(f"int{8 * dtype.itemsize}"))
+    if _never_negative(x):
+        return ops.full(x.shape, False, np.dtype(bool))
+    return ops.lt(x, literal(x, 0))
+
+
+def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """|x| with the sign of y, elementwise.
+
+    >>> print(jnp.copysign(jnp.array([1.0, 2.0]), -0.0))
+    [-1. -2.]
+    """
+    x, y = arrays("copysign", x, y, to=dtypes.to_inexact)
+    size = ops.abs(x)
+    return ops.select(signbit(y), ops.neg(size), size)
+
+
+def ldexp(x: ArrayLike, exponent: ArrayLike, /) -> Array:
+    """x 2^exponent, elementwise, for integral exponents.
+
+    >>> print(jnp.ldexp(jnp.array([1.0, 3.0]), 2))
+    [ 4. 12.]
+    """
+    x = inexact("ldexp", x)
+    power_of_two = ops.exp2(convert(as_array("ldexp", exponent), x.type.dtype, True))
+    return multiply(x, power_of_two)
+
+
+def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
+    """Mantissa m and exponent e with x = m 2^e and 1/2 <= |m| < 1, elementwise.
+
+    >>> [float(v) for v in jnp.frexp(12.0)]
+    [0.75, 4.0]
+    """
+    x = inexact("frexp", x)
+    dtype = x.type.dtype
+    info = dtypes.finfo(dtype)
+    bits, whole = info.nmant, np.dtype(f"int{8 * dtype.itemsize}")
+    # subnormal numbers are scaled up so that their exponent field says what it means
+    tiny = ops.lt(ops.abs(x), dtypes.scalar(info.smallest_normal, dtype))
+    scaled = ops.select(tiny, ops.mul(x, literal(x, 2.0 ** (bits + 1))), x)
+    field = ops.bitcast(scaled, dtype=whole)
+    bias = 2 ** (8 * dtype.itemsize - bits - 2) - 1
+    mask = dtypes.scalar(2 ** (8 * dtype.itemsize - bits - 1) - 1, whole)
+    raised = ops.and_(ops.shift_right_logical(field, dtypes.scalar(bits, whole)), mask)
+    exponent = ops.sub(convert(raised, np.dtype("int32")), np.int32(bias - 1))
+    exponent = ops.sub(
+        exponent, ops.mul(convert(tiny, np.dtype("int32")), np.int32(bits + 1))
+    )
+    kept = ops.and_(field, dtypes.scalar(~(int(mask) << bits), whole))
+    halves = ops.or_(kept, dtypes.scalar((bias - 1) << bits, whole))
+    mantissa = ops.bitcast(halves, dtype=dtype)
+    special = ops.or_(ops.eq(x, literal(x, 0)), ops.not_(ops.is_finite(x)))
+    return (
+        ops.select(special, x, mantissa),
+        ops.select(special, ops.full(x.shape, 0, np.dtype("int32")), exponent),
+    )
+
+
+def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The floating-point number next to x in the direction of y, elementwise.
+
+    >>> bool(jnp.nextafter(1.0, 2.0) > 1.0)
+    True
+    """
+    return ops.nextafter(*inexact_pair("nextafter", x, y))

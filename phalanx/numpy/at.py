@@ -1,0 +1,160 @@
+"""``x.at[index]``: new arrays that differ from ``x`` in a part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.numpy import arithmetic
+from phalanx.numpy.indexing import READ_MODES, WRITE_MODES, mode_of, read, write
+from phalanx.numpy.promotion import kind_of, operand
+
+
+class At:
+    """``x.at``: reads and writes parts of an immutable array. ``x.at[index]`` names a part."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __getitem__(self, index: Any) -> Part:
+        return Part(self.array, index)
+
+    def __repr__(self) -> str:
+        return f"At({self.array!r})"
+
+
+class Part:
+    """The part of an array that an index names: each method returns a new array.
+
+    Where an index names an element twice, ``add`` and the like apply every value; ``set``
+    applies one of them. ``mode`` says what happens outside the array: "drop" (or "fill", or
+    None) writes nothing there, "clip" takes the nearest element, "promise_in_bounds" asserts
+    that there is no such index. ``indices_are_sorted`` and ``unique_indices`` are promises
+    about arrays of integers that make the work faster on some devices.
+    """
+
+    __slots__ = ("array", "index")
+
+    def __init__(self, array: Any, index: Any) -> None:
+        self.array = array
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"Part({self.array!r}, {self.index!r})"
+
+    def get(
+        self,
+        *,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        mode: str | None = None,
+        fill_value: Any = None,
+    ) -> Any:
+        """``x[index]``; with mode "fill", ``fill_value`` (default nan) outside the array.
+
+        >>> print(jnp.arange(3.0).at[jnp.array([1, 7])].get(mode="fill", fill_value=-1))
+        [ 1. -1.]
+        """
+        hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
+        return read(
+            self.array, self.index, mode_of("at[].get", mode, READ_MODES), fill_value, **hints
+        )
+
+    def set(self, values: Any, **options: Any) -> Any:
+        """``x`` with ``values`` in this part.
+
+        >>> print(jnp.arange(4).at[1:3].set(7))
+        [0 7 7 3]
+        """
+        return self._update("set", values, **options)
+
+    def add(self, values: Any, **options: Any) -> Any:
+        """``x`` with ``values`` added in this part.
+
+        >>> print(jnp.arange(4).at[jnp.array([0, 0])].add(5))
+        [10  1  2  3]
+        """
+        return self._update("add", values, **options)
+
+    def subtract(self, values: Any, **options: Any) -> Any:
+        """``x`` with ``values`` subtracted in this part.
+
+        >>> print(jnp.arange(4).at[0].subtract(5))
+        [-5  1  2  3]
+        """
+        return self._update("add", arithmetic.negative(values), **options)
+
+    def multiply(self, values: Any, **options: Any) -> Any:
+        """``x`` with this part multiplied by ``values``.
+
+        >>> print(jnp.arange(4).at[1:].multiply(10))
+        [ 0 10 20 30]
+        """
+        return self._update("multiply", values, **options)
+
+    mul = multiply
+
+    def divide(self, values: Any, **options: Any) -> Any:
+        """``x`` with this part divided by ``values``, in floating-point numbers.
+
+        >>> print(jnp.arange(3.0).at[1:].divide(2))
+        [0.  0.5 1. ]
+        """
+        return arithmetic.true_divide(self.array, self._factors(values, options))
+
+    def power(self, values: Any, **options: Any) -> Any:
+        """``x`` with this part raised to the power ``values``.
+
+        >>> print(jnp.arange(4).at[2:].power(2))
+        [0 1 4 9]
+        """
+        return arithmetic.power(self.array, self._factors(values, options))
+
+    def _factors(self, values: Any, options: dict[str, Any]) -> Any:
+        """``values`` in this part, multiplied where they meet, and 1 elsewhere."""
+        kind = dtypes.promote(kind_of(self.array), kind_of(operand("at", values)))[0]
+        ones = ops.full(self.array.type.shape, 1, kind)
+        return Part(ones, self.index).multiply(values, **options)
+
+    def min(self, values: Any, **options: Any) -> Any:
+        """``x`` with the minimum of this part and ``values`` in it.
+
+        >>> print(jnp.arange(4).at[1:].min(2))
+        [0 1 2 2]
+        """
+        return self._update("min", values, **options)
+
+    def max(self, values: Any, **options: Any) -> Any:
+        """``x`` with the maximum of this part and ``values`` in it.
+
+        >>> print(jnp.arange(4).at[1:].max(2))
+        [0 2 2 3]
+        """
+        return self._update("max", values, **options)
+
+    def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
+        """``x`` with ``function`` applied to this part, once to each element.
+
+        >>> print(jnp.arange(4).at[2:].apply(lambda v: v * v))
+        [0 1 4 9]
+        """
+        mode = options.get("mode")
+        part = self.get(mode="clip" if mode in (None, "drop", "fill") else mode)
+        return self._update("set", function(part), **options)
+
+    def _update(
+        self,
+        how: str,
+        values: Any,
+        *,
+        mode: str | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+    ) -> Any:
+        hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
+        chosen = mode_of(f"at[].{how}", mode, WRITE_MODES)
+        return write(self.array, self.index, how, values, chosen, hints)

@@ -1,0 +1,350 @@
+"""Differences, integrals, interpolation, polynomials and convolution of sampled functions."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract, true_divide
+from phalanx.numpy.choice import where
+from phalanx.numpy.logic import conj
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    as_array,
+    common_shape,
+    convert,
+    dim,
+    inexact,
+    promote_arrays,
+)
+from phalanx.numpy.reductions import cumsum, sum
+from phalanx.numpy.search import searchsorted
+from phalanx.numpy.selection import take
+
+# ---- differences and integrals --------------------------------------------------------------
+
+
+def diff(
+    a: ArrayLike,
+    n: int = 1,
+    axis: int = -1,
+    prepend: ArrayLike | None = None,
+    append: ArrayLike | None = None,
+) -> Array:
+    """a[i + 1] - a[i] along ``axis``, n times.
+
+    ``prepend`` and ``append`` are put before and behind the elements first.
+
+    >>> print(jnp.diff(jnp.array([1, 4, 9, 16])))
+    [3 5 7]
+    """
+    x = as_array("diff", a)
+    d = dim("diff", axis, x)
+    parts = [x if v is None else _beside(x, v, d) for v in (prepend, x, append)]
+    given = [p for p, v in zip(parts, (prepend, x, append), strict=True) if v is not None]
+    if len(given) > 1:
+        x = ops.concatenate(*promote_arrays("diff", given), dim=d)
+    if n < 0:
+        raise ValueError(f"diff: n must not be negative, got {n}")
+    for _ in range(n):
+        length = x.shape[d]
+        later = ops.slice_dim(x, builtins.min(1, length), length, d)
+        earlier = ops.slice_dim(x, 0, builtins.max(length - 1, 0), d)
+        x = (ops.ne if x.type.dtype == np.bool_ else ops.sub)(later, earlier)
+    return x
+
+
+def _beside(x: Any, v: Any, d: int) -> Any:
+    """``v`` as an array to put beside ``x`` along dimension ``d``."""
+    if v is x:
+        return x
+    v = as_array("diff", v)
+    shape = tuple(1 if i == d else n for i, n in enumerate(x.shape))
+    return v if v.ndim else ops.broadcast_to(v, shape)
+
+
+def ediff1d(
+    ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
+) -> Array:
+    """The differences of neighbours in the flattened array, with elements around them.
+
+    >>> print(jnp.ediff1d(jnp.array([1, 4, 9])))
+    [3 5]
+    """
+    x = as_array("ediff1d", ary)
+    inside = diff(ops.reshape(x, shape=(x.size,)))
+    parts = [as_array("ediff1d", v) for v in (to_begin, inside, to_end) if v is not None]
+    parts = [convert(ops.reshape(p, shape=(p.size,)), x.type.dtype) for p in parts]
+    return ops.concatenate(*parts, dim=0) if len(parts) > 1 else inside
+
+
+def gradient(
+    f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None
+) -> Any:
+    """The derivative of sampled values along each axis, by differences of neighbours.
+
+    Args:
+        f: the values.
+        varargs: the distance between samples: none (1), one for all axes, or one for each.
+        axis: along which; None is all of them, which gives a list.
+
+    >>> print(jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0])))
+    [3. 4. 6. 7.]
+    """
+    x = inexact("gradient", f)
+    given = range(x.ndim) if axis is None else axis
+    over = ops.dimensions("gradient", given, x.ndim)
+    gaps = list(varargs) or [1.0]
+    if len(gaps) == 1:
+        gaps = gaps * len(over)
+    if len(gaps) != len(over) or any(np.ndim(g) for g in gaps):
+        raise ValueError(
+            f"gradient: distances must be numbers, one or {len(over)} of them, got {len(varargs)}"
+        )
+    out = [_slope(x, g, d) for g, d in zip(gaps, over, strict=True)]
+    return out[0] if len(out) == 1 else out
+
+
+def _slope(x: Any, gap: Any, d: int) -> Any:
+    n = x.shape[d]
+    if n < 2:
+        raise ValueError(f"gradient: at least 2 samples are needed along an axis, got {x.type}")
+    steps = diff(x, axis=d)
+    ends = (ops.slice_dim(steps, 0, 1, d), ops.slice_dim(steps, n - 2, n - 1, d))
+    both = ops.sub(ops.slice_dim(x, 2, n, d), ops.slice_dim(x, 0, n - 2, d))
+    middle = ops.mul(both, literal(both, 0.5))
+    return true_divide(ops.concatenate(ends[0], middle, ends[1], dim=d), gap)
+
+
+def trapezoid(
+    y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
+) -> Array:
+    """The integral of samples ``y`` at ``x``, or at distances ``dx``, by trapezoids.
+
+    >>> print(jnp.trapezoid(jnp.array([0.0, 1.0, 2.0])))
+    2.0
+    """
+    y = inexact("trapezoid", y)
+    d = dim("trapezoid", axis, y)
+    y = ops.move(y, d, y.ndim - 1)
+    last, n = y.ndim - 1, y.shape[-1]
+    both = ops.add(ops.slice_dim(y, 1, n, last), ops.slice_dim(y, 0, n - 1, last))
+    if x is not None:
+        places = inexact("trapezoid", x)
+        if places.ndim > 1:
+            places = ops.move(places, dim("trapezoid", axis, places), places.ndim - 1)
+        dx = diff(places)
+    return multiply(sum(multiply(both, dx), -1), 0.5)
+
+
+def interp(
+    x: ArrayLike,
+    xp: ArrayLike,
+    fp: ArrayLike,
+    left: ArrayLike | str | None = None,
+    right: ArrayLike | str | None = None,
+    period: ArrayLike | None = None,
+) -> Array:
+    """The function through the points (xp, fp), straight between them, at ``x``.
+
+    Args:
+        x: where.
+        xp: the places of the points, increasing.
+        fp: their values.
+        left: the value before the first point; default that of the point.
+        right: the value behind the last one; default that of the point.
+        period: after which the function repeats; the places need not be sorted then.
+
+    >>> print(jnp.interp(1.5, jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])))
+    15.0
+    """
+    values = inexact("interp", fp)
+    x, xp = (inexact("interp", v) for v in promote_arrays("interp", [x, xp]))
+    if xp.ndim != 1 or values.shape != xp.shape or not xp.size:
+        raise ValueError(
+            f"interp: two vectors of one length are needed, got {xp.type} and {values.type}"
+        )
+    if period is not None:
+        x, xp, values = _periodic(x, xp, values, period)
+    n = xp.size
+    after = ops.clamp(np.int32(1), searchsorted(xp, x, "right"), np.int32(builtins.max(n - 1, 1)))
+    before = ops.sub(after, literal(after, 1))
+    x0, x1, y0, y1 = (take(v, i, 0, mode="clip") for v in (xp, values) for i in (before, after))
+    gap = ops.sub(x1, x0)
+    flat = ops.eq(gap, literal(gap, 0))
+    slope = true_divide(subtract(y1, y0), ops.select(flat, literal(gap, 1), gap))
+    inside = where(flat, y0, add(y0, multiply(ops.sub(x, x0), slope)))
+    if period is not None:
+        return inside
+    low, high, first, last = (_element(v, i, x.shape) for v in (xp, values) for i in (0, n - 1))
+    inside = where(ops.lt(x, low), first if left is None else left, inside)
+    return where(ops.gt(x, high), last if right is None else right, inside)
+
+
+def _element(v: Any, i: int, shape: tuple[int, ...]) -> Any:
+    """Element ``i`` of a vector, as an array of ``shape``."""
+    return ops.broadcast_to(ops.reshape(ops.slice_dim(v, i, i + 1, 0), shape=()), shape)
+
+
+def _periodic(x: Any, xp: Any, values: Any, period: Any) -> tuple[Any, Any, Any]:
+    """The points in one period, sorted, with the last one before and the first one behind."""
+    x, xp = remainder(x, period), remainder(xp, period)
+    xp, values = ops.sort(xp, values, dim=0, num_keys=1, stable=True)
+    n = xp.size
+    before, behind = ops.slice_dim(xp, n - 1, n, 0), ops.slice_dim(xp, 0, 1, 0)
+    xp = ops.concatenate(subtract(before, period), xp, add(behind, period), dim=0)
+    values = ops.concatenate(
+        ops.slice_dim(values, n - 1, n, 0), values, ops.slice_dim(values, 0, 1, 0), dim=0
+    )
+    return x, xp, values
+
+
+def unwrap(
+    p: ArrayLike, discont: float | None = None, axis: int = -1, period: float = 2 * np.pi
+) -> Array:
+    """Angles along ``axis`` with periods added so that no step is longer than half of one.
+
+    >>> print(jnp.unwrap(jnp.array([0.0, 3.0, 6.0, 9.0]) % 6.0, period=6.0))
+    [0. 3. 6. 9.]
+    """
+    x = inexact("unwrap", p)
+    d = dim("unwrap", axis, x)
+    steps = diff(x, axis=d)
+    half = literal(x, period / 2)
+    wrapped = ops.sub(remainder(ops.add(steps, half), period), half)
+    edge = ops.and_(ops.eq(wrapped, literal(x, -period / 2)), ops.gt(steps, literal(x, 0)))
+    wrapped = ops.select(edge, half, wrapped)
+    change = ops.sub(wrapped, steps)
+    least = literal(x, period / 2 if discont is None else builtins.max(discont, period / 2))
+    change = ops.select(ops.lt(ops.abs(steps), least), literal(x, 0), change)
+    first = ops.zeros_like(ops.slice_dim(x, 0, 1, d))
+    return ops.add(x, ops.concatenate(first, cumsum(change, d), dim=d))
+
+
+# ---- polynomials and convolution ------------------------------------------------------------
+
+
+def polyval(p: ArrayLike, x: ArrayLike) -> Array:
+    """p[0] x^(n-1) + ... + p[n-1], elementwise, by Horner's rule.
+
+    >>> print(jnp.polyval(jnp.array([1, 0, 2]), 3))
+    11
+    """
+    coefficients, x = promote_arrays("polyval", [p, x])
+    shape = common_shape("polyval", coefficients.shape[1:], x.shape)
+    out: Any = ops.full(shape, 0, x.type.dtype)
+    for i in range(coefficients.shape[0]):
+        c = ops.squeeze(ops.slice_dim(coefficients, i, i + 1, 0), (0,))
+        out = add(multiply(out, x), c)
+    return out
+
+
+def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The sum of two polynomials, as coefficients from the highest power on.
+
+    >>> print(jnp.polyadd(jnp.array([1, 2]), jnp.array([1, 0, 0])))
+    [1 1 2]
+    """
+    x, y = promote_arrays("polyadd", [a1, a2])
+    n = builtins.max(x.shape[0], y.shape[0])
+    x, y = (ops.pad(v, literal(v, 0), config=((n - v.shape[0], 0, 0),)) for v in (x, y))
+    return ops.add(x, y)
+
+
+def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
+    """The product of two polynomials, as coefficients from the highest power on.
+
+    >>> print(jnp.polymul(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])))
+    [1. 5. 6.]
+    """
+    return convolve(a1, a2)
+
+
+def convolve(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "full",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """out[k] = Σ a[i] v[k - i] over i, of vectors.
+
+    Args:
+        a: a vector.
+        v: another one.
+        mode: "full" has all overlaps, "same" as many as the longer vector, "valid" complete ones.
+        precision: as in ``matmul``.
+        preferred_element_type: the dtype of the result.
+
+    >>> print(jnp.convolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])))
+    [1. 5. 6.]
+    """
+    x, kernel = _vectors("convolve", a, v)
+    if x.size < kernel.size:
+        x, kernel = kernel, x
+    kernel = ops.reverse(kernel, dims=(0,))
+    return _slid("convolve", x, kernel, mode, precision, preferred_element_type)
+
+
+def correlate(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: str = "valid",
+    *,
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """out[k] = Σ a[i + k] conj(v[i]) over i, of vectors; see ``convolve`` for ``mode``.
+
+    >>> print(jnp.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0])))
+    [2. 3.]
+    """
+    x, kernel = _vectors("correlate", a, v)
+    kernel = conj(kernel)
+    if x.size >= kernel.size:
+        return _slid("correlate", x, kernel, mode, precision, preferred_element_type)
+    x, kernel = kernel, x
+    out = _slid("correlate", x, kernel, mode, precision, preferred_element_type)
+    return ops.reverse(out, dims=(0,))
+
+
+def _vectors(who: str, a: Any, v: Any) -> list[Any]:
+    xs = [inexact(who, x) for x in promote_arrays(who, [a, v])]
+    if any(x.ndim != 1 or not x.size for x in xs):
+        raise ValueError(f"{who}: two vectors that are not empty are needed, got {xs}")
+    return xs
+
+
+def _slid(who: str, x: Any, kernel: Any, mode: str, precision: Any, dtype: Any) -> Any:
+    """The scalar products of ``kernel`` with the windows of ``x``, which is not shorter."""
+    reach = kernel.size - 1
+    paddings = {
+        "full": (reach, reach),
+        "same": (kernel.size // 2, reach - kernel.size // 2),
+        "valid": (0, 0),
+    }
+    if mode not in paddings:
+        raise ValueError(f"{who}: mode must be 'full', 'same' or 'valid', got {mode!r}")
+    out = ops.conv_general_dilated(
+        ops.reshape(x, shape=(1, 1, x.size)),
+        ops.reshape(kernel, shape=(1, 1, kernel.size)),
+        strides=(1,),
+        padding=(paddings[mode],),
+        lhs_dilation=(1,),
+        rhs_dilation=(1,),
+        dimension_numbers=ops.ConvDimensionNumbers((0, 1, 2), (0, 1, 2), (0, 1, 2)),
+        feature_group_count=1,
+        batch_group_count=1,
+        precision=ops.canonical_precision(who, precision),
+        dtype=None if dtype is None else dtypes.canonical(dtype),
+    )
+    return ops.reshape(out, shape=(out.size,))
+
+

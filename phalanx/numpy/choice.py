@@ -1,0 +1,277 @@
+"""Choices between elements: where, select, nonzero; and whether arrays are equal or close."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import add, literal, multiply
+from phalanx.numpy.logic import equal, isfinite, isnan, isneginf, isposinf
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    arrays,
+    as_array,
+    boolean,
+    broadcast,
+    convert,
+    from_host,
+    operands,
+    promote,
+    value_of,
+)
+
+# ---- choices --------------------------------------------------------------------------------
+
+
+def where(
+    condition: ArrayLike,
+    x: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    /,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
+    """x where the condition holds, y elsewhere; all three broadcast.
+
+    Derivatives flow through the chosen branch alone, but a nan in the derivative of the other
+    one survives: 0 times nan is nan. Make both branches finite.
+
+    With the condition alone it is ``nonzero(condition, size=size, fill_value=fill_value)``.
+
+    >>> print(jnp.where(jnp.arange(4) > 1, 1.0, jnp.zeros(4)))
+    [0. 0. 1. 1.]
+    """
+    if x is None and y is None:
+        return nonzero(condition, size=size, fill_value=fill_value)
+    if x is None or y is None:
+        raise ValueError("where: give both x and y, or neither")
+    if size is not None or fill_value is not None:
+        raise ValueError("where: size and fill_value are for the condition alone, without x and y")
+    mask = boolean("where", condition)
+    return ops.select(*broadcast("where", [mask, *promote("where", x, y)]))
+
+
+def nonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: Any = None
+) -> tuple[Array, ...]:
+    """The indices of the elements that are not zero, one array per dimension, in row-major order.
+
+    Their number depends on the values, so under a transformation ``size`` must say how many
+    are wanted: missing ones are filled with ``fill_value`` (default 0), others are dropped.
+
+    Raises:
+        ConcretizationTypeError: ``a`` is traced and ``size`` is not given.
+
+    >>> print(*jnp.nonzero(jnp.array([0, 3, 0, 5])))
+    [1 3]
+    """
+    x = as_array("nonzero", a)
+    if not x.type.ndim:
+        raise ValueError("nonzero: an array with dimensions is needed; see jnp.atleast_1d")
+    if size is None:
+        found = np.nonzero(value_of("nonzero", x, "give size="))
+        return tuple(from_host(i.astype(dtypes.default_int())) for i in found)
+    return _first_nonzero(boolean("nonzero", x), size, fill_value)
+
+
+def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple:
+    index = dtypes.default_int()
+    flat = ops.reshape(mask, shape=(mask.type.size,))
+    counted = ops.convert(flat, dtype=index, weak=False)
+    # the k-th element that is not zero stands where the count of them first reaches k + 1
+    places = ops.cumsum(counted, dim=0, reverse=False)
+    target = ops.select(flat, ops.sub(places, literal(places, 1)), literal(places, size))
+    numbers = ops.ScatterNumbers((), (0,), (0,))
+    found = ops.scatter(
+        ops.full((size,), 0, index),
+        ops.reshape(target, shape=(*flat.shape, 1)),
+        ops.iota(dtype=index, shape=flat.shape, dim=0),
+        numbers=numbers,
+        mode="fill",
+    )
+    total = ops.reduce_sum(counted, dims=(0,))
+    exists = ops.lt(
+        ops.iota(dtype=index, shape=(size,), dim=0), ops.broadcast_to(total, (size,))
+    )
+    fills = _fills(fill_value, mask.type.ndim)
+    out: list[Any] = []
+    for length, fill in zip(reversed(mask.type.shape), reversed(fills), strict=True):
+        n = dtypes.scalar(max(length, 1), index)
+        place, found = ops.rem(found, n), ops.div(found, n)
+        out.append(where(exists, place, convert(as_array("nonzero", fill), index)))
+    return tuple(reversed(out))
+
+
+def _fills(fill_value: Any, ndim: int) -> tuple:
+    if isinstance(fill_value, (tuple, list)):
+        if len(fill_value) != ndim:
+            raise ValueError(
+                f"nonzero: fill_value must be one value or {ndim} of them, got {len(fill_value)}"
+            )
+        return tuple(fill_value)
+    return (0 if fill_value is None else fill_value,) * ndim
+
+
+def flatnonzero(
+    a: ArrayLike, *, size: int | None = None, fill_value: Any = None
+) -> Array:
+    """The indices of the elements of the flattened array that are not zero; see ``nonzero``.
+
+    >>> print(jnp.flatnonzero(jnp.array([[0, 3], [4, 0]])))
+    [1 2]
+    """
+    x = as_array("flatnonzero", a)
+    flat = ops.reshape(x, shape=(x.type.size,))
+    return nonzero(flat, size=size, fill_value=fill_value)[0]
+
+
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
+    """The indices of the elements that are not zero as rows [n, ndim]; see ``nonzero``.
+
+    >>> print(jnp.argwhere(jnp.array([[0, 3], [4, 0]])))
+    [[0 1]
+     [1 0]]
+    """
+    return ops.stack(nonzero(a, size=size, fill_value=fill_value), 1)
+
+
+def select(
+    condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], default: ArrayLike = 0
+) -> Array:
+    """The choice beside the first condition that holds, else ``default``, elementwise.
+
+    >>> x = jnp.arange(4)
+    >>> print(jnp.select([x < 1, x < 3], [x, 10 * x], -1))
+    [ 0 10 20 -1]
+    """
+    if len(condlist) != len(choicelist) or not condlist:
+        raise ValueError(
+            f"select: as many choices as conditions are needed, at least one, got "
+            f"{len(choicelist)} and {len(condlist)}"
+        )
+    *choices, out = promote("select", *choicelist, default)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        out = where(condition, choice, out)
+    return out
+
+
+def nan_to_num(
+    x: ArrayLike,
+    copy: bool = True,
+    nan: ArrayLike = 0.0,
+    posinf: ArrayLike | None = None,
+    neginf: ArrayLike | None = None,
+) -> Array:
+    """x with nan replaced by ``nan`` and infinities by the largest finite numbers, elementwise.
+
+    >>> print(jnp.nan_to_num(jnp.array([jnp.nan, 1.0])))
+    [0. 1.]
+    """
+    x = as_array("nan_to_num", x)
+    dtype = x.type.dtype
+    if dtype not in INEXACT:
+        return x
+    if dtype in COMPLEXES:
+        parts = (nan_to_num(p(x), copy, nan, posinf, neginf) for p in (ops.real, ops.imag))
+        return ops.complex(*parts)
+    info = dtypes.finfo(dtype)
+    high = info.max if posinf is None else posinf
+    low = info.min if neginf is None else neginf
+    out = where(isnan(x), _in_dtype_of(x, nan), x)
+    out = where(isposinf(out), _in_dtype_of(x, high), out)
+    return where(isneginf(out), _in_dtype_of(x, low), out)
+
+
+def _in_dtype_of(x: Any, value: Any) -> Any:
+    if isinstance(value, (Array, np.ndarray)):
+        return convert(as_array("nan_to_num", value), x.type.dtype, x.type.weak)
+    return literal(x, float(value)) if not x.type.weak else float(value)
+
+
+def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
+    """0 where x < 0, ``at_zero`` where x = 0, 1 where x > 0, elementwise.
+
+    >>> print(jnp.heaviside(jnp.array([-1.0, 0.0, 2.0]), 0.5))
+    [0.  0.5 1. ]
+    """
+    x, y = arrays("heaviside", x, at_zero, to=dtypes.to_inexact)
+    zero, one = literal(x, 0), literal(x, 1)
+    out = ops.select(ops.lt(x, zero), zero, ops.select(ops.eq(x, zero), y, one))
+    return ops.select(ops.ne(x, x), x, out)
+
+
+# ---- comparisons of whole arrays ------------------------------------------------------------
+
+
+def isclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
+    """Whether |a - b| ≤ atol + rtol |b|, elementwise; infinities are close to themselves.
+
+    >>> print(jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.1])))
+    [ True False]
+    """
+    x, y = arrays("isclose", a, b, to=dtypes.to_inexact)
+    finite = ops.and_(isfinite(x), isfinite(y))
+    gap, limit = ops.abs(ops.sub(x, y)), add(atol, multiply(rtol, ops.abs(y)))
+    near = ops.le(*operands("isclose", gap, limit))
+    out = ops.select(finite, near, ops.eq(x, y))
+    return ops.or_(out, ops.and_(isnan(x), isnan(y))) if equal_nan else out
+
+
+def allclose(
+    a: ArrayLike,
+    b: ArrayLike,
+    rtol: ArrayLike = 1e-05,
+    atol: ArrayLike = 1e-08,
+    equal_nan: bool = False,
+) -> Array:
+    """Whether ``isclose`` holds for all elements.
+
+    >>> bool(jnp.allclose(jnp.ones(3), 1.0))
+    True
+    """
+    return _all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
+    """Whether two arrays have the same shape and the same elements.
+
+    >>> bool(jnp.array_equal(jnp.arange(3), jnp.arange(4)))
+    False
+    """
+    x, y = as_array("array_equal", a1), as_array("array_equal", a2)
+    if x.shape != y.shape:
+        return ops.full((), False, np.dtype(bool))
+    same = equal(x, y)
+    if equal_nan:
+        same = ops.or_(same, ops.and_(isnan(x), isnan(y)))
+    return _all(same)
+
+
+def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """Whether two arrays broadcast to one shape and are equal there.
+
+    >>> bool(jnp.array_equiv(jnp.ones((2, 3)), 1.0))
+    True
+    """
+    x, y = as_array("array_equiv", a1), as_array("array_equiv", a2)
+    try:
+        return _all(equal(x, y))
+    except ValueError:
+        return ops.full((), False, np.dtype(bool))
+
+
+def _all(x: Any) -> Any:
+    return ops.reduce_and(x, dims=tuple(range(x.type.ndim)))

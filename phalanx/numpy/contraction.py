@@ -1,0 +1,596 @@
+"""Products that sum over shared dimensions: matmul, dot, tensordot, einsum and their kind."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import opt_einsum
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import multiply
+from phalanx.numpy.logic import conj
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    as_array,
+    common_shape,
+    convert,
+    dim,
+    promote_arrays,
+)
+from phalanx.numpy.structured import diagonal
+
+# ---- two operands whose dimensions have labels ----------------------------------------------
+
+Labels = tuple[Any, ...]
+
+
+class _Options:
+    """How products are computed: their precision, and the dtype of the result."""
+
+    __slots__ = ("dtype", "precision")
+
+    def __init__(self, who: str, precision: Any, dtype: DTypeLike) -> None:
+        self.precision = ops.canonical_precision(who, precision)
+        self.dtype = None if dtype is None else dtypes.canonical(dtype)
+
+
+def _operands(who: str, xs: Sequence[Any]) -> tuple[list[Any], bool]:
+    """Arrays of one dtype, and whether it was bool, of which products are counted in int32."""
+    arrays = promote_arrays(who, xs)
+    if arrays[0].type.dtype != np.bool_:
+        return arrays, False
+    return [convert(x, np.dtype("int32")) for x in arrays], True
+
+
+def _finished(out: Any, was_bool: bool, options: _Options) -> Any:
+    if was_bool and options.dtype is None:
+        return convert(out, np.dtype(bool))
+    if options.dtype is None:
+        return out
+    return convert(out, options.dtype)
+
+
+def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: _Options) -> Any:
+    return ops.dot_general(
+        x, y, contract=contract, batch=batch, precision=options.precision, dtype=options.dtype
+    )
+
+
+def _without(x: Any, labels: Labels, gone: set) -> tuple[Any, Labels]:
+    """``x`` summed over the dimensions whose labels are in ``gone``."""
+    over = tuple(i for i, name in enumerate(labels) if name in gone)
+    if not over:
+        return x, labels
+    return ops.reduce_sum(x, dims=over), tuple(n for n in labels if n not in gone)
+
+
+def _product(
+    x: Any, xl: Labels, y: Any, yl: Labels, out: Labels, options: _Options
+) -> tuple[Any, Labels]:
+    """The product of ``x`` and ``y``, summed over the labels that are not in ``out``.
+
+    Returns:
+        The result, and its labels: those of ``out`` in the order that came cheapest.
+    """
+    x, xl = _squeezed(x, xl, dict(zip(yl, y.shape, strict=True)))
+    y, yl = _squeezed(y, yl, dict(zip(xl, x.shape, strict=True)))
+    x, xl = _without(x, xl, set(xl) - set(yl) - set(out))
+    y, yl = _without(y, yl, set(yl) - set(xl) - set(out))
+    shared = [n for n in xl if n in yl]
+    batch = [n for n in shared if n in out]
+    summed = [n for n in shared if n not in out]
+    if not summed and options.dtype is None:
+        return _elementwise(x, xl, y, yl)
+    contract = tuple(tuple(ls.index(n) for n in summed) for ls in (xl, yl))
+    beside = tuple(tuple(ls.index(n) for n in batch) for ls in (xl, yl))
+    free = [n for n in (*xl, *yl) if n not in shared]
+    return _dot(x, y, contract, beside, options), (*batch, *free)
+
+
+def _squeezed(x: Any, labels: Labels, other: dict[Any, int]) -> tuple[Any, Labels]:
+    """``x`` without the dimensions of length 1 that the other operand has longer."""
+    gone = [i for i, n in enumerate(labels) if x.shape[i] == 1 and other.get(n, 1) != 1]
+    if not gone:
+        return x, labels
+    return ops.squeeze(x, gone), tuple(n for i, n in enumerate(labels) if i not in gone)
+
+
+def _elementwise(x: Any, xl: Labels, y: Any, yl: Labels) -> tuple[Any, Labels]:
+    out = (*xl, *(n for n in yl if n not in xl))
+    sizes = {**dict(zip(xl, x.shape, strict=True)), **dict(zip(yl, y.shape, strict=True))}
+    shape = tuple(sizes[n] for n in out)
+    order = sorted(range(len(yl)), key=lambda i: out.index(yl[i]))
+    y = ops.reorder(y, order)
+    places = tuple(out.index(yl[i]) for i in order)
+    if len(xl) < len(out):
+        x = ops.broadcast(x, shape=shape, dims=tuple(range(len(xl))))
+    if places != tuple(range(len(out))):
+        y = ops.broadcast(y, shape=shape, dims=places)
+    return ops.mul(x, y), out
+
+
+def _arranged(x: Any, labels: Labels, out: Labels) -> Any:
+    return ops.reorder(x, [labels.index(n) for n in out])
+
+
+# ---- matmul and its kind --------------------------------------------------------------------
+
+
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """[..., n, k] by [..., k, m] to [..., n, m]: Σ a[.., i, k] b[.., k, j] over k.
+
+    The dimensions in front broadcast. A vector is a row on the left, a column on the right,
+    and its dimension of length 1 is missing in the result.
+
+    Args:
+        a: the left operand.
+        b: the right one.
+        precision: how exactly float32 is multiplied where hardware has faster, coarser ways.
+        preferred_element_type: the dtype of the result and of the sums.
+
+    Raises:
+        ValueError: an operand has no dimension, or the shapes do not fit.
+
+    >>> print(jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])))
+    [3 7]
+    """
+    options = _Options("matmul", precision, preferred_element_type)
+    (x, y), was_bool = _operands("matmul", (a, b))
+    if not x.ndim or not y.ndim:
+        raise ValueError(
+            f"matmul: operands with dimensions are needed, got {x.type} and {y.type}; a number "
+            "multiplies with *"
+        )
+    inner = 0 if y.ndim == 1 else y.ndim - 2
+    if x.shape[-1] != y.shape[inner]:
+        raise ValueError(
+            f"matmul: the last dimension of lhs {x.type} and dimension {inner} of rhs {y.type} "
+            f"must be equal, got {x.shape[-1]} and {y.shape[inner]}"
+        )
+    if y.ndim <= 2:
+        out = _dot(x, y, ((x.ndim - 1,), (0,)), ((), ()), options)
+    else:
+        out = _batched_matmul(x, y, options)
+    return _finished(out, was_bool, options)
+
+
+def _batched_matmul(x: Any, y: Any, options: _Options) -> Any:
+    outer = common_shape("matmul", x.shape[:-2], y.shape[:-2])
+    names = tuple(range(len(outer)))
+    rows: Labels = ("row",) if x.ndim > 1 else ()
+    xl = (*names[len(names) - max(x.ndim - 2, 0) :], *rows, "sum")
+    yl = (*names[len(names) - y.ndim + 2 :], "sum", "column")
+    out = (*names, *rows, "column")
+    found, labels = _product(x, xl, y, yl, out, options)
+    return ops.reshape(
+        _arranged(found, labels, tuple(n for n in out if n in labels)),
+        shape=(*outer, *(x.shape[-2:-1] if rows else ()), y.shape[-1]),
+    )
+
+
+def dot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Σ a[.., k] b[.., k, j] over k; of vectors their scalar product, of numbers the product.
+
+    >>> print(jnp.dot(jnp.arange(3), jnp.arange(3)))
+    5
+    """
+    options = _Options("dot", precision, preferred_element_type)
+    (x, y), was_bool = _operands("dot", (a, b))
+    if not x.ndim or not y.ndim:
+        return _finished(multiply(x, y), was_bool, options)
+    inner = max(y.ndim - 2, 0)
+    if x.shape[-1] != y.shape[inner]:
+        raise ValueError(
+            f"dot: the last dimension of lhs {x.type} and dimension {inner} of rhs {y.type} must "
+            f"be equal, got {x.shape[-1]} and {y.shape[inner]}"
+        )
+    out = _dot(x, y, ((x.ndim - 1,), (inner,)), ((), ()), options)
+    return _finished(out, was_bool, options)
+
+
+def vdot(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Σ conj(a) b over all elements of two arrays of one size.
+
+    >>> print(jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 2])))
+    (5+0j)
+    """
+    x, y = as_array("vdot", a), as_array("vdot", b)
+    x, y = (ops.reshape(v, shape=(v.size,)) for v in (conj(x), y))
+    return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
+
+
+def vecdot(
+    x1: ArrayLike,
+    x2: ArrayLike,
+    /,
+    *,
+    axis: int = -1,
+    precision: Any = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Σ conj(x1) x2 along ``axis``; the other dimensions broadcast.
+
+    >>> print(jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.0)))
+    [3. 3.]
+    """
+    options = _Options("vecdot", precision, preferred_element_type)
+    (x, y), was_bool = _operands("vecdot", (conj(as_array("vecdot", x1)), x2))
+    x, y = (ops.move(v, dim("vecdot", axis, v), v.ndim - 1) for v in (x, y))
+    if x.shape[-1] != y.shape[-1]:
+        raise ValueError(
+            f"vecdot: vectors along axis {axis} must have one length, got {x.shape[-1]} and "
+            f"{y.shape[-1]}"
+        )
+    outer = common_shape("vecdot", x.shape[:-1], y.shape[:-1])
+    names = tuple(range(len(outer)))
+    xl, yl = ((*names[len(names) - v.ndim + 1 :], "sum") for v in (x, y))
+    found, labels = _product(x, xl, y, yl, names, options)
+    out = _arranged(found, labels, tuple(n for n in names if n in labels))
+    return _finished(ops.reshape(out, shape=outer), was_bool, options)
+
+
+def inner(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Σ a[.., k] b[.., k] over the last dimension of both, for all pairs of the others.
+
+    >>> print(jnp.inner(jnp.arange(3), jnp.arange(3)))
+    5
+    """
+    x, y = as_array("inner", a), as_array("inner", b)
+    if not x.ndim or not y.ndim:
+        return dot(x, y, preferred_element_type=preferred_element_type)
+    axes = ((x.ndim - 1,), (y.ndim - 1,))
+    return tensordot(
+        x, y, axes, precision=precision, preferred_element_type=preferred_element_type
+    )
+
+
+def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
+    """out[i, j] = a[i] b[j], of the flattened arrays.
+
+    >>> print(jnp.outer(jnp.arange(2), jnp.arange(3)))
+    [[0 0 0]
+     [0 1 2]]
+    """
+    x, y = as_array("outer", a), as_array("outer", b)
+    return multiply(ops.reshape(x, shape=(x.size, 1)), ops.reshape(y, shape=(1, y.size)))
+
+
+def tensordot(
+    a: ArrayLike,
+    b: ArrayLike,
+    axes: int | Sequence[Any] = 2,
+    *,
+    precision: Any = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """The sum of products over pairs of axes, for all pairs of the other dimensions.
+
+    Args:
+        a: the left operand.
+        b: the right one.
+        axes: how many of the last axes of ``a`` to pair with the first of ``b``; or the axes
+            of both.
+        precision: as in ``matmul``.
+        preferred_element_type: as in ``matmul``.
+
+    >>> print(jnp.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), 1))
+    [[3. 3. 3. 3.]
+     [3. 3. 3. 3.]]
+    """
+    options = _Options("tensordot", precision, preferred_element_type)
+    (x, y), was_bool = _operands("tensordot", (a, b))
+    if isinstance(axes, (tuple, list)):
+        if len(axes) != 2:
+            raise ValueError(f"tensordot: axes must be a number or a pair, got {axes}")
+        left = ops.dimensions("tensordot", axes[0], x.ndim)
+        right = ops.dimensions("tensordot", axes[1], y.ndim)
+    else:
+        count = operator.index(axes)  # type: ignore[arg-type]
+        if not 0 <= count <= min(x.ndim, y.ndim):
+            raise ValueError(
+                f"tensordot: {count} axes cannot be paired of operands {x.type} and {y.type}"
+            )
+        left, right = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
+    lengths = [tuple(v.shape[d] for d in ds) for v, ds in ((x, left), (y, right))]
+    if lengths[0] != lengths[1]:
+        raise ValueError(
+            f"tensordot: axes {left} of lhs {x.type} and {right} of rhs {y.type} must have equal "
+            f"lengths, got {lengths[0]} and {lengths[1]}"
+        )
+    return _finished(_dot(x, y, (left, right), ((), ()), options), was_bool, options)
+
+
+def kron(a: ArrayLike, b: ArrayLike) -> Array:
+    """Every element of ``a`` times all of ``b``, as blocks in the order of ``a``.
+
+    >>> print(jnp.kron(jnp.array([1, 10]), jnp.array([1, 2])))
+    [ 1  2 10 20]
+    """
+    x, y = promote_arrays("kron", [a, b])
+    ndim = max(x.ndim, y.ndim)
+    x, y = (ops.reshape(v, shape=(1,) * (ndim - v.ndim) + v.shape) for v in (x, y))
+    shape = tuple(n * m for n, m in zip(x.shape, y.shape, strict=True))
+    x = ops.expand_dims(x, range(1, 2 * ndim, 2))
+    y = ops.expand_dims(y, range(0, 2 * ndim, 2))
+    return ops.reshape(multiply(x, y), shape=shape)
+
+
+def cross(
+    a: ArrayLike,
+    b: ArrayLike,
+    axisa: int = -1,
+    axisb: int = -1,
+    axisc: int = -1,
+    axis: int | None = None,
+) -> Array:
+    """The vector product of vectors of length 3; of length 2, its third component.
+
+    Args:
+        a: vectors along ``axisa``.
+        b: vectors along ``axisb``.
+        axisa: an axis of ``a``.
+        axisb: an axis of ``b``.
+        axisc: the axis of the result along which its vectors lie.
+        axis: all three at once.
+
+    >>> print(jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])))
+    [0 0 1]
+    """
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = promote_arrays("cross", [a, b])
+    x, y = (ops.move(v, dim("cross", d, v), v.ndim - 1) for v, d in ((x, axisa), (y, axisb)))
+    if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
+        raise ValueError(f"cross: vectors of length 2 or 3 are needed, got {x.type} and {y.type}")
+    parts = [[ops.squeeze(p, (v.ndim - 1,)) for p in _columns(v)] for v in (x, y)]
+    (x0, x1, x2), (y0, y1, y2) = ([*p, None][:3] for p in parts)
+    third = ops.sub(*_both(_times(x0, y1), _times(x1, y0)))
+    if x2 is None and y2 is None:
+        return third
+    first = _difference(_times(x1, y2), _times(x2, y1))
+    second = _difference(_times(x2, y0), _times(x0, y2))
+    out = ops.stack(_both(first, second, third), third.ndim)
+    return ops.move(out, out.ndim - 1, ops.dimension("cross", axisc, out.ndim))
+
+
+def _columns(v: Any) -> list[Any]:
+    return ops.split(v, (1,) * v.shape[-1], v.ndim - 1)
+
+
+def _times(x: Any, y: Any) -> Any:
+    """The product, of which None, for a component that is 0, is absorbing."""
+    return None if x is None or y is None else multiply(x, y)
+
+
+def _difference(x: Any, y: Any) -> Any:
+    if x is None:
+        return ops.neg(y)
+    return x if y is None else ops.sub(*_both(x, y))
+
+
+def _both(*xs: Any) -> list[Any]:
+    shape = common_shape("cross", *(x.shape for x in xs))
+    return [ops.broadcast_to(x, shape) for x in xs]
+
+
+# ---- einsum ---------------------------------------------------------------------------------
+
+
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    out: None = None,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """The sum of products that a formula such as "ij,jk->ik" describes.
+
+    Each letter names a dimension; letters that are missing on the right are summed over. Without
+    "->" the result has the letters that occur once, in alphabetical order. "..." stands for any
+    dimensions, which broadcast. Alternatively, each operand is followed by a list of labels,
+    and the labels of the result come last.
+
+    Args:
+        subscripts: the formula.
+        operands: the arrays.
+        out: must be None.
+        optimize: how opt_einsum chooses the order of contractions; False takes them in turn.
+        precision: as in ``matmul``.
+        preferred_element_type: as in ``matmul``.
+
+    Raises:
+        ValueError: the formula and the shapes do not fit.
+
+    >>> print(jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.0)))
+    [3. 3.]
+    """
+    options = _Options("einsum", precision, preferred_element_type)
+    if not isinstance(subscripts, str):
+        subscripts, operands = _from_lists((subscripts, *operands))
+    arrays, was_bool = _operands("einsum", operands)
+    labels, target = _parsed(subscripts, tuple(x.type.shape for x in arrays))
+    terms = [_own_diagonal(x, ls) for x, ls in zip(arrays, labels, strict=True)]
+    for step in _path(labels, target, tuple(x.type.shape for x in arrays), optimize):
+        chosen = [terms[i] for i in step]
+        terms = [t for i, t in enumerate(terms) if i not in step]
+        needed = set(target).union(*(ls for _, ls in terms))
+        terms.append(_combined(chosen, needed, options))
+    ((x, found),) = terms
+    x, found = _without(x, found, set(found) - set(target))
+    return _finished(_arranged(x, found, target), was_bool, options)
+
+
+def _combined(terms: list[tuple[Any, Labels]], needed: set, options: _Options) -> Any:
+    x, xl = terms[0]
+    for y, yl in terms[1:]:
+        both = tuple(n for n in dict.fromkeys((*xl, *yl)) if n in needed)
+        x, xl = _product(x, xl, y, yl, both, options)
+    return x, xl
+
+
+def _own_diagonal(x: Any, labels: Labels) -> tuple[Any, Labels]:
+    """``x`` with dimensions of one label as one: the diagonal."""
+    while len(set(labels)) < len(labels):
+        name = next(n for n in labels if labels.count(n) > 1)
+        i = labels.index(name)
+        j = labels.index(name, i + 1)
+        x = diagonal(x, 0, i, j)
+        labels = (*(n for d, n in enumerate(labels) if d not in (i, j)), name)
+    return x, labels
+
+
+def _from_lists(given: tuple) -> tuple[str, tuple]:
+    """The formula and the operands of einsum(x, [0, 1], y, [1, 2], [0, 2])."""
+    operands, lists = given[: len(given) // 2 * 2 : 2], given[1::2]
+    target = given[-1] if len(given) % 2 else None
+    used = sorted({n for ls in lists for n in ls if n is not Ellipsis}, key=str)
+    letter = {n: opt_einsum.get_symbol(i) for i, n in enumerate(used)}
+
+    def words(labels: Any) -> str:
+        return "".join("..." if n is Ellipsis else letter[n] for n in labels)
+
+    formula = ",".join(map(words, lists))
+    return formula if target is None else f"{formula}->{words(target)}", operands
+
+
+@lru_cache(maxsize=4096)
+def _parsed(formula: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[Labels, ...], Labels]:
+    """The labels of every operand and of the result; dimensions under "..." are numbered."""
+    left, arrow, right = formula.replace(" ", "").partition("->")
+    words = left.split(",")
+    if len(words) != len(shapes):
+        raise ValueError(
+            f"einsum: {formula!r} describes {len(words)} operands, got {len(shapes)}"
+        )
+    labels = tuple(_labelled(w, s, formula) for w, s in zip(words, shapes, strict=True))
+    _check_lengths(labels, shapes, formula)
+    dots = [n for ls in labels for n in ls if isinstance(n, int)]
+    under = tuple(range(min(dots, default=0), 0))  # numbered -1 from the right
+    if not arrow:
+        every = [n for ls in labels for n in ls if isinstance(n, str)]
+        return labels, (*under, *sorted(n for n in set(every) if every.count(n) == 1))
+    before, dotted, after = right.partition("...")
+    target: Labels = (*before, *(under if dotted else ()), *after)
+    known = {n for ls in labels for n in ls}
+    if len(set(target)) != len(target) or not set(target) <= known:
+        raise ValueError(
+            f"einsum: the result of {formula!r} must have distinct letters of the operands"
+        )
+    return labels, target
+
+
+def _labelled(word: str, shape: tuple[int, ...], formula: str) -> Labels:
+    before, dotted, after = word.partition("...")
+    hidden = len(shape) - len(before) - len(after)
+    if not (before + after).isalpha() and before + after:
+        raise ValueError(f"einsum: {formula!r} may contain letters, ',', '->' and '...' only")
+    if hidden < 0 or (hidden and not dotted):
+        raise ValueError(
+            f"einsum: {word!r} in {formula!r} does not fit an operand with {len(shape)} dimensions"
+        )
+    return (*before, *range(-hidden, 0), *after)
+
+
+def _check_lengths(labels: Any, shapes: Any, formula: str) -> None:
+    lengths: dict[Any, int] = {}
+    for ls, shape in zip(labels, shapes, strict=True):
+        for name, n in zip(ls, shape, strict=True):
+            known = lengths.setdefault(name, n)
+            if known == 1:
+                lengths[name] = n
+            elif n not in (1, known):
+                where = f"{name!r}" if isinstance(name, str) else "dimensions under '...'"
+                raise ValueError(
+                    f"einsum: {where} in {formula!r} has lengths {known} and {n}, which must be "
+                    "equal"
+                )
+
+
+def _path(labels: Any, target: Labels, shapes: Any, optimize: Any) -> Sequence[tuple[int, ...]]:
+    """The operands to contract in each step; results go to the end of the list."""
+    count = len(labels)
+    if count <= 2 or optimize is False:
+        return [(0, count - 1 - i) for i in range(count - 1)] if count > 1 else []
+    if isinstance(optimize, (list, tuple)):
+        return [tuple(step) for step in optimize if not isinstance(step, str)]
+    name = "auto" if optimize is True else optimize
+    return _best_path(labels, target, shapes, name)
+
+
+@lru_cache(maxsize=1024)
+def _best_path(labels: Any, target: Labels, shapes: Any, optimize: str) -> Any:
+    names = list(dict.fromkeys(n for ls in labels for n in ls))
+    symbol = {n: opt_einsum.get_symbol(i) for i, n in enumerate(names)}
+    words = ["".join(symbol[n] for n in ls) for ls in (*labels, target)]
+    formula = ",".join(words[:-1]) + "->" + words[-1]
+    return opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=optimize)[0]
+
+
+def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:
+    """The order in which ``einsum`` contracts its operands, and a table of its costs.
+
+    >>> jnp.einsum_path("ij,jk->ik", jnp.ones((2, 3)), jnp.ones((3, 4)))[0]
+    ['einsum_path', (0, 1)]
+    """
+    shapes = [as_array("einsum_path", x).shape for x in operands]
+    path, info = opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=optimize)
+    return ["einsum_path", *path], str(info)
+
+
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
+    """The matrix product of several matrices, multiplied in the cheapest order.
+
+    The first and the last may be vectors.
+
+    >>> print(jnp.linalg.multi_dot([jnp.ones((1, 2)), jnp.ones((2, 3)), jnp.ones(3)]))
+    [6.]
+    """
+    xs = [as_array("multi_dot", x) for x in arrays]
+    if len(xs) < 2:
+        raise ValueError(f"multi_dot: at least two arrays are needed, got {len(xs)}")
+    letters = [opt_einsum.get_symbol(i) for i in range(len(xs) + 1)]
+    words = ["".join(p) for p in pairwise(letters)]
+    target = letters[0] + letters[-1]
+    if xs[0].ndim == 1:
+        words[0], target = letters[1], target[1:]
+    if xs[-1].ndim == 1:
+        words[-1], target = letters[-2], target[:-1]
+    if any(x.ndim != len(w) for x, w in zip(xs, words, strict=True)):
+        raise ValueError(
+            f"multi_dot: matrices are needed, got {', '.join(str(x.type) for x in xs)}"
+        )
+    return einsum(",".join(words) + "->" + target, *xs, optimize="optimal", precision=precision)

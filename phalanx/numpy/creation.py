@@ -1,0 +1,497 @@
+"""Arrays from data, and arrays of zeros, ones, ranges, diagonals and grids.
+
+Arrays that a rule describes are computed where they are needed: under a transformation they
+become operations of the program, not constants captured by it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.dtypes import INTEGERS
+from phalanx.core.trace import Tracer
+from phalanx.core.types import SCALARS, Array
+from phalanx.numpy.arithmetic import floor, literal, power
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    as_array,
+    as_shape,
+    broadcast,
+    convert,
+    from_host,
+    is_python_scalar,
+    kind_of,
+    operand,
+    operands,
+    scalar_array,
+)
+from phalanx.run.array import moved
+from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
+
+# ---- arrays from data -----------------------------------------------------------------------
+
+
+def array(
+    object: Any,
+    dtype: DTypeLike = None,
+    copy: bool = True,
+    order: str | None = "K",
+    ndmin: int = 0,
+    *,
+    device: Any = None,
+) -> Array:
+    """``object`` as an array: a number, an array, or nested lists of them.
+
+    A Python number alone gives a weakly typed array, whose dtype yields to others.
+
+    Args:
+        object: the data.
+        dtype: of the result; by default that of the data, with 64 bits reduced to 32.
+        copy: whether the result must not share memory with an array given.
+        order: the memory layout in NumPy; here it has no meaning.
+        ndmin: the least number of dimensions; missing ones are put in front.
+        device: a device or a sharding, where the array shall lie.
+
+    Raises:
+        TypeError: the data is no number, as for strings.
+        ValueError: nested lists have different lengths.
+        OverflowError: an integer does not fit the dtype.
+
+    >>> print(jnp.array([[1, 2], [3, 4]]))
+    [[1 2]
+     [3 4]]
+    """
+    out = _from_data(object, dtype)
+    if copy and out is object:
+        out = ops.convert(out, dtype=out.type.dtype, weak=out.type.weak)
+    if ndmin > out.ndim:
+        out = ops.reshape(out, shape=(1,) * (ndmin - out.ndim) + out.shape)
+    return on_device(out, device)
+
+
+def asarray(
+    a: Any,
+    dtype: DTypeLike = None,
+    order: str | None = None,
+    *,
+    copy: bool | None = None,
+    device: Any = None,
+) -> Array:
+    """``a`` as an array; ``a`` itself if it is one already. See ``array``.
+
+    >>> print(jnp.asarray([1.0, 2.0]))
+    [1. 2.]
+    """
+    return array(a, dtype, bool(copy), device=device)
+
+
+def copy(a: ArrayLike, order: str | None = None) -> Array:
+    """A copy of ``a``, which outlives the deletion or donation of ``a``.
+
+    >>> print(jnp.copy(jnp.arange(3)))
+    [0 1 2]
+    """
+    return array(a)
+
+
+def on_device(x: Any, device: Any) -> Any:
+    """The array ``x`` on a device or in a sharding; None leaves it where it is."""
+    if device is None or isinstance(x, Tracer):
+        return x
+    return moved(x, device if isinstance(device, Sharding) else SingleDeviceSharding(device))
+
+
+def _from_data(data: Any, dtype: DTypeLike) -> Any:
+    if data is None:
+        raise TypeError("array: data is needed, got None; use jnp.nan for a missing number")
+    wanted = None if dtype is None else dtypes.canonical(dtype)
+    if isinstance(data, (list, tuple)):
+        return _from_lists(data, wanted)
+    if isinstance(data, Array):
+        return data if wanted is None else convert(data, wanted)
+    if is_python_scalar(data):
+        found, weak = kind_of(data)
+        if wanted is None:
+            return scalar_array(data, found, weak)
+        return scalar_array(_truncated(data, wanted), wanted)
+    if isinstance(data, np.generic) and data.dtype in dtypes.ALL:
+        return scalar_array(data, wanted or dtypes.canonical(data.dtype))
+    return _on_host(np.asarray(data), wanted)
+
+
+def _truncated(number: Any, dtype: np.dtype) -> Any:
+    return int(number) if dtype in INTEGERS and isinstance(number, float) else number
+
+
+def _on_host(value: np.ndarray, dtype: np.dtype | None) -> Any:
+    if value.dtype not in dtypes.ALL:
+        what = "nested lists of unequal lengths" if value.dtype == object else f"{value.dtype}"
+        raise TypeError(
+            f"array: numbers are needed, got data of dtype {value.dtype} ({what}); text, dates "
+            "and Python objects have no place on a device"
+        )
+    return from_host(value if dtype is None else value.astype(dtype))
+
+
+def _from_lists(data: Sequence, dtype: np.dtype | None) -> Any:
+    leaves = list(_leaves(data))
+    if any(isinstance(x, Array) for x in leaves):
+        if dtype is None:
+            dtype = dtypes.promote(*(kind_of(operand("array", x)) for x in leaves))[0]
+        return _stacked(data, dtype)
+    if dtype is None and not all(is_python_scalar(x) for x in leaves):
+        kinds = [x for x in leaves if isinstance(x, (np.ndarray, np.generic, *SCALARS))]
+        dtype = dtypes.result_type(*kinds) if kinds else None
+    try:
+        value = np.array(data)
+    except ValueError as e:
+        raise ValueError(f"array: the nested lists do not form an array: {e}") from None
+    return _on_host(value, _check_range(value, dtype))
+
+
+def _check_range(value: np.ndarray, dtype: np.dtype | None) -> np.dtype | None:
+    wanted = dtype
+    if wanted is None and value.dtype in dtypes.ALL:
+        wanted = dtypes.canonical(value.dtype)
+    if value.size and value.dtype in INTEGERS and wanted in INTEGERS and wanted != value.dtype:
+        for extreme in (value.min(), value.max()):
+            dtypes.check_range(int(extreme), wanted, "array")
+    return dtype
+
+
+def _leaves(data: Any) -> Iterator[Any]:
+    for x in data:
+        if isinstance(x, (list, tuple)):
+            yield from _leaves(x)
+        else:
+            yield x
+
+
+def _stacked(data: Any, dtype: np.dtype) -> Any:
+    if not isinstance(data, (list, tuple)):
+        return convert(as_array("array", data), dtype)
+    parts = [_stacked(x, dtype) for x in data]
+    if not parts:
+        return ops.full((0,), 0, dtype)
+    if any(p.shape != parts[0].shape for p in parts):
+        shapes = ", ".join(str(p.type) for p in parts)
+        raise ValueError(
+            f"array: the entries of a list must have one shape, got {shapes}; see "
+            "jnp.concatenate for arrays of different lengths"
+        )
+    return ops.stack(parts, 0)
+
+
+def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
+    """The bytes of ``buffer`` read as a vector of ``dtype``.
+
+    >>> print(jnp.frombuffer(b"abc", dtype="uint8"))
+    [97 98 99]
+    """
+    return from_host(np.frombuffer(buffer, np.dtype(dtype), count, offset))
+
+
+def fromiter(iterable: Any, dtype: DTypeLike, count: int = -1) -> Array:
+    """The numbers that ``iterable`` yields, as a vector of ``dtype``.
+
+    >>> print(jnp.fromiter((i * i for i in range(4)), dtype=int))
+    [0 1 4 9]
+    """
+    return from_host(np.fromiter(iterable, np.dtype(dtype), count))
+
+
+def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
+    """The numbers written in ``string``, separated by ``sep``, as a vector of ``dtype``.
+
+    >>> print(jnp.fromstring("1 2 3", dtype=int, sep=" "))
+    [1 2 3]
+    """
+    return from_host(np.fromstring(string, np.dtype(dtype), count, sep=sep))
+
+
+def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Array:
+    """An array of another library, handed over by the DLPack protocol, copied.
+
+    >>> print(jnp.from_dlpack(np.arange(3)))
+    [0 1 2]
+    """
+    return on_device(x if isinstance(x, Array) else from_host(np.from_dlpack(x)), device)
+
+
+# ---- constant arrays ------------------------------------------------------------------------
+
+
+def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike, device: Any) -> Any:
+    found = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    return on_device(ops.full(as_shape(who, shape), value, found), device)
+
+
+def zeros(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+    """An array of ``shape`` with 0 everywhere, by default of float32.
+
+    >>> print(jnp.zeros(3))
+    [0. 0. 0.]
+    """
+    return _filled("zeros", shape, 0, dtype, device)
+
+
+def ones(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+    """An array of ``shape`` with 1 everywhere, by default of float32.
+
+    >>> print(jnp.ones((2, 2), dtype=int))
+    [[1 1]
+     [1 1]]
+    """
+    return _filled("ones", shape, 1, dtype, device)
+
+
+def empty(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+    """An array of ``shape`` whose elements are unspecified, here 0.
+
+    >>> jnp.empty((2, 3)).shape
+    (2, 3)
+    """
+    return _filled("empty", shape, 0, dtype, device)
+
+
+def full(
+    shape: Any, fill_value: ArrayLike, dtype: DTypeLike = None, *, device: Any = None
+) -> Array:
+    """An array of ``shape`` with ``fill_value``, which broadcasts, everywhere.
+
+    >>> print(jnp.full(3, 7))
+    [7 7 7]
+    """
+    return on_device(_full("full", as_shape("full", shape), fill_value, dtype), device)
+
+
+def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike) -> Any:
+    value = operand(who, value)
+    found, weak = kind_of(value)
+    if dtype is not None:
+        found, weak = dtypes.canonical(dtype), False
+    if isinstance(value, Array):
+        return ops.broadcast_to(convert(value, found, weak), shape)
+    return convert(ops.full(shape, _truncated(value, found), found), found, weak)
+
+
+def zeros_like(
+    a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """0 everywhere, in the shape and dtype of ``a`` unless others are given.
+
+    >>> print(jnp.zeros_like(jnp.arange(3)))
+    [0 0 0]
+    """
+    return _like("zeros_like", a, 0, dtype, shape, device)
+
+
+def ones_like(
+    a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """1 everywhere, in the shape and dtype of ``a`` unless others are given.
+
+    >>> print(jnp.ones_like(jnp.arange(3)))
+    [1 1 1]
+    """
+    return _like("ones_like", a, 1, dtype, shape, device)
+
+
+def empty_like(
+    a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
+    """Unspecified elements, here 0, in the shape and dtype of ``a`` unless others are given.
+
+    >>> jnp.empty_like(jnp.arange(3)).shape
+    (3,)
+    """
+    return _like("empty_like", a, 0, dtype, shape, device)
+
+
+def full_like(
+    a: Any,
+    fill_value: ArrayLike,
+    dtype: DTypeLike = None,
+    shape: Any = None,
+    *,
+    device: Any = None,
+) -> Array:
+    """``fill_value`` everywhere, in the shape and dtype of ``a`` unless others are given.
+
+    >>> print(jnp.full_like(jnp.arange(3), 7))
+    [7 7 7]
+    """
+    return _like("full_like", a, fill_value, dtype, shape, device)
+
+
+def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Any:
+    if not (hasattr(a, "shape") and hasattr(a, "dtype")):  # what describes an array is enough
+        a = operand(who, a)
+    found = a.shape if isinstance(a, (Array, np.ndarray)) else tuple(getattr(a, "shape", ()))
+    to_shape = found if shape is None else as_shape(who, shape)
+    if dtype is not None:
+        return on_device(_full(who, to_shape, value, dtype), device)
+    kind, weak = kind_of(a)
+    return on_device(convert(_full(who, to_shape, value, kind), kind, weak), device)
+
+
+# ---- ranges ---------------------------------------------------------------------------------
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike = None, *, device: Any = None
+) -> Array:
+    """start, start + step, ... up to but without stop; with one argument 0, 1, ... below it.
+
+    Raises:
+        ConcretizationTypeError: an argument is traced; the length must be known.
+
+    >>> print(jnp.arange(4), jnp.arange(2, 10, 3))
+    [0 1 2 3] [2 5 8]
+    """
+    given = [x for x in (start, stop, step) if x is not None]
+    found = dtypes.result_type(*given) if dtype is None else dtypes.canonical(dtype)
+    if stop is None:
+        start, stop = 0, start
+    first, last, by = map(_number, (start, stop, 1 if step is None else step))
+    if by == 0:
+        raise ValueError("arange: step must not be 0")
+    count = max(0, math.ceil((last - first) / by))
+    if all(isinstance(x, int) for x in (first, last, by)):
+        count = len(range(first, last, by))
+    return on_device(_range(first, by, count, found), device)
+
+
+def _number(x: Any) -> Any:
+    if isinstance(x, (Array, np.ndarray, np.generic)):
+        x = x.item()
+    if not isinstance(x, (bool, int, float)):
+        raise TypeError(f"arange: start, stop and step must be real numbers, got {x!r}")
+    return int(x) if isinstance(x, (bool, int)) else x
+
+
+_EXACT = 2**24  # up to here float32 represents every integer
+
+
+def _range(first: Any, by: Any, count: int, dtype: np.dtype) -> Any:
+    integral = first == int(first) and by == int(by)
+    largest = max(abs(first), abs(first + by * count))
+    exact = dtype in INTEGERS or (dtype.name in ("float32", "float64") and largest < _EXACT)
+    if not (integral and exact):
+        return from_host(np.asarray(first + by * np.arange(count)).astype(dtype))
+    out = ops.iota(dtype=dtype, shape=(count,), dim=0)
+    if by != 1:
+        out = ops.mul(out, literal(out, int(by)))
+    return out if first == 0 else ops.add(out, literal(out, int(first)))
+
+
+def linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+    *,
+    device: Any = None,
+) -> Any:
+    """``num`` evenly spaced numbers from start to stop, along a new ``axis``.
+
+    Args:
+        start: the first number, or an array of them.
+        stop: the last one; without ``endpoint`` the one that would follow.
+        num: how many.
+        endpoint: whether stop is the last one.
+        retstep: whether to return the distance between neighbours as well.
+        dtype: of the result; an integer dtype rounds down.
+        axis: where the new dimension is.
+        device: where the result shall lie.
+
+    >>> print(jnp.linspace(0, 1, 5))
+    [0.   0.25 0.5  0.75 1.  ]
+    """
+    count = operator.index(num)
+    if count < 0:
+        raise ValueError(f"linspace: num must not be negative, got {count}")
+    first, last = (
+        x if isinstance(x, Array) else scalar_array(x, x.dtype)
+        for x in operands("linspace", start, stop, to=dtypes.to_inexact)
+    )
+    first, last = broadcast("linspace", [first, last])
+    kind = first.type.dtype
+    found = kind if dtype is None else dtypes.canonical(dtype)
+    parts = count - 1 if endpoint else count
+    out = _interpolated(first, last, count, parts)
+    if found in INTEGERS:
+        out = floor(out)
+    at = ops.dimension("linspace", axis, out.ndim)
+    out = on_device(convert(ops.move(out, 0, at), found), device)
+    if not retstep:
+        return out
+    gap = ops.sub(last, first)
+    return out, ops.div(gap, literal(gap, parts if parts else math.nan))
+
+
+def _interpolated(first: Any, last: Any, count: int, parts: int) -> Any:
+    """(1 - t) first + t last, for t = 0, 1/parts, 2/parts, ..."""
+    kind, shape = first.type.dtype, (count, *first.shape)
+    first, last = (ops.broadcast_to(x, shape) for x in (first, last))
+    if parts <= 0:
+        return first
+    real = dtypes.to_real(kind)
+    t = ops.iota(dtype=real, shape=shape, dim=0)
+    t = convert(ops.div(t, literal(t, parts)), kind)
+    return ops.add(ops.mul(first, ops.sub(literal(t, 1), t)), ops.mul(last, t))
+
+
+def logspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    base: ArrayLike = 10.0,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> Array:
+    """base^start, ..., base^stop: ``num`` numbers whose logarithms are evenly spaced.
+
+    >>> print(jnp.logspace(0, 2, 3, base=2.0))
+    [1. 2. 4.]
+    """
+    exponents = linspace(start, stop, num, endpoint, axis=axis)
+    out = power(base, exponents)
+    return out if dtype is None else convert(out, dtypes.canonical(dtype))
+
+
+def geomspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: DTypeLike = None,
+    axis: int = 0,
+) -> Array:
+    """``num`` real numbers from start to stop, not zero, each a constant multiple of the last.
+
+    >>> print(jnp.geomspace(1, 16, 3).round(3))
+    [ 1.  4. 16.]
+    """
+    first, last = (
+        x if isinstance(x, Array) else scalar_array(x, x.dtype)
+        for x in operands("geomspace", start, stop, to=dtypes.to_inexact)
+    )
+    first, last = broadcast("geomspace", [first, last])
+    sign = ops.sign(first)
+    logs = (ops.log(ops.mul(sign, x)) for x in (first, last))
+    out = ops.exp(linspace(*logs, num, endpoint))
+    out = ops.move(ops.mul(out, ops.broadcast_to(sign, out.shape)), 0, axis % out.ndim)
+    return out if dtype is None else convert(out, dtypes.canonical(dtype))

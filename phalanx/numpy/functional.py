@@ -1,0 +1,169 @@
+"""Functions applied along axes, and functions of single elements made to work on arrays."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from phalanx import ops
+from phalanx.core.axes import Axis
+from phalanx.core.types import Array
+from phalanx.numpy.choice import where
+from phalanx.numpy.promotion import ArrayLike, as_array, boolean, common_shape, convert, dim
+from phalanx.transforms.batch import batch, place_lanes
+
+_CORE = re.compile(r"\(([^()]*)\)")
+
+
+def vectorize(
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Iterable[int | str] = (),
+    signature: str | None = None,
+) -> Callable[..., Any]:
+    """A function that applies ``pyfunc`` to all elements of arrays, which broadcast, at once.
+
+    Args:
+        pyfunc: a function of arrays without dimensions, or with those of the signature.
+        excluded: positions and names of arguments that are passed on as they are.
+        signature: the dimensions that ``pyfunc`` itself works on, as in "(n,m),(m)->(n)".
+
+    >>> dot = jnp.vectorize(jnp.vdot, signature="(n),(n)->()")
+    >>> print(dot(jnp.ones((2, 3)), jnp.arange(3.0)))
+    [3. 3.]
+    """
+    left_out = set(excluded)
+    cores = None if signature is None else _cores(signature)
+
+    @functools.wraps(pyfunc)
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        free = {k: v for k, v in kwargs.items() if k in left_out}
+        named = [k for k in kwargs if k not in left_out]
+        mapped = [i for i in range(len(args)) if i not in left_out]
+        arrays = [as_array("vectorize", args[i]) for i in mapped]
+        arrays += [as_array("vectorize", kwargs[k]) for k in named]
+
+        def one(*xs: Any) -> Any:
+            full = list(args)
+            for i, x in zip(mapped, xs, strict=False):
+                full[i] = x
+            return pyfunc(*full, **free, **dict(zip(named, xs[len(mapped) :], strict=True)))
+
+        ranks = [0] * len(arrays) if cores is None else cores
+        if len(ranks) != len(arrays):
+            raise TypeError(
+                f"vectorize: the signature {signature!r} has {len(ranks)} arguments, got "
+                f"{len(arrays)}"
+            )
+        return _over_lanes(one, arrays, ranks)
+
+    return vectorized
+
+
+def _cores(signature: str) -> list[int]:
+    """The number of dimensions of each argument in "(n,m),(m)->(n)"."""
+    left, arrow, right = signature.replace(" ", "").partition("->")
+    found = _CORE.findall(left)
+    if not arrow or ",".join(f"({f})" for f in found) != left or not _CORE.findall(right):
+        raise ValueError(f"vectorize: {signature!r} is not a signature such as '(n,m),(m)->(n)'")
+    return [len(f.split(",")) if f else 0 for f in found]
+
+
+def _over_lanes(function: Callable[..., Any], xs: list[Any], ranks: Sequence[int]) -> Any:
+    """``function`` on all dimensions of ``xs`` but the last ``ranks``, which broadcast."""
+    outer = [x.shape[: x.ndim - r] for x, r in zip(xs, ranks, strict=True)]
+    for x, r in zip(xs, ranks, strict=True):
+        if x.ndim < r:
+            raise ValueError(f"vectorize: an argument needs {r} dimensions, got {x.type}")
+    shape = common_shape("vectorize", *outer)
+    size = math.prod(shape)
+    flat, lanes = [], []
+    for x, own in zip(xs, outer, strict=True):
+        core = x.shape[len(own) :]
+        spread = bool(own)
+        if spread:
+            x = ops.reshape(ops.broadcast_to(x, (*shape, *core)), shape=(size, *core))
+        flat.append(x)
+        lanes.append(0 if spread else None)
+    single = True
+
+    def on_all(*values: Any) -> list[Any]:
+        nonlocal single
+        out = function(*values)
+        single = not isinstance(out, (tuple, list))
+        return [as_array("vectorize", y) for y in ([out] if single else out)]
+
+    if not shape:
+        found = on_all(*flat)
+    else:
+        ys, dims = batch(on_all, Axis(None, size), flat, lanes)
+        found = [place_lanes(y, d, 0, size) for y, d in zip(ys, dims, strict=True)]
+        found = [ops.reshape(y, shape=(*shape, *y.shape[1:])) for y in found]
+    return found[0] if single else tuple(found)
+
+
+def apply_along_axis(
+    func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any, **kwargs: Any
+) -> Array:
+    """``func1d`` of every vector along ``axis``; the dimensions of its result take its place.
+
+    >>> print(jnp.apply_along_axis(jnp.sum, 0, jnp.ones((2, 3))))
+    [2. 2. 2.]
+    """
+    x = as_array("apply_along_axis", arr)
+    d = dim("apply_along_axis", axis, x)
+    lines = ops.move(x, d, x.ndim - 1)
+    out = _over_lanes(lambda v: func1d(v, *args, **kwargs), [lines], [1])
+    new = out.ndim - (x.ndim - 1)
+    order = list(range(x.ndim - 1))
+    order[d:d] = range(x.ndim - 1, x.ndim - 1 + new)
+    return ops.reorder(out, order)
+
+
+def apply_over_axes(
+    func: Callable[[Any, int], Any], a: ArrayLike, axes: int | Sequence[int]
+) -> Array:
+    """``func(x, axis)`` for each of the ``axes`` in turn; reduced ones stay, with length 1.
+
+    >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
+    (1, 3, 1)
+    """
+    x = as_array("apply_over_axes", a)
+    for axis in [axes] if isinstance(axes, int) else axes:
+        d = dim("apply_over_axes", axis, x)
+        y = func(x, d)
+        x = ops.expand_dims(y, (d,)) if y.ndim == x.ndim - 1 else y
+    return x
+
+
+def piecewise(
+    x: ArrayLike, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any
+) -> Array:
+    """The function beside the last condition that holds, applied to x, elementwise.
+
+    A function may be a number. One more function than conditions is the default, else 0.
+
+    >>> x = jnp.array([-2.0, 3.0])
+    >>> print(jnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: 10 * v]))
+    [ 2. 30.]
+    """
+    x = as_array("piecewise", x)
+    conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
+    functions = list(funclist)
+    if len(functions) not in (len(conditions), len(conditions) + 1):
+        raise ValueError(
+            f"piecewise: {len(conditions)} functions or one more are needed, got {len(functions)}"
+        )
+    default = functions[len(conditions)] if len(functions) > len(conditions) else 0
+
+    def value(function: Any) -> Any:
+        y = function(x, *args, **kw) if callable(function) else function
+        return convert(as_array("piecewise", y), x.type.dtype)
+
+    out = ops.broadcast_to(value(default), x.shape)
+    for condition, function in zip(conditions, functions, strict=False):
+        out = where(boolean("piecewise", condition), value(function), out)
+    return out

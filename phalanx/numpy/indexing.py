@@ -1,0 +1,583 @@
+"""Reading and writing parts of arrays: ``x[index]``, ``x.at[index]``, take, put.
+
+An index is worked off in three steps, each of which has an inverse that writes: slices with
+strides; one window, whose start may be data, for all other slices and single integers; a
+gather for arrays of integers. Integers become starts, not shapes, so that reading row after
+row runs one and the same executable.
+
+Outside the array, reading yields the nearest element and writing does nothing, unless
+``mode`` says otherwise; there is no way to raise an error from a running program.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.errors import NonConcreteBooleanIndexError
+from phalanx.core.trace import Tracer
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.promotion import (
+    as_array,
+    common_shape,
+    convert,
+    from_host,
+    is_python_scalar,
+    kind_of,
+    operand,
+)
+
+_I32 = np.dtype("int32")
+
+# ---- the parts of an index ------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Plan:
+    """What an index does to each dimension of an array, and how the result is laid out.
+
+    Attributes:
+        slices: the dimensions that are cut out by a slice: (start, step, count).
+        points: the dimensions at which one position is taken, and it: a number or an array.
+        lookups: the dimensions at which arrays of positions are looked up, and they.
+        layout: in order, per dimension of the result, what it is: a dimension of the array,
+            None for a new one, or "lookup" for all dimensions of the lookups' common shape.
+    """
+
+    shape: tuple[int, ...]
+    slices: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    points: dict[int, Any] = field(default_factory=dict)
+    lookups: dict[int, Any] = field(default_factory=dict)
+    layout: list[Any] = field(default_factory=list)
+
+    def sizes(self) -> tuple[int, ...]:
+        """The lengths of the dimensions once slices are cut out and points taken."""
+        return tuple(
+            1 if d in self.points else self.slices[d][2] if d in self.slices else n
+            for d, n in enumerate(self.shape)
+        )
+
+
+def plan(x: Any, index: Any) -> tuple[Any, Plan]:
+    """``index`` taken apart, and ``x`` with the dimensions that boolean scalars add.
+
+    Raises:
+        IndexError: it has too many entries, or a mask of the wrong shape.
+        TypeError: an entry is none of integer, slice, None, ..., array of integers or bools.
+        NonConcreteBooleanIndexError: a mask is traced.
+    """
+    entries = _entries(index)
+    x, entries = _with_masks(x, entries)
+    entries = _filled(x, entries)
+    out = Plan(x.type.shape)
+    spread = any(isinstance(e, (Array, np.ndarray)) and e.ndim for e in entries)
+    dim = 0
+    for e in entries:
+        if e is None:
+            out.layout.append(None)
+            continue
+        length = out.shape[dim]
+        if isinstance(e, slice):
+            out.slices[dim] = _slice(e, length)
+            out.layout.append(dim)
+        elif spread:
+            out.lookups[dim] = _position(e, length)
+            out.layout.append("lookup")
+        else:
+            out.points[dim] = _position(e, length)
+        dim += 1
+    out.layout = _with_one_lookup(out.layout)
+    return x, out
+
+
+def _with_one_lookup(layout: list[Any]) -> list[Any]:
+    """Lookups beside each other stay in place; those with others between them come first."""
+    if "lookup" not in layout:
+        return layout
+    first = layout.index("lookup")
+    count = layout.count("lookup")
+    together = layout[first : first + count] == ["lookup"] * count
+    rest = [e for e in layout if e != "lookup"]
+    return [*rest[:first], "lookup", *rest[first:]] if together else ["lookup", *rest]
+
+
+def _entries(index: Any) -> list[Any]:
+    given = index if isinstance(index, tuple) else (index,)
+    return [_entry(e) for e in given]
+
+
+def _entry(e: Any) -> Any:
+    if e is None or e is Ellipsis or isinstance(e, (slice, int, np.bool_)):
+        return e
+    if isinstance(e, (Array, np.ndarray, np.generic)):
+        if dtypes.is_integer(e.dtype) or e.dtype == np.bool_:
+            return e if isinstance(e, Array) or e.ndim else e[()]
+        raise TypeError(
+            f"an index must be made of integers or booleans, got {_described(e)}; convert it "
+            "with .astype(int)"
+        )
+    if isinstance(e, (list, range)):
+        raise TypeError(
+            f"a {type(e).__name__} cannot index an array; convert it, as in x[jnp.array({e})], "
+            "or use a tuple for one entry per dimension"
+        )
+    if not isinstance(e, (str, float, complex)) and hasattr(e, "__index__"):
+        return e.__index__()
+    raise TypeError(
+        f"an index must be made of integers, slices, None, ... and arrays, got {e!r} of type "
+        f"{type(e).__name__}"
+    )
+
+
+def _described(e: Any) -> str:
+    return str(e.type) if isinstance(e, Array) else f"an array of {e.dtype}"
+
+
+def _is_mask(e: Any) -> bool:
+    return isinstance(e, (bool, np.bool_)) or getattr(e, "dtype", None) == np.bool_
+
+
+def _with_masks(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
+    """Masks as the positions where they hold; one without dimensions adds a dimension."""
+    if not any(map(_is_mask, entries)):
+        return x, entries
+    out: list[Any] = []
+    dim = 0
+    used = sum(_consumed(e) for e in entries)
+    for e in entries:
+        if e is Ellipsis:
+            dim += x.type.ndim - used
+        if not _is_mask(e):
+            out.append(e)
+            dim += _consumed(e)
+            continue
+        mask = known_mask(e)
+        if not mask.ndim:
+            x = ops.expand_dims(x, (dim,))
+            mask = mask.reshape(1)
+            used += 1
+        if mask.shape != x.type.shape[dim : dim + mask.ndim]:
+            raise IndexError(
+                f"a mask of shape {mask.shape} does not fit dimension {dim} and following of an "
+                f"array {x.type}"
+            )
+        out += [i.astype(_I32) for i in np.nonzero(mask)]
+        dim += mask.ndim
+    return x, out
+
+
+def _consumed(e: Any) -> int:
+    """How many dimensions of the array an entry is about."""
+    if e is None or e is Ellipsis or isinstance(e, (bool, np.bool_)):
+        return 0
+    return e.ndim if _is_mask(e) else 1
+
+
+def known_mask(e: Any) -> np.ndarray:
+    """The mask ``e`` on the host.
+
+    Raises:
+        NonConcreteBooleanIndexError: it is traced.
+    """
+    if isinstance(e, Tracer) and e.concrete() is None:
+        raise NonConcreteBooleanIndexError(
+            f"a mask, {e.describe()}, is used as an index, but which elements it selects, and so "
+            "the shape of the result, is not known while tracing. Use jnp.where(mask, x, "
+            "other), x.at[mask].set(value) with one value, or jnp.nonzero(mask, size=...)"
+        )
+    return np.asarray(e)
+
+
+def _filled(x: Any, entries: list[Any]) -> list[Any]:
+    """``entries`` with as many slices as are missing, in the place of the ellipsis."""
+    dots = [i for i, e in enumerate(entries) if e is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("an index can have one ellipsis (...), got several")
+    used = sum(_consumed(e) for e in entries)
+    missing = x.type.ndim - used
+    if missing < 0:
+        raise IndexError(
+            f"too many indices: an array {x.type} has {x.type.ndim} dimensions, got {used}"
+        )
+    at = dots[0] if dots else len(entries)
+    return [*entries[:at], *[slice(None)] * missing, *entries[at + len(dots) :]]
+
+
+def _slice(s: slice, length: int) -> tuple[int, int, int]:
+    for part in (s.start, s.stop, s.step):
+        if isinstance(part, Tracer) and part.concrete() is None:
+            raise IndexError(
+                f"a slice needs bounds that are known while tracing, got {part.describe()}; for a "
+                "window of fixed length at a traced start use lax.dynamic_slice, or index with "
+                "start + jnp.arange(length)"
+            )
+    start, stop, step = s.indices(length)
+    return start, step, len(range(start, stop, step))
+
+
+def _position(e: Any, length: int) -> Any:
+    """Positions counted from the front: a Python int, a NumPy array, or an array."""
+    if isinstance(e, (int, np.generic)):
+        i = int(e)
+        return i + length if i < 0 else i
+    if isinstance(e, np.ndarray):
+        return np.where(e < 0, e.astype(np.int64) + length, e).astype(dtypes.default_int())
+    return counted_from_front(e, length)
+
+
+def counted_from_front(i: Any, length: int) -> Any:
+    """The array ``i`` of positions, negative ones counted from the end, in 32 bits or more."""
+    if dtypes.is_unsigned(i.type.dtype):
+        return convert(i, _I32) if i.type.dtype.itemsize < 4 else i
+    i = convert(i, i.type.dtype if i.type.dtype.itemsize >= 4 else _I32)
+    return ops.select(ops.lt(i, literal(i, 0)), ops.add(i, literal(i, length)), i)
+
+
+# ---- the three steps, reading and writing ---------------------------------------------------
+
+
+def _strided(p: Plan) -> dict[int, tuple[int, int, int]]:
+    return {d: s for d, s in p.slices.items() if s[1] != 1 and s[2] > 1}
+
+
+def _read_strided(x: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
+    shape = x.type.shape
+    start, limit, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    for d, (first, step, count) in strided.items():
+        last = first + (count - 1) * step
+        start[d], limit[d] = builtins.min(first, last), builtins.max(first, last) + 1
+        strides[d] = abs(step)
+    x = ops.slice(x, start=tuple(start), limit=tuple(limit), strides=tuple(strides))
+    return _turned(x, strided)
+
+
+def _turned(x: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
+    backwards = tuple(d for d, (_, step, _) in strided.items() if step < 0)
+    return ops.reverse(x, dims=backwards) if backwards else x
+
+
+def _write_strided(x: Any, part: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
+    """``x`` with ``part`` where ``_read_strided`` reads: between its elements, those of ``x``."""
+    shape = x.type.shape
+    config = [(0, 0, 0)] * len(shape)
+    mask: Any = True
+    for d, (first, step, count) in strided.items():
+        gap, low = abs(step), builtins.min(first, first + (count - 1) * step)
+        config[d] = (low, shape[d] - low - (count - 1) * gap - 1, gap - 1)
+        place = ops.iota(dtype=_I32, shape=shape, dim=d)
+        past = ops.sub(place, np.int32(low))
+        here = ops.and_(
+            ops.and_(ops.ge(past, np.int32(0)), ops.le(past, np.int32((count - 1) * gap))),
+            ops.eq(ops.rem(past, np.int32(gap)), np.int32(0)),
+        )
+        mask = here if mask is True else ops.and_(mask, here)
+    spread = ops.pad(_turned(part, strided), literal(x, 0), config=tuple(config))
+    return ops.select(mask, spread, x)
+
+
+def _window(p: Plan) -> tuple[list[Any], tuple[int, ...]] | None:
+    """Where the window of slices and points starts, and its lengths; None if it is all."""
+    strided = _strided(p)
+    plain = {d: s for d, s in p.slices.items() if d not in strided}
+    if not p.points and all(s[2] == p.shape[d] for d, s in plain.items()):
+        return None
+    starts: list[Any] = [np.int32(0)] * len(p.shape)
+    for d, (first, _, count) in plain.items():
+        starts[d] = np.int32(first if count else 0)
+    for d, i in p.points.items():
+        starts[d] = _start(i, p.shape[d])
+    return starts, p.sizes()
+
+
+def _start(i: Any, length: int) -> Any:
+    if isinstance(i, int):
+        return np.int32(builtins.min(builtins.max(i, 0), builtins.max(length - 1, 0)))
+    return convert(i, _I32)
+
+
+def _outside(p: Plan) -> Any:
+    """Whether a point lies outside; a Python bool where that is known."""
+    outside: Any = False
+    for d, i in p.points.items():
+        n = p.shape[d]
+        if isinstance(i, int):
+            if not 0 <= i < n:
+                return True
+            continue
+        beyond = ops.ge(i, literal(i, n))
+        if not dtypes.is_unsigned(i.type.dtype):
+            beyond = ops.or_(ops.lt(i, literal(i, 0)), beyond)
+        outside = beyond if outside is False else ops.or_(outside, beyond)
+    return outside
+
+
+@dataclass(frozen=True, slots=True)
+class _Lookup:
+    """A gather or scatter of ``Plan.lookups``: its indices [..., k] and their arrangement."""
+
+    indices: Any
+    numbers: ops.GatherNumbers
+    window: tuple[int, ...]
+    inside: bool
+    """Whether all positions are known to lie inside the array."""
+
+
+def _lookup(p: Plan) -> _Lookup:
+    shape = common_shape("index", *(np.shape(i) for i in p.lookups.values()))
+    known = all(isinstance(i, (int, np.ndarray)) for i in p.lookups.values())
+    if known:
+        columns = [np.broadcast_to(np.asarray(i), shape) for i in p.lookups.values()]
+        indices: Any = from_host(np.stack(columns, -1).astype(dtypes.default_int()))
+        inside = all(
+            bool(np.all((np.asarray(i) >= 0) & (np.asarray(i) < p.shape[d])))
+            for d, i in p.lookups.items()
+        )
+    else:
+        indices, inside = _index_rows(list(p.lookups.values()), shape), False
+    dims = tuple(p.lookups)
+    sizes = p.sizes()
+    before = p.layout[: p.layout.index("lookup")]
+    first = sum(e is not None for e in before)
+    rest = len(sizes) - len(dims)
+    offset = tuple(i if i < first else i + len(shape) for i in range(rest))
+    window = tuple(1 if d in dims else n for d, n in enumerate(sizes))
+    return _Lookup(indices, ops.GatherNumbers(offset, dims, dims), window, inside)
+
+
+def _index_rows(columns: list[Any], shape: tuple[int, ...]) -> Any:
+    wide = any(getattr(c, "dtype", _I32).itemsize > 4 for c in columns if not isinstance(c, int))
+    dtype = np.dtype("int64") if wide else _I32
+    out = []
+    for c in columns:
+        if isinstance(c, int):
+            out.append(ops.full(shape, c, dtype))
+        else:
+            c = from_host(c) if isinstance(c, np.ndarray) else c
+            out.append(ops.broadcast_to(convert(c, dtype), shape))
+    if len(out) == 1:
+        return ops.reshape(out[0], shape=(*shape, 1))
+    return ops.stack(out, len(shape))
+
+
+def _result_shape(p: Plan) -> tuple[int, ...]:
+    sizes = p.sizes()
+    out: list[int] = []
+    for e in p.layout:
+        if e == "lookup":
+            out += common_shape("index", *(np.shape(i) for i in p.lookups.values()))
+        else:
+            out.append(1 if e is None else sizes[e])
+    return tuple(out)
+
+
+# ---- reading --------------------------------------------------------------------------------
+
+READ_MODES = {
+    None: "clip",
+    "clip": "clip",
+    "promise_in_bounds": "promise",
+    "fill": "fill",
+    "drop": "fill",
+}
+
+
+def getitem(x: Any, index: Any) -> Any:
+    """``x[index]``."""
+    return read(x, index, "clip", None)
+
+
+def mode_of(who: str, mode: Any, modes: dict) -> str:
+    """The gather or scatter mode that the user's ``mode`` means."""
+    if mode not in modes:
+        named = ", ".join(repr(m) for m in modes if m is not None)
+        raise ValueError(f"{who}: mode must be one of {named}, got {mode!r}")
+    return modes[mode]
+
+
+def read(x: Any, index: Any, mode: str, fill: Any, **hints: bool) -> Any:
+    """``x[index]``, with ``mode`` for what is outside as a gather has it."""
+    x, p = plan(x, index)
+    if mode == "fill" and _outside(p) is not False:
+        p = _points_looked_up(p)
+    strided = _strided(p)
+    if strided:
+        x = _read_strided(x, strided)
+    window = _window(p)
+    if window is not None:
+        starts, sizes = window
+        x = ops.dynamic_slice(x, *starts, sizes=sizes)
+    if p.lookups:
+        x = _gathered(x, p, mode, fill, hints)
+    shape = _result_shape(p)
+    return x if x.type.shape == shape else ops.reshape(x, shape=shape)
+
+
+def _points_looked_up(p: Plan) -> Plan:
+    """The same plan with single positions looked up, which can yield a fill value."""
+    return Plan(p.shape, p.slices, {}, p.points, ["lookup", *p.layout])
+
+
+def _gathered(x: Any, p: Plan, mode: str, fill: Any, hints: dict[str, bool]) -> Any:
+    found = _lookup(p)
+    return ops.gather(
+        x,
+        found.indices,
+        numbers=found.numbers,
+        slice_sizes=found.window,
+        mode="promise" if found.inside else mode,
+        fill=fill,
+        **hints,
+    )
+
+
+# ---- writing --------------------------------------------------------------------------------
+
+WRITE_MODES = {
+    None: "fill",
+    "fill": "fill",
+    "drop": "fill",
+    "promise_in_bounds": "promise",
+    "clip": "clip",
+}
+_COMBINE: dict[str, tuple[Callable | None, Any]] = {
+    "set": (None, ops.scatter),
+    "add": (ops.add, ops.scatter_add),
+    "multiply": (ops.mul, ops.scatter_mul),
+    "min": (ops.min, ops.scatter_min),
+    "max": (ops.max, ops.scatter_max),
+}
+
+
+def write(
+    x: Any, index: Any, how: str, values: Any, mode: str, hints: dict[str, bool]
+) -> Any:
+    """``x`` with ``values`` combined into ``x[index]``; ``how`` is a key of the table above."""
+    values = written(x, values)
+    masked = _where_masked(x, index, how, values)
+    if masked is not None:
+        return masked
+    shape = x.type.shape
+    x, p = plan(x, index)
+    target = _result_shape(p)
+    values = fitted(values, target)
+    out = _write_plan(x, p, how, values, mode, hints)
+    return out if out.type.shape == shape else ops.reshape(out, shape=shape)
+
+
+def written(x: Any, values: Any) -> Any:
+    """``values`` in the dtype of ``x``, a number as a constant; complex ones lose their
+    imaginary part and fractions are cut off where ``x`` has none."""
+    values = operand("at", values)
+    if isinstance(values, Array):
+        return convert(values, x.type.dtype, x.type.weak and values.type.weak)
+    kind, wanted = kind_of(values)[0], x.type.dtype
+    if dtypes.is_complex(kind) and not dtypes.is_complex(wanted):
+        values = values.real
+    if is_python_scalar(values) and dtypes.is_inexact(kind) and dtypes.is_integer(wanted):
+        values = int(values)
+    return dtypes.scalar(values, wanted)
+
+
+def fitted(values: Any, target: tuple[int, ...]) -> Any:
+    """``values`` broadcast to ``target``, the shape of the part that they are written to."""
+    if isinstance(values, np.generic):
+        return ops.full(target, values, values.dtype)
+    shape = values.type.shape
+    while len(shape) > len(target) and shape[0] == 1:
+        shape = shape[1:]
+    fits = len(shape) <= len(target) and all(
+        a in (1, b) for a, b in zip(reversed(shape), reversed(target), strict=False)
+    )
+    if not fits:
+        raise ValueError(
+            f"at: values of shape {values.type.shape} do not broadcast to {target}, the shape of "
+            "the part that they are written to"
+        )
+    if shape != values.type.shape:
+        values = ops.reshape(values, shape=shape)
+    return ops.broadcast_to(values, target)
+
+
+def _where_masked(x: Any, index: Any, how: str, values: Any) -> Any:
+    """x.at[mask] with values that do not depend on which elements are selected, else None."""
+    mask = index[0] if isinstance(index, tuple) and len(index) == 1 else index
+    if not isinstance(mask, (Array, np.ndarray)) or mask.dtype != np.bool_ or not mask.ndim:
+        return None
+    shape = x.type.shape
+    if np.ndim(values) > len(shape) - mask.ndim or mask.shape != shape[: mask.ndim]:
+        return None
+    mask = as_array("at", mask)
+    combine = _COMBINE[how][0]
+    values = fitted(values, shape)
+    new = values if combine is None else combine(x, values)
+    mask = ops.broadcast(mask, shape=shape, dims=tuple(range(mask.ndim)))
+    return ops.select(mask, new, x)
+
+
+def _write_plan(
+    x: Any, p: Plan, how: str, values: Any, mode: str, hints: dict[str, bool]
+) -> Any:
+    if not math.prod(values.type.shape):
+        return x
+    strided = _strided(p)
+    if strided:
+        part = _write_window(_read_strided(x, strided), p, how, values, mode, hints)
+        return _write_strided(x, part, strided)
+    return _write_window(x, p, how, values, mode, hints)
+
+
+def _write_window(
+    x: Any, p: Plan, how: str, values: Any, mode: str, hints: dict[str, bool]
+) -> Any:
+    window = _window(p)
+    outside = _outside(p) if mode == "fill" else False
+    if outside is True:
+        return x
+    if window is None:
+        return _write_lookup(x, p, how, values, mode, hints)
+    starts, sizes = window
+    current = None
+    if outside is not False or how != "set" or p.lookups:
+        current = ops.dynamic_slice(x, *starts, sizes=sizes)
+    new = _write_lookup(current, p, how, values, mode, hints)
+    if outside is not False:
+        new = ops.select(ops.broadcast_to(outside, sizes), current, new)
+    return ops.dynamic_update_slice(x, new, *starts)
+
+
+def _write_lookup(
+    x: Any, p: Plan, how: str, values: Any, mode: str, hints: dict[str, bool]
+) -> Any:
+    combine, scatter = _COMBINE[how]
+    sizes = p.sizes()
+    if not p.lookups:
+        values = values if values.type.shape == sizes else ops.reshape(values, shape=sizes)
+        return values if combine is None else combine(x, values)
+    found = _lookup(p)
+    inner = tuple(
+        n for e, n in zip(_flat_layout(p), values.type.shape, strict=True) if e is not None
+    )
+    if inner != values.type.shape:
+        values = ops.reshape(values, shape=inner)
+    mode = "promise" if found.inside else mode
+    numbers = found.numbers.of_scatter()
+    return scatter(x, found.indices, values, numbers=numbers, mode=mode, **hints)
+
+
+def _flat_layout(p: Plan) -> list[Any]:
+    """``layout`` with one entry for every dimension of the lookups' common shape."""
+    out: list[Any] = []
+    for e in p.layout:
+        if e == "lookup":
+            out += [e] * len(common_shape("index", *(np.shape(i) for i in p.lookups.values())))
+        else:
+            out.append(e)
+    return out

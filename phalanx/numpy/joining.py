@@ -1,0 +1,536 @@
+"""Arrays put together and taken apart: concatenate, stack, split, tile, repeat, pad."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    as_array,
+    as_shape,
+    convert,
+    dim,
+    from_host,
+    is_python_scalar,
+    operand,
+    promote_arrays,
+    value_of,
+)
+from phalanx.numpy.reductions import max as max_over
+from phalanx.numpy.reductions import min as min_over
+from phalanx.numpy.search import searchsorted
+from phalanx.numpy.selection import take
+from phalanx.numpy.shaping import atleast_1d, atleast_2d, atleast_3d
+from phalanx.numpy.statistics import mean as mean_over
+
+# ---- concatenate and stack ------------------------------------------------------------------
+
+
+def _several(who: str, arrays: Any) -> list[Any]:
+    """The arrays in a sequence, or along the first dimension of an array."""
+    if isinstance(arrays, (Array, np.ndarray)):
+        x = as_array(who, arrays)
+        if not x.ndim:
+            raise ValueError(f"{who}: a sequence of arrays is needed, got one array {x.type}")
+        return [ops.squeeze(v, (0,)) for v in ops.split(x, (1,) * x.shape[0], 0)]
+    if not isinstance(arrays, Iterable):
+        raise TypeError(f"{who}: a sequence of arrays is needed, got {arrays!r}")
+    found = list(arrays)
+    if not found:
+        raise ValueError(f"{who}: at least one array is needed, got an empty sequence")
+    return found
+
+
+def concatenate(
+    arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike = None
+) -> Array:
+    """The arrays one after the other along ``axis``; None flattens them first.
+
+    Raises:
+        ValueError: they have different lengths in another dimension.
+
+    >>> print(jnp.concatenate([jnp.arange(2), jnp.zeros(2, dtype=int)]))
+    [0 1 0 0]
+    """
+    xs = promote_arrays("concatenate", _several("concatenate", arrays), dtype)
+    if axis is None:
+        xs, axis = [ops.reshape(x, shape=(x.size,)) for x in xs], 0
+    return _joined("concatenate", xs, axis)
+
+
+concat = concatenate
+
+
+def _joined(who: str, xs: list[Any], axis: int) -> Any:
+    if not xs[0].ndim:
+        raise ValueError(f"{who}: arrays without dimensions cannot be joined; see jnp.stack")
+    d = dim(who, axis, xs[0])
+    first = xs[0].shape
+    for x in xs[1:]:
+        if x.ndim != len(first) or any(
+            n != m for i, (n, m) in enumerate(zip(x.shape, first, strict=True)) if i != d
+        ):
+            raise ValueError(
+                f"{who}: arrays must have equal shapes but along axis {axis}, got {xs[0].type} "
+                f"and {x.type}"
+            )
+    return ops.concatenate(*xs, dim=d) if len(xs) > 1 else xs[0]
+
+
+def stack(
+    arrays: Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike = None
+) -> Array:
+    """The arrays, of one shape, along a new dimension ``axis``.
+
+    >>> print(jnp.stack([jnp.arange(2), jnp.arange(2)], axis=1))
+    [[0 0]
+     [1 1]]
+    """
+    xs = promote_arrays("stack", _several("stack", arrays), dtype)
+    if any(x.shape != xs[0].shape for x in xs):
+        shapes = ", ".join(str(x.type) for x in xs)
+        raise ValueError(f"stack: all arrays must have one shape, got {shapes}")
+    return ops.stack(xs, ops.dimension("stack", axis, xs[0].ndim + 1))
+
+
+def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
+    """The parts of ``x`` along ``axis``, which they do not have.
+
+    >>> [float(v) for v in jnp.unstack(jnp.array([1.0, 2.0]))]
+    [1.0, 2.0]
+    """
+    x = as_array("unstack", x)
+    d = dim("unstack", axis, x)
+    return tuple(ops.squeeze(v, (d,)) for v in ops.split(x, (1,) * x.shape[d], d))
+
+
+def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
+    """The arrays one below the other: along the first of at least two dimensions.
+
+    >>> print(jnp.vstack([jnp.arange(2), jnp.arange(2)]))
+    [[0 1]
+     [0 1]]
+    """
+    return concatenate([atleast_2d(x) for x in _several("vstack", tup)], 0, dtype)
+
+
+def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
+    """The arrays side by side: along the second dimension, of vectors along the first.
+
+    >>> print(jnp.hstack([jnp.arange(2), jnp.arange(2)]))
+    [0 1 0 1]
+    """
+    xs = [atleast_1d(x) for x in _several("hstack", tup)]
+    return concatenate(xs, 0 if xs[0].ndim == 1 else 1, dtype)
+
+
+def dstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
+    """The arrays one behind the other: along the third of at least three dimensions.
+
+    >>> jnp.dstack([jnp.zeros((2, 2)), jnp.ones((2, 2))]).shape
+    (2, 2, 2)
+    """
+    return concatenate([atleast_3d(x) for x in _several("dstack", tup)], 2, dtype)
+
+
+def column_stack(tup: Sequence[ArrayLike]) -> Array:
+    """Vectors as the columns of a matrix, beside matrices.
+
+    >>> print(jnp.column_stack([jnp.arange(2), jnp.zeros(2, dtype=int)]))
+    [[0 0]
+     [1 0]]
+    """
+    xs = [as_array("column_stack", x) for x in _several("column_stack", tup)]
+    return concatenate([x if x.ndim > 1 else ops.reshape(x, shape=(x.size, 1)) for x in xs], 1)
+
+
+def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
+    """``values`` after ``arr`` along ``axis``; None flattens both first.
+
+    >>> print(jnp.append(jnp.arange(2), jnp.array([5])))
+    [0 1 5]
+    """
+    return concatenate([as_array("append", arr), as_array("append", values)], axis)
+
+
+def block(arrays: Any) -> Array:
+    """One array of nested lists of blocks: the innermost lists run along the last dimension.
+
+    >>> print(jnp.block([[jnp.ones((1, 1)), jnp.zeros((1, 1))]]))
+    [[1. 0.]]
+    """
+    depth = _depth(arrays)
+    return _block(arrays, depth, 1)
+
+
+def _depth(arrays: Any) -> int:
+    return 1 + max(map(_depth, arrays), default=0) if isinstance(arrays, list) else 0
+
+
+def _block(arrays: Any, depth: int, level: int) -> Any:
+    if not isinstance(arrays, list):
+        x = as_array("block", arrays)
+        return ops.reshape(x, shape=(1,) * (depth - x.ndim) + x.shape) if x.ndim < depth else x
+    parts = [_block(a, depth, level + 1) for a in arrays]
+    return concatenate(parts, level - 1 - depth)
+
+
+# ---- split ----------------------------------------------------------------------------------
+
+
+def split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
+    """``ary`` cut along ``axis`` into so many equal parts, or before the positions given.
+
+    Raises:
+        ValueError: the length is not divisible by the number of parts; see ``array_split``.
+
+    >>> [x.tolist() for x in jnp.split(jnp.arange(4), 2)]
+    [[0, 1], [2, 3]]
+    """
+    return _split("split", ary, indices_or_sections, axis)
+
+
+def array_split(
+    ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
+) -> list[Array]:
+    """``split``, where the first parts may be longer by one.
+
+    >>> [x.tolist() for x in jnp.array_split(jnp.arange(3), 2)]
+    [[0, 1], [2]]
+    """
+    return _split("array_split", ary, indices_or_sections, axis, uneven=True)
+
+
+def _split(who: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -> list[Any]:
+    x = as_array(who, ary)
+    d = dim(who, axis, x)
+    n = x.shape[d]
+    if isinstance(sections, (tuple, list)) or np.ndim(sections):
+        cuts = [operator.index(i) for i in np.asarray(sections).tolist()]
+        ends = [*cuts, n]
+        starts = [0, *cuts]
+        bounds = [slice(a, b).indices(n)[:2] for a, b in zip(starts, ends, strict=True)]
+        return [ops.slice_dim(x, a, max(a, b), d) for a, b in bounds]
+    parts = operator.index(sections)
+    if parts <= 0:
+        raise ValueError(f"{who}: the number of parts must be positive, got {parts}")
+    length, more = divmod(n, parts)
+    if more and not uneven:
+        raise ValueError(
+            f"{who}: dimension {d} of an array {x.type} is not divisible into {parts} equal parts; "
+            "see array_split"
+        )
+    return ops.split(x, [length + (i < more) for i in range(parts)], d)
+
+
+def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
+    """``split`` along the first dimension.
+
+    >>> [x.shape for x in jnp.vsplit(jnp.zeros((4, 2)), 2)]
+    [(2, 2), (2, 2)]
+    """
+    return _split("vsplit", ary, indices_or_sections, 0)
+
+
+def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
+    """``split`` along the second dimension, of a vector along the first.
+
+    >>> [x.shape for x in jnp.hsplit(jnp.zeros((2, 4)), 2)]
+    [(2, 2), (2, 2)]
+    """
+    x = as_array("hsplit", ary)
+    return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
+
+
+def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
+    """``split`` along the third dimension.
+
+    >>> [x.shape for x in jnp.dsplit(jnp.zeros((1, 2, 4)), 2)]
+    [(1, 2, 2), (1, 2, 2)]
+    """
+    return _split("dsplit", ary, indices_or_sections, 2)
+
+
+# ---- tile and repeat ------------------------------------------------------------------------
+
+
+def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
+    """``A`` laid out ``reps`` times in each dimension.
+
+    >>> print(jnp.tile(jnp.arange(2), 3))
+    [0 1 0 1 0 1]
+    """
+    x = as_array("tile", A)
+    times = as_shape("tile", reps)
+    ndim = max(x.ndim, len(times))
+    times = (1,) * (ndim - len(times)) + times
+    shape = (1,) * (ndim - x.ndim) + x.shape
+    wide = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
+    x = ops.reshape(x, shape=shape)
+    x = ops.broadcast(x, shape=wide, dims=tuple(range(1, 2 * ndim, 2)))
+    return ops.reshape(x, shape=tuple(t * n for t, n in zip(times, shape, strict=True)))
+
+
+def repeat(
+    a: ArrayLike,
+    repeats: ArrayLike | Sequence[int],
+    axis: int | None = None,
+    *,
+    total_repeat_length: int | None = None,
+) -> Array:
+    """Each element of ``a`` along ``axis`` ``repeats`` times; None flattens the array first.
+
+    Args:
+        a: the array.
+        repeats: a number for all elements, or one for each.
+        axis: along which.
+        total_repeat_length: the length of the result, where ``repeats`` is traced: the last
+            element is repeated, or elements are left out, to reach it.
+
+    >>> print(jnp.repeat(jnp.array([1, 2]), 2))
+    [1 1 2 2]
+    """
+    x = as_array("repeat", a)
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    d = dim("repeat", axis, x)
+    if isinstance(repeats, (tuple, list)):
+        repeats = np.asarray(repeats)
+    if np.ndim(repeats) == 0 and total_repeat_length is None:
+        return _repeat_each(x, operator.index(repeats), d)
+    if total_repeat_length is None:
+        counts = np.broadcast_to(
+            value_of("repeat", repeats, "give total_repeat_length="), (x.shape[d],)
+        )
+        places: Any = from_host(np.repeat(np.arange(x.shape[d]), counts).astype(np.int32))
+    else:
+        places = _repeated_places(repeats, x.shape[d], total_repeat_length)
+    return take(x, places, d, mode="clip")
+
+
+def _repeat_each(x: Any, times: int, d: int) -> Any:
+    if times < 0:
+        raise ValueError(f"repeat: repeats must not be negative, got {times}")
+    shape = (*x.shape[: d + 1], times, *x.shape[d + 1 :])
+    kept = tuple(i for i in range(len(shape)) if i != d + 1)
+    return ops.merge_dims(ops.broadcast(x, shape=shape, dims=kept), d)
+
+
+def _repeated_places(repeats: Any, length: int, total: int) -> Any:
+    """The i-th place holds the element within whose share of the repetitions i lies."""
+    counts = convert(as_array("repeat", repeats), np.dtype("int32"))
+    ends = ops.cumsum(ops.broadcast_to(counts, (length,)), dim=0, reverse=False)
+    return searchsorted(ends, ops.iota(dtype=np.dtype("int32"), shape=(total,), dim=0), "right")
+
+
+# ---- pad ------------------------------------------------------------------------------------
+
+_STATISTICS: dict[str, Callable] = {"maximum": max_over, "minimum": min_over, "mean": mean_over}
+_BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
+
+
+def pad(
+    array: ArrayLike, pad_width: Any, mode: str = "constant", **kwargs: Any
+) -> Array:
+    """``array`` with ``pad_width`` elements before and after it in each dimension.
+
+    Args:
+        array: the array.
+        pad_width: a number; (before, after); or one such pair for each dimension.
+        mode: what is put there. "constant": ``constant_values`` (default 0); "edge": the
+            nearest element; "reflect": the array mirrored at its last element, "symmetric":
+            at its edge; "wrap": the array from its other end; "linear_ramp": a ramp to
+            ``end_values``; "maximum", "minimum", "mean": of the array along the axis;
+            "empty": anything.
+        kwargs: ``constant_values``, ``end_values`` and ``reflect_type`` as NumPy has them.
+
+    >>> print(jnp.pad(jnp.array([1, 2, 3]), (1, 2), mode="reflect"))
+    [2 1 2 3 2 1]
+    """
+    x = as_array("pad", array)
+    widths = _pairs(pad_width, x.ndim, "pad_width")
+    if any(n < 0 for pair in widths for n in pair):
+        raise ValueError(f"pad: widths must not be negative, got {pad_width}")
+    if mode in ("constant", "empty"):
+        return _pad_constant(x, widths, kwargs.get("constant_values", 0))
+    if mode in _BY_INDEX:
+        for d, width in enumerate(widths):
+            if any(width):
+                kind = {k: v for k, v in kwargs.items() if k == "reflect_type"}
+                places = np.pad(np.arange(x.shape[d], dtype=np.int32), width, mode, **kind)  # type: ignore
+                x = take(x, from_host(places), d, mode="clip")
+        return x
+    if mode == "linear_ramp":
+        ends = _pairs(kwargs.get("end_values", 0), x.ndim, "end_values", number=True)
+        for d, width in enumerate(widths):
+            x = _pad_ramp(x, d, width, ends[d])
+        return x
+    if mode in _STATISTICS:
+        for d, width in enumerate(widths):
+            x = _pad_statistic(x, d, width, _STATISTICS[mode])
+        return x
+    known = ("constant", "empty", *_BY_INDEX, "linear_ramp", *_STATISTICS)
+    raise ValueError(f"pad: mode must be one of {', '.join(known)}, got {mode!r}")
+
+
+def _pairs(value: Any, ndim: int, what: str, number: bool = False) -> list[tuple[Any, Any]]:
+    """One pair for each dimension, of what NumPy allows to be shortened."""
+    if isinstance(value, dict):
+        given = {ops.dimension("pad", d, ndim): p for d, p in value.items()}
+        return [_pairs(given.get(d, 0), 1, what, number)[0] for d in range(ndim)]
+    if isinstance(value, (Array, np.ndarray)) and not number:
+        value = np.asarray(value).tolist()
+    if not isinstance(value, (tuple, list)):
+        return [(_entry(value, number),) * 2] * ndim
+    if len(value) == 1:
+        return _pairs(value[0], ndim, what, number)
+    nested = [isinstance(v, (tuple, list)) for v in value]
+    if len(value) == 2 and not any(nested):
+        return [(_entry(value[0], number), _entry(value[1], number))] * ndim
+    if len(value) == ndim and all(nested):
+        return [_pairs(v, 1, what, number)[0] for v in value]
+    raise ValueError(
+        f"pad: {what} must be a number, a pair, or a pair for each of {ndim} dimensions, "
+        f"got {value}"
+    )
+
+
+def _entry(value: Any, number: bool) -> Any:
+    return value if number else operator.index(value)
+
+
+def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
+    fills = _pairs(values, x.ndim, "constant_values", number=True)
+    first = fills[0][0] if fills else 0
+    if all(v is first for pair in fills for v in pair) or (
+        is_python_scalar(first) and all(v == first for pair in fills for v in pair)
+    ):
+        config = tuple((low, high, 0) for low, high in widths)
+        return ops.pad(x, _fill(x, first), config=config)
+    for d, ((low, high), (before, after)) in enumerate(zip(widths, fills, strict=True)):
+        sides = [(low, 0, before), (0, high, after)]
+        for a, b, value in sides:
+            config = tuple((a, b, 0) if i == d else (0, 0, 0) for i in range(x.ndim))
+            x = ops.pad(x, _fill(x, value), config=config)
+    return x
+
+
+def _fill(x: Any, value: Any) -> Any:
+    if isinstance(value, (Array, np.ndarray)):
+        return convert(as_array("pad", value), x.type.dtype)
+    if isinstance(value, (float, complex)) and not dtypes.is_inexact(x.type.dtype):
+        value = int(value.real)
+    return literal(x, value)
+
+
+def _pad_ramp(x: Any, d: int, width: tuple[int, int], ends: tuple[Any, Any]) -> Any:
+    n, parts = x.shape[d], [x]
+    for side, (count, end) in enumerate(zip(width, ends, strict=True)):
+        if not count:
+            continue
+        edge = ops.slice_dim(x, 0, 1, d) if side == 0 else ops.slice_dim(x, n - 1, n, d)
+        shape = tuple(count if i == d else m for i, m in enumerate(x.shape))
+        real = dtypes.to_inexact(x.type.dtype)
+        step = ops.div(
+            ops.iota(dtype=real, shape=shape, dim=d), dtypes.scalar(count, real)
+        )  # 0, 1/count, ...: the edge is at 1
+        if side:
+            step = ops.reverse(step, dims=(d,))
+        edge = ops.broadcast_to(convert(edge, real), shape)
+        last = ops.broadcast_to(convert(as_array("pad", end), real), shape)
+        ramp = ops.add(last, ops.mul(ops.sub(edge, last), step))
+        if dtypes.is_integer(x.type.dtype):
+            ramp = ops.floor(ramp)
+        ramp = convert(ramp, x.type.dtype, x.type.weak)
+        parts = [ramp, *parts] if side == 0 else [*parts, ramp]
+    return ops.concatenate(*parts, dim=d) if len(parts) > 1 else x
+
+
+def _pad_statistic(x: Any, d: int, width: tuple[int, int], reduce: Callable) -> Any:
+    if not any(width):
+        return x
+    value = reduce(x, axis=d, keepdims=True)
+    if dtypes.is_integer(x.type.dtype) and not dtypes.is_integer(value.type.dtype):
+        value = ops.round(value, mode="even")
+    value = convert(value, x.type.dtype, x.type.weak)
+    parts = []
+    for count in width:
+        shape = tuple(count if i == d else n for i, n in enumerate(x.shape))
+        parts.append(ops.broadcast_to(value, shape))
+    return ops.concatenate(parts[0], x, parts[1], dim=d)
+
+
+# ---- delete and insert ----------------------------------------------------------------------
+
+
+def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> Array:
+    """``arr`` without the elements at ``obj``, known positions or a slice, along ``axis``.
+
+    >>> print(jnp.delete(jnp.arange(4), 1))
+    [0 2 3]
+    """
+    x = as_array("delete", arr)
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    d = dim("delete", axis, x)
+    if not isinstance(obj, slice):
+        obj = value_of("delete", operand("delete", _as_positions(obj)), "give known positions")
+    places = np.delete(np.arange(x.shape[d], dtype=np.int32), obj)
+    return take(x, from_host(places), d, mode="clip")
+
+
+def _as_positions(obj: Any) -> Any:
+    return np.asarray(obj, np.int32) if isinstance(obj, (list, tuple)) else obj
+
+
+def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
+    """``arr`` with ``values`` inserted before the known positions ``obj`` along ``axis``.
+
+    >>> print(jnp.insert(jnp.arange(3), 1, 9))
+    [0 9 1 2]
+    """
+    x = as_array("insert", arr)
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    d = dim("insert", axis, x)
+    n = x.shape[d]
+    values = convert(as_array("insert", values), x.type.dtype)
+    if isinstance(obj, slice):
+        obj = np.arange(*obj.indices(n))
+    where = value_of("insert", operand("insert", _as_positions(obj)), "give known positions")
+    single = where.ndim == 0
+    count = where.size
+    if single:  # a number of rows go to one place
+        values = ops.move(atleast_1d(values), 0, d) if 0 < values.ndim < x.ndim + 1 else values
+        count = values.shape[d] if values.ndim == x.ndim else 1
+        where = np.full(count, where)
+    target = tuple(count if i == d else m for i, m in enumerate(x.shape))
+    both = ops.concatenate(x, ops.broadcast_to(values, target), dim=d)
+    order = np.insert(np.arange(n), where, np.arange(n, n + count))
+    return take(both, from_host(order.astype(np.int32)), d, mode="clip")
+
+
+def trim_zeros(filt: ArrayLike, trim: str = "fb") -> Array:
+    """A vector, whose elements are known, without the zeros at its front ("f") and back ("b").
+
+    >>> print(jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0])))
+    [1 0 2]
+    """
+    x = as_array("trim_zeros", filt)
+    used = np.flatnonzero(value_of("trim_zeros", x, "slice it instead"))
+    low = int(used[0]) if used.size and "f" in trim.lower() else 0
+    high = int(used[-1]) + 1 if used.size and "b" in trim.lower() else x.size
+    return ops.slice_dim(x, low if used.size else x.size, high, 0)
+
+

@@ -1,0 +1,370 @@
+"""Elementwise comparisons, logic, bits, kinds of numbers, and the parts of complex ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.core.types import Array, typeof
+from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    arrays,
+    as_array,
+    boolean,
+    broadcast,
+    convert,
+    pair,
+)
+
+# ---- comparisons ----------------------------------------------------------------------------
+
+
+def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether x = y, elementwise.
+
+    >>> print(jnp.equal(jnp.arange(3), 1))
+    [False  True False]
+    """
+    return ops.eq(*pair("equal", x, y))
+
+
+def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether x ≠ y, elementwise.
+
+    >>> print(jnp.not_equal(jnp.arange(3), 1))
+    [ True False  True]
+    """
+    return ops.ne(*pair("not_equal", x, y))
+
+
+def less(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether x < y, elementwise; complex numbers compare by real part, then imaginary part.
+
+    >>> print(jnp.less(jnp.arange(3), 1))
+    [ True False False]
+    """
+    return _ordered("less", ops.lt, ops.lt, x, y)
+
+
+def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether x ≤ y, elementwise; complex numbers compare by real part, then imaginary part.
+
+    >>> print(jnp.less_equal(jnp.arange(3), 1))
+    [ True  True False]
+    """
+    return _ordered("less_equal", ops.lt, ops.le, x, y)
+
+
+def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether x > y, elementwise; complex numbers compare by real part, then imaginary part.
+
+    >>> print(jnp.greater(jnp.arange(3), 1))
+    [False False  True]
+    """
+    return _ordered("greater", ops.gt, ops.gt, x, y)
+
+
+def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether x ≥ y, elementwise; complex numbers compare by real part, then imaginary part.
+
+    >>> print(jnp.greater_equal(jnp.arange(3), 1))
+    [False  True  True]
+    """
+    return _ordered("greater_equal", ops.gt, ops.ge, x, y)
+
+
+def _ordered(who: str, strictly: Any, compare: Any, x: Any, y: Any) -> Any:
+    x, y = pair(who, x, y)
+    if typeof(x).dtype not in COMPLEXES:
+        return compare(x, y)
+    x, y = arrays(who, x, y)
+    (a, b), (c, d) = ((ops.real(v), ops.imag(v)) for v in (x, y))
+    return ops.or_(strictly(a, c), ops.and_(ops.eq(a, c), compare(b, d)))
+
+
+# ---- logic and bits -------------------------------------------------------------------------
+
+
+def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether both x and y are not zero, elementwise.
+
+    >>> print(jnp.logical_and(jnp.arange(3), jnp.array([1, 1, 0])))
+    [False  True False]
+    """
+    return ops.and_(*_truths("logical_and", x, y))
+
+
+def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether x or y is not zero, elementwise.
+
+    >>> print(jnp.logical_or(jnp.arange(3), 0))
+    [False  True  True]
+    """
+    return ops.or_(*_truths("logical_or", x, y))
+
+
+def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """Whether exactly one of x and y is not zero, elementwise.
+
+    >>> print(jnp.logical_xor(jnp.arange(3), 1))
+    [ True False False]
+    """
+    return ops.xor(*_truths("logical_xor", x, y))
+
+
+def logical_not(x: ArrayLike, /) -> Array:
+    """Whether x is zero, elementwise.
+
+    >>> print(jnp.logical_not(jnp.arange(3)))
+    [ True False False]
+    """
+    return ops.not_(boolean("logical_not", x))
+
+
+def _truths(who: str, x: Any, y: Any) -> list[Any]:
+    return broadcast(who, [boolean(who, x), boolean(who, y)])
+
+
+def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The bits that are set in both of two integers, elementwise; of booleans, x and y.
+
+    >>> print(jnp.bitwise_and(jnp.arange(4), 2))
+    [0 0 2 2]
+    """
+    return ops.and_(*pair("bitwise_and", x, y))
+
+
+def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The bits that are set in either of two integers, elementwise; of booleans, x or y.
+
+    >>> print(jnp.bitwise_or(jnp.arange(4), 2))
+    [2 3 2 3]
+    """
+    return ops.or_(*pair("bitwise_or", x, y))
+
+
+def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The bits that are set in exactly one of two integers, elementwise.
+
+    >>> print(jnp.bitwise_xor(jnp.arange(4), 2))
+    [2 3 0 1]
+    """
+    return ops.xor(*pair("bitwise_xor", x, y))
+
+
+def bitwise_not(x: ArrayLike, /) -> Array:
+    """An integer with all bits flipped, elementwise; of booleans, not x.
+
+    >>> print(jnp.bitwise_not(jnp.arange(3)))
+    [-1 -2 -3]
+    """
+    return ops.not_(as_array("bitwise_not", x))
+
+
+invert = bitwise_invert = bitwise_not
+
+
+def bitwise_count(x: ArrayLike, /) -> Array:
+    """The number of bits that are set in |x|, elementwise, as uint8.
+
+    >>> print(jnp.bitwise_count(jnp.array([0, 1, 7])))
+    [0 1 3]
+    """
+    x = as_array("bitwise_count", x)
+    size = ops.abs(x) if dtypes.is_signed(x.type.dtype) else x
+    return convert(ops.population_count(size), np.dtype("uint8"))
+
+
+def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The bits of integers moved up by y places, elementwise: x 2^y.
+
+    >>> print(jnp.left_shift(jnp.arange(3), 2))
+    [0 4 8]
+    """
+    return ops.shift_left(*pair("left_shift", x, y))
+
+
+bitwise_left_shift = left_shift
+
+
+def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The bits of integers moved down by y places, elementwise: x / 2^y, rounded down.
+
+    >>> print(jnp.right_shift(jnp.array([8, -8]), 2))
+    [ 2 -2]
+    """
+    x, y = pair("right_shift", x, y)
+    if dtypes.is_unsigned(typeof(x).dtype):
+        return ops.shift_right_logical(x, y)
+    return ops.shift_right_arithmetic(x, y)
+
+
+bitwise_right_shift = right_shift
+
+# ---- kinds of numbers -----------------------------------------------------------------------
+
+
+def isnan(x: ArrayLike, /) -> Array:
+    """Whether x is not a number, elementwise.
+
+    >>> print(jnp.isnan(jnp.array([1.0, jnp.nan])))
+    [False  True]
+    """
+    x = as_array("isnan", x)
+    return ops.ne(x, x) if x.type.dtype in INEXACT else _everywhere(x, False)
+
+
+def isfinite(x: ArrayLike, /) -> Array:
+    """Whether x is neither infinite nor nan, elementwise.
+
+    >>> print(jnp.isfinite(jnp.array([1.0, jnp.inf, jnp.nan])))
+    [ True False False]
+    """
+    x = as_array("isfinite", x)
+    dtype = x.type.dtype
+    if dtype in COMPLEXES:
+        return ops.and_(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
+    return ops.is_finite(x) if dtype in INEXACT else _everywhere(x, True)
+
+
+def isinf(x: ArrayLike, /) -> Array:
+    """Whether x is infinite, elementwise.
+
+    >>> print(jnp.isinf(jnp.array([1.0, -jnp.inf, jnp.nan])))
+    [False  True False]
+    """
+    x = as_array("isinf", x)
+    dtype = x.type.dtype
+    if dtype in COMPLEXES:
+        return ops.or_(isinf(ops.real(x)), isinf(ops.imag(x)))
+    return ops.eq(ops.abs(x), literal(x, np.inf)) if dtype in INEXACT else _everywhere(x, False)
+
+
+def isposinf(x: ArrayLike, /) -> Array:
+    """Whether x is plus infinity, elementwise.
+
+    >>> print(jnp.isposinf(jnp.array([jnp.inf, -jnp.inf])))
+    [ True False]
+    """
+    return _is_infinity("isposinf", x, np.inf)
+
+
+def isneginf(x: ArrayLike, /) -> Array:
+    """Whether x is minus infinity, elementwise.
+
+    >>> print(jnp.isneginf(jnp.array([jnp.inf, -jnp.inf])))
+    [False  True]
+    """
+    return _is_infinity("isneginf", x, -np.inf)
+
+
+def _is_infinity(who: str, x: Any, infinity: float) -> Any:
+    x = as_array(who, x)
+    if x.type.dtype in COMPLEXES:
+        raise TypeError(f"{who}: real numbers are needed, got {x.type}")
+    return ops.eq(x, literal(x, infinity)) if x.type.dtype in INEXACT else _everywhere(x, False)
+
+
+def _everywhere(x: Any, truth: bool) -> Any:
+    return ops.full(x.type.shape, truth, np.dtype(bool))
+
+
+def iscomplex(x: ArrayLike, /) -> Array:
+    """Whether the imaginary part is not zero, elementwise.
+
+    >>> print(jnp.iscomplex(jnp.array([1 + 1j, 1])))
+    [ True False]
+    """
+    return ops.ne(imag(x), dtypes.scalar(0, imag(x).dtype))
+
+
+def isreal(x: ArrayLike, /) -> Array:
+    """Whether the imaginary part is zero, elementwise.
+
+    >>> print(jnp.isreal(jnp.array([1 + 1j, 1])))
+    [False  True]
+    """
+    return ops.not_(iscomplex(x))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype of ``x`` is complex.
+
+    >>> jnp.iscomplexobj(jnp.array([1 + 1j, 1]))
+    True
+    """
+    return dtypes.dtype_of(x) in COMPLEXES
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype of ``x`` is not complex.
+
+    >>> jnp.isrealobj(jnp.array([1.0]))
+    True
+    """
+    return not iscomplexobj(x)
+
+
+def isscalar(x: Any) -> bool:
+    """Whether ``x`` is a number, or an array without dimensions.
+
+    >>> jnp.isscalar(1.0), jnp.isscalar(jnp.array(1.0)), jnp.isscalar(jnp.array([1.0]))
+    (True, True, False)
+    """
+    if isinstance(x, (Array, np.ndarray)):
+        return x.ndim == 0
+    return bool(np.isscalar(x)) and not isinstance(x, (str, bytes))
+
+
+# ---- complex numbers ------------------------------------------------------------------------
+
+
+def real(x: ArrayLike, /) -> Array:
+    """The real part, elementwise.
+
+    >>> print(jnp.real(jnp.array([1 + 2j, 3])))
+    [1. 3.]
+    """
+    x = as_array("real", x)
+    return ops.real(x) if x.type.dtype in COMPLEXES else x
+
+
+def imag(x: ArrayLike, /) -> Array:
+    """The imaginary part, elementwise; of real numbers 0.
+
+    >>> print(jnp.imag(jnp.array([1 + 2j, 3])))
+    [2. 0.]
+    """
+    x = as_array("imag", x)
+    return ops.imag(x) if x.type.dtype in COMPLEXES else ops.zeros_like(x)
+
+
+def conjugate(x: ArrayLike, /) -> Array:
+    """The complex conjugate, elementwise.
+
+    >>> print(jnp.conjugate(jnp.array([1 + 2j])))
+    [1.-2.j]
+    """
+    x = as_array("conjugate", x)
+    return ops.conj(x) if x.type.dtype in COMPLEXES else x
+
+
+conj = conjugate
+
+
+def angle(z: ArrayLike, deg: bool = False) -> Array:
+    """The angle of complex numbers in the plane, elementwise, in radians or degrees.
+
+    >>> float(jnp.angle(1j, deg=True))
+    90.0
+    """
+    z = as_array("angle", z)
+    if z.type.dtype not in INEXACT:
+        z = convert(z, dtypes.default_float())
+    out = ops.atan2(imag(z), real(z))
+    return ops.mul(out, literal(out, 180 / np.pi)) if deg else out

@@ -1,0 +1,337 @@
+"""Operators and methods of arrays: NumPy's, by the functions of this package.
+
+They are put on the abstract class once, so arrays that hold data and the tracers that stand
+for them inside transformations both have them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.core.types import SCALARS, Array
+from phalanx.numpy import (
+    arithmetic,
+    choice,
+    contraction,
+    logic,
+    reductions,
+    search,
+    selection,
+    shaping,
+    statistics,
+    structured,
+)
+from phalanx.numpy.at import At
+from phalanx.numpy.creation import on_device
+from phalanx.numpy.indexing import getitem
+from phalanx.numpy.joining import repeat
+from phalanx.numpy.promotion import convert
+
+_OPERANDS = (Array, *SCALARS, np.ndarray, np.generic)
+_LISTS = (list, tuple, set, dict)
+
+
+def _refuse(symbol: str, other: Any) -> NoReturn:
+    raise TypeError(
+        f"{symbol}: an array does not combine with a {type(other).__name__}; convert it with "
+        "jnp.array, once"
+    )
+
+
+def _operator(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Callable, Callable]:
+    """The methods for ``array symbol other`` and ``other symbol array``."""
+
+    def operator(self: Any, other: Any) -> Any:
+        if isinstance(other, _OPERANDS):
+            return function(self, other)
+        return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
+
+    def reflected(self: Any, other: Any) -> Any:
+        if isinstance(other, _OPERANDS):
+            return function(other, self)
+        return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
+
+    return operator, reflected
+
+
+_BINARY: dict[str, tuple[str, Callable]] = {
+    "add": ("+", arithmetic.add),
+    "sub": ("-", arithmetic.subtract),
+    "mul": ("*", arithmetic.multiply),
+    "truediv": ("/", arithmetic.true_divide),
+    "floordiv": ("//", arithmetic.floor_divide),
+    "mod": ("%", arithmetic.remainder),
+    "divmod": ("divmod", arithmetic.divmod),
+    "pow": ("**", arithmetic.power),
+    "matmul": ("@", contraction.matmul),
+    "and": ("&", logic.bitwise_and),
+    "or": ("|", logic.bitwise_or),
+    "xor": ("^", logic.bitwise_xor),
+    "lshift": ("<<", logic.left_shift),
+    "rshift": (">>", logic.right_shift),
+}
+_COMPARISONS: dict[str, tuple[str, Callable]] = {
+    "eq": ("==", logic.equal),
+    "ne": ("!=", logic.not_equal),
+    "lt": ("<", logic.less),
+    "le": ("<=", logic.less_equal),
+    "gt": (">", logic.greater),
+    "ge": (">=", logic.greater_equal),
+}
+_UNARY: dict[str, Callable] = {
+    "neg": arithmetic.negative,
+    "pos": arithmetic.positive,
+    "abs": arithmetic.absolute,
+    "invert": logic.bitwise_not,
+    "trunc": arithmetic.trunc,
+    "floor": arithmetic.floor,
+    "ceil": arithmetic.ceil,
+}
+
+# Functions whose first argument becomes ``self``.
+_FUNCTIONS: tuple[Callable, ...] = (
+    arithmetic.clip,
+    arithmetic.round,
+    contraction.dot,
+    logic.conj,
+    logic.conjugate,
+    reductions.all,
+    reductions.any,
+    reductions.argmax,
+    reductions.argmin,
+    reductions.cumprod,
+    reductions.cumsum,
+    reductions.max,
+    reductions.min,
+    reductions.prod,
+    reductions.ptp,
+    reductions.sum,
+    repeat,
+    search.argpartition,
+    search.argsort,
+    search.partition,
+    search.searchsorted,
+    search.sort,
+    shaping.ravel,
+    shaping.squeeze,
+    shaping.swapaxes,
+    statistics.mean,
+    statistics.std,
+    statistics.var,
+    structured.diagonal,
+    structured.trace,
+    selection.choose,
+    selection.compress,
+    selection.take,
+)
+
+
+def install(array: type) -> None:
+    """Set the operators, methods and properties on the class ``array``."""
+    for name, (symbol, function) in _BINARY.items():
+        straight, reflected = _operator(symbol, function)
+        _set(array, f"__{name}__", straight, function)
+        _set(array, f"__r{name}__", reflected, function)
+    for name, (symbol, function) in _COMPARISONS.items():
+        _set(array, f"__{name}__", _operator(symbol, function)[0], function)
+    for name, function in _UNARY.items():
+        _set(array, f"__{name}__", _method(function), function)
+    for function in _FUNCTIONS:
+        _set(array, function.__name__, _method(function), function)
+    for method in _METHODS:
+        setattr(array, method.__name__, method)
+    for name, getter in _PROPERTIES.items():
+        setattr(array, name, property(getter, doc=getter.__doc__))
+    array.conj = array.conjugate  # type: ignore[attr-defined]
+
+
+def _method(function: Callable) -> Callable:
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        return function(self, *args, **kwargs)
+
+    return method
+
+
+def _set(array: type, name: str, method: Callable, function: Callable) -> None:
+    method.__name__ = name
+    method.__qualname__ = f"{array.__name__}.{name}"
+    method.__doc__ = f"See ``phalanx.numpy.{function.__name__}``."
+    method.__wrapped__ = function  # type: ignore[attr-defined]
+    setattr(array, name, method)
+
+
+# ---- methods of their own -------------------------------------------------------------------
+
+
+def __getitem__(self: Any, index: Any) -> Any:
+    """The part of the array that ``index`` names, as in NumPy; outside, the nearest element."""
+    if type(index) is int or isinstance(index, (slice, np.integer)):
+        found = self._getitem_fast(index)
+        if found is not NotImplemented:
+            return found
+    return getitem(self, index)
+
+
+def _getitem_fast(self: Any, index: Any) -> Any:
+    """A quick way to read ``self[index]``, or NotImplemented. Arrays on devices have one."""
+    return NotImplemented
+
+
+def __setitem__(self: Any, index: Any, value: Any) -> NoReturn:
+    """Arrays are immutable: use ``x = x.at[index].set(value)``."""
+    raise TypeError(
+        "arrays are immutable, so x[index] = value is not possible; use x = x.at[index].set(value)"
+    )
+
+
+def __len__(self: Any) -> int:
+    """The length of the first dimension."""
+    if not self.type.shape:
+        raise TypeError("len() of an array without dimensions")
+    return self.type.shape[0]
+
+
+def __iter__(self: Any) -> Any:
+    """The parts along the first dimension."""
+    if not self.type.shape:
+        raise TypeError("iteration over an array without dimensions")
+    return (self[i] for i in range(self.type.shape[0]))
+
+
+def __round__(self: Any, ndigits: int | None = None) -> Any:
+    """See ``phalanx.numpy.round``."""
+    return arithmetic.round(self, ndigits or 0)
+
+
+def reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
+    """See ``phalanx.numpy.reshape``; the shape is one argument, or one argument per length."""
+    return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order)
+
+
+def transpose(self: Any, *axes: Any) -> Any:
+    """See ``phalanx.numpy.transpose``; the axes are one argument, or one argument each."""
+    if not axes or axes == (None,):
+        return shaping.transpose(self)
+    return shaping.transpose(self, axes[0] if isinstance(axes[0], (tuple, list)) else axes)
+
+
+def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
+    """The elements in another dtype: fractions are cut off, numbers that are not 0 are True."""
+    return on_device(convert(self, dtypes.canonical(dtype)), device)
+
+
+def copy(self: Any) -> Any:
+    """A copy, which outlives the deletion or donation of this array."""
+    return ops.convert(self, dtype=self.type.dtype, weak=self.type.weak)
+
+
+def flatten(self: Any, order: str = "C") -> Any:
+    """The elements as a vector; see ``phalanx.numpy.ravel``."""
+    return shaping.ravel(self, order)
+
+
+def nonzero(self: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """See ``phalanx.numpy.nonzero``."""
+    return choice.nonzero(self, size=size, fill_value=fill_value)
+
+
+def view(self: Any, dtype: Any = None) -> Any:
+    """The bits of the array read as elements of another dtype."""
+    if dtype is None:
+        return self
+    wanted, found = dtypes.canonical(dtype), self.type.dtype
+    if wanted == found:
+        return self
+    if np.bool_ in (wanted, found):
+        other = np.dtype("uint8")
+        if found == np.bool_:
+            return view(convert(self, other), wanted)
+        return convert(view(self, other), wanted)
+    if wanted.itemsize == found.itemsize:
+        return ops.bitcast(self, dtype=wanted)
+    if not self.type.ndim:
+        raise ValueError(f"view: {self.type} has no dimension to change the length of")
+    *outer, last = self.type.shape
+    if wanted.itemsize < found.itemsize:
+        out = ops.bitcast(self, dtype=wanted)
+        return ops.merge_dims(out, len(outer))
+    parts = wanted.itemsize // found.itemsize
+    if last % parts:
+        raise ValueError(
+            f"view: the last dimension of {self.type} must be divisible by {parts} to be read as "
+            f"{wanted}"
+        )
+    split = ops.reshape(self, shape=(*outer, last // parts, parts))
+    return ops.bitcast(split, dtype=wanted)
+
+
+_METHODS: tuple[Callable, ...] = (
+    __getitem__,
+    _getitem_fast,
+    __setitem__,
+    __len__,
+    __iter__,
+    __round__,
+    reshape,
+    transpose,
+    astype,
+    copy,
+    flatten,
+    nonzero,
+    view,
+)
+
+
+# ---- properties -----------------------------------------------------------------------------
+
+
+def _transposed(self: Any) -> Any:
+    """The array with its dimensions reversed."""
+    return shaping.transpose(self)
+
+
+def _matrix_transposed(self: Any) -> Any:
+    """Matrices [..., n, m] as [..., m, n]."""
+    return shaping.matrix_transpose(self)
+
+
+def _real(self: Any) -> Any:
+    """The real parts."""
+    return logic.real(self)
+
+
+def _imag(self: Any) -> Any:
+    """The imaginary parts."""
+    return logic.imag(self)
+
+
+def _at(self: Any) -> At:
+    """``x.at[index]``: new arrays that differ in a part: ``.set(v)``, ``.add(v)``, ..."""
+    return At(self)
+
+
+def _itemsize(self: Any) -> int:
+    """The number of bytes of an element."""
+    return self.type.dtype.itemsize
+
+
+def _nbytes(self: Any) -> int:
+    """The number of bytes of all elements."""
+    return math.prod(self.type.shape) * self.type.dtype.itemsize
+
+
+_PROPERTIES: dict[str, Callable] = {
+    "T": _transposed,
+    "mT": _matrix_transposed,
+    "real": _real,
+    "imag": _imag,
+    "at": _at,
+    "itemsize": _itemsize,
+    "nbytes": _nbytes,
+}

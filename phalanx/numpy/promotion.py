@@ -1,0 +1,319 @@
+"""Operands: what users pass becomes what primitives take, of one dtype and one shape.
+
+Python and NumPy scalars stay constants of the program, in the dtype of the arrays beside
+them; nothing is put on a device for them. Lists are refused: converting one costs time in
+proportion to its length, at every call, which should be seen in the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NoReturn
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.dtypes import INEXACT, INTEGERS
+from phalanx.base.errors import ConcretizationTypeError
+from phalanx.core.trace import ROOT, Tracer, current
+from phalanx.core.types import SCALARS, Array, typeof
+from phalanx.run.array import from_host
+
+ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
+DTypeLike = Any
+
+# ---- one operand ----------------------------------------------------------------------------
+
+
+def operand(who: str, x: Any) -> Any:
+    """``x`` as an operand of a primitive: an array, or a Python or NumPy scalar.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(x, (Array, *SCALARS, np.generic)):
+        return x
+    if isinstance(x, np.ndarray):
+        return from_host(x)
+    return refuse(who, x)
+
+
+def refuse(who: str, x: Any) -> NoReturn:
+    """Raise the error for an operand ``x`` that is neither an array nor a number."""
+    kind = type(x).__name__
+    if isinstance(x, (list, tuple)):
+        raise TypeError(
+            f"{who}: an array or a number is needed, got a {kind} of {len(x)}; convert it with "
+            "jnp.array, once"
+        )
+    raise TypeError(f"{who}: an array or a number is needed, got {_shown(x)} of type {kind}")
+
+
+def _shown(x: Any) -> str:
+    text = repr(x)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def is_python_scalar(x: Any) -> bool:
+    """Whether ``x`` is a Python number, whose dtype yields to others."""
+    return isinstance(x, SCALARS) and not isinstance(x, np.generic)
+
+
+def kind_of(x: Any) -> tuple[np.dtype, bool]:
+    """The dtype of an operand, and whether it is weak."""
+    if isinstance(x, Array):
+        return x.type.dtype, x.type.weak
+    if is_python_scalar(x):
+        dtype = dtypes.dtype_of(x)
+        return dtype, dtype != np.bool_
+    return dtypes.canonical(x.dtype), False
+
+
+def as_array(who: str, x: Any) -> Any:
+    """``x`` as an array; a scalar becomes one without dimensions.
+
+    Raises:
+        TypeError: it is neither an array nor a number.
+    """
+    x = operand(who, x)
+    return x if isinstance(x, Array) else scalar_array(x, *kind_of(x))
+
+
+def scalar_array(value: Any, dtype: np.dtype, weak: bool = False) -> Any:
+    """The number ``value`` as an array without dimensions."""
+    if current() is ROOT:
+        return from_host(np.asarray(dtypes.scalar(value, dtype)), weak)
+    return convert(ops.full((), value, dtype), dtype, weak)
+
+
+def convert(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
+    """The array ``x`` in ``dtype``; ``x`` itself if it has that and is as weak already."""
+    type = x.type
+    if type.dtype == dtype and type.weak == weak:
+        return x
+    if type.dtype in dtypes.COMPLEXES and dtype not in dtypes.COMPLEXES:
+        x = ops.real(x)
+    if dtype == np.bool_ and type.dtype != dtype:
+        return ops.ne(x, dtypes.scalar(0, x.type.dtype))
+    return ops.convert(x, dtype=dtype, weak=weak)
+
+
+def inexact(who: str, x: Any) -> Any:
+    """``x`` as an array of a floating-point or complex dtype."""
+    x = as_array(who, x)
+    type = x.type
+    return x if type.dtype in INEXACT else convert(x, dtypes.default_float(), type.weak)
+
+
+def boolean(who: str, x: Any) -> Any:
+    """Whether ``x`` is not zero, as an array of bool."""
+    return convert(as_array(who, x), np.dtype(bool))
+
+
+def value_of(who: str, x: Any, remedy: str) -> np.ndarray:
+    """The elements of ``x`` on the host, for results whose shape depends on them.
+
+    Raises:
+        ConcretizationTypeError: ``x`` is traced and its value not known; the message
+            offers the ``remedy``.
+    """
+    if isinstance(x, Tracer) and x.concrete() is None:
+        raise ConcretizationTypeError(
+            f"{who}: the shape of the result depends on the elements of {x.describe()}, of "
+            f"which only shape and dtype are known while tracing; {remedy}, or call it "
+            "outside jit, vmap and pmap"
+        )
+    return np.asarray(x)
+
+
+# ---- several operands -----------------------------------------------------------------------
+
+
+def _checked(dtype: np.dtype) -> Callable[[Any], np.generic]:
+    return lambda value: dtypes.scalar(value, dtype)
+
+
+_BOOL = np.dtype(bool)
+# A Python number of this kind leaves the dtype of an array beside it as it is.
+_LITERAL: dict[tuple[type, np.dtype], Callable[[Any], np.generic]] = {
+    **{(float, d): d.type for d in INEXACT},
+    **{(int, d): d.type for d in INEXACT},
+    **{(complex, d): d.type for d in dtypes.COMPLEXES},
+    **{(int, d): _checked(d) for d in INTEGERS},
+    **{(bool, d): _checked(d) for d in (*INTEGERS, *INEXACT, _BOOL)},
+}
+
+
+def pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """``operands`` of two, where in the common cases there is nothing to do."""
+    if isinstance(x, Array):
+        if isinstance(y, Array):
+            if x.type is y.type:
+                return x, y
+        else:
+            literal = _LITERAL.get((type(y), x.type.dtype))
+            if literal is not None:
+                return x, literal(y)
+    elif isinstance(y, Array):
+        literal = _LITERAL.get((type(x), y.type.dtype))
+        if literal is not None:
+            return literal(x), y
+    x, y = operands(who, x, y)
+    return x, y
+
+
+def inexact_pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands of one floating-point or complex dtype and one shape."""
+    known = x if isinstance(x, Array) else y
+    if isinstance(known, Array) and known.type.dtype in INEXACT:
+        return pair(who, x, y)
+    x, y = operands(who, x, y, to=dtypes.to_inexact)
+    return x, y
+
+
+def operands(
+    who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None
+) -> list[Any]:
+    """``xs`` in the dtype they promote to, as arrays of one shape and scalar constants.
+
+    At least one of the results is an array.
+
+    Args:
+        who: the function that asks, for errors.
+        xs: arrays and scalars.
+        to: maps the common dtype to the one that is wanted.
+
+    Raises:
+        TypeError: one is no array, or there is no common dtype.
+        ValueError: the shapes do not broadcast.
+    """
+    return broadcast(who, promote(who, *xs, to=to))
+
+
+def arrays(
+    who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None
+) -> list[Any]:
+    """``operands`` with the constants, too, as arrays of the common shape."""
+    found = operands(who, *xs, to=to)
+    shape = next(x.type.shape for x in found if isinstance(x, Array))
+    return [x if isinstance(x, Array) else ops.full(shape, x, x.dtype) for x in found]
+
+
+def promote(who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None) -> list[Any]:
+    """``xs`` in the dtype they promote to, each in its shape; at least one is an array."""
+    values = [operand(who, x) for x in xs]
+    kinds = [kind_of(x) for x in values]
+    dtype, weak = dtypes.promote(*kinds)
+    if to is not None:
+        dtype = to(dtype)
+    # The rules of primitives derive weakness from their operands: one strong array is enough.
+    strengthen = not weak and all(w for x, (_, w) in zip(values, kinds, strict=True) if _is(x))
+    out: list[Any] = []
+    for x in values:
+        if not _is(x):
+            out.append(dtypes.scalar(x, dtype))
+        elif x.type.dtype != dtype or strengthen:
+            out.append(convert(x, dtype, weak))
+        else:
+            out.append(x)
+    if not any(map(_is, out)):
+        out[0] = scalar_array(out[0], dtype, weak)
+    return out
+
+
+def _is(x: Any) -> bool:
+    return isinstance(x, Array)
+
+
+def promote_arrays(who: str, xs: Any, dtype: DTypeLike = None) -> list[Any]:
+    """``xs`` as arrays of ``dtype``, by default of the one they promote to."""
+    arrays = [as_array(who, x) for x in xs]
+    if dtype is not None:
+        return [convert(x, dtypes.canonical(dtype)) for x in arrays]
+    found, weak = dtypes.promote(*(kind_of(x) for x in arrays))
+    return [convert(x, found, weak) for x in arrays]
+
+
+# ---- shapes ---------------------------------------------------------------------------------
+
+
+def broadcast(who: str, xs: list[Any]) -> list[Any]:
+    """The arrays among ``xs`` repeated to their common shape; scalars as they are."""
+    shapes = {x.type.shape for x in xs if isinstance(x, Array)}
+    if len(shapes) == 1:
+        return xs
+    shape = common_shape(who, *shapes)
+    return [ops.broadcast_to(x, shape) if isinstance(x, Array) else x for x in xs]
+
+
+def common_shape(who: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape to which ``shapes`` broadcast: dimensions are aligned at the end.
+
+    Raises:
+        ValueError: two of them have different lengths, neither 1, in a dimension.
+    """
+    shape = _common_shape(shapes)
+    if shape is None:
+        listed = " and ".join(map(str, sorted(shapes, key=len)))
+        raise ValueError(
+            f"{who}: shapes {listed} do not broadcast; aligned at their last dimension, two "
+            "lengths must be equal or one of them 1"
+        )
+    return shape
+
+
+@lru_cache(maxsize=4096)
+def _common_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
+    try:
+        return np.broadcast_shapes(*shapes)
+    except ValueError:
+        return None
+
+
+def as_shape(who: str, shape: Any) -> tuple[int, ...]:
+    """``shape``, an integer or a sequence of them, as a tuple of Python ints.
+
+    Raises:
+        TypeError: an entry is no integer.
+        ValueError: an entry is negative.
+    """
+    entries = shape if isinstance(shape, (tuple, list)) else _entries(shape)
+    out = tuple([s if type(s) is int else _length(who, s) for s in entries])
+    if any(s < 0 for s in out):
+        raise ValueError(f"{who}: the lengths in a shape must not be negative, got {out}")
+    return out
+
+
+def _entries(shape: Any) -> tuple:
+    if isinstance(shape, (np.ndarray, Array)) and shape.ndim == 1:
+        return tuple(np.asarray(shape))
+    return tuple(shape) if hasattr(shape, "__iter__") and not hasattr(shape, "ndim") else (shape,)
+
+
+def _length(who: str, s: Any) -> int:
+    if isinstance(s, (float, complex, str)) or not hasattr(s, "__index__"):
+        raise TypeError(
+            f"{who}: the lengths in a shape must be integers, got {_shown(s)} of type "
+            f"{type(s).__name__}"
+        )
+    return s.__index__()
+
+
+def dim(who: str, axis: Any, x: Any) -> int:
+    """``axis`` of ``x`` as a position from 0."""
+    return ops.dimension(who, axis, typeof(x).ndim)
+
+
+def dims(who: str, axis: Any, x: Any) -> tuple[int, ...]:
+    """``axis``, one or several or None for all, of ``x`` as positions from 0."""
+    ndim = typeof(x).ndim
+    return tuple(range(ndim)) if axis is None else ops.dimensions(who, axis, ndim)
+
+
+def no_out(who: str, out: Any) -> None:
+    """Raise TypeError if the argument ``out``, there for NumPy's callers, is used."""
+    if out is not None:
+        raise TypeError(f"{who}: arrays are immutable, so out must be None; use the result")
+

@@ -1,0 +1,533 @@
+"""Sums, products, extrema, truth over all, and their positions and running forms.
+
+Everywhere ``axis`` is one axis, several, or None for all; ``keepdims`` leaves the reduced ones
+with length 1; ``where`` says which elements take part, and ``initial`` joins them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.dtypes import INEXACT
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import add as add_arrays
+from phalanx.numpy.arithmetic import literal, maximum, minimum
+from phalanx.numpy.arithmetic import multiply as multiply_arrays
+from phalanx.numpy.choice import where as choose
+from phalanx.numpy.logic import isnan
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    as_array,
+    boolean,
+    convert,
+    dims,
+    no_out,
+)
+
+Axis = int | Sequence[int] | None
+
+# ---- sums and products ----------------------------------------------------------------------
+
+
+def sum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
+    """Σ a over ``axis``; booleans and small integers are summed in 32 bits.
+
+    >>> print(jnp.sum(jnp.arange(6).reshape(2, 3), axis=0))
+    [3 5 7]
+    """
+    no_out("sum", out)
+    x, found = _summand("sum", a, dtype, promote_integers)
+    total = _reduced(ops.reduce_sum, masked(x, where, 0), axis, keepdims)
+    total = convert(total, found)
+    return total if initial is None else _joined(add_arrays, total, initial)
+
+
+def prod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
+) -> Array:
+    """Π a over ``axis``; booleans and small integers are multiplied in 32 bits.
+
+    >>> print(jnp.prod(jnp.array([1, 2, 3, 4])))
+    24
+    """
+    no_out("prod", out)
+    x, found = _summand("prod", a, dtype, promote_integers)
+    total = _reduced(ops.reduce_prod, masked(x, where, 1), axis, keepdims)
+    total = convert(total, found)
+    return total if initial is None else _joined(multiply_arrays, total, initial)
+
+
+def _summand(who: str, a: Any, dtype: Any, promote_integers: bool) -> tuple[Any, np.dtype]:
+    """``a`` in the dtype in which it is accumulated, and the dtype of the result."""
+    x = as_array(who, a)
+    found = x.type.dtype if dtype is None else dtypes.canonical(dtype)
+    if dtype is None and promote_integers and found not in INEXACT:
+        found = _integer_sum_dtype(found)
+    return convert(x, wide(found)), found
+
+
+def _integer_sum_dtype(dtype: np.dtype) -> np.dtype:
+    unsigned = dtypes.is_unsigned(dtype)
+    default = dtypes.default_uint() if unsigned else dtypes.default_int()
+    return dtype if dtype.itemsize > default.itemsize else default
+
+
+_F32 = np.dtype("float32")
+
+
+def wide(dtype: np.dtype) -> np.dtype:
+    """The dtype to accumulate in: at least 32 bits for floating-point numbers."""
+    return _F32 if dtype in INEXACT and dtype.itemsize < 4 else dtype
+
+
+def masked(x: Any, mask: Any, identity: Any) -> Any:
+    """``x`` where ``mask`` holds or is None, the constant ``identity`` elsewhere."""
+    if mask is None:
+        return x
+    return convert(choose(boolean("where", mask), x, literal(x, identity)), x.type.dtype)
+
+
+def _reduced(prim: Callable, x: Any, axis: Any, keepdims: bool) -> Any:
+    if type(axis) is int and -x.ndim <= axis < x.ndim:
+        over: tuple[int, ...] = (axis % x.ndim,)
+    else:
+        over = dims(prim.name.removeprefix("reduce_"), axis, x)  # type: ignore[attr-defined]
+    total = prim(x, dims=over) if over else x
+    return _kept(total, x, over) if keepdims else total
+
+
+def _kept(total: Any, x: Any, over: tuple[int, ...]) -> Any:
+    return ops.reshape(
+        total, shape=tuple(1 if i in over else n for i, n in enumerate(x.type.shape))
+    )
+
+
+def _joined(combine: Callable, total: Any, initial: Any) -> Any:
+    return convert(combine(total, initial), total.type.dtype)
+
+
+# ---- extrema --------------------------------------------------------------------------------
+
+
+def max(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The largest element over ``axis``; nan if there is one.
+
+    Raises:
+        ValueError: there is no element and no ``initial``; or ``where`` without ``initial``.
+
+    >>> print(jnp.max(jnp.arange(6).reshape(2, 3), axis=1))
+    [2 5]
+    """
+    return _extremum(_MAX, a, axis, out, keepdims, initial, where)
+
+
+amax = max
+
+
+def min(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The smallest element over ``axis``; nan if there is one.
+
+    Raises:
+        ValueError: there is no element and no ``initial``; or ``where`` without ``initial``.
+
+    >>> print(jnp.min(jnp.arange(6).reshape(2, 3), axis=1))
+    [0 3]
+    """
+    return _extremum(_MIN, a, axis, out, keepdims, initial, where)
+
+
+amin = min
+
+
+# name, reduction, identity, and the same of two arrays
+_MAX = ("max", ops.reduce_max, ops.lowest, maximum)
+_MIN = ("min", ops.reduce_min, ops.highest, minimum)
+
+
+def _extremum(
+    kind: tuple, a: Any, axis: Any, out: Any, keepdims: bool, initial: Any, where: Any
+) -> Any:
+    who, prim, identity, combine = kind
+    no_out(who, out)
+    x = as_array(who, a)
+    x = convert(x, x.type.dtype)
+    if initial is None:
+        _check_some(who, x, axis, where)
+    total = _reduced(prim, masked(x, where, identity(x.type.dtype)), axis, keepdims)
+    return total if initial is None else _joined(combine, total, initial)
+
+
+def _check_some(who: str, x: Any, axis: Any, where: Any) -> None:
+    if where is not None:
+        raise ValueError(f"{who}: with where, no element may be left; give initial=, too")
+    if not x.type.size and not builtins.all(x.type.shape[d] for d in dims(who, axis, x)):
+        raise ValueError(
+            f"{who}: an array {x.type} has no element to choose along axis {axis}; give initial="
+        )
+
+
+def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
+    """The largest minus the smallest element over ``axis``.
+
+    >>> print(jnp.ptp(jnp.array([3, 7, 4])))
+    4
+    """
+    return ops.sub(max(a, axis, out, keepdims), min(a, axis, None, keepdims))
+
+
+def argmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The position of the first largest element along ``axis``, or in the flattened array.
+
+    A nan counts as larger than any number.
+
+    >>> print(jnp.argmax(jnp.array([3, 7, 7])))
+    1
+    """
+    return _position("argmax", ops.argmax, a, axis, out, keepdims)
+
+
+def argmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The position of the first smallest element along ``axis``, or in the flattened array.
+
+    A nan counts as smaller than any number.
+
+    >>> print(jnp.argmin(jnp.array([3, 1, 1])))
+    1
+    """
+    return _position("argmin", ops.argmin, a, axis, out, keepdims)
+
+
+def _position(who: str, prim: Callable, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
+    no_out(who, out)
+    x = as_array(who, a)
+    shape = x.type.shape
+    over = tuple(range(len(shape))) if axis is None else (ops.dimension(who, axis, len(shape)),)
+    line = ops.reshape(x, shape=(x.type.size,)) if axis is None else x
+    if line.type.shape[over[0] if axis is not None else 0] == 0:
+        raise ValueError(f"{who}: an array {x.type} has no element to choose along axis {axis}")
+    found = prim(line, dim=0 if axis is None else over[0], index_dtype=dtypes.default_int())
+    return _kept(found, x, over) if keepdims else found
+
+
+# ---- truth ----------------------------------------------------------------------------------
+
+
+def all(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Whether all elements over ``axis`` are not zero.
+
+    >>> bool(jnp.all(jnp.array([True, False])))
+    False
+    """
+    no_out("all", out)
+    x = boolean("all", a)
+    return _reduced(ops.reduce_and, masked(x, where, True), axis, keepdims)
+
+
+def any(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Whether an element over ``axis`` is not zero.
+
+    >>> bool(jnp.any(jnp.array([True, False])))
+    True
+    """
+    no_out("any", out)
+    x = boolean("any", a)
+    return _reduced(ops.reduce_or, masked(x, where, False), axis, keepdims)
+
+
+def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The number of elements over ``axis`` that are not zero.
+
+    >>> print(jnp.count_nonzero(jnp.array([0, 3, 5])))
+    2
+    """
+    return sum(boolean("count_nonzero", a), axis, keepdims=keepdims)
+
+
+# ---- running sums and products --------------------------------------------------------------
+
+
+def cumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+) -> Array:
+    """out[i] = Σ a[j] over j ≤ i, along ``axis`` or of the flattened array.
+
+    >>> print(jnp.cumsum(jnp.arange(5)))
+    [ 0  1  3  6 10]
+    """
+    return _running("cumsum", ops.cumsum, a, axis, dtype, out)
+
+
+def cumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+) -> Array:
+    """out[i] = Π a[j] over j ≤ i, along ``axis`` or of the flattened array.
+
+    >>> print(jnp.cumprod(jnp.array([1, 2, 3])))
+    [1 2 6]
+    """
+    return _running("cumprod", ops.cumprod, a, axis, dtype, out)
+
+
+def _running(who: str, prim: Callable, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
+    no_out(who, out)
+    x = as_array(who, a)
+    found = x.type.dtype if dtype is None else dtypes.canonical(dtype)
+    if found == np.bool_:
+        found = dtypes.default_int()
+    x = convert(x, found)
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.type.size,)), 0
+    return prim(x, dim=ops.dimension(who, axis, x.ndim), reverse=False)
+
+
+def cumulative_sum(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike = None,
+    include_initial: bool = False,
+) -> Array:
+    """``cumsum`` as the array API standard names it; ``include_initial`` puts a 0 in front.
+
+    >>> print(jnp.cumulative_sum(jnp.arange(4), include_initial=True))
+    [0 0 1 3 6]
+    """
+    return _cumulative("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
+
+
+def cumulative_prod(
+    x: ArrayLike,
+    /,
+    *,
+    axis: int | None = None,
+    dtype: DTypeLike = None,
+    include_initial: bool = False,
+) -> Array:
+    """``cumprod`` as the array API standard names it; ``include_initial`` puts a 1 in front.
+
+    >>> print(jnp.cumulative_prod(jnp.array([1, 2, 3])))
+    [1 2 6]
+    """
+    return _cumulative("cumulative_prod", cumprod, 1, x, axis, dtype, include_initial)
+
+
+def _cumulative(
+    who: str, run: Callable, identity: int, x: Any, axis: Any, dtype: Any, include_initial: bool
+) -> Any:
+    x = as_array(who, x)
+    if axis is None and x.ndim != 1:
+        raise ValueError(f"{who}: axis is needed for an array {x.type} that is no vector")
+    dim = ops.dimension(who, 0 if axis is None else axis, x.ndim)
+    total = run(x, dim, dtype)
+    if not include_initial:
+        return total
+    config = tuple((int(d == dim), 0, 0) for d in range(x.ndim))
+    return ops.pad(total, literal(total, identity), config=config)
+
+
+# ---- the same, ignoring nan -----------------------------------------------------------------
+
+
+def nansum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Σ a over ``axis``, with nan as 0.
+
+    >>> print(jnp.nansum(jnp.array([1.0, jnp.nan])))
+    1.0
+    """
+    return sum(nan_as("nansum", a, 0), axis, dtype, out, keepdims, initial, where)
+
+
+def nanprod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Π a over ``axis``, with nan as 1.
+
+    >>> print(jnp.nanprod(jnp.array([2.0, jnp.nan])))
+    2.0
+    """
+    return prod(nan_as("nanprod", a, 1), axis, dtype, out, keepdims, initial, where)
+
+
+def nancumsum(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+) -> Array:
+    """Running sums along ``axis``, with nan as 0.
+
+    >>> print(jnp.nancumsum(jnp.array([1.0, jnp.nan, 2.0])))
+    [1. 1. 3.]
+    """
+    return cumsum(nan_as("nancumsum", a, 0), axis, dtype, out)
+
+
+def nancumprod(
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+) -> Array:
+    """Running products along ``axis``, with nan as 1.
+
+    >>> print(jnp.nancumprod(jnp.array([2.0, jnp.nan, 2.0])))
+    [2. 2. 4.]
+    """
+    return cumprod(nan_as("nancumprod", a, 1), axis, dtype, out)
+
+
+def nanmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The largest element over ``axis`` that is not nan; nan if there is none.
+
+    >>> print(jnp.nanmax(jnp.array([1.0, jnp.nan])))
+    1.0
+    """
+    return _nan_extremum("nanmax", max, ops.lowest, a, axis, out, keepdims, initial, where)
+
+
+def nanmin(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The smallest element over ``axis`` that is not nan; nan if there is none.
+
+    >>> print(jnp.nanmin(jnp.array([1.0, jnp.nan])))
+    1.0
+    """
+    return _nan_extremum("nanmin", min, ops.highest, a, axis, out, keepdims, initial, where)
+
+
+def _nan_extremum(
+    who: str,
+    reduce: Callable,
+    identity: Callable,
+    a: Any,
+    axis: Any,
+    out: Any,
+    keepdims: bool,
+    initial: Any,
+    where: Any,
+) -> Any:
+    x = as_array(who, a)
+    if x.type.dtype not in INEXACT:
+        return reduce(x, axis, out, keepdims, initial, where)
+    found = reduce(nan_as(who, x, identity(x.type.dtype)), axis, out, keepdims, initial, where)
+    if initial is not None:
+        return found
+    nothing = all(isnan(x), axis, keepdims=keepdims)
+    return ops.select(nothing, literal(found, np.nan), found)
+
+
+def nanargmax(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The position of the first largest element that is not nan; -1 if there is none.
+
+    >>> print(jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0])))
+    2
+    """
+    return _nan_position("nanargmax", argmax, ops.lowest, a, axis, out, keepdims)
+
+
+def nanargmin(
+    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
+) -> Array:
+    """The position of the first smallest element that is not nan; -1 if there is none.
+
+    >>> print(jnp.nanargmin(jnp.array([jnp.nan, 4.0, 3.0])))
+    2
+    """
+    return _nan_position("nanargmin", argmin, ops.highest, a, axis, out, keepdims)
+
+
+def _nan_position(
+    who: str, find: Callable, identity: Callable, a: Any, axis: Any, out: Any, keepdims: Any
+) -> Any:
+    x = as_array(who, a)
+    if x.type.dtype not in INEXACT:
+        return find(x, axis, out, keepdims)
+    found = find(nan_as(who, x, identity(x.type.dtype)), axis, out, keepdims)
+    nothing = all(isnan(x), axis, keepdims=bool(keepdims))
+    return ops.select(nothing, literal(found, -1), found)
+
+
+def nan_as(who: str, a: Any, value: Any) -> Any:
+    """``a`` with nan replaced by the constant ``value``."""
+    x = as_array(who, a)
+    return ops.select(isnan(x), literal(x, value), x) if x.type.dtype in INEXACT else x
+

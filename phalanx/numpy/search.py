@@ -1,0 +1,421 @@
+"""Order and membership: sort, search, unique elements, sets, positions in flat order."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.dtypes import INEXACT
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.choice import flatnonzero
+from phalanx.numpy.logic import isnan
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    as_array,
+    as_shape,
+    convert,
+    dim,
+    from_host,
+    promote_arrays,
+    value_of,
+)
+from phalanx.numpy.reductions import any as any_over
+from phalanx.numpy.selection import take
+
+# ---- sort -----------------------------------------------------------------------------------
+
+
+def sort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
+    """The elements in increasing order along ``axis``, nan last; None flattens the array.
+
+    ``kind`` and ``order`` have no meaning.
+
+    >>> print(jnp.sort(jnp.array([3, 1, 2])))
+    [1 2 3]
+    """
+    x, d = _line("sort", a, axis)
+    (out,) = ops.sort(x, dim=d, num_keys=1, stable=stable)
+    return ops.reverse(out, dims=(d,)) if descending else out
+
+
+def argsort(
+    a: ArrayLike,
+    axis: int | None = -1,
+    *,
+    kind: None = None,
+    order: None = None,
+    stable: bool = True,
+    descending: bool = False,
+) -> Array:
+    """The positions of the elements in increasing order along ``axis``; equal ones stay in order.
+
+    >>> print(jnp.argsort(jnp.array([3, 1, 2])))
+    [1 2 0]
+    """
+    x, d = _line("argsort", a, axis)
+    places = ops.iota(dtype=dtypes.default_int(), shape=x.shape, dim=d)
+    if descending:  # backwards and back: so that equal elements stay in order
+        x, places = (ops.reverse(v, dims=(d,)) for v in (x, places))
+    _, out = ops.sort(x, places, dim=d, num_keys=1, stable=stable)
+    return ops.reverse(out, dims=(d,)) if descending else out
+
+
+def _line(who: str, a: Any, axis: int | None) -> tuple[Any, int]:
+    x = as_array(who, a)
+    if axis is None:
+        return ops.reshape(x, shape=(x.size,)), 0
+    return x, dim(who, axis, x)
+
+
+def lexsort(keys: Any, axis: int = -1) -> Array:
+    """The positions in the order of the last key, where it is equal of the one before, ...
+
+    >>> print(jnp.lexsort((jnp.array([2, 1, 0]), jnp.array([0, 0, 1]))))
+    [1 0 2]
+    """
+    if isinstance(keys, (Array, np.ndarray)):
+        x = as_array("lexsort", keys)
+        xs = [ops.squeeze(k, (0,)) for k in ops.split(x, (1,) * x.shape[0], 0)]
+    else:
+        xs = [as_array("lexsort", k) for k in keys]
+    if not xs:
+        raise TypeError("lexsort: at least one key is needed")
+    d = dim("lexsort", axis, xs[0])
+    places = ops.iota(dtype=dtypes.default_int(), shape=xs[0].shape, dim=d)
+    return ops.sort(*reversed(xs), places, dim=d, num_keys=len(xs), stable=True)[-1]
+
+
+def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """The elements along ``axis`` with the ``kth`` where it is in sorted order.
+
+    Smaller ones stand before it, larger ones behind; here, all in order.
+
+    >>> int(jnp.partition(jnp.array([3, 1, 2]), 1)[1])
+    2
+    """
+    return sort(a, axis)
+
+
+def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
+    """The positions of the elements in the order of ``partition``.
+
+    >>> int(jnp.argpartition(jnp.array([3, 1, 2]), 1)[1])
+    2
+    """
+    return argsort(a, axis)
+
+
+# ---- search ---------------------------------------------------------------------------------
+
+
+def searchsorted(
+    a: ArrayLike,
+    v: ArrayLike,
+    side: str = "left",
+    sorter: ArrayLike | None = None,
+    *,
+    method: str = "scan",
+) -> Array:
+    """Where each element of ``v`` would be inserted into the sorted vector ``a``.
+
+    Args:
+        a: a vector in increasing order.
+        v: the elements to look for.
+        side: "left" inserts before equal elements, "right" behind them.
+        sorter: positions that sort ``a``.
+        method: has no meaning: the search halves the vector.
+
+    >>> print(jnp.searchsorted(jnp.array([1, 2, 3]), jnp.array([2, 5])))
+    [1 3]
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    line, wanted = promote_arrays("searchsorted", [a, v])
+    if line.ndim != 1:
+        raise ValueError(f"searchsorted: a vector is needed, got {line.type}")
+    if sorter is not None:
+        line = take(line, sorter, 0)
+    index = dtypes.default_int()
+    low = ops.full(wanted.shape, 0, index)
+    if not line.size:
+        return low
+    high = ops.full(wanted.shape, line.size, index)
+    for _ in range(line.size.bit_length()):  # the answer lies between low and high
+        middle = ops.shift_right_logical(ops.add(low, high), literal(low, 1))
+        there = take(line, middle, 0, mode="clip")
+        below = _less(there, wanted) if side == "left" else ops.not_(_less(wanted, there))
+        open_ = ops.lt(low, high)
+        low, high = (
+            ops.select(ops.and_(open_, below), ops.add(middle, literal(low, 1)), low),
+            ops.select(ops.and_(open_, ops.not_(below)), middle, high),
+        )
+    return low
+
+
+def _less(x: Any, y: Any) -> Any:
+    """x < y where nan is the greatest."""
+    less = ops.lt(x, y)
+    if x.type.dtype not in INEXACT:
+        return less
+    return ops.or_(less, ops.and_(isnan(y), ops.not_(isnan(x))))
+
+
+def digitize(
+    x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
+) -> Array:
+    """The number of the interval between ``bins``, in- or decreasing, in which each x lies.
+
+    ``right`` says that an interval includes its right edge instead of its left one.
+
+    >>> print(jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0])))
+    [1 2 3]
+    """
+    edges, values = as_array("digitize", bins), as_array("digitize", x)
+    if edges.ndim != 1:
+        raise ValueError(f"digitize: a vector of bins is needed, got {edges.type}")
+    n = edges.size
+    if not n:
+        return ops.full(values.shape, 0, dtypes.default_int())
+    rising = searchsorted(edges, values, "left" if right else "right")
+    falling = searchsorted(
+        ops.reverse(edges, dims=(0,)), values, "right" if right else "left"
+    )
+    falling = ops.sub(literal(falling, n), falling)
+    ends = (ops.slice_dim(edges, i, i + 1, 0) for i in (0, n - 1))
+    increasing = ops.reshape(ops.le(*ends), shape=())
+    return ops.select(ops.broadcast_to(increasing, values.shape), rising, falling)
+
+
+# ---- unique elements and sets ---------------------------------------------------------------
+
+
+def unique(
+    ar: ArrayLike,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+    *,
+    equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+    sorted: bool = True,
+) -> Any:
+    """The distinct elements in increasing order, or the distinct slices along ``axis``.
+
+    Args:
+        ar: the elements.
+        return_index: whether to return the first position of each, too.
+        return_inverse: whether to return the position of each element in the result, too.
+        return_counts: whether to return how often each occurs, too.
+        axis: None flattens the array.
+        equal_nan: whether all nan are one element.
+        size: how many elements the result has. Without it ``ar`` must be known: it may not be
+            traced. Missing ones are filled, those beyond are left out.
+        fill_value: for missing ones; default the least element.
+        sorted: has no meaning: the result is sorted.
+
+    >>> print(jnp.unique(jnp.array([3, 1, 3])))
+    [1 3]
+    """
+    x = as_array("unique", ar)
+    if size is None:
+        return _unique_known(
+            x, (return_index, return_inverse, return_counts), axis, equal_nan
+        )
+    if axis is not None and x.ndim != 1:
+        raise ValueError("unique: size= is supported without axis, or for vectors")
+    found = _unique_sized(ops.reshape(x, shape=(x.size,)), size, fill_value, equal_nan)
+    if return_inverse:
+        found[2] = ops.reshape(found[2], shape=x.shape)
+    wanted = (True, return_index, return_inverse, return_counts)
+    out = tuple(v for v, w in zip(found, wanted, strict=True) if w)
+    return out if len(out) > 1 else out[0]
+
+
+def _unique_known(x: Any, wanted: tuple[bool, bool, bool], axis: Any, equal_nan: bool) -> Any:
+    found = np.unique(value_of("unique", x, "give size="), *wanted, axis=axis, equal_nan=equal_nan)
+    if not isinstance(found, tuple):
+        return from_host(found)
+    values, *rest = found
+    return from_host(values), *(from_host(i.astype(dtypes.default_int())) for i in rest)
+
+
+def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[Any]:
+    index = dtypes.default_int()
+    n = x.size
+    if not n:
+        raise ValueError("unique: with size=, at least one element is needed")
+    places = ops.iota(dtype=index, shape=(n,), dim=0)
+    ordered, origin = ops.sort(x, places, dim=0, num_keys=1, stable=True)
+    first, second = ops.slice_dim(ordered, 0, n - 1, 0), ops.slice_dim(ordered, 1, n, 0)
+    differs = ops.ne(first, second)
+    if equal_nan and x.type.dtype in INEXACT:
+        differs = ops.and_(differs, ops.not_(ops.and_(isnan(first), isnan(second))))
+    is_new = ops.concatenate(ops.full((1,), True, np.dtype(bool)), differs, dim=0)
+    group = ops.cumsum(convert(is_new, index), dim=0, reverse=False)
+    group = ops.sub(group, literal(group, 1))  # the number of the element, in sorted order
+    starts = flatnonzero(is_new, size=size, fill_value=n)
+    values = take(ordered, starts, 0, mode="clip")
+    missing = ops.ge(starts, literal(starts, n))
+    fill = ops.slice_dim(ordered, 0, 1, 0)
+    if fill_value is not None:
+        fill = convert(as_array("unique", fill_value), x.type.dtype)
+    values = ops.select(missing, ops.broadcast_to(fill, values.shape), values)
+    numbers = ops.ScatterNumbers((), (0,), (0,))
+    inverse = ops.scatter(
+        ops.full((n,), 0, index),
+        ops.reshape(origin, shape=(n, 1)),
+        group,
+        numbers=numbers,
+        mode="promise",
+        unique_indices=True,
+    )
+    counts = ops.scatter_add(
+        ops.full((size,), 0, index),
+        ops.reshape(group, shape=(n, 1)),
+        ops.full((n,), 1, index),
+        numbers=numbers,
+        mode="fill",
+    )
+    first_place = take(origin, starts, 0, mode="clip")
+    first_place = ops.select(
+        missing, ops.broadcast_to(ops.slice_dim(origin, 0, 1, 0), (size,)), first_place
+    )
+    return [values, first_place, inverse, counts]
+
+
+def isin(
+    element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False
+) -> Array:
+    """Whether each element is one of the ``test_elements``, or with ``invert`` none of them.
+
+    >>> print(jnp.isin(jnp.arange(4), jnp.array([1, 3])))
+    [False  True False  True]
+    """
+    x, tests = promote_arrays("isin", [element, test_elements])
+    shape = (*x.shape, tests.size)
+    left = ops.broadcast(x, shape=shape, dims=tuple(range(x.ndim)))
+    right = ops.broadcast_to(ops.reshape(tests, shape=(tests.size,)), shape)
+    found = any_over(ops.eq(left, right), -1)
+    return ops.not_(found) if invert else found
+
+
+def intersect1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    """The distinct elements that both arrays have, in order; both must be known.
+
+    >>> print(jnp.intersect1d(jnp.array([1, 2, 3]), jnp.array([2, 3, 4])))
+    [2 3]
+    """
+    x, y = _known_sets("intersect1d", ar1, ar2)
+    if not return_indices:
+        return from_host(np.intersect1d(x, y, assume_unique))
+    values, *places = np.intersect1d(x, y, assume_unique, return_indices=True)
+    return from_host(values), *(from_host(i.astype(dtypes.default_int())) for i in places)
+
+
+def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
+    """The distinct elements of two arrays, in order; both must be known.
+
+    >>> print(jnp.union1d(jnp.array([1, 2]), jnp.array([2, 3])))
+    [1 2 3]
+    """
+    return from_host(np.union1d(*_known_sets("union1d", ar1, ar2)))
+
+
+def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
+    """The distinct elements of the first array that the second lacks; both must be known.
+
+    >>> print(jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([2])))
+    [1 3]
+    """
+    return from_host(np.setdiff1d(*_known_sets("setdiff1d", ar1, ar2), assume_unique))
+
+
+def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
+    """The distinct elements that only one of two arrays has; both must be known.
+
+    >>> print(jnp.setxor1d(jnp.array([1, 2]), jnp.array([2, 3])))
+    [1 3]
+    """
+    return from_host(np.setxor1d(*_known_sets("setxor1d", ar1, ar2), assume_unique))
+
+
+def _known_sets(who: str, x: Any, y: Any) -> list[np.ndarray]:
+    return [value_of(who, v, "see jnp.isin") for v in promote_arrays(who, [x, y])]
+
+
+# ---- positions in flat order ----------------------------------------------------------------
+
+
+def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
+    """The index in each dimension of positions in an array of ``shape``, counted row by row.
+
+    >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
+    [1, 2]
+    """
+    lengths = as_shape("unravel_index", shape)
+    rest = as_array("unravel_index", indices)
+    if not dtypes.is_integer(rest.type.dtype):
+        raise TypeError(f"unravel_index: integers are needed, got {rest.type}")
+    count = math.prod(lengths)
+    rest = ops.select(ops.lt(rest, literal(rest, 0)), ops.add(rest, literal(rest, count)), rest)
+    rest = ops.clamp(literal(rest, 0), rest, literal(rest, max(count - 1, 0)))
+    out = []
+    for n in reversed(lengths):
+        size = literal(rest, max(n, 1))
+        out.append(ops.rem(rest, size))
+        rest = ops.div(rest, size)
+    return tuple(reversed(out))
+
+
+def ravel_multi_index(
+    multi_index: Sequence[ArrayLike], dims: Any, mode: str = "raise", order: str = "C"
+) -> Array:
+    """The position, counted row by row, of an index into an array of shape ``dims``.
+
+    ``mode`` "clip" or "wrap" says what indices outside mean; "raise" needs known indices.
+
+    >>> print(jnp.ravel_multi_index((jnp.array([1]), jnp.array([2])), (2, 3)))
+    [5]
+    """
+    lengths = as_shape("ravel_multi_index", dims)
+    xs = promote_arrays("ravel_multi_index", list(multi_index))
+    if len(xs) != len(lengths):
+        raise ValueError(
+            f"ravel_multi_index: {len(lengths)} index arrays are needed, got {len(xs)}"
+        )
+    if mode == "raise":
+        known = [value_of("ravel_multi_index", x, "use mode='clip' or 'wrap'") for x in xs]
+        found = np.ravel_multi_index(tuple(known), lengths, mode="raise", order=order)  # type: ignore
+        return from_host(np.asarray(found).astype(dtypes.default_int()))
+    if mode not in ("clip", "wrap"):
+        raise ValueError(f"ravel_multi_index: mode must be raise, clip or wrap, got {mode!r}")
+    pairs = list(zip(xs, lengths, strict=True))
+    total: Any = None
+    for x, n in pairs if order == "C" else reversed(pairs):
+        if mode == "clip":
+            x = ops.clamp(literal(x, 0), x, literal(x, n - 1))
+        else:
+            x = ops.rem(ops.add(ops.rem(x, literal(x, n)), literal(x, n)), literal(x, n))
+        total = x if total is None else ops.add(ops.mul(total, literal(total, n)), x)
+    return total

@@ -1,0 +1,276 @@
+"""Elements at computed positions along an axis: take, put, choose and their kind."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.core.types import Array
+from phalanx.numpy import arithmetic
+from phalanx.numpy.indexing import (
+    WRITE_MODES,
+    counted_from_front,
+    fitted,
+    getitem,
+    known_mask,
+    mode_of,
+    write,
+    written,
+)
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    as_array,
+    broadcast,
+    common_shape,
+    convert,
+    from_host,
+    no_out,
+)
+
+_I32 = np.dtype("int32")
+
+
+def take(
+    a: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    mode: str | None = None,
+    unique_indices: bool = False,
+    indices_are_sorted: bool = False,
+    fill_value: Any = None,
+) -> Array:
+    """The elements of ``a`` at ``indices`` along ``axis``, or of the flattened array.
+
+    Args:
+        a: the array.
+        indices: integers, of any shape, which takes the place of ``axis`` in the result.
+        axis: along which; None flattens the array first.
+        out: must be None.
+        mode: outside the array "fill" (the default) yields ``fill_value``, "clip" the nearest
+            element, "wrap" counts on from the beginning.
+        unique_indices: a promise that no index comes twice.
+        indices_are_sorted: a promise that indices increase.
+        fill_value: by default nan, or the least integer.
+
+    >>> print(jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0])))
+    [30 10]
+    """
+    no_out("take", out)
+    x = as_array("take", a)
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    dim = ops.dimension("take", axis, x.ndim)
+    places, mode = _places("take", as_array("take", indices), x.type.shape[dim], mode)
+    rest = range(x.ndim - 1)
+    offset = tuple(d if d < dim else d + places.ndim for d in rest)
+    return ops.gather(
+        x,
+        ops.reshape(places, shape=(*places.shape, 1)),
+        numbers=ops.GatherNumbers(offset, (dim,), (dim,)),
+        slice_sizes=tuple(1 if d == dim else n for d, n in enumerate(x.shape)),
+        mode=mode,
+        fill=fill_value,
+        unique_indices=unique_indices,
+        indices_are_sorted=indices_are_sorted,
+    )
+
+
+def _places(who: str, i: Any, length: int, mode: str | None) -> tuple[Any, str]:
+    """Positions from the front, and the gather's mode, as ``mode`` has it."""
+    if not dtypes.is_integer(i.type.dtype):
+        raise TypeError(f"{who}: indices must be integers, got {i.type}")
+    if mode == "wrap":
+        return arithmetic.remainder(convert(i, _I32), builtins.max(length, 1)), "promise"
+    if mode == "clip":
+        return convert(i, i.type.dtype), "clip"
+    modes = {None: "fill", "fill": "fill", "promise_in_bounds": "promise", "wrap": "", "clip": ""}
+    return counted_from_front(i, length), mode_of(who, mode, modes)
+
+
+def take_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    axis: int | None = -1,
+    mode: str | None = None,
+    fill_value: Any = None,
+) -> Array:
+    """out[.., i, ..] = arr[.., indices[.., i, ..], ..], the indices counting along ``axis``.
+
+    The other dimensions of both broadcast. See ``take`` for ``mode``.
+
+    >>> x = jnp.array([[30, 10, 20]])
+    >>> print(jnp.take_along_axis(x, jnp.argsort(x), axis=1))
+    [[10 20 30]]
+    """
+    x, i = as_array("take_along_axis", arr), as_array("take_along_axis", indices)
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    dim = ops.dimension("take_along_axis", axis, x.ndim)
+    x, i = _aligned("take_along_axis", x, i, dim)
+    places, mode = _places("take_along_axis", i, x.shape[dim], mode)
+    others = tuple(d for d in range(x.ndim) if d != dim)
+    return ops.gather(
+        x,
+        ops.reshape(places, shape=(*places.shape, 1)),
+        numbers=ops.GatherNumbers((), (dim,), (dim,), others, others),
+        slice_sizes=(1,) * x.ndim,
+        mode=mode,
+        fill=fill_value,
+    )
+
+
+def _aligned(who: str, x: Any, i: Any, dim: int) -> tuple[Any, Any]:
+    """Both in the shape that their dimensions other than ``dim`` broadcast to."""
+    if x.ndim != i.ndim:
+        raise ValueError(
+            f"{who}: array and indices must have equally many dimensions, got {x.type} and {i.type}"
+        )
+    outer = [tuple(1 if d == dim else n for d, n in enumerate(v.shape)) for v in (x, i)]
+    shape = common_shape(who, *outer)
+    return tuple(  # type: ignore[return-value]
+        ops.broadcast_to(v, (*shape[:dim], v.shape[dim], *shape[dim + 1 :])) for v in (x, i)
+    )
+
+
+def put_along_axis(
+    arr: ArrayLike,
+    indices: ArrayLike,
+    values: ArrayLike,
+    axis: int | None,
+    inplace: bool = False,
+    *,
+    mode: str | None = None,
+) -> Array:
+    """``arr`` with arr[.., indices[.., i, ..], ..] = values[.., i, ..], as a new array.
+
+    >>> x = jnp.array([[10, 30, 20]])
+    >>> print(jnp.put_along_axis(x, jnp.array([[1]]), 99, axis=1, inplace=False))
+    [[10 99 20]]
+    """
+    _not_in_place("put_along_axis", inplace)
+    x, i = as_array("put_along_axis", arr), as_array("put_along_axis", indices)
+    shape = x.shape
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    dim = ops.dimension("put_along_axis", axis, x.ndim)
+    _, i = _aligned("put_along_axis", x, i, dim)
+    chosen = mode_of("put_along_axis", mode, WRITE_MODES)
+    places = counted_from_front(i, x.shape[dim])
+    others = tuple(d for d in range(x.ndim) if d != dim)
+    out = ops.scatter(
+        x,
+        ops.reshape(places, shape=(*places.shape, 1)),
+        fitted(written(x, values), places.shape),
+        numbers=ops.ScatterNumbers((), (dim,), (dim,), others, others),
+        mode=chosen,
+    )
+    return ops.reshape(out, shape=shape)
+
+
+def put(
+    a: ArrayLike,
+    ind: ArrayLike,
+    v: ArrayLike,
+    mode: str | None = None,
+    *,
+    inplace: bool = False,
+) -> Array:
+    """``a`` with the elements at ``ind`` of the flattened array set to ``v``, as a new array.
+
+    ``mode`` "clip" (the default) or "wrap" says what indices outside mean.
+
+    >>> print(jnp.put(jnp.zeros(4), jnp.array([0, 2]), 5.0, inplace=False))
+    [5. 0. 5. 0.]
+    """
+    _not_in_place("put", inplace)
+    x, i, values = as_array("put", a), as_array("put", ind), as_array("put", v)
+    flat, i = ops.reshape(x, shape=(x.size,)), ops.reshape(i, shape=(i.size,))
+    if mode == "wrap":
+        i = arithmetic.remainder(i, builtins.max(x.size, 1))
+    chosen = mode_of("put", None if mode == "wrap" else mode or "clip", WRITE_MODES)
+    values = ops.reshape(values, shape=(values.size,))
+    if values.size and values.size != i.size:  # they are repeated, or the last ones unused
+        values = getitem(values, np.arange(i.size) % values.size)
+    out = write(flat, i, "set", values, chosen, {})
+    return ops.reshape(out, shape=x.shape)
+
+
+def _not_in_place(who: str, inplace: bool) -> None:
+    if inplace:
+        raise ValueError(f"{who}: arrays are immutable; pass inplace=False and use the result")
+
+
+def fill_diagonal(
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = False
+) -> Array:
+    """``a`` with its main diagonal set to ``val``, which may be a vector, as a new array.
+
+    >>> print(jnp.fill_diagonal(jnp.zeros((2, 2), dtype=int), 7, inplace=False))
+    [[7 0]
+     [0 7]]
+    """
+    _not_in_place("fill_diagonal", inplace)
+    x = as_array("fill_diagonal", a)
+    if wrap:
+        raise ValueError("fill_diagonal: wrap=True is not supported")
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) != 1):
+        raise ValueError(
+            f"fill_diagonal: a matrix, or an array whose lengths are equal, is needed, got {x.type}"
+        )
+    along = np.arange(builtins.min(x.shape))
+    values = as_array("fill_diagonal", val)
+    if values.ndim:
+        values = getitem(ops.reshape(values, shape=(values.size,)), along % values.size)
+    return write(x, (along,) * x.ndim, "set", values, "promise", {})
+
+
+def compress(
+    condition: ArrayLike, a: ArrayLike, axis: int | None = None, *, size: int | None = None
+) -> Array:
+    """The slices of ``a`` along ``axis`` at which the vector ``condition`` holds.
+
+    >>> print(jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3])))
+    [1 3]
+    """
+    mask = known_mask(as_array("compress", condition)).astype(bool)
+    x = as_array("compress", a)
+    if axis is None:
+        x, axis = ops.reshape(x, shape=(x.size,)), 0
+    chosen = np.flatnonzero(mask)[:size]
+    return take(x, from_host(chosen.astype(np.int32)), axis)
+
+
+def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
+    """The elements of ``arr`` at which ``condition`` holds, as a vector.
+
+    >>> print(jnp.extract(jnp.array([True, False, True]), jnp.array([1, 2, 3])))
+    [1 3]
+    """
+    mask = as_array("extract", condition)
+    return compress(ops.reshape(mask, shape=(mask.size,)), arr)
+
+
+def choose(
+    a: ArrayLike, choices: Sequence[ArrayLike], out: None = None, mode: str = "raise"
+) -> Array:
+    """choices[a[i]][i], elementwise; ``mode`` "clip" or "wrap" says what others mean.
+
+    >>> print(jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([3, 4])], mode="clip"))
+    [3 2]
+    """
+    if mode not in ("raise", "clip", "wrap"):
+        raise ValueError(f"choose: mode must be 'clip' or 'wrap', got {mode!r}")
+    index = as_array("choose", a)
+    stacked = broadcast("choose", [as_array("choose", c) for c in choices])
+    rows = ops.stack([convert(c, dtypes.result_type(*stacked)) for c in stacked], 0)
+    shape = common_shape("choose", index.shape, rows.shape[1:])
+    rows = ops.broadcast_to(rows, (len(choices), *shape))
+    index = ops.reshape(ops.broadcast_to(index, shape), shape=(1, *shape))
+    found = take_along_axis(rows, index, 0, mode="wrap" if mode == "wrap" else "clip")
+    return ops.reshape(found, shape=shape)

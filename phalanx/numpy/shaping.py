@@ -1,0 +1,432 @@
+"""Other shapes and orders of the same elements: reshape, transpose, flip, roll, broadcast."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.core.trace import Tracer
+from phalanx.core.types import Array
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    as_array,
+    as_shape,
+    common_shape,
+    convert,
+    dim,
+    dims,
+    operand,
+)
+
+
+def shape(a: Any) -> tuple[int, ...]:
+    """The lengths of the dimensions of ``a``.
+
+    >>> jnp.shape(jnp.zeros((2, 3)))
+    (2, 3)
+    """
+    a = operand("shape", a)
+    return a.shape if isinstance(a, Array) else ()
+
+
+def ndim(a: Any) -> int:
+    """The number of dimensions of ``a``.
+
+    >>> jnp.ndim(jnp.zeros((2, 3)))
+    2
+    """
+    return len(shape(a))
+
+
+def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
+    """The number of elements of ``a``, or the length along ``axis``.
+
+    >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), 1)
+    (6, 3)
+    """
+    lengths = shape(a)
+    if axis is None:
+        return math.prod(lengths)
+    return math.prod(lengths[d] for d in ops.dimensions("size", axis, len(lengths)))
+
+
+# ---- reshape --------------------------------------------------------------------------------
+
+
+def reshape(
+    a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None
+) -> Array:
+    """The elements of ``a`` in another shape, in which one length may be -1, for the rest.
+
+    Args:
+        a: the array.
+        shape: an integer or a sequence of integers.
+        order: "C" counts the last dimension fastest, "F" the first.
+        copy: has no meaning: arrays are immutable.
+
+    Raises:
+        ValueError: the numbers of elements differ.
+
+    >>> print(jnp.reshape(jnp.arange(6), (2, -1)))
+    [[0 1 2]
+     [3 4 5]]
+    """
+    x = as_array("reshape", a)
+    return _reshape(x, completed("reshape", x, shape), order)
+
+
+def _reshape(x: Any, shape: tuple[int, ...], order: str) -> Any:
+    if order == "F":
+        turned = ops.reshape(transpose(x), shape=shape[::-1])
+        return transpose(turned)
+    if order not in ("C", "K", "A"):
+        raise ValueError(f"reshape: order must be 'C' or 'F', got {order!r}")
+    return x if x.type.shape == shape else ops.reshape(x, shape=shape)
+
+
+def completed(who: str, x: Any, shape: Any) -> tuple[int, ...]:
+    """``shape`` with -1 replaced by the length that makes it fit the array ``x``."""
+    entries = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    if len(entries) == 1 and isinstance(entries[0], (tuple, list)):
+        entries = tuple(entries[0])
+    free = [i for i, s in enumerate(entries) if isinstance(s, (int, np.integer)) and s == -1]
+    if len(free) > 1:
+        raise ValueError(f"{who}: one length can be -1, got shape {entries}")
+    known = as_shape(who, tuple(s for i, s in enumerate(entries) if i not in free))
+    if not free:
+        return known
+    count, rest = math.prod(known), x.type.size
+    if count == 0 or rest % count:
+        raise ValueError(
+            f"{who}: the {rest} elements of an array {x.type} do not fill shape {entries}: "
+            f"{rest} is not divisible by {count}"
+        )
+    return (*known[: free[0]], rest // count, *known[free[0] :])
+
+
+def ravel(a: ArrayLike, order: str = "C") -> Array:
+    """The elements of ``a`` as a vector, in row-major order (or column-major, "F").
+
+    >>> print(jnp.ravel(jnp.array([[1, 2], [3, 4]])))
+    [1 2 3 4]
+    """
+    x = as_array("ravel", a)
+    return _reshape(x, (x.type.size,), order)
+
+
+def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
+    """``a`` with dimensions of length 1 at the positions ``axis`` of the result.
+
+    >>> jnp.expand_dims(jnp.arange(3), 0).shape
+    (1, 3)
+    """
+    x = as_array("expand_dims", a)
+    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    return ops.expand_dims(x, ops.dimensions("expand_dims", axis, x.ndim + count))
+
+
+def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
+    """``a`` without its dimensions of length 1, or without those at ``axis``.
+
+    Raises:
+        ValueError: a dimension at ``axis`` has another length.
+
+    >>> jnp.squeeze(jnp.zeros((1, 3, 1))).shape
+    (3,)
+    """
+    x = as_array("squeeze", a)
+    if axis is None:
+        return ops.reshape(x, shape=tuple(n for n in x.shape if n != 1))
+    gone = dims("squeeze", axis, x)
+    if any(x.shape[d] != 1 for d in gone):
+        raise ValueError(
+            f"squeeze: the dimensions {gone} of an array {x.type} must have length 1 to be removed"
+        )
+    return ops.squeeze(x, gone)
+
+
+def atleast_1d(*arys: ArrayLike) -> Any:
+    """The arrays with at least one dimension.
+
+    >>> jnp.atleast_1d(3.0).shape
+    (1,)
+    """
+    return _at_least(arys, lambda x: ops.reshape(x, shape=(1,)) if x.ndim == 0 else x)
+
+
+def atleast_2d(*arys: ArrayLike) -> Any:
+    """The arrays with at least two dimensions; new ones come first.
+
+    >>> jnp.atleast_2d(jnp.arange(3)).shape
+    (1, 3)
+    """
+
+    def two(x: Any) -> Any:
+        return x if x.ndim >= 2 else ops.reshape(x, shape=(1,) * (2 - x.ndim) + x.shape)
+
+    return _at_least(arys, two)
+
+
+def atleast_3d(*arys: ArrayLike) -> Any:
+    """The arrays with at least three dimensions: n becomes 1, n, 1 and n, m becomes n, m, 1.
+
+    >>> jnp.atleast_3d(jnp.arange(3)).shape
+    (1, 3, 1)
+    """
+
+    def three(x: Any) -> Any:
+        if x.ndim >= 3:
+            return x
+        return ops.reshape(x, shape=(*x.shape, 1) if x.ndim == 2 else (1, x.size, 1))
+
+    return _at_least(arys, three)
+
+
+def _at_least(arys: Sequence[Any], widen: Any) -> Any:
+    out = [widen(as_array("atleast", a)) for a in arys]
+    return out[0] if len(out) == 1 else out
+
+
+# ---- transpose ------------------------------------------------------------------------------
+
+
+def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
+    """out[i_axes] = a[i]: the dimensions in the order ``axes``, by default reversed.
+
+    >>> jnp.transpose(jnp.zeros((2, 3, 4))).shape
+    (4, 3, 2)
+    """
+    x = as_array("transpose", a)
+    order = range(x.ndim)[::-1] if axes is None else dims("transpose", axes, x)
+    if len(order) != x.ndim:
+        raise ValueError(
+            f"transpose: axes must name each of the {x.ndim} dimensions of an array {x.type} "
+            f"once, got {axes}"
+        )
+    return ops.reorder(x, order)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: ArrayLike, /) -> Array:
+    """Matrices [..., n, m] as [..., m, n].
+
+    >>> jnp.matrix_transpose(jnp.zeros((2, 3, 4))).shape
+    (2, 4, 3)
+    """
+    x = as_array("matrix_transpose", x)
+    if x.ndim < 2:
+        raise ValueError(f"matrix_transpose: at least 2 dimensions are needed, got {x.type}")
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
+    """``a`` with two dimensions exchanged.
+
+    >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    x = as_array("swapaxes", a)
+    i, j = dim("swapaxes", axis1, x), dim("swapaxes", axis2, x)
+    order = list(range(x.ndim))
+    order[i], order[j] = j, i
+    return ops.reorder(x, order)
+
+
+def moveaxis(
+    a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]
+) -> Array:
+    """``a`` with the dimensions ``source`` at ``destination``, the others in order.
+
+    >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    x = as_array("moveaxis", a)
+    origin, target = dims("moveaxis", source, x), dims("moveaxis", destination, x)
+    if len(origin) != len(target):
+        raise ValueError(
+            f"moveaxis: as many destinations as sources are needed, got {origin} and {target}"
+        )
+    order = [d for d in range(x.ndim) if d not in origin]
+    for place, d in sorted(zip(target, origin, strict=True)):
+        order.insert(place, d)
+    return ops.reorder(x, order)
+
+
+def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
+    """``a`` with dimension ``axis`` moved in front of dimension ``start``; see ``moveaxis``.
+
+    >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    x = as_array("rollaxis", a)
+    origin = dim("rollaxis", axis, x)
+    if not -x.ndim <= start <= x.ndim:
+        raise ValueError(f"rollaxis: start {start} is out of bounds for an array {x.type}")
+    target = start + x.ndim if start < 0 else start
+    return ops.move(x, origin, target - (origin < target))
+
+
+# ---- broadcast ------------------------------------------------------------------------------
+
+
+def broadcast_to(array: ArrayLike, shape: Any) -> Array:
+    """``array`` repeated to ``shape``: its dimensions are aligned with the last ones there.
+
+    >>> print(jnp.broadcast_to(jnp.arange(3), (2, 3)))
+    [[0 1 2]
+     [0 1 2]]
+    """
+    x = as_array("broadcast_to", array)
+    target = as_shape("broadcast_to", shape)
+    if common_shape("broadcast_to", x.shape, target) != target:
+        raise ValueError(f"broadcast_to: an array {x.type} does not broadcast to shape {target}")
+    return ops.broadcast_to(x, target)
+
+
+def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+    """The arrays repeated to the shape that they broadcast to.
+
+    >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
+    [(2, 3), (2, 3)]
+    """
+    xs = [as_array("broadcast_arrays", a) for a in args]
+    if not xs:
+        return []
+    target = common_shape("broadcast_arrays", *(x.shape for x in xs))
+    return [ops.broadcast_to(x, target) for x in xs]
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that arrays of ``shapes`` broadcast to.
+
+    >>> jnp.broadcast_shapes((2, 1), (3,))
+    (2, 3)
+    """
+    return common_shape("broadcast_shapes", *(as_shape("broadcast_shapes", s) for s in shapes))
+
+
+# ---- flip and roll --------------------------------------------------------------------------
+
+
+def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
+    """``m`` with the order of its elements reversed along ``axis``, or along all.
+
+    >>> print(jnp.flip(jnp.arange(3)))
+    [2 1 0]
+    """
+    x = as_array("flip", m)
+    return ops.reverse(x, dims=dims("flip", axis, x))
+
+
+def fliplr(m: ArrayLike) -> Array:
+    """``m`` reversed along its second dimension.
+
+    >>> print(jnp.fliplr(jnp.array([[1, 2], [3, 4]])))
+    [[2 1]
+     [4 3]]
+    """
+    return flip(m, 1)
+
+
+def flipud(m: ArrayLike) -> Array:
+    """``m`` reversed along its first dimension.
+
+    >>> print(jnp.flipud(jnp.array([[1, 2], [3, 4]])))
+    [[3 4]
+     [1 2]]
+    """
+    return flip(m, 0)
+
+
+def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
+    """``m`` turned by k right angles in the plane of two axes, from the first to the second.
+
+    >>> print(jnp.rot90(jnp.array([[1, 2], [3, 4]])))
+    [[2 4]
+     [1 3]]
+    """
+    x = as_array("rot90", m)
+    first, second = dims("rot90", axes, x)
+    turns = k % 4
+    if turns == 0:
+        return x
+    if turns == 2:
+        return flip(x, (first, second))
+    if turns == 1:
+        return swapaxes(flip(x, second), first, second)
+    return flip(swapaxes(x, first, second), second)
+
+
+def roll(
+    a: ArrayLike, shift: ArrayLike | Sequence[int], axis: int | Sequence[int] | None = None
+) -> Array:
+    """``a`` moved by ``shift`` places along ``axis``; what leaves at the end comes first.
+
+    Without ``axis`` the array is rolled as a vector. The shift may be traced.
+
+    >>> print(jnp.roll(jnp.arange(5), 2))
+    [3 4 0 1 2]
+    """
+    x = as_array("roll", a)
+    if axis is None:
+        flat = ops.reshape(x, shape=(x.size,))
+        return ops.reshape(roll(flat, shift, 0), shape=x.shape)
+    given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    over = [dim("roll", d, x) for d in given]
+    for d, s in zip(over, _shifts(shift, len(over)), strict=True):
+        x = _rolled(x, s, d)
+    return x
+
+
+def _shifts(shift: Any, count: int) -> list[Any]:
+    if isinstance(shift, Tracer) and shift.concrete() is None:
+        if shift.ndim == 0:
+            return [shift] * count
+        return [ops.reshape(s, shape=()) for s in ops.split(shift, (1,) * shift.size, 0)]
+    known = np.broadcast_to(np.asarray(shift), (count,))
+    return [operator.index(s) for s in known]
+
+
+def _rolled(x: Any, shift: Any, d: int) -> Any:
+    n = x.shape[d]
+    if not n:
+        return x
+    if isinstance(shift, int):
+        cut = -shift % n
+        if not cut:
+            return x
+        return ops.concatenate(
+            ops.slice_dim(x, cut, n, d), ops.slice_dim(x, 0, cut, d), dim=d
+        )
+    twice = ops.concatenate(x, x, dim=d)
+    shift = convert(shift, np.dtype("int32"))
+    start = ops.rem(ops.sub(np.int32(n), ops.rem(shift, np.int32(n))), np.int32(n))
+    starts: list[Any] = [np.int32(0)] * x.ndim
+    starts[d] = start
+    return ops.dynamic_slice(twice, *starts, sizes=x.shape)
+
+
+def resize(a: ArrayLike, new_shape: Any) -> Array:
+    """The elements of ``a`` in a new shape, cut off or repeated from the beginning to fill it.
+
+    >>> print(jnp.resize(jnp.arange(3), (2, 2)))
+    [[0 1]
+     [2 0]]
+    """
+    x = as_array("resize", a)
+    target = as_shape("resize", new_shape)
+    count = math.prod(target)
+    if not count or not x.size:
+        return ops.full(target, 0, x.type.dtype)
+    flat = ops.reshape(x, shape=(x.size,))
+    copies = -(-count // builtins.max(x.size, 1))
+    flat = ops.concatenate(*[flat] * copies, dim=0) if copies > 1 else flat
+    return ops.reshape(ops.slice_dim(flat, 0, count, 0), shape=target)

@@ -1,0 +1,615 @@
+"""Means, variances, quantiles, correlations and histograms."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import literal, maximum, multiply, subtract, true_divide
+from phalanx.numpy.creation import linspace
+from phalanx.numpy.logic import isnan
+from phalanx.numpy.promotion import (
+    ArrayLike,
+    DTypeLike,
+    as_array,
+    boolean,
+    convert,
+    dims,
+    inexact,
+    is_python_scalar,
+    no_out,
+    promote_arrays,
+    value_of,
+)
+from phalanx.numpy.reductions import Axis, max, min, sum, wide
+from phalanx.numpy.search import searchsorted
+from phalanx.numpy.selection import take_along_axis
+
+# ---- mean and variance ----------------------------------------------------------------------
+
+
+def mean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+) -> Array:
+    """Σ a / n over ``axis``; of integers, in floating-point numbers.
+
+    >>> print(jnp.mean(jnp.arange(6).reshape(2, 3), axis=1))
+    [1. 4.]
+    """
+    no_out("mean", out)
+    x = as_array("mean", a)
+    found = dtypes.to_inexact(x.type.dtype) if dtype is None else dtypes.canonical(dtype)
+    x = convert(x, wide(found))
+    total = sum(x, axis, keepdims=keepdims, where=where)
+    return convert(_over_count(total, x, axis, keepdims, where), found)
+
+
+def _count(x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
+    """How many elements take part: a Python int, or an array where ``where`` decides."""
+    if where is None:
+        return math.prod(x.type.shape[d] for d in dims("mean", axis, x))
+    mask = ops.broadcast_to(boolean("mean", where), x.type.shape)
+    return sum(mask, axis, keepdims=keepdims)
+
+
+def _over_count(total: Any, x: Any, axis: Axis, keepdims: bool, where: Any, ddof: Any = 0) -> Any:
+    count = _count(x, axis, keepdims, where)
+    if isinstance(count, int) and is_python_scalar(ddof):
+        count = count - ddof
+        return ops.div(total, literal(total, builtins.max(count, 0)))
+    count = convert(as_array("mean", count), dtypes.to_real(total.type.dtype))
+    count = subtract(count, ddof)
+    return true_divide(total, maximum(count, 0))
+
+
+def average(
+    a: ArrayLike,
+    axis: Axis = None,
+    weights: ArrayLike | None = None,
+    returned: bool = False,
+    keepdims: bool = False,
+) -> Any:
+    """Σ w a / Σ w over ``axis``; with ``returned`` also Σ w.
+
+    Raises:
+        ValueError: the weights have neither the shape of ``a`` nor that of its ``axis``.
+
+    >>> print(jnp.average(jnp.array([1.0, 2.0]), weights=jnp.array([3, 1])))
+    1.25
+    """
+    x = inexact("average", a)
+    if weights is None:
+        out = mean(x, axis, keepdims=keepdims)
+        total = ops.full(out.shape, _count(x, axis, keepdims, None), out.type.dtype)
+        return (out, total) if returned else out
+    x, w = promote_arrays("average", [x, weights])
+    w = _fitted_weights(x, w, axis)
+    total = sum(w, axis, keepdims=keepdims)
+    out = ops.div(sum(ops.mul(x, w), axis, keepdims=keepdims), total)
+    return (out, total) if returned else out
+
+
+def _fitted_weights(x: Any, w: Any, axis: Axis) -> Any:
+    if w.shape == x.shape:
+        return w
+    over = dims("average", axis, x)
+    if axis is None or w.shape != tuple(x.shape[d] for d in over):
+        raise ValueError(
+            f"average: weights {w.type} need the shape of the array {x.type}, or that of its "
+            f"dimensions along axis {axis}"
+        )
+    order = sorted(range(len(over)), key=lambda i: over[i])
+    return ops.broadcast(ops.reorder(w, order), shape=x.shape, dims=tuple(sorted(over)))
+
+
+def var(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """Σ |a - mean(a)|² / (n - ddof) over ``axis``, in real numbers.
+
+    ``correction`` is the array API's name of ``ddof``.
+
+    >>> print(jnp.var(jnp.array([1.0, 3.0])), jnp.var(jnp.array([1.0, 3.0]), ddof=1))
+    1.0 2.0
+    """
+    no_out("var", out)
+    x = as_array("var", a)
+    found = dtypes.to_inexact(x.type.dtype) if dtype is None else dtypes.canonical(dtype)
+    x = convert(x, wide(found))
+    centre = mean(x, axis, keepdims=True, where=where)
+    gap = ops.sub(x, ops.broadcast_to(centre, x.type.shape))
+    if gap.type.dtype in COMPLEXES:
+        squares = ops.add(*(ops.mul(p, p) for p in (ops.real(gap), ops.imag(gap))))
+    else:
+        squares = ops.mul(gap, gap)
+    total = sum(squares, axis, keepdims=keepdims, where=where)
+    less = ddof if correction is None else correction
+    return convert(_over_count(total, x, axis, keepdims, where, less), dtypes.to_real(found))
+
+
+def std(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    correction: float | None = None,
+) -> Array:
+    """The square root of ``var``.
+
+    >>> print(jnp.std(jnp.array([1.0, 3.0])))
+    1.0
+    """
+    return ops.sqrt(
+        var(a, axis, dtype, out, ddof, keepdims, where=where, correction=correction)
+    )
+
+
+# ---- the same, ignoring nan -----------------------------------------------------------------
+
+
+def nanmean(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The mean over ``axis`` of the elements that are not nan.
+
+    >>> print(jnp.nanmean(jnp.array([1.0, jnp.nan, 3.0])))
+    2.0
+    """
+    x = as_array("nanmean", a)
+    return mean(x, axis, dtype, out, keepdims, where=_not_nan(x, where))
+
+
+def nanvar(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The variance over ``axis`` of the elements that are not nan.
+
+    >>> print(jnp.nanvar(jnp.array([1.0, jnp.nan, 3.0])))
+    1.0
+    """
+    x = as_array("nanvar", a)
+    return var(x, axis, dtype, out, ddof, keepdims, where=_not_nan(x, where))
+
+
+def nanstd(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike = None,
+    out: None = None,
+    ddof: float = 0,
+    keepdims: bool = False,
+    where: ArrayLike | None = None,
+) -> Array:
+    """The square root of ``nanvar``.
+
+    >>> print(jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0])))
+    1.0
+    """
+    return ops.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))
+
+
+def _not_nan(x: Any, where: Any) -> Any:
+    if x.type.dtype not in INEXACT:
+        return where
+    found = ops.not_(isnan(x))
+    return found if where is None else multiply(found, boolean("nanmean", where))
+
+
+# ---- quantiles ------------------------------------------------------------------------------
+
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Array:
+    """The number below which a share ``q`` of the elements over ``axis`` lies.
+
+    Args:
+        a: the elements.
+        q: a share between 0 and 1, or an array of them, whose dimensions come first in the
+            result.
+        axis: one axis, several, or None for all.
+        out: must be None.
+        overwrite_input: has no meaning.
+        method: how to choose between two neighbours: "linear" interpolation, the "lower", the
+            "higher", their "midpoint", the "nearest".
+        keepdims: whether the reduced axes stay, with length 1.
+
+    >>> print(jnp.quantile(jnp.arange(5.0), 0.25))
+    1.0
+    """
+    no_out("quantile", out)
+    return _quantiles("quantile", a, q, axis, method, keepdims, ignore_nan=False)
+
+
+def percentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Array:
+    """``quantile`` with ``q`` in hundredths.
+
+    >>> print(jnp.percentile(jnp.arange(5.0), 25))
+    1.0
+    """
+    no_out("percentile", out)
+    return _quantiles("percentile", a, _hundredths(q), axis, method, keepdims, ignore_nan=False)
+
+
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Array:
+    """``quantile`` of the elements that are not nan.
+
+    >>> print(jnp.nanquantile(jnp.array([1.0, jnp.nan, 3.0]), 0.5))
+    2.0
+    """
+    no_out("nanquantile", out)
+    return _quantiles("nanquantile", a, q, axis, method, keepdims, ignore_nan=True)
+
+
+def nanpercentile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Array:
+    """``percentile`` of the elements that are not nan.
+
+    >>> print(jnp.nanpercentile(jnp.array([1.0, jnp.nan, 3.0]), 50))
+    2.0
+    """
+    no_out("nanpercentile", out)
+    return _quantiles("nanpercentile", a, _hundredths(q), axis, method, keepdims, ignore_nan=True)
+
+
+def median(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """The middle element over ``axis`` in sorted order, or the mean of the two in the middle.
+
+    >>> print(jnp.median(jnp.array([3, 1, 2])))
+    2.0
+    """
+    return quantile(a, 0.5, axis, out, keepdims=keepdims, method="midpoint")
+
+
+def nanmedian(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    keepdims: bool = False,
+) -> Array:
+    """The median over ``axis`` of the elements that are not nan.
+
+    >>> print(jnp.nanmedian(jnp.array([3.0, 1.0, jnp.nan])))
+    2.0
+    """
+    return nanquantile(a, 0.5, axis, out, keepdims=keepdims, method="midpoint")
+
+
+def _hundredths(q: Any) -> Any:
+    return q / 100 if is_python_scalar(q) else true_divide(q, 100)
+
+
+def _quantiles(
+    who: str, a: Any, q: Any, axis: Axis, method: str, keepdims: bool, ignore_nan: bool
+) -> Any:
+    x = inexact(who, a)
+    x = convert(x, x.type.dtype)
+    if method not in _METHODS:
+        raise ValueError(f"{who}: method must be one of {', '.join(_METHODS)}, got {method!r}")
+    if x.type.dtype in COMPLEXES:
+        raise TypeError(f"{who}: complex numbers have no order, got {x.type}")
+    over = dims(who, axis, x)
+    shares = inexact(who, q)
+    lines = _as_lines(x, over)  # [..., n]
+    if not lines.shape[-1]:
+        raise ValueError(f"{who}: an array {x.type} has no elements along axis {axis}")
+    (ordered,) = ops.sort(lines, dim=lines.ndim - 1, num_keys=1, stable=False)
+    found = _at_shares(ordered, _flat(shares), method, ignore_nan)  # [..., shares]
+    found = ops.move(found, found.ndim - 1, 0)
+    rest = tuple(n for d, n in enumerate(x.shape) if d not in over)
+    if keepdims:
+        rest = tuple(1 if d in over else n for d, n in enumerate(x.shape))
+    return ops.reshape(found, shape=(*shares.shape, *rest))
+
+
+def _flat(x: Any) -> Any:
+    return ops.reshape(x, shape=(x.size,))
+
+
+def _as_lines(x: Any, over: tuple[int, ...]) -> Any:
+    """``x`` with the dimensions ``over`` as one, the last."""
+    kept = [d for d in range(x.ndim) if d not in over]
+    moved = ops.reorder(x, (*kept, *over))
+    n = math.prod(x.shape[d] for d in over)
+    return ops.reshape(moved, shape=(*(x.shape[d] for d in kept), n))
+
+
+def _at_shares(ordered: Any, shares: Any, method: str, ignore_nan: bool) -> Any:
+    """The elements at ``shares`` of sorted lines, in which nan comes last."""
+    n, dtype = ordered.shape[-1], ordered.type.dtype
+    shape = (*ordered.shape[:-1], shares.size)
+    last = ordered.ndim - 1
+    bad = isnan(ordered)
+    if ignore_nan:
+        valid = ops.reduce_sum(convert(ops.not_(bad), np.dtype("int32")), dims=(last,))
+    else:
+        valid = ops.full(shape[:-1], n, np.dtype("int32"))
+    real = wide(dtype)
+    top = convert(ops.max(ops.sub(valid, np.int32(1)), np.int32(0)), real)
+    top = ops.broadcast(top, shape=shape, dims=tuple(range(last)))
+    place = ops.broadcast_to(convert(shares, real), shape)
+    place = ops.mul(place, top)
+    low, high = ops.floor(place), ops.ceil(place)
+    weight = _weight(method, place, low)
+    below, above = (
+        take_along_axis(ordered, convert(i, np.dtype("int32")), -1, mode="clip")
+        for i in (low, high)
+    )
+    if method in ("linear", "midpoint"):  # but between equal ones: infinities stay
+        weight = convert(weight, dtype)
+        mixed = ops.add(
+            ops.mul(below, ops.sub(literal(weight, 1), weight)), ops.mul(above, weight)
+        )
+        found = ops.select(ops.eq(below, above), below, mixed)
+    else:
+        found = ops.select(ops.gt(weight, literal(weight, 0)), above, below)
+    nothing = ops.eq(valid, np.int32(0)) if ignore_nan else ops.reduce_or(bad, dims=(last,))
+    nothing = ops.broadcast(nothing, shape=shape, dims=tuple(range(last)))
+    return ops.select(nothing, literal(found, np.nan), found)
+
+
+def _weight(method: str, place: Any, low: Any) -> Any:
+    """The share of the neighbour above."""
+    past = ops.sub(place, low)
+    if method == "linear":
+        return past
+    if method == "lower":
+        return ops.mul(past, literal(past, 0))
+    if method == "higher":
+        return past
+    if method == "midpoint":
+        return ops.select(ops.gt(past, literal(past, 0)), literal(past, 0.5), past)
+    return ops.sub(ops.round(place, mode="even"), low)
+
+
+# ---- correlations ---------------------------------------------------------------------------
+
+
+def cov(
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+) -> Array:
+    """The covariances of variables, one per row (or per column without ``rowvar``).
+
+    Divided by n - 1, by n with ``bias``, or by n - ``ddof``.
+
+    >>> print(jnp.cov(jnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])))
+    [[ 1. -1.]
+     [-1.  1.]]
+    """
+    x = inexact("cov", m)
+    if x.ndim > 2:
+        raise ValueError(f"cov: an array of at most 2 dimensions is needed, got {x.type}")
+    rows = _variables(x, rowvar)
+    if y is not None:
+        rows, more = promote_arrays("cov", [rows, _variables(inexact("cov", y), rowvar)])
+        rows = ops.concatenate(rows, more, dim=0)
+    n = rows.shape[1]
+    less = (0 if bias else 1) if ddof is None else ddof
+    centre = mean(rows, 1, keepdims=True)
+    gap = ops.sub(rows, ops.broadcast_to(centre, rows.shape))
+    other = ops.conj(gap) if gap.type.dtype in COMPLEXES else gap
+    total = ops.dot_general(gap, other, contract=((1,), (1,)), batch=((), ()))
+    out = ops.div(total, literal(total, n - less if n > less else 0))
+    return ops.reshape(out, shape=()) if out.shape == (1, 1) else out
+
+
+def _variables(x: Any, rowvar: bool) -> Any:
+    if x.ndim < 2:
+        return ops.reshape(x, shape=(1, x.size))
+    return x if rowvar or x.shape[0] == 1 else ops.transpose(x, perm=(1, 0))
+
+
+def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> Array:
+    """The correlations of variables: their covariances over the product of their deviations.
+
+    >>> print(jnp.corrcoef(jnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).round(3))
+    [[ 1. -1.]
+     [-1.  1.]]
+    """
+    c = cov(x, y, rowvar)
+    if c.ndim == 0:
+        return ops.div(c, c)
+    n = c.shape[0]
+    flat = ops.reshape(c, shape=(n * n,))
+    variances = ops.slice_dim(flat, 0, n * n, 0, n + 1)
+    deviation = ops.sqrt(
+        ops.real(variances) if variances.type.dtype in COMPLEXES else variances
+    )
+    deviation = convert(deviation, c.type.dtype)
+    across = ops.broadcast(deviation, shape=c.shape, dims=(0,))
+    down = ops.broadcast(deviation, shape=c.shape, dims=(1,))
+    out = ops.div(ops.div(c, across), down)
+    if out.type.dtype in COMPLEXES:
+        return out
+    return ops.clamp(literal(out, -1), out, literal(out, 1))
+
+
+# ---- histograms -----------------------------------------------------------------------------
+
+
+def bincount(
+    x: ArrayLike,
+    weights: ArrayLike | None = None,
+    minlength: int = 0,
+    *,
+    length: int | None = None,
+) -> Array:
+    """How often each of 0, 1, 2, ... occurs in ``x``, or the sum of the weights there.
+
+    Args:
+        x: integers that are not negative; negative ones count as 0.
+        weights: a weight for each.
+        minlength: the least length of the result.
+        length: the length of the result; without it the elements must be known.
+
+    >>> print(jnp.bincount(jnp.array([0, 1, 1, 3])))
+    [1 2 0 1]
+    """
+    index = as_array("bincount", x)
+    if not dtypes.is_integer(index.type.dtype) and index.type.dtype != np.bool_:
+        raise TypeError(f"bincount: integers are needed, got {index.type}")
+    if index.ndim != 1:
+        raise ValueError(f"bincount: a vector is needed, got {index.type}")
+    if length is None:
+        known = value_of("bincount", index, "give length=")
+        length = builtins.max(int(known.max(initial=-1)) + 1, minlength)
+    index = convert(index, dtypes.default_int())
+    index = ops.max(index, literal(index, 0))
+    if weights is None:
+        amounts = ops.full(index.shape, 1, dtypes.default_int())
+    else:
+        amounts = as_array("bincount", weights)
+    return ops.scatter_add(
+        ops.full((length,), 0, amounts.type.dtype),
+        ops.reshape(index, shape=(*index.shape, 1)),
+        convert(amounts, amounts.type.dtype),
+        numbers=ops.ScatterNumbers((), (0,), (0,)),
+        mode="fill",
+    )
+
+
+def histogram_bin_edges(
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+) -> Array:
+    """The edges of ``bins`` equal intervals from the smallest to the largest element.
+
+    ``bins`` may be the edges themselves; ``range`` replaces smallest and largest.
+
+    >>> print(jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), 2))
+    [0. 2. 4.]
+    """
+    if isinstance(bins, str):
+        raise ValueError(f"histogram_bin_edges: a number of bins or edges are needed, got {bins!r}")
+    given = as_array("histogram_bin_edges", bins)
+    x = inexact("histogram_bin_edges", a)
+    if given.ndim:
+        return convert(given, dtypes.promote((given.type.dtype, False), (x.type.dtype, False))[0])
+    low, high = (min(x), max(x)) if range is None else promote_arrays("histogram", range)
+    low, high = (convert(v, x.type.dtype) for v in (low, high))
+    same = ops.eq(low, high)
+    half = literal(low, 0.5)
+    low = ops.select(same, ops.sub(low, half), low)
+    high = ops.select(same, ops.add(high, half), high)
+    return linspace(low, high, int(np.asarray(bins)) + 1)
+
+
+def histogram(
+    a: ArrayLike,
+    bins: ArrayLike = 10,
+    range: Sequence[ArrayLike] | None = None,
+    weights: ArrayLike | None = None,
+    density: bool | None = None,
+) -> tuple[Array, Array]:
+    """How many elements lie in each bin, and the edges of the bins; the last one is closed.
+
+    Args:
+        a: the elements, flattened.
+        bins: the number of bins, or their edges.
+        range: from where to where bins reach; by default over all elements.
+        weights: what each element counts.
+        density: whether to normalise so that the integral is 1.
+
+    >>> print(jnp.histogram(jnp.array([0.0, 1.0, 1.5, 4.0]), 2)[0])
+    [3. 1.]
+    """
+    x = inexact("histogram", a)
+    edges = histogram_bin_edges(x, bins, range)
+    x = ops.reshape(x, shape=(x.size,))
+    count = edges.shape[0] - 1
+    w = ops.full(x.shape, 1, x.type.dtype)
+    if weights is not None:
+        w = _flat(as_array("histogram", weights))
+    place = ops.sub(searchsorted(edges, x, "right"), np.int32(1))
+    on_last = ops.eq(x, ops.broadcast_to(ops.slice_dim(edges, count, count + 1, 0), x.shape))
+    place = ops.select(on_last, ops.full(x.shape, count - 1, place.type.dtype), place)
+    outside = ops.lt(place, literal(place, 0))
+    place = ops.select(outside, literal(place, count), place)
+    counts = bincount(place, w, length=count)
+    if density:
+        widths = ops.sub(ops.slice_dim(edges, 1, count + 1, 0), ops.slice_dim(edges, 0, count, 0))
+        total = ops.broadcast_to(sum(counts), counts.shape)
+        counts = ops.div(ops.div(counts, convert(widths, counts.type.dtype)), total)
+    return counts, edges
+

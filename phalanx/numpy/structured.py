@@ -1,0 +1,357 @@
+"""Matrices with structure, diagonals and triangles of matrices, grids of coordinates."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import literal, power
+from phalanx.numpy.creation import arange, on_device
+from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array, as_shape, convert, from_host
+from phalanx.numpy.reductions import sum
+
+# ---- diagonals and triangles ----------------------------------------------------------------
+
+
+def _places(n: int, m: int) -> tuple[Any, Any]:
+    """The row and the column of each element of an n by m matrix."""
+    index = np.dtype("int32")
+    return tuple(ops.iota(dtype=index, shape=(n, m), dim=d) for d in (0, 1))  # type: ignore
+
+
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None, *, device: Any = None
+) -> Array:
+    """The N by M matrix with 1 on diagonal ``k`` (above the main one if positive), else 0.
+
+    >>> print(jnp.eye(2))
+    [[1. 0.]
+     [0. 1.]]
+    """
+    n, m = as_shape("eye", (N, N if M is None else M))
+    row, column = _places(n, m)
+    on = ops.eq(ops.add(row, np.int32(k)), column)
+    found = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    return on_device(convert(on, found), device)
+
+
+def identity(n: int, dtype: DTypeLike = None) -> Array:
+    """The n by n matrix with 1 on the diagonal, else 0.
+
+    >>> print(jnp.identity(2, dtype=int))
+    [[1 0]
+     [0 1]]
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Array:
+    """The N by M matrix with 1 on and below diagonal ``k``, else 0.
+
+    >>> print(jnp.tri(2, 3, dtype=int))
+    [[1 0 0]
+     [1 1 0]]
+    """
+    found = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    return convert(_below("tri", (N, N if M is None else M), k), found)
+
+
+def _below(who: str, shape: Sequence[int], k: int) -> Any:
+    row, column = _places(*as_shape(who, tuple(shape)))
+    return ops.ge(ops.add(row, np.int32(k)), column)
+
+
+def tril(m: ArrayLike, k: int = 0) -> Array:
+    """Matrices [..., n, m] with the elements above diagonal ``k`` set to 0.
+
+    >>> print(jnp.tril(jnp.ones((2, 2), dtype=int)))
+    [[1 0]
+     [1 1]]
+    """
+    x = _matrices("tril", m)
+    return ops.select(_spread(_below("tril", x.shape[-2:], k), x), x, literal(x, 0))
+
+
+def triu(m: ArrayLike, k: int = 0) -> Array:
+    """Matrices [..., n, m] with the elements below diagonal ``k`` set to 0.
+
+    >>> print(jnp.triu(jnp.ones((2, 2), dtype=int)))
+    [[1 1]
+     [0 1]]
+    """
+    x = _matrices("triu", m)
+    return ops.select(_spread(_below("triu", x.shape[-2:], k - 1), x), literal(x, 0), x)
+
+
+def _matrices(who: str, x: Any) -> Any:
+    x = as_array(who, x)
+    if x.ndim < 2:
+        raise ValueError(f"{who}: an array with at least 2 dimensions is needed, got {x.type}")
+    return x
+
+
+def _spread(x: Any, like: Any) -> Any:
+    return ops.broadcast_to(x, like.shape)
+
+
+def diag(v: ArrayLike, k: int = 0) -> Array:
+    """The matrix with the vector ``v`` on diagonal ``k``; or diagonal ``k`` of the matrix ``v``.
+
+    >>> print(jnp.diag(jnp.array([1, 2])), jnp.diag(jnp.array([[1, 2], [3, 4]])))
+    [[1 0]
+     [0 2]] [1 4]
+    """
+    x = as_array("diag", v)
+    if x.ndim == 2:
+        return diagonal(x, k)
+    if x.ndim != 1:
+        raise ValueError(f"diag: an array of 1 or 2 dimensions is needed, got {x.type}")
+    return _on_diagonal(x, k)
+
+
+def _on_diagonal(x: Any, k: int) -> Any:
+    """In row-major order, neighbours on a diagonal of an n by n matrix are n + 1 apart."""
+    n = x.shape[0] + abs(k)
+    if not x.shape[0]:
+        return ops.full((n, n), 0, x.type.dtype)
+    before = k if k >= 0 else -k * n
+    after = n * n - before - ((x.shape[0] - 1) * (n + 1) + 1)
+    flat = ops.pad(x, literal(x, 0), config=((before, after, n),))
+    return ops.reshape(flat, shape=(n, n))
+
+
+def diagflat(v: ArrayLike, k: int = 0) -> Array:
+    """The matrix with the elements of ``v`` on diagonal ``k``, else 0.
+
+    >>> print(jnp.diagflat(jnp.array([[1, 2]])))
+    [[1 0]
+     [0 2]]
+    """
+    x = as_array("diagflat", v)
+    return _on_diagonal(ops.reshape(x, shape=(x.size,)), k)
+
+
+def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
+    """Diagonal ``offset`` of the matrices along two axes, as the last dimension of the result.
+
+    >>> print(jnp.diagonal(jnp.arange(6).reshape(2, 3), 1))
+    [1 5]
+    """
+    x = _matrices("diagonal", a)
+    rows, columns = ops.dimensions("diagonal", (axis1, axis2), x.ndim)
+    kept = [d for d in range(x.ndim) if d not in (rows, columns)]
+    x = ops.reorder(x, (*kept, rows, columns))
+    *outer, n, m = x.shape
+    count = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
+    if not count:
+        return ops.full((*outer, 0), 0, x.type.dtype)
+    first = offset if offset >= 0 else -offset * m
+    flat = ops.reshape(x, shape=(*outer, n * m))
+    return ops.slice_dim(flat, first, first + (count - 1) * (m + 1) + 1, len(outer), m + 1)
+
+
+def trace(
+    a: ArrayLike,
+    offset: int = 0,
+    axis1: int = 0,
+    axis2: int = 1,
+    dtype: DTypeLike = None,
+    out: None = None,
+) -> Array:
+    """The sum of diagonal ``offset`` of the matrices along two axes.
+
+    >>> print(jnp.trace(jnp.array([[1, 2], [3, 4]])))
+    5
+    """
+    return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The rows and the columns of the elements on and below diagonal ``k`` of an n by m matrix.
+
+    >>> [i.tolist() for i in jnp.tril_indices(2)]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    return _index_arrays(np.tril_indices(n, k, m))
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
+    """The rows and the columns of the elements on and above diagonal ``k`` of an n by m matrix.
+
+    >>> [i.tolist() for i in jnp.triu_indices(2)]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    return _index_arrays(np.triu_indices(n, k, m))
+
+
+def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+    """``tril_indices`` for the shape of a matrix.
+
+    >>> [i.tolist() for i in jnp.tril_indices_from(jnp.zeros((2, 2)))]
+    [[0, 1, 1], [0, 0, 1]]
+    """
+    n, m = _matrices("tril_indices_from", arr).shape
+    return tril_indices(n, k, m)
+
+
+def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
+    """``triu_indices`` for the shape of a matrix.
+
+    >>> [i.tolist() for i in jnp.triu_indices_from(jnp.zeros((2, 2)))]
+    [[0, 0, 1], [0, 1, 1]]
+    """
+    n, m = _matrices("triu_indices_from", arr).shape
+    return triu_indices(n, k, m)
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
+    """The indices of the main diagonal of an array with ``ndim`` dimensions of length n.
+
+    >>> [i.tolist() for i in jnp.diag_indices(2)]
+    [[0, 1], [0, 1]]
+    """
+    return (arange(n),) * ndim
+
+
+def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
+    """``diag_indices`` for the shape of an array whose dimensions have one length.
+
+    >>> [i.tolist() for i in jnp.diag_indices_from(jnp.zeros((2, 2)))]
+    [[0, 1], [0, 1]]
+    """
+    x = _matrices("diag_indices_from", arr)
+    if len(set(x.shape)) != 1:
+        raise ValueError(f"diag_indices_from: all lengths must be equal, got {x.type}")
+    return diag_indices(x.shape[0], x.ndim)
+
+
+def _index_arrays(found: Any) -> Any:
+    return tuple(from_host(i.astype(dtypes.default_int())) for i in found)
+
+
+def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
+    """The powers of the elements of a vector: column j holds x^(N - 1 - j), or x^j.
+
+    >>> print(jnp.vander(jnp.array([2, 3]), 3))
+    [[4 2 1]
+     [9 3 1]]
+    """
+    x = as_array("vander", x)
+    if x.ndim != 1:
+        raise ValueError(f"vander: a vector is needed, got {x.type}")
+    count = x.shape[0] if N is None else operator.index(N)
+    exponents = range(count) if increasing else range(count - 1, -1, -1)
+    if not count:
+        return ops.full((x.shape[0], 0), 0, x.type.dtype)
+    return ops.stack([power(x, e) for e in exponents], 1)
+
+
+# ---- grids ----------------------------------------------------------------------------------
+
+
+def meshgrid(
+    *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
+) -> list[Array]:
+    """The coordinates of the points of a grid, from the coordinates along each axis.
+
+    Args:
+        xi: a vector for each axis.
+        copy: must be true.
+        sparse: whether to leave the dimensions in which a result is constant at length 1.
+        indexing: "xy" lets the second dimension follow the first vector; "ij" does not.
+
+    >>> x, y = jnp.meshgrid(jnp.arange(3), jnp.arange(2))
+    >>> print(x)
+    [[0 1 2]
+     [0 1 2]]
+    """
+    vectors = [as_array("meshgrid", x) for x in xi]
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    for x in vectors:
+        if x.ndim > 1:
+            raise ValueError(f"meshgrid: vectors are needed, got {x.type}")
+    order = list(range(len(vectors)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = 1, 0
+    shape = [1] * len(vectors)
+    for d, x in zip(order, vectors, strict=True):
+        shape[d] = x.size
+    out = []
+    for d, x in zip(order, vectors, strict=True):
+        thin = ops.reshape(x, shape=tuple(n if i == d else 1 for i, n in enumerate(shape)))
+        out.append(thin if sparse else ops.broadcast_to(thin, tuple(shape)))
+    return out
+
+
+def indices(dimensions: Any, dtype: DTypeLike = None, sparse: bool = False) -> Any:
+    """The indices of an array of shape ``dimensions``: [ndim, *dimensions], or a tuple.
+
+    >>> print(jnp.indices((2, 2))[0])
+    [[0 0]
+     [1 1]]
+    """
+    shape = as_shape("indices", dimensions)
+    found = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    if sparse:
+        thin = [tuple(n if i == d else 1 for i, n in enumerate(shape)) for d in range(len(shape))]
+        return tuple(ops.iota(dtype=found, shape=s, dim=d) for d, s in enumerate(thin))
+    grids = [ops.iota(dtype=found, shape=shape, dim=d) for d in range(len(shape))]
+    return ops.stack(grids, 0) if grids else ops.full((0,), 0, found)
+
+
+def ix_(*args: ArrayLike) -> tuple[Array, ...]:
+    """Index arrays that select the product of several lists of indices: x[ix_(rows, columns)].
+
+    >>> print(jnp.arange(9).reshape(3, 3)[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 2]))])
+    [[1 2]
+     [7 8]]
+    """
+    out = []
+    for i, a in enumerate(args):
+        x = as_array("ix_", a)
+        if x.ndim != 1:
+            raise ValueError(f"ix_: vectors are needed, got {x.type}")
+        if x.type.dtype == np.bool_:
+            x = from_host(np.flatnonzero(np.asarray(x)).astype(np.int32))
+        shape = [1] * len(args)
+        shape[i] = x.size
+        out.append(ops.reshape(x, shape=tuple(shape)))
+    return tuple(out)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
+) -> Any:
+    """``function`` of the indices of an array of ``shape``, one array of them per dimension.
+
+    >>> print(jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
+    [[ 0  1  2]
+     [10 11 12]]
+    """
+    return function(*indices(shape, dtype), **kwargs)
+
+
+class _Grid:
+    """Grids by slices: ``mgrid[0:3, 0:2]``; an imaginary step is a number of points."""
+
+    def __init__(self, host: Any, doc: str) -> None:
+        self._host = host
+        self.__doc__ = doc
+
+    def __getitem__(self, key: Any) -> Any:
+        found = self._host[key]
+        if isinstance(found, (list, tuple)):
+            return tuple(from_host(x) for x in found)
+        return from_host(found)
+
+
+mgrid = _Grid(np.mgrid, "A full grid of coordinates, as one array, by slices.")
+ogrid = _Grid(np.ogrid, "A grid of coordinates that broadcast, one array per axis, by slices.")
+

@@ -1,0 +1,295 @@
+"""Elementwise exponentials, logarithms, trigonometric and hyperbolic functions.
+
+Integers and booleans are converted to the default floating-point dtype.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.core.types import Array
+from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.promotion import ArrayLike, arrays, inexact, inexact_pair
+
+# ---- exponentials and logarithms ----------------------------------------------------------
+
+
+def exp(x: ArrayLike, /) -> Array:
+    """e to the power x, elementwise.
+
+    >>> float(jnp.exp(0.0))
+    1.0
+    """
+    return ops.exp(inexact("exp", x))
+
+
+def exp2(x: ArrayLike, /) -> Array:
+    """2 to the power x, elementwise.
+
+    >>> float(jnp.exp2(3.0))
+    8.0
+    """
+    return ops.exp2(inexact("exp2", x))
+
+
+def expm1(x: ArrayLike, /) -> Array:
+    """e to the power x, minus 1, also precise near x = 0, elementwise.
+
+    >>> float(jnp.expm1(0.0))
+    0.0
+    """
+    return ops.expm1(inexact("expm1", x))
+
+
+def log(x: ArrayLike, /) -> Array:
+    """The natural logarithm, elementwise.
+
+    >>> float(jnp.log(1.0))
+    0.0
+    """
+    return ops.log(inexact("log", x))
+
+
+def log1p(x: ArrayLike, /) -> Array:
+    """The natural logarithm of 1 + x, also precise near x = 0, elementwise.
+
+    >>> float(jnp.log1p(0.0))
+    0.0
+    """
+    return ops.log1p(inexact("log1p", x))
+
+
+def log2(x: ArrayLike, /) -> Array:
+    """The logarithm to base 2, elementwise.
+
+    >>> float(jnp.log2(8.0))
+    3.0
+    """
+    return _log(inexact("log2", x), 2)
+
+
+def log10(x: ArrayLike, /) -> Array:
+    """The logarithm to base 10, elementwise.
+
+    >>> round(float(jnp.log10(1000.0)), 5)
+    3.0
+    """
+    return _log(inexact("log10", x), 10)
+
+
+def _log(x: Any, base: int) -> Any:
+    return ops.div(ops.log(x), literal(x, math.log(base)))
+
+
+def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """log(e^x + e^y), elementwise, without overflow.
+
+    >>> round(float(jnp.logaddexp(1000.0, 1000.0)), 3)
+    1000.693
+    """
+    return _logaddexp(*arrays("logaddexp", x, y, to=dtypes.to_inexact))
+
+
+def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """log2(2^x + 2^y), elementwise, without overflow.
+
+    >>> round(float(jnp.logaddexp2(1000.0, 1000.0)), 3)
+    1001.0
+    """
+    x, y = arrays("logaddexp2", x, y, to=dtypes.to_inexact)
+    unit = literal(x, math.log(2))
+    return ops.div(_logaddexp(ops.mul(x, unit), ops.mul(y, unit)), unit)
+
+
+def _logaddexp(x: Any, y: Any) -> Any:
+    # The derivatives are the shares of e^x and e^y in the sum: those of max play no part.
+    top = ops.stop_gradient(ops.max(x, y))
+    safe = ops.select(ops.is_finite(top), top, literal(top, 0))
+    return ops.add(ops.log(ops.add(ops.exp(ops.sub(x, safe)), ops.exp(ops.sub(y, safe)))), safe)
+
+
+# ---- trigonometric functions --------------------------------------------------------------
+
+
+def sin(x: ArrayLike, /) -> Array:
+    """The sine of x in radians, elementwise.
+
+    >>> float(jnp.sin(0.0))
+    0.0
+    """
+    return ops.sin(inexact("sin", x))
+
+
+def cos(x: ArrayLike, /) -> Array:
+    """The cosine of x in radians, elementwise.
+
+    >>> float(jnp.cos(0.0))
+    1.0
+    """
+    return ops.cos(inexact("cos", x))
+
+
+def tan(x: ArrayLike, /) -> Array:
+    """The tangent of x in radians, elementwise.
+
+    >>> float(jnp.tan(0.0))
+    0.0
+    """
+    return ops.tan(inexact("tan", x))
+
+
+def arcsin(x: ArrayLike, /) -> Array:
+    """The angle in [-π/2, π/2] whose sine is x, elementwise.
+
+    >>> float(jnp.arcsin(0.0))
+    0.0
+    """
+    return ops.asin(inexact("arcsin", x))
+
+
+def arccos(x: ArrayLike, /) -> Array:
+    """The angle in [0, π] whose cosine is x, elementwise.
+
+    >>> float(jnp.arccos(1.0))
+    0.0
+    """
+    return ops.acos(inexact("arccos", x))
+
+
+def arctan(x: ArrayLike, /) -> Array:
+    """The angle in [-π/2, π/2] whose tangent is x, elementwise.
+
+    >>> float(jnp.arctan(0.0))
+    0.0
+    """
+    return ops.atan(inexact("arctan", x))
+
+
+def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
+    """The angle in [-π, π] of the point (x, y), elementwise.
+
+    >>> round(float(jnp.arctan2(1.0, -1.0)), 4)
+    2.3562
+    """
+    return ops.atan2(*inexact_pair("arctan2", y, x))
+
+
+def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
+    """The square root of x² + y², elementwise, without overflow.
+
+    >>> float(jnp.hypot(3.0, 4.0))
+    5.0
+    """
+    x, y = (ops.abs(v) for v in arrays("hypot", x, y, to=dtypes.to_inexact))
+    big, small = ops.max(x, y), ops.min(x, y)
+    zero = ops.eq(big, literal(big, 0))
+    safe = ops.select(zero, literal(big, 1), big)
+    ratio = ops.div(small, safe)
+    length = ops.mul(big, ops.sqrt(ops.add(ops.mul(ratio, ratio), literal(big, 1))))
+    infinite = ops.eq(big, literal(big, np.inf))
+    return ops.select(ops.or_(zero, infinite), big, length)
+
+
+def sinc(x: ArrayLike, /) -> Array:
+    """sin(πx) / (πx), elementwise, and 1 at 0.
+
+    >>> float(jnp.sinc(0.0))
+    1.0
+    """
+    x = inexact("sinc", x)
+    angle = ops.mul(x, literal(x, math.pi))
+    zero = ops.eq(x, literal(x, 0))
+    safe = ops.select(zero, literal(x, 1), angle)
+    # near 0 the quotient is 1 - (πx)²/6: this has the derivatives that a constant would lack
+    series = ops.sub(literal(x, 1), ops.div(ops.mul(angle, angle), literal(x, 6)))
+    return ops.select(zero, series, ops.div(ops.sin(safe), safe))
+
+
+def deg2rad(x: ArrayLike, /) -> Array:
+    """Degrees in radians, elementwise.
+
+    >>> round(float(jnp.deg2rad(180.0)), 4)
+    3.1416
+    """
+    x = inexact("deg2rad", x)
+    return ops.mul(x, literal(x, math.pi / 180))
+
+
+def rad2deg(x: ArrayLike, /) -> Array:
+    """Radians in degrees, elementwise.
+
+    >>> round(float(jnp.rad2deg(jnp.pi)), 4)
+    180.0
+    """
+    x = inexact("rad2deg", x)
+    return ops.mul(x, literal(x, 180 / math.pi))
+
+
+radians = deg2rad
+degrees = rad2deg
+
+
+# ---- hyperbolic functions -----------------------------------------------------------------
+
+
+def sinh(x: ArrayLike, /) -> Array:
+    """The hyperbolic sine, elementwise.
+
+    >>> float(jnp.sinh(0.0))
+    0.0
+    """
+    return ops.sinh(inexact("sinh", x))
+
+
+def cosh(x: ArrayLike, /) -> Array:
+    """The hyperbolic cosine, elementwise.
+
+    >>> float(jnp.cosh(0.0))
+    1.0
+    """
+    return ops.cosh(inexact("cosh", x))
+
+
+def tanh(x: ArrayLike, /) -> Array:
+    """The hyperbolic tangent, elementwise.
+
+    >>> float(jnp.tanh(0.0))
+    0.0
+    """
+    return ops.tanh(inexact("tanh", x))
+
+
+def arcsinh(x: ArrayLike, /) -> Array:
+    """The inverse of the hyperbolic sine, elementwise.
+
+    >>> float(jnp.arcsinh(0.0))
+    0.0
+    """
+    return ops.asinh(inexact("arcsinh", x))
+
+
+def arccosh(x: ArrayLike, /) -> Array:
+    """The inverse of the hyperbolic cosine, not negative, elementwise.
+
+    >>> float(jnp.arccosh(1.0))
+    0.0
+    """
+    return ops.acosh(inexact("arccosh", x))
+
+
+def arctanh(x: ArrayLike, /) -> Array:
+    """The inverse of the hyperbolic tangent, elementwise.
+
+    >>> float(jnp.arctanh(0.0))
+    0.0
+    """
+    return ops.atanh(inexact("arctanh", x))
+
+
+asin, acos, atan, atan2 = arcsin, arccos, arctan, arctan2
+asinh, acosh, atanh = arcsinh, arccosh, arctanh

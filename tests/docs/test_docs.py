@@ -25,7 +25,8 @@ def test_page_runs_on_eight_devices(page):
     if not any(language == "python" for language, _, _ in run_page.blocks(page.read_text())):
         pytest.skip("no code")
     done = subprocess.run(
-        [sys.executable, "-W", "error", run_page.__file__, str(page)],
+        [sys.executable, "-W", "error", "-m", "tests.docs.run_page", str(page)],
+        cwd=ROOT,
         env=os.environ | {"PHALANX_NUM_CPU_DEVICES": "8"},
         capture_output=True,
         text=True,

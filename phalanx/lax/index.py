@@ -70,10 +70,11 @@ def _wide(who: str, start: Any) -> Any:
 
 
 def _from_front(start: Any, length: int) -> Any:
-    if dtypes.is_unsigned(typeof(start).dtype):
+    dtype = typeof(start).dtype
+    if dtypes.is_unsigned(dtype):
         return start
     if isinstance(start, np.generic):
-        return start + start.dtype.type(length) if start < 0 else start
+        return dtypes.scalar(int(start) + length * (int(start) < 0), dtype)
     return ops.select(ops.lt(start, 0), ops.add(start, length), start)
 
 

@@ -196,7 +196,9 @@ def _dot_transpose(
     )
     if precision is not None:
         precision = precision[::-1]
-    found = _dot_transpose_lhs(exchanged, y.type, x, contract[::-1], batch[::-1], precision)
+    found = _dot_transpose_lhs(
+        exchanged, y.type, x, (contract[1], contract[0]), (batch[1], batch[0]), precision
+    )
     return [None, found]
 
 
@@ -244,12 +246,17 @@ def _dot_batch(
         batch = ((dx, *batch[0]), (dy, *batch[1]))
         lanes = 0
     elif dx is not None:
-        lanes = len(batch[0]) + _free(typeof(x).ndim, contract[0], batch[0]).index(dx)
+        lanes = len(batch[0]) + _place(dx, contract[0], batch[0])
     else:
         from_x = typeof(x).ndim - len(contract[0])
-        lanes = from_x + _free(typeof(y).ndim, contract[1], batch[1]).index(dy)
+        lanes = from_x + _place(dims[1], contract[1], batch[1])
     out = dot_general(x, y, contract=contract, batch=batch, precision=precision, dtype=dtype)
     return out, lanes
+
+
+def _place(dim: int, contract: tuple, batch: tuple) -> int:
+    """The place of a free dimension among the free dimensions of an operand."""
+    return dim - sum(d < dim for d in (*contract, *batch))
 
 
 def _shifted(dims: tuple[int, ...], lanes: int | None) -> tuple[int, ...]:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import Trace, Tracer, current, entering, running
@@ -80,11 +82,17 @@ def jvp(
     outer = current()
     trace = Dual(outer, outer)
     inputs = [
-        p if t is ZERO else DualTracer(trace, p, t) for p, t in zip(primals, tangents, strict=True)
+        p if t is ZERO else DualTracer(trace, _variable(p), t)
+        for p, t in zip(primals, tangents, strict=True)
     ]
     with running(trace):
         pairs = [trace.split(y) for y in function(*inputs)]
     return [p for p, _ in pairs], [t for _, t in pairs]
+
+
+def _variable(x: Any) -> Any:
+    """``x``, but a NumPy scalar as an array: to rules, scalars are constants."""
+    return np.asarray(x) if isinstance(x, np.generic) else x
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +124,7 @@ def linearize(
     for primal, want in zip(primals, wanted, strict=True):
         if want:
             variables.append(tangents.input(plain(typeof(primal))))
-            inputs.append(DualTracer(trace, primal, variables[-1]))
+            inputs.append(DualTracer(trace, _variable(primal), variables[-1]))
         else:
             inputs.append(primal)
     with running(trace), running_aside(tangents):

@@ -1,7 +1,9 @@
 """Runs the Python blocks of a Markdown page in order, in one namespace.
 
-A ```text block that follows a block is what that block must print, spaces at the ends of lines
-aside. A traceback shows the lines of the page.
+A ```text block that follows a Python block must be what that block prints.
+
+    python -m tests.docs.run_page PAGE             fails where the page says something else
+    python -m tests.docs.run_page --update PAGE    writes what is printed into the page
 """
 
 import contextlib
@@ -15,32 +17,42 @@ FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page):
-    """Pairs of (language, code), the code moved down to its own line of the page."""
+    """Triples of language, code, and the number of lines of the page above the code."""
     for fence in FENCE.finditer(page):
-        line = page.count("\n", 0, fence.start(2))
-        yield fence[1], fence[2], line
+        yield fence[1], fence[2], page.count("\n", 0, fence.start(2))
 
 
-def same_lines(expected, printed, place):
-    expected, printed = ([line.rstrip() for line in t.splitlines()] for t in (expected, printed))
-    if expected != printed:
-        difference = "\n".join(difflib.unified_diff(expected, printed, "page", "printed"))
-        raise AssertionError(f"{place} prints something else:\n{difference}")
+def printed_by(code, path, line, namespace):
+    """What the code prints; it is compiled as if it stood at its place in the page."""
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile("\n" * line + code, str(path), "exec"), namespace)
+    lines = (written.rstrip() for written in out.getvalue().splitlines())
+    return "".join(f"{written}\n" for written in lines)
 
 
 def run(path):
-    namespace, printed = {"__name__": "__main__"}, None
-    for language, code, line in blocks(path.read_text(encoding="utf-8")):
-        place = f"{path}:{line}"
+    """The page with the outputs that its blocks really have."""
+    page = path.read_text(encoding="utf-8")
+    namespace, printed, parts, end = {"__name__": "__main__"}, None, [], 0
+    for fence, (language, code, line) in zip(FENCE.finditer(page), blocks(page), strict=True):
         if language == "python":
-            out = io.StringIO()
-            with contextlib.redirect_stdout(out):
-                exec(compile("\n" * line + code, str(path), "exec"), namespace)
-            printed = out.getvalue()
+            printed = printed_by(code, path, line, namespace)
         elif language == "text" and printed is not None:
-            same_lines(code, printed, place)
-            printed = None
+            parts += [page[end : fence.start(2)], printed]
+            end, printed = fence.end(2), None
+    return "".join(parts) + page[end:]
+
+
+def difference(path):
+    """A diff of the page and what it should be; empty if they agree."""
+    page = path.read_text(encoding="utf-8")
+    pair = (page.splitlines(), run(path).splitlines())
+    return "\n".join(difflib.unified_diff(*pair, str(path), "what is printed", lineterm=""))
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]))
+    *update, name = sys.argv[1:]
+    if update:
+        Path(name).write_text(run(Path(name)), encoding="utf-8")
+    sys.exit(difference(Path(name)) or 0)

@@ -6,9 +6,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import phalanx.numpy as jnp
 from phalanx.base.config import OPTIONS
 from tests.docs import run_page
 
@@ -36,9 +38,12 @@ def test_page_runs_on_eight_devices(page):
     assert done.returncode == 0, done.stderr
 
 
-def test_a_wrong_output_is_found():
-    with pytest.raises(AssertionError, match="prints something else"):
-        run_page.same_lines("3\n", "4\n", "page.md:7")
+def test_a_wrong_output_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1 + 2)\n```\n\n```text\n4\n```\n")
+    assert "-4\n+3" in run_page.difference(page)
+    page.write_text(run_page.run(page))
+    assert not run_page.difference(page)
 
 
 def test_navigation_names_every_page():
@@ -56,12 +61,17 @@ def listed_names():
                     yield from ((title, found) for found in re.findall(r"`(\w+)`", paragraph))
 
 
+def documented(title):
+    found = pkgutil.resolve_name(title)
+    return found if isinstance(found, ModuleType) else jnp.ones(2)
+
+
 def test_every_listed_name_exists():
     listed = list(listed_names())
     missing = [
         f"{module}.{attribute}"
         for module, attribute in listed
-        if not hasattr(pkgutil.resolve_name(module), attribute)
+        if not hasattr(documented(module), attribute)
     ]
     assert len(listed) > 100
     assert not missing

@@ -28,12 +28,12 @@ U8 = np.dtype("uint8")
 U32 = np.dtype("uint32")
 
 
-def _along(ndim: int, dim: int) -> dict[str, Any]:
+def _along(shape: tuple[int, ...], dim: int) -> dict[str, Any]:
     """The parameters of a gather of one element per index along ``dim``, beside the others."""
-    others = tuple(d for d in range(ndim) if d != dim)
+    others = tuple(d for d in range(len(shape)) if d != dim)
     return {
         "numbers": GatherNumbers((), (dim,), (dim,), others, others),
-        "slice_sizes": (1,) * ndim,
+        "slice_sizes": tuple(min(n, 1) for n in shape),
     }
 
 
@@ -41,7 +41,7 @@ def take_along(x: Any, positions: Any, dim: int) -> Any:
     """x[.., positions[.., i, ..], ..] along ``dim``; no position may come twice."""
     shape = typeof(positions).shape
     rows = reshape(positions, shape=(*shape, 1))
-    params = _along(len(shape), dim)
+    params = _along(typeof(x).shape, dim)
     return gather(x, rows, mode="promise", unique_indices=True, **params)
 
 
@@ -110,7 +110,7 @@ def _sort_packed(b: Any, xs: Sequence, dim: int) -> list:
     packed = b.sort([b.or_(high, b.iota(I64, shape, dim))], dim, False, _less)[0]
     positions = b.convert(b.and_(packed, b.constant(0xFFFFFFFF, I64, shape)), I32)
     rows = b.reshape(positions, (*shape, 1))
-    return [b.gather(x, rows, sorted=False, **_along(len(shape), dim)) for x in xs]
+    return [b.gather(x, rows, sorted=False, **_along(shape, dim)) for x in xs]
 
 
 def _sort_lexicographically(

@@ -18,30 +18,32 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Args:
         function: of arrays, by position, and hashable static arguments, by keyword; it
-            returns an array or a tuple of them. It must not use arrays that are not arguments.
+            returns an array or a tuple of them. An array that is None stays None. It must
+            not use arrays that are not arguments.
     """
     programs: dict[tuple, Program] = {}
     name = function.__name__.strip("_")
 
     @functools.wraps(function)
     def run(*arrays: Any, **static: Any) -> Any:
-        types = tuple([plain(typeof(a)) for a in arrays])
+        types = tuple([None if a is None else plain(typeof(a)) for a in arrays])
         key = (types, config.key, *static.items())
         program = programs.get(key)
         if program is None:
             program = programs[key] = _trace(function, types, static, name)
-        out = call(*arrays, program=program)
+        out = call(*[a for a in arrays if a is not None], program=program)
         return out if len(out) > 1 else out[0]
 
     return run
 
 
 def _trace(function: Callable, types: tuple, static: dict[str, Any], name: str) -> Program:
-    def flat(*arrays: Any) -> tuple:
-        out = function(*arrays, **static)
+    def flat(*given: Any) -> tuple:
+        arrays = iter(given)
+        out = function(*[None if t is None else next(arrays) for t in types], **static)
         return out if isinstance(out, tuple) else (out,)
 
-    program, captured = stage(flat, types, name)
+    program, captured = stage(flat, [t for t in types if t is not None], name)
     if captured:
         raise TypeError(f"{name}: a staged function used arrays that are not arguments")
     return program

@@ -1,0 +1,271 @@
+"""Activation functions. Derivatives are finite everywhere; at a kink, that of the flat side."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from phalanx import numpy as jnp
+from phalanx import ops
+from phalanx.control.staged import staged
+from phalanx.numpy.promotion import inexact
+
+_SELU_ALPHA = 1.6732632423543772
+_SELU_SCALE = 1.0507009873554805
+
+
+def identity(x: Any) -> Any:
+    """x.
+
+    >>> from phalanx import nn
+    >>> nn.identity(2)
+    Array(2, dtype=int32, weak_type=True)
+    """
+    return jnp.asarray(x)
+
+
+@staged
+def relu(x: Any) -> Any:
+    """max(x, 0), with derivative 0 at 0.
+
+    >>> from phalanx import nn
+    >>> nn.relu(-3.0).item(), nn.relu(3.0).item()
+    (0.0, 3.0)
+    """
+    return jnp.where(x <= 0, 0, x)
+
+
+@staged
+def relu6(x: Any) -> Any:
+    """min(max(x, 0), 6), with derivative 0 at 0 and 6.
+
+    >>> from phalanx import nn
+    >>> nn.relu6(9.0).item()
+    6.0
+    """
+    return jnp.where(x <= 0, 0.0, jnp.where(x >= 6, 6.0, x))
+
+
+@staged
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)).
+
+    >>> from phalanx import nn
+    >>> nn.sigmoid(0.0).item()
+    0.5
+    """
+    return ops.logistic(inexact("sigmoid", x))
+
+
+@staged
+def silu(x: Any) -> Any:
+    """x sigmoid(x); also called swish.
+
+    >>> from phalanx import nn
+    >>> nn.silu(0.0).item()
+    0.0
+    """
+    return x * sigmoid(x)
+
+
+swish = silu
+
+
+@staged
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)).
+
+    >>> from phalanx import nn
+    >>> nn.softplus(100.0).item()
+    100.0
+    """
+    return jnp.maximum(x, 0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+@staged
+def log_sigmoid(x: Any) -> Any:
+    """log sigmoid(x) = -softplus(-x).
+
+    >>> from phalanx import nn
+    >>> nn.log_sigmoid(-100.0).item()
+    -100.0
+    """
+    return -softplus(-x)
+
+
+@staged
+def soft_sign(x: Any) -> Any:
+    """x / (1 + |x|).
+
+    >>> from phalanx import nn
+    >>> nn.soft_sign(1.0).item()
+    0.5
+    """
+    return x / (1 + jnp.abs(x))
+
+
+def gelu(x: Any, approximate: bool = True) -> Any:
+    """x Φ(x), where Φ is the distribution function of the standard normal distribution.
+
+    Args:
+        x: an array.
+        approximate: whether to approximate Φ by a tanh.
+
+    >>> from phalanx import nn
+    >>> nn.gelu(0.0).item()
+    0.0
+    """
+    return _gelu_by_tanh(x) if approximate else _gelu(x)
+
+
+@staged
+def _gelu(x: Any) -> Any:
+    x = inexact("gelu", x)
+    return 0.5 * x * ops.erfc(-x * math.sqrt(0.5))
+
+
+@staged
+def _gelu_by_tanh(x: Any) -> Any:
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    return x * (0.5 * (1 + jnp.tanh(inner)))
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where x > 0, α (exp(x) - 1) elsewhere.
+
+    >>> from phalanx import nn
+    >>> nn.elu(2.0).item()
+    2.0
+    """
+    return _elu(x, alpha)
+
+
+@staged
+def _elu(x: Any, alpha: Any) -> Any:
+    return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
+
+
+@staged
+def selu(x: Any) -> Any:
+    """λ elu(x, α), with λ and α that keep mean 0 and variance 1 (Klambauer et al., 2017).
+
+    >>> from phalanx import nn
+    >>> nn.selu(0.0).item()
+    0.0
+    """
+    return _SELU_SCALE * elu(x, _SELU_ALPHA)
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """x where x > 0, α (exp(x / α) - 1) elsewhere; its derivative is continuous.
+
+    >>> from phalanx import nn
+    >>> nn.celu(2.0).item()
+    2.0
+    """
+    return _celu(x, alpha)
+
+
+@staged
+def _celu(x: Any, alpha: Any) -> Any:
+    return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x) / alpha))
+
+
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """x where x ≥ 0, negative_slope x elsewhere.
+
+    >>> from phalanx import nn
+    >>> nn.leaky_relu(-100.0).item()
+    -1.0
+    """
+    return _leaky_relu(x, negative_slope)
+
+
+@staged
+def _leaky_relu(x: Any, negative_slope: Any) -> Any:
+    return jnp.where(x >= 0, x, negative_slope * x)
+
+
+@staged
+def hard_tanh(x: Any) -> Any:
+    """min(max(x, -1), 1).
+
+    >>> from phalanx import nn
+    >>> nn.hard_tanh(3.0).item()
+    1.0
+    """
+    return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
+
+
+@staged
+def hard_sigmoid(x: Any) -> Any:
+    """relu6(x + 3) / 6.
+
+    >>> from phalanx import nn
+    >>> nn.hard_sigmoid(0.0).item()
+    0.5
+    """
+    return relu6(x + 3.0) / 6.0
+
+
+@staged
+def hard_silu(x: Any) -> Any:
+    """x hard_sigmoid(x); also called hard_swish.
+
+    >>> from phalanx import nn
+    >>> nn.hard_silu(3.0).item()
+    3.0
+    """
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+@staged
+def mish(x: Any) -> Any:
+    """x tanh(softplus(x)).
+
+    >>> from phalanx import nn
+    >>> nn.mish(0.0).item()
+    0.0
+    """
+    return x * jnp.tanh(softplus(x))
+
+
+def squareplus(x: Any, b: Any = 4) -> Any:
+    """(x + √(x² + b)) / 2.
+
+    >>> from phalanx import nn
+    >>> nn.squareplus(0.0).item()
+    1.0
+    """
+    return _squareplus(x, b)
+
+
+@staged
+def _squareplus(x: Any, b: Any) -> Any:
+    return (x + jnp.sqrt(jnp.square(x) + b)) / 2
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half of x along ``axis`` times the sigmoid of the second half.
+
+    Raises:
+        ValueError: the length of ``axis`` is odd.
+
+    >>> import phalanx.numpy as jnp
+    >>> from phalanx import nn
+    >>> nn.glu(jnp.ones(4)).shape
+    (2,)
+    """
+    length = jnp.shape(x)[axis]
+    if length % 2:
+        raise ValueError(f"glu: the length of axis {axis} must be even, got {jnp.shape(x)}")
+    return _glu(x, axis=axis)
+
+
+@staged
+def _glu(x: Any, *, axis: int) -> Any:
+    first, second = jnp.split(x, 2, axis)
+    return first * sigmoid(second)

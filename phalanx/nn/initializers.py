@@ -1,0 +1,214 @@
+"""Initial weights: functions ``(key, shape, dtype)`` to an array.
+
+Scales keep the variance of activations or of gradients from layer to layer. The fan-in of a
+weight is how many inputs reach one output, the fan-out how many outputs one input reaches.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from phalanx import numpy as jnp
+from phalanx import random
+
+Initializer = Callable[..., Any]
+Axes = int | Sequence[int]
+
+# ---- plain ones -----------------------------------------------------------------------------
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
+    """Zeros; the key is not used.
+
+    >>> from phalanx import nn, random
+    >>> nn.initializers.zeros(random.key(0), (2,)).tolist()
+    [0.0, 0.0]
+    """
+    return jnp.zeros(shape, dtype)
+
+
+def ones(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
+    """Ones; the key is not used.
+
+    >>> from phalanx import nn, random
+    >>> nn.initializers.ones(random.key(0), (2,)).tolist()
+    [1.0, 1.0]
+    """
+    return jnp.ones(shape, dtype)
+
+
+def constant(value: Any, dtype: Any = None) -> Initializer:
+    """An initializer that gives ``value`` everywhere.
+
+    >>> from phalanx import nn, random
+    >>> nn.initializers.constant(7.0)(random.key(0), (2,)).tolist()
+    [7.0, 7.0]
+    """
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        return jnp.full(shape, value, float if dtype is None else dtype)
+
+    return init
+
+
+def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer that draws uniformly from [0, scale).
+
+    >>> from phalanx import nn, random
+    >>> bool((nn.initializers.uniform(0.1)(random.key(0), (9,)) < 0.1).all())
+    True
+    """
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        return random.uniform(key, shape, dtype) * scale
+
+    return init
+
+
+def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
+    """An initializer that draws from a normal distribution with mean 0.
+
+    >>> from phalanx import nn, random
+    >>> nn.initializers.normal(0.1)(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        return random.normal(key, shape, dtype) * stddev
+
+    return init
+
+
+def truncated_normal(
+    stddev: Any = 1e-2, dtype: Any = None, lower: Any = -2.0, upper: Any = 2.0
+) -> Initializer:
+    """An initializer that draws from a normal distribution cut at ``lower`` and ``upper``.
+
+    Args:
+        stddev: of the distribution before it is cut; bounds are multiples of it.
+        dtype: of the arrays, unless they ask for another.
+        lower: the lower bound.
+        upper: the upper bound.
+
+    >>> from phalanx import nn, random
+    >>> bool((abs(nn.initializers.truncated_normal(0.1)(random.key(0), (9,))) < 0.2).all())
+    True
+    """
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        return random.truncated_normal(key, lower, upper, shape, dtype) * stddev
+
+    return init
+
+
+# ---- scaled by the fans ---------------------------------------------------------------------
+
+_CUT_STDDEV = 0.87962566103423978  # of the standard normal distribution, cut at -2 and 2
+
+
+def variance_scaling(
+    scale: float,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: Any = None,
+) -> Initializer:
+    """An initializer with variance scale / n, where ``mode`` says what n is.
+
+    Args:
+        scale: see above.
+        mode: "fan_in", "fan_out", "fan_avg" (their mean) or "fan_geo_avg" (the root of their
+            product).
+        distribution: "truncated_normal", "normal" or "uniform".
+        in_axis: the axis or axes of the weight along which its inputs lie.
+        out_axis: those along which its outputs lie.
+        batch_axis: those that count several independent weights.
+        dtype: of the arrays, unless they ask for another.
+
+    Raises:
+        ValueError: there is no such mode or distribution, or a shape has too few axes.
+
+    >>> from phalanx import nn, random
+    >>> init = nn.initializers.variance_scaling(1.0, "fan_in", "normal")
+    >>> init(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    if mode not in _FANS:
+        raise ValueError(f"variance_scaling: mode must be one of {list(_FANS)}, got {mode!r}")
+    if distribution not in _DRAW:
+        raise ValueError(
+            f"variance_scaling: distribution must be one of {list(_DRAW)}, got {distribution!r}"
+        )
+
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        fan = _FANS[mode](*_fans(tuple(shape), in_axis, out_axis, batch_axis))
+        return _DRAW[distribution](key, tuple(shape), dtype, math.sqrt(scale / max(1, fan)))
+
+    return init
+
+
+_FANS: dict[str, Callable[[float, float], float]] = {
+    "fan_in": lambda fan_in, fan_out: fan_in,
+    "fan_out": lambda fan_in, fan_out: fan_out,
+    "fan_avg": lambda fan_in, fan_out: (fan_in + fan_out) / 2,
+    "fan_geo_avg": lambda fan_in, fan_out: math.sqrt(fan_in * fan_out),
+}
+
+_DRAW: dict[str, Callable[..., Any]] = {
+    "truncated_normal": lambda key, shape, dtype, stddev: (
+        random.truncated_normal(key, -2, 2, shape, dtype) * (stddev / _CUT_STDDEV)
+    ),
+    "normal": lambda key, shape, dtype, stddev: random.normal(key, shape, dtype) * stddev,
+    "uniform": lambda key, shape, dtype, stddev: (
+        random.uniform(key, shape, dtype, -1) * (math.sqrt(3) * stddev)
+    ),
+}
+
+
+def _fans(shape: tuple[int, ...], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple:
+    """How many inputs reach an output, and how many outputs an input reaches."""
+    if len(shape) <= 1:
+        raise ValueError(
+            f"variance_scaling: a weight needs at least two axes to have fans, got shape {shape}"
+        )
+    inputs, outputs, batches = (_product(shape, a) for a in (in_axis, out_axis, batch_axis))
+    receptive_field = math.prod(shape) / max(1, inputs * outputs * batches)
+    return inputs * receptive_field, outputs * receptive_field
+
+
+def _product(shape: tuple[int, ...], axes: Axes) -> int:
+    return math.prod(shape[a] for a in ((axes,) if isinstance(axes, int) else axes))
+
+
+def _named(scale: float, mode: str, distribution: str, name: str, source: str) -> Callable:
+    def make(
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = None
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"""``variance_scaling({scale}, {mode!r}, {distribution!r})`` ({source}).
+
+    >>> from phalanx import nn, random
+    >>> nn.initializers.{name}()(random.key(0), (2, 3)).shape
+    (2, 3)
+    """
+    return make
+
+
+_GLOROT = "Glorot and Bengio, 2010"
+_HE = "He et al., 2015"
+_LECUN = "LeCun et al., 1998"
+
+glorot_uniform = _named(1.0, "fan_avg", "uniform", "glorot_uniform", _GLOROT)
+glorot_normal = _named(1.0, "fan_avg", "truncated_normal", "glorot_normal", _GLOROT)
+he_uniform = _named(2.0, "fan_in", "uniform", "he_uniform", _HE)
+he_normal = _named(2.0, "fan_in", "truncated_normal", "he_normal", _HE)
+lecun_uniform = _named(1.0, "fan_in", "uniform", "lecun_uniform", _LECUN)
+lecun_normal = _named(1.0, "fan_in", "truncated_normal", "lecun_normal", _LECUN)
+xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
+kaiming_uniform, kaiming_normal = he_uniform, he_normal

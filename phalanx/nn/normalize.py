@@ -1,0 +1,208 @@
+"""Sums of exponentials, the probabilities made from them, and standardized arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phalanx import numpy as jnp
+from phalanx import ops
+from phalanx.control.staged import staged
+from phalanx.numpy.promotion import inexact
+
+Axis = int | Sequence[int] | None
+
+
+def _static(axis: Axis) -> int | tuple[int, ...] | None:
+    return tuple(axis) if isinstance(axis, Sequence) else axis
+
+
+def _greatest(x: Any, axis: Any) -> Any:
+    """The maximum along ``axis`` as a constant; 0 where it is infinite."""
+    found = jnp.max(x, axis=axis, keepdims=True, initial=-jnp.inf)
+    return ops.stop_gradient(jnp.where(jnp.isfinite(found), found, 0))
+
+
+# ---- logsumexp ------------------------------------------------------------------------------
+
+
+def logsumexp(
+    a: Any,
+    axis: Axis = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
+    """log Σ b exp(a), exact for large and small ``a``; -inf, with derivative 0, of nothing.
+
+    Args:
+        a: a floating-point array.
+        axis: the axis or axes to sum over; by default all.
+        b: factors that broadcast with ``a``.
+        keepdims: whether the result keeps the summed axes with length 1.
+        return_sign: whether to return the logarithm of the magnitude and the sign of the sum;
+            otherwise the result is NaN where the sum is negative.
+        where: a mask that broadcasts with ``a``: what to sum.
+
+    >>> import phalanx.numpy as jnp
+    >>> from phalanx import nn
+    >>> float(nn.logsumexp(jnp.array([1000.0, -jnp.inf])))
+    1000.0
+    """
+    axis = _static(axis)
+    options = {"axis": axis, "keepdims": keepdims, "return_sign": return_sign}
+    return _logsumexp(a, b, where, **options)
+
+
+@staged
+def _logsumexp(
+    a: Any, b: Any, where: Any, *, axis: Any, keepdims: bool, return_sign: bool
+) -> Any:
+    a = inexact("logsumexp", a)
+    if b is not None:
+        a, b = jnp.broadcast_arrays(a, b)
+        a = jnp.where(b == 0, -jnp.inf, a)
+    if where is not None:
+        a = jnp.where(where, a, -jnp.inf)
+    shift = _greatest(a, axis)
+    terms = jnp.exp(a - shift)
+    total = jnp.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
+    size, sign = jnp.abs(total), jnp.sign(total)
+    shift = shift if keepdims else jnp.reshape(shift, total.shape)
+    empty = size == 0
+    out = jnp.where(empty, -jnp.inf, jnp.log(jnp.where(empty, 1, size)) + shift)
+    if return_sign:
+        return out, sign
+    return out if b is None else jnp.where(sign < 0, jnp.nan, out)
+
+
+# ---- softmax --------------------------------------------------------------------------------
+
+
+def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """exp(x) / Σ exp(x), exact for large and small x.
+
+    Args:
+        x: an array.
+        axis: the axis or axes over which the result sums to 1.
+        where: a mask that broadcasts with ``x``; the result is 0 where it does not hold.
+
+    >>> import phalanx.numpy as jnp
+    >>> from phalanx import nn
+    >>> nn.softmax(jnp.array([1000.0, 1000.0])).tolist()
+    [0.5, 0.5]
+    """
+    return _softmax(x, where, axis=_static(axis))
+
+
+@staged
+def _softmax(x: Any, where: Any, *, axis: Any) -> Any:
+    terms = jnp.exp(_shifted(x, axis, where))
+    if where is None:
+        return terms / jnp.sum(terms, axis=axis, keepdims=True)
+    terms = jnp.where(where, terms, 0)
+    total = jnp.sum(terms, axis=axis, keepdims=True)
+    return terms / jnp.where(total == 0, 1, total)
+
+
+def _shifted(x: Any, axis: Any, where: Any) -> Any:
+    x = inexact("softmax", x)
+    if where is not None:
+        x = jnp.where(where, x, -jnp.inf)
+    return x - _greatest(x, axis)
+
+
+def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+    """log softmax(x) = x - logsumexp(x), exact for large and small x.
+
+    Args:
+        x: an array.
+        axis: the axis or axes over which the exponentials of the result sum to 1.
+        where: a mask that broadcasts with ``x``; the result is -inf where it does not hold.
+
+    >>> import phalanx.numpy as jnp
+    >>> from phalanx import nn
+    >>> nn.log_softmax(jnp.array([1000.0, 0.0])).tolist()
+    [0.0, -1000.0]
+    """
+    return _log_softmax(x, where, axis=_static(axis))
+
+
+@staged
+def _log_softmax(x: Any, where: Any, *, axis: Any) -> Any:
+    shifted = _shifted(x, axis, where)
+    total = jnp.sum(jnp.exp(shifted), axis=axis, keepdims=True)
+    return shifted - jnp.log(jnp.where(total == 0, 1, total))
+
+
+# ---- standardize ----------------------------------------------------------------------------
+
+
+def standardize(
+    x: Any,
+    axis: Axis = -1,
+    mean: Any = None,
+    variance: Any = None,
+    epsilon: Any = 1e-5,
+    where: Any = None,
+) -> Any:
+    """(x - mean) / √(variance + ε).
+
+    Args:
+        x: an array.
+        axis: the axis or axes whose mean becomes 0 and whose variance 1.
+        mean: by default that of ``x``.
+        variance: by default that of ``x``.
+        epsilon: added to the variance.
+        where: a mask that broadcasts with ``x``: what mean and variance are taken of.
+
+    >>> import phalanx.numpy as jnp
+    >>> from phalanx import nn
+    >>> nn.standardize(jnp.array([1.0, 3.0]), epsilon=0.0).tolist()
+    [-1.0, 1.0]
+    """
+    return _standardize(x, mean, variance, epsilon, where, axis=_static(axis))
+
+
+@staged
+def _standardize(
+    x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axis: Any
+) -> Any:
+    x = inexact("standardize", x)
+    if mean is None:
+        mean = jnp.mean(x, axis=axis, keepdims=True, where=where)
+    centered = x - mean
+    if variance is None:
+        variance = jnp.mean(jnp.square(centered), axis=axis, keepdims=True, where=where)
+    return centered * ops.rsqrt(variance + epsilon)
+
+
+# ---- one_hot --------------------------------------------------------------------------------
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+    """1 at the position that an element of ``x`` names, 0 elsewhere, along a new axis.
+
+    Args:
+        x: an integer array; elements outside 0 ... num_classes - 1 give zeros.
+        num_classes: the length of the new axis.
+        dtype: of the result; by default float32, or float64 under ``enable_x64``.
+        axis: where the new axis is in the result.
+
+    >>> import phalanx.numpy as jnp
+    >>> from phalanx import nn
+    >>> nn.one_hot(jnp.array([2, 0]), 3).tolist()
+    [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
+    """
+    kind = jnp.dtype(dtype if dtype is not None else float)
+    return _one_hot(jnp.asarray(x), num_classes=num_classes, dtype=kind, axis=axis)
+
+
+@staged
+def _one_hot(x: Any, *, num_classes: int, dtype: Any, axis: int) -> Any:
+    x = jnp.expand_dims(x, axis)
+    shape = [1] * x.ndim
+    shape[axis] = num_classes
+    classes = jnp.arange(num_classes, dtype=x.dtype).reshape(shape)
+    return (x == classes).astype(dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from phalanx.core.program import Equation, Program, Var
 
 
@@ -14,6 +16,15 @@ def live_equations(program: Program) -> list[Equation]:
             kept.append(equation)
             needed.update(a for a in equation.inputs if isinstance(a, Var))
     return kept[::-1]
+
+
+def depending(program: Program, inputs: Iterable[Var]) -> set[Var]:
+    """``inputs`` and every variable of ``program`` that depends on one of them."""
+    found = set(inputs)
+    for equation in program.equations:
+        if any(a in found for a in equation.inputs):
+            found.update(equation.outputs)
+    return found
 
 
 def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:

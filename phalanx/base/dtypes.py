@@ -135,9 +135,11 @@ def as_dtype(like: Any) -> np.dtype:
     if like is None:
         raise TypeError("a dtype is needed, got None")
     try:
-        found = np.dtype(like).newbyteorder("=")
+        found = np.dtype(like)
     except TypeError:
         raise TypeError(f"{like!r} is not a dtype") from None
+    if not found.isnative:
+        found = np.dtype(found.type)
     if found not in ALL:
         raise TypeError(
             f"arrays of dtype {found} are not supported; use bool, an integer, floating-point "

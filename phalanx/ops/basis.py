@@ -63,10 +63,17 @@ def integral(dtype: np.dtype) -> bool:
     return dtype == BOOL or dtypes.is_integer(dtype)
 
 
+def part_of_complex(dtype: np.dtype) -> bool:
+    """The domain of the dtypes that complex numbers are made of."""
+    return dtype in (np.float32, np.float64)
+
+
 _DOMAIN_NAMES = {
     "number": "a number",
     "real_number": "a real number",
     "integral": "bool or an integer",
+    "part_of_complex": "float32 or float64",
+    "ordered": "ordered, and so not complex",
     "is_inexact": "a floating-point or complex number",
     "is_floating": "a floating-point number",
     "is_complex": "a complex number",

@@ -95,6 +95,11 @@ def _bitcast_type(x: ArrayType, *, dtype: np.dtype) -> ArrayType:
             f"bitcast: bool has no bits to share with other dtypes, got {x} and {dtype}; "
             "use astype"
         )
+    if dtypes.is_complex(x.dtype) or dtypes.is_complex(dtype):
+        raise TypeError(
+            f"bitcast: a complex number is a pair and not a row of bits, got {x} and {dtype}; "
+            "take real and imag apart"
+        )
     source, target = _bits(x.dtype), _bits(dtype)
     if source == target:
         return ArrayType(x.shape, dtype)

@@ -22,17 +22,20 @@ from phalanx.core.primitive import ZERO, Example, NoRule, Primitive, Rule, ZeroD
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import (
     I32,
+    Domain,
     broadcast_lanes,
+    check_domain,
     convert,
     f32,
     move,
     mul,
+    number,
     reduce_sum,
     reshape,
     transpose,
     zeros,
 )
-from phalanx.ops.compare import eq
+from phalanx.ops.compare import eq, ordered
 from phalanx.ops.elementwise import div
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.reduce import reduce_max, reduce_min
@@ -109,6 +112,7 @@ def _reduction(
     local: Callable,
     repeated: Callable,
     *,
+    on: Domain,
     doc: str,
     linearize: Rule,
     transpose: Rule | NoRule,
@@ -136,9 +140,14 @@ def _reduction(
         rest = without(axes, axis.name) + axis.rest
         return (prim(*values, axes=rest, groups=None) if rest else values), out
 
+    def type_rule(*types: ArrayType, axes: tuple, groups: Groups) -> tuple:
+        for t in types:
+            check_domain(name, t, on)
+        return tuple(t.update(weak=False) for t in types)
+
     prim = Primitive(
         name,
-        lambda *types, axes, groups: tuple(t.update(weak=False) for t in types),
+        type_rule,
         lambda b, *xs, axes, groups: _lower_reduction(
             b, xs, b.replica_groups(axes, groups), combine
         ),
@@ -195,6 +204,7 @@ psum = _reduction(
     lambda b, x, y: b.add(x, y),
     lambda x: reduce_sum(x, dims=(0,)),
     lambda x, n: mul(x, n),
+    on=number,
     linearize=_psum_linearize,
     transpose=lambda cts, *xs, **params: _nonzero(lambda *nz: psum(*nz, **params), cts),
     doc="sum_l x_l in every lane; stablehlo.all_reduce with add",
@@ -205,6 +215,7 @@ pmax = _reduction(
     lambda b, x, y: b.maximum(x, y),
     lambda x: reduce_max(x, dims=(0,)),
     lambda x, n: x,
+    on=ordered,
     linearize=_extremum_linearize(lambda: pmax),
     transpose=NoRule("a maximum is not linear"),
     doc="max_l x_l in every lane; stablehlo.all_reduce with maximum",
@@ -215,6 +226,7 @@ pmin = _reduction(
     lambda b, x, y: b.minimum(x, y),
     lambda x: reduce_min(x, dims=(0,)),
     lambda x, n: x,
+    on=ordered,
     linearize=_extremum_linearize(lambda: pmin),
     transpose=NoRule("a minimum is not linear"),
     doc="min_l x_l in every lane; stablehlo.all_reduce with minimum",

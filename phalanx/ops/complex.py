@@ -14,7 +14,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.primitive import ZERO, Example, Linear
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import f32, neg, pointwise
+from phalanx.ops.basis import f32, neg, part_of_complex, pointwise
 
 C64 = np.dtype("complex64")
 
@@ -43,7 +43,7 @@ def _complex_transpose(ct: Any, x: Any, y: Any) -> list:
 complex = pointwise(
     "complex",
     lambda b, x, y: b.complex(x, y),
-    on=dtypes.is_floating,
+    on=part_of_complex,
     result=dtypes.to_complex,
     linearize=_complex_linearize,
     transpose=_complex_transpose,

@@ -59,6 +59,13 @@ def _abs_linearize(x: Any) -> tuple[Any, Callable]:
     return abs(x), lambda t: real(mul(t, direction))
 
 
+def _sign_lower(b: Any, x: Any) -> Any:
+    kind = b.type(x)
+    if dtypes.is_unsigned(kind.dtype):
+        return b.minimum(x, b.constant(1, kind.dtype, kind.shape))
+    return b.sign(x)
+
+
 def _sign_linearize(x: Any) -> tuple[Any, Callable]:
     out = sign(x)
     if not dtypes.is_complex(typeof(x).dtype):
@@ -75,7 +82,7 @@ def _sign_linearize(x: Any) -> tuple[Any, Callable]:
 
 abs = pointwise(
     "abs",
-    lambda b, x: b.abs(x),
+    lambda b, x: x if dtypes.is_unsigned(b.type(x).dtype) else b.abs(x),
     on=number,
     result=dtypes.to_real,
     linearize=_abs_linearize,
@@ -85,7 +92,7 @@ abs = pointwise(
 
 sign = pointwise(
     "sign",
-    lambda b, x: b.sign(x),
+    _sign_lower,
     on=number,
     linearize=_sign_linearize,
     doc="x / |x|, and 0 at 0; stablehlo.sign",

@@ -207,6 +207,6 @@ class Emitter:
 def _buffer(value: np.ndarray) -> Any:
     """``value`` in a form whose bits MLIR reads, whatever the dtype."""
     value = np.asarray(value, order="C")
-    if value.dtype.kind in "biufc" and value.dtype.isbuiltin == 1:
+    if value.dtype.kind in "biufc" and value.dtype.isbuiltin != 2:  # 2: of an extension of NumPy
         return value
     return value.view(f"u{value.dtype.itemsize}")

@@ -1,0 +1,220 @@
+"""Derivatives against finite differences, and forward mode against reverse mode.
+
+With L the derivative of f at x, t a tangent and c a cotangent, both random:
+L t = (f(x + h t) - f(x - h t)) / 2h, and <L t, c> = <t, L^T c>. Both are asked of f and then of
+x -> L t and x -> L^T c, to the order that is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.arguments import name_of
+from phalanx.api.derivatives import jvp, vjp
+from phalanx.api.jit import jit
+from phalanx.api.program import make_program
+from phalanx.base import dtypes, tree
+from phalanx.base.config import config
+from phalanx.core.program import Program
+from phalanx.core.types import ArrayType, typeof
+from phalanx.laws.compare import DerivativeError, require_same, to_numpy
+from phalanx.ops.basis import add, convert, mul, reduce_sum, sub
+from phalanx.ops.complex import real
+
+MODES = ("fwd", "rev")
+
+
+def check_grads(
+    f: Callable,
+    args: Sequence[Any],
+    order: int = 2,
+    modes: Sequence[str] | str = MODES,
+    eps: float | None = None,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> None:
+    """L t = (f(x + h t) - f(x - h t)) / 2h and <L t, c> = <t, L^T c>, to ``order``.
+
+    Where ``f`` can be computed in float64 throughout, it is, and the tolerances are narrow.
+
+    Args:
+        f: a function of trees of arrays; integers among its arguments and results are held
+            fixed and left out.
+        args: the point at which to check, away from kinks.
+        order: how many times to differentiate.
+        modes: ``"fwd"`` for jvp, ``"rev"`` for vjp, or both.
+        eps: the step h; default by dtype.
+        atol: the largest difference; default by dtype.
+        rtol: the same, relative to the largest element; default by dtype.
+
+    Raises:
+        DerivativeError: a derivative is wrong; the message says which.
+        ValueError: a mode is unknown, or the order is less than 1.
+
+    >>> import phalanx.numpy as jnp
+    >>> check_grads(lambda x: jnp.sin(x) * x, (jnp.arange(3.0),), order=2)
+    """
+    chosen = (modes,) if isinstance(modes, str) else tuple(modes)
+    if not chosen or not set(chosen) <= set(MODES):
+        raise ValueError(f"check_grads: modes must be among {MODES}, got {modes!r}")
+    if order < 1:
+        raise ValueError(f"check_grads: order must be at least 1, got {order}")
+    inner, xs = inexact_part(f, args)
+    if not xs:
+        raise ValueError(f"check_grads: no argument of {name_of(f)} is a floating-point number")
+    doubled = [_double(x) for x in xs]
+    double = _stays_double(inner, doubled)
+    xs = doubled if double else xs
+    with config.override(enable_x64=config.enable_x64 or double):
+        precision = _coarsest([typeof(x) for x in [*xs, *inner(xs)]])
+        plan = _Plan(chosen, eps or precision ** (1 / 3))
+        loose = precision**0.4
+        for claim in _claims(inner, xs, plan, order, name_of(f), double):
+            require_same(
+                DerivativeError,
+                f"check_grads: {claim.who}",
+                claim.found,
+                claim.expected,
+                rtol=loose if rtol is None else rtol,
+                atol=loose if atol is None else atol,
+            )
+
+
+def _coarsest(types: Sequence[ArrayType]) -> float:
+    """The relative rounding error of the coarsest of the dtypes."""
+    return max(float(dtypes.finfo(t.dtype).eps) for t in types)
+
+
+# ---- the function of its floating-point part ----------------------------------------------------
+
+
+def inexact_part(f: Callable, args: Sequence[Any]) -> tuple[Callable, list[Any]]:
+    """``f`` from the list of its inexact argument leaves to that of its inexact results."""
+    leaves, treedef = tree.flatten(tuple(args))
+    chosen = [dtypes.is_inexact(typeof(x).dtype) for x in leaves]
+
+    def inner(xs: list) -> list:
+        found = iter(xs)
+        whole = [next(found) if c else x for x, c in zip(leaves, chosen, strict=True)]
+        outs = tree.leaves(f(*treedef.unflatten(whole)))
+        return [y for y in outs if dtypes.is_inexact(typeof(y).dtype)]
+
+    return inner, [x for x, c in zip(leaves, chosen, strict=True) if c]
+
+
+def _double(x: Any) -> np.ndarray:
+    wide = np.complex128 if dtypes.is_complex(typeof(x).dtype) else np.float64
+    return to_numpy(x).astype(wide)
+
+
+def _stays_double(inner: Callable, xs: list) -> bool:
+    """Whether ``inner`` can be staged, and computes in 64 bits throughout."""
+    with config.override(enable_x64=True):
+        try:
+            program = make_program(inner)(xs)
+        except (TypeError, ValueError):  # needs values while tracing, or insists on a dtype
+            return False
+    return all(t.dtype in (np.float64, np.complex128) for t in _inexact_types(program))
+
+
+def _inexact_types(program: Program) -> list[ArrayType]:
+    types = [*program.input_types, *program.output_types]
+    types += [v.type for e in program.walk() for v in e.outputs]
+    return [t for t in types if dtypes.is_inexact(t.dtype)]
+
+
+def direction(x: Any, seed: int) -> np.ndarray:
+    """A fixed random array of the type of ``x``, its elements in the unit square."""
+    kind = typeof(x)
+    source = np.random.default_rng([seed, kind.size])
+    values = source.uniform(-1.0, 1.0, kind.shape)
+    if dtypes.is_complex(kind.dtype):
+        values = values + 1j * source.uniform(-1.0, 1.0, kind.shape)
+    return np.asarray(values).astype(kind.dtype)
+
+
+# ---- what must be equal -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    who: str
+    found: Any
+    expected: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    modes: tuple[str, ...]
+    step: float
+
+
+def _claims(
+    inner: Callable, xs: list, plan: _Plan, order: int, who: str, staged: bool
+) -> list[_Claim]:
+    """All claims, computed by one compiled program where the function can be staged."""
+    names: list[str] = []
+
+    def pairs(xs: list) -> list[tuple[Any, Any]]:
+        made = list(_derive(inner, xs, plan, order, who))
+        names[:] = [c.who for c in made]
+        return [(c.found, c.expected) for c in made]
+
+    found = (jit(pairs) if staged else pairs)(xs)
+    return [_Claim(n, *pair) for n, pair in zip(names, found, strict=True)]
+
+
+def _derive(inner: Callable, xs: list, plan: _Plan, order: int, who: str) -> list[_Claim]:
+    ts = [direction(x, 2 * order) for x in xs]
+    made: list[_Claim] = []
+    slope = _differences(inner, xs, ts, plan.step)
+    pushed = slope
+    if "fwd" in plan.modes:
+        _, pushed = jvp(inner, (xs,), (ts,))
+        made += [
+            _Claim(f"jvp of {who} and finite differences, output {i}", t, d)
+            for i, (t, d) in enumerate(zip(pushed, slope, strict=True))
+        ]
+    cts = [direction(y, 2 * order + 1) for y in slope]
+    if "rev" in plan.modes:
+        (pulled,) = vjp(inner, xs)[1](cts)
+        left, right = pairing(pushed, cts), pairing(ts, pulled)
+        made.append(_Claim(f"<c, jvp t> and <vjp c, t> of {who}", right, left))
+    if order > 1:
+        if "fwd" in plan.modes:
+            along = f"(x -> jvp of {who} at x)"
+            made += _derive(lambda ys: jvp(inner, (ys,), (ts,))[1], xs, plan, order - 1, along)
+        if "rev" in plan.modes:
+            back = f"(x -> vjp of {who} at x)"
+            made += _derive(lambda ys: vjp(inner, ys)[1](cts)[0], xs, plan, order - 1, back)
+    return made
+
+
+def _differences(inner: Callable, xs: list, ts: list, step: float) -> list:
+    """(f(x + h t) - f(x - h t)) / 2h"""
+    ahead = inner([add(x, mul(t, step)) for x, t in zip(xs, ts, strict=True)])
+    behind = inner([sub(x, mul(t, step)) for x, t in zip(xs, ts, strict=True)])
+    return [mul(sub(a, b), 0.5 / step) for a, b in zip(ahead, behind, strict=True)]
+
+
+def pairing(xs: Sequence[Any], ys: Sequence[Any]) -> Any:
+    """The real part of the sum of x y, over all elements of all leaves."""
+    total: Any = 0.0
+    for x, y in zip(xs, ys, strict=True):
+        product = mul(_widest(x), _widest(y))
+        product = reduce_sum(product, dims=tuple(range(typeof(product).ndim)))
+        if dtypes.is_complex(typeof(product).dtype):
+            product = real(product)
+        total = add(total, product)
+    return total
+
+
+def _widest(x: Any) -> Any:
+    narrow = np.complex64 if dtypes.is_complex(typeof(x).dtype) else np.float32
+    wide = np.complex128 if narrow is np.complex64 else np.float64
+    dtype = np.dtype(wide if config.enable_x64 else narrow)
+    return convert(x, dtype=dtype, weak=False)

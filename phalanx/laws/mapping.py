@@ -1,0 +1,163 @@
+"""Mapped functions against loops and each other, and compiled ones against the function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.arguments import name_of
+from phalanx.api.derivatives import jvp, vjp
+from phalanx.api.jit import jit
+from phalanx.api.pmap import pmap
+from phalanx.api.vmap import is_none, vmap
+from phalanx.base import tree
+from phalanx.core.types import typeof
+from phalanx.laws.compare import BatchError, JitError, LawBroken, PmapError, require_same, to_numpy
+from phalanx.laws.derivatives import direction, inexact_part
+
+
+def check_batch(
+    f: Callable,
+    args: Sequence[Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> None:
+    """vmap(f)(x)[i] = f(x[i])
+
+    Args:
+        f: a function of trees of arrays, without collectives over the mapped axis.
+        args: its arguments, with the mapped axis.
+        in_axes: which axis of each argument is mapped, as in ``vmap``.
+        out_axes: where the axis goes in each result.
+        atol: the largest difference; default by dtype.
+        rtol: the same, relative to the largest element; default by dtype.
+
+    Raises:
+        BatchError: vectorization and the loop disagree.
+
+    >>> import phalanx.numpy as jnp
+    >>> check_batch(jnp.dot, (jnp.ones((2, 3)), jnp.arange(3.0)), in_axes=(0, None))
+    """
+    who = f"check_batch({name_of(f)})"
+    args = tuple(args)
+    found = vmap(f, in_axes=in_axes, out_axes=out_axes)(*args)
+    leaves, treedef = tree.flatten(args)
+    dims = tree.broadcast_prefix(_spec(in_axes), args, who, is_leaf=is_none)
+    size = next(typeof(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None)
+    lanes = [
+        f(*treedef.unflatten([_lane(x, d, i) for x, d in zip(leaves, dims, strict=True)]))
+        for i in range(size)
+    ]
+    flat = [tree.leaves(lane) for lane in lanes]
+    places = tree.broadcast_prefix(_spec(out_axes), lanes[0], who, is_leaf=is_none)
+    expected = tree.structure(lanes[0]).unflatten(
+        [_stacked(ys, to) for ys, to in zip(zip(*flat, strict=True), places, strict=True)]
+    )
+    require_same(BatchError, f"{who}: vmap and loop", found, expected, rtol=rtol, atol=atol)
+
+
+def _spec(axes: Any) -> Any:
+    return tuple(axes) if isinstance(axes, list) else axes
+
+
+def _lane(x: Any, dim: int | None, i: int) -> Any:
+    return x if dim is None else np.take(to_numpy(x), i, axis=dim)
+
+
+def _stacked(lanes: Sequence[Any], dim: int | None) -> np.ndarray:
+    arrays = [to_numpy(x) for x in lanes]
+    return arrays[0] if dim is None else np.stack(arrays, axis=dim)
+
+
+def check_jit(
+    f: Callable,
+    args: Sequence[Any],
+    order: int = 0,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> None:
+    """jit(f) = f, and their derivatives to ``order``.
+
+    Args:
+        f: a function of trees of arrays.
+        args: its arguments.
+        order: how many times to differentiate.
+        atol: the largest difference; default by dtype.
+        rtol: the same, relative to the largest element; default by dtype.
+
+    Raises:
+        JitError: the compiled function gives something else.
+
+    >>> import phalanx.numpy as jnp
+    >>> check_jit(jnp.tanh, (jnp.arange(3.0),))
+    """
+    who = f"check_jit({name_of(f)}): jit(f) and f"
+    _check_equal(JitError, who, jit(f), f, tuple(args), order, rtol, atol)
+
+
+def check_pmap(
+    f: Callable,
+    args: Sequence[Any],
+    axis_name: Any = None,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    order: int = 1,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> None:
+    """pmap(f) = vmap(f), and their derivatives to ``order``: the pmap law.
+
+    Args:
+        f: a function of trees of arrays, of one lane.
+        args: its arguments, with the mapped axis.
+        axis_name: the name by which collectives in ``f`` refer to the axis.
+        in_axes: which axis of each argument is mapped, as in ``pmap``.
+        out_axes: where the axis goes in each result, as in ``pmap``.
+        order: how many times to differentiate, forward and in reverse, from outside.
+        atol: the largest difference; default by dtype.
+        rtol: the same, relative to the largest element; default by dtype.
+
+    Raises:
+        PmapError: the two disagree.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> check_pmap(lambda x: x / phalanx.lax.psum(x, "i"), (jnp.ones((2, 3)),), "i")
+    """
+    who = f"check_pmap({name_of(f)}): pmap(f) and vmap(f)"
+    spread = pmap(f, axis_name, in_axes=in_axes, out_axes=out_axes)
+    local = vmap(f, axis_name=axis_name, in_axes=in_axes, out_axes=out_axes)
+    _check_equal(PmapError, who, spread, local, tuple(args), order, rtol, atol)
+
+
+def _check_equal(
+    error: type[LawBroken],
+    who: str,
+    f: Callable,
+    g: Callable,
+    args: tuple,
+    order: int,
+    rtol: float | None,
+    atol: float | None,
+) -> None:
+    """Raise ``error`` unless f(x) = g(x), and their jvp and vjp, to ``order``."""
+    expected = g(*args)
+    require_same(error, who, f(*args), expected, rtol=rtol, atol=atol)
+    (flat_f, xs), (flat_g, _) = inexact_part(f, args), inexact_part(g, args)
+    if order == 0 or not xs:
+        return
+    ts = [direction(x, order) for x in xs]
+    cts = [direction(y, order) for y in flat_g(xs)]
+
+    def forward(h: Callable) -> Callable:
+        return lambda xs: jvp(h, (xs,), (ts,))[1]
+
+    def reverse(h: Callable) -> Callable:
+        return lambda xs: vjp(h, xs)[1](cts)[0]
+
+    for name, derive in (("jvp", forward), ("vjp", reverse)):
+        inner = f"{who}, {name}"
+        _check_equal(error, inner, derive(flat_f), derive(flat_g), (xs,), order - 1, rtol, atol)

@@ -1,0 +1,482 @@
+"""The laws of a primitive: its rules, each against what the primitive computes.
+
+A primitive is tried on its examples. Operands that an example gives as types are drawn at
+random. Where an example needs named axes, the primitive is mapped over them, so that one
+function of whole arrays obeys the same laws as any other.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.derivatives import jvp, linear_transpose
+from phalanx.api.jit import jit
+from phalanx.api.pmap import pmap
+from phalanx.api.program import make_program
+from phalanx.api.vmap import vmap
+from phalanx.base import dtypes
+from phalanx.base.config import config
+from phalanx.core.check import check
+from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
+from phalanx.core.types import ArrayType, typeof
+from phalanx.laws.compare import PrimitiveError, require_same, rounding, to_numpy
+from phalanx.laws.derivatives import check_grads, direction, pairing
+from phalanx.ops.basis import move
+from phalanx.ops.shape import slice_dim, squeeze
+
+LANES = 5  # a length that no dimension of an example has, so that a mixed-up one is found
+
+
+class Case:
+    """A primitive at an example, as a function of the operands that are arrays.
+
+    Called inside the scope of the example's axes it would be ``bind``; called from outside, it
+    maps ``bind`` over them, and every operand that is drawn leads with those axes.
+    """
+
+    def __init__(self, prim: Primitive, example: Example) -> None:
+        self.prim = prim
+        self.example = example
+        self.free = [i for i, a in enumerate(example.args) if not isinstance(a, np.generic)]
+        self.drawn = [isinstance(example.args[i], ArrayType) for i in self.free]
+        self.sizes = tuple(size for _, size in example.axes)
+        self.__name__ = prim.name
+
+    def bind(self, *xs: Any) -> Any:
+        """The primitive on the operands of one lane."""
+        given = list(self.example.args)
+        for i, x in zip(self.free, xs, strict=True):
+            given[i] = x
+        # constants follow the operands into the dtype of the day
+        like = [typeof(x).dtype for x in xs if dtypes.is_inexact(typeof(x).dtype)]
+        given = [_constant_like(a, like) if isinstance(a, np.generic) else a for a in given]
+        return self.prim(*given, **self.example.params)
+
+    def __call__(self, *xs: Any) -> Any:
+        return self.over(vmap)(*xs)
+
+    def over(self, mapping: Callable, inner: Callable | None = None) -> Callable:
+        """``inner``, by default ``bind``, mapped over the axes of the example."""
+        f = self.bind if inner is None else inner
+        in_axes = tuple(0 if d else None for d in self.drawn)
+        for name, size in reversed(self.example.axes):
+            f = mapping(f, in_axes=in_axes, axis_name=name, axis_size=size)
+        return f
+
+    def operands(self, seed: int = 0) -> list[np.ndarray]:
+        """Operands drawn at random; those that the example gives are given."""
+        source = np.random.default_rng([seed, len(self.prim.name)])
+        return [
+            draw(a.update(shape=(*self.sizes, *a.shape)), self.example, source)
+            if isinstance(a, ArrayType)
+            else self._varied(np.asarray(a), seed)
+            for a in (self.example.args[i] for i in self.free)
+        ]
+
+    def _varied(self, given: np.ndarray, seed: int) -> np.ndarray:
+        """A given operand in another order, where nothing was promised about its order."""
+        promised = any(self.example.params.get(k) for k in ("indices_are_sorted", "sorted"))
+        return given if promised or not given.ndim else np.roll(given, seed, axis=0)
+
+    def tree(self, out: Any) -> list:
+        """The results as a list."""
+        return list(out) if self.prim.multi else [out]
+
+    def who(self, law: str) -> str:
+        shown = ", ".join(map(str, self.example.args))
+        return f"check_primitive({self.prim.name}): {law} at ({shown}) {self.example.params}"
+
+
+def _constant_like(x: np.generic, like: Sequence[np.dtype]) -> np.generic:
+    same_kind = dtypes.is_inexact(x.dtype) and like
+    if not same_kind or dtypes.is_complex(x.dtype) != dtypes.is_complex(like[0]):
+        return x
+    return x.astype(like[0])
+
+
+def draw(kind: ArrayType, example: Example, source: np.random.Generator) -> np.ndarray:
+    """A random array of type ``kind``, within the bounds of ``example``."""
+    low, high, shape = example.low, example.high, kind.shape
+    if kind.dtype == np.bool_:
+        return source.integers(0, 2, shape).astype(bool)
+    if dtypes.is_integer(kind.dtype):
+        limits = dtypes.iinfo(kind.dtype)
+        bounds = max(int(low), int(limits.min)), min(int(high), int(limits.max))
+        return source.integers(bounds[0], bounds[1] + 1, shape).astype(kind.dtype)
+    values = source.uniform(low, high, shape)
+    if dtypes.is_complex(kind.dtype):
+        values = values + 1j * source.uniform(low, high, shape)
+    return np.asarray(values).astype(kind.dtype)
+
+
+# ---- type, staging ----------------------------------------------------------------------------
+
+
+def law_type(prim: Primitive, example: Example) -> None:
+    """The type rule gives the types of the results."""
+    case = Case(prim, example)
+    operands = case.operands()
+    _check_types(case, operands, case(*operands))
+
+
+def _check_types(case: Case, operands: Sequence, out: Any) -> None:
+    lanes = [typeof(a) if isinstance(a, np.generic) else a for a in case.example.args]
+    for i, x, drawn in zip(case.free, operands, case.drawn, strict=True):
+        lanes[i] = ArrayType(x.shape[len(case.sizes) :] if drawn else x.shape, x.dtype)
+    wanted = case.prim.type(*lanes, **case.example.params)
+    for i, (t, y) in enumerate(zip(_as_tuple(wanted), case.tree(out), strict=True)):
+        shape = (*case.sizes, *t.shape)
+        if (typeof(y).shape, typeof(y).dtype) != (shape, t.dtype):
+            raise PrimitiveError(
+                case.who("type"),
+                f"result {i} is {typeof(y)}, but the type rule gives {t}, for all lanes {shape}",
+                typeof(y),
+                t,
+            )
+
+
+def _as_tuple(x: Any) -> tuple:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def law_jit(prim: Primitive, example: Example) -> None:
+    """Eager, staged and compiled evaluation agree; the staged program passes the checker."""
+    case = Case(prim, example)
+    operands = case.operands()
+    check(make_program(case)(*operands))
+    require_same(PrimitiveError, case.who("jit and eager"), jit(case)(*operands), case(*operands))
+
+
+def law_pmap(prim: Primitive, example: Example) -> None:
+    """``pmap`` of it is ``vmap`` of it, and their derivatives are equal."""
+    if not example.axes:
+        return
+    case = Case(prim, example)
+    operands = case.operands()
+    spread, local = case.over(pmap), case.over(vmap)
+    require_same(PrimitiveError, case.who("pmap and vmap"), spread(*operands), local(*operands))
+    if operands and callable(prim.linearize):
+        ts = [direction(x, 1) for x in operands]
+        require_same(
+            PrimitiveError,
+            case.who("jvp of pmap and of vmap"),
+            jvp(spread, operands, ts),
+            jvp(local, operands, ts),
+        )
+
+
+# ---- batching -----------------------------------------------------------------------------------
+
+
+def batch_choices(case: Case, limit: int | None) -> list[tuple[int | None, ...]]:
+    """Where the lanes of each operand may lie: each choice, or ``limit`` of them spread out."""
+    ranks = [len(np.shape(x)) for x in case.operands()]
+    options = [(None, *range(rank + 1)) for rank in ranks]
+    choices = [c for c in itertools.product(*options) if any(d is not None for d in c)]
+    if limit is None or len(choices) <= limit:
+        return choices
+    picked = np.random.default_rng(len(choices)).permutation(len(choices))[:limit]
+    return [choices[0], *(choices[i] for i in sorted(picked))]
+
+
+def law_batch(prim: Primitive, example: Example, limit: int | None = None) -> None:
+    """Vectorization is a loop over lanes, whichever operands have lanes, and wherever."""
+    if isinstance(prim.batch, NoRule):
+        return
+    case = Case(prim, example)
+    choices = batch_choices(case, limit)
+    if not choices:
+        return
+    per_lane = [case.operands(seed) for seed in range(LANES)]
+    stacks = [np.stack(xs) for xs in zip(*per_lane, strict=True)]
+
+    def vectorized(*stacks: Any) -> list:
+        return [
+            case.tree(f(*_placed(stacks, dims)))
+            for dims in choices
+            for f in _vectorizations(case, dims)
+        ]
+
+    found = iter(jit(vectorized)(*stacks))
+    loops: dict[tuple, list] = {}
+    for dims in choices:
+        mapped = tuple(d is not None for d in dims)
+        if mapped not in loops:
+            loops[mapped] = _loop(case, per_lane, mapped)
+        for _ in _vectorizations(case, dims):
+            who = case.who(f"batch with lanes at {dims} and a loop")
+            require_same(PrimitiveError, who, next(found), loops[mapped])
+
+
+def _vectorizations(case: Case, dims: tuple) -> Iterator[Callable]:
+    """``vmap`` around the axes of the example, and inside them."""
+    yield vmap(case, in_axes=dims)
+    if case.example.axes:
+        n = len(case.sizes)
+        if all(d is None or d >= n or not drawn for d, drawn in zip(dims, case.drawn, strict=True)):
+            inside = tuple(
+                d - n if d is not None and drawn else d
+                for d, drawn in zip(dims, case.drawn, strict=True)
+            )
+            out = len(case.sizes)
+            inner = case.over(vmap, vmap(case.bind, in_axes=inside))
+            yield lambda *xs: _leading(case, inner(*xs), out)
+
+
+def _leading(case: Case, out: Any, dim: int) -> Any:
+    moved = [move(y, dim, 0) for y in case.tree(out)]
+    return tuple(moved) if case.prim.multi else moved[0]
+
+
+def _placed(stacks: Sequence[Any], dims: Sequence[int | None]) -> list:
+    """Lane 0 where there are to be no lanes; otherwise the lanes at the wanted dimension."""
+    return [_first(x) if d is None else move(x, 0, d) for x, d in zip(stacks, dims, strict=True)]
+
+
+def _first(x: Any) -> Any:
+    return squeeze(slice_dim(x, 0, 1, 0), (0,))
+
+
+def _loop(case: Case, per_lane: Sequence[Sequence], mapped: tuple[bool, ...]) -> list:
+    lanes = [
+        case.tree(case(*(lane[i] if m else per_lane[0][i] for i, m in enumerate(mapped))))
+        for lane in per_lane
+    ]
+    return [np.stack([to_numpy(y) for y in ys]) for ys in zip(*lanes, strict=True)]
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+def law_linearize(prim: Primitive, example: Example, order: int = 2) -> None:
+    """Its derivatives are those of finite differences, and reverse mode agrees with forward."""
+    case = Case(prim, example)
+    operands = case.operands()
+    if not any(dtypes.is_inexact(x.dtype) for x in operands):
+        return
+    if isinstance(prim.linearize, ZeroDerivative):
+        _check_zero(case, operands)
+    elif not isinstance(prim.linearize, NoRule):
+        check_grads(case, operands, order=order)
+
+
+def _check_zero(case: Case, operands: list) -> None:
+    ts = [
+        direction(x, 0) if dtypes.is_inexact(x.dtype) else np.zeros(x.shape, dtypes.float0)
+        for x in operands
+    ]
+    outs, tangents = jvp(case, operands, ts)
+    for i, (y, t) in enumerate(zip(case.tree(outs), case.tree(tangents), strict=True)):
+        if dtypes.is_inexact(typeof(y).dtype) and np.any(to_numpy(t)):
+            raise PrimitiveError(
+                case.who("zero derivative"), f"the tangent of result {i} is not zero", t, 0.0
+            )
+
+
+def law_transpose(prim: Primitive, example: Example) -> int:
+    """In every set of operands in which it is linear: <f t, c> = <t, f^T c>, and f^T^T = f.
+
+    Returns how many such sets there are.
+    """
+    if not callable(prim.transpose):
+        return 0
+    case = Case(prim, example)
+    operands = case.operands()
+    inexact = [i for i, x in enumerate(operands) if dtypes.is_inexact(x.dtype)]
+    subsets = itertools.chain.from_iterable(
+        itertools.combinations(inexact, n + 1) for n in range(len(inexact))
+    )
+    found = 0
+    for subset in subsets:
+        f = _partial(case, operands, subset)
+        if _is_linear(case, f, [operands[i] for i in subset]):
+            _check_transpose(case, f, [operands[i] for i in subset], subset)
+            found += 1
+    return found
+
+
+def _partial(case: Case, operands: list, subset: Sequence[int]) -> Callable:
+    def f(*xs: Any) -> Any:
+        whole = list(operands)
+        for i, x in zip(subset, xs, strict=True):
+            whole[i] = x
+        return case(*whole)
+
+    return f
+
+
+def _is_linear(case: Case, f: Callable, xs: list) -> bool:
+    """Whether f(0) = 0 and f(x - 2y) = f(x) - 2 f(y), up to rounding."""
+    ys = [direction(x, 7) for x in xs]
+    zero, whole, left, right = (
+        [to_numpy(y).astype(np.complex128) for y in case.tree(f(*at))]
+        for at in (
+            [np.zeros_like(x) for x in xs],
+            [x - 2 * y for x, y in zip(xs, ys, strict=True)],
+            xs,
+            ys,
+        )
+    )
+    close = 8 * max(map(_rounding, [*xs, *case.tree(f(*xs))]))
+    return not any(z.any() for z in zero) and all(
+        np.allclose(w, a - 2 * b, atol=close * (1 + np.abs(a).max(initial=0)), rtol=close)
+        for w, a, b in zip(whole, left, right, strict=True)
+    )
+
+
+def _rounding(x: Any) -> float:
+    return rounding(typeof(x).dtype)
+
+
+def _check_transpose(case: Case, f: Callable, xs: list, subset: Sequence[int]) -> None:
+    who = case.who(f"transpose in operands {tuple(subset)}")
+    out = case.tree(f(*xs))
+    cts = [direction(y, 3) for y in out]
+    back = linear_transpose(f, *xs)
+    pulled = back(tuple(cts) if case.prim.multi else cts[0])
+    left, right = float(pairing(out, cts)), float(pairing(xs, pulled))
+    scale = 1 + max(abs(left), abs(right))
+    if abs(left - right) > 8 * max(map(_rounding, [*xs, *out])) * scale:
+        raise PrimitiveError(who, f"<f t, c> is {left}, but <t, f^T c> is {right}", right, left)
+    again = linear_transpose(lambda *cs: back(cs if case.prim.multi else cs[0]), *cts)
+    twice = again(tuple(pulled) if len(xs) != len(pulled) else tuple(xs))
+    require_same(PrimitiveError, f"{who}, twice", list(twice), out)
+
+
+# ---- replication --------------------------------------------------------------------------------
+
+
+def law_vary(prim: Primitive, example: Example) -> None:
+    """What the replication rule says is the same in every lane is the same in every lane."""
+    if prim.vary is None or len(example.axes) > 1:
+        return
+    case = Case(prim, example)
+    axis, size = example.axes[0] if example.axes else ("lanes", LANES)
+    bare = Case(prim, Example(example.args, example.params, low=example.low, high=example.high))
+    stacks = [np.stack(xs) for xs in zip(*map(bare.operands, range(size)), strict=True)]
+    choices = list(itertools.product((0, None), repeat=len(case.free)))
+
+    def mapped(*stacks: Any) -> list:
+        return [
+            case.tree(
+                vmap(bare.bind, in_axes=dims, axis_name=axis, axis_size=size)(
+                    *_placed(stacks, dims)
+                )
+            )
+            for dims in choices
+        ]
+
+    for dims, outs in zip(choices, jit(mapped)(*stacks), strict=True):
+        rule = prim.result_varies(_varying_sets(case, dims, axis), example.params)
+        rules = (rule,) * len(outs) if isinstance(rule, frozenset) else rule
+        _check_vary(case, dims, axis, rules, outs)
+
+
+def _varying_sets(case: Case, dims: Sequence[int | None], axis: Any) -> list[frozenset]:
+    sets = [frozenset()] * len(case.example.args)
+    for i, d in zip(case.free, dims, strict=True):
+        sets[i] = frozenset() if d is None else frozenset((axis,))
+    return sets
+
+
+def _check_vary(case: Case, dims: tuple, axis: Any, rules: Sequence, outs: Sequence) -> None:
+    if len(rules) != len(outs):
+        raise PrimitiveError(
+            case.who("vary"), f"gives {len(rules)} sets for {len(outs)} results", rules, outs
+        )
+    for i, (rule, y) in enumerate(zip(rules, outs, strict=True)):
+        values = to_numpy(y)
+        if axis not in rule and not (values == values[:1]).all():
+            raise PrimitiveError(
+                case.who(f"vary with lanes at {dims}"),
+                f"result {i} differs between lanes, but the rule says that it does not",
+                values,
+                values[:1],
+            )
+
+
+DTYPES = ("float16", "bfloat16", "float64", "int8", "uint32", "bool", "complex64", "complex128")
+
+
+def law_dtypes(prim: Primitive, example: Example) -> None:
+    """In every dtype that its type rule takes it compiles, and its results have their types."""
+    with config.override(enable_x64=True):
+        casts = [in_dtype(example, dtypes.as_dtype(d)) for d in DTYPES]
+        cases = [Case(prim, e) for e in casts if e is not None and _accepted(prim, e)]
+        drawn = [c.operands() for c in cases]
+        found = jit(lambda drawn: [c(*xs) for c, xs in zip(cases, drawn, strict=True)])(drawn)
+        for case, xs, out in zip(cases, drawn, found, strict=True):
+            _check_types(case, xs, out)
+
+
+def in_dtype(example: Example, dtype: np.dtype) -> Example | None:
+    """``example`` with its operands in another dtype; None if they are of several dtypes."""
+    kinds = {a.dtype for a in example.args if isinstance(a, ArrayType)}
+    given = any(isinstance(a, np.ndarray) and dtypes.is_inexact(a.dtype) for a in example.args)
+    if len(kinds - {np.dtype(bool)}) != 1 or given:
+        return None
+    (kind,) = kinds - {np.dtype(bool)}
+
+    def cast(a: Any) -> Any:
+        if isinstance(a, ArrayType):
+            return a.update(dtype=dtype) if a.dtype == kind else a
+        if a.dtype != kind or not isinstance(a, np.generic):
+            return a
+        return (a if dtypes.is_complex(dtype) else a.real).astype(dtype)
+
+    bounds = example.axes, max(example.low, 0.0), example.high
+    return Example(tuple(map(cast, example.args)), example.params, *bounds)
+
+
+def _accepted(prim: Primitive, example: Example) -> bool:
+    types = (a if isinstance(a, ArrayType) else typeof(a) for a in example.args)
+    try:
+        prim.type(*types, **example.params)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+LAWS: dict[str, Callable[..., Any]] = {
+    "type": law_type,
+    "dtypes": law_dtypes,
+    "jit": law_jit,
+    "pmap": law_pmap,
+    "batch": law_batch,
+    "linearize": law_linearize,
+    "transpose": law_transpose,
+    "vary": law_vary,
+}
+
+
+def check_primitive(prim: Primitive, laws: Sequence[str] = tuple(LAWS)) -> None:
+    """Every rule of ``prim`` holds, at each of its examples.
+
+    The type rule against the results, in all dtypes that it takes; eager against compiled
+    evaluation; the batching rule against a loop, for every choice of operands and dimensions;
+    the linearize rule against finite differences; the transpose rule by
+    <f t, c> = <t, f^T c> and f^T^T = f; the replication rule against the lanes. Where the
+    primitive communicates, ``pmap`` of it against ``vmap`` of it.
+
+    Args:
+        prim: a primitive with examples.
+        laws: which laws, by name.
+
+    Raises:
+        PrimitiveError, DerivativeError: a rule is wrong; the message says which.
+        ValueError: there are no examples, or no such law.
+
+    >>> from phalanx.ops.elementwise import sin
+    >>> check_primitive(sin)
+    """
+    if not prim.examples:
+        raise ValueError(f"check_primitive: {prim.name} has no examples; give it at least one")
+    for law in laws:
+        if law not in LAWS:
+            raise ValueError(f"check_primitive: no law {law!r}; there are {', '.join(LAWS)}")
+        for example in prim.examples:
+            LAWS[law](prim, example)

@@ -1,0 +1,177 @@
+"""What phalanx.lax takes and refuses, and the parts of it that no primitive does alone."""
+
+import inspect
+
+import jax
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+I = np.arange(3, dtype=np.int32)  # noqa: E741
+
+
+@pytest.mark.parametrize("scalar", [2, 2.0, True, np.float32(2), jnp.float32(2)])
+def test_scalars_fit(scalar):
+    found = lax.mul(X, scalar)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, X * np.float32(scalar))
+
+
+def test_scalars_alone():
+    assert float(lax.add(1, 2.5)) == 3.5
+    assert lax.add(1, 2).dtype == np.int32
+
+
+def test_length_one_stretches():
+    found = lax.add(X, lax.expand_dims(jnp.arange(2.0), (1,)))
+    np.testing.assert_array_equal(found, X + np.float32([[0], [1]]))
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (
+            lambda: lax.add(I, 2.5),
+            TypeError,
+            "lax.add: the Python number 2.5 does not fit operands of dtype int32",
+        ),
+        (
+            lambda: lax.add(X, X.astype(np.float16)),
+            TypeError,
+            r"lax.add: operands must have one dtype, got f32\[2,3\] and f16\[2,3\]; convert them",
+        ),
+        (
+            lambda: lax.add(X, X[0]),
+            TypeError,
+            r"lax.add: operands other than scalars must have one shape, got f32\[2,3\] and f32",
+        ),
+        (lambda: lax.add(X, X[:, :2]), TypeError, "must have one shape"),
+        (lambda: lax.add([1, 2], X), TypeError, r"got \[1, 2\] of type list; convert it with"),
+        (lambda: lax.sin(None), TypeError, "lax.sin: an array or a number is needed, got None"),
+        (lambda: lax.sin(I), TypeError, "sin: the operand i32"),
+        (lambda: lax.add(np.int8([1]), 300), OverflowError, "300 does not fit int8"),
+        (lambda: lax.select_n(I > 0, I, I, I), ValueError, "at most 2 for a boolean"),
+        (lambda: lax.reshape(X, (4,)), ValueError, r"has 6 elements, but shape \(4,\) needs 4"),
+        (lambda: lax.reshape(X, X), TypeError, "new_sizes must be a sequence of Python integers"),
+        (lambda: lax.full((2,), X), TypeError, "fill_value must be a scalar"),
+        (lambda: lax.squeeze(X, (0,)), ValueError, r"dimension 0 of f32\[2,3\] does not have len"),
+        (lambda: lax.split(X, (1, 1), 1), ValueError, "sizes must add up to the length of"),
+        (lambda: lax.tile(X, (2,)), ValueError, "reps needs one entry per dimension"),
+        (lambda: lax.collapse(X, 1, 1), ValueError, "no dimensions lie between 1 and 1"),
+        (lambda: lax.index_in_dim(X, 2), IndexError, "index 2 is out of bounds for dimension 0"),
+        (lambda: lax.concatenate([], 0), ValueError, "at least one operand is needed"),
+        (lambda: lax.rev(X, (2,)), ValueError, "lax.rev: dimension 2 is out of bounds"),
+        (lambda: lax.pad(X, 0.0, [(1, 1)] * 2), ValueError, r"needs \(low, high, interior\)"),
+        (lambda: lax.broadcast_shapes((2,), (3,)), ValueError, r"\(2,\) and \(3,\) do not br"),
+        (lambda: lax.dot(X, X), TypeError, r"as long as the first of rhs, got f32\[2,3\] and"),
+        (lambda: lax.batch_matmul(X, X[0]), ValueError, "of one rank, at least 2"),
+        (lambda: lax.conv(X[None], X, (1,), "SAME"), ValueError, "must have one rank"),
+        (lambda: lax.conv(X, X, (1,), "SAME"), ValueError, "strides must have one entry"),
+        (lambda: lax.conv(X, X, (), "WRAP"), ValueError, "must be 'SAME', 'SAME_LOWER', 'VALID'"),
+        (
+            lambda: lax.conv_dimension_numbers((1, 2, 3), (1, 2, 3), ("NCW", "OIH", "NCW")),
+            ValueError,
+            "the letters 'OIH' of the rhs must be O, I and the spatial ones of lhs, 'W'",
+        ),
+        (lambda: lax.dynamic_slice(X, (0,), (1, 1)), ValueError, "needs 2 start indices, got 1"),
+        (lambda: lax.dynamic_slice(X, (0, 0.5), (1, 1)), TypeError, "must be an integer scalar"),
+        (lambda: lax.dynamic_slice(X, I[None], (1, 1)), ValueError, "scalars or a vector"),
+        (lambda: lax.gather(X, I, None, (1,)), TypeError, "must be GatherDimensionNumbers"),
+        (lambda: lax.sort(X, num_keys=2), ValueError, "num_keys must be between 1 and"),
+        (lambda: lax.argmax(X, 2, np.int32), ValueError, "lax.argmax: dimension 2 is out of"),
+    ],
+)
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+# ---- reductions with a function -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plus", [lax.add, jnp.add, lambda x, y: x + y, lambda x, y: y + x])
+def test_known_reductions_are_recognized(plus):
+    program = str(phalanx.make_program(lambda x: lax.reduce(x, 0.0, plus, (1,)))(X))
+    assert "reduce_sum" in program and program.count(" = ") == 1
+    np.testing.assert_array_equal(lax.reduce(X, 0.0, plus, (1,)), X.sum(1))
+
+
+def test_an_initial_value_takes_part():
+    np.testing.assert_array_equal(lax.reduce(X, 10.0, lax.add, (0,)), X.sum(0) + 10)
+    np.testing.assert_array_equal(lax.reduce(X, 4.0, lax.max, (0,)), np.maximum(X.max(0), 4))
+    traced = phalanx.jit(lambda init: lax.reduce(X, init, lax.add, (0, 1)))(np.float32(3))
+    assert float(traced) == 18
+
+
+def argmax(a, b):
+    """The greater of two (value, position) pairs, by value, then by position."""
+    (x, i), (y, j) = a, b
+    first = (x > y) | ((x == y) & (i < j))
+    return jnp.where(first, x, y), jnp.where(first, i, j)
+
+
+@pytest.mark.parametrize("dims", [(0,), (1,), (1, 0), ()])
+def test_any_function_of_two_trees_reduces(dims):
+    values = np.float32([[3, 1, 2], [3, 5, 5], [0, 0, 7]])
+    positions = np.arange(9, dtype=np.int32).reshape(3, 3)
+    init = (-np.inf, np.int32(99))
+    top, where = lax.reduce((values, positions), init, argmax, dims)
+    np.testing.assert_array_equal(top, values.max(dims) if dims else values)
+    np.testing.assert_array_equal(values.ravel()[where], top)
+
+
+def test_a_reduction_by_a_function_differentiates():
+    def total(x):
+        return lax.reduce(x, 1.0, lambda a, b: a * b + a + b, (0,))
+
+    x = np.float32([0.5, -0.25, 2.0])
+    # 1 + the result is the product of 1 + x, and 2 from the initial value.
+    value, slope = phalanx.value_and_grad(total)(x)
+    product = 2 * np.prod(1 + x)
+    np.testing.assert_allclose(value, product - 1, rtol=1e-6)
+    np.testing.assert_allclose(slope, product / (1 + x), rtol=1e-6)
+
+
+def test_windows_of_other_functions_are_refused():
+    with pytest.raises(NotImplementedError, match=r"must be lax.add, lax.max or lax.min"):
+        lax.reduce_window(X, 1.0, lax.mul, (1, 2))
+    with pytest.raises(ValueError, match=r"the init_value of a sum must be 0, got 1.0"):
+        lax.reduce_window(X, 1.0, lax.add, (1, 2))
+
+
+# ---- the rest -----------------------------------------------------------------------------------
+
+
+def test_negative_starts_count_from_the_end():
+    found = lax.dynamic_slice(X, (-1, -2), (1, 2))
+    np.testing.assert_array_equal(found, X[-1:, -2:])
+    traced = phalanx.jit(lambda s: lax.dynamic_slice(X, s, (1, 2)))(np.int8([-1, -2]))
+    np.testing.assert_array_equal(traced, X[-1:, -2:])
+    kept = lax.dynamic_slice(X, (-1, -2), (1, 2), allow_negative_indices=False)
+    np.testing.assert_array_equal(kept, X[:1, :2])
+
+
+def test_starts_of_several_dtypes_are_promoted():
+    found = lax.dynamic_slice(X, (np.int8(1), jnp.uint16(1)), (1, 2))
+    np.testing.assert_array_equal(found, X[1:, 1:])
+
+
+def test_stop_gradient_of_a_tree():
+    grads = phalanx.grad(lambda x: (x * lax.stop_gradient({"x": x})["x"]).sum())(X)
+    np.testing.assert_array_equal(grads, X)
+    assert lax.stop_gradient((I, None))[0] is I
+
+
+def test_a_conversion_that_changes_nothing_is_none():
+    x = jnp.asarray(X)
+    assert lax.convert_element_type(x, np.float32) is x
+
+
+def test_names_of_the_field():
+    """Nothing here has a name that users of the field do not know."""
+    ours = {n for n, value in vars(lax).items() if n[0] != "_" and not inspect.ismodule(value)}
+    assert not ours - set(dir(jax.lax))

@@ -55,8 +55,10 @@ class Collectives(Regions):
         return hlo.ChannelHandle.get(self._channels, 1)
 
     def _grouped(self, groups: Groups, **attributes: Any) -> dict[str, Any]:
+        longest = max(map(len, groups))
+        rows = [(*group, *(-1,) * (longest - len(group))) for group in groups]  # -1: nobody
         return {
-            "replica_groups": self.int_table(groups),
+            "replica_groups": self.int_table(rows),
             "channel_handle": self._channel(),
             **attributes,
         }

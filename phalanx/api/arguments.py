@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,20 +35,24 @@ def check_callable(fun: Any, who: str) -> None:
         raise TypeError(f"{who}: the first argument must be a function, got {fun!r}")
 
 
-@functools.lru_cache(maxsize=4096)
-def _parameters(fun: Any) -> tuple[inspect.Parameter, ...] | None:
-    try:
-        return tuple(inspect.signature(fun).parameters.values())
-    except (TypeError, ValueError):
-        return None
+_parameters: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def parameters(fun: Any) -> tuple[inspect.Parameter, ...] | None:
     """The parameters of ``fun``, or None where Python cannot tell."""
     try:
-        return _parameters(fun)
-    except TypeError:  # unhashable callable
-        return _parameters.__wrapped__(fun)
+        if fun not in _parameters:
+            _parameters[fun] = _inspected(fun)
+        return _parameters[fun]
+    except TypeError:  # no weak reference, or not hashable
+        return _inspected(fun)
+
+
+def _inspected(fun: Any) -> tuple[inspect.Parameter, ...] | None:
+    try:
+        return tuple(inspect.signature(fun).parameters.values())
+    except (TypeError, ValueError):
+        return None
 
 
 def positional_names(fun: Any, count: int) -> list[str]:

@@ -29,40 +29,37 @@ from phalanx.run.eager import as_array
 
 Run = Callable[[Any], Any]
 Runs = dict[tuple, Run]
-_NOTHING = tree.structure(((), {"": 0}))  # the structure of no call
+_NOTHING: tuple[Any, Runs] = (None, {})  # no structure is the only one
 
 
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("__weakref__", "latest", "mappings", "runs", "traced")
+    __slots__ = ("__weakref__", "mappings", "only", "runs", "traced")
 
     def __init__(self) -> None:
         self.traced: dict[tuple, Any] = {}
         self.mappings: dict[tuple, Any] = {}
         # what to call, by the structure of the arguments and then by their signatures
         self.runs: dict[Any, Runs] = {}
-        self.latest: tuple[Any, Runs] = (_NOTHING, {})
+        # the structure that all calls had, if it was one and the same, and its part of `runs`
+        self.only: tuple[Any, Runs] = _NOTHING
 
     def find(self, treedef: Any, key: tuple) -> Run | None:
         """What to call for arguments of this structure and these signatures, if it is there."""
-        runs = self.runs.get(treedef)
-        if runs is None:
-            return None
-        self.latest = treedef, runs
-        return runs.get(key)
+        return self.runs.get(treedef, {}).get(key)
 
     def remember(self, treedef: Any, key: tuple, run: Run) -> None:
         """Let calls whose arguments have this structure and these signatures go to ``run``."""
         runs = self.runs.setdefault(treedef, {})
         runs[key] = run
-        self.latest = treedef, runs
+        self.only = (treedef, runs) if len(self.runs) == 1 else _NOTHING
 
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
         self.runs.clear()
-        self.latest = (_NOTHING, {})
+        self.only = _NOTHING
         self.mappings.clear()
 
 
@@ -116,12 +113,17 @@ class Dispatched:
         if self.has_static:
             return self._call(*self._split(args, kwargs))
         if current() is ROOT:
-            # the structure is most likely that of the call before: to check is cheaper than to find
-            treedef, runs = self.caches.latest
+            treedef, runs = self.caches.only
             try:
-                leaves = treedef.flatten_up_to((args, kwargs))
+                if treedef is None:
+                    leaves, found = tree.flatten((args, kwargs))
+                    runs = self.caches.runs[found]
+                else:
+                    # cheaper than to flatten and find; but where it fails it is dear, for the
+                    # message that nobody reads shows values of arrays
+                    leaves = treedef.flatten_up_to((args, kwargs))
                 run = runs.get((config.key, *[x.sig for x in leaves]))
-            except (ValueError, AttributeError):  # another structure, a number, a NumPy array
+            except (ValueError, KeyError, AttributeError):  # a new structure, a number, NumPy
                 run = None
             if run is not None:
                 return run(leaves)

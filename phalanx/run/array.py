@@ -183,6 +183,8 @@ class DeviceArray(Array):
         """Let go of the buffers; any further use raises ``DeletedArray`` that says ``why``."""
         if not isinstance(self.sig, Gone):
             self.sig = Gone(self.sig, why)
+            if hasattr(self, "_host"):
+                del self._host
 
     def delete(self) -> None:
         """Free the memory now. Deleting twice is allowed."""
@@ -289,6 +291,8 @@ class DeviceArray(Array):
         head = "Array("
         weak = ", weak_type=True" if self.type.weak else ""
         text = np.array2string(self.value, separator=", ", prefix=head)
+        if not self.type.size and self.type.ndim > 1:
+            text += f", shape={self.type.shape}"
         return f"{head}{text}, dtype={self.dtype.name}{weak})"
 
     def __str__(self) -> str:

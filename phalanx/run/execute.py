@@ -42,7 +42,7 @@ class Compiled:
         self.donate = donate
         self.checked = config.debug_nans
         self.out_sigs = [
-            Signature.of(t, s.commit() if committed else s)
+            Signature.of(t, s.commit() if committed else Sharding(s.devices, committed=False))
             for t, s in zip(program.output_types, executable.out_shardings, strict=True)
         ]
 

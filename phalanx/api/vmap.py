@@ -18,7 +18,8 @@ from phalanx.base import tree
 from phalanx.base.errors import AxisSizeError, TreeError
 from phalanx.core import axes
 from phalanx.core.axes import Axis
-from phalanx.core.types import typeof
+from phalanx.core.types import is_scalar, typeof
+from phalanx.ops.basis import full
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.stage import is_value
 
@@ -192,4 +193,4 @@ def _place(value: Any, dim: int | None, to: int | None, size: int, who: str) -> 
             f"{who}: a result {typeof(value)} has out_axes None, but it differs between the "
             "examples; reduce it (psum, pmean, jnp.mean) or give its position in out_axes"
         )
-    return value
+    return full((), value, typeof(value).dtype) if is_scalar(value) else value

@@ -1,4 +1,4 @@
-"""What doctests of `phalanx.lax` take as given: the names `lax` and `np`."""
+"""What doctests take as given: the names `jnp`, `lax` and `np`."""
 
 import importlib
 
@@ -9,4 +9,8 @@ import pytest
 @pytest.fixture(autouse=True)
 def _given(doctest_namespace):
     # Imported here, not above: the environment that the tests set must come first.
-    doctest_namespace.update(lax=importlib.import_module("phalanx.lax"), np=np)
+    doctest_namespace.update(
+        jnp=importlib.import_module("phalanx.numpy"),
+        lax=importlib.import_module("phalanx.lax"),
+        np=np,
+    )

@@ -39,6 +39,7 @@ from numpy import (
 )
 
 from phalanx.base.dtypes import (
+    ScalarType,
     bfloat16,
     bool_,
     cdouble,
@@ -416,5 +417,6 @@ from phalanx.numpy.transcendental import (
     tanh,
 )
 
+ScalarType.make = staticmethod(array)  # float32(3) is an array
 ndarray = Array
 bool = bool_

@@ -217,7 +217,7 @@ def _is_negative(x: Any) -> Any:
 
 
 def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x - y floor(x / y), elementwise: the remainder with the sign of y.
+    """x - y floor(x / y), elementwise: the remainder with the sign of y; of integers by 0, 0.
 
     >>> print(jnp.remainder(jnp.array([7, -7]), 3))
     [1 2]
@@ -233,9 +233,15 @@ mod = remainder
 
 def _remainder(x: Any, y: Any) -> Any:
     rest = ops.rem(x, y)
-    if is_unsigned(typeof(rest).dtype):
-        return rest
+    dtype = typeof(rest).dtype
     zero = literal(rest, 0)
+    if dtype not in INEXACT:
+        if not isinstance(y, np.generic):
+            rest = ops.select(ops.eq(y, zero), zero, rest)
+        elif not y:
+            return ops.zeros_like(rest)
+    if is_unsigned(dtype):
+        return rest
     opposite = ops.ne(ops.lt(rest, zero), _is_negative(y))
     return ops.select(ops.and_(opposite, ops.ne(rest, zero)), ops.add(rest, y), rest)
 
@@ -594,27 +600,18 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """
     x = inexact("frexp", x)
     dtype = x.type.dtype
-    info = dtypes.finfo(dtype)
-    bits, whole = info.nmant, np.dtype(f"int{8 * dtype.itemsize}")
-    # subnormal numbers are scaled up so that their exponent field says what it means
-    tiny = ops.lt(ops.abs(x), dtypes.scalar(info.smallest_normal, dtype))
-    scaled = ops.select(tiny, ops.mul(x, literal(x, 2.0 ** (bits + 1))), x)
-    field = ops.bitcast(scaled, dtype=whole)
-    bias = 2 ** (8 * dtype.itemsize - bits - 2) - 1
-    mask = dtypes.scalar(2 ** (8 * dtype.itemsize - bits - 1) - 1, whole)
-    raised = ops.and_(ops.shift_right_logical(field, dtypes.scalar(bits, whole)), mask)
-    exponent = ops.sub(convert(raised, np.dtype("int32")), np.int32(bias - 1))
-    exponent = ops.sub(
-        exponent, ops.mul(convert(tiny, np.dtype("int32")), np.int32(bits + 1))
-    )
-    kept = ops.and_(field, dtypes.scalar(~(int(mask) << bits), whole))
-    halves = ops.or_(kept, dtypes.scalar((bias - 1) << bits, whole))
-    mantissa = ops.bitcast(halves, dtype=dtype)
+    info, width = dtypes.finfo(dtype), 8 * dtype.itemsize
+    whole, index = np.dtype(f"int{width}"), np.dtype("int32")
+    bias, mask = 2 ** (width - info.nmant - 2) - 1, 2 ** (width - info.nmant - 1) - 1
+    bits = ops.bitcast(x, dtype=whole)
+    shift = dtypes.scalar(info.nmant, whole)
+    raised = ops.and_(ops.shift_right_logical(bits, shift), dtypes.scalar(mask, whole))
+    exponent = ops.sub(convert(raised, index), np.int32(bias - 1))
+    kept = ops.and_(bits, dtypes.scalar(~(mask << info.nmant), whole))
+    halves = ops.or_(kept, dtypes.scalar((bias - 1) << info.nmant, whole))
     special = ops.or_(ops.eq(x, literal(x, 0)), ops.not_(ops.is_finite(x)))
-    return (
-        ops.select(special, x, mantissa),
-        ops.select(special, ops.full(x.shape, 0, np.dtype("int32")), exponent),
-    )
+    mantissa = ops.select(special, x, ops.bitcast(halves, dtype=dtype))
+    return mantissa, ops.select(special, np.int32(0), exponent)
 
 
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:

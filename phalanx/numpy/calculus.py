@@ -210,8 +210,8 @@ def unwrap(
 ) -> Array:
     """Angles along ``axis`` with periods added so that no step is longer than half of one.
 
-    >>> print(jnp.unwrap(jnp.array([0.0, 3.0, 6.0, 9.0]) % 6.0, period=6.0))
-    [0. 3. 6. 9.]
+    >>> print(jnp.unwrap(jnp.array([0.0, 2.0, 4.0, 0.0, 2.0]), period=6.0))
+    [0. 2. 4. 6. 8.]
     """
     x = inexact("unwrap", p)
     d = dim("unwrap", axis, x)

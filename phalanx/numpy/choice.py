@@ -12,6 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply
+from phalanx.numpy.creation import asarray
 from phalanx.numpy.logic import equal, isfinite, isnan, isneginf, isposinf
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -246,12 +247,12 @@ def allclose(
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
-    """Whether two arrays have the same shape and the same elements.
+    """Whether two arrays, or nested lists, have the same shape and the same elements.
 
     >>> bool(jnp.array_equal(jnp.arange(3), jnp.arange(4)))
     False
     """
-    x, y = as_array("array_equal", a1), as_array("array_equal", a2)
+    x, y = asarray(a1), asarray(a2)
     if x.shape != y.shape:
         return ops.full((), False, np.dtype(bool))
     same = equal(x, y)
@@ -266,7 +267,7 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     >>> bool(jnp.array_equiv(jnp.ones((2, 3)), 1.0))
     True
     """
-    x, y = as_array("array_equiv", a1), as_array("array_equiv", a2)
+    x, y = asarray(a1), asarray(a2)
     try:
         return _all(equal(x, y))
     except ValueError:

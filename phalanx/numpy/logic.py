@@ -341,7 +341,9 @@ def imag(x: ArrayLike, /) -> Array:
     [2. 0.]
     """
     x = as_array("imag", x)
-    return ops.imag(x) if x.type.dtype in COMPLEXES else ops.zeros_like(x)
+    if x.type.dtype in COMPLEXES:
+        return ops.imag(x)
+    return convert(ops.zeros_like(x), x.type.dtype, x.type.weak)
 
 
 def conjugate(x: ArrayLike, /) -> Array:

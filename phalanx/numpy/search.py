@@ -190,10 +190,9 @@ def digitize(
     n = edges.size
     if not n:
         return ops.full(values.shape, 0, dtypes.default_int())
-    rising = searchsorted(edges, values, "left" if right else "right")
-    falling = searchsorted(
-        ops.reverse(edges, dims=(0,)), values, "right" if right else "left"
-    )
+    side = "left" if right else "right"
+    rising = searchsorted(edges, values, side)
+    falling = searchsorted(ops.reverse(edges, dims=(0,)), values, side)
     falling = ops.sub(literal(falling, n), falling)
     ends = (ops.slice_dim(edges, i, i + 1, 0) for i in (0, n - 1))
     increasing = ops.reshape(ops.le(*ends), shape=())

@@ -53,7 +53,7 @@ def take(
         axis: along which; None flattens the array first.
         out: must be None.
         mode: outside the array "fill" (the default) yields ``fill_value``, "clip" the nearest
-            element, "wrap" counts on from the beginning.
+            element (the first for all negative ones), "wrap" counts on from the beginning.
         unique_indices: a promise that no index comes twice.
         indices_are_sorted: a promise that indices increase.
         fill_value: by default nan, or the least integer.
@@ -113,6 +113,8 @@ def take_along_axis(
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     dim = ops.dimension("take_along_axis", axis, x.ndim)
     x, i = _aligned("take_along_axis", x, i, dim)
+    if mode == "clip" and dtypes.is_integer(i.type.dtype):
+        i = counted_from_front(i, x.shape[dim])
     places, mode = _places("take_along_axis", i, x.shape[dim], mode)
     others = tuple(d for d in range(x.ndim) if d != dim)
     return ops.gather(

@@ -191,8 +191,9 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
     safe = ops.select(zero, literal(big, 1), big)
     ratio = ops.div(small, safe)
     length = ops.mul(big, ops.sqrt(ops.add(ops.mul(ratio, ratio), literal(big, 1))))
-    infinite = ops.eq(big, literal(big, np.inf))
-    return ops.select(ops.or_(zero, infinite), big, length)
+    length = ops.select(zero, big, length)
+    infinite = ops.or_(*(ops.eq(v, literal(v, np.inf)) for v in (x, y)))
+    return ops.select(infinite, literal(big, np.inf), length)
 
 
 def sinc(x: ArrayLike, /) -> Array:

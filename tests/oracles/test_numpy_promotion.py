@@ -1,0 +1,143 @@
+"""Result dtypes and weakness of phalanx.numpy against installed jax."""
+
+import itertools
+
+import jax
+import jax.numpy as jax_jnp
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as phalanx_jnp
+
+DTYPES = "bool uint8 uint16 uint32 int8 int16 int32 float16 bfloat16 float32 complex64".split()
+SCALARS = {"True": True, "1": 1, "1.5": 1.5, "1j": 1j, "np.int8": np.int8(1), "np.f32": np.float32(2)}
+WEAK = {"weak int": 1, "weak float": 1.0, "weak complex": 1j}
+
+
+class Peer:
+    """One of the two libraries, and a way to learn the type of a result without computing."""
+
+    def __init__(self, package, jnp):
+        self.package, self.jnp = package, jnp
+
+    def operand(self, name):
+        if name in SCALARS:
+            return SCALARS[name]
+        if name in WEAK:
+            return self.jnp.asarray(WEAK[name])
+        return self.jnp.ones((2,), name)
+
+    def type(self, function, *names):
+        operands = [self.operand(n) for n in names]
+        arrays = [x for x in operands if hasattr(x, "weak_type")]
+        found = []
+
+        def traced(*xs):
+            values = iter(xs)
+            out = function(
+                self.jnp, *(next(values) if hasattr(x, "weak_type") else x for x in operands)
+            )
+            dtype = np.dtype(out.dtype)
+            found.append((dtype.name, bool(out.weak_type) and dtype != bool))
+            return out
+
+        try:
+            self.package.eval_shape(traced, *arrays)
+        except TypeError:
+            return "refused"
+        return found[-1]
+
+
+PEERS = (Peer(phalanx, phalanx_jnp), Peer(jax, jax_jnp))
+FUNCTIONS = {
+    "add": lambda jnp, x, y: jnp.add(x, y),
+    "divide": lambda jnp, x, y: jnp.divide(x, y),
+    "maximum": lambda jnp, x, y: jnp.maximum(x, y),
+    "where": lambda jnp, x, y: jnp.where(True, x, y),
+    "power": lambda jnp, x, y: jnp.power(x, y),
+    "arctan2": lambda jnp, x, y: jnp.arctan2(x, y),
+    "stack": lambda jnp, x, y: jnp.stack(jnp.broadcast_arrays(x, y)),
+}
+# Where we differ on purpose: powers promote like other functions, and complex numbers have no
+# order.
+EXCEPT = {
+    "power": lambda a, b: b.startswith("np.") or "complex" in a + b or "1j" in (a, b) or "bool" in a,
+    "maximum": lambda a, b: "complex" in a + b or "1j" in (a, b),
+    "arctan2": lambda a, b: "complex" in a + b or "1j" in (a, b),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_pairs(name):
+    kinds = (*DTYPES, *SCALARS, *WEAK)
+    wrong = []
+    for a, b in itertools.product(kinds, kinds):
+        if EXCEPT.get(name, lambda a, b: False)(a, b) or (a in SCALARS and b in SCALARS):
+            continue
+        ours, theirs = (p.type(FUNCTIONS[name], a, b) for p in PEERS)
+        if name == "power":  # where the peer forgets weakness
+            ours, theirs = ours[:1], theirs[:1]
+        if ours != theirs:
+            wrong.append((a, b, ours, theirs))
+    assert not wrong
+
+
+UNARY = """sin sqrt exp negative absolute square floor mean sum prod max cumsum var sort argmax
+isnan real imag conj sign ravel median round zeros_like ones_like""".split()
+
+
+@pytest.mark.parametrize("name", UNARY)
+def test_single_operands(name):
+    wrong = []
+    for kind in (*DTYPES, *WEAK):
+        if "complex" in kind and name in ("floor", "median", "max", "argmax", "sort", "round"):
+            continue
+        if (kind in WEAK and name in ("sort", "median")) or (kind, name) == ("bool", "square"):
+            continue
+        if (kind, name) == ("bool", "round"):
+            continue
+        ours, theirs = (p.type(lambda jnp, x: getattr(jnp, name)(x), kind) for p in PEERS)
+        if ours != theirs and "refused" not in (ours, theirs):
+            wrong.append((kind, ours, theirs))
+    assert not wrong
+
+
+@pytest.mark.parametrize("dtype", DTYPES[:-1])
+def test_reductions_accept_a_dtype(dtype):
+    for name in ("sum", "mean", "cumsum"):
+        types = [
+            p.type(lambda jnp, x, name=name: getattr(jnp, name)(x, dtype=jnp.float32), dtype)
+            for p in PEERS
+        ]
+        assert types[0] == types[1] == ("float32", False)
+
+
+def test_scalars_stay_constants():
+    def program(x):
+        return x * 2 + 1.5
+
+    text = str(phalanx.make_program(program)(phalanx_jnp.ones(3)))
+    assert "mul" in text
+    assert "convert" not in text
+    assert "broadcast" not in text
+
+
+def test_integers_out_of_range():
+    with pytest.raises(OverflowError, match="does not fit int8"):
+        phalanx_jnp.ones(2, "int8") + 1000
+    with pytest.raises(OverflowError, match="does not fit int32"):
+        phalanx_jnp.array(2**40)
+
+
+def test_scalar_types_make_arrays():
+    x = phalanx_jnp.int8(3)
+    assert isinstance(x, phalanx_jnp.ndarray)
+    assert (x + 1).dtype == phalanx_jnp.int8
+    assert phalanx_jnp.float32([1, 2]).shape == (2,)
+
+
+def test_numpy_arrays_defer_to_ours():
+    host = np.arange(3, dtype=np.float32)
+    for out in (host + phalanx_jnp.ones(3), np.float32(2) * phalanx_jnp.ones(3), host @ phalanx_jnp.ones(3)):
+        assert isinstance(out, phalanx_jnp.ndarray)

@@ -61,10 +61,12 @@ def _named(name: str) -> Any:
 
 def _start_cpu() -> Any:
     count = config.num_cpu_devices
-    # Threads of the runtime; collectives block one for each device.
-    os.environ.setdefault("PJRT_NPROC", str(max(64, 2 * count)))
     started = xla_client.make_cpu_client(num_devices=count)
-    config.freeze("num_cpu_devices", f"the CPU client has started with {count} devices")
+    config.freeze(
+        "num_cpu_devices",
+        f"the CPU client has started with {count}. Set it before the first array is made, or as "
+        "PHALANX_NUM_CPU_DEVICES in the environment",
+    )
     return started
 
 

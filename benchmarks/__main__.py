@@ -84,7 +84,7 @@ def version(package: str) -> str:
     try:
         return f"{package} {importlib.metadata.version(package)}"
     except importlib.metadata.PackageNotFoundError:
-        return f"{package} (not installed)"
+        return f"{package} (from a checkout)"
 
 
 def main() -> int:

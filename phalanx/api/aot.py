@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api.arguments import LeafNames, check_leaf
+from phalanx.api.arguments import LeafNames, check_leaf, shown_call
 from phalanx.base import dtypes, tree
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, typeof
@@ -236,8 +236,9 @@ class AheadCompiled:
         leaves, treedef = tree.flatten((args, kwargs))
         if treedef != self.in_tree:
             raise TypeError(
-                f"{self._staged.who}: compiled for arguments of the structure {self.in_tree}, "
-                f"called with {treedef}"
+                f"{self._staged.who}: compiled for arguments of the structure "
+                f"{shown_call(self.in_tree)} and called with {shown_call(treedef)}; pass the same "
+                "structure, or lower and compile for this one"
             )
         arrays = [self._argument(i, x) for i, x in enumerate(leaves)]
         return self.out_tree.unflatten(self._compiled([*self._constants, *arrays]))

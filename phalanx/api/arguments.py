@@ -32,7 +32,10 @@ def wrap(wrapper: Any, fun: Callable) -> Any:
 def check_callable(fun: Any, who: str) -> None:
     """Raise TypeError unless ``fun`` can be called."""
     if not callable(fun):
-        raise TypeError(f"{who}: the first argument must be a function, got {fun!r}")
+        raise TypeError(
+            f"{who}: the first argument must be a function, got an object of type "
+            f"{type(fun).__name__}"
+        )
 
 
 _parameters: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -265,7 +268,23 @@ class Flat:
         return found
 
 
+def shown(structure: Any) -> str:
+    """A structure as messages show it: ``*`` for every leaf."""
+    text = str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
+    return text.removesuffix(", namespace='phalanx'")
+
+
+def shown_call(structure: Any) -> str:
+    """The structure of (args, kwargs) as messages show it: that of a call."""
+    args, kwargs = structure.children()
+    parts = [shown(a) for a in args.children()]
+    parts += [f"{k}={shown(v)}" for k, v in zip(kwargs.entries(), kwargs.children(), strict=True)]
+    return f"({', '.join(parts)})"
+
+
 def check_same_tree(found: Any, wanted: Any, who: str, what: str) -> None:
     """Raise TreeError unless the structures agree."""
     if found != wanted:
-        raise TreeError(f"{who}: {what} must have the structure {wanted}, got {found}")
+        raise TreeError(
+            f"{who}: {what} must have the structure {shown(wanted)}, got {shown(found)}"
+        )

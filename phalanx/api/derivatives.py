@@ -16,6 +16,7 @@ from phalanx.api.arguments import (
     check_leaf,
     check_same_tree,
     name_of,
+    shown_call,
     wrap,
 )
 from phalanx.api.vmap import vmap
@@ -391,8 +392,8 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     given, treedef = tree.flatten((tuple(tangents), {}))
     if treedef != flat.in_tree:
         raise TypeError(
-            f"{who}: the tangents must have the structure of the primals, {flat.in_tree}, got "
-            f"{treedef}"
+            f"{who}: the tangents must have the structure of the primals, "
+            f"{shown_call(flat.in_tree)}, got {shown_call(treedef)}"
         )
     ts = [
         _tangent_in(t, x, names, i, who)

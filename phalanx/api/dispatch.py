@@ -21,6 +21,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
+from phalanx.base.errors import NonFiniteError
 from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import SCALARS, typeof
@@ -132,6 +133,23 @@ class Dispatched:
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call where nothing was compiled yet, something is static, or a trace is running."""
         raise NotImplementedError
+
+    def _looking_for_nans(self, run: Run, static: Static, treedef: Any) -> Run:
+        """``run``; if it makes a NaN, the function once more without compiling, to find where."""
+        if not config.debug_nans:
+            return run
+
+        def checked(arrays: Any) -> Any:
+            try:
+                return run(arrays)
+            except NonFiniteError as e:
+                found = e
+            args, kwargs = treedef.unflatten(arrays)
+            with config.override(disable_jit=True):
+                self._call(static, args, kwargs)
+            raise found
+
+        return checked
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
         return split_static(args, kwargs, self.static_nums, self.static_names, self.who)

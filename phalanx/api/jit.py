@@ -85,6 +85,7 @@ class Jitted(Dispatched):
         run = self.caches.find(treedef, key)
         if run is None:
             run = self._compile(static, args, kwargs, treedef, arrays, donated)
+            run = self._looking_for_nans(run, static, treedef)
             self.caches.remember(treedef, key, run)
         return run(arrays)
 

@@ -130,6 +130,7 @@ class Pmapped(Dispatched):
             dims, size, _ = mapping
             body = self.body(static, arrays, treedef, dims, size, names)
             run = self._compile(body, arrays, self._donated(static, args, kwargs))
+            run = self._looking_for_nans(run, static, treedef)
             self.caches.remember(treedef, key, run)
             self.caches.mappings[seen] = mapping
         return run(arrays)
@@ -311,6 +312,9 @@ def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | No
     if devices is None:
         return None if platform is None else tuple(backend().local_devices(platform))
     found = tuple(devices)
+    strange = next((d for d in found if not hasattr(d, "device_kind")), None)
+    if strange is not None:
+        raise TypeError(f"{who}: devices must be a sequence of devices, got {strange!r} in it")
     if not found:
         raise ValueError(f"{who}: devices is empty; give at least one, or None for all")
     repeated = [d for i, d in enumerate(found) if d in found[:i]]

@@ -45,7 +45,11 @@ def normal_dim(dim: Any, ndim: int, name: str, who: str) -> int | None:
     dim = int(dim)
     if not -ndim <= dim < ndim:
         raise ValueError(
-            f"{who}: {name} is to be mapped over axis {dim}, but it has {ndim} dimensions"
+            f"{who}: {name} has no axis {dim}: an array of {ndim} dimensions has the axes "
+            f"0 to {ndim - 1}, or negative ones from the end"
+            if ndim
+            else f"{who}: {name} is a scalar, which has no axis {dim}; give None in in_axes for an "
+            "argument that every lane gets whole"
         )
     return dim % ndim
 
@@ -127,7 +131,7 @@ def output_dims(out_axes: Any, out_tree: Any, ranks: list[int], who: str) -> lis
         spec, example, f"{who.split('(')[0]} out_axes", is_leaf=is_none
     )
     return [
-        normal_dim(d, rank + 1, "a result", who)
+        normal_dim(d, rank + 1, "the result with the mapped axis", who)
         for d, rank in zip(wanted, ranks, strict=True)
     ]
 

@@ -116,7 +116,8 @@ def canonical(dtype: Any) -> np.dtype:
     try:
         return (_wide if config.enable_x64 else _narrow)[dtype]
     except (KeyError, TypeError):
-        return _canonical(dtype)
+        pass
+    return _canonical(dtype)
 
 
 def _canonical(like: Any) -> np.dtype:

@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
 import optree
 
 
@@ -105,6 +106,7 @@ _EXAMPLES = _PACKAGE + "examples" + os.sep  # programs such as a user would writ
 _OURS = (
     _PACKAGE,
     _directory(optree),
+    _directory(np),
     str(contextlib.__file__),
     str(functools.__file__),
     "<frozen ",
@@ -125,8 +127,8 @@ _internal: Any = _Internal()
 def user_location() -> Location:
     """The innermost line that is being executed outside this package.
 
-    Frames of ``contextlib``, ``functools`` and ``optree``, through which our own calls pass,
-    count as ours. Where every frame is ours, the outermost one is returned.
+    Frames of ``contextlib``, ``functools``, ``optree`` and NumPy, through which calls pass on
+    their way to us, count as ours. Where every frame is ours, the outermost one is returned.
     """
     frame: FrameType = sys._getframe(1)
     code = frame.f_code

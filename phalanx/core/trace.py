@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class Trace:
-    """An interpretation of primitives. ``alive`` ends with the transformation that made it."""
+    """An interpretation of primitives. ``alive`` ends with the transformation that made it.
+
+    ``name`` is the transformation in the user's words, such as ``jit(loss)``.
+    """
 
     __slots__ = ("alive", "name", "parent")
 
@@ -179,7 +182,8 @@ def check_alive(x: Tracer) -> None:
 
 def refuse_escaped(x: Tracer) -> NoReturn:
     """Raise the error for a tracer that outlived its transformation."""
-    made = f" made at {x.location}" if x.location else ""
+    sources = x.sources()
+    made = f" made at {x.location}" if x.location else f" ({sources[0]})" if sources else ""
     raise errors.EscapedTracer(
         f"value {x.type}{made} left {x.trace.name} and is used at {user_location()}; a traced "
         "value lives only while its transformation runs: return it from the function instead "

@@ -417,7 +417,14 @@ def ppermute(x: Any, axis_name: AxisName, perm: Iterable[Iterable[int]]) -> Any:
 
 
 def _pairs(perm: Iterable[Iterable[int]], n: int) -> tuple[tuple[int, int], ...]:
-    pairs = [tuple(int(i) for i in pair) for pair in perm]
+    given = list(perm)
+    for pair in given:
+        if not isinstance(pair, Iterable):
+            raise TypeError(
+                f"ppermute: perm must hold pairs (source, target), got {given}; for a list of "
+                "sources use pshuffle"
+            )
+    pairs = [tuple(int(i) for i in pair) for pair in given]
     for pair in pairs:
         if len(pair) != 2:
             raise ValueError(f"ppermute: perm must hold pairs (source, target), got {pair}")

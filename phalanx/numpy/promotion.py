@@ -71,7 +71,7 @@ def kind_of(x: Any) -> tuple[np.dtype, bool]:
     return dtypes.canonical(x.dtype), False
 
 
-def as_array(who: str, x: Any) -> Any:
+def as_array(who: str, x: Any) -> Array:
     """``x`` as an array; a scalar becomes one without dimensions.
 
     Raises:
@@ -81,14 +81,14 @@ def as_array(who: str, x: Any) -> Any:
     return x if isinstance(x, Array) else scalar_array(x, *kind_of(x))
 
 
-def scalar_array(value: Any, dtype: np.dtype, weak: bool = False) -> Any:
+def scalar_array(value: Any, dtype: np.dtype, weak: bool = False) -> Array:
     """The number ``value`` as an array without dimensions."""
     if current() is ROOT:
         return from_host(np.asarray(dtypes.scalar(value, dtype)), weak)
     return convert(ops.full((), value, dtype), dtype, weak)
 
 
-def convert(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
+def convert(x: Any, dtype: np.dtype, weak: bool = False) -> Array:
     """The array ``x`` in ``dtype``; ``x`` itself if it has that and is as weak already."""
     type = x.type
     if type.dtype == dtype and type.weak == weak:
@@ -100,14 +100,14 @@ def convert(x: Any, dtype: np.dtype, weak: bool = False) -> Any:
     return ops.convert(x, dtype=dtype, weak=weak)
 
 
-def inexact(who: str, x: Any) -> Any:
+def inexact(who: str, x: Any) -> Array:
     """``x`` as an array of a floating-point or complex dtype."""
     x = as_array(who, x)
     type = x.type
     return x if type.dtype in INEXACT else convert(x, dtypes.default_float(), type.weak)
 
 
-def boolean(who: str, x: Any) -> Any:
+def boolean(who: str, x: Any) -> Array:
     """Whether ``x`` is not zero, as an array of bool."""
     return convert(as_array(who, x), np.dtype(bool))
 
@@ -194,7 +194,7 @@ def operands(
 
 def arrays(
     who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None
-) -> list[Any]:
+) -> list[Array]:
     """``operands`` with the constants, too, as arrays of the common shape."""
     found = operands(who, *xs, to=to)
     shape = next(x.type.shape for x in found if isinstance(x, Array))
@@ -227,7 +227,7 @@ def _is(x: Any) -> bool:
     return isinstance(x, Array)
 
 
-def promote_arrays(who: str, xs: Any, dtype: DTypeLike = None) -> list[Any]:
+def promote_arrays(who: str, xs: Any, dtype: DTypeLike = None) -> list[Array]:
     """``xs`` as arrays of ``dtype``, by default of the one they promote to."""
     arrays = [as_array(who, x) for x in xs]
     if dtype is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import DeletedArray
 from phalanx.core.types import Array, ArrayType, LiteralType
+from phalanx.ops.basis import reshape
 from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import Sharding
 
@@ -142,13 +143,15 @@ class DeviceArray(Array):
         if len(sharding.devices) == 1:
             return self
         try:
-            raws = self._parts
+            return self._parts[position]
         except AttributeError:
-            raws = self._parts = backend().shards(self.raw, self.type, sharding)
-        type = self.type.update(shape=sharding.shard_shape(self.shape))
-        return DeviceArray(
-            raws[position], Signature.of(type, Sharding((sharding.devices[position],)))
-        )
+            type = self.type.update(shape=sharding.shard_shape(self.shape))
+            raws = backend().shards(self.raw, self.type, sharding)
+            self._parts = [
+                DeviceArray(raw, Signature.of(type, Sharding((device,))))
+                for raw, device in zip(raws, sharding.devices, strict=True)
+            ]
+            return self._parts[position]
 
     def _getitem_fast(self, index: Any) -> Any:
         """``self[i]`` of rows that are split over devices: read the one shard that has row i."""
@@ -159,12 +162,13 @@ class DeviceArray(Array):
             row = operator.index(index)
         except TypeError:
             return NotImplemented
-        length = self.shape[0]
+        shape = self.sig.type.shape
+        length = shape[0]
         if not -length <= row < length:
             return NotImplemented
         tile, local = divmod(row % length, length // sharding.tiles[0])
-        position = next(p for p in range(len(sharding.devices)) if sharding.tile_at(p)[0] == tile)
-        return self.part(position)[local]
+        part = self.part(sharding.position_of(tile))
+        return reshape(part, shape=shape[1:]) if length == sharding.tiles[0] else part[local]
 
     # ---- life ----
 
@@ -212,14 +216,13 @@ class DeviceArray(Array):
     @property
     def value(self) -> np.ndarray:
         """The elements as a read-only NumPy array; kept, so that it is fetched once."""
-        try:
-            return self._host
-        except AttributeError:
+        host = getattr(self, "_host", None)
+        if host is None:
             self.check_alive()
             host = backend().fetch(self.raw, self.type, self.sharding)
             host.flags.writeable = False
             self._host = host
-            return host
+        return host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         value = self.value

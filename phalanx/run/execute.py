@@ -10,6 +10,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NonFiniteError
+from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, moved
 from phalanx.run.backend import Executable
@@ -94,9 +95,11 @@ def compile_program(
     for sig in sigs:
         if isinstance(sig, Gone):
             raise DeletedArray(
-                f"an argument, array {sig.type}, {sig.why}; its value is no longer there. Keep a "
+                f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer there. Keep a "
                 "copy (x.copy()) if it is needed again, or do not donate it"
             )
+    if config.debug_nans:
+        donate = ()  # the arguments are needed again to find what made a NaN
     plan, committed = make_plan(program, [s.sharding for s in sigs])
     executable = backend().compile(backend().lower(program, plan, donate), options)
     in_shardings = plan.in_shardings
@@ -158,13 +161,11 @@ def replicated(devices: tuple) -> Sharding:
 
 
 def check_finite(program: Program, outputs: Sequence[DeviceArray]) -> None:
-    """Raise ``NonFiniteError`` if an output has a NaN; names the line that made it."""
+    """Raise ``NonFiniteError`` if an output has a NaN; names the line that is being executed."""
     for output in outputs:
         if dtypes.is_inexact(output.dtype) and np.isnan(output.value).any():
-            made = [e for e in program.equations if e.location is not None]
-            names = ", ".join(dict.fromkeys(e.prim.name for e in made)) or program.name
-            where = f" at {made[-1].location}" if made else ""
             raise NonFiniteError(
-                f"NaN in a result {output.type} of {names}{where} (config debug_nans is set); "
-                "the operands hold an invalid value, such as 0/0, log(-1) or inf - inf"
+                f"{program.name}: NaN in a result {output.type} at {user_location()} (debug_nans "
+                "is set); its operands hold a NaN, or what it does with them has no value, such "
+                "as 0/0, log(-1) or inf - inf"
             )

@@ -106,6 +106,11 @@ class Sharding:
         """The coordinates in the grid of the tile that ``devices[position]`` holds."""
         return self._tile_at[position]
 
+    def position_of(self, place: int) -> int:
+        """The position among ``devices`` of the first one that holds tile number ``place``."""
+        place *= self.copies
+        return place if self.assignment is None else self.assignment[place]
+
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of the part of an array of ``shape`` that one device holds.
 

@@ -41,8 +41,8 @@ class Batch(Trace):
 
     __slots__ = ("axis",)
 
-    def __init__(self, parent: Trace | None, axis: Axis) -> None:
-        super().__init__(parent, "vmap")
+    def __init__(self, parent: Trace | None, axis: Axis, name: str) -> None:
+        super().__init__(parent, name)
         self.axis = axis
 
     def split(self, x: Any) -> tuple[Any, int | None]:
@@ -80,7 +80,7 @@ def batch(
     dims: Sequence[int | None],
 ) -> tuple[list[Any], list[int | None]]:
     """Run a flat ``function`` on all lanes of ``args``: results, and where their lanes are."""
-    trace = Batch(current(), axis)
+    trace = Batch(current(), axis, getattr(function, "who", "vmap"))
     inputs = [
         a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)
     ]

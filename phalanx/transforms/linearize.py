@@ -40,8 +40,8 @@ class Dual(Trace):
 
     __slots__ = ("tangents",)
 
-    def __init__(self, parent: Trace, tangents: Trace) -> None:
-        super().__init__(parent, "a derivative")
+    def __init__(self, parent: Trace, tangents: Trace, name: str) -> None:
+        super().__init__(parent, name)
         self.tangents = tangents
 
     def split(self, x: Any) -> tuple[Any, Any]:
@@ -80,7 +80,7 @@ def jvp(
 ) -> tuple[list[Any], list[Any]]:
     """f(x) and f'(x) t, for a flat ``function``; a tangent in or out may be ``ZERO``."""
     outer = current()
-    trace = Dual(outer, outer)
+    trace = Dual(outer, outer, getattr(function, "who", "a derivative"))
     inputs = [
         p if t is ZERO else DualTracer(trace, _variable(p), t)
         for p, t in zip(primals, tangents, strict=True)
@@ -117,8 +117,9 @@ def linearize(
 ) -> tuple[list[Any], LinearMap]:
     """f(x), and f'(x) as a linear map of the tangents of the ``wanted`` arguments."""
     outer = current()
-    tangents = Stage(outer, "a derivative")
-    trace = Dual(outer, tangents)
+    name = getattr(function, "who", "a derivative")
+    tangents = Stage(outer, name)
+    trace = Dual(outer, tangents, name)
     inputs: list[Any] = []
     variables: list[StagedTracer] = []
     for primal, want in zip(primals, wanted, strict=True):

@@ -110,7 +110,7 @@ def stage(
     Returns:
         The program, whose first inputs are what was captured, and the captured values.
     """
-    trace = Stage(current(), name)
+    trace = Stage(current(), getattr(function, "who", name))
     names = origins or [""] * len(types)
     inputs = [trace.input(plain(t), n) for t, n in zip(types, names, strict=True)]
     with running(trace):

@@ -121,7 +121,7 @@ class XlaExecutable:
         for i in self._donated:
             if sum(r is raws[i] for r in raws) > 1:
                 raise DeletedArray(
-                    f"argument {i} is donated but also passed a second time; pass a copy of it"
+                    f"{self._name}: an argument is donated and passed a second time; pass a copy"
                 )
 
 

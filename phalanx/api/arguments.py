@@ -137,7 +137,7 @@ def static_positions(
         return tuple(int(n) for n in nums), frozenset(names)
     positional = [p.name for p in known if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     star = any(p.kind is p.VAR_POSITIONAL for p in known)
-    allnames = {p.name for p in known}
+    allnames = [p.name for p in known]
     takes_any = any(p.kind is p.VAR_KEYWORD for p in known)
     resolved = []
     for n in nums:

@@ -95,8 +95,8 @@ def compile_program(
     for sig in sigs:
         if isinstance(sig, Gone):
             raise DeletedArray(
-                f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer there. Keep a "
-                "copy (x.copy()) if it is needed again, or do not donate it"
+                f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer "
+                "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"
             )
     if config.debug_nans:
         donate = ()  # the arguments are needed again to find what made a NaN

@@ -1,0 +1,35 @@
+"""The programs of the tutorials, as a user would run them, on one, two and four devices."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SCRIPTS = sorted((ROOT.parent / "shared" / "acceptance").glob("*.py"))
+
+if not SCRIPTS:
+    pytest.skip("the acceptance programs lie outside of the repository", allow_module_level=True)
+
+
+@pytest.mark.parametrize("devices", [1, 2, 4])
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+def test_program_runs(script, devices):
+    environment = {
+        **os.environ,
+        "PHALANX_NUM_CPU_DEVICES": str(devices),
+        "PHALANX_PLATFORMS": "cpu",
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Error during" not in done.stdout, done.stdout

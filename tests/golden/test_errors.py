@@ -1,0 +1,726 @@
+"""What bad input gets, word for word: who complains, what was found, what was needed, what to do.
+
+Each case is a mistake; ``errors/<case>.txt`` holds the type and the message. Where the message
+names a line of the user's, that line is marked ``# HERE`` in the case, and is written so in the
+golden file.
+"""
+
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import errors, lax
+
+pytestmark = pytest.mark.spmd
+
+N = 4
+ROWS = np.arange(N * 3, dtype=np.float32).reshape(N, 3)
+CASES = {}
+
+
+def mistake(error):
+    """Register a case, and the exact type of the exception that it must raise."""
+
+    def register(case):
+        CASES[case.__name__] = (case, error)
+        return case
+
+    return register
+
+
+# ---- sizes and positions of axes ----------------------------------------------------------------
+
+
+@mistake(errors.AxisSizeError)
+def sizes_disagree():
+    def step(params, batch, *, rate):
+        return params
+
+    phalanx.pmap(step)({"w": ROWS, "b": ROWS[:2]}, ROWS, rate=np.ones(3))
+
+
+@mistake(errors.AxisSizeError)
+def sizes_disagree_in_vmap():
+    phalanx.vmap(lambda x, y: x, in_axes=(0, 1))(ROWS, ROWS)
+
+
+@mistake(errors.AxisSizeError)
+def nothing_tells_the_size():
+    phalanx.pmap(lambda x: x, in_axes=None)(1.0)
+
+
+@mistake(errors.AxisSizeError)
+def axis_size_disagrees():
+    phalanx.pmap(lambda x: x, axis_size=3)(ROWS)
+
+
+@mistake(ValueError)
+def an_axis_without_lanes():
+    phalanx.pmap(lambda x: x)(np.zeros((0, 3), np.float32))
+
+
+@mistake(ValueError)
+def position_out_of_range():
+    phalanx.pmap(lambda x: x, in_axes=2)(ROWS)
+
+
+@mistake(ValueError)
+def scalar_is_mapped():
+    phalanx.pmap(lambda scale, x: scale * x)(2.0, ROWS)
+
+
+@mistake(errors.TreeError)
+def in_axes_of_wrong_length():
+    phalanx.pmap(lambda x, y: x, in_axes=(0,))(ROWS, ROWS)
+
+
+@mistake(errors.TreeError)
+def in_axes_that_do_not_fit():
+    phalanx.pmap(lambda x, t: x, in_axes=(0, {"w": 0, "b": (0, 0)}))(
+        ROWS, {"w": ROWS, "b": (ROWS, ROWS, ROWS)}
+    )
+
+
+@mistake(errors.TreeError)
+def in_axes_with_other_keys():
+    phalanx.pmap(lambda t: t, in_axes=({"weights": 0},))({"w": ROWS})
+
+
+@mistake(TypeError)
+def in_axes_of_wrong_type():
+    phalanx.pmap(lambda x: x, in_axes="0")(ROWS)
+
+
+@mistake(errors.TreeError)
+def out_axes_that_do_not_fit():
+    phalanx.pmap(lambda x: {"loss": x, "aux": (x, x)}, out_axes={"loss": 0, "aux": (0, 0, 0)})(ROWS)
+
+
+@mistake(ValueError)
+def out_axes_out_of_range():
+    phalanx.pmap(lambda x: x.sum(), out_axes=1)(ROWS)
+
+
+@mistake(errors.ReplicationError)
+def a_shared_result_differs():
+    def loss(w, x):
+        error = x - w  # HERE
+        return (error**2).mean()
+
+    def step(w, x):
+        value, slope = phalanx.value_and_grad(loss)(w, x)
+        return value, lax.pmean(slope, "batch")
+
+    phalanx.pmap(step, axis_name="batch", in_axes=(None, 0), out_axes=None)(
+        np.zeros(3, np.float32), ROWS
+    )
+
+
+@mistake(errors.ReplicationError)
+def a_mapped_argument_is_returned_as_shared():
+    phalanx.pmap(lambda x: {"x": x}, out_axes=None)(ROWS)
+
+
+@mistake(ValueError)
+def a_shared_result_differs_in_vmap():
+    phalanx.vmap(lambda x: x, out_axes=None)(ROWS)
+
+
+# ---- collectives --------------------------------------------------------------------------------
+
+
+@mistake(errors.UnboundAxis)
+def unbound_axis():
+    phalanx.pmap(
+        lambda x: phalanx.vmap(lambda y: lax.psum(y, "bacth"), axis_name="item")(x),
+        axis_name="batch",
+    )(ROWS)
+
+
+@mistake(errors.UnboundAxis)
+def unbound_axis_outside():
+    lax.pmean(jnp.ones(3), "batch")
+
+
+@mistake(ValueError)
+def ppermute_leaves_the_axis():
+    phalanx.pmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 4)]), axis_name="i")(ROWS)
+
+
+@mistake(ValueError)
+def ppermute_sends_twice():
+    phalanx.pmap(lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), axis_name="i")(ROWS)
+
+
+@mistake(ValueError)
+def ppermute_without_pairs():
+    phalanx.pmap(lambda x: lax.ppermute(x, "i", [(0, 1, 2)]), axis_name="i")(ROWS)
+
+
+@mistake(TypeError)
+def ppermute_of_plain_indices():
+    phalanx.pmap(lambda x: lax.ppermute(x, "i", [1, 2, 3, 0]), axis_name="i")(ROWS)
+
+
+@mistake(ValueError)
+def pshuffle_without_a_permutation():
+    phalanx.pmap(lambda x: lax.pshuffle(x, "i", [0, 0, 1, 2]), axis_name="i")(ROWS)
+
+
+@mistake(ValueError)
+def groups_that_do_not_partition():
+    phalanx.pmap(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [1, 2]]), axis_name="i")(
+        ROWS
+    )
+
+
+@mistake(ValueError)
+def uneven_groups_in_an_exchange():
+    phalanx.pmap(
+        lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2, 3]]), axis_name="i"
+    )(ROWS)
+
+
+@mistake(ValueError)
+def all_to_all_of_the_wrong_size():
+    phalanx.pmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(ROWS)
+
+
+@mistake(ValueError)
+def psum_scatter_that_does_not_divide():
+    phalanx.pmap(lambda x: lax.psum_scatter(x, "i", tiled=True), axis_name="i")(ROWS)
+
+
+@mistake(TypeError)
+def collective_of_a_string():
+    phalanx.pmap(lambda x: lax.psum({"x": x, "name": "loss"}, "i"), axis_name="i")(ROWS)
+
+
+# ---- arguments and results ----------------------------------------------------------------------
+
+
+@mistake(TypeError)
+def argument_that_is_no_array():
+    phalanx.pmap(lambda x, options: x)(ROWS, {"mode": "train"})
+
+
+@mistake(TypeError)
+def argument_that_is_no_array_in_jit():
+    phalanx.jit(lambda x, mode: x)(1.0, "train")
+
+
+@mistake(TypeError)
+def argument_of_strings():
+    phalanx.jit(lambda names: names)(np.array(["a", "b"]))
+
+
+@mistake(TypeError)
+def result_that_is_no_array():
+    phalanx.jit(lambda x: {"loss": x, "name": "mse"})(1.0)
+
+
+@mistake(ValueError)
+def unhashable_static():
+    phalanx.pmap(lambda sizes, x: x, static_broadcasted_argnums=0)([1, 2], ROWS)
+
+
+@mistake(ValueError)
+def unhashable_static_in_jit():
+    phalanx.jit(lambda x, sizes: x, static_argnames="sizes")(1.0, sizes={"a": 1})
+
+
+@mistake(ValueError)
+def static_position_that_is_not_there():
+    phalanx.jit(lambda x: x, static_argnums=1)
+
+
+@mistake(ValueError)
+def static_name_that_is_not_there():
+    phalanx.jit(lambda x, size: x, static_argnames="sizes")
+
+
+@mistake(ValueError)
+def static_and_donated():
+    phalanx.jit(lambda x: x, static_argnums=0, donate_argnums=0)
+
+
+@mistake(TypeError)
+def no_function():
+    phalanx.pmap(ROWS)
+
+
+# ---- values that are not known while tracing ----------------------------------------------------
+
+
+@mistake(errors.TracerBoolConversionError)
+def python_if():
+    @phalanx.jit
+    def relu(x, slope):
+        y = x * slope  # HERE
+        if y > 0:  # HERE
+            return y
+        return x
+
+    relu(1.0, 2.0)
+
+
+@mistake(errors.TracerBoolConversionError)
+def python_if_in_pmap():
+    def step(params, batch):
+        if params["scale"] > 0:  # HERE
+            return batch
+        return -batch
+
+    phalanx.pmap(step, in_axes=(None, 0))({"scale": 1.0}, ROWS)
+
+
+@mistake(errors.TracerBoolConversionError)
+def python_if_in_vmap():
+    phalanx.vmap(lambda x: 1.0 if x > 0 else -1.0)(ROWS[:, 0])  # HERE
+
+
+@mistake(errors.ConcretizationTypeError)
+def int_of_a_traced_value():
+    phalanx.jit(lambda n: jnp.ones(3) * int(n))(3)  # HERE
+
+
+@mistake(errors.ConcretizationTypeError)
+def float_of_a_traced_value():
+    phalanx.jit(lambda x: float(x.sum()))(ROWS)  # HERE
+
+
+@mistake(errors.TracerIntegerConversionError)
+def range_of_a_traced_value():
+    def repeat(x, n):
+        for _ in range(n):  # HERE
+            x = x + 1
+        return x
+
+    phalanx.jit(repeat)(1.0, 3)
+
+
+@mistake(errors.TracerArrayConversionError)
+def numpy_of_a_traced_value():
+    phalanx.jit(lambda x: np.asarray(x).sum())(ROWS)  # HERE
+
+
+@mistake(errors.TracerArrayConversionError)
+def numpy_function_of_a_traced_value():
+    phalanx.jit(lambda x: np.linalg.norm(x))(ROWS)  # HERE
+
+
+@mistake(errors.ConcretizationTypeError)
+def item_of_a_traced_value():
+    phalanx.jit(lambda x: x.sum().item())(ROWS)  # HERE
+
+
+@mistake(errors.TracerIntegerConversionError)
+def shape_from_a_traced_value():
+    phalanx.jit(lambda n: jnp.zeros((n, 2)))(3)  # HERE
+
+
+@mistake(errors.NonConcreteBooleanIndexError)
+def mask_as_an_index():
+    phalanx.jit(lambda x: x[x > 0])(ROWS)  # HERE
+
+
+@mistake(errors.EscapedTracer)
+def escaped_from_jit():
+    kept = []
+
+    @phalanx.jit
+    def remember(x):
+        y = x * 2  # HERE
+        kept.append(y)
+        return y
+
+    remember(1.0)
+    kept[0] + 1  # HERE
+
+
+@mistake(errors.EscapedTracer)
+def escaped_from_grad():
+    kept = []
+    phalanx.grad(lambda x: kept.append(x) or x**2)(3.0)
+    jnp.sin(kept[0])  # HERE
+
+
+@mistake(errors.EscapedTracer)
+def escaped_into_a_mapped_function():
+    kept = []
+    phalanx.pmap(lambda x: kept.append(x) or x)(ROWS)
+    phalanx.pmap(lambda x: x + kept[0])(ROWS)  # HERE
+
+
+@mistake(errors.EscapedTracer)
+def escaped_as_an_argument():
+    kept = []
+    phalanx.jit(lambda x: kept.append(x) or x)(ROWS)
+    phalanx.jit(lambda x: x)(kept[0])  # HERE
+
+
+@mistake(errors.EscapedTracer)
+def escaped_from_vmap_and_asked_for_its_value():
+    kept = []
+    phalanx.vmap(lambda x: kept.append(x) or x)(ROWS)
+    float(kept[0].sum())  # HERE
+
+
+# ---- arrays that are gone -----------------------------------------------------------------------
+
+
+@mistake(errors.DeletedArray)
+def use_of_a_donated_array():
+    x = jnp.ones(3)
+    phalanx.jit(lambda x: x + 1, donate_argnums=0)(x)
+    x + 1
+
+
+@mistake(errors.DeletedArray)
+def second_donation():
+    x = jnp.ones((N, 3))
+    step = phalanx.pmap(lambda x: x + 1, donate_argnums=0)
+    step(x)
+    step(x)
+
+
+@mistake(errors.DeletedArray)
+def use_of_a_deleted_array():
+    x = jnp.ones(3)
+    x.delete()
+    np.asarray(x)
+
+
+@mistake(errors.DeletedArray)
+def donated_and_passed_again():
+    x = jnp.ones(3)
+    phalanx.jit(lambda x, y: x + y, donate_argnums=0)(x, x)
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+@mistake(TypeError)
+def grad_by_an_integer():
+    phalanx.grad(lambda params: params["w"] * 2.0)({"w": jnp.arange(3)})
+
+
+@mistake(TypeError)
+def grad_of_a_vector():
+    phalanx.grad(lambda x: x * 2)(ROWS)
+
+
+@mistake(TypeError)
+def grad_of_an_integer_result():
+    phalanx.grad(lambda x: jnp.argmax(x))(ROWS)
+
+
+@mistake(TypeError)
+def grad_of_a_pair_without_has_aux():
+    phalanx.grad(lambda x: (x.sum(), x))(ROWS)
+
+
+@mistake(TypeError)
+def has_aux_without_a_pair():
+    phalanx.grad(lambda x: x.sum(), has_aux=True)(ROWS)
+
+
+@mistake(TypeError)
+def grad_of_a_complex_result():
+    phalanx.grad(lambda z: z * 2)(1j)
+
+
+@mistake(ValueError)
+def argnums_out_of_range():
+    phalanx.grad(lambda x, y: x * y, argnums=1)(1.0, y=2.0)
+
+
+@mistake(TypeError)
+def tangent_of_another_shape():
+    phalanx.jvp(jnp.sin, (ROWS,), (ROWS[0],))
+
+
+@mistake(errors.TreeError)
+def cotangent_of_another_tree():
+    _, pull = phalanx.vjp(lambda x: {"y": x}, ROWS)
+    pull(ROWS)
+
+
+# ---- ahead of time ------------------------------------------------------------------------------
+
+
+@mistake(TypeError)
+def compiled_for_another_dtype():
+    compiled = phalanx.pmap(lambda params, x: params["w"] * x).lower({"w": ROWS}, ROWS).compile()
+    compiled({"w": ROWS.astype(np.int32)}, ROWS)
+
+
+@mistake(TypeError)
+def compiled_for_another_tree():
+    compiled = phalanx.jit(lambda params: params["w"]).lower({"w": ROWS}).compile()
+    compiled({"weights": ROWS})
+
+
+@mistake(TypeError)
+def compiled_for_more_arguments():
+    compiled = phalanx.jit(lambda x, y: x + y).lower(1.0, 2.0).compile()
+    compiled(1.0)
+
+
+@mistake(ValueError)
+def unknown_compiler_option():
+    phalanx.jit(lambda x: x + 1).lower(1.0).compile(compiler_options={"xla_cpu_fast_maths": True})
+
+
+# ---- not a number -------------------------------------------------------------------------------
+
+
+@mistake(errors.NonFiniteError)
+def nan_in_eager_code():
+    with phalanx.config.override(debug_nans=True):
+        jnp.log(jnp.array([1.0, -1.0]))  # HERE
+
+
+@mistake(errors.NonFiniteError)
+def nan_in_jit():
+    @phalanx.jit
+    def f(x):
+        y = jnp.sqrt(x - 2.0)  # HERE
+        return (y * 3.0).sum()
+
+    with phalanx.config.override(debug_nans=True):
+        f(np.arange(4.0))
+
+
+@mistake(errors.NonFiniteError)
+def nan_in_pmap():
+    def step(x):
+        share = x / lax.psum(x, "i")  # HERE
+        return share + 1.0
+
+    with phalanx.config.override(debug_nans=True):
+        phalanx.pmap(step, axis_name="i")(np.zeros((N, 3), np.float32))
+
+
+# ---- devices and options ------------------------------------------------------------------------
+
+
+@mistake(ValueError)
+def devices_on_an_inner_map():
+    inner = phalanx.pmap(lambda v: v, devices=phalanx.devices()[:1])
+    phalanx.pmap(inner)(ROWS)
+
+
+@mistake(ValueError)
+def no_devices():
+    phalanx.pmap(lambda x: x, devices=[])
+
+
+@mistake(ValueError)
+def repeated_devices():
+    phalanx.pmap(lambda x: x, devices=phalanx.devices()[:1] * 2)
+
+
+@mistake(TypeError)
+def devices_that_are_none():
+    phalanx.pmap(lambda x: x, devices=["cpu:0"])
+
+
+@mistake(errors.DeviceError)
+def unknown_platform():
+    phalanx.devices("gpuu")
+
+
+@mistake(errors.ConfigError)
+def number_of_devices_too_late():
+    phalanx.devices()
+    phalanx.config.update("num_cpu_devices", 64)
+
+
+@mistake(errors.ConfigError)
+def unknown_option():
+    phalanx.config.update("enable_x46", True)
+
+
+@mistake(ValueError)
+def device_put_that_does_not_divide():
+    device = phalanx.devices()[0]
+    phalanx.device_put(np.ones((3, 2)), [device, device])
+
+
+@mistake(TypeError)
+def device_put_to_a_string():
+    phalanx.device_put(ROWS, "cpu")
+
+
+@mistake(ValueError)
+def shards_without_devices():
+    phalanx.device_put_sharded([ROWS, ROWS], phalanx.devices()[:1])
+
+
+# ---- array operations ---------------------------------------------------------------------------
+
+
+@mistake(ValueError)
+def add_of_other_shapes():
+    jnp.ones((4, 3)) + jnp.ones(4)
+
+
+@mistake(ValueError)
+def matmul_of_other_shapes():
+    jnp.ones((4, 3)) @ jnp.ones((4, 2))
+
+
+@mistake(TypeError)
+def add_of_other_dtypes_in_lax():
+    lax.add(jnp.ones(3), jnp.arange(3))
+
+
+@mistake(ValueError)
+def reshape_to_another_size():
+    jnp.ones((4, 3)).reshape(5, 2)
+
+
+@mistake(TypeError)
+def sum_of_a_string():
+    jnp.sum("rows")
+
+
+@mistake(TypeError)
+def assignment_to_an_element():
+    x = jnp.ones(3)
+    x[0] = 1.0
+
+
+@mistake(TypeError)
+def assignment_to_an_element_while_tracing():
+    def f(x):
+        x[0] = 1.0
+        return x
+
+    phalanx.jit(f)(ROWS)
+
+
+@mistake(TypeError)
+def hash_of_an_array():
+    {jnp.ones(3): "rows"}
+
+
+@mistake(ValueError)
+def truth_of_many():
+    bool(jnp.ones(3))
+
+
+@mistake(IndexError)
+def too_many_indices():
+    jnp.ones(3)[0, 0]
+
+
+# ---- the tests ----------------------------------------------------------------------------------
+
+INSIDE = re.compile(
+    r"shard_?map|\bmesh|mlir|\bsdy|stablehlo|Traceback|XlaRuntimeError|jaxlib|\bjax\b|optree|"
+    r"<unnamed>|phalanx/|object at 0x",
+    re.IGNORECASE,
+)
+
+
+def marked_lines(case):
+    lines, first = inspect.getsourcelines(case)
+    return [first + i for i, line in enumerate(lines) if line.rstrip().endswith("# HERE")]
+
+
+def golden_text(case, error):
+    kinds = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
+    message = str(error)
+    for line in marked_lines(case):
+        message = message.replace(f"test_errors.py:{line}", "test_errors.py:HERE")
+    message = re.sub(r"CpuDevice\(id=\d+\)|\bcpu:\d+\b|CpuDevice\(\d+\)", "DEVICE", message)
+    message = re.sub(r"(num_cpu_devices is|started with) \d+", r"\1 N", message)
+    head = type(error).__name__
+    return f"{head}\n\n{message}" if head in kinds else f"{head} (a {kinds[0]})\n\n{message}"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def started():
+    """The devices are there: a mistake finds them as they are in a running program."""
+    phalanx.devices()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_message(name, golden):
+    case, expected = CASES[name]
+    with pytest.raises(Exception) as caught:
+        case()
+    error = caught.value
+    assert type(error) is expected
+    message = str(error)
+    assert not INSIDE.search(message), message
+    if marked_lines(case):
+        assert "test_errors.py:" in message
+    assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
+    golden(f"errors/{name}.txt", golden_text(case, error))
+
+
+def test_no_golden_file_is_left_over():
+    names = {path.stem for path in (Path(__file__).parent / "errors").glob("*.txt")}
+    assert names <= set(CASES)
+
+
+# ---- failed calls leave arrays alone ------------------------------------------------------------
+
+
+def failing_calls():
+    """Functions that donate their first argument and fail, each given an array."""
+
+    def add(x, y):
+        return x + y
+
+    jitted = phalanx.jit(add, donate_argnums=0)
+    mapped = phalanx.pmap(add, donate_argnums=0)
+    branching = phalanx.pmap(lambda x: x if x.sum() > 0 else -x, donate_argnums=0)
+    gone = jnp.ones((N, 3))
+    gone.delete()
+
+    def compiled(x):
+        return mapped.lower(ROWS, ROWS).compile()(x, ROWS.astype(np.int32))
+
+    def with_warm_cache(x):
+        mapped(jnp.array(ROWS), ROWS)
+        mapped(x, gone)
+
+    def nan(x):
+        with phalanx.config.override(debug_nans=True):
+            phalanx.pmap(lambda x: x / (x - x), donate_argnums=0)(x)
+
+    return {
+        "another argument is no array": lambda x: jitted(x, "y"),
+        "another argument is deleted": lambda x: jitted(x, gone),
+        "another argument is deleted, the function compiled": with_warm_cache,
+        "sizes disagree": lambda x: mapped(x, ROWS[:2]),
+        "shapes do not fit": lambda x: mapped(x, np.ones((N, 2), np.float32)),
+        "the tree does not fit": lambda x: phalanx.pmap(add, in_axes=((0, 0), 0), donate_argnums=0)(
+            x, ROWS
+        ),
+        "tracing fails": branching,
+        "donated and passed again": lambda x: jitted(x, x),
+        "out_axes": lambda x: phalanx.pmap(lambda x: x, out_axes=None, donate_argnums=0)(x),
+        "compiled for another dtype": compiled,
+        "not a number": nan,
+    }
+
+
+@pytest.mark.parametrize("name", failing_calls())
+@pytest.mark.parametrize("spread", [False, True])
+def test_a_failed_call_neither_donates_nor_deletes(name, spread):
+    x = phalanx.pmap(lambda r: r + 0)(ROWS) if spread else jnp.array(ROWS)
+    with pytest.raises((TypeError, ValueError, FloatingPointError)):
+        failing_calls()[name](x)
+    assert not x.is_deleted()
+    np.testing.assert_array_equal(x, ROWS)
+    np.testing.assert_array_equal(phalanx.pmap(lambda r: r * 2)(x), 2 * ROWS)

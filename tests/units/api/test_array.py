@@ -1,0 +1,269 @@
+"""Arrays: values on the host, indexing, updates, pickling, exchange with NumPy, life and death."""
+
+import copy
+import operator
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx.errors import DeletedArray
+
+HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+@pytest.fixture
+def x():
+    return jnp.array(HOST)
+
+
+# ---- what it is ---------------------------------------------------------------------------------
+
+
+def test_attributes(x):
+    assert (x.shape, x.dtype, x.ndim, x.size) == ((2, 3, 4), np.float32, 3, 24)
+    assert x.nbytes == 96 and x.itemsize == 4
+    assert len(x) == 2
+    assert isinstance(x, phalanx.Array)
+    assert not x.weak_type and jnp.asarray(1.0).weak_type
+
+
+def test_32_bit_dtypes_by_default():
+    assert jnp.array(np.arange(2)).dtype == np.int32
+    assert jnp.array([1.5]).dtype == np.float32
+    with phalanx.config.override(enable_x64=True):
+        assert jnp.array([1.5]).dtype == np.float64
+
+
+def test_it_is_immutable(x):
+    with pytest.raises(TypeError, match=r"\.at\["):
+        x[0] = 1
+    with pytest.raises((AttributeError, TypeError)):
+        x.shape = (24,)
+    host = np.asarray(x)
+    with pytest.raises(ValueError, match="read-only"):
+        host[0] = 1
+    copied = np.array(x)
+    copied[0] = 1
+
+
+def test_it_has_no_hash(x):
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(x)
+    with pytest.raises(TypeError):
+        set([x])
+
+
+# ---- values on the host -------------------------------------------------------------------------
+
+
+def test_numbers():
+    assert (int(jnp.array(3)), float(jnp.array(2.5)), complex(jnp.array(1j))) == (3, 2.5, 1j)
+    assert bool(jnp.array(True)) and not jnp.array([0.0])
+    assert operator.index(jnp.array(2)) == 2 and [10, 20, 30][jnp.array(1)] == 20
+    assert list(range(jnp.array(3))) == [0, 1, 2]
+    assert jnp.array(3).item() == 3 and type(jnp.array(3).item()) is int
+    assert jnp.array([[1.5]]).item() == 1.5
+    assert jnp.arange(4).item(2) == 2
+    assert round(jnp.array(2.567), 1) == pytest.approx(2.6)
+
+
+def test_numbers_need_a_single_element(x):
+    for convert in (int, float, complex):
+        with pytest.raises(TypeError, match="one element"):
+            convert(x)
+    with pytest.raises(ValueError, match="ambiguous"):
+        bool(x)
+    with pytest.raises(TypeError, match="index"):
+        operator.index(jnp.array(1.0))
+    with pytest.raises(ValueError):
+        x.item()
+
+
+def test_lists_and_iteration(x):
+    assert x.tolist() == HOST.tolist()
+    assert jnp.array(5).tolist() == 5
+    assert len(list(x)) == 2
+    for row, expected in zip(x, HOST, strict=True):
+        assert isinstance(row, phalanx.Array)
+        np.testing.assert_array_equal(row, expected)
+    with pytest.raises(TypeError, match="iteration"):
+        iter(jnp.array(1.0))
+    with pytest.raises(TypeError):
+        len(jnp.array(1.0))
+
+
+def test_formats():
+    assert f"{jnp.array(3.14159):.2f}" == "3.14" and f"{jnp.array(7):04d}" == "0007"
+    assert f"{jnp.arange(3)}" == "[0 1 2]"
+    assert str(jnp.arange(3)) == "[0 1 2]"
+    assert repr(jnp.arange(3)) == "Array([0, 1, 2], dtype=int32)"
+    assert repr(jnp.asarray(1.0)) == "Array(1., dtype=float32, weak_type=True)"
+    assert repr(jnp.ones((0, 2))) == "Array([], shape=(0, 2), dtype=float32)"
+    assert "bfloat16" in repr(jnp.ones(2, jnp.bfloat16))
+
+
+def test_numpy_takes_it_as_an_array(x):
+    np.testing.assert_array_equal(np.asarray(x), HOST)
+    assert np.asarray(x, np.float64).dtype == np.float64
+    assert np.array(x, copy=True).flags.writeable
+    np.testing.assert_array_equal(np.add(HOST, np.asarray(x)), 2 * HOST)
+    assert np.asarray(jnp.ones(2, jnp.bfloat16)).dtype == ml_dtypes.bfloat16
+
+
+def test_operators_with_numpy_on_the_left_give_arrays(x):
+    for found in (HOST + x, 2 * x, np.float32(2) * x, HOST @ x.mT if hasattr(x, "mT") else x + x):
+        assert isinstance(found, phalanx.Array)
+    np.testing.assert_array_equal(HOST - x, np.zeros_like(HOST))
+
+
+# ---- indexing -----------------------------------------------------------------------------------
+
+INDICES = [
+    0,
+    -1,
+    np.int32(1),
+    slice(None),
+    slice(1, None),
+    slice(None, None, -1),
+    slice(2, 0, -1),
+    (0, 1),
+    (0, 1, 2),
+    (slice(None), 1),
+    (slice(None), slice(0, 2), slice(None, None, 2)),
+    ...,
+    (..., 0),
+    (0, ..., 1),
+    None,
+    (slice(None), None, 1),
+    np.array([1, 0, 1]),
+    np.array([[0, 1], [1, 1]]),
+    (slice(None), np.array([0, 2])),
+    (np.array([0, 1]), np.array([2, 0])),
+    (np.array([0, 1]), slice(None), np.array([3, 1])),
+    (np.array([[0], [1]]), np.array([0, 2])),
+    HOST > 11,
+    np.array([True, False]),
+    (slice(None), np.array([True, False, True])),
+    (),
+]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=lambda i: str(i).replace("\n", ""))
+def test_indexing_is_that_of_numpy(x, index):
+    found = x[index]
+    expected = HOST[index]
+    assert found.shape == expected.shape
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_traced_indices(x):
+    f = phalanx.jit(lambda x, i: (x[i], x[0, i], x[:, i, 1:]))
+    for got, want in zip(f(x, 1), (HOST[1], HOST[0, 1], HOST[:, 1, 1:]), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_what_is_no_index(x):
+    for index in ((0, 0, 0, 0), "a", 1.0, [0, 1], (..., ...)):
+        with pytest.raises((IndexError, TypeError), match=r"index|indices|\.\.\."):
+            x[index]
+
+
+def test_reading_outside_takes_the_nearest_element_and_writing_does_nothing(x):
+    np.testing.assert_array_equal(jnp.arange(3)[jnp.array([1, 7, -9])], [1, 2, 0])
+    np.testing.assert_array_equal(x[5], HOST[1])
+    np.testing.assert_array_equal(jnp.arange(3).at[jnp.array([1, 7])].set(9), [0, 9, 2])
+
+
+# ---- updates ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", INDICES, ids=lambda i: str(i).replace("\n", ""))
+def test_at_set_is_assignment_to_a_copy(x, index):
+    expected = HOST.copy()
+    expected[index] = -1
+    np.testing.assert_array_equal(x.at[index].set(-1), expected)
+    np.testing.assert_array_equal(x, HOST)
+
+
+def test_at_reductions_count_repeated_indices(x):
+    index = np.array([0, 1, 0])
+    expected = HOST.copy()
+    np.add.at(expected, index, 1)
+    np.testing.assert_array_equal(x.at[index].add(1), expected)
+    expected = HOST.copy()
+    np.multiply.at(expected, index, 2)
+    np.testing.assert_array_equal(x.at[index].multiply(2), expected)
+    np.testing.assert_array_equal(
+        x.at[0].min(5), np.concatenate([np.minimum(HOST[:1], 5), HOST[1:]])
+    )
+    np.testing.assert_array_equal(
+        x.at[0].max(5), np.concatenate([np.maximum(HOST[:1], 5), HOST[1:]])
+    )
+    np.testing.assert_array_equal(x.at[1, 2].get(), HOST[1, 2])
+
+
+def test_at_under_transformations(x):
+    f = phalanx.jit(lambda x, i, v: x.at[i].set(v))
+    np.testing.assert_array_equal(f(jnp.arange(3.0), 1, 9.0), [0, 9, 2])
+    found = phalanx.grad(lambda v: (jnp.zeros(3).at[1].set(v) * jnp.arange(3.0)).sum())(5.0)
+    assert float(found) == 1
+
+
+# ---- copies and exchange ------------------------------------------------------------------------
+
+
+def test_pickling_and_copying(x):
+    for y in (x, jnp.array(2.5), jnp.ones(3, jnp.bfloat16), jnp.asarray(1.0), jnp.zeros((0, 2))):
+        for made in (pickle.loads(pickle.dumps(y)), copy.copy(y), copy.deepcopy(y), y.copy()):
+            assert (made.dtype, made.shape, made.weak_type) == (y.dtype, y.shape, y.weak_type)
+            np.testing.assert_array_equal(np.asarray(made), np.asarray(y))
+
+
+def test_dlpack_to_numpy_and_back(x):
+    shared = np.from_dlpack(x)
+    np.testing.assert_array_equal(shared, HOST)
+    assert x.__dlpack_device__()[0] == 1
+    back = jnp.from_dlpack(np.arange(4.0, dtype=np.float32))
+    np.testing.assert_array_equal(back, [0, 1, 2, 3])
+    np.testing.assert_array_equal(jnp.from_dlpack(x), HOST)
+
+
+def test_shards_of_an_array_on_one_device(x):
+    (shard,) = x.addressable_shards
+    assert shard.device == phalanx.devices()[0] and shard.replica_id == 0
+    assert shard.index == (slice(None),) * 3
+    np.testing.assert_array_equal(shard.data, HOST)
+    np.testing.assert_array_equal(x.addressable_data(0), HOST)
+    assert x.is_fully_replicated and x.is_fully_addressable
+    assert x.sharding.device_set == x.devices()
+
+
+# ---- life ---------------------------------------------------------------------------------------
+
+
+def test_deleting(x):
+    y = x + 1
+    x.delete()
+    x.delete()
+    assert x.is_deleted() and not y.is_deleted()
+    assert x.shape == (2, 3, 4)
+    assert "deleted" in repr(x) and "deleted" in str(x)
+    uses = [
+        lambda: np.asarray(x), lambda: x + 1, lambda: x[0], lambda: phalanx.jit(jnp.sin)(x),
+        lambda: x.block_until_ready(), lambda: phalanx.device_put(x, phalanx.devices()[-1]),
+        lambda: phalanx.pmap(jnp.sin)(x), lambda: x.tolist(), lambda: pickle.dumps(x),
+    ]  # fmt: skip
+    for use in uses:
+        with pytest.raises(DeletedArray, match="delete"):
+            use()
+
+
+def test_empty_and_scalar_arrays():
+    empty = jnp.zeros((0, 3))
+    assert empty.sum() == 0 and empty.tolist() == []
+    np.testing.assert_array_equal(empty + 1, np.zeros((0, 3)))
+    assert phalanx.jit(lambda x: x.T)(empty).shape == (3, 0)

@@ -1,0 +1,270 @@
+"""grad, value_and_grad, jvp, vjp, linearize, linear_transpose, Jacobians and Hessians."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.errors import MissingRule
+
+X = np.array([0.5, -1.0, 2.0], np.float32)
+W = np.arange(6, dtype=np.float32).reshape(2, 3) / 3
+
+
+# ---- grad ---------------------------------------------------------------------------------------
+
+
+def test_grad_of_a_tree_has_its_structure():
+    def loss(p):
+        return (p["w"] ** 2).sum() + 3 * p["b"][0]
+
+    found = phalanx.grad(loss)({"w": X, "b": (1.0, np.float16(2))})
+    np.testing.assert_allclose(found["w"], 2 * X)
+    assert float(found["b"][0]) == 3 and float(found["b"][1]) == 0
+    assert found["b"][1].dtype == np.float16
+
+
+@pytest.mark.parametrize(
+    ("argnums", "expected"),
+    [(0, 3.0), (1, 2.0), ((0, 1), (3.0, 2.0)), ([1, 0], (2.0, 3.0)), (-1, 2.0)],
+)
+def test_argnums_choose_the_arguments(argnums, expected):
+    found = phalanx.grad(lambda x, y: x * y, argnums=argnums)(2.0, 3.0)
+    if isinstance(expected, tuple):
+        assert isinstance(found, tuple) and tuple(map(float, found)) == expected
+    else:
+        assert float(found) == expected
+
+
+def test_value_and_grad_of_keyword_arguments_and_has_aux():
+    def loss(w, x, *, scale=1.0):
+        y = scale * (w @ x)
+        return (y**2).sum(), {"y": y, "name": "loss"}
+
+    (value, aux), grads = phalanx.value_and_grad(loss, has_aux=True)(W, X, scale=2.0)
+    y = 2 * (W @ X)
+    np.testing.assert_allclose(value, (y**2).sum(), rtol=1e-6)
+    np.testing.assert_allclose(aux["y"], y, rtol=1e-6)
+    assert aux["name"] == "loss"
+    np.testing.assert_allclose(grads, np.outer(2 * y, 2 * X), rtol=1e-6)
+    grads_too, aux = phalanx.grad(loss, has_aux=True)(W, X, scale=2.0)
+    np.testing.assert_allclose(grads_too, grads)
+
+
+def test_aux_is_concrete_also_under_second_derivatives():
+    def inner(x):
+        return x**3, x
+
+    def outer(x):
+        slope, aux = phalanx.grad(inner, has_aux=True)(x)
+        return slope * aux
+
+    assert float(phalanx.grad(outer)(2.0)) == pytest.approx(9 * 4)
+    assert float(outer(2.0)) == pytest.approx(24)
+
+
+def test_derivatives_of_higher_order():
+    f = jnp.sin
+    for expected in (np.cos, lambda x: -np.sin(x), lambda x: -np.cos(x)):
+        f = phalanx.grad(f)
+        np.testing.assert_allclose(f(0.7), expected(0.7), rtol=1e-5)
+
+
+def test_perturbations_of_nested_derivatives_do_not_mix():
+    found = phalanx.grad(lambda x: x * phalanx.grad(lambda y: x + y)(2.0))(5.0)
+    assert float(found) == 1
+    found = phalanx.grad(lambda x: x * phalanx.jvp(lambda y: x * y, (2.0,), (1.0,))[1])(3.0)
+    assert float(found) == 6
+
+
+def test_python_control_flow_on_values_outside_jit():
+    def f(x):
+        return x**2 if x > 0 else -x
+
+    assert float(phalanx.grad(f)(3.0)) == 6
+    assert float(phalanx.grad(f)(-3.0)) == -1
+
+    def loop(x):
+        while x < 100:
+            x = x * x
+        return x
+
+    assert float(phalanx.grad(loop)(3.0)) == pytest.approx(8 * 3.0**7)
+
+
+def test_stop_gradient_cuts():
+    assert float(phalanx.grad(lambda x: x * lax.stop_gradient(x))(3.0)) == 3
+    assert float(phalanx.jvp(lax.stop_gradient, (3.0,), (1.0,))[1]) == 0
+
+
+def test_the_gradient_of_what_is_not_used_is_zero():
+    np.testing.assert_array_equal(phalanx.grad(lambda x: 1.0)(X), [0, 0, 0])
+    found = phalanx.grad(lambda x, y: x.sum(), argnums=1)(X, W)
+    np.testing.assert_array_equal(found, np.zeros((2, 3)))
+
+
+def test_allow_int_gives_float0():
+    found = phalanx.grad(lambda t: t["x"] * t["n"], allow_int=True)({"x": 2.0, "n": 3})
+    assert float(found["x"]) == 3
+    assert found["n"].dtype == phalanx.float0 and found["n"].shape == ()
+
+
+def test_complex_derivatives():
+    z = np.complex64(1 + 2j)
+    found = phalanx.grad(lambda z: z**2, holomorphic=True)(z)
+    np.testing.assert_allclose(found, 2 * z)
+    # of a real function of z = a + ib: df/da - i df/db
+    found = phalanx.grad(lambda z: jnp.real(z) ** 2 + 3 * jnp.imag(z))(z)
+    np.testing.assert_allclose(found, 2 - 3j)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: phalanx.grad(lambda x: x)(X), "must return a scalar"),
+        (lambda: phalanx.grad(lambda x: x.sum())(np.arange(3)), "i32"),
+        (lambda: phalanx.grad(lambda x: x.sum())("x"), "not an array"),
+        (lambda: phalanx.grad(lambda x: x.sum(), holomorphic=True)(X), "complex"),
+        (lambda: phalanx.grad(lambda z: z)(1j), "holomorphic"),
+        (lambda: phalanx.grad(lambda x: jnp.argmax(x))(X), "no derivative"),
+        (lambda: phalanx.grad(3.0), "must be a function"),
+    ],
+)
+def test_what_has_no_gradient_is_a_type_error(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_argnums_beyond_the_arguments():
+    with pytest.raises(ValueError, match="positional argument 2"):
+        phalanx.grad(lambda x: x, argnums=2)(1.0)
+
+
+# ---- jvp, vjp, linearize ------------------------------------------------------------------------
+
+
+def test_jvp_of_trees():
+    def f(t, y):
+        return {"s": t["a"] * y, "n": t["n"]}
+
+    y, moved = phalanx.jvp(
+        f, ({"a": X, "n": 3}, 2.0), ({"a": X, "n": np.zeros((), phalanx.float0)}, 1.0)
+    )
+    np.testing.assert_allclose(y["s"], 2 * X)
+    np.testing.assert_allclose(moved["s"], 3 * X)
+    assert moved["n"].dtype == phalanx.float0
+
+
+def test_jvp_with_aux():
+    y, t, aux = phalanx.jvp(lambda x: (x**2, x + 1), (3.0,), (1.0,), has_aux=True)
+    assert (float(y), float(t), float(aux)) == (9, 6, 4)
+
+
+@pytest.mark.parametrize(
+    ("primals", "tangents"),
+    [((X,), (X[:2],)), ((X,), (X, X)), ((X,), (X.astype(np.float16),)), ((3,), (1,)), (X, X)],
+)
+def test_tangents_must_be_like_the_primals(primals, tangents):
+    with pytest.raises(TypeError, match="jvp"):
+        phalanx.jvp(lambda *xs: xs, primals, tangents)
+
+
+def test_vjp_gives_a_pullback_that_can_be_used_many_times():
+    y, pull = phalanx.vjp(lambda x, w: {"y": w @ x}, X, W)
+    np.testing.assert_allclose(y["y"], W @ X, rtol=1e-6)
+    for ct in np.eye(2, dtype=np.float32):
+        dx, dw = pull({"y": ct})
+        np.testing.assert_allclose(dx, ct @ W, rtol=1e-6)
+        np.testing.assert_allclose(dw, np.outer(ct, X), rtol=1e-6)
+
+
+def test_a_pullback_is_a_tree_and_passes_jit():
+    _, pull = phalanx.jit(lambda x: phalanx.vjp(jnp.sin, x))(X)
+    assert phalanx.tree.leaves(pull)
+    np.testing.assert_allclose(pull(jnp.ones(3))[0], np.cos(X), rtol=1e-6)
+    found = phalanx.jit(lambda p, ct: p(ct))(pull, jnp.ones(3))
+    np.testing.assert_allclose(found[0], np.cos(X), rtol=1e-6)
+
+
+def test_cotangents_must_be_like_the_results():
+    _, pull = phalanx.vjp(lambda x: (x, x), X)
+    with pytest.raises(ValueError, match="cotangents"):
+        pull(X)
+    with pytest.raises(TypeError, match=r"f32\[3\]"):
+        pull((X, X[:2]))
+
+
+def test_vjp_with_aux_and_integers():
+    _, pull, aux = phalanx.vjp(lambda x, n: (x * n, {"n": n}), X, 2, has_aux=True)
+    assert int(aux["n"]) == 2
+    dx, dn = pull(jnp.ones(3))
+    np.testing.assert_allclose(dx, [2, 2, 2])
+    assert dn.dtype == phalanx.float0
+
+
+def test_linearize_traces_once():
+    calls = []
+
+    def f(x):
+        calls.append(1)
+        return jnp.sin(x) * W
+
+    y, push = phalanx.linearize(f, X)
+    for t in np.eye(3, dtype=np.float32):
+        np.testing.assert_allclose(push(t), np.cos(X) * t * W, rtol=1e-5, atol=1e-7)
+    assert len(calls) == 1
+    assert np.asarray(y).shape == (2, 3)
+
+
+def test_linear_transpose():
+    back = phalanx.linear_transpose(lambda x: W @ x, phalanx.ShapeDtypeStruct((3,), "float32"))
+    ct = np.array([1.0, -2.0], np.float32)
+    np.testing.assert_allclose(back(ct)[0], ct @ W, rtol=1e-6)
+
+
+def test_what_is_not_linear_has_no_transpose():
+    with pytest.raises(MissingRule, match="sin"):
+        phalanx.linear_transpose(jnp.sin, X)(X)
+
+
+def test_jvp_and_vjp_are_adjoint():
+    def f(x):
+        return jnp.tanh(W @ jnp.exp(x)) / (1 + x[0] ** 2)
+
+    t, ct = np.array([1.0, 2.0, -1.0], np.float32), np.array([0.3, -0.7], np.float32)
+    _, moved = phalanx.jvp(f, (X,), (t,))
+    _, pull = phalanx.vjp(f, X)
+    np.testing.assert_allclose(ct @ np.asarray(moved), np.asarray(pull(ct)[0]) @ t, rtol=1e-5)
+
+
+# ---- Jacobians ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("jacobian", [phalanx.jacfwd, phalanx.jacrev])
+def test_jacobians_have_the_shape_of_result_and_argument(jacobian):
+    def f(w, x):
+        return {"y": w @ x, "s": x.sum()}
+
+    found = jacobian(f, argnums=(0, 1))(W, X)
+    np.testing.assert_allclose(found["y"][1], W, rtol=1e-6)
+    expected = np.einsum("ik,j->ikj", np.eye(2), X)
+    np.testing.assert_allclose(found["y"][0], expected, rtol=1e-6)
+    np.testing.assert_allclose(found["s"][1], [1, 1, 1])
+    assert found["s"][0].shape == (2, 3)
+
+
+@pytest.mark.parametrize("jacobian", [phalanx.jacfwd, phalanx.jacrev])
+def test_jacobians_by_trees_and_with_aux(jacobian):
+    found, aux = jacobian(lambda t: (t["a"] * t["b"], t["a"]), has_aux=True)({"a": X, "b": 2.0})
+    np.testing.assert_allclose(found["a"], 2 * np.eye(3))
+    np.testing.assert_allclose(found["b"], X)
+    np.testing.assert_allclose(aux, X)
+
+
+def test_hessians():
+    a = W.T @ W
+    found = phalanx.jit(phalanx.hessian(lambda x: 0.5 * x @ a @ x + jnp.sin(x).sum()))(X)
+    np.testing.assert_allclose(found, a - np.diag(np.sin(X)), rtol=1e-4, atol=1e-5)
+    by_trees = phalanx.hessian(lambda t: t["a"] * t["b"] ** 2)({"a": 2.0, "b": 3.0})
+    assert float(by_trees["a"]["b"]) == 6 and float(by_trees["b"]["b"]) == 4

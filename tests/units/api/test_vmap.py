@@ -1,0 +1,119 @@
+"""vmap: positions of the mapped axis in trees of arguments and results."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.errors import AxisSizeError, TreeError
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+def test_one_more_dimension_in_front():
+    np.testing.assert_allclose(phalanx.vmap(jnp.sum)(X), X.sum(1))
+    np.testing.assert_allclose(phalanx.vmap(phalanx.vmap(jnp.sin))(X), np.sin(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("into", [0, 1, 2, -1, -3])
+@pytest.mark.parametrize("out", [0, 1, 2, -1])
+def test_positions_in_and_out(into, out):
+    lanes = np.arange(2 * 3 * 4, dtype=np.float32).reshape(2, 3, 4)
+    found = phalanx.vmap(lambda x: x + 1, in_axes=into, out_axes=out)(np.moveaxis(lanes, 0, into))
+    np.testing.assert_array_equal(found, np.moveaxis(lanes + 1, 0, out))
+
+
+def test_trees_of_positions():
+    def f(p, x):
+        return {"y": p["w"] * x + p["b"], "w": p["w"]}
+
+    found = phalanx.vmap(f, in_axes=({"w": 1, "b": None}, None), out_axes={"y": 0, "w": -1})(
+        {"w": X, "b": 10.0}, 2.0
+    )
+    np.testing.assert_array_equal(found["y"], 2 * X.T + 10)
+    np.testing.assert_array_equal(found["w"], X)
+
+
+def test_a_prefix_covers_a_subtree_and_none_leaves_it_alone():
+    found = phalanx.vmap(lambda a, b: (a[0] + b["k"], b["k"].shape), in_axes=(0, None))
+    value, shape = (
+        phalanx.vmap(lambda a, b: a[0] + b["k"].sum(), in_axes=(0, None))((X, X), {"k": X}),
+        X.shape,
+    )
+    np.testing.assert_allclose(value, X + 15)
+    assert shape == (2, 3) and callable(found)
+
+
+def test_unmapped_results_are_repeated_or_returned_once():
+    np.testing.assert_array_equal(phalanx.vmap(lambda x: 3.0)(X), [3, 3])
+    once = phalanx.vmap(lambda x, y: (x, y * 2), in_axes=(0, None), out_axes=(0, None))(X, 5.0)
+    assert once[1].shape == () and float(once[1]) == 10
+    total = phalanx.vmap(lambda x: lax.psum(x, "i"), axis_name="i", out_axes=None)(X)
+    np.testing.assert_allclose(total, X.sum(0))
+
+
+def test_keywords_are_mapped_over_axis_0():
+    found = phalanx.vmap(lambda x, y: x * y, in_axes=None)(2.0, y=np.arange(3.0))
+    np.testing.assert_array_equal(found, [0, 2, 4])
+
+
+def test_axis_size_where_no_argument_tells():
+    np.testing.assert_array_equal(
+        phalanx.vmap(lambda: lax.axis_index("i"), axis_name="i", axis_size=3)(), [0, 1, 2]
+    )
+    np.testing.assert_array_equal(phalanx.vmap(lambda x: x, in_axes=None, axis_size=2)(1), [1, 1])
+
+
+@pytest.mark.parametrize(
+    ("error", "call"),
+    [
+        (AxisSizeError, lambda: phalanx.vmap(lambda x, y: x)(X, X.T)),
+        (AxisSizeError, lambda: phalanx.vmap(lambda x: x, in_axes=None)(X)),
+        (AxisSizeError, lambda: phalanx.vmap(lambda x: x, axis_size=5)(X)),
+        (TreeError, lambda: phalanx.vmap(lambda x: x, in_axes=(0, 0))(X)),
+        (TreeError, lambda: phalanx.vmap(lambda x: x, in_axes=((0, 0),))(X)),
+        (TreeError, lambda: phalanx.vmap(lambda x: (x, x), out_axes=(0, 0, 0))(X)),
+        (ValueError, lambda: phalanx.vmap(lambda x: x, in_axes=2)(X)),
+        (ValueError, lambda: phalanx.vmap(lambda x: x, out_axes=3)(X)),
+        (ValueError, lambda: phalanx.vmap(lambda x: x, out_axes=None)(X)),
+        (ValueError, lambda: phalanx.vmap(lambda x: x)(1.0)),
+        (TypeError, lambda: phalanx.vmap(lambda x: x, in_axes=0.5)(X)),
+        (TypeError, lambda: phalanx.vmap(lambda x: x)("rows")),
+        (TypeError, lambda: phalanx.vmap(X)),
+    ],
+)
+def test_mistakes(error, call):
+    with pytest.raises(error, match="vmap"):
+        call()
+
+
+def test_every_lane_has_its_own_values_under_indexing_and_selection():
+    table = np.arange(12, dtype=np.float32).reshape(4, 3)
+    rows = np.array([3, 0], np.int32)
+    np.testing.assert_array_equal(phalanx.vmap(lambda i: jnp.asarray(table)[i])(rows), table[rows])
+    found = phalanx.vmap(lambda x: jnp.where(x > 2, x, -x))(X)
+    np.testing.assert_array_equal(found, np.where(X > 2, X, -X))
+
+
+def test_gradients_per_example():
+    w = np.array([1.0, -1.0, 0.5], np.float32)
+    found = phalanx.vmap(phalanx.grad(lambda w, x: (w @ x) ** 2), in_axes=(None, 0))(w, X)
+    np.testing.assert_allclose(found, 2 * (X @ w)[:, None] * X, rtol=1e-5)
+
+
+def test_the_gradient_of_a_batch_is_the_sum_of_those_of_the_examples():
+    w = np.array([1.0, -1.0, 0.5], np.float32)
+    found = phalanx.grad(lambda w: phalanx.vmap(lambda x: (w @ x) ** 2)(X).sum())(w)
+    np.testing.assert_allclose(found, (2 * (X @ w)[:, None] * X).sum(0), rtol=1e-5)
+
+
+def test_name_and_signature_carry_over():
+    def f(x, *, y=1):
+        """Doc."""
+
+    mapped = phalanx.vmap(f)
+    assert mapped.__name__ == "f" and mapped.__doc__ == "Doc." and mapped.__wrapped__ is f
+    assert inspect.signature(mapped) == inspect.signature(f)

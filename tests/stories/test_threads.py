@@ -1,0 +1,225 @@
+"""Long loops, many threads, and another library of the kind in the same process.
+
+What could hang or abort runs in a process of its own, with eight CPU devices.
+"""
+
+import gc
+import importlib.util
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(program, devices=8, timeout=120):
+    """Run ``program`` in a fresh process; returns what it prints."""
+    environment = {
+        **os.environ,
+        "PHALANX_NUM_CPU_DEVICES": str(devices),
+        "PHALANX_PLATFORMS": "cpu",
+        "JAX_PLATFORMS": "cpu",
+        "PYTHONPATH": str(ROOT),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+# ---- loops and threads --------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_thousands_of_mapped_sums_in_plain_loops_of_several_threads_run_through():
+    out = run("""
+        import threading, time
+        import numpy as np
+        import phalanx
+        from phalanx import lax
+
+        step = phalanx.pmap(lambda x: lax.psum(x, "i") / 8, axis_name="i")
+        other = phalanx.pmap(lambda x: lax.pmean(x, "j") * 1.0, axis_name="j")
+        start = phalanx.pmap(lambda x: x)(np.arange(8.0))
+        counts, failures = [], []
+        until = time.monotonic() + 12
+
+        def loop(f):
+            x, n = start, 0
+            try:
+                while n < 3000 or (n < 10000 and time.monotonic() < until):
+                    x, n = f(x), n + 1
+                np.testing.assert_allclose(x, np.full(8, 3.5))
+            except BaseException as e:
+                failures.append(e)
+            counts.append(n)
+
+        threads = [threading.Thread(target=loop, args=(f,)) for f in (step, other, step)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert not failures, failures
+        print(sum(counts))
+    """)
+    assert int(out) >= 9000
+
+
+def test_results_that_nobody_reads_do_not_pile_up():
+    out = run("""
+        import numpy as np, phalanx
+        from phalanx import lax
+        f = phalanx.pmap(lambda x: (lax.psum(x, "i"), x + 1), axis_name="i")
+        x = f(np.ones(8, np.float32))[1]
+        for _ in range(1000):
+            total, x = f(x)
+        print(x[0], total[7])
+    """)
+    assert out.split() == ["1002.0", "8008.0"]
+
+
+@pytest.mark.spmd
+def test_one_function_first_called_in_many_threads_at_once():
+    n = phalanx.device_count()
+    f = phalanx.pmap(lambda x, k: lax.psum(x * k, "i"), axis_name="i", in_axes=(0, None))
+    barrier = threading.Barrier(8)
+
+    def call(k):
+        barrier.wait()
+        x = np.arange(float(n), dtype=np.float32)
+        return [float(f(x, float(k))[0]), float(phalanx.jit(jnp.sum)(x * k))]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(call, range(8)))
+    total = n * (n - 1) / 2
+    assert found == [[k * total, k * total] for k in range(8)]
+
+
+def test_transformations_in_many_threads_do_not_see_each_other():
+    def work(k):
+        x = np.linspace(0, 1, 3 + k % 3, dtype=np.float32)
+        for _ in range(3):
+            slope = phalanx.grad(lambda x: (phalanx.vmap(jnp.sin)(x) * k).sum())(x)
+            np.testing.assert_allclose(slope, k * np.cos(x), rtol=1e-5)
+            assert str(phalanx.make_program(lambda x: x * 2)(x)).count("mul") == 1
+        return True
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(work, range(12)))
+
+
+def test_options_of_one_thread_are_not_those_of_another():
+    inside, outside = threading.Event(), threading.Event()
+
+    def wide():
+        with phalanx.config.override(enable_x64=True):
+            inside.set()
+            outside.wait(10)
+            return (jnp.asarray(1.5) + np.float64(1)).dtype
+
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(wide)
+        inside.wait(10)
+        assert (jnp.asarray(1.5) + np.float64(1)).dtype == np.float32
+        outside.set()
+        assert found.result() == np.float64
+
+
+def test_functions_dropped_in_a_loop_do_not_pile_up():
+    refs = []
+    for k in range(5):
+        f = phalanx.pmap(lambda x, k=k: x * k)
+        f(np.ones(2, np.float32))
+        refs.append(weakref.ref(f.__wrapped__))
+        del f
+    gc.collect()
+    assert [r() for r in refs] == [None] * 5
+
+
+# ---- beside jax ---------------------------------------------------------------------------------
+
+needs_jax = pytest.mark.skipif(
+    importlib.util.find_spec("jax") is None, reason="the package jax is not installed"
+)
+
+
+def test_jax_is_not_imported_by_importing_or_running():
+    run("""
+        import sys
+        import phalanx
+        import phalanx.numpy as jnp
+        import numpy as np
+        assert "jax" not in sys.modules
+        f = phalanx.pmap(lambda x: phalanx.lax.psum(jnp.sin(x), "i"), axis_name="i")
+        y = f(np.ones((8, 2)))
+        assert "jax" not in sys.modules
+        np.asarray(y), y[3], str(y), y.addressable_shards[1].data, y.sharding
+        phalanx.grad(lambda x: f(x).sum())(y)
+        phalanx.device_put(y, phalanx.devices()[::-1])
+        np.from_dlpack(y[0]), jnp.from_dlpack(np.ones(3, np.float32))
+        phalanx.random.normal(phalanx.random.key(0), (3,))
+        assert "jax" not in sys.modules
+    """)
+
+
+@needs_jax
+@pytest.mark.parametrize("first", ["jax", "phalanx"])
+def test_both_compute_in_one_process_whichever_comes_first(first):
+    second = {"jax": "phalanx", "phalanx": "jax"}[first]
+    run(f"""
+        import os
+        os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+        import warnings
+        warnings.simplefilter("ignore")
+        import numpy as np
+        import {first}, {second}
+
+        def step(library):
+            jnp = library.numpy
+            f = library.pmap(lambda x: x / library.lax.psum(jnp.sin(x), "i"), axis_name="i")
+            return f(np.arange(1.0, 9.0, dtype=np.float32))
+
+        import jax.numpy, phalanx.numpy
+        for _ in range(3):
+            a, b = step({first}), step({second})
+            np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-6)
+        g = {first}.grad(lambda x: (x ** 3).sum())(np.arange(3.0, dtype=np.float32))
+        h = {second}.grad(lambda x: (x ** 3).sum())(np.arange(3.0, dtype=np.float32))
+        np.testing.assert_allclose(np.asarray(g), np.asarray(h))
+    """)
+
+
+@needs_jax
+def test_arrays_are_exchanged_through_numpy_and_dlpack_both_ways():
+    run("""
+        import numpy as np
+        import jax, phalanx
+        import jax.numpy, phalanx.numpy
+        host = np.arange(6, dtype=np.float32).reshape(2, 3)
+        ours, theirs = phalanx.numpy.array(host), jax.numpy.array(host)
+        np.testing.assert_array_equal(jax.numpy.from_dlpack(ours), host)
+        np.testing.assert_array_equal(phalanx.numpy.from_dlpack(theirs), host)
+        np.testing.assert_array_equal(jax.numpy.asarray(np.asarray(ours)) + 1, host + 1)
+        np.testing.assert_array_equal(phalanx.numpy.asarray(np.asarray(theirs)) + 1, host + 1)
+        np.testing.assert_array_equal(phalanx.numpy.asarray(theirs) + 1, host + 1)
+        assert isinstance(phalanx.numpy.asarray(theirs), phalanx.Array)
+        assert not isinstance(ours, jax.Array) and not isinstance(theirs, phalanx.Array)
+    """)

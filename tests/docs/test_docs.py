@@ -77,6 +77,21 @@ def test_every_listed_name_exists():
     assert not missing
 
 
+def test_limits_are_limits_still():
+    page = (ROOT / "docs" / "limits.md").read_text()
+    claims = re.findall(r"[Tt]here\s+is\s+no\s(.*?)\syet", page, re.DOTALL)
+    names = [name for claim in claims for name in re.findall(r"`([\w.]+)`", claim)]
+    assert not [name for name in names if has(name)]
+
+
+def has(path):
+    try:
+        pkgutil.resolve_name(f"phalanx.{path}")
+    except (AttributeError, ModuleNotFoundError):
+        return False
+    return True
+
+
 def test_every_option_is_listed():
     page = (ROOT / "docs" / "api.md").read_text().split("## Options")[1]
     assert set(re.findall(r"^\| `(\w+)`", page, re.MULTILINE)) == set(OPTIONS)

@@ -1,4 +1,8 @@
-"""The source of randomness: a counter, encrypted."""
+"""The source of randomness: a counter, encrypted.
+
+A result that many others are computed from, such as a key, is to be computed ``once``. XLA's
+CPU compiler would repeat the rounds for each number drawn with the key; it never moves a loop.
+"""
 
 from __future__ import annotations
 
@@ -21,43 +25,70 @@ def uint32(dtype: np.dtype) -> bool:
     return dtype == U32
 
 
-def _type(*types: ArrayType) -> tuple[ArrayType, ArrayType]:
+def _type(*types: ArrayType, once: bool) -> tuple[ArrayType, ArrayType]:
     out = common_type("threefry2x32", types)
     check_domain("threefry2x32", out, uint32)
     return ArrayType(out.shape, U32), ArrayType(out.shape, U32)
 
 
-def _rotate_left(b: Any, x: Any, by: int) -> Any:
-    shape = b.type(x).shape
-    left = b.shift_left(x, b.constant(by, U32, shape))
-    return b.or_(left, b.shift_right_logical(x, b.constant(32 - by, U32, shape)))
-
-
 def _emit(b: Any, k0: Any, k1: Any, x: Any, y: Any) -> list:
     shape = b.type(x).shape
-    keys = (k0, k1, b.xor(b.xor(k0, k1), b.constant(_PARITY, U32, shape)))
+    keys = _schedule(b, k0, k1)
     x, y = b.add(x, k0), b.add(y, k1)
     for group in range(5):
-        for by in _ROTATIONS[group % 2]:
-            x = b.add(x, y)
-            y = b.xor(x, _rotate_left(b, y, by))
+        rotations = [b.constant(by, U32, shape) for by in _ROTATIONS[group % 2]]
+        x, y = _four_rounds(b, x, y, rotations)
         x = b.add(x, keys[(group + 1) % 3])
         y = b.add(y, b.add(keys[(group + 2) % 3], b.constant(group + 1, U32, shape)))
     return [x, y]
 
 
-def _lower(b: Any, *values: Any) -> list:
+def _emit_loop(b: Any, k0: Any, k1: Any, x: Any, y: Any) -> list:
+    shape = b.type(x).shape
+
+    def more(b: Any, group: Any, *_: Any) -> list:
+        return [b.compare(group, b.constant(5, U32), "LT")]
+
+    def step(b: Any, group: Any, x: Any, y: Any, *keys: Any) -> list:
+        odd = b.compare(b.and_(group, b.constant(1, U32)), b.constant(1, U32), "EQ")
+        by_two = zip(*_ROTATIONS, strict=True)
+        by = [b.select(odd, b.constant(q, U32), b.constant(p, U32)) for p, q in by_two]
+        x, y = _four_rounds(b, x, y, [b.broadcast_in_dim(r, shape, ()) for r in by])
+        group = b.add(group, b.constant(1, U32))
+        y = b.add(b.add(y, keys[1]), b.broadcast_in_dim(group, shape, ()))
+        return [group, b.add(x, keys[0]), y, keys[1], keys[2], keys[0]]
+
+    first, *others = _schedule(b, k0, k1)
+    inits = [b.constant(0, U32), b.add(x, k0), b.add(y, k1), *others, first]
+    return b.while_(inits, more, step)[1:3]
+
+
+def _schedule(b: Any, k0: Any, k1: Any) -> tuple[Any, Any, Any]:
+    return k0, k1, b.xor(b.xor(k0, k1), b.constant(_PARITY, U32, b.type(k0).shape))
+
+
+def _four_rounds(b: Any, x: Any, y: Any, rotations: Sequence) -> tuple[Any, Any]:
+    width = b.constant(32, U32, b.type(x).shape)
+    for by in rotations:
+        x = b.add(x, y)
+        low = b.shift_right_logical(y, b.subtract(width, by))
+        y = b.xor(x, b.or_(b.shift_left(y, by), low))
+    return x, y
+
+
+def _lower(b: Any, *values: Any, once: bool) -> list:
     shape = b.outs[0].shape
     spread = [
         v if t.shape == shape else b.broadcast_in_dim(v, shape, ())
         for v, t in zip(values, b.ins, strict=True)
     ]
-    return b.call(("threefry2x32", shape), _emit, spread)
+    looped = once and b.plan.devices[0].platform == "cpu"
+    return b.call(("threefry2x32", shape, looped), _emit_loop if looped else _emit, spread)
 
 
-def _batch(axis: Axis, values: Sequence, dims: Sequence) -> tuple[tuple, tuple]:
+def _batch(axis: Axis, values: Sequence, dims: Sequence, *, once: bool) -> tuple[tuple, tuple]:
     aligned, dim = align_lanes(axis, values, dims)
-    return threefry2x32(*aligned), (dim, dim)
+    return threefry2x32(*aligned, once=once), (dim, dim)
 
 
 threefry2x32 = Primitive(
@@ -71,7 +102,9 @@ threefry2x32 = Primitive(
     doc="the counter (x, y) encrypted under the key (k0, k1) in 20 rounds of Threefry-2x32 "
     "(Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011)",
     examples=[
-        Example((u32(3), u32(3), u32(3), u32(3)), low=0, high=2**31),
-        Example((np.uint32(7), np.uint32(9), u32(2, 3), u32(2, 3)), low=0, high=2**31),
+        Example((u32(3), u32(3), u32(3), u32(3)), {"once": True}, low=0, high=2**31),
+        Example(
+            (np.uint32(7), np.uint32(9), u32(2, 3), u32(2, 3)), {"once": False}, low=0, high=2**31
+        ),
     ],
 )

@@ -310,12 +310,12 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
 
 @staged
 def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
-    return stack(encrypted_counters(key, shape), len(shape))
+    return stack(encrypted_counters(key, shape, once=True), len(shape))
 
 
 def split_words(key: Any, num: int) -> list:
     """The words of ``num`` independent keys, for use inside a staged function."""
-    pairs = stack(encrypted_counters(key, (num,)), 1)
+    pairs = stack(encrypted_counters(key, (num,), once=True), 1)
     return [reshape(slice_dim(pairs, i, i + 1, 0), shape=(2,)) for i in range(num)]
 
 
@@ -343,17 +343,19 @@ def fold_in(key: Any, data: Any) -> Any:
 @staged
 def _fold_in(key: Any, data: Any) -> Any:
     word = convert(data, dtype=U32, weak=False)
-    return stack(threefry2x32(*_pair(key), ZERO_WORD, word), 0)
+    return stack(threefry2x32(*_pair(key), ZERO_WORD, word, once=True), 0)
 
 
 def _pair(key: Any) -> tuple[Any, Any]:
     return tuple(reshape(slice_dim(key, i, i + 1, 0), shape=()) for i in (0, 1))  # type: ignore[return-value]
 
 
-def encrypted_counters(key: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+def encrypted_counters(
+    key: Any, shape: tuple[int, ...], once: bool = False
+) -> tuple[Any, Any]:
     """Two arrays of random words: the positions in an array of ``shape``, encrypted."""
     k0, k1 = (broadcast(k, shape=shape, dims=()) for k in _pair(key))
-    return threefry2x32(k0, k1, *_positions(shape))
+    return threefry2x32(k0, k1, *_positions(shape), once=once)
 
 
 def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:

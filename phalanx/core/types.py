@@ -87,8 +87,7 @@ class Array:
     """
 
     __slots__ = ("__weakref__",)
-    __array_priority__ = 100
-    __array_ufunc__ = None  # `ndarray * array` comes to us, not to NumPy
+    __array_priority__ = 100  # `ndarray * array` comes to us, not to NumPy
 
     if TYPE_CHECKING:  # installed by the numpy room
         def __getattr__(self, name: str) -> Any: ...

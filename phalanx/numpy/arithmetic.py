@@ -24,7 +24,7 @@ from phalanx.numpy.promotion import (
 )
 
 
-def literal(x: Any, value: float) -> np.generic:
+def literal(x: Any, value: Any) -> np.generic:
     """The constant ``value`` in the dtype of ``x``."""
     return dtypes.scalar(value, typeof(x).dtype)
 
@@ -206,14 +206,12 @@ def _integer_floor_divide(x: Any, y: Any) -> Any:
 
 def _sign(x: Any) -> Any:
     """The sign of an operand that may be a constant, which then stays one."""
-    if isinstance(x, np.generic):
-        return literal(x, int(x > 0) - int(x < 0))
-    return ops.sign(x)
+    return literal(x, np.sign(x)) if isinstance(x, np.generic) else ops.sign(x)
 
 
 def _is_negative(x: Any) -> Any:
     """Whether an operand is below zero; a constant's answer is a constant."""
-    return np.bool_(x < 0) if isinstance(x, np.generic) else ops.lt(x, literal(x, 0))
+    return np.less(x, 0) if isinstance(x, np.generic) else ops.lt(x, literal(x, 0))
 
 
 def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -559,15 +557,15 @@ def signbit(x: ArrayLike, /) -> Array:
     >>> print(jnp.signbit(jnp.array([-1.0, -0.0, 0.0])))
     [ True  True False]
     """
-    x = as_array("signbit", x)
-    dtype = x.type.dtype
+    number = as_array("signbit", x)
+    dtype = number.dtype
     if dtype in COMPLEXES:
-        raise TypeError(f"signbit: real numbers are needed, got {x.type}")
+        raise TypeError(f"signbit: real numbers are needed, got {number.type}")
     if dtype in INEXACT:
-        x = ops.bitcast(x, dtype=np.dtype(f"int{8 * dtype.itemsize}"))
-    if _never_negative(x):
-        return ops.full(x.shape, False, np.dtype(bool))
-    return ops.lt(x, literal(x, 0))
+        number = ops.bitcast(number, dtype=np.dtype(f"int{8 * dtype.itemsize}"))
+    if _never_negative(number):
+        return ops.full(number.shape, False, np.dtype(bool))
+    return ops.lt(number, literal(number, 0))
 
 
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -576,9 +574,9 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.copysign(jnp.array([1.0, 2.0]), -0.0))
     [-1. -2.]
     """
-    x, y = arrays("copysign", x, y, to=dtypes.to_inexact)
-    size = ops.abs(x)
-    return ops.select(signbit(y), ops.neg(size), size)
+    size, sign_of = arrays("copysign", x, y, to=dtypes.to_inexact)
+    size = ops.abs(size)
+    return ops.select(signbit(sign_of), ops.neg(size), size)
 
 
 def ldexp(x: ArrayLike, exponent: ArrayLike, /) -> Array:

@@ -103,7 +103,7 @@ def gradient(
     gaps = list(varargs) or [1.0]
     if len(gaps) == 1:
         gaps = gaps * len(over)
-    if len(gaps) != len(over) or any(np.ndim(g) for g in gaps):
+    if len(gaps) != len(over) or any(np.shape(g) for g in gaps):
         raise ValueError(
             f"gradient: distances must be numbers, one or {len(over)} of them, got {len(varargs)}"
         )
@@ -130,11 +130,11 @@ def trapezoid(
     >>> print(jnp.trapezoid(jnp.array([0.0, 1.0, 2.0])))
     2.0
     """
-    y = inexact("trapezoid", y)
-    d = dim("trapezoid", axis, y)
-    y = ops.move(y, d, y.ndim - 1)
-    last, n = y.ndim - 1, y.shape[-1]
-    both = ops.add(ops.slice_dim(y, 1, n, last), ops.slice_dim(y, 0, n - 1, last))
+    values = inexact("trapezoid", y)
+    last = values.ndim - 1
+    values = ops.move(values, dim("trapezoid", axis, values), last)
+    n = values.shape[last]
+    both = ops.add(ops.slice_dim(values, 1, n, last), ops.slice_dim(values, 0, n - 1, last))
     if x is not None:
         places = inexact("trapezoid", x)
         if places.ndim > 1:
@@ -147,8 +147,8 @@ def interp(
     x: ArrayLike,
     xp: ArrayLike,
     fp: ArrayLike,
-    left: ArrayLike | str | None = None,
-    right: ArrayLike | str | None = None,
+    left: ArrayLike | None = None,
+    right: ArrayLike | None = None,
     period: ArrayLike | None = None,
 ) -> Array:
     """The function through the points (xp, fp), straight between them, at ``x``.
@@ -165,26 +165,27 @@ def interp(
     15.0
     """
     values = inexact("interp", fp)
-    x, xp = (inexact("interp", v) for v in promote_arrays("interp", [x, xp]))
-    if xp.ndim != 1 or values.shape != xp.shape or not xp.size:
+    at, places = (inexact("interp", v) for v in promote_arrays("interp", [x, xp]))
+    if places.ndim != 1 or values.shape != places.shape or not places.size:
         raise ValueError(
-            f"interp: two vectors of one length are needed, got {xp.type} and {values.type}"
+            f"interp: two vectors of one length are needed, got {places.type} and {values.type}"
         )
     if period is not None:
-        x, xp, values = _periodic(x, xp, values, period)
-    n = xp.size
-    after = ops.clamp(np.int32(1), searchsorted(xp, x, "right"), np.int32(builtins.max(n - 1, 1)))
+        at, places, values = _periodic(at, places, values, period)
+    n = places.size
+    last = np.int32(builtins.max(n - 1, 1))
+    after = ops.clamp(np.int32(1), searchsorted(places, at, "right"), last)
     before = ops.sub(after, literal(after, 1))
-    x0, x1, y0, y1 = (take(v, i, 0, mode="clip") for v in (xp, values) for i in (before, after))
+    x0, x1, y0, y1 = (take(v, i, 0, mode="clip") for v in (places, values) for i in (before, after))
     gap = ops.sub(x1, x0)
     flat = ops.eq(gap, literal(gap, 0))
     slope = true_divide(subtract(y1, y0), ops.select(flat, literal(gap, 1), gap))
-    inside = where(flat, y0, add(y0, multiply(ops.sub(x, x0), slope)))
+    inside = where(flat, y0, add(y0, multiply(ops.sub(at, x0), slope)))
     if period is not None:
         return inside
-    low, high, first, last = (_element(v, i, x.shape) for v in (xp, values) for i in (0, n - 1))
-    inside = where(ops.lt(x, low), first if left is None else left, inside)
-    return where(ops.gt(x, high), last if right is None else right, inside)
+    ends = [_element(v, i, at.shape) for v in (places, values) for i in (0, n - 1)]
+    inside = where(ops.lt(at, ends[0]), ends[2] if left is None else left, inside)
+    return where(ops.gt(at, ends[1]), ends[3] if right is None else right, inside)
 
 
 def _element(v: Any, i: int, shape: tuple[int, ...]) -> Any:

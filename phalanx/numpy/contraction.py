@@ -557,7 +557,8 @@ def _best_path(labels: Any, target: Labels, shapes: Any, optimize: str) -> Any:
     symbol = {n: opt_einsum.get_symbol(i) for i, n in enumerate(names)}
     words = ["".join(symbol[n] for n in ls) for ls in (*labels, target)]
     formula = ",".join(words[:-1]) + "->" + words[-1]
-    return opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=optimize)[0]
+    choice: Any = optimize
+    return opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=choice)[0]
 
 
 def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:

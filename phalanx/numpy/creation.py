@@ -158,10 +158,11 @@ def _from_lists(data: Sequence, dtype: np.dtype | None) -> Any:
 
 
 def _check_range(value: np.ndarray, dtype: np.dtype | None) -> np.dtype | None:
-    wanted = dtype
-    if wanted is None and value.dtype in dtypes.ALL:
-        wanted = dtypes.canonical(value.dtype)
-    if value.size and value.dtype in INTEGERS and wanted in INTEGERS and wanted != value.dtype:
+    """Refuse integers that the dtype cannot hold; returns ``dtype``."""
+    if not value.size or value.dtype not in INTEGERS:
+        return dtype
+    wanted = dtypes.canonical(value.dtype) if dtype is None else dtype
+    if wanted in INTEGERS and wanted != value.dtype:
         for extreme in (value.min(), value.max()):
             dtypes.check_range(int(extreme), wanted, "array")
     return dtype
@@ -491,7 +492,7 @@ def geomspace(
     )
     first, last = broadcast("geomspace", [first, last])
     sign = ops.sign(first)
-    logs = (ops.log(ops.mul(sign, x)) for x in (first, last))
-    out = ops.exp(linspace(*logs, num, endpoint))
+    low, high = (ops.log(ops.mul(sign, x)) for x in (first, last))
+    out = ops.exp(linspace(low, high, num, endpoint))
     out = ops.move(ops.mul(out, ops.broadcast_to(sign, out.shape)), 0, axis % out.ndim)
     return out if dtype is None else convert(out, dtypes.canonical(dtype))

@@ -119,7 +119,7 @@ def _entry(e: Any) -> Any:
         return e
     if isinstance(e, (Array, np.ndarray, np.generic)):
         if dtypes.is_integer(e.dtype) or e.dtype == np.bool_:
-            return e if isinstance(e, Array) or e.ndim else e[()]
+            return e if isinstance(e, Array) or e.ndim else np.asarray(e)[()]
         raise TypeError(
             f"an index must be made of integers or booleans, got {_described(e)}; convert it "
             "with .astype(int)"

@@ -284,7 +284,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
 
 def repeat(
     a: ArrayLike,
-    repeats: ArrayLike | Sequence[int],
+    repeats: Any,
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
@@ -430,7 +430,7 @@ def _fill(x: Any, value: Any) -> Any:
     if isinstance(value, (Array, np.ndarray)):
         return convert(as_array("pad", value), x.type.dtype)
     if isinstance(value, (float, complex)) and not dtypes.is_inexact(x.type.dtype):
-        value = int(value.real)
+        value = int(complex(value).real)
     return literal(x, value)
 
 
@@ -505,18 +505,18 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     d = dim("insert", axis, x)
     n = x.shape[d]
-    values = convert(as_array("insert", values), x.type.dtype)
+    new = convert(as_array("insert", values), x.type.dtype)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))
     where = value_of("insert", operand("insert", _as_positions(obj)), "give known positions")
     single = where.ndim == 0
     count = where.size
     if single:  # a number of rows go to one place
-        values = ops.move(atleast_1d(values), 0, d) if 0 < values.ndim < x.ndim + 1 else values
-        count = values.shape[d] if values.ndim == x.ndim else 1
+        new = ops.move(atleast_1d(new), 0, d) if 0 < new.ndim < x.ndim + 1 else new
+        count = new.shape[d] if new.ndim == x.ndim else 1
         where = np.full(count, where)
     target = tuple(count if i == d else m for i, m in enumerate(x.shape))
-    both = ops.concatenate(x, ops.broadcast_to(values, target), dim=d)
+    both = ops.concatenate(x, ops.broadcast_to(new, target), dim=d)
     order = np.insert(np.arange(n), where, np.arange(n, n + count))
     return take(both, from_host(order.astype(np.int32)), d, mode="clip")
 

@@ -287,9 +287,9 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
 
 
 def _entries(shape: Any) -> tuple:
-    if isinstance(shape, (np.ndarray, Array)) and shape.ndim == 1:
-        return tuple(np.asarray(shape))
-    return tuple(shape) if hasattr(shape, "__iter__") and not hasattr(shape, "ndim") else (shape,)
+    if isinstance(shape, (np.ndarray, Array)):
+        return tuple(np.asarray(shape)) if shape.ndim == 1 else (shape,)
+    return tuple(shape) if hasattr(shape, "__iter__") else (shape,)
 
 
 def _length(who: str, s: Any) -> int:

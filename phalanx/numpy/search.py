@@ -242,12 +242,13 @@ def unique(
     if return_inverse:
         found[2] = ops.reshape(found[2], shape=x.shape)
     wanted = (True, return_index, return_inverse, return_counts)
-    out = tuple(v for v, w in zip(found, wanted, strict=True) if w)
-    return out if len(out) > 1 else out[0]
+    out = [v for v, w in zip(found, wanted, strict=True) if w]
+    return tuple(out) if len(out) > 1 else out[0]
 
 
 def _unique_known(x: Any, wanted: tuple[bool, bool, bool], axis: Any, equal_nan: bool) -> Any:
-    found = np.unique(value_of("unique", x, "give size="), *wanted, axis=axis, equal_nan=equal_nan)
+    known: Any = value_of("unique", x, "give size=")
+    found: Any = np.unique(known, *wanted, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
     if not isinstance(found, tuple):
         return from_host(found)
     values, *rest = found
@@ -359,8 +360,9 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Arr
     return from_host(np.setxor1d(*_known_sets("setxor1d", ar1, ar2), assume_unique))
 
 
-def _known_sets(who: str, x: Any, y: Any) -> list[np.ndarray]:
-    return [value_of(who, v, "see jnp.isin") for v in promote_arrays(who, [x, y])]
+def _known_sets(who: str, x: Any, y: Any) -> tuple[Any, Any]:
+    first, second = (value_of(who, v, "see jnp.isin") for v in promote_arrays(who, [x, y]))
+    return first, second
 
 
 # ---- positions in flat order ----------------------------------------------------------------

@@ -6,6 +6,11 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 
+
+def names(text):
+    return text.split()
+
+
 NAN, INF = np.nan, np.inf
 SPECIAL = np.array([NAN, INF, -INF, 0.0, -0.0, 1.0, -1.5, 2.5, -3.0, 0.3, 7.0], np.float32)
 INTS = np.array([-7, -3, -1, 0, 1, 2, 5, 8, 100], np.int32)
@@ -13,20 +18,30 @@ BYTES = np.array([0, 1, 2, 3, 7, 200, 255], np.uint8)
 COMPLEX = np.array([1 + 2j, -1 - 0.5j, 3, 0.25j], np.complex64)
 BOOLS = np.array([True, False])
 
-UNARY_FLOAT = """absolute fabs sign square sqrt cbrt reciprocal negative positive floor ceil trunc
+UNARY_FLOAT = names(
+    """absolute fabs sign square sqrt cbrt reciprocal negative positive floor ceil trunc
 rint exp exp2 expm1 log log2 log10 log1p sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh
 arccosh arctanh deg2rad rad2deg sinc isnan isfinite isinf isposinf isneginf signbit logical_not
-nan_to_num real imag conjugate angle iscomplex isreal spacing""".split()
-UNARY_INT = """absolute sign square negative positive floor ceil trunc invert bitwise_count sqrt
-isnan isfinite isinf logical_not conjugate real imag""".split()
-UNARY_COMPLEX = """absolute square sqrt exp log sin cos tan sinh cosh tanh negative conjugate real
-imag angle isnan isfinite isinf iscomplex isreal reciprocal""".split()
-BINARY_FLOAT = """add subtract multiply divide floor_divide remainder fmod maximum minimum fmax fmin
+nan_to_num real imag conjugate angle iscomplex isreal spacing"""
+)
+UNARY_INT = names(
+    """absolute sign square negative positive floor ceil trunc invert bitwise_count sqrt
+isnan isfinite isinf logical_not conjugate real imag"""
+)
+UNARY_COMPLEX = names(
+    """absolute square sqrt exp log sin cos tan sinh cosh tanh negative conjugate real
+imag angle isnan isfinite isinf iscomplex isreal reciprocal"""
+)
+BINARY_FLOAT = names(
+    """add subtract multiply divide floor_divide remainder fmod maximum minimum fmax fmin
 arctan2 hypot logaddexp logaddexp2 copysign heaviside nextafter equal not_equal less less_equal
-greater greater_equal logical_and logical_or logical_xor isclose""".split()
-BINARY_INT = """add subtract multiply divide maximum minimum fmax fmin gcd lcm bitwise_and
+greater greater_equal logical_and logical_or logical_xor isclose"""
+)
+BINARY_INT = names(
+    """add subtract multiply divide maximum minimum fmax fmin gcd lcm bitwise_and
 bitwise_or bitwise_xor equal not_equal less less_equal greater greater_equal logical_and
-remainder""".split()
+remainder"""
+)
 
 
 def same(found, expected, rtol=2e-5, atol=1e-6):

@@ -99,6 +99,8 @@ class KeyArray:
         return self.shape[0]
 
     def __getitem__(self, index: Any) -> KeyArray:
+        if isinstance(index, int) and self.shape:
+            return KeyArray(self._words[index])
         entries = index if isinstance(index, tuple) else (index,)
         if not any(e is Ellipsis for e in entries):
             entries = (*entries, Ellipsis)
@@ -111,7 +113,7 @@ class KeyArray:
         return KeyArray(self._words[(*entries, slice(None))])
 
     def __iter__(self) -> Iterator[KeyArray]:
-        return (self[i] for i in range(len(self)))
+        return map(KeyArray, self._words) if len(self) else iter(())
 
     def reshape(self, *shape: Any) -> KeyArray:
         """The same keys in another shape; one length may be -1."""

@@ -221,17 +221,17 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
 
 
 def _bound(name: str, x: Any, dtype: np.dtype) -> tuple[Any, Any]:
-    """A bound brought into the range of ``dtype``, and whether it was above."""
+    """A bound brought into the range of ``dtype``; whether it was above, or None if it cannot."""
     limits = dtypes.iinfo(dtype)
     if is_scalar(x) and not isinstance(x, complex):
         clipped = max(limits.min, min(int(x), limits.max))
-        return dtypes.scalar(clipped, dtype), np.bool_(int(x) > limits.max)
+        return dtypes.scalar(clipped, dtype), np.bool_(True) if int(x) > limits.max else None
     x = x if hasattr(x, "dtype") else np.asarray(x)
     type = typeof(x)
     if not dtypes.is_integer(type.dtype):
         raise TypeError(f"randint: {name} must be integer, got {type}")
     if type.dtype == dtype:
-        return x, np.bool_(False)
+        return x, None
     own = dtypes.iinfo(type.dtype)
     most = min(own.max, limits.max)
     clipped = clamp(max(own.min, limits.min), x, most)
@@ -249,13 +249,13 @@ def _randint(
     """
     drawn, limits = typeof(low).dtype, dtypes.iinfo(dtype)
     width = 8 * drawn.itemsize
-    low, high, beyond = (broadcast_to(v, shape) for v in (low, high, beyond))
+    low, high = broadcast_to(low, shape), broadcast_to(high, shape)
     if drawn != dtype:  # wide enough to hold the end of the range itself
         low = clamp(limits.min, low, limits.max)
         high = clamp(limits.min, high, limits.max + 1)
     span = convert(sub(high, low), dtype=unsigned(width), weak=False)
-    if drawn == dtype:
-        span = select(beyond, add(span, 1), span)
+    if drawn == dtype and beyond is not None:
+        span = select(broadcast_to(beyond, shape), add(span, 1), span)
     span = select(le(high, low), 1, span)
     upper, lower = (draw_bits(k, shape, width) for k in split_words(key, 2))
     shift = rem(1 << (width // 2), span)

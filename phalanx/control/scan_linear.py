@@ -90,7 +90,7 @@ def linear_scan(program: Program, parts: Parts, nonzero: tuple[bool, ...]) -> Li
 
 
 def _split(program: Program, parts: Parts, nonzero: tuple[bool, ...]) -> LinearScan:
-    halves, carried = _stable_halves(program, parts, nonzero)
+    halves, carried = stable_halves(program, parts, nonzero)
     primal_parts = Parts(len(halves.constants) + parts.constants, parts.carried)
     once, stored, sources = _sort_residuals(program, parts, halves)
     count = len(program.outputs)
@@ -117,7 +117,7 @@ def _split(program: Program, parts: Parts, nonzero: tuple[bool, ...]) -> LinearS
     )
 
 
-def _stable_halves(
+def stable_halves(
     program: Program, parts: Parts, nonzero: tuple[bool, ...]
 ) -> tuple[Linearized, tuple[bool, ...]]:
     """The body linearized; a carried value has a tangent if it gets one in any turn."""

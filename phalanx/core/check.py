@@ -18,9 +18,8 @@ def check(program: Program) -> None:
     for equation in program.equations:
         _check_inputs(equation.inputs, defined, equation)
         _check_types(equation)
-        for param in equation.params.values():
-            if isinstance(param, Program):
-                check(param)
+        for inner in equation.programs:
+            check(inner)
         for var in equation.outputs:
             _define(defined, var, program)
     _check_inputs(list(program.outputs), defined, None)

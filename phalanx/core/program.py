@@ -60,6 +60,14 @@ class Equation:
         """The named axes that the equation communicates over."""
         return self.prim.axes(self.params) if self.prim.axes is not None else frozenset()
 
+    @property
+    def programs(self) -> Iterator[Program]:
+        """The sub-programs among the parameters."""
+        for value in self.params.values():
+            for item in value if type(value) is tuple else (value,):
+                if isinstance(item, Program):
+                    yield item
+
 
 class Program:
     """Inputs, equations, outputs. What tracing captured comes first among the inputs.
@@ -99,9 +107,8 @@ class Program:
         """Every equation, those of sub-programs included."""
         for equation in self.equations:
             yield equation
-            for value in equation.params.values():
-                if isinstance(value, Program):
-                    yield from value.walk()
+            for program in equation.programs:
+                yield from program.walk()
 
     def __str__(self) -> str:
         return _Printer().program(self)
@@ -140,6 +147,8 @@ class _Printer:
     def param(self, value: Any) -> str:
         if isinstance(value, Program):
             return _Printer(self.indent + "  ").program(value)
+        if type(value) is tuple and value and isinstance(value[0], Program):
+            return "(" + ", ".join(map(self.param, value)) + ")"
         if isinstance(value, np.dtype):
             return value.name
         return str(value)

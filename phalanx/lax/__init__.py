@@ -43,6 +43,15 @@ from phalanx.lax.contract import (
     dot,
     dot_general,
 )
+from phalanx.lax.control import (
+    associative_scan,
+    cond,
+    fori_loop,
+    map,
+    scan,
+    switch,
+    while_loop,
+)
 from phalanx.lax.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,

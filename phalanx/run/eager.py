@@ -23,7 +23,7 @@ _MOST_COMPILED = 8192
 def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     """Run ``prim`` now: one array, or a tuple of them where it has several results."""
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
-    owner = params.get("program")
+    owner = params.get("program") or next(iter(params.get("programs", ())), None)
     # what is compiled for a sub-program lives and dies with it
     cache = _compiled if owner is None else owner.derived
     key = (prim, config.key, tuple(params.items()), *[a.sig for a in arrays])

@@ -44,9 +44,8 @@ def spreads(program: Program) -> Iterator[Spread]:
         if equation.prim.spread is not None:
             yield equation.prim.spread(equation.params)
             continue
-        for value in equation.params.values():
-            if isinstance(value, Program):
-                yield from spreads(value)
+        for inner in equation.programs:
+            yield from spreads(inner)
 
 
 def layout(program: Program, available: Sequence) -> Layout | None:

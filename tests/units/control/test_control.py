@@ -1,0 +1,266 @@
+"""Loops and branches against plain Python, under every transformation."""
+
+import numpy as np
+import pytest
+
+import phalanx as px
+import phalanx.numpy as jnp
+from phalanx import lax
+
+W, C = 0.7, 0.3
+XS = np.linspace(-1, 1, 5).astype("float32")
+
+
+def near(found, wanted, rtol=1e-4, atol=1e-5):
+    for a, b in zip(px.tree.leaves(found), px.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=atol)
+
+
+def turn(w):
+    def body(c, x):
+        n = jnp.tanh(c * w + x * jnp.sin(w))
+        return n, n * x
+
+    return body
+
+
+def scanned(w, c, xs, **options):
+    return lax.scan(turn(w), c, xs, **options)
+
+
+def written_out(w, c, xs, reverse=False, **_):
+    order, out = range(xs.shape[0]), []
+    for i in reversed(order) if reverse else order:
+        c, y = turn(w)(c, xs[i])
+        out.append(y)
+    return c, jnp.stack(out[::-1] if reverse else out)
+
+
+def loss(f, **options):
+    def value(w, c, xs):
+        last, rows = f(w, c, xs, **options)
+        return last**2 + jnp.sum(rows**3)
+
+    return value
+
+
+@pytest.mark.parametrize("options", [{}, {"reverse": True}, {"unroll": 2}, {"unroll": True}])
+def test_scan_and_its_gradient_are_those_of_the_loop_written_out(options):
+    near(scanned(W, C, XS, **options), written_out(W, C, XS, **options))
+    for transform in (px.grad, lambda f, n: px.jit(px.grad(f, n))):
+        found = transform(loss(scanned, **options), (0, 1, 2))(W, C, XS)
+        near(found, px.grad(loss(written_out, **options), (0, 1, 2))(W, C, XS))
+
+
+def test_second_derivatives_of_scan():
+    near(px.hessian(loss(scanned))(W, C, XS), px.hessian(loss(written_out))(W, C, XS))
+    near(
+        px.jacfwd(px.jacfwd(loss(scanned)))(W, C, XS),
+        px.hessian(loss(written_out))(W, C, XS),
+    )
+
+
+@pytest.mark.parametrize("in_axes", [(0, None, None), (None, 0, None), (None, None, 1), (0, 0, 0)])
+def test_lanes_of_scan(in_axes):
+    rng = np.random.default_rng(0)
+    shapes = [(), (), (5,)]
+    args = [
+        rng.normal(size=s if d is None else (*s[:d], 3, *s[d:])).astype("float32")
+        for s, d in zip(shapes, in_axes, strict=True)
+    ]
+    for f in (scanned, px.grad(loss(scanned), (0, 1, 2))):
+        g = written_out if f is scanned else px.grad(loss(written_out), (0, 1, 2))
+        lanes = [
+            g(*(a if d is None else np.take(a, i, d) for a, d in zip(args, in_axes, strict=True)))
+            for i in range(3)
+        ]
+        wanted = px.tree.map(lambda *ys: jnp.stack(ys), *lanes)
+        near(px.vmap(f, in_axes)(*args), wanted)
+        near(px.jit(px.vmap(f, in_axes))(*args), wanted)
+        near(px.pmap(f, in_axes=in_axes)(*args), wanted)
+
+
+def test_residuals_that_do_not_change_are_computed_once():
+    program = str(px.make_program(px.grad(loss(scanned)))(W, C, XS))
+    before, _, backwards = program.rpartition("scan[")
+    assert " cos " in before and " cos " not in backwards
+
+
+@pytest.mark.spmd
+def test_collectives_inside_loops():
+    def lane(x):
+        def body(c, y):
+            return lax.pmean(c * y, "i") + c, lax.psum(y, "i")
+
+        return lax.scan(body, x[0], x)
+
+    x = np.random.default_rng(1).normal(size=(px.device_count(), 4)).astype("float32")
+    near(px.pmap(lane, "i")(x), px.vmap(lane, axis_name="i")(x))
+    total = lambda m: lambda x: jnp.sum(m(lane, axis_name="i")(x)[0])  # noqa: E731
+    near(px.grad(total(px.pmap))(x), px.grad(total(px.vmap))(x))
+
+
+# ---- while ----
+
+
+def collatz(n):
+    def body(state):
+        n, steps = state
+        return jnp.where(n % 2 == 0, n // 2, 3 * n + 1), steps + 1
+
+    return lax.while_loop(lambda s: s[0] > 1, body, (n, 0))[1]
+
+
+def collatz_in_python(n):
+    steps = 0
+    while n > 1:
+        n, steps = (n // 2 if n % 2 == 0 else 3 * n + 1), steps + 1
+    return steps
+
+
+def test_each_lane_stops_in_its_own_time():
+    ns = np.arange(1, 17)
+    wanted = [collatz_in_python(int(n)) for n in ns]
+    assert px.vmap(collatz)(ns).tolist() == wanted
+    assert px.jit(px.vmap(collatz))(ns).tolist() == wanted
+    assert [int(collatz(int(n))) for n in ns] == wanted
+
+
+@pytest.mark.spmd
+def test_each_device_stops_in_its_own_time():
+    ns = np.arange(1, 1 + px.device_count())
+    assert px.pmap(collatz)(ns).tolist() == [collatz_in_python(int(n)) for n in ns]
+
+
+def power(x, n):
+    return lax.fori_loop(0, n, lambda i, y: y * x * (1 + 0.1 * i), 1.0)
+
+
+def power_in_python(x, n):
+    y = 1.0
+    for i in range(n):
+        y = y * x * (1 + 0.1 * i)
+    return y
+
+
+def test_dynamic_loops_differentiate_forward():
+    near(px.jvp(lambda x: power(x, jnp.int32(5)), (1.3,), (1.0,)),
+         px.jvp(lambda x: power_in_python(x, 5), (1.3,), (1.0,)))  # fmt: skip
+    near(px.jacfwd(px.jit(power))(1.3, 5), px.jacfwd(power_in_python)(1.3, 5))
+    xs, ns = np.float32([0.5, 1.0, 1.5]), np.int32([2, 0, 4])
+    found = px.vmap(px.jacfwd(px.jit(power)))(xs, ns)
+    wanted = [px.jacfwd(power_in_python)(float(x), int(n)) for x, n in zip(xs, ns, strict=True)]
+    near(found, np.float32(wanted))
+
+
+def test_static_loops_differentiate_in_reverse():
+    near(px.grad(lambda x: power(x, 5))(1.3), px.grad(lambda x: power_in_python(x, 5))(1.3))
+    near(px.grad(px.grad(lambda x: power(x, 5)))(1.3),
+         px.grad(px.grad(lambda x: power_in_python(x, 5)))(1.3))  # fmt: skip
+
+
+def test_reverse_mode_through_a_dynamic_loop_says_what_to_use():
+    with pytest.raises(px.errors.MissingRule, match="use scan, or fori_loop with static bounds"):
+        px.grad(px.jit(power))(1.3, 5)
+
+
+# ---- branches ----
+
+BRANCHES = (lambda x, y: jnp.sin(x) * y, lambda x, y: x + y * y, lambda x, y: x * 0.0)
+
+
+def chosen(i, x, y):
+    return lax.switch(i, BRANCHES, x, y)
+
+
+@pytest.mark.parametrize("i", range(3))
+def test_branches_and_their_derivatives(i):
+    wanted = BRANCHES[i](0.5, 2.0)
+    near(chosen(i, 0.5, 2.0), wanted)
+    near(px.jit(chosen)(i, 0.5, 2.0), wanted)
+    for d in (px.grad(chosen, (1, 2)), px.jit(px.grad(chosen, (1, 2)))):
+        near(d(i, 0.5, 2.0), px.grad(BRANCHES[i], (0, 1))(0.5, 2.0))
+    near(px.hessian(chosen, (1, 2))(i, 0.5, 2.0), px.hessian(BRANCHES[i], (0, 1))(0.5, 2.0))
+
+
+@pytest.mark.parametrize("in_axes", [(0, 0, None), (None, 0, 0), (0, None, None)])
+def test_lanes_that_choose(in_axes):
+    args = [np.int32([0, 1, 2, 1]), np.float32([0.1, 0.2, 0.3, 0.4]), np.float32([1, 2, 3, 4])]
+    args = [a if d == 0 else a[1] for a, d in zip(args, in_axes, strict=True)]
+    for f in (chosen, px.grad(chosen, (1, 2))):
+        lanes = [
+            f(*(a[k] if d == 0 else a for a, d in zip(args, in_axes, strict=True)))
+            for k in range(4)
+        ]
+        near(px.vmap(f, in_axes)(*args), px.tree.map(lambda *ys: jnp.stack(ys), *lanes))
+
+
+def test_an_index_out_of_range_takes_the_nearest_branch():
+    near(chosen(7, 0.5, 2.0), BRANCHES[2](0.5, 2.0))
+    near(chosen(-3, 0.5, 2.0), BRANCHES[0](0.5, 2.0))
+
+
+def test_cond_over_what_it_closes():
+    def f(x, k):
+        return lax.cond(x > 0, lambda: x * k, lambda: -x)
+
+    for x in (2.0, -3.0):
+        near(f(x, 5.0), x * 5.0 if x > 0 else -x)
+        near(px.grad(f)(x, 5.0), 5.0 if x > 0 else -1.0)
+    near(px.vmap(px.grad(f), (0, None))(np.float32([2, -3]), 5.0), np.float32([5, -1]))
+
+
+# ---- the rest ----
+
+
+def test_without_jit_loops_are_python():
+    seen = []
+
+    def body(c, x):
+        seen.append(float(x))
+        return c + x, c
+
+    with px.disable_jit():
+        out = lax.scan(body, 0.0, jnp.arange(3.0))
+        assert lax.cond(True, lambda: 1, lambda: 2) == 1
+    assert seen == [0.0, 1.0, 2.0]
+    near(out, (3.0, np.float32([0, 0, 1])))
+
+
+def test_map_in_blocks():
+    xs = jnp.arange(7.0)
+    near(lax.map(lambda x: x**2, xs), xs**2)
+    near(lax.map(lambda x: (x**2, -x), xs, batch_size=3), (xs**2, -xs))
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scan(n, reverse):
+    x = np.random.default_rng(n).normal(size=(2, n)).astype("float32")
+    found = lax.associative_scan(lambda a, b: a * b, x, reverse=reverse, axis=1)
+    wanted = np.cumprod(x[:, ::-1], 1)[:, ::-1] if reverse else np.cumprod(x, 1)
+    near(found, wanted)
+
+
+def test_the_carry_takes_the_type_that_it_turns_into():
+    carry, _ = lax.scan(lambda c, x: (c + x, None), 0, jnp.arange(3.0))
+    assert carry.dtype == np.float32 and float(carry) == 3.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: lax.scan(lambda c, x: ({"a": c["a"][:2]}, x), {"a": jnp.ones(3)}, jnp.ones(2)),
+         r"carry\['a'\] starts as f32\[3\] .*test_control.py:\d+.* returns f32\[2\]"),
+        (lambda: lax.while_loop(lambda x: x < 3, lambda x: x * 1.5, jnp.int32(1)),
+         r"carry starts as i32\[\] .* returns f32\[\]"),
+        (lambda: lax.while_loop(lambda x: x, lambda x: x, 1), r"must return one boolean"),
+        (lambda: lax.cond(1, lambda: 1, lambda: 2), r"the predicate must be one boolean"),
+        (lambda: lax.cond(True, lambda: 1, lambda: (1, 2)), r"the same structure"),
+        (lambda: lax.cond(True, lambda: jnp.ones(2), lambda: jnp.ones(3)), r"the same types"),
+        (lambda: lax.scan(lambda c, x: c, 0, jnp.ones(2)), r"must return a pair"),
+    ],
+)  # fmt: skip
+def test_bodies_that_do_not_fit(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()

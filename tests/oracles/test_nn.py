@@ -1,0 +1,210 @@
+"""phalanx.nn against SciPy and installed jax, and its derivatives where they are delicate."""
+
+import numpy as np
+import pytest
+import scipy.special
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import grad, nn, random
+
+jax = pytest.importorskip("jax")
+F32 = np.float32
+X = np.linspace(-8, 8, 41).astype(F32)
+TABLE = np.random.default_rng(0).normal(size=(4, 5)).astype(F32) * 3
+MASK = np.random.default_rng(1).random((4, 5)) < 0.7
+
+ACTIVATIONS = [
+    "celu",
+    "elu",
+    "gelu",
+    "hard_sigmoid",
+    "hard_silu",
+    "hard_swish",
+    "hard_tanh",
+    "identity",
+    "leaky_relu",
+    "log_sigmoid",
+    "mish",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "silu",
+    "soft_sign",
+    "softplus",
+    "squareplus",
+    "swish",
+    "tanh",
+]
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations(name):
+    ours, theirs = getattr(nn, name), getattr(jax.nn, name)
+    np.testing.assert_allclose(ours(X), theirs(X), rtol=2e-6, atol=1e-6)
+    away_from_kinks = X + F32(0.01)
+    slopes = phalanx.vmap(grad(lambda x: ours(x)))(away_from_kinks)
+    wanted = jax.vmap(jax.grad(lambda x: theirs(x)))(away_from_kinks)
+    np.testing.assert_allclose(slopes, wanted, rtol=2e-5, atol=2e-6)
+
+
+def test_activations_of_integers():
+    x = np.arange(-3, 4)
+    assert nn.relu(x).dtype == nn.hard_tanh(x).dtype == np.int32
+    for name in set(ACTIVATIONS) - {"relu", "hard_tanh", "identity"}:
+        found = getattr(nn, name)(x)
+        assert found.dtype == F32, name
+        np.testing.assert_allclose(found, getattr(nn, name)(x.astype(F32)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_activations_keep_the_dtype(dtype):
+    x = jnp.asarray(X, dtype)
+    for name in ACTIVATIONS:
+        assert getattr(nn, name)(x).dtype == x.dtype, name
+
+
+def test_activations_with_options():
+    np.testing.assert_allclose(
+        nn.gelu(X, approximate=False), X * scipy.special.ndtr(X), rtol=1e-4, atol=1e-7
+    )
+    for name, option in (("elu", 0.3), ("celu", 0.3), ("leaky_relu", 0.2), ("squareplus", 2.0)):
+        found, wanted = getattr(nn, name)(X, option), getattr(jax.nn, name)(X, option)
+        np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(nn.glu(TABLE, 0), jax.nn.glu(TABLE, 0), rtol=1e-6)
+    with pytest.raises(ValueError, match="length of axis -1 must be even"):
+        nn.glu(TABLE)
+
+
+def test_derivatives_at_kinks_and_far_out():
+    assert float(grad(nn.relu)(0.0)) == 0.0 and float(grad(nn.relu6)(6.0)) == 0.0
+    far = np.array([-1e4, -200, 0, 200, 1e4], F32)
+    for name in ACTIVATIONS:
+        slopes = np.asarray(phalanx.vmap(grad(getattr(nn, name)))(far))
+        assert np.isfinite(slopes).all(), name
+    assert np.isnan(float(nn.relu(np.nan)))
+
+
+# ---- logsumexp, softmax -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 1)])
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_logsumexp(axis, keepdims):
+    wanted = scipy.special.logsumexp(TABLE, axis=axis, keepdims=keepdims)
+    np.testing.assert_allclose(nn.logsumexp(TABLE, axis, keepdims=keepdims), wanted, rtol=1e-5)
+    b = TABLE[::-1]
+    log, sign = nn.logsumexp(TABLE, axis, b, keepdims, return_sign=True)
+    wanted = scipy.special.logsumexp(TABLE, axis, b, keepdims, return_sign=True)
+    np.testing.assert_allclose(log, wanted[0], rtol=1e-4)
+    assert np.array_equal(sign, wanted[1])
+
+
+def test_logsumexp_where():
+    found = nn.logsumexp(TABLE, 1, where=MASK)
+    wanted = scipy.special.logsumexp(np.where(MASK, TABLE, -np.inf), 1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+def test_logsumexp_of_extremes():
+    x = np.array([[-np.inf, -np.inf], [1e4, -np.inf], [np.inf, 0], [-1e4, -1e4]], F32)
+    wanted = [-np.inf, 1e4, np.inf, -1e4 + np.log(2)]
+    np.testing.assert_allclose(nn.logsumexp(x, 1), wanted, rtol=1e-6)
+    slopes = grad(lambda x: nn.logsumexp(x, 1).sum())(x[[0, 1, 3]])
+    np.testing.assert_allclose(slopes, [[0, 0], [1, 0], [0.5, 0.5]], atol=1e-6)
+    assert np.isnan(float(nn.logsumexp(np.zeros(2, F32), b=np.array([1, -2], F32))))
+    assert float(nn.logsumexp(np.array([0, 1e9], F32), b=np.array([1, 0], F32))) == 0.0
+
+
+@pytest.mark.parametrize("axis", [0, -1, (0, 1)])
+def test_softmax(axis):
+    np.testing.assert_allclose(
+        nn.softmax(TABLE, axis), scipy.special.softmax(TABLE, axis), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        nn.log_softmax(TABLE, axis), scipy.special.log_softmax(TABLE, axis), rtol=1e-5
+    )
+    for name in ("softmax", "log_softmax"):
+        ours = getattr(nn, name)(TABLE, axis, where=MASK)
+        theirs = getattr(jax.nn, name)(TABLE, axis, where=MASK)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5)
+
+
+def test_softmax_of_large_values():
+    x = np.array([1e30, 1e30, -1e30, 0], F32)
+    assert nn.softmax(x).tolist() == [0.5, 0.5, 0, 0]
+    slopes = grad(lambda x: nn.softmax(x)[0])(x)
+    assert slopes.tolist() == [0.25, -0.25, 0, 0]
+    assert nn.softmax(TABLE, where=np.zeros_like(MASK)).tolist() == np.zeros((4, 5)).tolist()
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp", "standardize"])
+def test_derivatives_of_softmax(name):
+    weights = np.cos(np.arange(4)).astype(F32)
+    ours, theirs = getattr(nn, name), getattr(jax.nn, name)
+    found = grad(lambda x: (ours(x, axis=-1).T * weights).sum())(TABLE)
+    wanted = jax.grad(lambda x: (theirs(x, axis=-1).T * weights).sum())(TABLE)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_standardize():
+    np.testing.assert_allclose(
+        nn.standardize(TABLE, 0), jax.nn.standardize(TABLE, 0), rtol=1e-4, atol=1e-5
+    )
+    found = nn.standardize(TABLE, where=MASK, epsilon=0.1)
+    wanted = jax.nn.standardize(TABLE, where=MASK, epsilon=0.1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    found = nn.standardize(TABLE, mean=np.ones(5, F32), variance=np.ones(5, F32))
+    np.testing.assert_allclose(found, (TABLE - 1) / np.sqrt(1 + 1e-5), rtol=1e-5)
+
+
+def test_one_hot():
+    x = np.array([[0, 2], [3, -1]])
+    for axis in (-1, 0, 1):
+        wanted = jax.nn.one_hot(x, 3, axis=axis)
+        assert np.array_equal(nn.one_hot(x, 3, axis=axis), wanted)
+    assert nn.one_hot(x, 3, dtype=bool).dtype == bool
+
+
+# ---- initial weights --------------------------------------------------------------------------
+
+SCALED = [
+    f"{name}_{kind}"
+    for name in ("glorot", "xavier", "he", "kaiming", "lecun")
+    for kind in ("uniform", "normal")
+]
+
+
+@pytest.mark.parametrize("name", SCALED)
+def test_scaled_initializers(name):
+    for shape in ((30, 20), (3, 3, 4, 8)):
+        ours = getattr(nn.initializers, name)()(random.key(3), shape)
+        theirs = getattr(jax.nn.initializers, name)()(jax.random.key(3), shape)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_variance_scaling():
+    for mode in ("fan_in", "fan_out", "fan_avg", "fan_geo_avg"):
+        args = (2.0, mode, "normal", (0, 2), 1, 3)
+        ours = nn.initializers.variance_scaling(*args)(random.key(3), (3, 4, 5, 2))
+        theirs = jax.nn.initializers.variance_scaling(*args)(jax.random.key(3), (3, 4, 5, 2))
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    with pytest.raises(ValueError, match="mode must be one of"):
+        nn.initializers.variance_scaling(1.0, "fan", "normal")
+    with pytest.raises(ValueError, match="at least two axes"):
+        nn.initializers.he_normal()(random.key(0), (3,))
+
+
+@pytest.mark.parametrize("name", ["uniform", "normal", "truncated_normal"])
+def test_plain_initializers(name):
+    ours = getattr(nn.initializers, name)(0.3)(random.key(3), (20,))
+    theirs = getattr(jax.nn.initializers, name)(0.3)(jax.random.key(3), (20,))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+
+
+def test_constant_initializers():
+    key = random.key(0)
+    assert nn.initializers.zeros(key, (2,)).tolist() == [0, 0]
+    assert nn.initializers.ones(key, (2,), "int32").dtype == np.int32
+    assert nn.initializers.constant(3)(key, (2,)).dtype == np.float32

@@ -25,9 +25,16 @@ def u32(*shape: int) -> ArrayType:
 
 
 def _bitwise(
-    name: str, lower: Callable, doc: str, on: Callable = integral, n: int = 2, **bounds: float
+    name: str,
+    lower: Callable,
+    doc: str,
+    on: Callable = integral,
+    n: int = 2,
+    low: float = -9,
+    high: float = 9,
 ) -> Primitive:
-    examples = [Example((i32(3),) * n, **bounds), Example((u32(2, 3),) * n, **bounds)]
+    kinds = (i32(3), u32(2, 3))
+    examples = [Example(args=(kind,) * n, low=low, high=high) for kind in kinds]
     if on is integral:
         examples.append(Example((bools(3),) * n))
     return pointwise(name, lower, on=on, partials=_CONSTANT, doc=doc, examples=examples)
@@ -58,7 +65,6 @@ shift_left = _bitwise(
     "x 2^y, modulo the width of x; stablehlo.shift_left",
     on=dtypes.is_integer,
     low=0,
-    high=9,
 )
 shift_right_arithmetic = _bitwise(
     "shift_right_arithmetic",
@@ -66,7 +72,6 @@ shift_right_arithmetic = _bitwise(
     "⌊x / 2^y⌋, repeating the sign bit; stablehlo.shift_right_arithmetic",
     on=dtypes.is_integer,
     low=0,
-    high=9,
 )
 shift_right_logical = _bitwise(
     "shift_right_logical",
@@ -74,7 +79,6 @@ shift_right_logical = _bitwise(
     "the bits of x moved down by y, zeros above; stablehlo.shift_right_logical",
     on=dtypes.is_integer,
     low=0,
-    high=9,
 )
 
 

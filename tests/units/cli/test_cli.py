@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +13,14 @@ import phalanx
 from phalanx.cli import demo, main
 from phalanx.cli.main import parser
 
+ROOT = Path(__file__).parents[3]
+
 
 def command(*arguments, cwd=None, **environment):
     clean = {k: v for k, v in os.environ.items() if k != "PHALANX_NUM_CPU_DEVICES"}
     return subprocess.run(
         [sys.executable, "-m", "phalanx", *arguments],
-        env=clean | {"COLUMNS": "100"} | environment,
+        env=clean | {"COLUMNS": "100", "PYTHONPATH": str(ROOT)} | environment,
         cwd=cwd,
         capture_output=True,
         text=True,

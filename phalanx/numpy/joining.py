@@ -509,11 +509,11 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))
     where = value_of("insert", operand("insert", _as_positions(obj)), "give known positions")
-    single = where.ndim == 0
     count = where.size
-    if single:  # a number of rows go to one place
-        new = ops.move(atleast_1d(new), 0, d) if 0 < new.ndim < x.ndim + 1 else new
-        count = new.shape[d] if new.ndim == x.ndim else 1
+    if not where.ndim:  # all of the values go to one place
+        new = ops.reshape(new, shape=(1,) * (x.ndim - new.ndim) + new.shape)
+        new = ops.move(new, 0, d)
+        count = new.shape[d]
         where = np.full(count, where)
     target = tuple(count if i == d else m for i, m in enumerate(x.shape))
     both = ops.concatenate(x, ops.broadcast_to(new, target), dim=d)

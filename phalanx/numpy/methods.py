@@ -127,7 +127,6 @@ _FUNCTIONS: tuple[Callable, ...] = (
     structured.diagonal,
     structured.trace,
     selection.choose,
-    selection.compress,
     selection.take,
 )
 
@@ -241,6 +240,11 @@ def nonzero(self: Any, *, size: int | None = None, fill_value: Any = None) -> An
     return choice.nonzero(self, size=size, fill_value=fill_value)
 
 
+def compress(self: Any, condition: Any, axis: int | None = None) -> Any:
+    """See ``phalanx.numpy.compress``."""
+    return selection.compress(condition, self, axis)
+
+
 def view(self: Any, dtype: Any = None) -> Any:
     """The bits of the array read as elements of another dtype."""
     if dtype is None:
@@ -283,6 +287,7 @@ _METHODS: tuple[Callable, ...] = (
     astype,
     copy,
     flatten,
+    compress,
     nonzero,
     view,
 )

@@ -51,8 +51,10 @@ def draw(rng, shape, advanced):
 
 
 def ours(index):
-    """The same index with arrays of ours in the place of NumPy's, and of half the integers."""
-    return tuple(jnp.array(i) if isinstance(i, np.ndarray) and i.dtype != bool else i for i in index)
+    """The same index with arrays of ours in the place of NumPy's integers."""
+    return tuple(
+        jnp.array(i) if isinstance(i, np.ndarray) and i.dtype.kind != "b" else i for i in index
+    )
 
 
 def data(shape):

@@ -1,0 +1,197 @@
+"""Products and einsum against NumPy, and their derivatives."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+
+RNG = np.random.default_rng(0)
+SIZES = {"a": 2, "b": 3, "c": 4, "d": 2, "e": 5, "i": 3, "j": 4, "k": 2, "z": 1}
+
+
+def draw(*shape):
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+def operands(formula, dots=(2, 3)):
+    left = formula.replace(" ", "").split("->")[0]
+    shapes = []
+    for word in left.split(","):
+        before, dotted, after = word.partition("...")
+        hidden = dots if dotted else ()
+        shapes.append((*(SIZES[n] for n in before), *hidden, *(SIZES[n] for n in after)))
+    return [draw(*s) for s in shapes]
+
+
+def close(found, expected, rtol=1e-4):
+    assert found.shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-5)
+
+
+FORMULAS = [
+    "ij->ji", "ij->", "ij->i", "ij", "ji", "aa->a", "aa", "aab->b", "aab->ab", "aba->ab",
+    "i,i", "i,i->i", "i,j->ij", "i,j->ji", "ij,j->i", "ij,jk->ik", "ij,jk", "ij,kj->ki",
+    "ij,ij->", "ij,ij->ij", "ab,cb->", "abc,abd->acd", "abc,bad->cd", "abc,cde->abde",
+    "bij,bjk->bik", "bij,kj->bik", "ij,jk,kb->ib", "ij,ik,ia->jka", "a,b,c->cba",
+    "aab,bc->ac", "ab,ab,ab->a", "...i,...i->...", "...ij,...jk->...ik", "i...,i...",
+    "...ij->...ji", "...,i->i...", "...a,ab->...b", "ij, jk -> ik", "abc,cd,de,ea->b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_einsum(formula):
+    xs = operands(formula)
+    close(jnp.einsum(formula, *xs), np.einsum(formula, *xs))
+
+
+@pytest.mark.parametrize("formula", ["ij,jk,kb->ib", "aab,bc->ac", "...ij,...jk->...ik", "ij->"])
+def test_einsum_differentiates(formula):
+    xs = operands(formula)
+
+    def total(*xs):
+        return (jnp.einsum(formula, *xs) ** 2).sum()
+
+    directions = [draw(*x.shape) for x in xs]
+    slopes = phalanx.jit(phalanx.grad(total, tuple(range(len(xs)))))(*xs)
+    along = sum((s * d).sum() for s, d in zip(slopes, directions, strict=True))
+    _, tangent = phalanx.jvp(total, tuple(xs), tuple(directions))
+    np.testing.assert_allclose(along, tangent, rtol=1e-3)
+    mapped = phalanx.vmap(lambda x: jnp.einsum(formula, x, *xs[1:]))(np.stack([xs[0], 2 * xs[0]]))
+    close(mapped[1], np.asarray(2 * jnp.einsum(formula, *xs)))
+
+
+def test_einsum_of_lists_and_lengths_of_one():
+    x, y = draw(3, 4), draw(4, 2)
+    close(jnp.einsum(x, [0, 1], y, [1, 2], [0, 2]), x @ y)
+    close(jnp.einsum(x, [0, 1], y, [1, 2]), x @ y)
+    close(jnp.einsum(x, [0, ...], [..., 0]), x.T)
+    close(jnp.einsum("ij,ij->ij", x, x[:1]), x * x[:1])
+    close(jnp.einsum("ij,jk->ik", x, y[:1]), np.einsum("ij,jk->ik", x, y[:1] * np.ones((4, 1))))
+    for optimize in (False, True, "greedy", "optimal", [(0, 1), (0, 1)]):
+        found = jnp.einsum("ij,jk,k->i", x, y, y[0], optimize=optimize)
+        close(found, x @ y @ y[0])
+    assert jnp.einsum_path("ij,jk,kl->il", x, y, y.T)[0][0] == "einsum_path"
+
+
+EINSUM_ERRORS = {
+    "count": (("ij,jk", np.ones((2, 2))), "describes 2 operands, got 1"),
+    "rank": (("ij", np.ones(2)), "'ij' in 'ij' does not fit an operand with 1 dimensions"),
+    "length": (("ij,jk", np.ones((2, 3)), np.ones((4, 2))), "'j' in 'ij,jk' has lengths 3 and 4"),
+    "result": (("ij->k", np.ones((2, 2))), "distinct letters of the operands"),
+    "letters": (("i1", np.ones((2, 2))), "may contain letters"),
+}
+
+
+@pytest.mark.parametrize("case", EINSUM_ERRORS)
+def test_einsum_errors(case):
+    args, text = EINSUM_ERRORS[case]
+    with pytest.raises(ValueError, match=text):
+        jnp.einsum(*args)
+
+
+SHAPES = [
+    ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3,)),
+    ((5, 2, 3), (3, 4)), ((3,), (5, 3, 2)), ((2, 3), (5, 3, 4)), ((5, 2, 3), (5, 3, 4)),
+    ((5, 1, 2, 3), (6, 3, 4)), ((1, 2, 3), (5, 3, 4)), ((5, 2, 3), (1, 3, 4)),
+    ((0, 3), (3, 2)), ((2, 0), (0, 3)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("a,b", SHAPES, ids=str)
+def test_matmul(a, b):
+    x, y = draw(*a), draw(*b)
+    close(jnp.matmul(x, y), np.asarray(np.matmul(x, y)))
+    slope = phalanx.grad(lambda x: (jnp.matmul(x, y) ** 2).sum())(jnp.array(x))
+    assert slope.shape == a
+
+
+@pytest.mark.parametrize("a,b", [s for s in SHAPES if s[0] != (1, 2, 3)][:11], ids=str)
+def test_dot_and_inner(a, b):
+    x, y = draw(*a), draw(*b)
+    if len(b) == 1 or a[-1] == b[-2]:
+        close(jnp.dot(x, y), np.asarray(np.dot(x, y)))
+    z = draw(4, a[-1])
+    close(jnp.inner(x, z), np.inner(x, z))
+
+
+def test_other_products():
+    x, y = draw(2, 3, 4), draw(4, 3, 5)
+    close(jnp.tensordot(x, y, 1), np.tensordot(x, y, 1))
+    axes = ((1, 2), (1, 0))
+    close(jnp.tensordot(x, y, axes), np.tensordot(x, y, axes))
+    close(jnp.tensordot(x, y, ((-1,), (0,))), np.tensordot(x, y, ((-1,), (0,))))
+    z = x[0] + 1j * x[1]
+    close(jnp.vdot(z, z), np.asarray(np.vdot(z, z)))
+    close(jnp.vecdot(x, x[0]), np.vecdot(x, x[0]))
+    close(jnp.vecdot(z, z, axis=0), np.vecdot(z, z, axis=0))
+    close(jnp.kron(x[0], y[0]), np.kron(x[0], y[0]))
+    close(jnp.dot(2.0, x), 2 * x)
+
+
+def test_cross():
+    x, y = draw(5, 3), draw(5, 3)
+    close(jnp.cross(x, y), np.cross(x, y))
+    close(jnp.cross(x.T, y, axisa=0, axisc=0), np.cross(x.T, y, axisa=0, axisc=0))
+    close(jnp.cross(x, y[0]), np.cross(x, y[0]))
+    plane = jnp.cross(x[:, :2], y[:, :2])
+    close(plane, x[:, 0] * y[:, 1] - x[:, 1] * y[:, 0])
+    wide = jnp.cross(x[:, :2], y)
+    close(wide, np.cross(np.pad(x[:, :2], ((0, 0), (0, 1))), y))
+
+
+def test_dtypes():
+    flags = RNG.random((3, 3)) > 0.5
+    assert jnp.array_equal(jnp.array(flags) @ jnp.array(flags), flags @ flags)
+    small = jnp.ones((2, 2), jnp.int8)
+    assert (small @ small).dtype == jnp.int8
+    assert jnp.matmul(small, small, preferred_element_type=jnp.int32).dtype == jnp.int32
+    halves = jnp.ones((2, 2), jnp.bfloat16)
+    assert jnp.dot(halves, halves, preferred_element_type=jnp.float32).dtype == jnp.float32
+    assert jnp.einsum("ij,jk", halves, halves, precision="highest").dtype == jnp.bfloat16
+    assert (jnp.arange(3) @ jnp.ones(3)).dtype == jnp.float32
+
+
+PRODUCT_ERRORS = {
+    "lengths": (lambda: jnp.ones((2, 3)) @ jnp.ones((2, 3)), r"got 3 and 2"),
+    "number": (lambda: jnp.ones(3) @ 2, "multiplies with"),
+    "batches": (lambda: jnp.ones((2, 3, 3)) @ jnp.ones((4, 3, 3)), "do not broadcast"),
+    "axes": (lambda: jnp.tensordot(jnp.ones(3), jnp.ones(3), 2), "cannot be paired"),
+    "precision": (lambda: jnp.dot(jnp.ones(3), jnp.ones(3), precision="x"), "precision must be"),
+}
+
+
+@pytest.mark.parametrize("case", PRODUCT_ERRORS)
+def test_errors(case):
+    function, text = PRODUCT_ERRORS[case]
+    with pytest.raises(ValueError, match=text):
+        function()
+
+
+def test_norms():
+    x = draw(2, 3, 4)
+    for ord in (None, 1, 2, 3, np.inf, -np.inf, 0):
+        close(jnp.linalg.norm(x, ord, axis=1), np.linalg.norm(x, ord, axis=1))
+    for ord in (None, "fro", 1, -1, np.inf, -np.inf):
+        for keepdims in (False, True):
+            close(
+                jnp.linalg.norm(x, ord, axis=(2, 0), keepdims=keepdims),
+                np.linalg.norm(x, ord, axis=(2, 0), keepdims=keepdims),
+            )
+    close(jnp.linalg.norm(x), np.asarray(np.linalg.norm(x)))
+    close(jnp.linalg.vector_norm(x, axis=(0, 1)), np.linalg.vector_norm(x, axis=(0, 1)))
+    close(jnp.linalg.matrix_norm(x), np.linalg.matrix_norm(x))
+    with pytest.raises(ValueError, match="singular values"):
+        jnp.linalg.norm(x[0], 2)
+
+
+def test_powers_and_chains():
+    m = draw(2, 3, 3)
+    for n in (0, 1, 2, 5):
+        close(jnp.linalg.matrix_power(m, n), np.linalg.matrix_power(m, n), rtol=1e-3)
+    chain = [draw(2, 3), draw(3, 4), draw(4, 2)]
+    close(jnp.linalg.multi_dot(chain), np.linalg.multi_dot(chain))
+    ends = [draw(3), draw(3, 4), draw(4)]
+    close(jnp.linalg.multi_dot(ends), np.asarray(np.linalg.multi_dot(ends)))
+    close(jnp.linalg.trace(m), np.linalg.trace(m))
+    close(jnp.linalg.diagonal(m, offset=1), np.linalg.diagonal(m, offset=1))

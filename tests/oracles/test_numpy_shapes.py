@@ -1,0 +1,293 @@
+"""Creating, reshaping, joining and cutting arrays against NumPy."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+M = np.arange(12, dtype=np.int32).reshape(3, 4)
+V = np.array([3, 1, 2], np.int32)
+
+# name of the function, arguments; the same of both libraries
+CASES = [
+    ("reshape", X, (4, 6)),
+    ("reshape", X, (4, -1)),
+    ("reshape", X, -1),
+    ("ravel", M),
+    ("transpose", X),
+    ("transpose", X, (1, 0, 2)),
+    ("matrix_transpose", X),
+    ("swapaxes", X, 0, -1),
+    ("moveaxis", X, 0, -1),
+    ("moveaxis", X, (0, 1), (-1, 0)),
+    ("rollaxis", X, 2),
+    ("rollaxis", X, 0, 3),
+    ("expand_dims", X, (0, -1)),
+    ("expand_dims", M, 1),
+    ("squeeze", X[:, :1]),
+    ("squeeze", X[:, :1], 1),
+    ("broadcast_to", V, (2, 3)),
+    ("flip", X),
+    ("flip", X, 1),
+    ("flip", X, (0, 2)),
+    ("fliplr", M),
+    ("flipud", M),
+    *[("rot90", M, k) for k in range(-1, 4)],
+    ("rot90", X, 1, (1, 2)),
+    ("roll", M, 2),
+    ("roll", M, -1, 1),
+    ("roll", M, (1, 2), (0, 1)),
+    ("resize", V, (2, 4)),
+    ("tile", M, 2),
+    ("tile", M, (2, 1, 3)),
+    ("tile", X, 2),
+    ("repeat", M, 2),
+    ("repeat", M, 3, 1),
+    ("repeat", M, (1, 0, 2), 0),
+    ("append", M, M),
+    ("append", M, M, 1),
+    ("delete", M, 1, 0),
+    ("delete", M, np.array([0, 2]), 1),
+    ("delete", M, slice(0, 2), 1),
+    ("insert", V, 1, 9),
+    ("insert", M, 1, 9, 0),
+    ("insert", M, 2, V, 1),
+    ("insert", V, np.array([0, 2]), np.array([7, 8])),
+    ("trim_zeros", np.array([0, 0, 1, 0, 2, 0])),
+    ("atleast_1d", np.float32(3)),
+    ("atleast_2d", V),
+    ("atleast_3d", V),
+    ("atleast_3d", M),
+    ("tril", M, 1),
+    ("triu", X, -1),
+    ("diag", V),
+    ("diag", V, 2),
+    ("diag", V, -1),
+    ("diag", M, 1),
+    ("diagflat", M[:1]),
+    *[("diagonal", M, k) for k in (-2, -1, 0, 1, 3)],
+    ("diagonal", X, 1, 0, 2),
+    ("trace", M),
+    ("trace", X, 1, 1, 2),
+    ("vander", V),
+    ("vander", V, 4, True),
+    ("diff", M),
+    ("diff", M, 2, 0),
+    ("ediff1d", V),
+    ("kron", M, V),
+    ("outer", V, M),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: c[0])
+def test_like_numpy(case):
+    name, *args = case
+    found = getattr(jnp, name)(*args)
+    expected = getattr(np, name)(*args)
+    assert found.dtype == expected.dtype or expected.dtype.itemsize == 8
+    np.testing.assert_array_equal(found, expected)
+
+
+STAGED = [c for c in CASES if c[0] not in ("delete", "insert", "trim_zeros")]
+
+
+@pytest.mark.parametrize("case", STAGED[::3], ids=lambda c: c[0])
+def test_under_jit(case):
+    name, x, *args = case
+    found = phalanx.jit(lambda x: getattr(jnp, name)(x, *args))(x)
+    np.testing.assert_array_equal(found, getattr(np, name)(x, *args))
+
+
+JOINS = [
+    ("concatenate", [M, M], 0),
+    ("concatenate", [M, M[:1]], 0),
+    ("concatenate", [M, X[0]], 1),
+    ("concatenate", [M, V], None),
+    ("stack", [V, V], 1),
+    ("stack", [M, M], -1),
+    ("vstack", [V, V]),
+    ("hstack", [V, V]),
+    ("hstack", [M, M]),
+    ("dstack", [V, V]),
+    ("dstack", [M, M]),
+    ("column_stack", [V, V, M[:, :2]]),
+    ("block", [[M, M], [M, M]]),
+    ("block", [V, V]),
+]
+
+
+@pytest.mark.parametrize("case", JOINS, ids=lambda c: c[0])
+def test_joining(case):
+    name, xs, *args = case
+    nested = [[*map(jnp.array, v)] if isinstance(v, list) else jnp.array(v) for v in xs]
+    np.testing.assert_array_equal(getattr(jnp, name)(nested, *args), getattr(np, name)(xs, *args))
+
+
+@pytest.mark.parametrize("sections", [2, [1, 3], (0, 2)])
+@pytest.mark.parametrize("name", ["split", "array_split"])
+def test_splitting(name, sections):
+    found, expected = (getattr(lib, name)(M, sections, 1) for lib in (jnp, np))
+    assert len(found) == len(expected)
+    for f, e in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(f, e)
+    with pytest.raises(ValueError, match="see array_split"):
+        jnp.split(M, 2, 0)
+    assert [len(p) for p in jnp.array_split(M, 2, 0)] == [2, 1]
+
+
+PADS = [
+    ("constant", {}),
+    ("constant", {"constant_values": 7}),
+    ("constant", {"constant_values": ((1, 2), (3, 4))}),
+    ("edge", {}),
+    ("reflect", {}),
+    ("symmetric", {}),
+    ("wrap", {}),
+    ("linear_ramp", {"end_values": 5}),
+    ("maximum", {}),
+    ("minimum", {}),
+    ("mean", {}),
+]
+
+
+@pytest.mark.parametrize("mode,options", PADS, ids=lambda v: str(v))
+@pytest.mark.parametrize("width", [1, (1, 2), ((0, 2), (3, 1))])
+def test_pad(mode, options, width):
+    x = M.astype(np.float32)
+    np.testing.assert_allclose(
+        jnp.pad(x, width, mode, **options), np.pad(x, width, mode, **options), rtol=1e-6
+    )
+
+
+def test_traced_shift():
+    for shift in (-5, 0, 2, 9):
+        found = phalanx.jit(lambda x, s: jnp.roll(x, s, 1))(M, shift)
+        np.testing.assert_array_equal(found, np.roll(M, shift, 1))
+
+
+def test_traced_repeats():
+    found = phalanx.jit(lambda r: jnp.repeat(jnp.array(V), r, total_repeat_length=5))(V)
+    np.testing.assert_array_equal(found, np.repeat(V, V)[:5])
+
+
+def test_column_major_order():
+    for name, *args in (("reshape", X, (6, 4)), ("ravel", M)):
+        found, expected = (getattr(lib, name)(*args, order="F") for lib in (jnp, np))
+        np.testing.assert_array_equal(found, expected)
+
+
+CREATED = [
+    ("zeros", (2, 3)),
+    ("ones", 3),
+    ("full", (2, 2), 7.5),
+    ("eye", 3),
+    ("eye", 3, 4, 1),
+    ("eye", 3, 2, -1),
+    ("identity", 2),
+    ("tri", 3, 4, 1),
+    ("arange", 5),
+    ("arange", 2, 9, 3),
+    ("arange", 9, 2, -3),
+    ("arange", 0.0, 1.0, 0.1),
+    ("arange", 5.0),
+    ("arange", 3, 3),
+    ("linspace", 0, 1, 7),
+    ("linspace", 2, -1, 4, False),
+    ("linspace", V, 2 * V, 3),
+    ("linspace", 1, 5, 1),
+    ("logspace", 0, 2, 5),
+    ("geomspace", 1, 100, 5),
+    ("geomspace", -1, -100, 3),
+    ("indices", (2, 3)),
+    ("tril_indices", 3),
+    ("triu_indices", 3, 1, 4),
+    ("zeros_like", M),
+    ("full_like", M, 2),
+]
+
+
+@pytest.mark.parametrize("case", CREATED, ids=lambda c: c[0])
+def test_creation(case):
+    name, *args = case
+    found, expected = getattr(jnp, name)(*args), getattr(np, name)(*args)
+    np.testing.assert_allclose(np.array(found), np.array(expected), rtol=2e-6, atol=1e-6)
+    if not isinstance(expected, tuple):
+        assert found.dtype.kind == expected.dtype.kind
+
+
+def test_ranges_become_operations():
+    text = str(phalanx.make_program(lambda: (jnp.arange(5), jnp.zeros(3), jnp.eye(2)))())
+    assert text.count("iota") == 3
+    assert text.startswith("main() {") or "(){" in text.replace(" ", "")
+
+
+def test_meshgrid():
+    for options in ({}, {"indexing": "ij"}, {"sparse": True}):
+        found = jnp.meshgrid(jnp.arange(3), jnp.arange(2), jnp.arange(4), **options)
+        expected = np.meshgrid(np.arange(3), np.arange(2), np.arange(4), **options)
+        for f, e in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(f, e)
+    np.testing.assert_array_equal(jnp.mgrid[0:3, 0:2], np.mgrid[0:3, 0:2])
+
+
+def test_arrays_of_data():
+    assert jnp.array([1, 2]).dtype == jnp.int32
+    assert jnp.array([1, 2.5]).dtype == jnp.float32
+    assert jnp.array([True]).dtype == bool
+    assert jnp.array([[1j]]).dtype == jnp.complex64
+    assert jnp.array(np.arange(2.0)).dtype == jnp.float32
+    assert jnp.array([np.float16(1), 2.5]).dtype == jnp.float16
+    assert jnp.array([]).shape == (0,)
+    assert jnp.array(3, ndmin=2).shape == (1, 1)
+    assert jnp.array([jnp.ones(2), [3, 4]]).tolist() == [[1.0, 1.0], [3.0, 4.0]]
+    assert jnp.array(2.7, dtype=int) == 2
+    assert jnp.asarray(x := jnp.ones(2)) is x
+    assert jnp.array(x) is not x
+    assert jnp.array(range(3)).tolist() == [0, 1, 2]
+    assert phalanx.jit(lambda x: jnp.array([x, 1.0, [x][0]]))(2.0).tolist() == [2.0, 1.0, 2.0]
+    for data, error in (
+        ("text", TypeError), (None, TypeError), ([1, "a"], TypeError), ([[1], [1, 2]], ValueError),
+        ([2**40], OverflowError), ([jnp.ones(2), jnp.ones(3)], ValueError),
+    ):
+        with pytest.raises(error, match="array"):
+            jnp.array(data)
+
+
+def test_memory_and_text():
+    assert jnp.frombuffer(b"\1\2", dtype="uint8").tolist() == [1, 2]
+    assert jnp.fromfunction(lambda i, j: i + j, (2, 2)).tolist() == [[0.0, 1.0], [1.0, 2.0]]
+    assert jnp.from_dlpack(np.arange(3)).tolist() == [0, 1, 2]
+
+
+def test_devices():
+    last = phalanx.devices()[-1]
+    assert jnp.zeros(3, device=last).devices() == {last}
+    assert jnp.array([1, 2], device=last).devices() == {last}
+
+
+ERRORS = {
+    "sizes": (lambda: jnp.reshape(X, (5, 5)), "reshape"),
+    "rest": (lambda: jnp.reshape(X, (5, -1)), "not divisible by 5"),
+    "negative": (lambda: jnp.zeros((2, -1)), "must not be negative"),
+    "axis": (lambda: jnp.swapaxes(M, 0, 5), "swapaxes: dimension 5 is out of bounds"),
+    "join": (lambda: jnp.concatenate([M, X[0].T]), "must have equal shapes but along axis 0"),
+    "none": (lambda: jnp.concatenate([]), "at least one array"),
+    "pad": (lambda: jnp.pad(M, 1, "magic"), "mode must be one of constant"),
+    "broadcast": (lambda: jnp.broadcast_to(M, (3, 3)), "broadcast"),
+    "squeeze": (lambda: jnp.squeeze(M, 0), "must have length 1"),
+}
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors(case):
+    function, text = ERRORS[case]
+    with pytest.raises(ValueError, match=text):
+        function()
+
+
+def test_shapes_must_be_integers():
+    with pytest.raises(TypeError, match="the lengths in a shape must be integers"):
+        jnp.zeros((2.5,))
+    assert jnp.zeros((np.int64(2), jnp.array(3))).shape == (2, 3)

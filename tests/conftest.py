@@ -4,10 +4,12 @@ import os
 
 os.environ.setdefault("PHALANX_NUM_CPU_DEVICES", "8")
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 
-settings.register_profile("few", max_examples=8, derandomize=True, database=None, **COMMON)
+FEW = {"max_examples": 8, "derandomize": True, "database": None, "phases": [Phase.generate]}
+
+settings.register_profile("few", **FEW, **COMMON)
 settings.register_profile("heavy", max_examples=300, **COMMON)
 settings.load_profile(os.environ.get("PHALANX_HYPOTHESIS", "few"))

@@ -1,0 +1,166 @@
+"""Programs of arrays: how to draw them, to be run by Phalanx, and by NumPy as the oracle.
+
+Every operation is written once, for both: ``np`` in it is NumPy or ``phalanx.numpy``. Where the
+names differ, ``Words`` and NumPy's own counterpart say what is meant.
+"""
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+from hypothesis import strategies as st
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+
+ROWS, COLUMNS = 3, 4
+SHAPES = ((ROWS, COLUMNS), (COLUMNS,))
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def put(x, i, y):
+    out = x.copy()
+    out[i] = y
+    return out
+
+
+def rows(f, x):
+    return np.stack([f(r) for r in x])
+
+
+def slope_of_sum(f, x):
+    """The gradient of an elementwise function, by complex steps."""
+    return f(x + 1e-30j).imag / 1e-30
+
+
+ORACLE = SimpleNamespace(
+    np=np,
+    sigmoid=sigmoid,
+    softmax=softmax,
+    put=put,
+    rows=rows,
+    gradient=slope_of_sum,
+    call=lambda f, *xs: f(*xs),
+    repeat=lambda n, f, x: f(f(f(x))),
+    window=lambda x, i: x[i : i + 2],
+)
+PHALANX = SimpleNamespace(
+    np=jnp,
+    sigmoid=lax.logistic,
+    softmax=phalanx.nn.softmax,
+    put=lambda x, i, y: x.at[i].set(y),
+    rows=lambda f, x: phalanx.vmap(f)(x),
+    gradient=lambda f, x: phalanx.grad(lambda x: f(x).sum())(x),
+    call=lambda f, *xs: phalanx.jit(f)(*xs),
+    repeat=lambda n, f, x: f(f(f(x))),
+    window=lambda x, i: lax.dynamic_slice(x, (jnp.int32(i),) + (jnp.int32(0),) * (x.ndim - 1),
+                                          (2, *x.shape[1:])),
+)  # fmt: skip
+
+# Of one operand of any shape; all are bounded where it matters, and smooth almost everywhere.
+UNARY = {
+    "sin": lambda b, x: b.np.sin(x),
+    "cos": lambda b, x: b.np.cos(x) * x,
+    "tanh": lambda b, x: b.np.tanh(x),
+    "exp": lambda b, x: b.np.exp(b.np.sin(x)),
+    "log1p": lambda b, x: b.np.log1p(x * x),
+    "sqrt": lambda b, x: b.np.sqrt(1 + x**2),
+    "divide": lambda b, x: x / (2 + x * x),
+    "rational": lambda b, x: 1 / (1 + b.np.square(x)),
+    "abs": lambda b, x: b.np.abs(x) - 0.3,
+    "arctan": lambda b, x: b.np.arctan(x),
+    "sigmoid": lambda b, x: b.sigmoid(x),
+    "where": lambda b, x: b.np.where(x > 0.05, x, 0.3 * x * x),
+    "clip": lambda b, x: b.np.clip(x, -0.7, 0.8) + 0.1 * x,
+    "power": lambda b, x: b.np.power(1 + x * x, 0.7),
+    "astype": lambda b, x: x * (x > 0.11).astype(x.dtype) + 0.01 * x,
+    "gradient": lambda b, x: b.gradient(lambda x: b.np.sin(x) * x**2, x),
+    "call": lambda b, x: b.call(lambda x: b.np.sin(x) + 0.5 * x, x),
+    "calls": lambda b, x: b.call(lambda x: b.call(lambda y: y * b.np.cos(x), x + 1), x),
+    "iterate": lambda b, x: b.repeat(3, lambda x: b.np.sin(x + 0.2), x),
+    # of the first dimension, or of all
+    "cumsum": lambda b, x: b.np.cumsum(x, 0) / 3,
+    "cumprod": lambda b, x: b.np.cumprod(x, 0),
+    "sort": lambda b, x: b.np.sort(x, 0),
+    "softmax": lambda b, x: b.softmax(x),
+    "flip": lambda b, x: x[::-1],
+    "roll": lambda b, x: b.np.roll(x, 1, 0),
+    "strided": lambda b, x: b.np.concatenate([x[::2], x[1::2]], 0),
+    "take": lambda b, x: b.np.take(x, np.arange(len(x))[::-1] // 2, 0),
+    "put": lambda b, x: b.put(x, 1, 0.5 * x[0]),
+    "reshape": lambda b, x: b.np.reshape(b.np.reshape(x, (2, -1)).T, x.shape),
+    "center": lambda b, x: x - b.np.mean(x, 0, keepdims=True),
+    "scale": lambda b, x: x / (1 + b.np.max(b.np.abs(x))),
+    "variance": lambda b, x: x * b.np.var(x),
+    "sum": lambda b, x: x + b.np.sum(b.np.sin(x), 0, keepdims=True) / 4,
+    "product": lambda b, x: x * b.np.prod(b.np.cos(x), 0, keepdims=True),
+    "minimum": lambda b, x: x - b.np.min(x, 0, keepdims=True) * 0.5,
+    "window": lambda b, x: x * b.np.sum(b.window(x, 1)),
+    "norm": lambda b, x: x / b.np.sqrt(1 + b.np.vdot(x, x)),
+}
+BINARY = {
+    "add": lambda b, x, y: x + y,
+    "subtract": lambda b, x, y: x - 0.5 * y,
+    "multiply": lambda b, x, y: x * y,
+    "divide by": lambda b, x, y: x / (1 + y * y),
+    "maximum": lambda b, x, y: b.np.maximum(x, y),
+    "minimum of": lambda b, x, y: b.np.minimum(x, 0.7 * y),
+    "choose": lambda b, x, y: b.np.where(x > y, x * 0.5, y),
+    "arctan2": lambda b, x, y: b.np.arctan2(x, 1.5 + y * y),
+    "hypot": lambda b, x, y: b.np.hypot(1 + x, y),
+}
+# Of a matrix and a vector, to either.
+MIXED = {
+    "matvec": lambda b, m, v: b.np.tanh(m @ v)[:, None] * m,
+    "vecmat": lambda b, m, v: v + (b.np.sin(m @ v) @ m) / 2,
+    "outer": lambda b, m, v: m + b.np.outer(b.np.sum(m, 1), v) / 3,
+    "einsum": lambda b, m, v: b.np.einsum("ij,kj,k->ij", m, m, b.np.sum(m * v, 1)) / 4,
+    "matmul": lambda b, m, v: (m @ m.T) @ m / 3,
+    "row": lambda b, m, v: v * m[1] + m[:, 2].sum(),
+    "rows": lambda b, m, v: b.rows(lambda r: r / (1 + (r * v).sum() ** 2), m),
+    "diagonal": lambda b, m, v: v + b.np.trace(m[:, :ROWS]),
+    "transpose": lambda b, m, v: (m.T * v[:, None]).T,
+}
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Operations on a matrix and a vector, each replacing one of the two."""
+
+    steps: tuple
+
+    def run(self, b, m, v):
+        for name, target in self.steps:
+            if name in UNARY:
+                new = UNARY[name](b, m if target == 0 else v)
+            elif name in BINARY:
+                new = BINARY[name](b, m, v) if target == 0 else BINARY[name](b, v, m[0])
+            else:
+                new = MIXED[name](b, m, v)
+            m, v = (new, v) if new.ndim == 2 else (m, new)
+        return m, v
+
+    def __call__(self, m, v):
+        return self.run(PHALANX, m, v)
+
+    def oracle(self, m, v):
+        return self.run(ORACLE, m, v)
+
+    def arguments(self, seed=0, lanes=()):
+        source = np.random.default_rng(seed)
+        return tuple(source.uniform(-1, 1, (*lanes, *s)) for s in SHAPES)
+
+
+NAMES = sorted([*UNARY, *BINARY, *MIXED])
+drawn_programs = st.lists(
+    st.tuples(st.sampled_from(NAMES), st.integers(0, 1)), min_size=2, max_size=6
+).map(lambda steps: Drawn(tuple(steps)))

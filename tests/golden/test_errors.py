@@ -16,8 +16,6 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import errors, lax
 
-pytestmark = pytest.mark.spmd
-
 N = 4
 ROWS = np.arange(N * 3, dtype=np.float32).reshape(N, 3)
 CASES = {}
@@ -715,6 +713,7 @@ def failing_calls():
     }
 
 
+@pytest.mark.spmd
 @pytest.mark.parametrize("name", failing_calls())
 @pytest.mark.parametrize("spread", [False, True])
 def test_a_failed_call_neither_donates_nor_deletes(name, spread):

@@ -6,7 +6,7 @@ import phalanx
 from phalanx.xla import XlaBackend
 
 
-@pytest.fixture(params=["pmap", "vmap"])
+@pytest.fixture(params=[pytest.param("pmap", marks=pytest.mark.spmd), "vmap"])
 def mapped(request):
     """pmap and vmap: what holds of one holds of the other."""
     return getattr(phalanx, request.param)

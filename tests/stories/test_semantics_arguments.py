@@ -77,7 +77,7 @@ def test_a_prefix_error_of_out_axes_names_the_path():
 
 
 def test_a_position_that_the_array_does_not_have_is_an_error():
-    with pytest.raises(ValueError, match="axis 2, but it has 2 dimensions"):
+    with pytest.raises(ValueError, match="x has no axis 2"):
         phalanx.pmap(lambda x: x, in_axes=2)(ROWS)
 
 
@@ -220,7 +220,7 @@ def test_an_axis_as_long_as_there_are_devices_uses_them_all_in_order():
 def test_more_elements_than_devices_are_lanes():
     n = phalanx.device_count() * 2 + 1
     found = phalanx.pmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(np.arange(float(n)))
-    np.testing.assert_allclose(found, np.arange(n) - (n - 1) / 2, rtol=1e-6)
+    np.testing.assert_allclose(found, np.arange(n) - (n - 1) / 2, atol=1e-5)
 
 
 def test_explicit_devices_are_exactly_the_ones_used(several):

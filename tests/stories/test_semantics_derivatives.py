@@ -11,8 +11,6 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 
-pytestmark = pytest.mark.spmd
-
 N = 4
 ROWS = np.random.RandomState(0).uniform(0.5, 1.5, (N, N)).astype(np.float32)
 PAIRS = [[0, 2], [1, 3]]
@@ -42,6 +40,7 @@ def test_grad_inside_is_the_derivative_of_the_sum_over_all_lanes(mapped, reduce,
     np.testing.assert_allclose(found, expected)
 
 
+@pytest.mark.spmd
 def test_the_mean_gradient_is_the_gradient_of_the_mean_loss():
     w = np.array([0.5, -1.0, 2.0, 0.1], np.float32)
 
@@ -82,6 +81,7 @@ COLLECTIVES = {
 }
 
 
+@pytest.mark.spmd
 @pytest.mark.parametrize("name", COLLECTIVES)
 def test_collectives_differentiate_forward_and_reverse_to_second_order(name):
     collective = COLLECTIVES[name]
@@ -117,6 +117,7 @@ def test_collectives_differentiate_forward_and_reverse_to_second_order(name):
     assert np.abs(curvature).max() > 0.1
 
 
+@pytest.mark.spmd
 @pytest.mark.parametrize("name", [n for n in COLLECTIVES if n not in ("pmax", "pmin")])
 def test_the_transpose_of_a_collective_is_its_matrix_transposed(name):
     def f(x):
@@ -134,6 +135,7 @@ def test_the_transpose_of_a_collective_is_its_matrix_transposed(name):
     np.testing.assert_allclose(found, (matrix.T @ ct).reshape(N, N), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.spmd
 def test_pmax_differentiates_at_the_lane_that_attains_it():
     x = np.array([1.0, 3.0, 2.0, 0.0], np.float32)
     total = phalanx.grad(lambda x: phalanx.pmap(lambda v: lax.pmax(v, "i"), "i")(x).sum())(x)
@@ -143,6 +145,7 @@ def test_pmax_differentiates_at_the_lane_that_attains_it():
 # ---- outside ------------------------------------------------------------------------------------
 
 
+@pytest.mark.spmd
 def test_the_cotangent_of_an_unmapped_argument_is_the_sum_over_the_lanes():
     w = np.array([1.0, 2.0, 3.0, 4.0], np.float32)
 
@@ -154,6 +157,7 @@ def test_the_cotangent_of_an_unmapped_argument_is_the_sum_over_the_lanes():
     np.testing.assert_allclose(found, np.cos(w) * ROWS.sum(0), rtol=1e-5)
 
 
+@pytest.mark.spmd
 @pytest.mark.parametrize("in_axes", [(0, 0), (0, None), (None, 0), (1, 0), (0, 1), (1, None)])
 @pytest.mark.parametrize("out_axes", [0, 1, (1, None)])
 def test_any_mix_of_axes_differentiates_as_under_vmap(in_axes, out_axes):
@@ -174,6 +178,7 @@ def test_any_mix_of_axes_differentiates_as_under_vmap(in_axes, out_axes):
 # ---- closures -----------------------------------------------------------------------------------
 
 
+@pytest.mark.spmd
 def test_the_body_may_close_over_values_that_are_being_differentiated():
     def loss(w):
         return (phalanx.pmap(lambda r: (r * w) ** 2)(ROWS)).sum()
@@ -184,12 +189,14 @@ def test_the_body_may_close_over_values_that_are_being_differentiated():
     np.testing.assert_allclose(second, 2 * (ROWS**2).sum(), rtol=1e-5)
 
 
+@pytest.mark.spmd
 def test_the_body_may_close_over_values_that_are_vectorized():
     scales = np.arange(3.0, dtype=np.float32)
     found = phalanx.vmap(lambda s: phalanx.pmap(lambda r: r * s)(ROWS))(scales)
     np.testing.assert_allclose(found, scales[:, None, None] * ROWS)
 
 
+@pytest.mark.spmd
 def test_closures_under_vmap_of_grad_and_jit():
     def loss(w):
         return phalanx.pmap(lambda r: lax.psum(jnp.sin(w * r).sum(), "i"), "i")(ROWS).mean()
@@ -224,6 +231,7 @@ def halved_squares(r):
     return r * r / 2
 
 
+@pytest.mark.spmd
 def test_linearize_jvp_and_vjp_go_through():
     t = np.ones_like(ROWS)
     y, push = phalanx.linearize(halved_squares, ROWS)
@@ -249,6 +257,7 @@ def test_make_program_shows_the_mapped_body():
     assert "mul" in str(program) and program.output_types[0].shape == (N, N)
 
 
+@pytest.mark.spmd
 def test_zero_cotangents_pass_a_psum():
     def first(x):
         a, b = phalanx.pmap(lambda r: lax.psum((r, 2 * r), "i"), axis_name="i")(x)
@@ -261,6 +270,7 @@ def test_zero_cotangents_pass_a_psum():
     np.testing.assert_array_equal(constant, np.zeros((N, N)))
 
 
+@pytest.mark.spmd
 def test_integers_pass_beside_differentiated_values():
     counts = np.arange(N)
 
@@ -286,6 +296,7 @@ def test_a_second_vjp_of_the_same_function_compiles_nothing(compilations):
     assert not compilations
 
 
+@pytest.mark.spmd
 def test_a_training_step_in_pmap_equals_the_step_on_all_data():
     rng = np.random.RandomState(1)
     x, y = rng.randn(N, 5, 3).astype(np.float32), rng.randn(N, 5).astype(np.float32)

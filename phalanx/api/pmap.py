@@ -268,7 +268,7 @@ class Pmapped(Dispatched):
         names = self._names(static, rest, named)
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
         shells = [_Shell(t) for t in types]
-        shell_args, shell_kwargs = treedef.unflatten(shells)
+        shell_args, shell_kwargs = tree.unflatten(treedef, shells)
         dims, size = self._mapping(static, shell_args, shell_kwargs, shells)
         body = self.body(static, shells, treedef, dims, size, names)
         return aot.Staged(

@@ -215,7 +215,7 @@ def pointwise(
     """
 
     def type_rule(*types: ArrayType, **params: Any) -> ArrayType:
-        common = common_type(name, types) if len(types) > 1 else types[0]
+        common = common_type(name, types)
         check_domain(name, common, on)
         if result is None:
             return ArrayType(common.shape, common.dtype, common.weak)

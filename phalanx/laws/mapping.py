@@ -44,7 +44,7 @@ def check_batch(
     """
     who = f"check_batch({name_of(f)})"
     args = tuple(args)
-    found = vmap(f, in_axes=in_axes, out_axes=out_axes)(*args)
+    found = jit(vmap(f, in_axes=in_axes, out_axes=out_axes))(*args)
     leaves, treedef = tree.flatten(args)
     dims = tree.broadcast_prefix(_spec(in_axes), args, who, is_leaf=is_none)
     size = next(typeof(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None)
@@ -96,7 +96,8 @@ def check_jit(
     >>> check_jit(jnp.tanh, (jnp.arange(3.0),))
     """
     who = f"check_jit({name_of(f)}): jit(f) and f"
-    _check_equal(JitError, who, jit(f), f, tuple(args), order, rtol, atol)
+    tolerances = {"rtol": rtol, "atol": atol}
+    _check_equal(JitError, who, jit(f), f, tuple(args), order, tolerances, lambda h: h)
 
 
 def check_pmap(
@@ -130,7 +131,8 @@ def check_pmap(
     who = f"check_pmap({name_of(f)}): pmap(f) and vmap(f)"
     spread = pmap(f, axis_name, in_axes=in_axes, out_axes=out_axes)
     local = vmap(f, axis_name=axis_name, in_axes=in_axes, out_axes=out_axes)
-    _check_equal(PmapError, who, spread, local, tuple(args), order, rtol, atol)
+    tolerances = {"rtol": rtol, "atol": atol}
+    _check_equal(PmapError, who, spread, jit(local), tuple(args), order, tolerances, jit)
 
 
 def _check_equal(
@@ -140,24 +142,48 @@ def _check_equal(
     g: Callable,
     args: tuple,
     order: int,
-    rtol: float | None,
-    atol: float | None,
+    tolerances: dict[str, float | None],
+    stage: Callable,
 ) -> None:
-    """Raise ``error`` unless f(x) = g(x), and their jvp and vjp, to ``order``."""
-    expected = g(*args)
-    require_same(error, who, f(*args), expected, rtol=rtol, atol=atol)
+    """Raise ``error`` unless f(x) = g(x), and their jvp and vjp, to ``order``.
+
+    ``stage`` is applied to the functions that compute the derivatives.
+    """
+    require_same(error, who, f(*args), g(*args), **tolerances)
     (flat_f, xs), (flat_g, _) = inexact_part(f, args), inexact_part(g, args)
     if order == 0 or not xs:
         return
-    ts = [direction(x, order) for x in xs]
-    cts = [direction(y, order) for y in flat_g(xs)]
+    found, expected = (stage(_Derivatives(h, order))(xs) for h in (flat_f, flat_g))
+    for name in expected:
+        require_same(error, f"{who}, {name}", found[name], expected[name], **tolerances)
 
-    def forward(h: Callable) -> Callable:
-        return lambda xs: jvp(h, (xs,), (ts,))[1]
 
-    def reverse(h: Callable) -> Callable:
-        return lambda xs: vjp(h, xs)[1](cts)[0]
+class _Derivatives:
+    """x -> all derivatives of h at x to an order, along fixed directions, by name."""
 
-    for name, derive in (("jvp", forward), ("vjp", reverse)):
-        inner = f"{who}, {name}"
-        _check_equal(error, inner, derive(flat_f), derive(flat_g), (xs,), order - 1, rtol, atol)
+    def __init__(self, h: Callable, order: int) -> None:
+        self.h = h
+        self.order = order
+
+    def __call__(self, xs: list) -> dict[str, list]:
+        return dict(self._of(self.h, xs, self.order, ""))
+
+    def _of(self, h: Callable, xs: list, order: int, name: str) -> list[tuple[str, list]]:
+        if order == 0:
+            return []
+        ts = [direction(x, order) for x in xs]
+        outs, pushed = jvp(h, (xs,), (ts,))
+        cts = [direction(y, order) for y in outs]
+
+        def forward(xs: list) -> list:
+            return jvp(h, (xs,), (ts,))[1]
+
+        def reverse(xs: list) -> list:
+            return vjp(h, xs)[1](cts)[0]
+
+        return [
+            (f"jvp{name}", pushed),
+            (f"vjp{name}", reverse(xs)),
+            *self._of(forward, xs, order - 1, f" of jvp{name}"),
+            *self._of(reverse, xs, order - 1, f" of vjp{name}"),
+        ]

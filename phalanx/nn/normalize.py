@@ -19,8 +19,8 @@ def _static(axis: Axis) -> int | tuple[int, ...] | None:
 
 def _greatest(x: Any, axis: Any) -> Any:
     """The maximum along ``axis`` as a constant; 0 where it is infinite."""
-    found = jnp.max(x, axis=axis, keepdims=True, initial=-jnp.inf)
-    return ops.stop_gradient(jnp.where(jnp.isfinite(found), found, 0))
+    found = jnp.max(ops.stop_gradient(x), axis=axis, keepdims=True, initial=-jnp.inf)
+    return jnp.where(jnp.isfinite(found), found, 0)
 
 
 # ---- logsumexp ------------------------------------------------------------------------------
@@ -68,13 +68,13 @@ def _logsumexp(
     shift = _greatest(a, axis)
     terms = jnp.exp(a - shift)
     total = jnp.sum(terms if b is None else b * terms, axis=axis, keepdims=keepdims)
-    size, sign = jnp.abs(total), jnp.sign(total)
+    size = total if b is None else jnp.abs(total)
     shift = shift if keepdims else jnp.reshape(shift, total.shape)
     empty = size == 0
     out = jnp.where(empty, -jnp.inf, jnp.log(jnp.where(empty, 1, size)) + shift)
     if return_sign:
-        return out, sign
-    return out if b is None else jnp.where(sign < 0, jnp.nan, out)
+        return out, jnp.sign(total)
+    return out if b is None else jnp.where(total < 0, jnp.nan, out)
 
 
 # ---- softmax --------------------------------------------------------------------------------

@@ -153,8 +153,8 @@ def _sort_lower(b: Any, *xs: Any, dim: int, num_keys: int, stable: bool) -> list
     key = b.ins[0].dtype
     if len(xs) == 1 and not dtypes.is_complex(key):
         return [_sort_one(b, xs[0], dim)]
-    if num_keys == 1 and key.itemsize <= 4:
-        return _sort_packed(b, xs, dim)
+    if num_keys == 1 and key.itemsize <= 4 and b.plan.devices[0].platform != "tpu":
+        return _sort_packed(b, xs, dim)  # TPUs have no 64-bit integers
     return _sort_lexicographically(b, xs, dim, num_keys, stable)
 
 

@@ -370,11 +370,12 @@ def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def _row_major(shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    total: Any = broadcast(dtypes.scalar(0, dtype), shape=shape, dims=())
+    total: Any = None
     stride = 1
     for dim in reversed(range(len(shape))):
         if shape[dim] > 1:
             places = iota(dtype=dtype, shape=shape, dim=dim)
-            total = add(total, mul(places, stride) if stride > 1 else places)
+            term = mul(places, stride) if stride > 1 else places
+            total = term if total is None else add(total, term)
         stride *= shape[dim]
-    return total
+    return dtypes.scalar(0, dtype) if total is None else total

@@ -12,6 +12,8 @@ from phalanx.core.program import Program, plain
 from phalanx.core.types import typeof
 from phalanx.transforms.stage import stage
 
+_MOST_PROGRAMS = 1024  # of each function; each holds what was compiled for it
+
 
 def staged(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, traced once for each combination of types and static arguments.
@@ -30,6 +32,8 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
         key = (types, config.key, *static.items())
         program = programs.get(key)
         if program is None:
+            if len(programs) >= _MOST_PROGRAMS:
+                programs.clear()
             program = programs[key] = _trace(function, types, static, name)
         out = call(*[a for a in arrays if a is not None], program=program)
         return out if len(out) > 1 else out[0]

@@ -13,6 +13,7 @@ raises no error; lists must be converted with ``array``.
 # ruff: noqa: F401  (what stands here is what the module offers)
 
 from numpy import (
+    can_cast,
     complexfloating,
     dtype,
     e,
@@ -115,6 +116,7 @@ from phalanx.numpy.arithmetic import (
     negative,
     nextafter,
     positive,
+    pow,
     power,
     reciprocal,
     remainder,
@@ -162,15 +164,18 @@ from phalanx.numpy.contraction import (
     inner,
     kron,
     matmul,
+    matvec,
     outer,
     tensordot,
     vdot,
     vecdot,
+    vecmat,
 )
 from phalanx.numpy.creation import (
     arange,
     array,
     asarray,
+    astype,
     copy,
     empty,
     empty_like,
@@ -182,6 +187,7 @@ from phalanx.numpy.creation import (
     full_like,
     geomspace,
     linspace,
+    load,
     logspace,
     ones,
     ones_like,
@@ -356,6 +362,7 @@ from phalanx.numpy.statistics import (
     var,
 )
 from phalanx.numpy.structured import (
+    blackman,
     diag,
     diag_indices,
     diag_indices_from,
@@ -363,6 +370,8 @@ from phalanx.numpy.structured import (
     diagonal,
     eye,
     fromfunction,
+    hamming,
+    hanning,
     identity,
     indices,
     ix_,

@@ -354,6 +354,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _power_of_integers(x, y)
 
 
+pow = power
 _MOST_UNROLLED = 1024  # about 20 products; beyond that one pow is as good
 
 

@@ -173,8 +173,8 @@ def interp(
     if period is not None:
         at, places, values = _periodic(at, places, values, period)
     n = places.size
-    last = np.int32(builtins.max(n - 1, 1))
-    after = ops.clamp(np.int32(1), searchsorted(places, at, "right"), last)
+    after = searchsorted(places, at, "right")
+    after = ops.clamp(literal(after, 1), after, literal(after, builtins.max(n - 1, 1)))
     before = ops.sub(after, literal(after, 1))
     x0, x1, y0, y1 = (take(v, i, 0, mode="clip") for v in (places, values) for i in (before, after))
     gap = ops.sub(x1, x0)

@@ -255,6 +255,24 @@ def vecdot(
     return _finished(ops.reshape(out, shape=outer), was_bool, options)
 
 
+def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Matrices [..., n, k] times vectors [..., k], which gives [..., n].
+
+    >>> print(jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])))
+    [3 7]
+    """
+    return einsum("...nk,...k->...n", x1, x2)
+
+
+def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
+    """Conjugated vectors [..., k] times matrices [..., k, n], which gives [..., n].
+
+    >>> print(jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]])))
+    [4 6]
+    """
+    return einsum("...k,...kn->...n", conj(x1), x2)
+
+
 def inner(
     a: ArrayLike,
     b: ArrayLike,

@@ -102,6 +102,33 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     return array(a)
 
 
+def astype(
+    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None
+) -> Array:
+    """``x`` in another dtype: fractions are cut off, numbers that are not 0 are True.
+
+    >>> print(jnp.astype(jnp.array([-1.5, 0.0, 2.5]), int))
+    [-1  0  2]
+    """
+    return on_device(convert(as_array("astype", x), dtypes.canonical(dtype)), device)
+
+
+def load(file: Any, **options: Any) -> Any:
+    """The array in a ``.npy`` file, or in every entry of an ``.npz`` file, as a dict.
+
+    >>> import io
+    >>> jnp.save(file := io.BytesIO(), jnp.arange(3))
+    >>> _ = file.seek(0)
+    >>> print(jnp.load(file))
+    [0 1 2]
+    """
+    found = np.load(file, **options)
+    if isinstance(found, np.ndarray):
+        return from_host(found)
+    with found:
+        return {name: from_host(found[name]) for name in found.files}
+
+
 def on_device(x: Any, device: Any) -> Any:
     """The array ``x`` on a device or in a sharding; None leaves it where it is."""
     if device is None or isinstance(x, Tracer):

@@ -19,6 +19,7 @@ from phalanx.numpy import (
     arithmetic,
     choice,
     contraction,
+    creation,
     logic,
     reductions,
     search,
@@ -28,7 +29,6 @@ from phalanx.numpy import (
     structured,
 )
 from phalanx.numpy.at import At
-from phalanx.numpy.creation import on_device
 from phalanx.numpy.indexing import getitem
 from phalanx.numpy.joining import repeat
 from phalanx.numpy.promotion import convert
@@ -222,7 +222,7 @@ def transpose(self: Any, *axes: Any) -> Any:
 
 def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any:
     """The elements in another dtype: fractions are cut off, numbers that are not 0 are True."""
-    return on_device(convert(self, dtypes.canonical(dtype)), device)
+    return creation.astype(self, dtype, device=device)
 
 
 def copy(self: Any) -> Any:

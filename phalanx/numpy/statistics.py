@@ -601,7 +601,8 @@ def histogram(
     w = ops.full(x.shape, 1, x.type.dtype)
     if weights is not None:
         w = _flat(as_array("histogram", weights))
-    place = ops.sub(searchsorted(edges, x, "right"), np.int32(1))
+    place = searchsorted(edges, x, "right")
+    place = ops.sub(place, literal(place, 1))
     on_last = ops.eq(x, ops.broadcast_to(ops.slice_dim(edges, count, count + 1, 0), x.shape))
     place = ops.select(on_last, ops.full(x.shape, count - 1, place.type.dtype), place)
     outside = ops.lt(place, literal(place, 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -250,6 +251,51 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if not count:
         return ops.full((x.shape[0], 0), 0, x.type.dtype)
     return ops.stack([power(x, e) for e in exponents], 1)
+
+
+# ---- windows --------------------------------------------------------------------------------
+
+
+def _window(m: int, *weights: float) -> Any:
+    """Σ weights[k] cos(2πk i / (m - 1)) for i below m; of one element, 1."""
+    count = operator.index(m)
+    real = dtypes.default_float()
+    if count <= 1:
+        return ops.full((builtins.max(count, 0),), 1, real)
+    step = ops.iota(dtype=real, shape=(count,), dim=0)
+    angle = ops.mul(step, literal(step, 2 * np.pi / (count - 1)))
+    out = ops.full((count,), weights[0], real)
+    for k, weight in enumerate(weights[1:], 1):
+        wave = ops.cos(ops.mul(angle, literal(angle, k)))
+        out = ops.add(out, ops.mul(wave, literal(wave, weight)))
+    return out
+
+
+def hanning(M: int) -> Array:
+    """The Hann window of M points: 0.5 - 0.5 cos.
+
+    >>> print(jnp.hanning(3).round(3))
+    [0. 1. 0.]
+    """
+    return _window(M, 0.5, -0.5)
+
+
+def hamming(M: int) -> Array:
+    """The Hamming window of M points: 0.54 - 0.46 cos.
+
+    >>> [round(w, 2) for w in jnp.hamming(3).tolist()]
+    [0.08, 1.0, 0.08]
+    """
+    return _window(M, 0.54, -0.46)
+
+
+def blackman(M: int) -> Array:
+    """The Blackman window of M points, from two cosines.
+
+    >>> print(abs(jnp.blackman(3)).round(3))
+    [0. 1. 0.]
+    """
+    return _window(M, 0.42, -0.5, 0.08)
 
 
 # ---- grids ----------------------------------------------------------------------------------

@@ -127,6 +127,8 @@ def test_other_products():
     close(jnp.vecdot(z, z, axis=0), np.vecdot(z, z, axis=0))
     close(jnp.kron(x[0], y[0]), np.kron(x[0], y[0]))
     close(jnp.dot(2.0, x), 2 * x)
+    close(jnp.matvec(x, y[:, 0, 0]), x @ y[:, 0, 0])
+    close(jnp.vecmat(z[:, 0], z), np.conj(z[:, 0]) @ z)
 
 
 def test_cross():

@@ -203,6 +203,10 @@ CREATED = [
     ("indices", (2, 3)),
     ("tril_indices", 3),
     ("triu_indices", 3, 1, 4),
+    ("hanning", 5),
+    ("hamming", 5),
+    ("blackman", 5),
+    ("hanning", 1),
     ("zeros_like", M),
     ("full_like", M, 2),
 ]

@@ -134,7 +134,7 @@ class OnOneDevice(XlaExecutable):
         if self._donated:
             self._refuse_twice_donated(raws)
         if any(map(_is_deleted, raws)):
-            _refuse_deleted(raws)
+            raise deleted(self._name)  # before the runtime: 0.10 crashes
         try:
             return self._execute(raws).consume_with_handlers(self._handlers)
         except RuntimeError as e:
@@ -150,7 +150,7 @@ class OnDevices(XlaExecutable):
         if self._donated:
             self._refuse_twice_donated(raws)
         if any(map(_is_deleted, raws)):
-            _refuse_deleted(raws)
+            raise deleted(self._name)  # before the runtime: 0.10 crashes
         try:
             with _launching:
                 if len(_in_flight) >= WINDOW:
@@ -167,11 +167,6 @@ def _wait_for_oldest() -> None:
     # What that launch failed with surfaces where its outputs are used.
     with contextlib.suppress(xc.JaxRuntimeError):
         _in_flight.popleft().block_until_ready()
-
-
-def _refuse_deleted(raws: list[Any]) -> None:
-    """Before the runtime does: it writes to stderr, and version 0.10 crashes."""
-    raise deleted(f"argument {next(i for i, raw in enumerate(raws) if raw.is_deleted())}")
 
 
 def _out_shardings(lowered: Lowered, loaded: Any) -> tuple[Sharding, ...]:

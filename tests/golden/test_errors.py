@@ -395,6 +395,15 @@ def use_of_a_deleted_array():
 
 
 @mistake(errors.DeletedArray)
+def use_of_a_captured_array_that_is_gone():
+    w = jnp.ones(3)
+    scale = phalanx.jit(lambda x: x * w)
+    scale(1.0)
+    w.delete()
+    scale(1.0)
+
+
+@mistake(errors.DeletedArray)
 def donated_and_passed_again():
     x = jnp.ones(3)
     phalanx.jit(lambda x, y: x + y, donate_argnums=0)(x, x)

@@ -36,7 +36,7 @@ def test_the_number_of_devices_is_fixed_once_they_are_there(backend):
     from phalanx.base.config import config
 
     count = len(backend.devices("cpu"))
-    with pytest.raises(ConfigError, match=f"has started with {count} devices"):
+    with pytest.raises(ConfigError, match=f"has started with {count}\\."):
         config.update("num_cpu_devices", count + 1)
 
 

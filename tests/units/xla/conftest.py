@@ -1,20 +1,13 @@
 """Programs written straight through the builder, on CPU devices."""
 
-import contextlib
-
 import numpy as np
 import pytest
 
-from phalanx.base.config import config
-from phalanx.base.errors import ConfigError
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding, from_axes
 from phalanx.xla import XlaBackend
 from phalanx.xla.lower import build
-
-with contextlib.suppress(ConfigError):
-    config.update("num_cpu_devices", max(8, config.num_cpu_devices))
 
 MESH = (("m0", 2), ("m1", 2), ("m2", 2))
 ALL = ("m0", "m1", "m2")

@@ -408,9 +408,15 @@ def law_dtypes(prim: Primitive, example: Example) -> None:
         casts = [in_dtype(example, dtypes.as_dtype(d)) for d in DTYPES]
         cases = [Case(prim, e) for e in casts if e is not None and _accepted(prim, e)]
         drawn = [c.operands() for c in cases]
-        found = jit(lambda drawn: [c(*xs) for c, xs in zip(cases, drawn, strict=True)])(drawn)
-        for case, xs, out in zip(cases, drawn, found, strict=True):
-            _check_types(case, xs, out)
+        for mapping in (vmap, pmap) if example.axes else (vmap,):
+            made = [c.over(mapping) for c in cases]
+            found = jit(lambda drawn, made=made: list(map(_apply, made, drawn)))(drawn)
+            for case, xs, out in zip(cases, drawn, found, strict=True):
+                _check_types(case, xs, out)
+
+
+def _apply(f: Callable, xs: Sequence) -> Any:
+    return f(*xs)
 
 
 def in_dtype(example: Example, dtype: np.dtype) -> Example | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -314,6 +315,7 @@ class DeviceArray(Array):
         return from_host(self.value, self.type.weak, self.sharding)
 
 
+@functools.cache  # devices do not change once the client has started
 def default_sharding() -> Sharding:
     """Where arrays lie that nobody placed: on the first device, free to follow others."""
     return Sharding(backend().local_devices()[:1], committed=False)

@@ -264,6 +264,7 @@ LAYOUTS = [
     (("anonymous", 2), ("i", 2), ("j", 2)),
 ]
 LARGEST = 400
+REDUCTIONS = ("psum", "pmean", "pmax", "pmin")
 
 
 def groups_of(n):
@@ -275,24 +276,29 @@ def groups_of(n):
     return found
 
 
-def collectives(axes, shape):
-    """Every collective step that an array of ``shape`` allows."""
+def collectives(axes, shape, copied):
+    """Every collective step that an array of ``shape`` allows.
+
+    Where the lanes hold copies of one value, along the axes ``copied``, all of them attain the
+    maximum, and it has no derivative by one lane's copy.
+    """
     named = [(n, s) for n, s in axes if not n.startswith("anonymous")]
     for count in range(1, len(named) + 1):
         for chosen in itertools.permutations(named, count):
             names, n = tuple(n for n, _ in chosen), int(np.prod([s for _, s in chosen]))
-            yield from unsplit(names, n)
+            kinds = ("psum", "pmean") if copied.intersection(names) else REDUCTIONS
+            yield from unsplit(names, n, kinds)
             for groups in groups_of(n) if count == 1 else [None]:
                 m = n if groups is None else len(groups[0])
                 yield from splitting(names, m, shape, groups)
 
 
-def unsplit(names, n):
+def unsplit(names, n, reductions):
     """The collectives that take any shape."""
     several = [None] if len(names) > 1 else groups_of(n)
     uneven = [[[0], list(range(1, n))]] if n > 2 and len(names) == 1 else []
     for groups in several + uneven:
-        for kind in ("psum", "pmean", "pmax", "pmin"):
+        for kind in reductions:
             yield Step(kind, names, {"axis_index_groups": groups})
     yield Step("axis_index", names)
     yield Step("pbroadcast", names, {"source": n - 1})
@@ -341,13 +347,14 @@ def programs(draw, most_steps=4):
         x_rank += x_dims[0] is not None
         w_rank += w_dims[0] is not None
     varying = {n for (n, _), d in zip(axes, x_dims, strict=True) if d is not None}
+    copied = {n for n, _ in axes} - varying
     w_varying = {n for (n, _), d in zip(axes, w_dims, strict=True) if d is not None}
     steps, shape = [], x_shape
     for _ in range(draw(st.integers(1, most_steps))):
         local = draw(st.sampled_from(sorted(LOCALS)))
         varying = varying | w_varying if local == "weigh" else varying
         shape = shape[::-1] if local == "transpose" else shape
-        choices = by_kind(collectives(axes, shape))
+        choices = by_kind(collectives(axes, shape, copied))
         kind = draw(st.sampled_from(sorted(choices)))
         step = draw(st.sampled_from(choices[kind]))
         if shape_after(step, shape, axes) == shape:

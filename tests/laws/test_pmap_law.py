@@ -5,10 +5,11 @@ of it in float64.
 """
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, note
+from hypothesis import given, note, settings
 
 import phalanx
 import phalanx.numpy as jnp
@@ -27,8 +28,10 @@ def close(found, expected, tolerance=1e-8):
 
 
 def nestings(program):
-    """Every choice of pmap or vmap for each axis."""
-    for chosen in itertools.product((pmap, vmap), repeat=len(program.mapping.axes)):
+    """Choices of pmap or vmap for each axis: the uniform ones, and some mixed ones."""
+    count = len(program.mapping.axes)
+    mixed = [(pmap, vmap, pmap)[:count], (vmap, pmap, pmap)[:count]] if count > 1 else []
+    for chosen in [(pmap,) * count, (vmap,) * count, *mixed]:
         note(f"{[t.__name__ for t in chosen]} {program}")
         yield chosen
 
@@ -46,6 +49,47 @@ def test_values(program):
     for chosen in nestings(program):
         f = program.mapping.over(chosen, program.lane)
         close((f if chosen[0] is pmap else phalanx.jit(f))(x, w), expected)
+
+
+@settings(max_examples=max(1, settings().max_examples // 4))
+@given(programs(most_steps=3))
+def test_values_eagerly(program):
+    """Under disable_jit, too, where every operation runs by itself."""
+    x, w = program.arguments()
+    expected = program.oracle(x, w)
+    with phalanx.disable_jit():
+        for chosen in nestings(program):
+            close(program.mapping.over(chosen, program.lane)(x, w), expected)
+
+
+@given(programs(most_steps=2))
+def test_derivatives_by_captured_values(program):
+    """The body may use what is being differentiated, or vectorized, outside."""
+    m = replace(program.mapping, w_dims=(None,) * len(program.mapping.axes))
+    program = replace(program, mapping=m)
+    (x, w), (_, t) = program.arguments(), program.arguments(1)
+    expected = program.oracle(x, w)
+    slope = along(program.oracle, (x, w), (np.zeros_like(x), t))
+    ct = np.random.default_rng(2).uniform(-1, 1, slope.shape)
+    for chosen in nestings(program):
+
+        def capturing(w, chosen=chosen):
+            def lane(x, _):
+                return program.lane(x, w)
+
+            return m.over(chosen, lane)(x, 0.0)
+
+        @phalanx.jit
+        def derivatives(w, t, ct, f=capturing):
+            value, pushed = phalanx.jvp(f, (w,), (t,))
+            (pulled,) = phalanx.vjp(f, w)[1](ct)
+            return value, pushed, pulled, phalanx.vmap(f, out_axes=-1)(jnp.stack([t, w]))
+
+        value, pushed, pulled, both = derivatives(w, t, ct)
+        close(value, expected)
+        close(pushed, slope, 1e-6)
+        close(np.vdot(pulled, t), np.vdot(ct, slope), 1e-6)
+        close(both[..., 1], expected)
 
 
 def along(function, *pairs):

@@ -75,6 +75,16 @@ def while_loop(x, w):
     return lax.while_loop(lambda s: s[0] < 3 + w, lambda s: (s[0] + 1, turn(w, 1, s[1])), (0.0, x))
 
 
+def pmap_in_a_scan(x, w):
+    step = phalanx.pmap(lambda c, w: jnp.sin(c) + lax.pmean(c * w, "i"), "i", in_axes=(0, None))
+    return lax.scan(lambda c, r: (step(c, w + r), c.sum()), x, x[:2])
+
+
+def pmap_in_a_branch(x, w):
+    step = phalanx.pmap(lambda c: c * w - lax.psum(c, "i"), "i")
+    return lax.cond(w > 0, step, lambda c: c * x, x)
+
+
 def map_rows(x, w):
     return lax.map(lambda r: r * w + x.sum(), x)
 
@@ -84,8 +94,8 @@ def vmapped(x, w):
 
 
 FUNCTIONS = [
-    call, cond, fori, fori_of_scans, map_rows, mapped, mapped_to_one, nested, scan,
-    scan_of_indices, switch, vmapped, while_loop,
+    call, cond, fori, fori_of_scans, map_rows, mapped, mapped_to_one, nested, pmap_in_a_branch,
+    pmap_in_a_scan, scan, scan_of_indices, switch, vmapped, while_loop,
 ]  # fmt: skip
 functions = pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 

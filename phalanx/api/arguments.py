@@ -121,9 +121,9 @@ def as_tuple(value: Any, who: str, what: str) -> tuple:
 
 
 def static_positions(
-    fun: Any, argnums: Any, argnames: Any, who: str
+    fun: Any, argnums: Any, argnames: Any, who: str, what: str = "static"
 ) -> tuple[tuple[int, ...], frozenset[str]]:
-    """The positions and names of static arguments, each completed from the other.
+    """The positions and names of arguments that are ``what``, each completed from the other.
 
     Raises:
         ValueError: a position or a name that ``fun`` does not have.
@@ -131,7 +131,7 @@ def static_positions(
     nums = as_tuple(argnums, who, "argnums")
     names = as_tuple(argnames, who, "argnames")
     if not all(isinstance(n, (int, np.integer)) for n in nums):
-        raise TypeError(f"{who}: static_argnums must be integers, got {argnums!r}")
+        raise TypeError(f"{who}: the positions of {what} arguments are integers, got {argnums!r}")
     known = parameters(fun)
     if known is None:
         return tuple(int(n) for n in nums), frozenset(names)
@@ -142,21 +142,27 @@ def static_positions(
     resolved = []
     for n in nums:
         index = int(n) + len(positional) if n < 0 and not star else int(n)
-        if not star and not 0 <= index < len(positional):
+        if index < 0 or index >= len(positional) and not star:
             raise ValueError(
-                f"{who}: position {n} is static, but {name_of(fun)} has {len(positional)} "
-                "positional parameters"
+                f"{who}: position {n} is to be {what}, but {name_of(fun)} has "
+                f"{'any number of' if star else len(positional)} positional parameters"
             )
         resolved.append(index)
     for n in names:
         if n not in allnames and not takes_any:
             raise ValueError(
-                f"{who}: {n!r} is static, but {name_of(fun)} has no such parameter; "
+                f"{who}: {n!r} is to be {what}, but {name_of(fun)} has no such parameter; "
                 f"it has {', '.join(allnames)}"
             )
     named = set(names) | {positional[i] for i in resolved if 0 <= i < len(positional)}
     resolved += [positional.index(n) for n in names if n in positional]
     return tuple(sorted(set(resolved))), frozenset(named)
+
+
+def check_axis_name(name: Any, who: str) -> None:
+    """Raise TypeError unless ``name`` can be the name of an axis."""
+    if not _hashable(name):
+        raise TypeError(f"{who}: axis_name must be hashable, such as a string, got {name!r}")
 
 
 class Static:

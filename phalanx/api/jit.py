@@ -64,7 +64,7 @@ class Jitted(Dispatched):
             fun, static_argnums, static_argnames, self.who
         )
         self.donate_nums, self.donate_names = static_positions(
-            fun, donate_argnums, donate_argnames, self.who
+            fun, donate_argnums, donate_argnames, self.who, "donated"
         )
         if set(self.static_nums) & set(self.donate_nums):
             raise ValueError(f"{self.who}: an argument cannot be both static and donated")

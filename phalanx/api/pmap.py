@@ -17,6 +17,7 @@ from phalanx.api.arguments import (
     Flat,
     LeafNames,
     Static,
+    check_axis_name,
     check_callable,
     check_leaf,
     name_of,
@@ -92,7 +93,9 @@ class Pmapped(Dispatched):
         self.out_axes = out_axes
         self.axis_size = axis_size
         self.static_nums, _ = static_positions(fun, static_broadcasted_argnums, None, self.who)
-        self.donate_nums, _ = static_positions(fun, donate_argnums, None, self.who)
+        self.donate_nums, _ = static_positions(fun, donate_argnums, None, self.who, "donated")
+        if set(self.static_nums) & set(self.donate_nums):
+            raise ValueError(f"{self.who}: an argument cannot be both static and donated")
         # arguments passed by keyword are mapped, whatever the positions say
         self.static_names = self.donate_names = frozenset()
         self.devices = _checked_devices(devices, backend, self.who)
@@ -406,4 +409,5 @@ def pmap(
     if fun is None:
         return functools.partial(pmap, axis_name=axis_name, **options)
     check_callable(fun, "pmap")
+    check_axis_name(axis_name, "pmap")
     return Pmapped(fun, axis_name, **options)

@@ -9,6 +9,7 @@ from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
     LeafNames,
+    check_axis_name,
     check_callable,
     check_leaf,
     name_of,
@@ -98,6 +99,8 @@ def mapped_size(
     Raises:
         AxisSizeError: they disagree, or nothing tells the size.
     """
+    if axis_size is not None and not hasattr(axis_size, "__index__"):
+        raise TypeError(f"{who}: axis_size must be an integer, got {axis_size!r}")
     found = [
         (i, typeof(x).shape[d], d)
         for i, (x, d) in enumerate(zip(leaves, dims, strict=True))
@@ -167,6 +170,7 @@ def vmap(
     Array([3., 3.], dtype=float32)
     """
     check_callable(fun, "vmap")
+    check_axis_name(axis_name, "vmap")
     who = f"vmap({name_of(fun)})"
 
     def mapped(*args: Any, **kwargs: Any) -> Any:

@@ -94,7 +94,8 @@ class Tracer(Array):
         )
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        value = self._known(errors.TracerArrayConversionError, "a NumPy array")
+        what = "a NumPy array (phalanx.numpy has functions that take it as it is)"
+        value = self._known(errors.TracerArrayConversionError, what)
         return np.asarray(value, dtype)
 
     def item(self, *args: int) -> Any:

@@ -8,6 +8,7 @@ in lane l, and n the size of the axis.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -56,7 +57,12 @@ def _groups(groups: Groups, sizes: tuple[int, ...], who: str, even: bool) -> Any
         return None
     if len(sizes) != 1:
         raise ValueError(f"{who}: axis_index_groups needs a single axis name, got {len(sizes)}")
-    found = tuple(tuple(int(i) for i in group) for group in groups)
+    try:
+        found = tuple(tuple(operator.index(i) for i in group) for group in groups)
+    except TypeError:
+        raise TypeError(
+            f"{who}: axis_index_groups must be a sequence of sequences of integers, got {groups!r}"
+        ) from None
     if sorted(i for g in found for i in g) != list(range(sizes[0])):
         raise ValueError(
             f"{who}: axis_index_groups must contain every index from 0 to {sizes[0] - 1} of the "

@@ -12,7 +12,7 @@ from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Equation, Program, Var, plain
 from phalanx.core.trace import Tracer, refuse_escaped
-from phalanx.core.types import SCALARS, typeof
+from phalanx.core.types import SCALARS, LiteralType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
 from phalanx.run.execute import Compiled, compile_program
 
@@ -23,9 +23,7 @@ _MOST_COMPILED = 8192
 def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     """Run ``prim`` now: one array, or a tuple of them where it has several results."""
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
-    owner = params.get("program") or next(iter(params.get("programs", ())), None)
-    # what is compiled for a sub-program lives and dies with it
-    cache = _compiled if owner is None else owner.derived
+    cache = _cache_for(params) if prim.multi else _compiled
     key = (prim, config.key, tuple(params.items()), *[a.sig for a in arrays])
     compiled = cache.get(key)
     if compiled is None:
@@ -35,6 +33,14 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         cache[key] = compiled
     out = compiled(arrays)
     return tuple(out) if prim.multi else out[0]
+
+
+def _cache_for(params: dict[str, Any]) -> dict[Any, Any]:
+    """What is compiled for a sub-program lives and dies with it."""
+    for owner in (params.get("program"), *params.get("programs", ())):
+        if owner is not None:
+            return owner.derived
+    return _compiled
 
 
 def compile_one(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Compiled:
@@ -56,6 +62,8 @@ def as_array(x: Any) -> DeviceArray:
     """
     if isinstance(x, DeviceArray):
         return x
+    if isinstance(x, np.generic) and dtypes.canonical(x.dtype) is x.dtype:
+        return from_scalar(x, default_sharding(), LiteralType((), x.dtype))
     if isinstance(x, (np.generic, *SCALARS)):
         kind = typeof(x)
         return from_scalar(dtypes.scalar(x, kind.dtype), default_sharding(), kind)

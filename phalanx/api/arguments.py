@@ -142,7 +142,7 @@ def static_positions(
     resolved = []
     for n in nums:
         index = int(n) + len(positional) if n < 0 and not star else int(n)
-        if index < 0 or index >= len(positional) and not star:
+        if index < 0 or (index >= len(positional) and not star):
             raise ValueError(
                 f"{who}: position {n} is to be {what}, but {name_of(fun)} has "
                 f"{'any number of' if star else len(positional)} positional parameters"

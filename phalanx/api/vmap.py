@@ -108,7 +108,7 @@ def mapped_size(
     ]
     sizes = {s for _, s, _ in found}
     if axis_size is not None:
-        sizes.add(axis_size)
+        sizes.add(int(axis_size))
     if len(sizes) == 1:
         return sizes.pop()
     if not sizes:

@@ -57,6 +57,16 @@ def axis_size_disagrees():
     phalanx.pmap(lambda x: x, axis_size=3)(ROWS)
 
 
+@mistake(TypeError)
+def axis_size_that_is_no_integer():
+    phalanx.pmap(lambda x: x, axis_size=2.5)(ROWS)
+
+
+@mistake(TypeError)
+def axis_name_that_is_a_list():
+    phalanx.pmap(lambda x: x, axis_name=["i"])
+
+
 @mistake(ValueError)
 def an_axis_without_lanes():
     phalanx.pmap(lambda x: x)(np.zeros((0, 3), np.float32))
@@ -177,6 +187,11 @@ def groups_that_do_not_partition():
     )
 
 
+@mistake(TypeError)
+def groups_that_are_no_sequences():
+    phalanx.pmap(lambda x: lax.psum(x, "i", axis_index_groups=[0, 1, 2, 3]), axis_name="i")(ROWS)
+
+
 @mistake(ValueError)
 def uneven_groups_in_an_exchange():
     phalanx.pmap(
@@ -245,6 +260,11 @@ def static_name_that_is_not_there():
 @mistake(ValueError)
 def static_and_donated():
     phalanx.jit(lambda x: x, static_argnums=0, donate_argnums=0)
+
+
+@mistake(ValueError)
+def donated_position_that_is_not_there():
+    phalanx.pmap(lambda x: x, donate_argnums=1)
 
 
 @mistake(TypeError)

@@ -18,6 +18,7 @@ from tests.laws.lanes import programs
 
 pytestmark = pytest.mark.spmd
 STEP = 1e-4
+fewer = settings(max_examples=max(1, settings().max_examples // 2))
 
 
 def close(found, expected, tolerance=1e-8):
@@ -51,7 +52,7 @@ def test_values(program):
         close((f if chosen[0] is pmap else phalanx.jit(f))(x, w), expected)
 
 
-@settings(max_examples=max(1, settings().max_examples // 4))
+@fewer
 @given(programs(most_steps=3))
 def test_values_eagerly(program):
     """Under disable_jit, too, where every operation runs by itself."""
@@ -124,6 +125,7 @@ def test_first_derivatives_from_outside(program):
         close(sum(np.vdot(p, t) for p, t in zip(pulled, ts, strict=True)), np.vdot(ct, slope), 1e-6)
 
 
+@fewer
 @given(programs(most_steps=2))
 def test_second_derivatives_from_outside(program):
     args, ts, us = (program.arguments(seed) for seed in range(3))
@@ -182,6 +184,7 @@ def test_gradient_from_inside(program):
         close(found, slope, 1e-6)
 
 
+@fewer
 @given(programs(most_steps=2))
 def test_gradient_of_gradient_from_inside(program):
     """Outside derivatives of inside ones: of the sum over lanes of <gradient, 1>, along u."""

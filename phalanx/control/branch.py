@@ -212,6 +212,7 @@ branch: Callable = Primitive(
     batch=_batch,
     vary=_vary,
     axes=lambda params: frozenset().union(*(p.axes for p in params["programs"])),
+    decides=lambda operands, programs: operands[0],
     multi=True,
     doc="programs[index](operands); stablehlo.case",
 )

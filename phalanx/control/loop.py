@@ -228,13 +228,20 @@ def _kept(goes: Any, new: Any, old: Any) -> Any:
 def _vary(
     *operands: frozenset, condition: Program, program: Program, asked: int, parts: Parts
 ) -> tuple:
+    return _stable_varying(operands, condition, program, asked, parts)[0]
+
+
+def _stable_varying(
+    operands: Sequence[frozenset], condition: Program, program: Program, asked: int, parts: Parts
+) -> tuple[tuple[frozenset, ...], frozenset]:
+    """The axes over which the carry differs, and those over which the condition does."""
     known, constants, carry = _divide(operands, asked, parts)
     while True:
         (stops,) = varying_outputs(condition, [*known, *carry])
         found = varying_outputs(program, [*constants, *carry])
         grown = [c | v | stops for c, v in zip(carry, found, strict=True)]
         if grown == carry:
-            return tuple(carry)
+            return tuple(carry), stops
         carry = grown
 
 
@@ -250,6 +257,7 @@ loop: Callable = Primitive(
     batch=_batch,
     vary=_vary,
     axes=lambda params: params["program"].axes | params["condition"].axes,
+    decides=lambda operands, **params: _stable_varying(operands, **params)[1],
     multi=True,
     doc="carry = program(constants, carry) while condition(constants, carry); stablehlo.while",
 )

@@ -91,6 +91,8 @@ class Primitive:
         batch: ``(axis, values, dims, **params)`` to the result and the axis' dimension in it.
         vary: the named axes over which the result differs, from those of the operands.
         axes: ``(params)`` to the named axes that the operation communicates over.
+        decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
+            whether, or how often, they run a sub-program.
         spread: ``(params)`` to what the operation lays over devices, if it does.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
         multi: whether there are several results, as a tuple.
@@ -107,6 +109,7 @@ class Primitive:
     batch: Rule | NoRule | None = None
     vary: Rule | None = None
     axes: Callable[[dict[str, Any]], frozenset] | None = None
+    decides: Rule | None = None
     spread: Callable[[dict[str, Any]], Spread] | None = None
     prepare: Callable[[tuple], tuple] | None = None
     multi: bool = False

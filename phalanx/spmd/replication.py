@@ -7,10 +7,13 @@ A forward pass over a program with each primitive's ``vary`` rule. It proves wha
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 
 from phalanx.core.program import Atom, Equation, Program, Var
 
 Varying = frozenset
+Divergence = tuple[Equation, Varying]
+_divergences: ContextVar[list[Divergence] | None] = ContextVar("divergences", default=None)
 
 
 def varying(program: Program, inputs: Sequence[Varying]) -> dict[Var, Varying]:
@@ -18,6 +21,7 @@ def varying(program: Program, inputs: Sequence[Varying]) -> dict[Var, Varying]:
     known: dict[Var, Varying] = dict(zip(program.inputs, inputs, strict=True))
     for equation in program.equations:
         operands = [_of(a, known) for a in equation.inputs]
+        _look_for_divergence(equation, operands)
         found = equation.prim.result_varies(operands, equation.params)
         if isinstance(found, frozenset):
             found = (found,) * len(equation.outputs)
@@ -29,6 +33,31 @@ def varying_outputs(program: Program, inputs: Sequence[Varying]) -> tuple[Varyin
     """The named axes over which each output of ``program`` differs."""
     known = varying(program, inputs)
     return tuple(_of(a, known) for a in program.outputs)
+
+
+def _look_for_divergence(equation: Equation, operands: Sequence[Varying]) -> None:
+    seen = _divergences.get()
+    if seen is not None and equation.prim.decides is not None:
+        differing = equation.prim.decides(operands, **equation.params) & equation.axes
+        if differing:
+            seen.append((equation, differing))
+
+
+def divergences(program: Program, inputs: Sequence[Varying]) -> list[Divergence]:
+    """The conditions and loops, at any depth, in which lanes may miss each other.
+
+    They run a collective over an axis, but lanes of that axis may decide differently whether or
+    how often: on devices, some would wait for ever.
+    """
+    if not any(e.prim.decides is not None for e in program.walk()):
+        return []
+    seen: list[Divergence] = []
+    token = _divergences.set(seen)
+    try:
+        varying(program, inputs)
+    finally:
+        _divergences.reset(token)
+    return seen
 
 
 def _of(atom: Atom, known: dict[Var, Varying]) -> Varying:

@@ -59,16 +59,31 @@ class Tracer(Array):
 
     def describe(self) -> str:
         """Where the value comes from, in the user's terms."""
-        made = f" made at {self.location}" if self.location else ""
+        place = self.place()
+        made = f" made at {place}" if place else ""
         return f"value {self._type}{made} in {self.trace.name}"
 
     def concrete(self) -> Any:
         """The value where it is known while tracing (outside ``jit``), else None."""
         return None
 
+    def known(self) -> str:
+        """What is known of the value, as the reason why Python code cannot have it."""
+        return "while tracing only its shape and dtype are known"
+
+    def carried(self) -> Any:
+        """The value of an outer trace that this one stands for, if it does for one."""
+        return None
+
+    def place(self) -> Location | None:
+        """The user's line that made the value, where known."""
+        inner = self.carried()
+        return inner.place() if isinstance(inner, Tracer) else self.location
+
     def sources(self) -> list[str]:
         """The names of the user's arguments that it was computed from, where known."""
-        return []
+        inner = self.carried()
+        return inner.sources() if isinstance(inner, Tracer) else []
 
     def _known(self, error: type[Exception], what: str) -> Any:
         value = self.concrete()
@@ -119,11 +134,10 @@ def unknown_value(x: Tracer, what: str) -> str:
     sources = x.sources()
     origin = f" It depends on {', '.join(sources)}." if sources else ""
     return (
-        f"{x.describe()} is needed as {what} at {user_location()}, but while tracing only its "
-        f"shape and dtype are known.{origin} Ways out: jnp.where or lax.select for a choice "
-        "between values; static_argnums (static_broadcasted_argnums in pmap) for an argument "
-        "that decides what is computed; .shape and .ndim, which are plain numbers; or run this "
-        "part outside jit, vmap and pmap"
+        f"{x.describe()} is needed as {what} at {user_location()}, but {x.known()}.{origin} Ways "
+        "out: jnp.where or lax.select for a choice between values; static_argnums "
+        "(static_broadcasted_argnums in pmap) for an argument that decides what is computed; "
+        ".shape and .ndim, which are plain numbers; or run this part outside jit, vmap and pmap"
     )
 
 
@@ -184,7 +198,8 @@ def check_alive(x: Tracer) -> None:
 def refuse_escaped(x: Tracer) -> NoReturn:
     """Raise the error for a tracer that outlived its transformation."""
     sources = x.sources()
-    made = f" made at {x.location}" if x.location else f" ({sources[0]})" if sources else ""
+    place = x.place()
+    made = f" made at {place}" if place else f" ({sources[0]})" if sources else ""
     raise errors.EscapedTracer(
         f"value {x.type}{made} left {x.trace.name} and is used at {user_location()}; a traced "
         "value lives only while its transformation runs: return it from the function instead "

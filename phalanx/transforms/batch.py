@@ -27,6 +27,12 @@ class BatchTracer(Tracer):
         self.value = value
         self.dim = dim
 
+    def carried(self) -> Any:
+        return self.value
+
+    def known(self) -> str:
+        return f"it stands for the values of {self.trace.axis.size} lanes at once"
+
     def __repr__(self) -> str:
         return f"Traced<{self._type!r}> over {self.trace.axis.size} lanes: {self.value!r}"
 

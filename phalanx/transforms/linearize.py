@@ -31,6 +31,9 @@ class DualTracer(Tracer):
         self.primal = primal
         self.tangent = tangent
 
+    def carried(self) -> Any:
+        return self.primal
+
     def concrete(self) -> Any:
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 

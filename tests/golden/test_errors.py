@@ -302,6 +302,28 @@ def python_if_in_vmap():
     phalanx.vmap(lambda x: 1.0 if x > 0 else -1.0)(ROWS[:, 0])  # HERE
 
 
+@mistake(errors.TracerBoolConversionError)
+def python_if_in_a_derivative_in_vmap_in_jit():
+    def loss(w, x):
+        error = (w - x) ** 2  # HERE
+        return error if error.sum() else w  # HERE
+
+    @phalanx.jit
+    def step(w, batch):
+        return phalanx.vmap(phalanx.grad(loss), in_axes=(None, 0))(w, batch)
+
+    step(1.0, ROWS[:, 0])
+
+
+@mistake(errors.ConcretizationTypeError)
+def float_in_a_derivative_in_jit():
+    def loss(w, x):
+        error = w * x  # HERE
+        return float(error)  # HERE
+
+    phalanx.jit(phalanx.grad(loss))(1.0, 2.0)
+
+
 @mistake(errors.ConcretizationTypeError)
 def int_of_a_traced_value():
     phalanx.jit(lambda n: jnp.ones(3) * int(n))(3)  # HERE

@@ -27,6 +27,12 @@ def test_an_array_that_nobody_placed_lies_on_the_first_device():
     assert not jnp.ones(3).committed
 
 
+def test_arrays_that_nobody_placed_follow_the_others():
+    x = phalanx.device_put(X, DEVICES[-1])
+    for y in (jnp.ones(3) + x, x + jnp.ones(3) * 2, phalanx.jit(jnp.add)(jnp.zeros(3), x), 2 * x):
+        assert y.devices() == {DEVICES[-1]} and y.committed
+
+
 def test_put_on_one_device():
     for device in (DEVICES[0], DEVICES[-1]):
         x = phalanx.device_put(X, device)

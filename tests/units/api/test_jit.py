@@ -11,6 +11,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx.errors import DeletedArray
+from phalanx.xla import XlaBackend
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -61,6 +62,28 @@ def test_trees_of_another_structure_are_traced_anew():
     f = phalanx.jit(count)
     f({"a": 1.0}), f({"b": 1.0}), f([1.0]), f((1.0,)), f({"a": 2.0})
     assert count.calls == 4
+
+
+def test_calls_of_alternating_structures_fetch_nothing(monkeypatch):
+    f = phalanx.jit(lambda t: phalanx.tree.map(lambda x: x + 1, t))
+    x = jnp.ones(3)
+
+    def refuse(*_):
+        raise AssertionError("an argument was fetched")
+
+    monkeypatch.setattr(XlaBackend, "fetch", staticmethod(refuse))
+    for _ in range(3):
+        f({"a": x}), f({"b": x}), f([x, x]), f((x,)), f(x)
+    monkeypatch.undo()
+    np.testing.assert_array_equal(f([x])[0], [2, 2, 2])
+
+
+def test_dicts_of_another_order_are_the_same_structure():
+    count = Counter(lambda t: t["a"] - t["b"])
+    f = phalanx.jit(count)
+    a, b = jnp.array(5.0), jnp.array(3.0)
+    assert [float(f(t)) for t in ({"a": a, "b": b}, {"b": b, "a": a}, {"a": a, "b": b})] == [2] * 3
+    assert count.calls == 1
 
 
 def test_none_is_an_empty_tree():

@@ -17,6 +17,7 @@ from phalanx.control.scan import scan as scan_rows
 from phalanx.control.scan_linear import Parts
 from phalanx.core.axes import Axis
 from phalanx.core.program import Program, Var, plain
+from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.shape import concatenate, index_in_dim, pad, slice_in_dim
 from phalanx.ops.basis import BOOL, I32, add, broadcast, convert, full, move, reshape
@@ -154,10 +155,10 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     """
     who = "while_loop"
     if config.disable_jit:
-        val = init_val
-        while cond_fun(val):
-            val = body_fun(val)
-        return val
+        while _is_known(goes := cond_fun(init_val)):
+            if not goes:
+                return init_val
+            init_val = body_fun(init_val)
     init, treedef = _leaves(init_val, who, "init_val")
     one = tree.structure((init_val,))
     program, captured, body, start = _trace_carry(body_fun, init, (), one, who)
@@ -428,7 +429,7 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> 
             f"cond: the predicate must be one boolean without dimensions, got {found}, at "
             f"{user_location()}; compare it with something, as in x > 0"
         )
-    if config.disable_jit:
+    if config.disable_jit and _is_known(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     index = convert(full((), pred, BOOL), dtype=I32, weak=False)
     return _choose("cond", index, [false_fun, true_fun], operands)
@@ -452,11 +453,16 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any) -> Any:
     if kind is None or kind.shape != () or not dtypes.is_integer(kind.dtype):
         found = repr(index) if kind is None else str(plain(kind))
         raise TypeError(f"switch: the index must be an integer without dimensions, got {found}")
-    if config.disable_jit:
+    if config.disable_jit and _is_known(index):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     number = convert(full((), index, kind.dtype), dtype=I32, weak=False)
     inside = clamp(np.int32(0), number, np.int32(len(branches) - 1))
     return _choose("switch", inside, branches, operands)
+
+
+def _is_known(x: Any) -> bool:
+    """Whether Python can look at ``x``: not where it stands for the values of many lanes."""
+    return not isinstance(x, Tracer) or x.concrete() is not None
 
 
 def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple) -> Any:

@@ -6,7 +6,8 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.laws import check_batch, check_grads, check_jit, check_pmap
+from phalanx.laws import JitError, check_batch, check_grads, check_jit, check_pmap
+from phalanx.laws.compare import require_same
 
 X = np.linspace(-0.9, 1.1, 4).astype(np.float32)
 W = np.array([0.4, -0.7, 1.3], np.float32)
@@ -136,6 +137,16 @@ def test_pmap_among_lanes(f):
 
     order = 0 if f is while_loop else 1
     check_pmap(exchanging, (np.stack([X, -X, X + 0.3]), W), "lane", order=order)
+
+
+@functions
+def test_eager_lanes(f):
+    """Under disable_jit Python runs the branches and loops, except where lanes differ."""
+    args = np.stack([X, -X, X + 0.3]), W
+    with phalanx.disable_jit():
+        eager = f(X, W[0]), phalanx.vmap(f)(*args)
+    require_same(JitError, "eager", eager[0], f(X, W[0]))
+    require_same(JitError, "eager lanes", eager[1], phalanx.vmap(f)(*args))
 
 
 # ---- collectives inside -----------------------------------------------------------------------

@@ -83,6 +83,49 @@ def test_thousands_of_mapped_sums_in_plain_loops_of_several_threads_run_through(
     assert int(out) >= 9000
 
 
+@pytest.mark.slow
+def test_programs_on_overlapping_devices_from_many_threads():
+    out = run("""
+        import random, threading, time
+        import numpy as np
+        import phalanx
+        from phalanx import lax
+
+        devices = phalanx.devices()
+
+        def mean_over(chosen):
+            n = len(chosen)
+            f = phalanx.pmap(lambda x: lax.psum(x, "i") / n, axis_name="i", devices=chosen)
+            return f, np.arange(float(n), dtype=np.float32)
+
+        sets = [devices[:4], devices[2:6], devices, devices[::-1], devices[::2]]
+        programs, failures = [mean_over(s) for s in sets], []
+        until = time.monotonic() + 4
+
+        def work(seed):
+            pick = random.Random(seed)
+            try:
+                while time.monotonic() < until:
+                    f, x = pick.choice(programs)
+                    y = f(x)
+                    for _ in range(pick.randrange(20)):
+                        y = f(y)
+                    other = phalanx.device_put(y, pick.choice(devices)) + (y * 2)[0]
+                    np.testing.assert_allclose(other, np.full(len(x), 3 * x.mean()), rtol=1e-6)
+            except BaseException as e:
+                failures.append(e)
+
+        threads = [threading.Thread(target=work, args=(k,)) for k in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        assert not failures, failures
+        print("done")
+    """)
+    assert out.strip() == "done"
+
+
 def test_results_that_nobody_reads_do_not_pile_up():
     out = run("""
         import numpy as np, phalanx

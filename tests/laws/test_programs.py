@@ -65,6 +65,16 @@ def test_eager_staged_and_compiled(program):
 
 
 @given(drawn_programs)
+def test_transformed_programs_are_well_typed(program):
+    args = program.arguments()
+    cts = program.arguments(1)
+    both = phalanx.vmap(lambda m, v: phalanx.vjp(program, m, v)[1](cts), in_axes=(None, 0))
+    check(phalanx.make_program(both)(args[0], np.stack([args[1]] * 2)))
+    twice = phalanx.linearize(phalanx.jit(lambda *xs: phalanx.jvp(program, xs, cts)), *args)[1]
+    check(phalanx.make_program(twice)(*cts))
+
+
+@given(drawn_programs)
 def test_single_precision(program):
     args = [x.astype(np.float32) for x in program.arguments()]
     with phalanx.config.override(enable_x64=False):

@@ -460,7 +460,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
 
     >>> import phalanx
     >>> phalanx.linear_transpose(lambda x: 3.0 * x, 1.0)(2.0)
-    (Array(6., dtype=float32),)
+    (Array(6., dtype=float32, weak_type=True),)
     """
     check_callable(fun, "linear_transpose")
     who = f"linear_transpose({name_of(fun)})"

@@ -55,11 +55,6 @@ def _leaves(x: Any, who: str, what: str) -> tuple[list[Any], Any]:
     return leaves, treedef
 
 
-def _is_known(x: Any) -> bool:
-    """Whether Python can look at ``x``: not where it differs between lanes, or is staged."""
-    return not isinstance(x, Tracer) or x.concrete() is not None
-
-
 class _Body:
     """``fun`` of trees as a flat function; keeps what it returned."""
 

@@ -50,7 +50,7 @@ ORACLE = SimpleNamespace(
     rows=rows,
     gradient=slope_of_sum,
     call=lambda f, *xs: f(*xs),
-    repeat=lambda n, f, x: f(f(f(x))),
+    repeat=lambda f, x: f(f(f(x))),
     window=lambda x, i: x[i : i + 2],
 )
 PHALANX = SimpleNamespace(
@@ -61,7 +61,7 @@ PHALANX = SimpleNamespace(
     rows=lambda f, x: phalanx.vmap(f)(x),
     gradient=lambda f, x: phalanx.grad(lambda x: f(x).sum())(x),
     call=lambda f, *xs: phalanx.jit(f)(*xs),
-    repeat=lambda n, f, x: f(f(f(x))),
+    repeat=lambda f, x: lax.fori_loop(0, 3, lambda i, x: f(x), x),
     window=lambda x, i: lax.dynamic_slice(x, (jnp.int32(i),) + (jnp.int32(0),) * (x.ndim - 1),
                                           (2, *x.shape[1:])),
 )  # fmt: skip
@@ -86,7 +86,7 @@ UNARY = {
     "gradient": lambda b, x: b.gradient(lambda x: b.np.sin(x) * x**2, x),
     "call": lambda b, x: b.call(lambda x: b.np.sin(x) + 0.5 * x, x),
     "calls": lambda b, x: b.call(lambda x: b.call(lambda y: y * b.np.cos(x), x + 1), x),
-    "iterate": lambda b, x: b.repeat(3, lambda x: b.np.sin(x + 0.2), x),
+    "iterate": lambda b, x: b.repeat(lambda x: b.np.sin(x + 0.2), x),
     # of the first dimension, or of all
     "cumsum": lambda b, x: b.np.cumsum(x, 0) / 3,
     "cumprod": lambda b, x: b.np.cumprod(x, 0),
@@ -150,7 +150,7 @@ class Drawn:
         return m, v
 
     def __call__(self, m, v):
-        return self.run(PHALANX, m, v)
+        return self.run(PHALANX, jnp.asarray(m), jnp.asarray(v))
 
     def oracle(self, m, v):
         return self.run(ORACLE, m, v)

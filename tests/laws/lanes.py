@@ -112,7 +112,7 @@ class Step:
     def __call__(self, x, w):
         if self.times == 1:
             return self.once(x, w)
-        return lax.scan(lambda x, _: (self.once(jnp.tanh(x), w), None), x, length=self.times)[0]
+        return lax.scan(lambda x, _: (self.once(calm(jnp, x), w), None), x, length=self.times)[0]
 
     def once(self, x, w):
         if self.kind in LOCALS:
@@ -134,7 +134,7 @@ class Step:
         for members in cells.values():
             ys = [xs[c] for c in members]
             for _ in range(self.times):
-                ys = self.exchange(ys if self.times == 1 else list(map(np.tanh, ys)))
+                ys = self.exchange(ys if self.times == 1 else [calm(np, y) for y in ys])
             out.update(zip(members, ys, strict=True))
         return out
 
@@ -156,6 +156,11 @@ class Step:
         if alike and self.times == 1:
             return before - set(self.names)
         return before if alike else before | set(self.names)
+
+
+def calm(np, x):
+    """Small, so that a sum over lanes that is repeated stays so."""
+    return np.tanh(x) * 0.3
 
 
 def others(coordinates, positions):

@@ -4,7 +4,6 @@ The oracle of values is an interpreter in NumPy, and that of derivatives are fin
 of it in float64.
 """
 
-import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -15,9 +14,9 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import pmap, vmap
 from tests.laws.lanes import programs
+from tests.laws.slopes import along
 
 pytestmark = pytest.mark.spmd
-STEP = 1e-4
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
 
 
@@ -91,18 +90,6 @@ def test_derivatives_by_captured_values(program):
         close(pushed, slope, 1e-6)
         close(np.vdot(pulled, t), np.vdot(ct, slope), 1e-6)
         close(both[..., 1], expected)
-
-
-def along(function, *pairs):
-    """The mixed derivative of an oracle along the directions of ``pairs`` of (point, ts)."""
-    point, directions = pairs[0], pairs[1:]
-    total = 0.0
-    for signs in itertools.product((1, -1), repeat=len(directions)):
-        at = list(point)
-        for sign, ts in zip(signs, directions, strict=True):
-            at = [a + sign * STEP * t for a, t in zip(at, ts, strict=True)]
-        total = total + np.prod(signs) * function(*at)
-    return total / (2 * STEP) ** len(directions)
 
 
 @given(programs())

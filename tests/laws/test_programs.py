@@ -9,9 +9,9 @@ import phalanx.numpy as jnp
 from phalanx.core.check import check
 from phalanx.transforms.stage import evaluate
 from tests.laws.drawn import NAMES, Drawn, drawn_programs
+from tests.laws.slopes import along
 
 EVERY = [Drawn(((name, 0), ("sin", 0), ("sin", 1))) for name in NAMES]
-STEP = 1e-4
 
 
 def close(found, expected, tolerance=1e-9):
@@ -26,16 +26,6 @@ def close(found, expected, tolerance=1e-9):
 def double():
     with phalanx.config.override(enable_x64=True):
         yield
-
-
-def moved(args, ts, amount):
-    return [a + amount * t for a, t in zip(args, ts, strict=True)]
-
-
-def slope(f, args, ts):
-    """f'(x) t, by central differences."""
-    ahead, behind = f(*moved(args, ts, STEP)), f(*moved(args, ts, -STEP))
-    return phalanx.tree.map(lambda a, b: (a - b) / (2 * STEP), ahead, behind)
 
 
 def dot(xs, ys):
@@ -96,7 +86,7 @@ def test_first_derivatives(program):
         _, push = phalanx.linearize(program, *args)
         return pushed, pullback(cts), push(*ts)
 
-    expected = slope(program.oracle, args, ts)
+    expected = along(program.oracle, args, ts)
     pushed, pulled, again = phalanx.jit(derivatives)(args, ts, cts)
     close(pushed, expected, 1e-6)
     close(again, pushed)
@@ -109,7 +99,7 @@ def test_derivatives_of_calls(program):
     args, ts, cts = (program.arguments(seed) for seed in range(3))
     compiled = phalanx.jit(program)
     _, pushed = phalanx.jvp(compiled, args, ts)
-    close(pushed, slope(program.oracle, args, ts), 1e-6)
+    close(pushed, along(program.oracle, args, ts), 1e-6)
     pulled = phalanx.vjp(compiled, *args)[1](cts)
     close(dot(pulled, ts), dot(cts, pushed))
 
@@ -139,7 +129,7 @@ def test_second_derivatives(program):
     def value(*args):
         return sum(np.vdot(y, c) for y, c in zip(program.oracle(*args), cts, strict=True))
 
-    expected = slope(lambda *args: slope(value, args, ts), args, us)
+    expected = along(value, args, ts, us)
     close(all_four(args), (expected,) * 4, 1e-5)
 
 

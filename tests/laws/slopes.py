@@ -1,0 +1,25 @@
+"""Derivatives of oracles: finite differences of fourth order, in float64."""
+
+import itertools
+
+import numpy as np
+
+STEP = 1e-4
+WEIGHTS = {1: 8 / 12, -1: -8 / 12, 2: -1 / 12, -2: 1 / 12}
+
+
+def along(function, point, *directions):
+    """The mixed derivative of ``function`` at the arguments ``point`` along ``directions``.
+
+    The function returns an array, or a tuple of them.
+    """
+    total = None
+    for signs in itertools.product(WEIGHTS, repeat=len(directions)):
+        weight = np.prod([WEIGHTS[s] / STEP for s in signs])
+        at = list(point)
+        for sign, ts in zip(signs, directions, strict=True):
+            at = [a + sign * STEP * t for a, t in zip(at, ts, strict=True)]
+        out = function(*at)
+        parts = [weight * y for y in (out if isinstance(out, tuple) else (out,))]
+        total = parts if total is None else [a + b for a, b in zip(total, parts, strict=True)]
+    return tuple(total) if isinstance(out, tuple) else total[0]

@@ -7,7 +7,8 @@ from hypothesis import given
 import phalanx
 import phalanx.numpy as jnp
 from phalanx.core.check import check
-from phalanx.transforms.stage import evaluate
+from phalanx.core.types import typeof
+from phalanx.transforms.stage import evaluate, stage
 from tests.laws.drawn import NAMES, Drawn, drawn_programs
 from tests.laws.slopes import along
 
@@ -47,9 +48,9 @@ def test_eager_staged_and_compiled(program):
     expected = program.oracle(*args)
     close(program(*args), expected)
     close(phalanx.jit(program)(*args), expected)
-    staged = phalanx.make_program(program)(*args)
+    staged, captured = stage(lambda *xs: list(program(*xs)), list(map(typeof, args)), "drawn")
     check(staged)
-    close(phalanx.jit(lambda *xs: tuple(evaluate(staged, xs)))(*args), expected)
+    close(phalanx.jit(lambda *xs: evaluate(staged, [*captured, *xs]))(*args), expected)
     with phalanx.disable_jit():
         close(program(*args), expected)
 

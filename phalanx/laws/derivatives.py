@@ -24,6 +24,7 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.laws.compare import DerivativeError, require_same, to_numpy
 from phalanx.ops.basis import add, convert, mul, reduce_sum, sub
 from phalanx.ops.complex import real
+from phalanx.run.eager import as_array
 
 MODES = ("fwd", "rev")
 
@@ -66,14 +67,15 @@ def check_grads(
     inner, xs = inexact_part(f, args)
     if not xs:
         raise ValueError(f"check_grads: no argument of {name_of(f)} is a floating-point number")
-    doubled = [_double(x) for x in xs]
-    double = _stays_double(inner, doubled)
-    xs = doubled if double else xs
-    with config.override(enable_x64=config.enable_x64 or double):
-        precision = _coarsest([typeof(x) for x in [*xs, *inner(xs)]])
+    program = _in_double(inner, xs)
+    staged = program is not None
+    with config.override(enable_x64=config.enable_x64 or staged):
+        xs = [as_array(_double(x) if staged else x) for x in xs]
+        outs = program.output_types if staged else [typeof(y) for y in inner(xs)]
+        precision = _coarsest([*map(typeof, xs), *outs])
         plan = _Plan(chosen, eps or precision ** (1 / 3))
         loose = precision**0.4
-        for claim in _claims(inner, xs, plan, order, name_of(f), double):
+        for claim in _claims(inner, xs, plan, order, name_of(f), staged):
             require_same(
                 DerivativeError,
                 f"check_grads: {claim.who}",
@@ -111,14 +113,15 @@ def _double(x: Any) -> np.ndarray:
     return to_numpy(x).astype(wide)
 
 
-def _stays_double(inner: Callable, xs: list) -> bool:
-    """Whether ``inner`` can be staged, and computes in 64 bits throughout."""
+def _in_double(inner: Callable, xs: list) -> Program | None:
+    """The program of ``inner`` in 64 bits; None where it cannot be staged, or leaves them."""
     with config.override(enable_x64=True):
         try:
-            program = make_program(inner)(xs)
+            program = make_program(inner)([_double(x) for x in xs])
         except (TypeError, ValueError):  # needs values while tracing, or insists on a dtype
-            return False
-    return all(t.dtype in (np.float64, np.complex128) for t in _inexact_types(program))
+            return None
+    wide = all(t.dtype in (np.float64, np.complex128) for t in _inexact_types(program))
+    return program if wide else None
 
 
 def _inexact_types(program: Program) -> list[ArrayType]:

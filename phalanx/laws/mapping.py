@@ -16,6 +16,7 @@ from phalanx.base import tree
 from phalanx.core.types import typeof
 from phalanx.laws.compare import BatchError, JitError, LawBroken, PmapError, require_same, to_numpy
 from phalanx.laws.derivatives import direction, inexact_part
+from phalanx.run.eager import as_array
 
 
 def check_batch(
@@ -43,7 +44,7 @@ def check_batch(
     >>> check_batch(jnp.dot, (jnp.ones((2, 3)), jnp.arange(3.0)), in_axes=(0, None))
     """
     who = f"check_batch({name_of(f)})"
-    args = tuple(args)
+    args = tree.map(as_array, tuple(args))
     found = jit(vmap(f, in_axes=in_axes, out_axes=out_axes))(*args)
     leaves, treedef = tree.flatten(args)
     dims = tree.broadcast_prefix(_spec(in_axes), args, who, is_leaf=is_none)
@@ -65,7 +66,7 @@ def _spec(axes: Any) -> Any:
 
 
 def _lane(x: Any, dim: int | None, i: int) -> Any:
-    return x if dim is None else np.take(to_numpy(x), i, axis=dim)
+    return x if dim is None else as_array(np.take(to_numpy(x), i, axis=dim))
 
 
 def _stacked(lanes: Sequence[Any], dim: int | None) -> np.ndarray:
@@ -97,7 +98,7 @@ def check_jit(
     """
     who = f"check_jit({name_of(f)}): jit(f) and f"
     tolerances = {"rtol": rtol, "atol": atol}
-    _check_equal(JitError, who, jit(f), f, tuple(args), order, tolerances, lambda h: h)
+    _check_equal(JitError, who, jit(f), f, args, order, tolerances, lambda h: h)
 
 
 def check_pmap(
@@ -132,7 +133,7 @@ def check_pmap(
     spread = pmap(f, axis_name, in_axes=in_axes, out_axes=out_axes)
     local = vmap(f, axis_name=axis_name, in_axes=in_axes, out_axes=out_axes)
     tolerances = {"rtol": rtol, "atol": atol}
-    _check_equal(PmapError, who, spread, jit(local), tuple(args), order, tolerances, jit)
+    _check_equal(PmapError, who, spread, jit(local), args, order, tolerances, jit)
 
 
 def _check_equal(
@@ -140,7 +141,7 @@ def _check_equal(
     who: str,
     f: Callable,
     g: Callable,
-    args: tuple,
+    given: Sequence[Any],
     order: int,
     tolerances: dict[str, float | None],
     stage: Callable,
@@ -149,6 +150,7 @@ def _check_equal(
 
     ``stage`` is applied to the functions that compute the derivatives.
     """
+    args = tree.map(as_array, tuple(given))
     require_same(error, who, f(*args), g(*args), **tolerances)
     (flat_f, xs), (flat_g, _) = inexact_part(f, args), inexact_part(g, args)
     if order == 0 or not xs:

@@ -12,6 +12,7 @@ import numpy as np
 
 from phalanx.base import tree
 from phalanx.base.errors import TreeError
+from phalanx.base.source import replaying
 from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.transforms.stage import is_value
 
@@ -269,7 +270,9 @@ class Flat:
         args, kwargs = self.in_tree.unflatten(leaves)
         if self.static is not NO_STATIC:
             args, kwargs = self.static.restore(args, kwargs)
-        found, self.out_tree = tree.flatten(self.fun(*args, **kwargs))
+        with replaying():  # nothing now: these are the user's lines
+            out = self.fun(*args, **kwargs)
+        found, self.out_tree = tree.flatten(out)
         check_results(found, self.out_tree, self.who)
         return found
 

@@ -129,7 +129,11 @@ def user_location() -> Location:
 
     Frames of ``contextlib``, ``functools``, ``optree`` and NumPy, through which calls pass on
     their way to us, count as ours. Where every frame is ours, the outermost one is returned.
+    While an operation is being replayed, it is the line that the operation comes from.
     """
+    replayed = _replayed.get()
+    if replayed is not None:
+        return replayed
     frame: FrameType = sys._getframe(1)
     code = frame.f_code
     while _internal[code.co_filename]:
@@ -139,6 +143,26 @@ def user_location() -> Location:
         frame = outer
         code = frame.f_code
     return Location(code, frame.f_lasti, _scope())
+
+
+_replayed: ContextVar[Location | None] = ContextVar("the operation replayed", default=None)
+
+
+class replaying:
+    """Locations taken inside the block are those that it is told; None: the line executed.
+
+    What a transformation makes of an operation so comes from where the user wrote that
+    operation. The block is given the function to tell it.
+    """
+
+    __slots__ = ("token",)
+
+    def __enter__(self) -> Callable[[Location | None], Any]:
+        self.token = _replayed.set(None)
+        return _replayed.set
+
+    def __exit__(self, *_: object) -> None:
+        _replayed.reset(self.token)
 
 
 _scopes: ContextVar[str] = ContextVar("named scopes", default="")

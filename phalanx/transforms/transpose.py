@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from phalanx.base.source import replaying
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.trace import current, running
@@ -32,8 +33,10 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
     for atom, ct in zip(program.outputs, cts, strict=True):
         if atom in linear:
             _accumulate(found, atom, ct)
-    for equation in reversed(pending):
-        _transpose_equation(equation, values, linear, found)
+    with replaying() as at:
+        for equation in reversed(pending):
+            at(equation.location)
+            _transpose_equation(equation, values, linear, found)
     return [found.get(v, ZERO) for v in program.inputs if v in linear]
 
 
@@ -41,14 +44,16 @@ def _forward(program: Program, values: dict, linear: set) -> list[Equation]:
     """Run what does not depend on the linear inputs; return the equations that do."""
     pending = []
     trace = current()
-    for e in program.equations:
-        if any(a in linear for a in e.inputs):
-            pending.append(e)
-            linear.update(e.outputs)
-            continue
-        operands = tuple([values[a] if type(a) is Var else a.value for a in e.inputs])
-        out = trace.process(e.prim, operands, e.params)
-        values.update(zip(e.outputs, out if e.prim.multi else (out,), strict=True))
+    with replaying() as at:
+        for e in program.equations:
+            if any(a in linear for a in e.inputs):
+                pending.append(e)
+                linear.update(e.outputs)
+                continue
+            at(e.location)
+            operands = tuple([values[a] if type(a) is Var else a.value for a in e.inputs])
+            out = trace.process(e.prim, operands, e.params)
+            values.update(zip(e.outputs, out if e.prim.multi else (out,), strict=True))
     return pending
 
 

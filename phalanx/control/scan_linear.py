@@ -11,7 +11,7 @@ from phalanx.core.program import Atom, Program, Var
 from phalanx.core.trace import running
 from phalanx.ops.basis import instantiate
 from phalanx.transforms.linearize import Linearized, linearize_program
-from phalanx.transforms.simplify import depending, prune
+from phalanx.transforms.simplify import depending, prune, without_effects
 from phalanx.transforms.stage import Stage, evaluate
 
 
@@ -101,7 +101,7 @@ def _split(program: Program, parts: Parts, nonzero: tuple[bool, ...]) -> LinearS
         program.name,
     )
     fixed = halves.primal.inputs[: primal_parts.constants]
-    hoisted = Program(fixed, halves.primal.equations, once, program.name)
+    hoisted = Program(fixed, without_effects(halves.primal), once, program.name)
     hoisted, _ = prune(hoisted, fixed=len(fixed))
     linear, linear_parts = _linear_body(program, parts, nonzero, halves, carried, sources)
     return LinearScan(

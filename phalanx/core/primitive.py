@@ -59,6 +59,20 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
+class Inside:
+    """A sub-program to whose ends further operands and results can be added.
+
+    They are those of one turn or lane where ``program`` runs several times. The first
+    ``carried`` results are operands of the next turn. ``extended(program, operands, results)``
+    gives the parameters for a program with so many more operands and results.
+    """
+
+    program: Any
+    carried: int
+    extended: Callable[[Any, int, int], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """Operands (types or values) and parameters on which tests try a primitive's rules.
 
@@ -72,6 +86,9 @@ class Example:
     low: float = -1.0
     high: float = 1.0
 
+
+CALLS: Final = "calls the host"
+ORDERED: Final = "calls the host in order"
 
 REGISTRY: dict[str, Primitive] = {}
 
@@ -87,13 +104,24 @@ class Primitive:
         linearize: ``(*primals, **params)`` to the result and a linear function of tangents.
         linearize_some: the same for sub-programs, told first, as a tuple of bools, which
             operands have a tangent at all.
+        jvp: ``(primals, tangents, **params)`` to the results and their tangents, for those that
+            can do both at once better than one after the other.
         transpose: ``(ct, *operands, **params)`` to one cotangent, or None, per operand.
         batch: ``(axis, values, dims, **params)`` to the result and the axis' dimension in it.
         vary: the named axes over which the result differs, from those of the operands.
         axes: ``(params)`` to the named axes that the operation communicates over.
+        effects: ``(params)`` to what the operation does besides giving results: ``CALLS``,
+            ``ORDERED``. What does something is kept where nothing needs its results.
+        thread: ``(rewrite, state, *operands, **params)`` to the state afterwards and the
+            results, for sub-programs with effects: values that go through them from effect to
+            effect. ``rewrite(program, at)`` is a sub-program that takes the state as its inputs
+            number ``at`` and on, and gives it before its outputs.
         decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
             whether, or how often, they run a sub-program.
         spread: ``(params)`` to what the operation lays over devices, if it does.
+        inside: ``(params)`` to its sub-program, if more can be carried into it and out of it.
+        eager: ``(*operands, **params)`` to results as NumPy arrays, for what the host does at
+            once where it is not compiled.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
         multi: whether there are several results, as a tuple.
         doc: the mathematics and the source, in a line.
@@ -105,12 +133,17 @@ class Primitive:
     lower: Rule
     linearize: Rule | ZeroDerivative | NoRule | None = None
     linearize_some: Rule | None = None
+    jvp: Rule | None = None
     transpose: Rule | NoRule | None = None
     batch: Rule | NoRule | None = None
     vary: Rule | None = None
     axes: Callable[[dict[str, Any]], frozenset] | None = None
+    effects: Callable[[dict[str, Any]], frozenset] | None = None
+    thread: Rule | None = None
     decides: Rule | None = None
     spread: Callable[[dict[str, Any]], Spread] | None = None
+    inside: Callable[[dict[str, Any]], Inside | None] | None = None
+    eager: Rule | None = None
     prepare: Callable[[tuple], tuple] | None = None
     multi: bool = False
     doc: str = ""
@@ -126,6 +159,9 @@ class Primitive:
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
+
+    def __str__(self) -> str:
+        return self.name
 
     def rule(self, which: str) -> Rule:
         """The rule named ``which``.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import FunctionType
 from typing import Any, final
 
 import numpy as np
@@ -61,6 +62,12 @@ class Equation:
         return self.prim.axes(self.params) if self.prim.axes is not None else frozenset()
 
     @property
+    def effects(self) -> frozenset:
+        """What the equation does besides giving results, its sub-programs included."""
+        own = self.prim.effects(self.params) if self.prim.effects is not None else frozenset()
+        return own.union(*(p.effects for p in self.programs))
+
+    @property
     def programs(self) -> Iterator[Program]:
         """The sub-programs among the parameters."""
         for value in self.params.values():
@@ -77,7 +84,9 @@ class Program:
     batched form, ...), so that none is made twice; it lives and dies with the program.
     """
 
-    __slots__ = ("__weakref__", "axes", "derived", "equations", "inputs", "name", "outputs")
+    __slots__ = (
+        "__weakref__", "axes", "derived", "effects", "equations", "inputs", "name", "outputs"
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -93,6 +102,8 @@ class Program:
         self.axes: frozenset = frozenset().union(
             *(e.axes for e in equations if e.prim.axes is not None)
         )
+        # what has several results, or none, has sub-programs or effects; the rest has neither
+        self.effects: frozenset = frozenset().union(*(e.effects for e in equations if e.prim.multi))
         self.derived: dict[Any, Any] = {}
 
     @property
@@ -151,6 +162,8 @@ class _Printer:
             return "(" + ", ".join(map(self.param, value)) + ")"
         if isinstance(value, np.dtype):
             return value.name
+        if isinstance(value, FunctionType):
+            return value.__name__
         return str(value)
 
     def atom(self, atom: Atom) -> str:

@@ -7,22 +7,31 @@ from collections.abc import Iterable
 from phalanx.core.program import Equation, Program, Var
 
 
+def without_effects(program: Program) -> list[Equation]:
+    """The equations of ``program`` that do nothing but give results."""
+    if not program.effects:
+        return program.equations
+    return [e for e in program.equations if not e.effects]
+
+
 def live_equations(program: Program) -> list[Equation]:
-    """The equations that an output needs, in order."""
+    """The equations that have effects or that an output needs, in order."""
     needed = {a for a in program.outputs if isinstance(a, Var)}
     kept = []
+    effects = bool(program.effects)
     for equation in reversed(program.equations):
-        if any(v in needed for v in equation.outputs):
+        if any(v in needed for v in equation.outputs) or (effects and equation.effects):
             kept.append(equation)
             needed.update(a for a in equation.inputs if isinstance(a, Var))
     return kept[::-1]
 
 
 def depending(program: Program, inputs: Iterable[Var]) -> set[Var]:
-    """``inputs`` and every variable of ``program`` that depends on one of them."""
+    """``inputs`` and every variable of ``program`` that depends on one of them or on an effect."""
     found = set(inputs)
+    effects = bool(program.effects)
     for equation in program.equations:
-        if any(a in found for a in equation.inputs):
+        if any(a in found for a in equation.inputs) or (effects and equation.effects):
             found.update(equation.outputs)
     return found
 

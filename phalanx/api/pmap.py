@@ -38,8 +38,9 @@ from phalanx.run.array import DeviceArray, moved, place
 from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
+from phalanx.spmd import placement
 from phalanx.spmd.replication import culprits, divergences, varying_outputs
-from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.sharding import Sharding, from_axes
 from phalanx.transforms.batch import batch, lane_type, place_lanes
 from phalanx.transforms.stage import is_value, stage
 
@@ -123,19 +124,20 @@ class Pmapped(Dispatched):
         mapping = self.caches.mappings.get(seen)
         if mapping is None:
             dims, size = self._mapping(static, args, kwargs, leaves)
-            mapping = dims, size, [self._rows(d, size) for d in dims]
-        arrays = self._arrays(leaves, mapping[2], names)
+            body = self.body(static, leaves, treedef, dims, size, names)
+            mapping = body, self._homes(body, leaves)
+        body, homes = mapping
+        arrays = self._arrays(leaves, homes, names)
         key: tuple = (config.key, *[a.sig for a in arrays])
         if static is not NO_STATIC:
             key = (static, *key)
         run = self.caches.find(treedef, key)
         if run is None:
-            dims, size, _ = mapping
-            body = self.body(static, arrays, treedef, dims, size, names)
             run = self._compile(body, arrays, self._donated(static, args, kwargs))
             run = self._looking_for_nans(run, static, treedef)
             self.caches.remember(treedef, key, run)
-            self.caches.mappings[seen] = mapping
+            if body.reusable:
+                self.caches.mappings[seen] = mapping
         return run(arrays)
 
     def _mapping(
@@ -216,23 +218,25 @@ class Pmapped(Dispatched):
     # ---- placing arguments ----
 
     def _arrays(
-        self, leaves: Sequence[Any], rows: Sequence[Sharding | None], names: LeafNames
+        self, leaves: Sequence[Any], homes: Sequence[Sharding | None], names: LeafNames
     ) -> list[DeviceArray]:
         """The arguments on devices; what comes from the host goes straight to its lanes."""
         arrays = []
-        for i, (x, sharding) in enumerate(zip(leaves, rows, strict=True)):
-            if isinstance(x, np.ndarray) and sharding is not None:
-                arrays.append(place(x, plain(typeof(x)), sharding))
+        for i, (x, home) in enumerate(zip(leaves, homes, strict=True)):
+            if isinstance(x, np.ndarray) and home is not None:
+                arrays.append(place(x, plain(typeof(x)), home))
             else:
                 arrays.append(to_device(x, names, i, self.who))
         return arrays
 
-    def _rows(self, dim: int | None, size: int) -> Sharding | None:
-        """Where an argument from the host goes: its lanes, if they lie on several devices."""
-        available = self.devices if self.devices is not None else backend().local_devices()
-        if dim is None or not 1 < size <= len(available):
-            return None
-        return Sharding(available[:size], (1,) * dim + (size,))
+    def _homes(self, body: Body, leaves: Sequence[Any]) -> list[Sharding | None]:
+        """Where arguments from the host go: to their lanes, if those lie on several devices."""
+        whole = body.whole([plain(typeof(x)) for x in leaves])
+        lay = placement.layout(whole, backend().local_devices())
+        if lay is None or not lay.axes:
+            return [None] * len(leaves)
+        wanted = placement.wanted_inputs(whole, lay)[len(body.captured) :]
+        return [None if w is None else from_axes(lay.devices, lay.axes, w) for w in wanted]
 
     def _eagerly(
         self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence, size: int
@@ -240,9 +244,10 @@ class Pmapped(Dispatched):
         """Without compiling the function: operation by operation, on all lanes at once."""
         flat = Flat(self.fun, treedef, static, self.who)
         available = self.devices if self.devices is not None else backend().local_devices()
-        spread = size > 1 and size <= len(available) and _enclosing.get() is None
+        used = available[: placement.blocks(size, len(available)).devices]
+        spread = len(used) > 1 and _enclosing.get() is None
         placed = [
-            self._spread_rows(x, d, available[:size]) if spread else x
+            self._spread_rows(x, d, used) if spread else x
             for x, d in zip(leaves, dims, strict=True)
         ]
         with axes.binding(self.axis, size), inside(self.who):
@@ -254,7 +259,7 @@ class Pmapped(Dispatched):
             if to is None and d is not None:
                 raise ReplicationError(_differs(self.who, "a result", self.axis, []))
             whole = v if to is None else place_lanes(v, d, to, size)
-            out.append(self._spread_rows(whole, to, available[:size]) if spread else whole)
+            out.append(self._spread_rows(whole, to, used) if spread else whole)
         return flat.out_tree.unflatten(out)
 
     def _spread_rows(self, x: Any, dim: int | None, devices: Sequence) -> Any:

@@ -2,22 +2,25 @@
 
 Under every transformation it stays a mapped program: what is linearized, transposed or
 vectorized is the body, traced once whatever the number of lanes. Lowered, it is a manual
-region over the mesh, or, where the axis does not fit the devices, the vectorized body.
+region over the mesh, in which each device runs the body vectorized over its block of lanes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from phalanx.control.call import spread_cotangents, transpose_operands
-from phalanx.core.axes import Axis
+from phalanx.core.axes import Axis, Split
 from phalanx.core.primitive import ZERO, Linear, Primitive, Spread
-from phalanx.core.program import Program
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.trace import running
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import move, mul, reshape
-from phalanx.ops.collective import lanes_at, psum
+from phalanx.ops.collective import psum
+from phalanx.ops.lanes import lanes_at
+from phalanx.spmd.placement import Blocks
 from phalanx.spmd.replication import varying_outputs
 from phalanx.transforms.batch import (
     batch,
@@ -186,29 +189,69 @@ def _inside(dim: int | None, mapped_dim: int | None) -> int | None:
     return dim - (dim > mapped_dim)
 
 
-def vectorized(program: Program, axis: Any, size: int, in_dims: Dims, out_dims: Dims) -> tuple:
-    """The program that does in array dimensions what ``mapped`` does over devices.
+# ---- blocks of lanes ----------------------------------------------------------------------------
 
-    Returns it with the constants that it takes first.
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The body of one device: ``lanes`` lanes, in the mapped dimensions of what it takes and gives.
+
+    It takes ``constants`` first, and communicates with other devices over the axis ``name``.
     """
-    key = ("vectorized", axis, size, in_dims, out_dims)
+
+    program: Program
+    constants: list[Any]
+    name: Any
+
+
+def block(program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: Dims) -> Block:
+    """What each device runs of ``program`` in every lane of ``axis``; made once."""
+    key = ("block", axis, split, in_dims, out_dims)
     if key not in program.derived:
-        stage = Stage(None, program.name)
-        inputs = [
-            stage.input(v.type if d is None else with_lanes(v.type, d, size))
-            for v, d in zip(program.inputs, in_dims, strict=True)
-        ]
-        with running(stage):
-            values, lanes = batch(
-                lambda *xs: evaluate(program, xs), Axis(axis, size), inputs, in_dims
-            )
-            results = [
-                _shared(v, d) if to is None else place_lanes(v, d, to, size)
-                for v, d, to in zip(values, lanes, out_dims, strict=True)
-            ]
-        made, constants = stage.finish(inputs, results, program.name)
-        program.derived[key] = made, constants
+        if split.size == split.devices > 1:
+            made = Block(_of_one_lane(program, in_dims, out_dims), [], axis)
+        else:
+            made = _of_many_lanes(program, axis, split, in_dims, out_dims)
+        program.derived[key] = made
     return program.derived[key]
+
+
+def _of_one_lane(program: Program, in_dims: Dims, out_dims: Dims) -> Program:
+    """``program`` itself, between reshapes that take off and add a dimension of length one."""
+    before, after, inputs, outputs = [], [], [], []
+    for v, d in zip(program.inputs, in_dims, strict=True):
+        inputs.append(v if d is None else Var(with_lanes(v.type, d, 1)))
+        if d is not None:
+            before.append(_reshaped(inputs[-1], v))
+    for a, t, d in zip(program.outputs, program.output_types, out_dims, strict=True):
+        outputs.append(a if d is None else Var(with_lanes(t, d, 1)))
+        if d is not None:
+            after.append(_reshaped(a, outputs[-1]))
+    return Program(inputs, [*before, *program.equations, *after], outputs, program.name)
+
+
+def _reshaped(atom: Atom, out: Var) -> Equation:
+    return Equation(reshape, [atom], {"shape": out.type.shape}, (out,), None)
+
+
+def _of_many_lanes(
+    program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: Dims
+) -> Block:
+    name = ("the blocks of", axis)
+    rest = Split(name, split.devices, split.size) if split.devices > 1 else None
+    lanes = Axis(axis, split.lanes, rest)
+    stage = Stage(None, program.name)
+    inputs = [
+        stage.input(v.type if d is None else with_lanes(v.type, d, lanes.size))
+        for v, d in zip(program.inputs, in_dims, strict=True)
+    ]
+    with running(stage):
+        values, dims = batch(lambda *xs: evaluate(program, xs), lanes, inputs, in_dims)
+        results = [
+            _shared(v, d) if to is None else place_lanes(v, d, to, lanes.size)
+            for v, d, to in zip(values, dims, out_dims, strict=True)
+        ]
+    return Block(*stage.finish(inputs, results, program.name), name)
 
 
 def _shared(value: Any, dim: int | None) -> Any:
@@ -226,74 +269,74 @@ def _lower(
     b: Any, *xs: Any, program: Program, axis: Any, size: int, in_dims: Dims, out_dims: Dims,
     devices: tuple | None,
 ) -> list:  # fmt: skip
-    names = b.next_level(size)
-    if names is None:
-        made, constants = vectorized(program, axis, size, in_dims, out_dims)
-        return b.inline(made, *map(b.host_constant, constants), *xs)
-    if b.depth == 0:
-        return _lower_region(b, xs, program, axis, names, in_dims, out_dims)
-    return _lower_nested(b, xs, program, axis, names, in_dims, out_dims)
+    names, count = b.next_level()
+    split = Blocks(size, count)
+    made = block(program, axis, split, in_dims, out_dims)
+    constants = [b.host_constant(c) for c in made.constants]
+
+    def run(b: Any, *mine: Any) -> list:
+        with b.entering(made.name, names):
+            return b.inline(made.program, *constants, *mine)
+
+    if count == 1:
+        return run(b, *xs)
+    whole = count * split.lanes
+    padded = [x if d is None else b.padded(x, d, whole) for x, d in zip(xs, in_dims, strict=True)]
+    spread = _nested if b.manual else _region
+    found = spread(b, padded, run, made, names, in_dims, out_dims, whole)
+    return [
+        y if d is None else b.unpadded(y, d, size) for y, d in zip(found, out_dims, strict=True)
+    ]
 
 
-def _split(dim: int | None, names: tuple[str, ...]) -> tuple:
-    return () if dim is None else (*((),) * dim, names)
-
-
-def _lower_region(
-    b: Any, xs: Sequence, program: Program, axis: Any, names: tuple, in_dims: Dims, out_dims: Dims
-) -> list:
-    """The outermost mapped axis: a manual region, each device on its own lane."""
-    outs = b.outs
-
-    def body(b: Any, *locals_: Any) -> list:
-        lanes = [
-            x if d is None else b.reshape(x, v.type.shape)
-            for x, d, v in zip(locals_, in_dims, program.inputs, strict=True)
-        ]
-        with b.entering(axis, names):
-            results = b.inline(program, *lanes)
-        return [
-            r if d is None else b.reshape(r, with_lanes(t, d, 1).shape)
-            for r, d, t in zip(results, out_dims, program.output_types, strict=True)
-        ]
-
+def _region(
+    b: Any, xs: Sequence, run: Callable, made: Block, names: tuple, in_dims: Dims, out_dims: Dims,
+    whole: int,
+) -> list:  # fmt: skip
+    """The outermost axis over several devices: a manual region, each device on its block."""
+    outs = [
+        t if d is None else t.update(shape=_with_size(t.shape, d, whole))
+        for t, d in zip(made.program.output_types, out_dims, strict=True)
+    ]
     return b.manual_computation(
-        xs,
-        [_split(d, names) for d in in_dims],
-        [_split(d, names) for d in out_dims],
-        outs,
-        body,
+        xs, [_dealt(d, names) for d in in_dims], [_dealt(d, names) for d in out_dims], outs, run
     )
 
 
-def _lower_nested(
-    b: Any, xs: Sequence, program: Program, axis: Any, names: tuple, in_dims: Dims, out_dims: Dims
-) -> list:
-    """A mapped axis inside another: each device takes its lane, and all gather the results."""
-    with b.entering(axis, names):
-        index = b.axis_index(axis)
-        lanes = [
-            x if d is None else _take_lane(b, x, index, v.type, d)
-            for x, d, v in zip(xs, in_dims, program.inputs, strict=True)
-        ]
-        results = b.inline(program, *lanes)
-        groups = b.replica_groups((axis,), None)
-        return [
-            r if d is None else _gather_lanes(b, r, t, d, len(groups[0]), groups)
-            for r, d, t in zip(results, out_dims, program.output_types, strict=True)
-        ]
+def _dealt(dim: int | None, names: tuple[str, ...]) -> tuple:
+    return () if dim is None else (*((),) * dim, names)
 
 
-def _take_lane(b: Any, x: Any, index: Any, lane: ArrayType, dim: int) -> Any:
-    zero = b.constant(0, b.type(index).dtype)
-    starts = [index if i == dim else zero for i in range(lane.ndim + 1)]
-    one = b.dynamic_slice(x, starts, with_lanes(lane, dim, 1).shape)
-    return b.reshape(one, lane.shape)
+def _with_size(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
+    return (*shape[:dim], size, *shape[dim + 1 :])
 
 
-def _gather_lanes(b: Any, x: Any, lane: ArrayType, dim: int, size: int, groups: tuple) -> Any:
-    one = b.reshape(x, with_lanes(lane, dim, 1).shape)
-    return b.all_gather(one, dim, groups, with_lanes(lane, dim, size).shape)
+def _nested(
+    b: Any, xs: Sequence, run: Callable, made: Block, names: tuple, in_dims: Dims, out_dims: Dims,
+    whole: int,
+) -> list:  # fmt: skip
+    """An axis inside another: each device takes its block, and all gather the results."""
+    with b.entering(made.name, names):
+        index = b.axis_index(made.name)
+        groups = b.replica_groups((made.name,), None)
+    lanes = whole // len(groups[0])
+    start = b.multiply(index, b.constant(lanes, b.type(index).dtype))
+    mine = [
+        x if d is None else _take_block(b, x, start, d, lanes)
+        for x, d in zip(xs, in_dims, strict=True)
+    ]
+    results = run(b, *mine)
+    return [
+        r if d is None else b.all_gather(r, d, groups, _with_size(b.type(r).shape, d, whole))
+        for r, d in zip(results, out_dims, strict=True)
+    ]
+
+
+def _take_block(b: Any, x: Any, start: Any, dim: int, lanes: int) -> Any:
+    zero = b.constant(0, b.type(start).dtype)
+    shape = b.type(x).shape
+    starts = [start if i == dim else zero for i in range(len(shape))]
+    return b.dynamic_slice(x, starts, _with_size(shape, dim, lanes))
 
 
 def _vary(

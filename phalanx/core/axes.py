@@ -12,17 +12,49 @@ from phalanx.base.errors import UnboundAxis
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
-    """The part of named axis ``name`` that lies in an array dimension, ``size`` long.
+class Split:
+    """Where the rest of an axis lies of which an array dimension has only a part.
 
-    ``rest`` names the axes over which the remainder is spread, across devices; it is empty
-    when the whole axis is in the dimension, as under ``vmap``. A nameless axis is seen by no
-    collective.
+    Its lanes are dealt out in blocks over the ``devices`` positions of the axis ``name``. There
+    are ``total`` of them; what the last blocks have beyond that is padding.
     """
 
-    name: str | None
+    name: Any
+    devices: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The part of named axis ``name`` that lies in an array dimension, ``size`` lanes long.
+
+    ``rest`` is None when the whole axis is in the dimension, as under ``vmap``. A nameless
+    axis is seen by no collective.
+    """
+
+    name: Any
     size: int
-    rest: tuple[str, ...] = ()
+    rest: Split | None = None
+
+    @property
+    def devices(self) -> int:
+        """Over how many positions the lanes are dealt out."""
+        return 1 if self.rest is None else self.rest.devices
+
+    @property
+    def total(self) -> int:
+        """How many lanes there are in all, without padding."""
+        return self.size if self.rest is None else self.rest.total
+
+    @property
+    def padding(self) -> int:
+        """How many lanes beyond ``total`` there are."""
+        return self.devices * self.size - self.total
+
+    @property
+    def outside(self) -> tuple:
+        """The name of the axis over which the blocks lie, if there are several."""
+        return () if self.rest is None else (self.rest.name,)
 
 
 _scope: ContextVar[tuple[tuple[Any, int], ...]] = ContextVar("axes", default=())

@@ -18,6 +18,7 @@ from phalanx.base import dtypes, tree
 from phalanx.core import axes
 from phalanx.core.types import SCALARS, typeof
 from phalanx.ops import collective as ops
+from phalanx.ops import lanes
 from phalanx.ops.basis import BOOL, I32, add, broadcast, convert, full, move, mul, reshape, zeros
 from phalanx.ops.compare import eq, select
 from phalanx.ops.elementwise import div
@@ -537,7 +538,7 @@ def axis_index(axis_name: AxisName) -> Any:
     names, sizes = _axes(axis_name, "axis_index")
     position: Any = None
     for name, size in zip(names, sizes, strict=True):
-        here = ops.axis_index(axes=(name,))
+        here = lanes.axis_index(axes=(name,))
         position = here if position is None else add(mul(position, size), here)
     return full((), 0, I32) if position is None else position
 

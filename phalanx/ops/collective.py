@@ -13,58 +13,49 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from phalanx.core.axes import Axis, without
-from phalanx.core.primitive import ZERO, Example, NoRule, Primitive, Rule, ZeroDerivative
+from phalanx.core.primitive import ZERO, Example, NoRule, Primitive, Rule
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import (
     I32,
     Domain,
-    broadcast_lanes,
+    broadcast,
     check_domain,
     convert,
     f32,
+    full,
     move,
     mul,
     number,
     reduce_sum,
     reshape,
-    transpose,
     zeros,
 )
-from phalanx.ops.compare import eq, ordered
+from phalanx.ops.compare import eq, ordered, select
 from phalanx.ops.elementwise import div
-from phalanx.ops.index import GatherNumbers, gather
-from phalanx.ops.reduce import reduce_max, reduce_min
-from phalanx.ops.shape import concatenate, iota
+from phalanx.ops.lanes import (
+    from_blocks,
+    into_blocks,
+    leading,
+    of_block,
+    of_lanes,
+    of_places,
+    rows_at,
+    without_padding,
+)
+from phalanx.ops.reduce import highest, lowest, reduce_max, reduce_min
+from phalanx.ops.shape import concatenate, iota, merge_dims, split_dim
 
 Groups = tuple[tuple[int, ...], ...] | None
 
 
 def _axes_of(params: dict[str, Any]) -> frozenset:
     return frozenset(params["axes"])
-
-
-def lanes_at(x: Any, positions: Sequence[int]) -> Any:
-    """out[i] = x[positions[i]] along the leading dimension; the positions are constants."""
-    shape = typeof(x).shape
-    if list(positions) == list(range(shape[0])):
-        return x
-    numbers = GatherNumbers(
-        offset_dims=tuple(range(1, len(shape))),
-        collapsed_slice_dims=(0,),
-        start_index_map=(0,),
-    )
-    indices = np.asarray(positions, np.int32).reshape(-1, 1)
-    return gather(x, indices, numbers=numbers, slice_sizes=(1, *shape[1:]), mode="promise")
-
-
-def _leading(x: Any, dim: int | None, size: int) -> Any:
-    """``x`` with its lanes leading, repeated if it has none."""
-    return broadcast_lanes(x, 0, size) if dim is None else move(x, dim, 0)
 
 
 def _position_table(groups: tuple[tuple[int, ...], ...]) -> dict[int, tuple[tuple[int, ...], int]]:
@@ -75,16 +66,28 @@ def _position_table(groups: tuple[tuple[int, ...], ...]) -> dict[int, tuple[tupl
 # ---- reductions -----------------------------------------------------------------------------
 
 
-def _reduce_groups(x: Any, groups: tuple, local: Callable) -> Any:
-    """Reduce the leading lanes of ``x`` within each group; every member gets the result."""
-    parts = []
-    for group in groups:
-        total = local(lanes_at(x, group))
-        parts.append(broadcast_lanes(total, 0, len(group)))
-    order = [lane for group in groups for lane in group]
-    back = sorted(range(len(order)), key=order.__getitem__)
-    joined = concatenate(*parts, dim=0) if len(parts) > 1 else parts[0]
-    return lanes_at(joined, back)
+def _reduce_groups(axis: Axis, x: Any, groups: tuple, reduction: _Reduction) -> Any:
+    """Reduce the leading lanes of ``x`` within each group; every member gets the result.
+
+    Each block reduces its members of each group; then the blocks exchange one row per group.
+    """
+    group_of = np.zeros(axis.total, np.int32)
+    for g, members in enumerate(groups):
+        group_of[list(members)] = g
+    mine = of_lanes(axis, group_of)
+    shape, dtype = typeof(x).shape, typeof(x).dtype
+    wide = (shape[0], len(groups), *shape[1:])
+    number = broadcast(iota(dtype=I32, shape=(len(groups),), dim=0), shape=wide[:2], dims=(1,))
+    member = eq(broadcast(mine, shape=wide[:2], dims=(0,)), number)
+    spread = select(
+        broadcast(member, shape=wide, dims=(0, 1)),
+        broadcast(x, shape=wide, dims=(0, *range(2, len(wide)))),
+        full(wide, reduction.neutral(dtype), dtype),
+    )
+    totals = reduction.local(spread)
+    if axis.outside:
+        (totals,) = reduction.prim(totals, axes=axis.outside, groups=None)
+    return rows_at(totals, mine)
 
 
 def _lower_reduction(b: Any, xs: Sequence, partitions: tuple, combine: Callable) -> list:
@@ -106,11 +109,49 @@ def _reduction_varies(*operands: frozenset, axes: tuple, groups: Groups) -> tupl
     return tuple(v - set(axes) for v in operands)
 
 
+@dataclass(frozen=True, slots=True)
+class _Reduction:
+    """What an all-reduce does to the lanes in an array: the leading ones of it, or n copies."""
+
+    prim: Callable
+    local: Callable
+    repeated: Callable
+    neutral: Callable[[np.dtype], Any]
+
+    def batch(
+        self, axis: Axis, xs: Sequence, dims: Sequence, *, axes: tuple, groups: Groups
+    ) -> tuple[Any, Any]:
+        """The batching rule."""
+        if axis.name not in axes:
+            return self.prim(*xs, axes=axes, groups=groups), dims
+        if groups is not None:
+            lanes = [self._leading(axis, x, d) for x, d in zip(xs, dims, strict=True)]
+            return tuple(_reduce_groups(axis, x, groups, self) for x in lanes), (0,) * len(xs)
+        others = without(axes, axis.name)
+        shared = [i for i, d in enumerate(dims) if d is None]
+        spread = [i for i, d in enumerate(dims) if d is not None]
+        out = list(xs)
+        self._over(others, out, shared, [self.repeated(xs[i], axis.total) for i in shared])
+        lanes = [self.local(self._leading(axis, xs[i], dims[i])) for i in spread]
+        self._over(others + axis.outside, out, spread, lanes)
+        return tuple(out), (None,) * len(out)
+
+    def _leading(self, axis: Axis, x: Any, dim: int | None) -> Any:
+        return without_padding(axis, leading(x, dim, axis.size), self.neutral(typeof(x).dtype))
+
+    def _over(self, axes: tuple, out: list, places: Sequence[int], values: list) -> None:
+        """Put ``values``, reduced over ``axes``, in their ``places``."""
+        found = self.prim(*values, axes=axes, groups=None) if axes and values else values
+        for i, value in zip(places, found, strict=True):
+            out[i] = value
+
+
 def _reduction(
     name: str,
     combine: Callable,
     local: Callable,
     repeated: Callable,
+    neutral: Callable[[np.dtype], Any],
     *,
     on: Domain,
     doc: str,
@@ -119,26 +160,9 @@ def _reduction(
 ) -> Primitive:
     """Declare an all-reduce of several operands at once.
 
-    ``combine(b, x, y)`` lowers the reduction of two elements, ``local(x)`` reduces the
-    leading lanes, ``repeated(x, n)`` reduces n copies of x.
+    ``combine(b, x, y)`` lowers the reduction of two elements, whose identity is
+    ``neutral(dtype)``; ``local(x)`` reduces the leading lanes, ``repeated(x, n)`` n copies.
     """
-
-    def batch_one(axis: Axis, x: Any, dim: int | None, groups: Groups) -> tuple:
-        if groups is not None:
-            return _reduce_groups(_leading(x, dim, axis.size), groups, local), 0
-        if dim is None:
-            return repeated(x, axis.size), None
-        return local(move(x, dim, 0)), None
-
-    def batch(
-        axis: Axis, xs: Sequence, dims: Sequence, *, axes: tuple, groups: Groups
-    ) -> tuple[Any, Any]:
-        if axis.name not in axes:
-            return prim(*xs, axes=axes, groups=groups), dims
-        pairs = [batch_one(axis, x, d, groups) for x, d in zip(xs, dims, strict=True)]
-        values, out = [v for v, _ in pairs], tuple(d for _, d in pairs)
-        rest = without(axes, axis.name) + axis.rest
-        return (prim(*values, axes=rest, groups=None) if rest else values), out
 
     def type_rule(*types: ArrayType, axes: tuple, groups: Groups) -> tuple:
         for t in types:
@@ -153,7 +177,7 @@ def _reduction(
         ),
         linearize=linearize,
         transpose=transpose,
-        batch=batch,
+        batch=lambda *args, **params: lanes.batch(*args, **params),
         vary=_reduction_varies,
         axes=_axes_of,
         multi=True,
@@ -163,6 +187,7 @@ def _reduction(
             Example((f32(3),), {"axes": ("i",), "groups": ((0, 2), (1, 3))}, axes=(("i", 4),)),
         ],
     )
+    lanes = _Reduction(prim, local, repeated, neutral)
     return prim
 
 
@@ -204,6 +229,7 @@ psum = _reduction(
     lambda b, x, y: b.add(x, y),
     lambda x: reduce_sum(x, dims=(0,)),
     lambda x, n: mul(x, n),
+    lambda dtype: 0,
     on=number,
     linearize=_psum_linearize,
     transpose=lambda cts, *xs, **params: _nonzero(lambda *nz: psum(*nz, **params), cts),
@@ -215,6 +241,7 @@ pmax = _reduction(
     lambda b, x, y: b.maximum(x, y),
     lambda x: reduce_max(x, dims=(0,)),
     lambda x, n: x,
+    lowest,
     on=ordered,
     linearize=_extremum_linearize(lambda: pmax),
     transpose=NoRule("a maximum is not linear"),
@@ -226,6 +253,7 @@ pmin = _reduction(
     lambda b, x, y: b.minimum(x, y),
     lambda x: reduce_min(x, dims=(0,)),
     lambda x, n: x,
+    highest,
     on=ordered,
     linearize=_extremum_linearize(lambda: pmin),
     transpose=NoRule("a minimum is not linear"),
@@ -255,9 +283,10 @@ def _exchange(
 ) -> Primitive:
     """Declare an exchange.
 
-    ``batch(x, k, sizes, again)`` treats lanes (leading in x) of axis k of ``sizes``;
-    ``again(y)`` exchanges over the other axes, if there are any. ``batch_groups(x, groups)``
-    treats lanes that exchange within groups. Each returns a value and its lane dimension.
+    ``batch(axis, x, k, sizes, exchange)`` treats lanes (leading in x) of axis k of ``sizes``;
+    ``exchange(y)`` exchanges over the other axes and the blocks of this one, if there are any.
+    ``batch_groups(axis, x, groups)`` treats lanes that exchange within groups. Each returns a
+    value and its lane dimension.
     """
 
     def batch_rule(
@@ -266,16 +295,18 @@ def _exchange(
         (x,), (dim,) = xs, dims
         if axis.name not in axes:
             return _bystander(x, dim, axes, sizes, groups)
-        x = _leading(x, dim, axis.size)
+        x = leading(x, dim, axis.size)
         if groups is not None:
-            return batch_groups(x, groups)
+            return batch_groups(axis, x, groups)
         k = axes.index(axis.name)
-        rest, rest_sizes = axes[:k] + axes[k + 1 :], sizes[:k] + sizes[k + 1 :]
+        outside = axes[:k] + axis.outside + axes[k + 1 :]
+        blocks = (axis.devices,) if axis.outside else ()
+        counts = sizes[:k] + blocks + sizes[k + 1 :]
 
-        def again(y: Any) -> Any:
-            return prim(y, axes=rest, sizes=rest_sizes, groups=None) if rest else None
+        def exchange(y: Any) -> Any:
+            return prim(y, axes=outside, sizes=counts, groups=None)
 
-        return batch(x, k, sizes, again)
+        return batch(axis, x, k, sizes, exchange if outside else None)
 
     def _bystander(x: Any, dim: int, axes: tuple, sizes: tuple, groups: Groups) -> tuple:
         """Another axis is being vectorized: its lanes ride along, behind the exchanged one."""
@@ -324,23 +355,37 @@ def _all_gather_lower(b: Any, x: Any, axes: tuple, sizes: tuple, groups: Groups)
     return b.all_gather(one, 0, b.replica_groups(axes, groups), b.outs[0].shape)
 
 
-def _all_gather_batch(x: Any, k: int, sizes: tuple, again: Callable) -> tuple:
-    gathered = again(x)
-    if gathered is None:
-        return x, None
-    shape = typeof(x).shape
-    others = sizes[:k] + sizes[k + 1 :]
-    apart = reshape(gathered, shape=(*others, *shape))
-    joined = move(apart, len(others), k)
-    return reshape(joined, shape=(math.prod(sizes), *shape[1:])), None
+def _all_gather_batch(
+    axis: Axis, x: Any, k: int, sizes: tuple, exchange: Callable | None
+) -> tuple:
+    shape = typeof(x).shape[1:]
+    gathered = x if exchange is None else exchange(x)
+    before, after = sizes[:k], sizes[k + 1 :]
+    apart = reshape(gathered, shape=(*before, axis.devices, *after, axis.size, *shape))
+    joined = from_blocks(axis, move(apart, len(sizes), k + 1), k)
+    return reshape(joined, shape=(math.prod(sizes), *shape)), None
 
 
-def _all_gather_groups(x: Any, groups: tuple) -> tuple:
+def _every_lane(axis: Axis, x: Any) -> Any:
+    """The leading lanes of ``x`` together with those of all other blocks."""
+    if not axis.outside:
+        return x
+    params = {"axes": axis.outside, "sizes": (axis.devices,), "groups": None}
+    return from_blocks(axis, all_gather(x, **params), 0)
+
+
+def _all_gather_groups(axis: Axis, x: Any, groups: tuple) -> tuple:
     table = _position_table(groups)
-    lanes = typeof(x).shape[0]
-    wanted = [source for lane in range(lanes) for source in table[lane][0]]
-    shape = (lanes, len(groups[0]), *typeof(x).shape[1:])
-    return reshape(lanes_at(x, wanted), shape=shape), 0
+    wanted = np.array([table[lane][0] for lane in range(axis.total)], np.int32)
+    return _members(axis, _every_lane(axis, x), wanted), 0
+
+
+def _members(axis: Axis, rows: Any, wanted: np.ndarray) -> Any:
+    """For each lane the rows that ``wanted`` lists for it."""
+    mine = of_lanes(axis, wanted)
+    count = wanted.shape[1]
+    found = rows_at(rows, reshape(mine, shape=(axis.size * count,)))
+    return split_dim(found, 0, (axis.size, count))
 
 
 all_gather = _exchange(
@@ -373,18 +418,22 @@ def _psum_scatter_lower(b: Any, x: Any, axes: tuple, sizes: tuple, groups: Group
     return b.reshape(out, shape)
 
 
-def _psum_scatter_batch(x: Any, k: int, sizes: tuple, again: Callable) -> tuple:
-    total = reduce_sum(x, dims=(0,))
+def _psum_scatter_batch(
+    axis: Axis, x: Any, k: int, sizes: tuple, exchange: Callable | None
+) -> tuple:
+    total = reduce_sum(without_padding(axis, x, 0), dims=(0,))
     shape = typeof(total).shape[1:]
-    apart = move(reshape(total, shape=(*sizes, *shape)), k, len(sizes) - 1)
-    others = math.prod(sizes) // sizes[k]
-    mine = reshape(apart, shape=(others, sizes[k], *shape))
-    scattered = again(mine)
-    return (reshape(mine, shape=(sizes[k], *shape)) if scattered is None else scattered), 0
+    apart = into_blocks(axis, reshape(total, shape=(*sizes, *shape)), k)
+    mine = move(apart, k + 1, len(sizes))
+    others = math.prod(sizes) // sizes[k] * axis.devices
+    mine = reshape(mine, shape=(others, axis.size, *shape))
+    if exchange is None:
+        return reshape(mine, shape=(axis.size, *shape)), 0
+    return exchange(mine), 0
 
 
-def _psum_scatter_groups(x: Any, groups: tuple) -> tuple:
-    exchanged, _ = _all_to_all_groups(x, groups)
+def _psum_scatter_groups(axis: Axis, x: Any, groups: tuple) -> tuple:
+    exchanged, _ = _all_to_all_groups(axis, x, groups)
     return reduce_sum(exchanged, dims=(1,)), 0
 
 
@@ -410,29 +459,29 @@ def _all_to_all_lower(b: Any, x: Any, axes: tuple, sizes: tuple, groups: Groups)
     return b.all_to_all(x, 0, 0, b.replica_groups(axes, groups), b.outs[0].shape)
 
 
-def _all_to_all_batch(x: Any, k: int, sizes: tuple, again: Callable) -> tuple:
-    n, shape = sizes[k], typeof(x).shape[2:]
-    others = sizes[:k] + sizes[k + 1 :]
-    apart = reshape(x, shape=(n, *sizes, *shape))
-    perm = [k + 1, 0, *(i for i in range(1, len(sizes) + 1) if i != k + 1)]
-    perm += range(len(sizes) + 1, len(sizes) + 1 + len(shape))
-    swapped = transpose(apart, perm=tuple(perm))  # my lane, sender's lane, the other axes
-    if others:
-        flat = reshape(swapped, shape=(n, n, math.prod(others), *shape))
-        sent = again(move(flat, 2, 0))
-        swapped = reshape(move(sent, 0, 2), shape=(n, n, *others, *shape))
-    joined = move(swapped, 1, k + 1)
-    return reshape(joined, shape=(n, math.prod(sizes), *shape)), 0
+def _all_to_all_batch(
+    axis: Axis, x: Any, k: int, sizes: tuple, exchange: Callable | None
+) -> tuple:
+    shape = typeof(x).shape[2:]
+    counts = (*sizes[:k], axis.devices, *sizes[k + 1 :])
+    apart = into_blocks(axis, reshape(x, shape=(axis.size, *sizes, *shape)), k + 1)
+    mine = move(apart, k + 2, 0)  # receiving lane, sending lane, the positions of counts
+    flat = reshape(mine, shape=(axis.size, axis.size, math.prod(counts), *shape))
+    sent = flat if exchange is None else move(exchange(move(flat, 2, 0)), 0, 2)
+    apart = reshape(sent, shape=(axis.size, axis.size, *counts, *shape))
+    joined = from_blocks(axis, move(apart, 1, k + 2), k + 1)
+    return reshape(joined, shape=(axis.size, math.prod(sizes), *shape)), 0
 
 
-def _all_to_all_groups(x: Any, groups: tuple) -> tuple:
+def _all_to_all_groups(axis: Axis, x: Any, groups: tuple) -> tuple:
     table = _position_table(groups)
-    lanes, members, *shape = typeof(x).shape
+    members = len(groups[0])
     wanted = [
-        source * members + table[lane][1] for lane in range(lanes) for source in table[lane][0]
+        [source * members + table[lane][1] for source in table[lane][0]]
+        for lane in range(axis.total)
     ]
-    flat = reshape(x, shape=(lanes * members, *shape))
-    return reshape(lanes_at(flat, wanted), shape=(lanes, members, *shape)), 0
+    rows = merge_dims(_every_lane(axis, x), 0)
+    return _members(axis, rows, np.array(wanted, np.int32)), 0
 
 
 all_to_all = _exchange(
@@ -448,7 +497,7 @@ all_to_all = _exchange(
 )
 
 
-# ---- permutation and position -----------------------------------------------------------------
+# ---- permutation --------------------------------------------------------------------------------
 
 
 def _ppermute_batch(
@@ -457,11 +506,45 @@ def _ppermute_batch(
     (x,), (dim,) = xs, dims
     if axis.name not in axes:
         return ppermute(x, axes=axes, size=size, perm=perm), dim
-    x = _leading(x, dim, axis.size)
-    nothing = zeros(typeof(x).update(shape=(1, *typeof(x).shape[1:])))
-    sources = {target: source for source, target in perm}
-    padded = concatenate(x, nothing, dim=0)
-    return lanes_at(padded, [sources.get(i, size) for i in range(size)]), 0
+    x = leading(x, dim, axis.size)
+    source = np.full(axis.devices * axis.size, -1)
+    for s, t in perm:
+        source[t] = s
+    source[size:] = source[size - 1]  # padding repeats the last lane
+    rows, position = _received(axis, x, source)
+    if (source < 0).any():
+        rows.append(zeros(typeof(x).update(shape=(1, *typeof(x).shape[1:]))))
+    joined = concatenate(*rows, dim=0) if len(rows) > 1 else x
+    return rows_at(joined, of_places(axis, position)), 0
+
+
+def _received(axis: Axis, x: Any, source: np.ndarray) -> tuple[list, np.ndarray]:
+    """The rows that come to a block from all blocks, and where in them each lane finds its own.
+
+    ``source`` says for each lane where its row comes from; -1 is nowhere, which is after the
+    last row. Blocks a distance apart exchange at once, and only the rows that are wanted.
+    """
+    rows, count = [x], axis.size
+    position = np.zeros(len(source), np.int32)
+    block, place = np.arange(len(source)) // axis.size, source % axis.size
+    distance = (block - source // axis.size) % axis.devices
+    for step in range(axis.devices):
+        lanes = np.flatnonzero((source >= 0) & (distance == step))
+        if not step:
+            position[lanes] = place[lanes]
+        elif lanes.size:
+            wanted = {b: np.unique(place[lanes[block[lanes] == b]]) for b in block[lanes].tolist()}
+            table = np.zeros((axis.devices, max(map(len, wanted.values()))), np.int32)
+            for b, places in wanted.items():
+                table[b - step, : len(places)] = places
+            for lane in lanes:
+                position[lane] = count + np.searchsorted(wanted[block[lane]], place[lane])
+            pairs = tuple(((b - step) % axis.devices, b) for b in wanted)
+            sent = rows_at(x, of_block(axis, table))
+            rows.append(ppermute(sent, axes=axis.outside, size=axis.devices, perm=pairs))
+            count += table.shape[1]
+    position[source < 0] = count
+    return rows, position
 
 
 def _ppermute_linearize(x: Any, **params: Any) -> tuple:
@@ -487,22 +570,4 @@ ppermute = Primitive(
             axes=(("i", 4),),
         )
     ],
-)
-
-
-def _axis_index_batch(axis: Axis, xs: Sequence, dims: Sequence, *, axes: tuple) -> tuple:
-    return iota(dtype=I32, shape=(axis.size,), dim=0), 0
-
-
-axis_index = Primitive(
-    "axis_index",
-    lambda axes: ArrayType((), I32),
-    lambda b, axes: b.axis_index(axes[0]),
-    linearize=ZeroDerivative("a position is an integer"),
-    transpose=NoRule("it has no operand"),
-    batch=_axis_index_batch,
-    vary=lambda axes: frozenset(axes),
-    axes=_axes_of,
-    doc="the position l of this lane along the axis; stablehlo.partition_id",
-    examples=[Example((), {"axes": ("i",)}, axes=(("i", 4),))],
 )

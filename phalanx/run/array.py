@@ -13,6 +13,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import DeletedArray
 from phalanx.core.types import Array, ArrayType, LiteralType
 from phalanx.ops.basis import reshape
+from phalanx.ops.shape import slice_dim
 from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import Sharding
 
@@ -77,7 +78,7 @@ class Shard:
 class DeviceArray(Array):
     """An immutable array whose data lies on devices."""
 
-    __slots__ = ("_host", "_parts", "raw", "sig")
+    __slots__ = ("_blocks", "_host", "raw", "sig")
 
     def __init__(self, raw: Any, sig: Signature) -> None:
         self.raw = raw
@@ -138,21 +139,30 @@ class DeviceArray(Array):
         return self.part(index)
 
     def part(self, position: int) -> DeviceArray:
-        """The part on ``sharding.devices[position]``, without a copy."""
+        """The part on ``sharding.devices[position]``; no copy unless padding is cut off."""
+        block = self._block(position)
+        if not self.sharding.tiles:
+            return block
+        for dim, size in enumerate(self.sharding.real_shape(self.shape, position)):
+            block = slice_dim(block, 0, size, dim)
+        return block
+
+    def _block(self, position: int) -> DeviceArray:
+        """What ``sharding.devices[position]`` holds, padding included, without a copy."""
         self.check_alive()
         sharding = self.sharding
         if len(sharding.devices) == 1:
             return self
         try:
-            return self._parts[position]
+            return self._blocks[position]
         except AttributeError:
             type = self.type.update(shape=sharding.shard_shape(self.shape))
             raws = backend().shards(self.raw, self.type, sharding)
-            self._parts = [
+            self._blocks = [
                 DeviceArray(raw, Signature.of(type, Sharding((device,))))
                 for raw, device in zip(raws, sharding.devices, strict=True)
             ]
-            return self._parts[position]
+            return self._blocks[position]
 
     def _getitem_fast(self, index: Any) -> Any:
         """``self[i]`` of rows that are split over devices: read the one shard that has row i."""
@@ -167,9 +177,10 @@ class DeviceArray(Array):
         length = shape[0]
         if not -length <= row < length:
             return NotImplemented
-        tile, local = divmod(row % length, length // sharding.tiles[0])
-        part = self.part(sharding.position_of(tile))
-        return reshape(part, shape=shape[1:]) if length == sharding.tiles[0] else part[local]
+        rows = -(-length // sharding.tiles[0])
+        tile, local = divmod(row % length, rows)
+        block = self._block(sharding.position_of(tile))
+        return reshape(block, shape=shape[1:]) if rows == 1 else block[local]
 
     # ---- life ----
 

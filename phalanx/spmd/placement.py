@@ -1,8 +1,8 @@
 """Placement: which devices a program runs on, and how its mapped axes lie over them.
 
-A mapped axis is logical. The outermost axis that fits is laid over the devices, one lane
-each; an axis inside it over what remains. An axis that does not fit is vectorized on one
-device, which by the pmap law gives the same values.
+A mapped axis is logical. Its lanes are dealt out in equal blocks over as many devices as keep
+the blocks smallest; the last block may end in padding. The outermost axis is placed first, an
+axis inside it over what remains for each of its blocks.
 """
 
 from __future__ import annotations
@@ -14,6 +14,38 @@ from dataclasses import dataclass
 from phalanx.core.primitive import Spread
 from phalanx.core.program import Equation, Program, Var
 from phalanx.spmd.sharding import Dims, MeshAxes, primes
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """``size`` lanes over ``devices``: lane ``i`` is lane ``i % lanes`` of block ``i // lanes``.
+
+    >>> Blocks(13, 4).lanes, Blocks(13, 4).padding
+    (4, 3)
+    """
+
+    size: int
+    devices: int
+
+    @property
+    def lanes(self) -> int:
+        """How many lanes each device has."""
+        return -(-self.size // self.devices)
+
+    @property
+    def padding(self) -> int:
+        """How many lanes at the end are copies of the last one."""
+        return self.devices * self.lanes - self.size
+
+
+def blocks(size: int, room: int) -> Blocks:
+    """The smallest blocks for ``size`` lanes on up to ``room`` devices, and no device too many.
+
+    >>> blocks(13, 4), blocks(5, 8), blocks(9, 8)
+    (Blocks(size=13, devices=4), Blocks(size=5, devices=5), Blocks(size=9, devices=5))
+    """
+    lanes = -(-size // room)
+    return Blocks(size, -(-size // lanes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +61,7 @@ class Layout:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many lanes lie over devices, at each level."""
+        """Over how many devices the axes of each level lie."""
         size = dict(self.axes)
         return tuple(math.prod(size[name] for name in names) for names in self.levels)
 
@@ -65,11 +97,10 @@ def layout(program: Program, available: Sequence) -> Layout | None:
 
 
 def _fitting(spread: Spread, room: int) -> tuple[int, ...]:
-    """The sizes of the nested axes, outermost first, whose product fits in ``room``."""
-    if spread.size > room:
-        return ()
-    inner = (_fitting(s, room // spread.size) for s in spreads(spread.program))
-    return (spread.size, *max(inner, key=math.prod, default=()))
+    """Over how many of ``room`` devices the nested axes go, outermost first."""
+    devices = blocks(spread.size, room).devices
+    inner = (_fitting(s, room // devices) for s in spreads(spread.program))
+    return (devices, *max(inner, key=math.prod, default=()))
 
 
 def _mesh(sizes: tuple[int, ...], devices: tuple) -> Layout:
@@ -85,7 +116,7 @@ def _mesh(sizes: tuple[int, ...], devices: tuple) -> Layout:
 def wanted_inputs(program: Program, lay: Layout) -> list[Dims | None]:
     """Per input, how the mapped equation that takes it wants it; None if none does."""
     wanted: dict[Var, Dims] = {}
-    for equation, spread in _on_mesh(program, lay):
+    for equation, spread in _mapped(program):
         for atom, dim in zip(equation.inputs, spread.in_dims, strict=True):
             if isinstance(atom, Var):
                 wanted.setdefault(atom, () if dim is None else lay.split(dim))
@@ -95,15 +126,13 @@ def wanted_inputs(program: Program, lay: Layout) -> list[Dims | None]:
 def given_outputs(program: Program, lay: Layout) -> list[Dims | None]:
     """Per output, how the mapped equation that makes it leaves it; None if none does."""
     given: dict[Var, Dims] = {}
-    for equation, spread in _on_mesh(program, lay):
+    for equation, spread in _mapped(program):
         for var, dim in zip(equation.outputs, spread.out_dims, strict=True):
             given[var] = () if dim is None else lay.split(dim)
     return [given.get(a) if isinstance(a, Var) else () for a in program.outputs]
 
 
-def _on_mesh(program: Program, lay: Layout) -> Iterator[tuple[Equation, Spread]]:
+def _mapped(program: Program) -> Iterator[tuple[Equation, Spread]]:
     for equation in program.equations:
         if equation.prim.spread is not None:
-            spread = equation.prim.spread(equation.params)
-            if lay.axes and spread.size == lay.sizes[0]:
-                yield equation, spread
+            yield equation, equation.prim.spread(equation.params)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from phalanx.base.errors import ProgramError
+from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Dims, MeshAxes, Sharding, from_axes
 
 
@@ -25,6 +26,17 @@ class Plan:
     in_dims: tuple[Dims, ...] = ()
     out_dims: tuple[Dims | None, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
+
+    def parts(self, dims: Dims | None) -> tuple[int, ...]:
+        """Per dimension that may be split, into how many parts ``dims`` cut it."""
+        sizes = dict(self.axes)
+        return tuple(math.prod(sizes[name] for name in names) for names in dims or ())
+
+    def padded(self, type: ArrayType, dims: Dims | None) -> ArrayType:
+        """The type of an array that ``dims`` cut, with the padding that makes all parts equal."""
+        parts = self.parts(dims)
+        split = tuple(-(-n // p) * p for n, p in zip(type.shape, parts, strict=False))
+        return type.update(shape=split + type.shape[len(split) :])
 
     def __post_init__(self) -> None:
         if math.prod(size for _, size in self.axes) != len(self.devices):

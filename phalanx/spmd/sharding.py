@@ -2,7 +2,8 @@
 
 There is one concrete form, ``Sharding``, to which the public names normalise. Arrays are cut
 into equal tiles by a grid; devices fill the grid in order, or in a given ``assignment``; a
-trailing factor repeats every tile on several devices. Devices are opaque here.
+trailing factor repeats every tile on several devices. Where a size is not divisible the last
+tiles are padded, with copies of the last row. Devices are opaque here.
 """
 
 from __future__ import annotations
@@ -112,10 +113,10 @@ class Sharding:
         return place if self.assignment is None else self.assignment[place]
 
     def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of the part of an array of ``shape`` that one device holds.
+        """The shape of the part of an array of ``shape`` that one device holds, with padding.
 
         Raises:
-            ValueError: a dimension is split that is not there or not divisible.
+            ValueError: a dimension is split that is not there.
         """
         shape = tuple(shape)
         if len(self.tiles) > len(shape):
@@ -123,18 +124,22 @@ class Sharding:
                 f"{self} splits {len(self.tiles)} dimensions, but an array of shape {shape} has "
                 f"{len(shape)}"
             )
-        for dim, (size, parts) in enumerate(zip(shape, self.tiles, strict=False)):
-            if size % parts:
-                raise ValueError(
-                    f"{self} splits dimension {dim} into {parts} parts, but its size {size} in "
-                    f"shape {shape} is not divisible by {parts}; pad the array or choose another "
-                    "sharding"
-                )
-        split = tuple(size // parts for size, parts in zip(shape, self.tiles, strict=False))
+        split = tuple(-(-size // parts) for size, parts in zip(shape, self.tiles, strict=False))
         return split + shape[len(split) :]
 
+    def padded_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of all parts of an array of ``shape`` together, with padding."""
+        part = self.shard_shape(shape)
+        split = tuple(n * parts for n, parts in zip(part, self.tiles, strict=False))
+        return split + part[len(split) :]
+
+    def real_shape(self, shape: tuple[int, ...], position: int) -> tuple[int, ...]:
+        """The shape of what ``devices[position]`` holds of an array of ``shape``, no padding."""
+        index = self.indices(shape)[position]
+        return tuple(len(range(*s.indices(n))) for s, n in zip(index, shape, strict=True))
+
     def indices(self, shape: tuple[int, ...]) -> tuple[Index, ...]:
-        """Per device, in order, the part that it holds as one slice per dimension."""
+        """Per device, in order, the part that it holds as one slice per dimension; no padding."""
         return _indices(self.plain, tuple(shape))
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:
@@ -234,8 +239,8 @@ def _indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
 
     def index(tile: tuple[int, ...]) -> Index:
         split = tuple(
-            slice(t * n, (t + 1) * n) if parts > 1 else slice(None)
-            for t, n, parts in zip(tile, part, sharding.tiles, strict=False)
+            slice(min(t * n, size), min((t + 1) * n, size)) if parts > 1 else slice(None)
+            for t, n, size, parts in zip(tile, part, shape, sharding.tiles, strict=False)
         )
         return split + whole[len(split) :]
 

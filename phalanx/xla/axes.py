@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
+from phalanx.spmd.plan import Plan
 from phalanx.xla.collectives import Collectives
 from phalanx.xla.elementwise import Elementwise
 
@@ -19,18 +20,20 @@ I32 = np.dtype(np.int32)
 class MappedAxes(Elementwise, Collectives):
     """Knows which mesh axes each named axis of a mapped function lies over."""
 
+    def __init__(self, plan: Plan, module: ir.Module) -> None:
+        super().__init__(plan, module)
+        self._unpadded: dict[ir.Value, tuple[ir.Value, int]] = {}
+
     @property
     def depth(self) -> int:
         """How many mapped axes that lie over the mesh enclose the current place."""
         return self.scope.get(_DEPTH, 0)
 
-    def next_level(self, size: int) -> tuple[str, ...] | None:
-        """The mesh axes for a mapped axis of ``size`` here, or None if it has no place there."""
+    def next_level(self) -> tuple[tuple[str, ...], int]:
+        """The mesh axes for a mapped axis here, and how many devices they have."""
         levels = self.plan.levels
-        if not self.plan.axes or self.depth >= len(levels):
-            return None
-        names = levels[self.depth]
-        return names if math.prod(self._sizes(names)) == size else None
+        names = levels[self.depth] if self.depth < len(levels) else ()
+        return names, math.prod(self._sizes(names))
 
     @contextmanager
     def entering(self, axis: Any, names: tuple[str, ...]) -> Iterator[None]:
@@ -76,6 +79,28 @@ class MappedAxes(Elementwise, Collectives):
         if stride > 1:
             here = self.divide(here, self.constant(stride, I32))
         return self.remainder(here, self.constant(math.prod(self._sizes(names)), I32))
+
+    def padded(self, x: ir.Value, dim: int, size: int) -> ir.Value:
+        """``x`` with copies of its last row at the end of ``dim``, ``size`` long."""
+        shape = self.type(x).shape
+        if shape[dim] == size:
+            return x
+        before, at = self._unpadded.get(x, (None, None))
+        if before is not None and at == dim and self.type(before).shape[dim] == size:
+            return before
+        start = [n - 1 if i == dim else 0 for i, n in enumerate(shape)]
+        last = self.slice(x, tuple(start), shape, (1,) * len(shape))
+        return self.concatenate([x, *[last] * (size - shape[dim])], dim)
+
+    def unpadded(self, x: ir.Value, dim: int, size: int) -> ir.Value:
+        """The first ``size`` rows of ``x`` along ``dim``; ``padded`` finds the others again."""
+        shape = self.type(x).shape
+        if shape[dim] == size:
+            return x
+        limit = tuple(size if i == dim else n for i, n in enumerate(shape))
+        out = self.slice(x, (0,) * len(shape), limit, (1,) * len(shape))
+        self._unpadded[out] = x, dim
+        return out
 
     def host_constant(self, value: Any) -> ir.Value:
         """An array that is known while lowering, written into the module."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -181,8 +180,7 @@ class Collectives(Regions):
 
     def _part(self, type: ArrayType, dims: Dims) -> ir.Type:
         """The type of what one device sees of an array."""
-        sizes = dict(self.plan.axes)
-        parts = [math.prod(sizes[name] for name in names) for names in dims]
+        parts = self.plan.parts(dims)
         split = tuple(n // p for n, p in zip(type.shape, parts, strict=False))
         return self.tensor(split + type.shape[len(split) :], type.dtype)
 

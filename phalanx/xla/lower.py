@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ class Lowered:
 
     module: ir.Module
     plan: Plan
-    out_types: tuple[ArrayType, ...]
+    out_types: tuple[ArrayType, ...]  # with padding
     donate: tuple[int, ...]
     callbacks: tuple[Callable, ...]
     name: str
@@ -76,10 +76,35 @@ def build(
         with ir.InsertionPoint(module.body):
             b = MlirBuilder(plan, module)
             _count_partitions(b, module)
-            main = _main(b, in_types, out_types, donate)
-        b.fill(main.regions[0], [b.tensor_of(t) for t in in_types], emit, "func.return")
+            inside = [plan.padded(t, d) for t, d in _with_dims(in_types, plan.in_dims)]
+            outside = [plan.padded(t, d) for t, d in _with_dims(out_types, plan.out_dims)]
+            main = _main(b, inside, outside, donate)
+
+        def body(b: MlirBuilder, *values: ir.Value) -> list[ir.Value]:
+            results = emit(b, *(_cut(b, v, t) for v, t in zip(values, in_types, strict=True)))
+            return [_fill(b, r, t) for r, t in zip(results, outside, strict=True)]
+
+        b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
         module.operation.verify()
-    return Lowered(module, plan, tuple(out_types), donate, tuple(b.callbacks), name)
+    return Lowered(module, plan, tuple(outside), donate, tuple(b.callbacks), name)
+
+
+def _with_dims(types: Sequence[ArrayType], dims: Sequence) -> Iterator[tuple]:
+    return zip(types, dims or ((),) * len(types), strict=True)
+
+
+def _cut(b: MlirBuilder, value: ir.Value, type: ArrayType) -> ir.Value:
+    """``value`` without padding."""
+    for dim, size in enumerate(type.shape):
+        value = b.unpadded(value, dim, size)
+    return value
+
+
+def _fill(b: MlirBuilder, value: ir.Value, type: ArrayType) -> ir.Value:
+    """``value`` with the padding of ``type``."""
+    for dim, size in reversed(list(enumerate(type.shape))):
+        value = b.padded(value, dim, size)
+    return value
 
 
 def _count_partitions(b: MlirBuilder, module: ir.Module) -> None:

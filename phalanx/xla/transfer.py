@@ -37,6 +37,10 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
     if sharding.is_fully_replicated:
         parts = [array] * len(positions)
     else:
+        type = _padded(sharding.plain, type)
+        if array.shape != type.shape:
+            ends = zip(array.shape, type.shape, strict=True)
+            array = np.pad(array, [(0, end - n) for n, end in ends], mode="edge")
         indices = sharding.indices(type.shape)
         parts = _distinct([array[indices[p]] for p in positions], array, sharding)
     try:
@@ -51,6 +55,12 @@ def _reachable(sharding: Sharding) -> tuple[list[int], list[Any]]:
     reachable = sharding.addressable_devices
     positions = [p for p, device in enumerate(sharding.devices) if device in reachable]
     return positions, [sharding.devices[p] for p in positions]
+
+
+@functools.lru_cache(maxsize=1024)
+def _padded(sharding: Sharding, type: ArrayType) -> ArrayType:
+    """The type of what all devices hold together."""
+    return type.update(shape=sharding.padded_shape(type.shape))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -83,14 +93,17 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
             f"fetch: parts of this {type} are on devices of other processes; gather it first, or "
             "read the shards that this process can reach"
         )
-    if GATHERS or len(sharding.devices) == 1:
+    if len(sharding.devices) == 1:
         return to_numpy(raw)
+    if GATHERS:
+        return to_numpy(raw)[tuple(map(slice, type.shape))]
     parts = parts_of(raw)
     if sharding.is_fully_replicated:
         return to_numpy(parts[0])
     whole = np.empty(type.shape, type.dtype)
     for index, part in zip(sharding.indices(type.shape), parts, strict=True):
-        whole[index] = to_numpy(part)
+        here = whole[index]
+        here[...] = to_numpy(part)[tuple(map(slice, here.shape))]
     whole.flags.writeable = False
     return whole
 
@@ -125,7 +138,8 @@ def _parts_of(raw: Raw) -> list[Raw]:
 
 def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
     """One array of its parts, in the order of the reachable devices."""
-    return xc.ArrayImpl(type, raw_sharding(sharding, type.ndim), list(parts), True, True)
+    whole = _padded(sharding.plain, type)
+    return xc.ArrayImpl(whole, raw_sharding(sharding, type.ndim), list(parts), True, True)
 
 
 def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:

@@ -169,12 +169,16 @@ def others(coordinates, positions):
 
 @dataclass(frozen=True)
 class Mapping:
-    """Named axes, outermost first, and where they lie in the arguments x, w and the result."""
+    """Named axes, outermost first, and where they lie in the arguments x, w and the result.
+
+    ``room`` is the number of devices over which pmap may lay them; None is all.
+    """
 
     axes: tuple
     x_dims: tuple
     w_dims: tuple
     out_dims: tuple
+    room: int | None = None
 
     @property
     def coordinates(self):
@@ -188,9 +192,13 @@ class Mapping:
         outs = self.out_dims if out_dims is None else out_dims
         dims = zip(self.x_dims, self.w_dims, *more, strict=True)
         levels = zip(self.axes, dims, outs, transforms, strict=True)
-        for (name, size), in_axes, out, transform in reversed(list(levels)):
+        outermost = transforms.index(phalanx.pmap) if phalanx.pmap in transforms else None
+        for k, ((name, size), in_axes, out, transform) in reversed(list(enumerate(levels))):
             named = None if name.startswith("anonymous") else name
-            lane = transform(lane, axis_name=named, in_axes=in_axes, out_axes=out, axis_size=size)
+            options = {"devices": phalanx.devices()[: self.room]} if k == outermost else {}
+            lane = transform(
+                lane, axis_name=named, in_axes=in_axes, out_axes=out, axis_size=size, **options
+            )
         return lane
 
     def whole_shape(self, shape, dims):
@@ -253,12 +261,9 @@ class Program:
 # ---- drawing ------------------------------------------------------------------------------------
 
 LAYOUTS = [
-    (("i", 1),),
-    (("i", 2),),
-    (("i", 3),),
-    (("i", 4),),
-    (("i", 8),),
-    (("i", 10),),
+    *[(("i", n),) for n in (*range(1, 18), 24)],
+    (("i", 5), ("j", 3)),
+    (("i", 2), ("j", 7)),
     (("i", 2), ("j", 2)),
     (("i", 2), ("j", 3)),
     (("i", 4), ("j", 2)),
@@ -268,6 +273,7 @@ LAYOUTS = [
     (("i", 2), ("j", 2), ("k", 2)),
     (("anonymous", 2), ("i", 2), ("j", 2)),
 ]
+rooms = st.sampled_from([None, None, 1, 2, 3, 4])
 LARGEST = 400
 REDUCTIONS = ("psum", "pmean", "pmax", "pmin")
 
@@ -373,7 +379,7 @@ def programs(draw, most_steps=4):
         out_dims.insert(0, draw(st.sampled_from([*range(rank + 1), -1, *free])))
         rank += out_dims[0] is not None
     mapping = Mapping(axes, tuple(x_dims), tuple(w_dims), tuple(out_dims))
-    return Program(mapping, x_shape, w_shape, tuple(steps))
+    return Program(replace(mapping, room=draw(rooms)), x_shape, w_shape, tuple(steps))
 
 
 def by_kind(steps):

@@ -135,7 +135,7 @@ def test_locations_name_the_users_line(one):
         with b.at(Location.at("/home/ada/train.py", 12, "loss")):
             y = b.sine(x)
         with b.at(None):
-            return b.cosine(y)
+            return [b.cosine(y)]
 
     text = build([t], [t], Plan(one.devices), emit).as_text(locations=True)
     assert 'loc("/home/ada/train.py":12:0)' in text and '"loss"' in text

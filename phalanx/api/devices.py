@@ -14,6 +14,7 @@ from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, typeof
 from phalanx.run.array import DeviceArray, default_sharding, moved, place
 from phalanx.run.runtime import backend, connect
+from phalanx.spmd.placement import blocks
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
 
@@ -80,13 +81,14 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
     Args:
         x: a tree of arrays and numbers.
         device: a device; a ``Sharding``; a sequence of devices, over which the leading axis of
-            every array is split evenly; or a tree of these that is a prefix of ``x``. None
-            means the default device, for what is not on a device yet.
+            every array is split as ``pmap`` splits it: in equal blocks, of which the last may
+            be shorter; or a tree of these that is a prefix of ``x``. None means the default
+            device, for what is not on a device yet.
         src: accepted; the source is known.
         donate: whether the memory of ``x`` may be given up.
 
     Raises:
-        ValueError: a leading axis cannot be split evenly over the devices.
+        ValueError: an array without dimensions cannot be split over devices.
         TypeError: ``device`` is none of these, or ``x`` has a leaf that is no array.
 
     >>> import phalanx, numpy as np
@@ -150,15 +152,15 @@ def _sharding(target: Any, type: Any) -> Sharding:
         return target.plain
     if _is_device(target):
         return Sharding((target,))
-    parts = len(target)
-    if parts == 1:
+    if len(target) == 1:
         return Sharding(target)
-    if not type.ndim or type.shape[0] % parts:
+    if not type.ndim:
         raise ValueError(
-            f"device_put: an array {plain(type)} cannot be split evenly over {parts} devices: its "
-            f"leading axis must be a multiple of {parts}; reshape it, or give fewer devices"
+            f"device_put: an array {plain(type)} has no leading axis to split over {len(target)} "
+            "devices; give one device, or device_put_replicated for a copy on each"
         )
-    return Sharding(target, (parts,))
+    used = blocks(type.shape[0], len(target)).devices if type.shape[0] else 1
+    return Sharding(target[:used], (used,))
 
 
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:

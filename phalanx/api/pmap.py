@@ -268,6 +268,20 @@ class Pmapped(Dispatched):
         tiles = () if dim is None else (1,) * dim + (len(devices),)
         return moved(as_array(x), Sharding(devices, tiles))
 
+    def placement(self, *args: Any, **kwargs: Any) -> placement.Placement:
+        """Where the lanes run for such arguments: arrays, numbers or ``ShapeDtypeStruct``.
+
+        >>> import phalanx, phalanx.numpy as jnp
+        >>> f = phalanx.pmap(lambda x: x + 1, axis_name="i", devices=phalanx.devices()[:1])
+        >>> where = f.placement(jnp.zeros((6, 2)))
+        >>> where.size, where.lanes, where.padding, len(where.devices)
+        (6, 6, 0, 1)
+        """
+        whole = self.trace(*args, **kwargs).program
+        local = tuple(backend().local_devices())
+        lay = placement.layout(whole, local)
+        return placement.placements(whole, lay, local[:1])[0]
+
     # ---- ahead of time ----
 
     def trace(self, *args: Any, **kwargs: Any) -> aot.Staged:

@@ -339,6 +339,18 @@ def _take_block(b: Any, x: Any, start: Any, dim: int, lanes: int) -> Any:
     return b.dynamic_slice(x, starts, _with_size(shape, dim, lanes))
 
 
+def _thread(
+    rewrite: Callable, state: tuple, *xs: Any, program: Program, in_dims: Dims, out_dims: Dims,
+    **spread: Any,
+) -> tuple:  # fmt: skip
+    shared = (None,) * len(state)
+    out = mapped(
+        *state, *xs, program=rewrite(program, 0), in_dims=shared + in_dims,
+        out_dims=shared + out_dims, **spread,
+    )  # fmt: skip
+    return out[: len(state)], out[len(state) :]
+
+
 def _vary(
     *operands: frozenset, program: Program, axis: Any, size: int, in_dims: Dims, out_dims: Dims,
     devices: tuple | None,
@@ -358,8 +370,10 @@ mapped: Callable = Primitive(
     batch=_batch,
     vary=_vary,
     axes=lambda params: params["program"].axes - {params["axis"]},
+    thread=_thread,
     spread=lambda params: Spread(
         params["program"],
+        params["axis"],
         params["size"],
         params["in_dims"],
         params["out_dims"],

@@ -52,6 +52,7 @@ class Spread:
     """How an operation maps a program over an axis that may be laid over devices."""
 
     program: Any
+    axis: Any
     size: int
     in_dims: tuple[int | None, ...]
     out_dims: tuple[int | None, ...]

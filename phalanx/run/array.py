@@ -165,15 +165,20 @@ class DeviceArray(Array):
             return self._blocks[position]
 
     def _getitem_fast(self, index: Any) -> Any:
-        """``self[i]`` of rows that are split over devices: read the one shard that has row i."""
-        sharding = self.sig.sharding
-        if len(sharding.tiles) != 1 or isinstance(index, bool):
+        """``self[index]`` of rows that are split over devices, read where they lie."""
+        if len(self.sig.sharding.tiles) != 1 or isinstance(index, bool):
             return NotImplemented
+        if isinstance(index, slice):
+            return self._blocks_within(*index.indices(self.sig.type.shape[0]))
         try:
             row = operator.index(index)
         except TypeError:
             return NotImplemented
-        shape = self.sig.type.shape
+        return self._row(row)
+
+    def _row(self, row: int) -> Any:
+        """Row number ``row``, from the one block that has it."""
+        shape, sharding = self.sig.type.shape, self.sig.sharding
         length = shape[0]
         if not -length <= row < length:
             return NotImplemented
@@ -181,6 +186,23 @@ class DeviceArray(Array):
         tile, local = divmod(row % length, rows)
         block = self._block(sharding.position_of(tile))
         return reshape(block, shape=shape[1:]) if rows == 1 else block[local]
+
+    def _blocks_within(self, start: int, stop: int, step: int) -> Any:
+        """The rows from ``start`` to ``stop`` where they are whole blocks: no copy."""
+        shape, sharding = self.sig.type.shape, self.sig.sharding
+        rows = -(-shape[0] // sharding.tiles[0])
+        places = range(start // rows, -(-stop // rows))
+        whole = not start % rows and (not stop % rows or stop == shape[0])
+        if step != 1 or not whole or sharding.copies > 1 or not places:
+            return NotImplemented
+        positions = [sharding.position_of(place) for place in places]
+        if len(places) == 1:
+            return self.part(positions[0])
+        kept = Sharding([sharding.devices[p] for p in positions], (len(places),))
+        if kept.shard_shape((stop - start,)) != (rows,):
+            return NotImplemented
+        type = self.type.update(shape=(stop - start, *shape[1:]))
+        return assemble([self._block(p) for p in positions], type, kept)
 
     # ---- life ----
 

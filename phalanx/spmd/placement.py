@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from phalanx.core.primitive import Spread
 from phalanx.core.program import Equation, Program, Var
@@ -111,6 +114,61 @@ def _mesh(sizes: tuple[int, ...], devices: tuple) -> Layout:
         levels.append(tuple(name for name, _ in factors))
         axes += factors
     return Layout(devices, tuple(axes), tuple(levels))
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where the lanes of a mapped axis run.
+
+    Attributes:
+        axis: its name.
+        size: how many lanes it has.
+        devices: those that share them out, in order; for an axis inside another, those of the
+            first lane of the outer one.
+        lanes: how many lanes each device runs; lane ``i`` is on ``devices[i // lanes]``.
+        padding: how many lanes at the end repeat the last one. Nobody sees them.
+        inside: the placements of the mapped axes inside.
+    """
+
+    axis: Any
+    size: int
+    devices: tuple
+    lanes: int
+    padding: int
+    inside: tuple[Placement, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        each = f"{self.lanes} on each" if len(self.devices) > 1 else "all on one"
+        spare = f", {self.padding} of padding" if self.padding else ""
+        yield f"axis {self.axis!r}: {self.size} lanes, {each} of {len(self.devices)} devices{spare}"
+        for i, device in enumerate(self.devices):
+            first, last = i * self.lanes, min((i + 1) * self.lanes, self.size) - 1
+            yield f"  {device}: lanes {first} to {last}" if first < last else (
+                f"  {device}: lane {first}"
+            )
+        for inner in self.inside:
+            yield from (f"  {line}" for line in inner._lines())
+
+
+def placements(program: Program, lay: Layout | None, default: tuple) -> tuple[Placement, ...]:
+    """Where the mapped axes of ``program`` go; ``default`` are the devices without a layout."""
+    devices = default if lay is None else lay.devices
+    sizes = () if lay is None else lay.sizes
+    return tuple(_placements(program, np.array(devices, object).reshape(sizes or (1,))))
+
+
+def _placements(program: Program, mesh: np.ndarray) -> Iterator[Placement]:
+    for spread in spreads(program):
+        here = mesh.reshape(mesh.shape[0], -1)[:, 0]
+        inner = mesh[0] if mesh.ndim > 1 else mesh[:1]
+        dealt = Blocks(spread.size, len(here))
+        yield Placement(
+            spread.axis, dealt.size, tuple(here), dealt.lanes, dealt.padding,
+            tuple(_placements(spread.program, inner)),
+        )  # fmt: skip
 
 
 def wanted_inputs(program: Program, lay: Layout) -> list[Dims | None]:

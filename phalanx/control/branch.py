@@ -21,6 +21,7 @@ from phalanx.ops.basis import broadcast, instantiate, zeros
 from phalanx.ops.compare import eq, select
 from phalanx.spmd.replication import varying_outputs
 from phalanx.transforms.batch import batch, place_lanes, with_lanes
+from phalanx.transforms.effects import conditional
 from phalanx.transforms.linearize import Linearized, linearize_program
 from phalanx.transforms.stage import Stage, evaluate
 from phalanx.transforms.transpose import backward
@@ -182,11 +183,17 @@ def _trace(
 
 
 def _choose_per_lane(axis: Axis, values: Sequence, dims: tuple, programs: Branches) -> tuple:
-    """Lanes that choose differently: run every branch and take from each what is its."""
+    """Lanes that choose differently: run every branch and take from each what is its.
+
+    The effects of a branch happen in the lanes that choose it.
+    """
     index = place_lanes(values[0], dims[0], 0, axis.size)
-    every = [
-        batch(lambda *xs, p=p: evaluate(p, xs), axis, values[1:], dims[1:]) for p in programs
-    ]
+    every = []
+    for i, program in enumerate(programs):
+        run, args, where = program, values[1:], dims[1:]
+        if program.effects:
+            run, args, where = conditional(program), [eq(index, np.int32(i)), *args], (0, *where)
+        every.append(batch(lambda *xs, p=run: evaluate(p, xs), axis, args, where))
     out = []
     for column in zip(*(zip(*found, strict=True) for found in every), strict=True):
         lanes = [place_lanes(v, d, 0, axis.size) for v, d in column]
@@ -196,6 +203,13 @@ def _choose_per_lane(axis: Axis, values: Sequence, dims: tuple, programs: Branch
             chosen = select(here, value, chosen)
         out.append(chosen)
     return tuple(out), (0,) * len(out)
+
+
+def _thread(
+    rewrite: Callable, state: tuple, index: Any, *xs: Any, programs: Branches
+) -> tuple:
+    out = branch(index, *state, *xs, programs=tuple(rewrite(p, 0) for p in programs))
+    return out[: len(state)], out[len(state) :]
 
 
 def _vary(index: frozenset, *operands: frozenset, programs: Branches) -> tuple:
@@ -212,6 +226,7 @@ branch: Callable = Primitive(
     batch=_batch,
     vary=_vary,
     axes=lambda params: frozenset().union(*(p.axes for p in params["programs"])),
+    thread=_thread,
     decides=lambda operands, programs: operands[0],
     multi=True,
     doc="programs[index](operands); stablehlo.case",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Linear, Primitive
+from phalanx.core.primitive import ZERO, Inside, Linear, Primitive
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.replication import varying_outputs
@@ -71,8 +71,20 @@ def _batch(axis: Axis, values: Sequence, dims: tuple, *, program: Program) -> tu
     return call(*batched.constants, *values, program=batched.program), batched.dims
 
 
+def _thread(rewrite: Callable, state: tuple, *xs: Any, program: Program) -> tuple:
+    out = call(*state, *xs, program=rewrite(program, 0))
+    return out[: len(state)], out[len(state) :]
+
+
 def _vary(*operands: frozenset, program: Program) -> tuple:
     return varying_outputs(program, operands)
+
+
+def whole_program(params: dict[str, Any]) -> Inside:
+    """The sub-program of an operation whose operands and results are the program's own."""
+    return Inside(
+        params["program"], 0, lambda program, *_: {**params, "program": program}
+    )
 
 
 call: Callable = Primitive(
@@ -84,6 +96,8 @@ call: Callable = Primitive(
     batch=_batch,
     vary=_vary,
     axes=lambda params: params["program"].axes,
+    thread=_thread,
+    inside=whole_program,
     multi=True,
     doc="the results of a program; func.call",
 )

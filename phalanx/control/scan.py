@@ -17,7 +17,7 @@ from phalanx.base import dtypes
 from phalanx.control.call import spread_cotangents
 from phalanx.control.scan_linear import Parts, linear_scan
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Linear, Primitive
+from phalanx.core.primitive import ZERO, Inside, Linear, Primitive
 from phalanx.core.program import Program
 from phalanx.core.trace import running
 from phalanx.core.types import ArrayType
@@ -238,6 +238,18 @@ def _batched_body(
         return program.derived[key]
 
 
+def _thread(
+    rewrite: Callable, state: tuple, *xs: Any, program: Program, parts: Parts, **turns: Any
+) -> tuple:
+    constants, carry, rows = parts.split(xs)
+    out = scan(
+        *constants, *state, *carry, *rows,
+        program=rewrite(program, parts.constants),
+        parts=Parts(parts.constants, len(state) + parts.carried), **turns,
+    )  # fmt: skip
+    return out[: len(state)], out[len(state) :]
+
+
 def _vary(
     *operands: frozenset, program: Program, parts: Parts, length: int, reverse: bool, unroll: int
 ) -> tuple:
@@ -250,6 +262,13 @@ def _vary(
         carry = grown
 
 
+def _inside(params: dict[str, Any]) -> Inside | None:
+    if not params["length"]:
+        return None  # the carry that goes in comes out, whatever the body is
+    carried = params["parts"].carried
+    return Inside(params["program"], carried, lambda program, *_: {**params, "program": program})
+
+
 scan: Callable = Primitive(
     "scan",
     _type,
@@ -259,6 +278,8 @@ scan: Callable = Primitive(
     batch=_batch,
     vary=_vary,
     axes=lambda params: params["program"].axes,
+    thread=_thread,
+    inside=_inside,
     multi=True,
     doc="carry, rows = program(constants, carry, row) for each row; stablehlo.while",
 )

@@ -113,6 +113,10 @@ class Backend(Protocol):
         """
         ...
 
+    def wait_for_callbacks(self) -> None:
+        """Wait until the programs underway that call Python are over."""
+        ...
+
     # ---- arrays ----
 
     def put(self, host: Any, type: ArrayType, sharding: Sharding) -> Raw:

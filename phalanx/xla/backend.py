@@ -7,6 +7,7 @@ from typing import Any
 
 from phalanx.xla import compile as compiling
 from phalanx.xla import transfer
+from phalanx.xla.callbacks import wait_for_callbacks
 from phalanx.xla.client import client
 from phalanx.xla.lower import lower
 
@@ -48,6 +49,7 @@ class XlaBackend:
     assemble = staticmethod(transfer.assemble)
     move = staticmethod(transfer.move)
     block = staticmethod(transfer.block)
+    wait_for_callbacks = staticmethod(wait_for_callbacks)
     to_dlpack = staticmethod(transfer.to_dlpack)
     from_dlpack = staticmethod(transfer.from_dlpack)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from phalanx.xla.axes import MappedAxes
+from phalanx.xla.callbacks import HostCalls
 from phalanx.xla.contraction import Contraction
 
 
-class MlirBuilder(Contraction, MappedAxes):
+class MlirBuilder(Contraction, HostCalls):
     """Writes StableHLO. Make one inside an MLIR context, with a plan and a module."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from phalanx.base.errors import DeletedArray
 from phalanx.spmd.sharding import Sharding
+from phalanx.xla.callbacks import refuse_in_callback
 from phalanx.xla.failures import deleted, refused_option, translated
 from phalanx.xla.lower import Lowered, text_of
 from phalanx.xla.runtime import (
@@ -37,10 +38,12 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
     settings = _settings(devices, options or {})
     try:
         loaded = client.compile_and_load(
-            lowered.module, device_list(devices), settings, list(lowered.callbacks)
+            lowered.module, device_list(devices), settings, lowered.callbacks.functions
         )
     except (RuntimeError, ValueError, TypeError) as e:
         raise refused_option(e, options or {}) or translated(e, "compile") from None
+    if lowered.callbacks.functions:
+        return CallingBack(lowered, loaded)
     make = OnOneDevice if len(devices) == 1 else OnDevices
     return make(lowered, loaded)
 
@@ -74,6 +77,8 @@ class XlaExecutable:
 
     __slots__ = (
         "_bytecode",
+        "_callbacks",
+        "_device_count",
         "_donated",
         "_execute",
         "_handlers",
@@ -86,6 +91,8 @@ class XlaExecutable:
 
     def __init__(self, lowered: Lowered, loaded: Any) -> None:
         self._bytecode = lowered.bytecode()  # the module itself would keep 250 KB alive
+        self._callbacks = lowered.callbacks  # lives as long as it may be called
+        self._device_count = len(lowered.plan.devices)
         self._donated = lowered.donate
         self._name = lowered.name
         self._loaded = loaded
@@ -97,6 +104,21 @@ class XlaExecutable:
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
         raise NotImplementedError
+
+    def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:
+        """The outputs, and the token of the launch; over several devices within the window."""
+        if self._device_count == 1:
+            results = self._execute(raws, True)
+            return results.consume_with_handlers(self._handlers), results.consume_token()
+        refuse_in_callback(self._name)
+        with _launching:
+            if len(_in_flight) >= WINDOW:
+                _wait_for_oldest()
+            results = self._execute(raws, True)
+            outs = results.consume_with_handlers(self._handlers)
+            token = results.consume_token()
+            _in_flight.append(token)
+        return outs, token
 
     def as_text(self) -> str:
         return text_of(self._bytecode)
@@ -152,15 +174,32 @@ class OnDevices(XlaExecutable):
         if any(map(_is_deleted, raws)):
             raise deleted(self._name)  # before the runtime: 0.10 crashes
         try:
-            with _launching:
-                if len(_in_flight) >= WINDOW:
-                    _wait_for_oldest()
-                results = self._execute(raws, True)
-                outs = results.consume_with_handlers(self._handlers)
-                _in_flight.append(results.consume_token())
-            return outs
+            return self._launch(raws)[0]
         except RuntimeError as e:
             raise translated(e, self._name) from None
+
+
+class CallingBack(XlaExecutable):
+    """Calls Python while it runs; a call returns when all is done, or raises what was raised."""
+
+    __slots__ = ()
+
+    def __call__(self, raws: list[Any], /) -> list[Any]:
+        if self._donated:
+            self._refuse_twice_donated(raws)
+        if any(map(_is_deleted, raws)):
+            raise deleted(self._name)  # before the runtime: 0.10 crashes
+        outs: list[Any] = []
+        with self._callbacks.launching() as launch:
+            try:
+                outs, token = self._launch(raws)
+                token.block_until_ready()
+            except RuntimeError as e:
+                if not launch.raised:
+                    raise translated(e, self._name) from None
+        if launch.raised:
+            raise launch.raised[0]
+        return outs
 
 
 def _wait_for_oldest() -> None:

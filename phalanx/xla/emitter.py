@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -85,7 +85,6 @@ class Emitter:
         self.ins: tuple[ArrayType, ...] = ()
         self.outs: tuple[ArrayType, ...] = ()
         self.scope: dict[Any, Any] = {}
-        self.callbacks: list[Callable] = []
         self._tensors: dict[tuple, ir.Type] = {}
         self._types: dict[ir.Type, ArrayType] = {}
         self._splats: dict[tuple, ir.Attribute] = {}

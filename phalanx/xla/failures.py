@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import deque
 
 from phalanx.base.errors import DeletedArray, OutOfMemory, PhalanxError, RuntimeFailure
-
-# What host callbacks raised and has not been reported yet; the runtime only keeps the text.
-raised_by_callbacks: deque[BaseException] = deque(maxlen=64)
 
 _DELETED = re.compile(r"(deleted or donated|has been deleted|been donated|donated buffer)", re.I)
 _OPTION = re.compile(r"(compile option|while setting option|DebugOptions|No such.*option)", re.I)
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\).*", re.S)
 
 
-def translated(error: Exception, who: str) -> BaseException:
+def translated(error: Exception, who: str) -> Exception:
     """The exception to raise in place of one of the runtime."""
     if isinstance(error, PhalanxError):
         return error
     text = str(error)
-    if "allback" in text and raised_by_callbacks:
-        return raised_by_callbacks.popleft()
     if _DELETED.search(text):
         return deleted(who)
     message = f"{who}: {_cleaned(text)}"

@@ -13,7 +13,9 @@ from jaxlib.mlir.dialects import func
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
+from phalanx.transforms.effects import in_order
 from phalanx.xla.builder import MlirBuilder
+from phalanx.xla.callbacks import Callbacks
 from phalanx.xla.collectives import sharding_attribute
 from phalanx.xla.emitter import make_context
 
@@ -26,7 +28,7 @@ class Lowered:
     plan: Plan
     out_types: tuple[ArrayType, ...]  # with padding
     donate: tuple[int, ...]
-    callbacks: tuple[Callable, ...]
+    callbacks: Callbacks
     name: str
 
     def as_text(self, locations: bool = False) -> str:
@@ -51,6 +53,7 @@ def lower(
 
     ``donate`` are the positions of inputs whose memory the outputs may take over.
     """
+    program = in_order(program)
     return build(
         program.input_types,
         program.output_types,
@@ -86,7 +89,7 @@ def build(
 
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
         module.operation.verify()
-    return Lowered(module, plan, tuple(outside), donate, tuple(b.callbacks), name)
+    return Lowered(module, plan, tuple(outside), donate, b.callbacks, name)
 
 
 def _with_dims(types: Sequence[ArrayType], dims: Sequence) -> Iterator[tuple]:

@@ -15,7 +15,6 @@ from phalanx.core.program import Literal, Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.emitter import element_type
-from phalanx.xla.failures import raised_by_callbacks
 from phalanx.xla.structural import Structural
 
 Value = ir.Value
@@ -239,19 +238,6 @@ class Regions(Structural):
         results = [self.tensor_of(t) for t in out_types]
         return self.region_op("stablehlo.custom_call", results, args, attributes)
 
-    def host_call(
-        self,
-        function: Callable[..., Sequence[np.ndarray]],
-        args: Values,
-        out_types: Sequence[ArrayType],
-        has_side_effect: bool = False,
-    ) -> list[Value]:
-        index = np.uint64(len(self.callbacks))
-        self.callbacks.append(_checked(function, tuple(out_types)))
-        return self.custom_call(
-            "xla_ffi_python_cpu_callback", args, out_types, {"index": index}, has_side_effect
-        )
-
     def _config(self, value: Any) -> ir.Attribute:
         """An attribute of a custom call; NumPy integers keep their width and sign."""
         if isinstance(value, (bool, np.bool_)):
@@ -280,30 +266,3 @@ def _windows(
     length = (max(n - 1, 0) * base + 1 if n else 0) + sum(padding)
     reach = (window - 1) * dilation + 1
     return max(0, (length - reach) // stride + 1)
-
-
-def _checked(function: Callable, out_types: tuple[ArrayType, ...]) -> Callable:
-    """``function``, its results made to fit: the runtime would read out of bounds."""
-
-    def call(*args: Any) -> tuple[np.ndarray, ...]:
-        try:
-            return _fitted(function, function(*map(np.asarray, args)), out_types)
-        except BaseException as e:
-            raised_by_callbacks.append(e)
-            raise
-
-    return call
-
-
-def _fitted(
-    function: Callable, results: Sequence[Any], out_types: tuple[ArrayType, ...]
-) -> tuple[np.ndarray, ...]:
-    fitted = tuple(
-        np.asarray(r, t.dtype, order="C") for r, t in zip(results, out_types, strict=True)
-    )
-    for result, t in zip(fitted, out_types, strict=True):
-        if result.shape != t.shape:
-            raise ValueError(
-                f"callback: the result of {function} has shape {result.shape}, but {t} was declared"
-            )
-    return fitted

@@ -1,0 +1,198 @@
+"""``host_call``: a Python function of NumPy arrays that the host runs while a program runs.
+
+Operands, in order: whether to call at all, a boolean; where the program keeps calls in order, a
+token, which every call takes from the one before it; the position along each of ``axes``, which
+say which lane speaks; the arguments. Results: the token, then those of the function.
+
+Lanes are taken one after the other by the host: ``levels`` has, for each axis that was
+vectorized, its size and which operands have it as leading dimension. The last of them leads. A
+function that takes all lanes at once has no levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.base.source import user_location
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import NoRule, Primitive
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import I32, broadcast_lanes, move
+from phalanx.ops.lanes import leading, place_of, without_padding
+from phalanx.ops.reduce import reduce_max
+
+TOKEN = ArrayType((), I32)
+LEVEL = tuple[int, tuple[bool, ...]]
+VMAP_METHODS = ("sequential", "expand_dims", "broadcast_all", "legacy_vectorized")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Host:
+    """A Python function that programs call, and how.
+
+    Attributes:
+        name: of the function of the library that the user called, with that of the user's.
+        function: ``(types, positions, *arrays)`` to one NumPy array for each of ``types``, and
+            of that type. ``positions`` are those of the lane that calls.
+        effects: what it does besides giving results.
+        vmap_method: how lanes are called: None for not at all.
+    """
+
+    name: str
+    function: Callable[..., Sequence[np.ndarray]]
+    effects: frozenset
+    vmap_method: str | None = "sequential"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _linearize(*primals: Any, host: Host, out_types: tuple, **params: Any) -> tuple:
+    if out_types:
+        raise ValueError(
+            f"{host.name}: Python functions cannot be differentiated, and the arguments of this "
+            f"one, at {user_location()}, depend on what a derivative is taken by. Give the function "
+            "that contains the call a derivative with custom_jvp or custom_vjp, or stop the "
+            "derivative before it with lax.stop_gradient"
+        )
+    return host_call(*primals, host=host, out_types=out_types, **params), lambda *_: ()
+
+
+# ---- vectorization ------------------------------------------------------------------------------
+
+
+def _batch(
+    axis: Axis, values: Sequence, dims: Sequence, *, host: Host, out_types: tuple, axes: tuple,
+    levels: tuple[LEVEL, ...], token: bool,
+) -> tuple:  # fmt: skip
+    if host.vmap_method is None:
+        raise ValueError(
+            f"{host.name}: vmap has to know how to call a Python function for many lanes, at "
+            f"{user_location()}; give vmap_method: 'sequential' calls it once per lane, "
+            "'expand_dims' and 'broadcast_all' once with the lanes as leading dimension"
+        )
+    if host.vmap_method != "sequential":
+        return _batch_at_once(axis, values, dims, host=host, out_types=out_types)
+    placed = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
+    marks = [d is not None for d in dims]
+    if axis.padding:
+        placed[0] = without_padding(axis, leading(values[0], dims[0], axis.size), False)
+        marks[0] = True
+    if token and marks[1]:
+        placed[1], marks[1] = reduce_max(placed[1], dims=(0,)), False
+    named = [name for name, _ in axes if name is not None]
+    if axis.name not in named and host.effects:
+        placed.insert(1 + token, place_of(axis))
+        marks.insert(1 + token, True)
+        axes = ((None, axis.total), *axes)
+    types = [*out_types[:token], *(_with_lanes(t, axis.size) for t in out_types[token:])]
+    found = host_call(
+        *placed, host=host, out_types=tuple(types), axes=axes,
+        levels=(*levels, (axis.size, tuple(marks))), token=token,
+    )  # fmt: skip
+    return found, (None,) * token + (0,) * (len(types) - token)
+
+
+def _batch_at_once(
+    axis: Axis, values: Sequence, dims: Sequence, *, host: Host, out_types: tuple
+) -> tuple:
+    """One call for all lanes, which lead every argument that has some, and every result."""
+    called, *arguments = zip(values, dims, strict=True)
+    alone = {
+        "expand_dims": lambda v: broadcast_lanes(v, 0, 1),
+        "broadcast_all": lambda v: broadcast_lanes(v, 0, axis.size),
+        "legacy_vectorized": lambda v: v,
+    }[str(host.vmap_method)]
+    placed = [alone(v) if d is None else move(v, d, 0) for v, d in arguments]
+    types = tuple(_with_lanes(t, axis.size) for t in out_types)
+    found = host_call(
+        called[0], *placed, host=host, out_types=types, axes=(), levels=(), token=False
+    )
+    return found, (0,) * len(types)
+
+
+def _with_lanes(type: ArrayType, size: int) -> ArrayType:
+    return type.update(shape=(size, *type.shape))
+
+
+# ---- running ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """What the host does with the operands of a ``host_call``."""
+
+    host: Host
+    out_types: tuple[ArrayType, ...]
+    axes: tuple
+    levels: tuple[LEVEL, ...]
+    token: bool
+
+    def __call__(self, called: Any, *operands: Any) -> tuple[np.ndarray, ...]:
+        tokens, rest = operands[: self.token], operands[self.token :]
+        depth = len(self.levels)
+        types = tuple(t.update(shape=t.shape[depth:]) for t in self.out_types[self.token :])
+        marks = [(n, (m[0], *m[1 + self.token :])) for n, m in self.levels]
+        return *tokens, *self._lanes(marks, types, [called, *rest])
+
+    def _lanes(self, levels: list[LEVEL], types: tuple, operands: list) -> list[np.ndarray]:
+        if not levels:
+            return self._once(types, operands)
+        *inner, (size, marks) = levels
+        rows = [self._lanes(inner, types, _lane(operands, marks, i)) for i in range(size)]
+        return [np.stack(column) for column in zip(*rows, strict=True)]
+
+    def _once(self, types: tuple, operands: list) -> list[np.ndarray]:
+        called, *rest = operands
+        if not called:
+            return [np.zeros(t.shape, t.dtype) for t in types]
+        positions = [int(p) for p in rest[: len(self.axes)]]
+        named = tuple((name, p) for (name, _), p in zip(self.axes, positions, strict=True))
+        return list(self.host.function(types, named, *rest[len(self.axes) :]))
+
+
+def _lane(operands: Sequence, marks: Sequence[bool], i: int) -> list:
+    return [x[i, ...] if m else x for x, m in zip(operands, marks, strict=True)]
+
+
+def _lower(b: Any, *xs: Any, host: Host, out_types: tuple, **params: Any) -> list:
+    if params["token"] and b.depth:
+        raise ValueError(
+            f"{host.name}: ordered=True puts calls in the order of the program, and there is none "
+            "between devices; a pmap over several devices cannot contain such a call. Leave "
+            "ordered out: what is printed says which lane speaks"
+        )
+    call = _Call(host, out_types, **params)
+    return b.host_call(call, xs, out_types, has_side_effect=bool(host.effects))
+
+
+host_call: Callable = Primitive(
+    "host_call",
+    lambda *types, out_types, **_: out_types,
+    _lower,
+    linearize=_linearize,
+    transpose=NoRule("a Python function is not known to be linear"),
+    batch=_batch,
+    effects=lambda params: params["host"].effects,
+    eager=lambda *xs, **params: _Call(**params)(*map(np.asarray, xs)),
+    multi=True,
+    doc="function(operands), run by the host; stablehlo.custom_call",
+)
+
+
+def call_host(host: Host, out_types: tuple, positions: Sequence[tuple], args: Sequence) -> tuple:
+    """Call ``host`` with ``args``; ``positions`` are (name, size, position) of mapped axes."""
+    return host_call(
+        np.bool_(True),
+        *(p for _, _, p in positions),
+        *args,
+        host=host,
+        out_types=out_types,
+        axes=tuple((name, size) for name, size, _ in positions),
+        levels=(),
+        token=False,
+    )

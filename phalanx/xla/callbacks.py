@@ -1,0 +1,181 @@
+"""Calls from a running program back to Python, and what becomes of exceptions there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+
+from phalanx.base.errors import DeviceError
+from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
+from phalanx.xla.axes import MappedAxes
+
+Function = Callable[..., Sequence[Any]]
+Types = Sequence[ArrayType]
+_TARGETS = {"cpu": "xla_ffi_python_cpu_callback"}
+_GPU_TARGET = "xla_ffi_python_gpu_callback"
+
+
+class Launch:
+    """A run of a program that calls back: what its functions raised, and whether it is over."""
+
+    __slots__ = ("over", "raised")
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self.raised: list[BaseException] = []
+
+
+_underway: set[Launch] = set()
+_here = threading.local()
+
+
+class Callbacks:
+    """The Python functions that a module calls, and the launches of it that are underway.
+
+    The runtime does not say which launch a call belongs to. Where threads run one program at
+    the same time, what a function raises reaches all of them.
+
+    A program on one device stops where a function raises. On several it has to go on to its
+    end, or other devices would wait for ever for the one that stopped; functions are not called
+    any more then, and their results are zeros that nobody sees.
+    """
+
+    def __init__(self, devices: int) -> None:
+        self.stops = devices == 1
+        self.functions: list[Callable] = []
+        self._launches: list[Launch] = []
+
+    def add(self, function: Function, out_types: Types) -> int:
+        """Let the module call ``function``; returns its number."""
+        self.functions.append(self._guarded(function, tuple(out_types)))
+        return len(self.functions) - 1
+
+    @contextmanager
+    def launching(self) -> Iterator[Launch]:
+        """A launch that lasts as long as the block."""
+        launch = Launch()
+        self._launches.append(launch)
+        _underway.add(launch)
+        try:
+            yield launch
+        finally:
+            self._launches.remove(launch)
+            _underway.discard(launch)
+            launch.over.set()
+
+    def _guarded(self, function: Function, out_types: tuple[ArrayType, ...]) -> Callable:
+        def call(*args: Any) -> tuple[np.ndarray, ...]:
+            if any(launch.raised for launch in self._launches):
+                return tuple(np.zeros(t.shape, t.dtype) for t in out_types)
+            outer = in_callback()
+            _here.calling = True
+            try:
+                return _fitted(function, function(*map(_kept, args)), out_types)
+            except BaseException as e:
+                for launch in self._launches:
+                    launch.raised.append(e)
+                if self.stops:
+                    raise
+                return tuple(np.zeros(t.shape, t.dtype) for t in out_types)
+            finally:
+                _here.calling = outer
+
+        return call
+
+
+def in_callback() -> bool:
+    """Whether this thread runs a function that a program calls."""
+    return getattr(_here, "calling", False)
+
+
+def refuse_in_callback(who: str) -> None:
+    """Raise DeviceError inside a callback, where waiting for devices may be waiting for ever."""
+    if in_callback():
+        raise DeviceError(
+            f"{who}: a function that a program calls cannot run a program on several devices: "
+            "they may be waiting for that function. Compute with NumPy inside it, or return what "
+            "it needs from the program and go on outside"
+        )
+
+
+def wait_for_callbacks() -> None:
+    """Wait until the programs underway that call back are over; nothing to do inside of one."""
+    if not in_callback():
+        for launch in list(_underway):
+            launch.over.wait()
+
+
+def _kept(x: Any) -> np.ndarray:
+    """An argument as an array that outlives the call: jaxlib copies, but does not promise to."""
+    array = np.asarray(x)
+    if not array.flags.owndata:
+        array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def _fitted(
+    function: Function, results: Sequence[Any], out_types: tuple[ArrayType, ...]
+) -> tuple[np.ndarray, ...]:
+    """The results, of the types declared: the runtime would read out of bounds."""
+    fitted = tuple(
+        np.asarray(r, t.dtype, order="C") for r, t in zip(results, out_types, strict=True)
+    )
+    for result, t in zip(fitted, out_types, strict=True):
+        if result.shape != t.shape:
+            raise ValueError(
+                f"callback: the result of {function} has shape {result.shape}, but {t} was declared"
+            )
+    return fitted
+
+
+class HostCalls(MappedAxes):
+    """Builder: calls to Python."""
+
+    def __init__(self, plan: Plan, module: ir.Module) -> None:
+        super().__init__(plan, module)
+        self.callbacks = Callbacks(len(plan.devices))
+
+    def host_call(
+        self,
+        function: Function,
+        args: Sequence[ir.Value],
+        out_types: Types,
+        has_side_effect: bool = False,
+    ) -> list[ir.Value]:
+        if not self.plan.axes or self.manual:
+            return self._host_call(function, args, out_types, has_side_effect)
+        # code that the partitioner spreads over devices: the first device calls for all
+
+        def on_first(here: Any, *args: Any) -> Sequence[Any]:
+            return [np.zeros(t.shape, t.dtype) for t in out_types] if here else function(*args)
+
+        def body(_: Any, *args: ir.Value) -> list[ir.Value]:
+            found = self._host_call(
+                on_first, [self.partition_id(), *args], out_types, has_side_effect
+            )
+            return [self._of_first_device(x) for x in found]
+
+        return self.manual_computation(
+            args, [()] * len(args), [()] * len(out_types), out_types, body
+        )
+
+    def _host_call(
+        self, function: Function, args: Sequence[ir.Value], out_types: Types, has_side_effect: bool
+    ) -> list[ir.Value]:
+        index = np.uint64(self.callbacks.add(function, out_types))
+        target = _TARGETS.get(self.plan.devices[0].platform, _GPU_TARGET)
+        return self.custom_call(target, args, out_types, {"index": index}, has_side_effect)
+
+    def _of_first_device(self, x: ir.Value) -> ir.Value:
+        shape, count = self.type(x).shape, len(self.plan.devices)
+        one = self.reshape(x, (1, *shape))
+        every = self.all_gather(one, 0, (tuple(range(count)),), (count, *shape))
+        ends = (0,) * (1 + len(shape)), (1, *shape), (1,) * (1 + len(shape))
+        return self.reshape(self.slice(every, *ends), shape)

@@ -1,7 +1,8 @@
-"""`python -m benchmarks [--quick] [--only NAME] [--repeat N] [--json FILE]`.
+"""`python -m benchmarks [--quick] [--only NAME] [--repeat N] [--devices N] [--json FILE]`.
 
 Phalanx and jax take turns, a process each, on eight CPU devices; the table shows the medians over
-everything that was measured, and the ratios of the medians and of the minima.
+everything that was measured, and the ratios of the medians and of the minima. With `--devices`
+Phalanx has so many, and the eight lanes share them; the peer needs its eight.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ ROOT = Path(__file__).parents[1]
 Samples = dict[str, dict[str, list[float]]]  # name of a case -> library -> seconds
 
 
-def environment() -> dict[str, str]:
-    """Both libraries see eight CPU devices and nothing else, and keep their byte code."""
+def environment(devices: int) -> dict[str, str]:
+    """What both libraries see: CPU devices, ``devices`` of them for Phalanx, and nothing else."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={DEVICES}"
     inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     return inherited | {
-        "PHALANX_NUM_CPU_DEVICES": str(DEVICES),
+        "PHALANX_NUM_CPU_DEVICES": str(devices),
         "PHALANX_PLATFORMS": "cpu",
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": flags.strip(),
@@ -42,11 +43,13 @@ def environment() -> dict[str, str]:
     }
 
 
-def run_worker(library: str, seconds: float, names: list[str], samples: Samples) -> str | None:
+def run_worker(
+    library: str, seconds: float, names: list[str], devices: int, samples: Samples
+) -> str | None:
     """One process of one library; adds to `samples`, returns what went wrong."""
     command = [sys.executable, "-m", "benchmarks.worker", library, str(seconds), *names]
     done = subprocess.run(
-        command, env=environment(), cwd=ROOT, capture_output=True, text=True, check=False
+        command, env=environment(devices), cwd=ROOT, capture_output=True, text=True, check=False
     )
     for line in done.stdout.splitlines():
         name, taken = json.loads(line)
@@ -65,9 +68,10 @@ def spell(seconds: float) -> str:
     raise AssertionError
 
 
-def table(samples: Samples) -> Table:
+def table(samples: Samples, devices: int) -> Table:
     """Times and ratios, one case a row."""
-    result = Table(title=f"{DEVICES} CPU devices, {os.cpu_count()} cores")
+    ours = "" if devices == DEVICES else f", {devices} for phalanx"
+    result = Table(title=f"{DEVICES} CPU devices{ours}, {os.cpu_count()} cores")
     result.add_column("case")
     for title in (*LIBRARIES, "ratio of medians", "of minima"):
         result.add_column(title, justify="right")
@@ -93,6 +97,9 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="one turn each, short rounds")
     parser.add_argument("--only", default="", metavar="NAME", help="cases whose name holds NAME")
     parser.add_argument("--repeat", type=int, metavar="N", help="turns (default: 5)")
+    parser.add_argument(
+        "--devices", type=int, default=DEVICES, metavar="N", help="devices of Phalanx (default: 8)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there")
     arguments = parser.parse_args()
     names = [case.name for case in CASES if arguments.only in case.name]
@@ -107,8 +114,8 @@ def main() -> int:
             for library in LIBRARIES[:: 1 if turn % 2 == 0 else -1]:
                 status.update(f"turn {turn + 1} of {turns}: {library}")
                 seconds = 0.1 if arguments.quick else 0.7
-                problems.append(run_worker(library, seconds, names, samples))
-    console.print(table(samples))
+                problems.append(run_worker(library, seconds, names, arguments.devices, samples))
+    console.print(table(samples, arguments.devices))
     for problem in filter(None, problems):
         console.print(problem, style="red", markup=False)
     if arguments.json:

@@ -4,7 +4,19 @@ Array programs in Python, and transformations of them: ``jit`` compiles, ``grad`
 differentiates, ``vmap`` vectorizes, and ``pmap`` runs a function on every device there is.
 """
 
-from phalanx import dtypes, errors, lax, nn, numpy, random, sharding, tree, tree_util
+from phalanx import (
+    ad_checkpoint,
+    dtypes,
+    errors,
+    lax,
+    nn,
+    numpy,
+    random,
+    sharding,
+    tree,
+    tree_util,
+)
+from phalanx.ad_checkpoint import checkpoint, checkpoint_policies, remat
 from phalanx.api.aot import ShapeDtypeStruct
 from phalanx.api.derivatives import (
     grad,

@@ -48,6 +48,8 @@ class Traced:
 class Jitted(Dispatched):
     """A compiled function. Called, it does what the function does."""
 
+    kind = "jit"
+
     def __init__(
         self,
         fun: Callable,
@@ -59,7 +61,7 @@ class Jitted(Dispatched):
         inline: bool = False,
     ) -> None:
         self.fun = fun
-        self.who = f"jit({name_of(fun)})"
+        self.who = f"{self.kind}({name_of(fun)})"
         self.static_nums, self.static_names = static_positions(
             fun, static_argnums, static_argnames, self.who
         )
@@ -110,8 +112,12 @@ class Jitted(Dispatched):
         types = tuple([plain(typeof(x)) for x in leaves])
         traced = self.traced(static, args, kwargs, treedef, types)
         return traced.out_tree.unflatten(
-            call(*traced.captured, *leaves, program=traced.program)
+            self._run(traced.program, [*traced.captured, *leaves])
         )
+
+    def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
+        """Bind what stands for this function inside other transformations."""
+        return call(*operands, program=program)
 
     def traced(
         self, static: Static, args: tuple, kwargs: dict, treedef: Any, types: tuple

@@ -80,6 +80,7 @@ from phalanx.ops.index import (
     scatter_min,
     scatter_mul,
 )
+from phalanx.ops.naming import named
 from phalanx.ops.random_bits import threefry2x32
 from phalanx.ops.reduce import (
     argmax,

@@ -60,14 +60,13 @@ class Dual(Trace):
         constant = all(t is ZERO for t in tangents)
         if constant or type(prim.linearize) is ZeroDerivative:
             return self.parent.process(prim, primals, params)  # type: ignore[union-attr]
-        with entering(self.parent):  # type: ignore[arg-type]
-            if prim.linearize_some is not None:
-                nonzero = tuple([t is not ZERO for t in tangents])
-                out, linear = prim.linearize_some(nonzero, *primals, **params)
-            else:
-                out, linear = prim.rule("linearize")(*primals, **params)
-        with entering(self.tangents):
-            tangent = linear(*tangents)
+        if prim.push is not None:
+            out, tangent = prim.push(self, *args, **params)
+        elif prim.jvp is not None and self.tangents is self.parent:
+            with entering(self.tangents):
+                out, tangent = prim.jvp(primals, tangents, **params)
+        else:
+            out, tangent = self._one_after_the_other(prim, primals, tangents, params)
         if not prim.multi:
             return out if tangent is ZERO else DualTracer(self, out, tangent)
         return tuple(
@@ -76,6 +75,42 @@ class Dual(Trace):
                 for o, t in zip(out, tangent, strict=True)
             ]
         )
+
+    def _one_after_the_other(
+        self, prim: Primitive, primals: tuple, tangents: Sequence[Any], params: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        with entering(self.parent):  # type: ignore[arg-type]
+            if prim.linearize_some is not None:
+                nonzero = tuple([t is not ZERO for t in tangents])
+                out, linear = prim.linearize_some(nonzero, *primals, **params)
+            else:
+                out, linear = prim.rule("linearize")(*primals, **params)
+        with entering(self.tangents):
+            return out, linear(*tangents)
+
+    def depends(self, x: Any) -> bool:
+        """Whether ``x`` is computed from tangents, where these are recorded for themselves."""
+        return type(x) is StagedTracer and x.trace is self.tangents is not self.parent
+
+
+class Partial(Trace):
+    """Runs a function of primals and tangents at once: its halves go to those of a ``Dual``.
+
+    What depends on tangents joins the linear half; all else is done now.
+    """
+
+    __slots__ = ("dual",)
+
+    def __init__(self, dual: Dual) -> None:
+        super().__init__(dual, dual.name)
+        self.dual = dual
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        dual = self.dual
+        if any(dual.depends(a) for a in args):
+            primals = tuple([dual.split(a)[0] for a in args])
+            return dual.tangents.process(prim, primals, params)
+        return dual.process(prim, args, params)
 
 
 def jvp(
@@ -96,6 +131,41 @@ def jvp(
 def _variable(x: Any) -> Any:
     """``x``, but a NumPy scalar as an array: to rules, scalars are constants."""
     return np.asarray(x) if isinstance(x, np.generic) else x
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """A program and its derivative in one: ``program`` takes ``constants``, primals, tangents.
+
+    It gives the results, then the tangents of those that ``nonzero`` marks.
+    """
+
+    program: Program
+    constants: list[Any]
+    nonzero: tuple[bool, ...]
+
+
+def jvp_program(program: Program, given: tuple[bool, ...]) -> Pushed:
+    """``program`` together with its derivative, where ``given`` inputs have a tangent."""
+    key = ("jvp", given)
+    if key not in program.derived:
+        program.derived[key] = _jvp_program(program, given)
+    return program.derived[key]
+
+
+def _jvp_program(program: Program, given: tuple[bool, ...]) -> Pushed:
+    stage = Stage(None, program.name)
+    inputs = [stage.input(v.type) for v in program.inputs]
+    tangents = [stage.input(v.type) for v, g in zip(program.inputs, given, strict=True) if g]
+    rest = iter(tangents)
+    with running(stage):
+        outputs, found = jvp(
+            lambda *xs: evaluate(program, xs), inputs, [next(rest) if g else ZERO for g in given]
+        )
+    nonzero = tuple(t is not ZERO for t in found)
+    kept = [t for t in found if t is not ZERO]
+    made, constants = stage.finish([*inputs, *tangents], [*outputs, *kept], program.name)
+    return Pushed(made, constants, nonzero)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,181 @@
+"""``checkpoint``: functions whose derivatives compute values again instead of storing them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.aot import ShapeDtypeStruct, abstract, struct
+from phalanx.api.arguments import (
+    NO_STATIC,
+    Flat,
+    LeafNames,
+    check_callable,
+    check_leaf,
+    name_of,
+)
+from phalanx.api.jit import Jitted
+from phalanx.base import dtypes, tree
+from phalanx.control.checkpoint import checkpoint as checkpoint_program
+from phalanx.control.policies import nothing_saveable
+from phalanx.control.residuals import residuals
+from phalanx.core.program import Program
+from phalanx.ops.naming import named
+from phalanx.transforms.divide import Policy
+from phalanx.transforms.stage import stage
+
+
+class Checkpointed(Jitted):
+    """A function whose derivative computes again what the policy does not let it store."""
+
+    kind = "checkpoint"
+
+    def __init__(self, fun: Callable, policy: Policy, prevent_cse: bool, **static: Any) -> None:
+        super().__init__(fun, **static)
+        self.policy = policy
+        self.prevent_cse = prevent_cse
+
+    def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
+        return checkpoint_program(
+            *operands,
+            program=program,
+            policy=self.policy,
+            prevent_cse=self.prevent_cse,
+            again=False,
+        )
+
+
+def checkpoint(
+    fun: Callable | None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Any:
+    """``fun``; its derivative stores the arguments, and computes again what else it needs.
+
+    Values and derivatives are those of ``fun``. Reverse mode otherwise stores intermediate
+    values from the time they are computed until the cotangents arrive; now it takes the memory
+    for one checkpointed part at a time, and as much again of the time of the forward pass.
+
+    Args:
+        fun: a function of trees of arrays that returns a tree of arrays. Without it, a
+            decorator with these options is returned.
+        prevent_cse: whether to keep the compiler from noticing that it computes something
+            twice and storing it after all. False is right, and faster, in the body of a
+            ``scan``, where it cannot notice.
+        policy: what may be stored all the same: a function ``(primitive, *types, **params) ->
+            bool``, such as those in ``checkpoint_policies``; None for nothing.
+        static_argnums: positions of arguments that are Python values, fixed while tracing;
+            they must be hashable.
+        static_argnames: the same by name.
+
+    Raises:
+        TypeError: an argument is no array, the policy is no function or does not return a
+            bool, or ``fun`` needs the value of a traced argument.
+        ValueError: a static argument is not hashable.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> layer = phalanx.checkpoint(lambda w, x: jnp.tanh(x @ w))
+    >>> loss = lambda w: jnp.sum(layer(w, layer(w, jnp.ones(2))))
+    >>> phalanx.grad(loss)(jnp.zeros((2, 2)))
+    Array([[0., 0.],
+           [0., 0.]], dtype=float32)
+    """
+    options: dict[str, Any] = {
+        "prevent_cse": prevent_cse,
+        "policy": policy,
+        "static_argnums": static_argnums,
+        "static_argnames": static_argnames,
+    }
+    if fun is None:
+        return functools.partial(checkpoint, **options)
+    check_callable(fun, "checkpoint")
+    who = f"checkpoint({name_of(fun)})"
+    if not isinstance(prevent_cse, (bool, np.bool_)):
+        raise TypeError(f"{who}: prevent_cse must be True or False, got {prevent_cse!r}")
+    if policy is not None and not callable(policy):
+        raise TypeError(
+            f"{who}: policy must be a function (primitive, *types, **params) -> bool, got "
+            f"{policy!r} of type {type(policy).__name__}; phalanx.checkpoint_policies has some"
+        )
+    return Checkpointed(fun, **{**options, "policy": policy or nothing_saveable})
+
+
+remat = checkpoint
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """``x``, under a name by which policies of ``checkpoint`` know it.
+
+    Args:
+        x: a tree of arrays. Every array gets the name.
+        name: a string.
+
+    Raises:
+        TypeError: the name is not a string, or a leaf of ``x`` is no array.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> from phalanx.ad_checkpoint import checkpoint_name
+    >>> checkpoint_name(jnp.arange(3), "positions")
+    Array([0, 1, 2], dtype=int32)
+    """
+    if not isinstance(name, str):
+        raise TypeError(
+            f"checkpoint_name: the name must be a string, got {name!r} of type "
+            f"{type(name).__name__}; the value comes first: checkpoint_name(x, \"hidden\")"
+        )
+    for path, leaf in tree.leaves_with_path(x):
+        check_leaf(leaf, f"x{tree.keystr(path)}", "checkpoint_name")
+    return tree.map(lambda leaf: named(leaf, name=name), x)
+
+
+def saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> list[tuple[ShapeDtypeStruct, str]]:
+    """What reverse mode through ``f`` at these arguments stores, without computing anything.
+
+    Args:
+        f: a function of trees of arrays.
+        *args: arrays, numbers, or ``ShapeDtypeStruct``.
+        **kwargs: the same.
+
+    Returns:
+        For each stored value its shape and dtype, and what it is: an argument, a named value,
+        or the result of an operation, with the user's line.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> saved_residuals(phalanx.checkpoint(lambda x: jnp.sin(jnp.sin(x))), 1.0)
+    [(ShapeDtypeStruct(shape=(), dtype=float32), 'from the argument x')]
+    """
+    return [(struct(t), origin) for t, origin in _residuals(f, args, kwargs, "saved_residuals")]
+
+
+def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
+    """Print what reverse mode through ``f`` at these arguments stores, a value a line.
+
+    Arguments are those of ``saved_residuals``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> f = phalanx.checkpoint(lambda w, x: jnp.tanh(jnp.tanh(x @ w)))
+    >>> print_saved_residuals(f, jnp.ones((3, 3)), jnp.ones(3))
+    f32[3,3] from the argument w
+    f32[3] from the argument x
+    """
+    for kind, origin in _residuals(f, args, kwargs, "print_saved_residuals"):
+        print(f"{kind!r} {origin}")
+
+
+def _residuals(f: Callable, args: tuple, kwargs: dict[str, Any], kind: str) -> list:
+    check_callable(f, kind)
+    who = f"{kind}({name_of(f)})"
+    leaves, treedef = tree.flatten((args, kwargs))
+    names = LeafNames(f, args, kwargs, range(len(args)))
+    types = [abstract(x, names, i, who) for i, x in enumerate(leaves)]
+    program, captured = stage(Flat(f, treedef, NO_STATIC, who), types, name_of(f), names.all())
+    fixed = [False] * len(captured)
+    wanted = (*fixed, *(dtypes.is_inexact(t.dtype) for t in types))
+    origins = ["captured from outside"] * len(captured)
+    return residuals(program, wanted, [*origins, *(f"from the argument {n}" for n in names.all())])

@@ -1,0 +1,133 @@
+"""Policies: what ``checkpoint`` may store of what it would otherwise compute again.
+
+A policy is a function ``(primitive, *types, **params) -> bool`` of an operation, the types of
+its operands and its parameters. It says whether the results of the operation may be stored;
+only what a derivative needs is stored then. A policy of one's own may look at the name of the
+primitive:
+
+>>> import phalanx, phalanx.numpy as jnp
+>>> def sines(prim, *types, **params):
+...     return prim.name == "sin"
+>>> f = phalanx.checkpoint(lambda x: jnp.exp(jnp.cos(jnp.sin(x))), policy=sines)
+>>> phalanx.ad_checkpoint.print_saved_residuals(f, 1.0)
+f32[] from the argument x
+f32[] output of sin from <stdin>:1 (<lambda>)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.core.primitive import Primitive
+from phalanx.ops.contract import dot_general
+from phalanx.ops.conv import conv_general_dilated
+from phalanx.ops.naming import named
+from phalanx.transforms.divide import Policy
+
+
+def everything_saveable(*_: Any, **__: Any) -> bool:
+    """Store all that the derivative needs, as without ``checkpoint``."""
+    return True
+
+
+def nothing_saveable(*_: Any, **__: Any) -> bool:
+    """Store nothing but the arguments: the policy of ``checkpoint`` where none is given."""
+    return False
+
+
+def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
+    """Store the results of contractions and convolutions, which are dear to compute again."""
+    return prim in (dot_general, conv_general_dilated)
+
+
+def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) -> bool:
+    """Store the results of contractions without batch dimensions.
+
+    In a transformer these are the products with weights; the products of queries and keys,
+    which grow with the square of the length, have batch dimensions and are computed again.
+    """
+    return prim is dot_general and not any(params["batch"])
+
+
+checkpoint_dots = dots_saveable
+checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A policy by name: ``listed`` names are granted or refused, all others the reverse.
+
+    ``unnamed`` says whether values without a name are granted.
+    """
+
+    names: frozenset[str]
+    listed: bool
+    unnamed: bool
+
+    def __call__(self, prim: Primitive, *_: Any, **params: Any) -> bool:
+        if prim is not named:
+            return self.unnamed
+        return self.listed == (params["name"] in self.names)
+
+    def __str__(self) -> str:
+        which = "only" if self.listed else "all but"
+        rest = ", and what has no name" if self.unnamed else ""
+        return f"{which} {', '.join(sorted(self.names)) or 'no name'}{rest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """A policy that grants what one of two grants."""
+
+    first: Policy
+    second: Policy
+
+    def __call__(self, prim: Primitive, *types: Any, **params: Any) -> bool:
+        return self.first(prim, *types, **params) or self.second(prim, *types, **params)
+
+
+def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
+    """Store values that ``checkpoint_name`` gave one of these names, and no others.
+
+    >>> import phalanx
+    >>> from phalanx.ad_checkpoint import checkpoint_name
+    >>> policy = phalanx.checkpoint_policies.save_only_these_names("hidden")
+    >>> f = lambda x: checkpoint_name(x * x, "hidden") ** 3
+    >>> float(phalanx.grad(phalanx.checkpoint(f, policy=policy))(1.0))
+    6.0
+    """
+    return Names(_checked("save_only_these_names", names_which_can_be_saved), True, False)
+
+
+def save_any_names_but_these(*names_not_to_save: str) -> Policy:
+    """Store values that ``checkpoint_name`` gave a name, except these names."""
+    return Names(_checked("save_any_names_but_these", names_not_to_save), False, False)
+
+
+def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
+    """Store all values but those that ``checkpoint_name`` gave one of these names.
+
+    What such a value is computed from has no name itself, and may be stored.
+    """
+    return Names(_checked("save_anything_except_these_names", names_not_to_save), False, True)
+
+
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
+    """Store what either policy lets be stored.
+
+    >>> import phalanx
+    >>> p = phalanx.checkpoint_policies
+    >>> policy = p.save_from_both_policies(p.dots_saveable, p.save_only_these_names("hidden"))
+    """
+    return Either(policy_1, policy_2)
+
+
+def _checked(who: str, names: tuple) -> frozenset[str]:
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(
+                f"{who}: names are strings, each an argument of its own, got {name!r}; "
+                f'write {who}("a", "b")'
+            )
+    return frozenset(names)

@@ -22,7 +22,8 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import NonConcreteBooleanIndexError
-from phalanx.core.trace import Tracer
+from phalanx.control.staged import staged
+from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.promotion import (
@@ -391,7 +392,19 @@ READ_MODES = {
 
 def getitem(x: Any, index: Any) -> Any:
     """``x[index]``."""
+    if type(index) is int and current() is ROOT and x.type.ndim:
+        length = x.type.shape[0]
+        if -length <= index < length:
+            return _row(x, np.int32(index % length))
     return read(x, index, "clip", None)
+
+
+@staged
+def _row(x: Any, index: Any) -> Any:
+    """``x[index]`` outside transformations: one program for all rows."""
+    shape = x.type.shape
+    starts = (index, *[np.int32(0)] * (len(shape) - 1))
+    return ops.reshape(ops.dynamic_slice(x, *starts, sizes=(1, *shape[1:])), shape=shape[1:])
 
 
 def mode_of(who: str, mode: Any, modes: dict) -> str:

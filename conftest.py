@@ -1,9 +1,21 @@
-"""What doctests take as given: the names `jnp`, `lax` and `np`."""
+"""What doctests take as given, the names `jnp`, `lax` and `np`; and a cache for the tests alone.
 
+Most of the time of a test is compilation, and runs with other numbers of devices, workers and
+versions of the code compile mostly the same programs: all runs of a user share a directory.
+"""
+
+import getpass
 import importlib
+import os
+import tempfile
 
 import numpy as np
 import pytest
+
+os.environ.setdefault(
+    "PHALANX_CACHE_DIR",
+    os.path.join(tempfile.gettempdir(), f"phalanx-tests-of-{getpass.getuser()}"),
+)
 
 
 @pytest.fixture(autouse=True)

@@ -37,6 +37,7 @@ def environment(devices: int) -> dict[str, str]:
     return inherited | {
         "PHALANX_NUM_CPU_DEVICES": str(devices),
         "PHALANX_PLATFORMS": "cpu",
+        "PHALANX_CACHE_DIR": "",  # the cases that need a cache say so
         "JAX_PLATFORMS": "cpu",
         "XLA_FLAGS": flags.strip(),
         "TF_CPP_MIN_LOG_LEVEL": "3",

@@ -2,7 +2,8 @@
 
 ``config.update(name, value)`` changes an option for the whole process. ``config.override``
 changes it for a block of code in the running thread. Environment variables
-``PHALANX_<NAME>`` set the values to begin with; without ``PHALANX_NUM_CPU_DEVICES``, XLA's flag
+``PHALANX_<NAME>`` set the values to begin with, and ``PHALANX_CACHE_DIR`` where the compilation
+cache lies; without ``PHALANX_NUM_CPU_DEVICES``, XLA's flag
 ``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` counts.
 """
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from phalanx.base.errors import ConfigError, suggest
+from phalanx.base.places import user_cache
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class Option:
     parse: Callable[[str], Any]  # what an environment variable means
     doc: str
     tracing: bool = False  # part of `config.key`; these are the ones to override in a thread
+    short: str = ""  # the name in the environment, where it is not that of the option
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets the value to begin with."""
+        return f"PHALANX_{(self.short or self.name).upper()}"
 
 
 def _boolean(value: Any) -> bool:
@@ -51,6 +59,36 @@ def _count(value: Any) -> int:
 
 def _count_from(text: str) -> Any:
     return int(text) if text.strip().isdigit() else text
+
+
+def _size(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < -1:
+        raise ValueError("a number of bytes, 0 for no cache or -1 for no limit")
+    return value
+
+
+def _size_from(text: str) -> Any:
+    return int(text) if re.fullmatch(r"\s*-?\d+\s*", text) else text
+
+
+def _seconds(value: Any) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not value >= 0:
+        raise ValueError("a number of seconds from 0 up")
+    return float(value)
+
+
+def _seconds_from(text: str) -> Any:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _folder(value: Any) -> str | None:
+    if value is not None and not isinstance(value, (str, os.PathLike)):
+        raise ValueError("a path, or None for no cache")
+    path = os.fspath(value or "")
+    return os.path.abspath(os.path.expanduser(path)) if path else None
 
 
 def _platforms(value: Any) -> str | None:
@@ -109,6 +147,28 @@ OPTIONS: dict[str, Option] = {
             "Precision of float32 products that do not ask for one: 'default', 'high', 'highest'.",
             tracing=True,
         ),
+        Option(
+            "compilation_cache_dir",
+            user_cache(),
+            _folder,
+            str,
+            "The directory that keeps compiled programs for later processes. None: there is none.",
+            short="cache_dir",
+        ),
+        Option(
+            "compilation_cache_max_size",
+            2 << 30,
+            _size,
+            _size_from,
+            "How many bytes may lie there; what was not used for longest goes first. -1: no limit.",
+        ),
+        Option(
+            "persistent_cache_min_compile_time_secs",
+            0.0,
+            _seconds,
+            _seconds_from,
+            "What took fewer seconds to compile is not kept there.",
+        ),
     )
 }
 _TRACING = tuple(option.name for option in OPTIONS.values() if option.tracing)
@@ -131,6 +191,9 @@ class Config(threading.local):
     num_cpu_devices: int = 1
     platforms: str | None = None
     default_matmul_precision: str | None = None
+    compilation_cache_dir: str | None = OPTIONS["compilation_cache_dir"].default
+    compilation_cache_max_size: int = OPTIONS["compilation_cache_max_size"].default
+    persistent_cache_min_compile_time_secs: float = 0.0
     key: int = 0
 
     _lock: ClassVar[threading.RLock] = threading.RLock()
@@ -244,10 +307,9 @@ def _host_devices(flags: str) -> int:
 def _read_environment() -> None:
     _intern({})  # the defaults have key 0
     for option in OPTIONS.values():
-        variable = f"PHALANX_{option.name.upper()}"
-        text = os.environ.get(variable)
+        text = os.environ.get(option.variable)
         if text is not None:
-            setattr(Config, option.name, _check(option, option.parse(text), variable))
+            setattr(Config, option.name, _check(option, option.parse(text), option.variable))
         elif option.name == "num_cpu_devices":
             Config.num_cpu_devices = _host_devices(os.environ.get("XLA_FLAGS", ""))
     Config.key = _intern({})

@@ -21,6 +21,7 @@ from phalanx.xla.runtime import (
     sharding_of,
     xc,
 )
+from phalanx.xla.stored import load_or_compile
 
 # XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
 # window of 16 for the whole process, kept under a lock, was measured to be safe and free.
@@ -35,11 +36,16 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
     plan = lowered.plan
     devices = plan.devices
     client = devices[0].client
-    settings = _settings(devices, options or {})
-    try:
-        loaded = client.compile_and_load(
+    settings, overrides = _settings(devices), _overrides(devices, options or {})
+
+    def anew() -> Any:
+        settings.env_option_overrides = list(overrides.items())
+        return client.compile_and_load(
             lowered.module, device_list(devices), settings, lowered.callbacks.functions
         )
+
+    try:
+        loaded = load_or_compile(lowered, settings, overrides, anew)
     except (RuntimeError, ValueError, TypeError) as e:
         raise refused_option(e, options or {}) or translated(e, "compile") from None
     if lowered.callbacks.functions:
@@ -48,7 +54,7 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
     return make(lowered, loaded)
 
 
-def _settings(devices: tuple, options: dict[str, Any]) -> Any:
+def _settings(devices: tuple) -> Any:
     count = len(devices)
     settings = xc.CompileOptions()
     settings.num_replicas = 1
@@ -60,16 +66,19 @@ def _settings(devices: tuple, options: dict[str, Any]) -> Any:
     build.num_replicas = 1
     build.num_partitions = count
     build.device_assignment = settings.device_assignment
-    overrides = dict(options)
     if count > 1:
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = True
         build.allow_spmd_sharding_propagation_to_output = [True]
-        if devices[0].platform == "cpu" and not OLD:
-            # Collectives of a loaded machine may wait for long: let them, XLA would abort.
-            overrides.setdefault("xla_cpu_collective_call_terminate_timeout_seconds", 600)
-    settings.env_option_overrides = list(overrides.items())
     return settings
+
+
+def _overrides(devices: tuple, options: dict[str, Any]) -> dict[str, Any]:
+    """The compiler options that the user asked for, and ours."""
+    if len(devices) > 1 and devices[0].platform == "cpu" and not OLD:
+        # Collectives of a loaded machine may wait for long: let them, XLA would abort.
+        return {"xla_cpu_collective_call_terminate_timeout_seconds": 600} | options
+    return options
 
 
 class XlaExecutable:

@@ -1,0 +1,118 @@
+"""Executables that outlive the process: what tells them apart, and bringing them back.
+
+The runtime loads whatever it is given, also what another version wrote or what was compiled for
+another machine. So the key holds all that a compilation depends on, and only that: not the lines
+of the user's code, so that a comment may change, and no addresses.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jaxlib import version
+
+from phalanx.base.config import config
+from phalanx.run.cache import cache
+from phalanx.xla.lower import Lowered
+from phalanx.xla.runtime import device_list, xc
+
+# What the compiler reads besides its options.
+_VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NVIDIA_TF32_OVERRIDE", "PJRT_NPROC")
+
+
+def load_or_compile(
+    lowered: Lowered, settings: Any, overrides: dict[str, Any], compile: Callable[[], Any]
+) -> Any:
+    """What ``compile()`` gives, from the cache if it is there, and there afterwards.
+
+    ``settings`` are the compiler's options without the ``overrides``.
+    """
+    kept = cache()
+    if kept is None or "xla_dump" in os.environ.get("XLA_FLAGS", ""):  # only compiling dumps
+        return compile()
+    devices = lowered.plan.devices
+    key = key_of(lowered, settings.SerializeAsString(), overrides)
+    content = kept.read(key)
+    if content is not None:
+        try:
+            return devices[0].client.deserialize_executable(
+                content, device_list(devices), settings, lowered.callbacks.functions
+            )
+        except (RuntimeError, ValueError, TypeError):
+            kept.remove(key)
+    start = time.perf_counter()
+    loaded = compile()
+    if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
+        content = _serialized(loaded)
+        if content is not None:
+            kept.write(key, content)
+    return loaded
+
+
+def key_of(lowered: Lowered, settings: bytes, overrides: dict[str, Any]) -> str:
+    """The name of the executable of ``lowered``: 64 hexadecimal digits."""
+    parts = (
+        _surroundings(lowered.plan.devices),
+        settings,
+        repr(sorted((name, repr(value)) for name, value in overrides.items())).encode(),
+        str(len(lowered.callbacks.functions)).encode(),
+        lowered.as_text().encode(),
+    )
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(b"%d " % len(part))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+@functools.lru_cache(maxsize=64)
+def _surroundings(devices: tuple) -> bytes:
+    """The compiler and the machine, and the place of ``devices`` among those of all processes."""
+    client = devices[0].client
+    kinds = [(d.id, d.device_kind, d.process_index) for d in devices]
+    words = (
+        version.__version__,
+        client.platform,
+        client.platform_version,
+        client.process_index(),
+        kinds,
+        _topology(devices),
+        host(),
+        [os.environ.get(name, "") for name in _VARIABLES],
+    )
+    return repr(words).encode()
+
+
+def _topology(devices: tuple) -> bytes:
+    """What the runtime says of the devices; for a CPU the instructions that it has."""
+    try:
+        return xc.get_topology_for_devices(list(devices)).serialize()
+    except (AttributeError, RuntimeError, NotImplementedError):  # 0.10, and some plugins
+        return b""
+
+
+@functools.cache
+def host() -> tuple[str, ...]:
+    """The model of the CPU and its features, as far as the system tells."""
+    words = (platform.system(), platform.machine())
+    try:
+        described = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return (*words, platform.processor())  # on Linux that would start a process
+    first = described.split("\n\n", 1)[0]
+    wanted = ("vendor_id", "cpu family", "model", "stepping", "flags", "Features", "CPU ")
+    return (*words, *(line for line in first.splitlines() if line.startswith(wanted)))
+
+
+def _serialized(loaded: Any) -> bytes | None:
+    try:
+        return loaded.serialize()
+    except (RuntimeError, NotImplementedError):  # not every plugin can
+        return None

@@ -6,8 +6,10 @@ differentiates, ``vmap`` vectorizes, and ``pmap`` runs a function on every devic
 
 from phalanx import (
     ad_checkpoint,
+    debug,
     dtypes,
     errors,
+    experimental,
     lax,
     nn,
     numpy,
@@ -18,6 +20,7 @@ from phalanx import (
 )
 from phalanx.ad_checkpoint import checkpoint, checkpoint_policies, remat
 from phalanx.api.aot import ShapeDtypeStruct
+from phalanx.api.callbacks import effects_barrier, io_callback, pure_callback
 from phalanx.api.derivatives import (
     grad,
     hessian,

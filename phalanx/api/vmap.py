@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from phalanx.api.arguments import (
@@ -179,8 +180,8 @@ def vmap(
         dims = input_dims(in_axes, args, kwargs, names, who)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
         flat = Flat(fun, treedef, NO_STATIC, who)
-        name = UNNAMED if axis_name is None else axis_name
-        with axes.binding(name, size):
+        named = nullcontext() if axis_name is None else axes.binding(axis_name, size)
+        with named:
             values, lanes = batch(flat, Axis(axis_name, size), leaves, dims)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(out_axes, flat.out_tree, ranks, who)

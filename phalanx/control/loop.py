@@ -145,9 +145,11 @@ def _batch(
     ]
     out = tuple(0 if has else None for has in made.lanes)
     if not made.per_lane:
-        return loop(
-            *first, *fixed, *placed, condition=made.test, program=made.body, asked=asked, parts=parts
-        ), out
+        found = loop(
+            *first, *fixed, *placed,
+            condition=made.test, program=made.body, asked=asked, parts=parts,
+        )  # fmt: skip
+        return found, out
     goes = call(*first, *placed, program=made.test)
     found = loop(
         *first, *fixed, *goes, *placed, condition=_anyone(made.body, len(first) + len(fixed)),
@@ -268,11 +270,11 @@ def _body_of_differing_lanes(
     fixed, state = inputs[: len(constants)], inputs[len(constants) :]
     goes = stage.input(ArrayType((axis.size,), BOOL))
     with running(stage):
-        step = _where(goes, program, inputs, [*constants, *carry])
-        found = _evaluate_lanes(step[0], axis, *step[1:], carry)
+        step, args, dims = _where(goes, program, inputs, [*constants, *carry])
+        found = _evaluate_lanes(step, axis, args, dims, carry)
         kept = [_kept(goes, new, old) for new, old in zip(found, state, strict=True)]
-        test = _where(goes, condition, [*tests, *kept], [*known, *carry])
-        (still,) = _evaluate_lanes(test[0], axis, *test[1:], [0])
+        test, args, dims = _where(goes, condition, [*tests, *kept], [*known, *carry])
+        (still,) = _evaluate_lanes(test, axis, args, dims, [0])
         still = and_(goes, still)
     return stage.finish([*tests, *fixed, goes, *state], [still, *kept], program.name)[0]
 
@@ -295,11 +297,11 @@ def _thread(
 ) -> tuple:  # fmt: skip
     known, constants, carry = _divide(xs, asked, parts)
     count = len(state)
-    (*state, goes) = call(*state, *known, *carry, program=rewrite(condition, 0))
+    *begun, goes = call(*state, *known, *carry, program=rewrite(condition, 0))
     body = _asking(rewrite(program, parts.constants), rewrite(condition, 0), asked, parts, count)
     fixed = [*known, *constants]
     out = loop(
-        *fixed, goes, *state, *carry, condition=_first(body, len(fixed)), program=body, asked=0,
+        *fixed, goes, *begun, *carry, condition=_first(body, len(fixed)), program=body, asked=0,
         parts=Parts(len(fixed), 1 + count + parts.carried),
     )  # fmt: skip
     return out[1 : 1 + count], out[1 + count :]

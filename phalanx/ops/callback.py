@@ -54,10 +54,10 @@ class Host:
 def _linearize(*primals: Any, host: Host, out_types: tuple, **params: Any) -> tuple:
     if out_types:
         raise ValueError(
-            f"{host.name}: Python functions cannot be differentiated, and the arguments of this "
-            f"one, at {user_location()}, depend on what a derivative is taken by. Give the function "
-            "that contains the call a derivative with custom_jvp or custom_vjp, or stop the "
-            "derivative before it with lax.stop_gradient"
+            f"{host.name}: a Python function has no derivative, and the arguments of this one, at "
+            f"{user_location()}, depend on what a derivative is taken by. Give the function that "
+            "contains the call a derivative with custom_jvp or custom_vjp, or stop the derivative "
+            "before it with lax.stop_gradient"
         )
     return host_call(*primals, host=host, out_types=out_types, **params), lambda *_: ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
+from phalanx.base import dtypes
 from phalanx.base.errors import DeviceError
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
@@ -43,7 +45,7 @@ class Callbacks:
 
     A program on one device stops where a function raises. On several it has to go on to its
     end, or other devices would wait for ever for the one that stopped; functions are not called
-    any more then, and their results are zeros that nobody sees.
+    any more then, and nobody sees the results made up for them.
     """
 
     def __init__(self, devices: int) -> None:
@@ -72,7 +74,7 @@ class Callbacks:
     def _guarded(self, function: Function, out_types: tuple[ArrayType, ...]) -> Callable:
         def call(*args: Any) -> tuple[np.ndarray, ...]:
             if any(launch.raised for launch in self._launches):
-                return tuple(np.zeros(t.shape, t.dtype) for t in out_types)
+                return tuple(map(_anything, out_types))
             outer = in_callback()
             _here.calling = True
             try:
@@ -82,11 +84,21 @@ class Callbacks:
                     launch.raised.append(e)
                 if self.stops:
                     raise
-                return tuple(np.zeros(t.shape, t.dtype) for t in out_types)
+                return tuple(map(_anything, out_types))
             finally:
                 _here.calling = outer
 
         return call
+
+
+def _anything(type: ArrayType) -> np.ndarray:
+    """A value in place of a result: not the same each time, so that no loop waits for another."""
+    values: list[Any] = [0, 1]
+    if dtypes.is_integer(type.dtype):
+        values += [dtypes.iinfo(type.dtype).min, dtypes.iinfo(type.dtype).max]
+    elif dtypes.is_floating(type.dtype):
+        values += [dtypes.finfo(type.dtype).min, dtypes.finfo(type.dtype).max]
+    return np.full(type.shape, random.choice(values), type.dtype)
 
 
 def in_callback() -> bool:

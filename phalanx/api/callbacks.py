@@ -1,0 +1,237 @@
+"""Calling Python from programs: ``pure_callback``, ``io_callback``, and waiting for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.api import aot
+from phalanx.api.arguments import LeafNames, check_callable, check_leaf, name_of, shown
+from phalanx.base import dtypes, tree
+from phalanx.base.errors import TreeError
+from phalanx.base.source import Location, user_location
+from phalanx.core import axes
+from phalanx.core.primitive import CALLS, ORDERED
+from phalanx.core.trace import ROOT, entering
+from phalanx.core.types import SCALARS, ArrayType
+from phalanx.ops.callback import VMAP_METHODS, Host, call_host
+from phalanx.ops.lanes import axis_index
+from phalanx.run.runtime import backend
+
+Positions = Sequence[tuple[Any, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCall:
+    """A user's function of trees, as the host calls it: of flat arrays, its results checked."""
+
+    function: Callable[..., Any]
+    in_tree: Any
+    out_tree: Any
+    who: str
+    location: Location
+
+    def __call__(
+        self, types: Sequence[ArrayType], positions: Positions, *arrays: np.ndarray
+    ) -> list[np.ndarray]:
+        args, kwargs = self.in_tree.unflatten(arrays)
+        with entering(ROOT):
+            out = self.function(*args, **kwargs)
+        found, out_tree = tree.flatten(out)
+        if out_tree != self.out_tree:
+            raise TreeError(
+                f"{self.who}: the function must return the structure {shown(self.out_tree)}, as "
+                f"result_shape_dtypes says at {self.location}, but it returned {shown(out_tree)}"
+            )
+        paths = tree.leaves_with_path(self.out_tree.unflatten([0] * len(types)))
+        return [
+            self._fitted(x, t, tree.keystr(path))
+            for x, t, (path, _) in zip(found, types, paths, strict=True)
+        ]
+
+    def _fitted(self, x: Any, type: ArrayType, path: str) -> np.ndarray:
+        """A result as an array of ``type``."""
+        if isinstance(x, SCALARS) and not isinstance(x, np.generic) and _holds(type.dtype, x):
+            array = np.asarray(x, type.dtype)
+        else:
+            array = np.asarray(x)
+        if array.dtype != type.dtype:
+            kind = TypeError
+            advice = f"convert it, with .astype({type.dtype.name!r}), or declare its dtype"
+        elif array.shape != type.shape:
+            kind = ValueError
+            advice = "declare the shape that it has"
+        else:
+            return array
+        got = repr(x) if isinstance(x, SCALARS) else _described(array)
+        raise kind(
+            f"{self.who}: result{path} must be {type}, as result_shape_dtypes says at "
+            f"{self.location}, but the function returned {got}; {advice}"
+        )
+
+
+def _holds(dtype: np.dtype, x: Any) -> bool:
+    """Whether a Python number fits into ``dtype`` as it is."""
+    if isinstance(x, bool):
+        return dtypes.is_bool(dtype)
+    if isinstance(x, int):
+        if dtypes.is_integer(dtype):
+            limits = dtypes.iinfo(dtype)
+            return int(limits.min) <= x <= int(limits.max)
+        return dtypes.is_inexact(dtype)
+    return dtypes.is_complex(dtype) or (isinstance(x, float) and dtypes.is_floating(dtype))
+
+
+def _described(array: np.ndarray) -> str:
+    if array.dtype.kind in "OSUMm":
+        return f"an array of dtype {array.dtype}"
+    return str(ArrayType(array.shape, array.dtype))
+
+
+def check_arguments(function: Callable, args: tuple, kwargs: dict[str, Any], who: str) -> list:
+    """The leaves of the arguments, all of which must be arrays or numbers."""
+    leaves = tree.leaves((args, kwargs))
+    names = LeafNames(function, args, kwargs, range(len(args)))
+    for i, x in enumerate(leaves):
+        check_leaf(x, names[i], who)
+    return leaves
+
+
+def lane_positions() -> list[tuple[Any, int, Any]]:
+    """(name, size, position of this lane) of each mapped axis in scope, the innermost last."""
+    return [(name, size, axis_index(axes=(name,))) for name, size in axes.scope()]
+
+
+def _declared(result_shape_dtypes: Any, who: str) -> tuple[list[ArrayType], Any]:
+    leaves, treedef = tree.flatten(result_shape_dtypes)
+    for x in leaves:
+        if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+            raise TypeError(
+                f"{who}: result_shape_dtypes must be a tree of things with a shape and a dtype, "
+                f"such as ShapeDtypeStruct((3,), 'float32'), got {x!r} in it, at {user_location()}"
+            )
+    found = [aot.abstract(x, [""] * len(leaves), i, who) for i, x in enumerate(leaves)]
+    return [t.update(weak=False) for t in found], treedef
+
+
+def _call(
+    name: str, callback: Callable, result_shape_dtypes: Any, args: tuple, kwargs: dict[str, Any],
+    effects: frozenset, vmap_method: str | None,
+) -> Any:  # fmt: skip
+    check_callable(callback, name)
+    who = f"{name}({name_of(callback)})"
+    types, out_tree = _declared(result_shape_dtypes, who)
+    leaves = check_arguments(callback, args, kwargs, who)
+    python = PythonCall(callback, tree.structure((args, kwargs)), out_tree, who, user_location())
+    host = Host(who, python, effects, vmap_method)
+    positions = lane_positions() if effects else []
+    return out_tree.unflatten(call_host(host, tuple(types), positions, leaves))
+
+
+def pure_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    vmap_method: str | None = None,
+    **kwargs: Any,
+) -> Any:
+    """callback(*args, **kwargs), a Python function without effects, also inside ``jit``.
+
+    The compiler may call it any number of times, or not at all if nothing needs the result.
+
+    Args:
+        callback: of trees of NumPy arrays, which are read-only copies; it returns a tree of
+            NumPy arrays or numbers. It runs while a program waits for it: it must not run
+            programs on several devices.
+        result_shape_dtypes: a tree of objects with ``shape`` and ``dtype``, such as
+            ``ShapeDtypeStruct``: what the function returns.
+        *args: trees of arrays.
+        sharding: accepted; in programs that the compiler spreads over devices, the first calls.
+        vmap_method: what ``vmap`` does. "sequential" calls once per lane; "expand_dims" once,
+            lanes leading, where an argument that all lanes share has length one there;
+            "broadcast_all" repeats such an argument; "legacy_vectorized" gives it as it is.
+        **kwargs: trees of arrays.
+
+    Raises:
+        TypeError, ValueError, TreeError: the function returned another dtype, shape or structure.
+        ValueError: a derivative is taken by an argument, or vmap without vmap_method.
+
+    What the function raises is raised where the program was called.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> @phalanx.jit
+    ... def median(x):
+    ...     result = phalanx.ShapeDtypeStruct((), x.dtype)
+    ...     return phalanx.pure_callback(np.median, result, x)
+    >>> median(jnp.array([3.0, 1.0, 2.0]))
+    Array(2., dtype=float32)
+    """
+    if vmap_method is not None and vmap_method not in VMAP_METHODS:
+        raise ValueError(
+            f"pure_callback: vmap_method must be None or one of {', '.join(VMAP_METHODS)}, got "
+            f"{vmap_method!r}"
+        )
+    return _call(
+        "pure_callback", callback, result_shape_dtypes, args, kwargs, frozenset(), vmap_method
+    )
+
+
+def io_callback(
+    callback: Callable[..., Any],
+    result_shape_dtypes: Any,
+    *args: Any,
+    sharding: Any = None,
+    ordered: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """callback(*args, **kwargs), a Python function with effects, also inside ``jit``.
+
+    It is called once for each time that the program comes to it: in every turn of a loop, in
+    the branch that is taken, in each lane of ``vmap``, on each device of ``pmap``.
+
+    Args:
+        callback: as for ``pure_callback``.
+        result_shape_dtypes: as for ``pure_callback``; None for no result.
+        *args: trees of arrays.
+        sharding: accepted, as for ``pure_callback``.
+        ordered: whether to call in the order of the program. Otherwise calls that do not need
+            each other's results may come in any order.
+        **kwargs: trees of arrays.
+
+    Raises:
+        ValueError: a derivative is taken by an argument; ordered under ``pmap`` over several
+            devices. Further as for ``pure_callback``.
+
+    >>> import phalanx
+    >>> log = []
+    >>> @phalanx.jit
+    ... def step(x):
+    ...     phalanx.io_callback(lambda x: log.append(float(x)), None, x, ordered=True)
+    ...     return x + 1
+    >>> step(step(1.0))
+    Array(3., dtype=float32, weak_type=True)
+    >>> log
+    [1.0, 2.0]
+    """
+    return _call(
+        "io_callback", callback, result_shape_dtypes, args, kwargs, effects_of(ordered),
+        "sequential",
+    )  # fmt: skip
+
+
+def effects_of(ordered: bool) -> frozenset:
+    """The effects of a call to Python."""
+    return frozenset({CALLS, ORDERED}) if ordered else frozenset({CALLS})
+
+
+def effects_barrier() -> None:
+    """Wait until programs that call Python, started in any thread before this, are over.
+
+    >>> import phalanx
+    >>> phalanx.effects_barrier()
+    """
+    backend().wait_for_callbacks()

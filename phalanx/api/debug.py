@@ -1,0 +1,214 @@
+"""Looking into running programs: ``print``, ``callback`` and ``breakpoint``."""
+
+from __future__ import annotations
+
+import builtins
+import code
+import string
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.arguments import check_callable, name_of
+from phalanx.api.callbacks import Positions, effects_of, lane_positions
+from phalanx.base import tree
+from phalanx.base.source import user_location
+from phalanx.core.axes import is_internal
+from phalanx.core.trace import ROOT, entering
+from phalanx.ops.callback import Host, call_host
+from phalanx.transforms.stage import is_value
+
+_printing = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class _Watching:
+    """A function of trees some of whose leaves are arrays; the others stay as they are."""
+
+    function: Callable[..., Any]
+    in_tree: Any
+    leaves: Sequence[Any]  # arrays are replaced by _ARRAY
+
+    def __call__(self, types: Sequence, positions: Positions, *arrays: np.ndarray) -> tuple:
+        found = iter(arrays)
+        leaves = [next(found) if x is _ARRAY else x for x in self.leaves]
+        args, kwargs = self.in_tree.unflatten(leaves)
+        with entering(ROOT):
+            self.function(positions, *args, **kwargs)
+        return ()
+
+
+_ARRAY = object()
+
+
+def _watch(
+    who: str, function: Callable, args: tuple, kwargs: dict[str, Any], ordered: bool
+) -> None:
+    leaves, treedef = tree.flatten((args, kwargs))
+    shown = [_ARRAY if is_value(x) else x for x in leaves]
+    host = Host(who, _Watching(function, treedef, shown), effects_of(ordered))
+    call_host(host, (), lane_positions(), [x for x in leaves if is_value(x)])
+
+
+def print(
+    fmt: str, *args: Any, ordered: bool = False, skip_format_check: bool = False, **kwargs: Any
+) -> None:
+    """Print fmt.format(*args, **kwargs) when the program comes to it, with the values it has.
+
+    It prints in every turn of a loop, in the branch that is taken, for each lane of ``vmap``
+    and ``pmap``, which the line then names. Derivatives print what the function prints, once.
+
+    Args:
+        fmt: a format string; not an f-string, which Python would fill in while tracing.
+        *args: trees for the positional fields; arrays in them are printed with their values.
+        ordered: whether to print in the order of the program. Otherwise the lines of one
+            program may come in any order. Not under ``pmap`` over several devices.
+        skip_format_check: whether to leave mistakes in ``fmt`` for when it is printed.
+        **kwargs: trees for the fields with names.
+
+    Raises:
+        IndexError, KeyError: a field has no argument.
+        ValueError: an argument has no field.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> @phalanx.jit
+    ... def f(x):
+    ...     phalanx.debug.print("x is {}, its sum {total:.2f}", x, total=jnp.sum(x))
+    ...     return x
+    >>> _ = f(jnp.array([1, 2]))
+    x is [1 2], its sum 3.00
+    """
+    if not skip_format_check:
+        _check_format(fmt, args, kwargs)
+
+    def show(positions: Positions, *args: Any, **kwargs: Any) -> None:
+        line = _lane(positions) + fmt.format(*args, **kwargs)
+        with _printing:
+            builtins.print(line + "\n", end="", flush=True)
+
+    _watch("debug.print", _of_scalars(show), args, kwargs, ordered)
+
+
+def _of_scalars(function: Callable) -> Callable:
+    """``function``, given scalars for arrays without dimensions: they can be formatted."""
+
+    def call(positions: Positions, *args: Any, **kwargs: Any) -> None:
+        args, kwargs = tree.map(
+            lambda x: x[()] if isinstance(x, np.ndarray) and not x.ndim else x, (args, kwargs)
+        )
+        function(positions, *args, **kwargs)
+
+    return call
+
+
+def _lane(positions: Positions) -> str:
+    """Which lane speaks, in brackets, if there are several."""
+    names = [
+        f"lane {p}" if name is None or is_internal(name) else f"{name}={p}"
+        for name, p in positions
+    ]
+    return f"[{', '.join(names)}] " if names else ""
+
+
+def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
+    if not isinstance(fmt, str):
+        raise TypeError(
+            f"debug.print: the first argument must be a format string, got {type(fmt).__name__} at "
+            f"{user_location()}; write debug.print('{{}}', x)"
+        )
+    used = _fields(fmt)
+    for field in used:
+        if isinstance(field, int) and field >= len(args):
+            raise IndexError(
+                f"debug.print: {fmt!r} has field {field}, but there are {len(args)} positional "
+                f"arguments, at {user_location()}"
+            )
+        if isinstance(field, str) and field not in kwargs:
+            raise KeyError(
+                f"debug.print: {fmt!r} has field {field!r}, but there is no such argument, at "
+                f"{user_location()}"
+            )
+    unused = [f"number {i}" for i in range(len(args)) if i not in used]
+    unused += [repr(k) for k in kwargs if k not in used]
+    if unused:
+        raise ValueError(
+            f"debug.print: {fmt!r} has no field for argument {', '.join(unused)}, at "
+            f"{user_location()}; write {{}} or {{name}} where the value goes, and no f-string"
+        )
+
+
+def _fields(fmt: str) -> set[int | str]:
+    """The arguments that a format string asks for, by number or by name."""
+    found: set[int | str] = set()
+    pending, count = [fmt], 0
+    while pending:
+        for _, name, spec, _ in string.Formatter().parse(pending.pop()):
+            if name is None:
+                continue
+            first = name.replace("[", ".").split(".")[0]
+            if not first:
+                first, count = str(count), count + 1
+            found.add(int(first) if first.isdigit() else first)
+            if spec:
+                pending.append(spec)
+    return found
+
+
+def callback(
+    callback: Callable[..., Any], *args: Any, ordered: bool = False, **kwargs: Any
+) -> None:
+    """Call callback(*args, **kwargs) when the program comes to it, with the values it has.
+
+    Args:
+        callback: of trees of NumPy arrays, which are read-only copies. What it returns is
+            ignored, what it raises is raised where the program was called.
+        *args: trees; arrays in them are given with their values, other things as they are.
+        ordered: as for ``debug.print``.
+        **kwargs: the same by name.
+
+    >>> import phalanx
+    >>> seen = []
+    >>> phalanx.jit(lambda x: phalanx.debug.callback(seen.append, x * 2))(1.5)
+    >>> seen
+    [array(3., dtype=float32)]
+    """
+    check_callable(callback, "debug.callback")
+
+    def call(positions: Positions, *args: Any, **kwargs: Any) -> None:
+        callback(*args, **kwargs)
+
+    _watch(f"debug.callback({name_of(callback)})", call, args, kwargs, ordered)
+
+
+def breakpoint(*, ordered: bool = False, **kwargs: Any) -> None:
+    """Stop when the program comes to it: a Python prompt with the values of local variables.
+
+    The prompt sees the local variables of the function that calls it which are arrays, or trees
+    of them, as NumPy arrays. The program goes on at the end of the input.
+
+    Args:
+        ordered: as for ``debug.print``.
+        **kwargs: further values, by the names that they get.
+    """
+    place = user_location()
+    names = {**_values(sys._getframe(1).f_locals), **kwargs}
+
+    def stop(positions: Positions, **values: Any) -> None:
+        with _printing:
+            code.interact(f"{_lane(positions)}stopped at {place}", local=values, exitmsg="")
+
+    _watch("debug.breakpoint", _of_scalars(stop), (), names, ordered)
+
+
+def _values(names: dict[str, Any]) -> dict[str, Any]:
+    """Those that are arrays, or trees of nothing but arrays."""
+    found = {}
+    for name, value in names.items():
+        leaves = tree.leaves(value)
+        if leaves and all(map(is_value, leaves)):
+            found[name] = value
+    return found

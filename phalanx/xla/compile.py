@@ -164,8 +164,8 @@ class OnOneDevice(XlaExecutable):
     def __call__(self, raws: list[Any], /) -> list[Any]:
         if self._donated:
             self._refuse_twice_donated(raws)
-        if any(map(_is_deleted, raws)):
-            raise deleted(self._name)  # before the runtime: 0.10 crashes
+        if OLD and any(map(_is_deleted, raws)):
+            raise deleted(self._name)  # before the runtime, which crashes
         try:
             return self._execute(raws).consume_with_handlers(self._handlers)
         except RuntimeError as e:
@@ -180,8 +180,8 @@ class OnDevices(XlaExecutable):
     def __call__(self, raws: list[Any], /) -> list[Any]:
         if self._donated:
             self._refuse_twice_donated(raws)
-        if any(map(_is_deleted, raws)):
-            raise deleted(self._name)  # before the runtime: 0.10 crashes
+        if OLD and any(map(_is_deleted, raws)):
+            raise deleted(self._name)  # before the runtime, which crashes
         try:
             return self._launch(raws)[0]
         except RuntimeError as e:
@@ -196,8 +196,8 @@ class CallingBack(XlaExecutable):
     def __call__(self, raws: list[Any], /) -> list[Any]:
         if self._donated:
             self._refuse_twice_donated(raws)
-        if any(map(_is_deleted, raws)):
-            raise deleted(self._name)  # before the runtime: 0.10 crashes
+        if OLD and any(map(_is_deleted, raws)):
+            raise deleted(self._name)  # before the runtime, which crashes
         outs: list[Any] = []
         with self._callbacks.launching() as launch:
             try:

@@ -6,7 +6,9 @@ import re
 
 from phalanx.base.errors import DeletedArray, OutOfMemory, PhalanxError, RuntimeFailure
 
-_DELETED = re.compile(r"(deleted or donated|has been deleted|been donated|donated buffer|shards, got: \[0\])", re.I)
+_DELETED = re.compile(
+    r"(deleted or donated|has been deleted|been donated|donated buffer|shards, got: \[)", re.I
+)
 _OPTION = re.compile(r"(compile option|while setting option|DebugOptions|No such.*option)", re.I)
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\).*", re.S)
 

@@ -107,6 +107,8 @@ class Primitive:
             operands have a tangent at all.
         jvp: ``(primals, tangents, **params)`` to the results and their tangents, for those that
             can do both at once better than one after the other.
+        push: ``(dual, *operands, **params)`` to the results and their tangents, for functions
+            with rules of the user's: the operands as the trace ``dual`` sees them.
         transpose: ``(ct, *operands, **params)`` to one cotangent, or None, per operand.
         batch: ``(axis, values, dims, **params)`` to the result and the axis' dimension in it.
         vary: the named axes over which the result differs, from those of the operands.
@@ -123,6 +125,10 @@ class Primitive:
         inside: ``(params)`` to its sub-program, if more can be carried into it and out of it.
         eager: ``(*operands, **params)`` to results as NumPy arrays, for what the host does at
             once where it is not compiled.
+        run: ``(*operands, **params)`` to the results, in place of compiling the operation, where
+            no trace is left to see it.
+        by_user: whether its rules are functions of the user's, which may communicate over any
+            named axis, and differently from the operation itself.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
         multi: whether there are several results, as a tuple.
         doc: the mathematics and the source, in a line.
@@ -135,6 +141,7 @@ class Primitive:
     linearize: Rule | ZeroDerivative | NoRule | None = None
     linearize_some: Rule | None = None
     jvp: Rule | None = None
+    push: Rule | None = None
     transpose: Rule | NoRule | None = None
     batch: Rule | NoRule | None = None
     vary: Rule | None = None
@@ -145,6 +152,8 @@ class Primitive:
     spread: Callable[[dict[str, Any]], Spread] | None = None
     inside: Callable[[dict[str, Any]], Inside | None] | None = None
     eager: Rule | None = None
+    run: Rule | None = None
+    by_user: bool = False
     prepare: Callable[[tuple], tuple] | None = None
     multi: bool = False
     doc: str = ""

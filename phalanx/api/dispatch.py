@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api import aot
+from phalanx.api import stages
 from phalanx.api.arguments import (
     NO_STATIC,
     LeafNames,
@@ -169,11 +169,11 @@ class Dispatched:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
-    def trace(self, *args: Any, **kwargs: Any) -> aot.Staged:
+    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
         raise NotImplementedError
 
-    def lower(self, *args: Any, **kwargs: Any) -> aot.Lowered:
+    def lower(self, *args: Any, **kwargs: Any) -> stages.Lowered:
         """Trace, and prepare for compilation: ``f.lower(x).compile()``."""
         return self.trace(*args, **kwargs).lower()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.api import aot
+from phalanx.api import aot, stages
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
@@ -154,18 +154,18 @@ class Jitted(Dispatched):
 
     # ---- ahead of time ----
 
-    def trace(self, *args: Any, **kwargs: Any) -> aot.Staged:
+    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
         static, rest, named = self._split(args, kwargs)
         leaves, treedef = tree.flatten((rest, named))
         names = self._names(static, rest, named)
         types = tuple(aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves))
         traced = self.traced(static, rest, named, treedef, types)
-        return aot.Staged(
-            self.who, traced.program, traced.captured, types, treedef, traced.out_tree,
-            tuple(aot.sharding_of(x) for x in leaves),
-            tuple(self._donated(static, rest, named)), names.all(),
+        form = stages.Form(
+            self.who, names, static, traced.program, traced.captured, treedef, traced.out_tree,
+            types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
         )  # fmt: skip
+        return stages.Traced(form)
 
 
 

@@ -6,12 +6,12 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from phalanx.api import aot
+from phalanx.api import aot, stages
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
@@ -56,6 +56,7 @@ class Body:
     captured: list[Any]
     out_tree: Any
     params: dict[str, Any]
+    wholes: dict[tuple[ArrayType, ...], Program] = field(default_factory=dict)
 
     @property
     def reusable(self) -> bool:
@@ -64,6 +65,12 @@ class Body:
 
     def whole(self, types: Sequence[ArrayType]) -> Program:
         """The program of one mapped equation, on whole arrays of ``types``."""
+        found = self.wholes.get(tuple(types))
+        if found is None:
+            found = self.wholes[tuple(types)] = self._whole(types)
+        return found
+
+    def _whole(self, types: Sequence[ArrayType]) -> Program:
         inputs = [Var(plain(typeof(c))) for c in self.captured] + [Var(t) for t in types]
         found = mapped.type(*(v.type for v in inputs), **self.params)  # type: ignore[attr-defined]
         outputs = tuple(Var(t) for t in found)
@@ -284,7 +291,7 @@ class Pmapped(Dispatched):
 
     # ---- ahead of time ----
 
-    def trace(self, *args: Any, **kwargs: Any) -> aot.Staged:
+    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
         static, rest, named = self._split(args, kwargs)
         leaves, treedef = tree.flatten((rest, named))
@@ -294,11 +301,11 @@ class Pmapped(Dispatched):
         shell_args, shell_kwargs = tree.unflatten(treedef, shells)
         dims, size = self._mapping(static, shell_args, shell_kwargs, shells)
         body = self.body(static, shells, treedef, dims, size, names)
-        return aot.Staged(
-            self.who, body.whole(types), body.captured, tuple(types), treedef, body.out_tree,
-            tuple(aot.sharding_of(x) for x in leaves),
-            tuple(self._donated(static, rest, named)), names.all(),
+        form = stages.Form(
+            self.who, names, static, body.whole(types), body.captured, treedef, body.out_tree,
+            types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
         )  # fmt: skip
+        return stages.Traced(form)
 
 
 

@@ -62,8 +62,12 @@ class Executable(Protocol):
 class Lowered(Protocol):
     """A program in StableHLO, not compiled yet."""
 
-    def as_text(self, locations: bool = False) -> str:
-        """The program as StableHLO; with the user's lines if ``locations``."""
+    def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
+        """The program in a dialect, "stablehlo" or "hlo"; with the user's lines if asked for."""
+        ...
+
+    def ir(self, dialect: str = "stablehlo") -> Any:
+        """The program as an object of the compiler's Python bindings."""
         ...
 
 

@@ -13,7 +13,7 @@ from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, moved
-from phalanx.run.backend import Executable
+from phalanx.run.backend import Executable, Lowered
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.plan import Plan
@@ -90,18 +90,19 @@ def compile_program(
     sigs: Sequence[Signature],
     donate: tuple[int, ...] = (),
     options: dict[str, Any] | None = None,
+    lowered: Lowered | None = None,
 ) -> Compiled:
-    """Compile ``program`` for inputs of the signatures ``sigs``."""
-    for sig in sigs:
-        if isinstance(sig, Gone):
-            raise DeletedArray(
-                f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer "
-                "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"
-            )
-    if config.debug_nans:
-        donate = ()  # the arguments are needed again to find what made a NaN
-    plan, committed = make_plan(program, [s.sharding for s in sigs])
-    executable = backend().compile(backend().lower(program, plan, donate), options)
+    """Compile ``program`` for inputs of the signatures ``sigs``.
+
+    What was compiled for the same layout is used again; ``lowered`` may give the module.
+    """
+    donate = _donated(donate)
+    plan, committed = _planned(program, sigs)
+    key = (plan, donate, config.key, repr(sorted((options or {}).items())))
+    executable = program.derived.get(key)
+    if executable is None:
+        module = backend().lower(program, plan, donate) if lowered is None else lowered
+        executable = program.derived[key] = backend().compile(module, options)
     in_shardings = plan.in_shardings
     if len(plan.devices) == 1:
         sharding = Sharding(plan.devices, committed=committed)
@@ -109,6 +110,29 @@ def compile_program(
             s.sharding if s.sharding.devices == plan.devices else sharding for s in sigs
         )
     return Compiled(program, executable, sigs, in_shardings, donate, committed)
+
+
+def lower_program(
+    program: Program, sigs: Sequence[Signature], donate: tuple[int, ...] = ()
+) -> Lowered:
+    """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
+    plan, _ = _planned(program, sigs)
+    return backend().lower(program, plan, _donated(donate))
+
+
+def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:
+    # where NaNs are looked for, the arguments are needed again to find what made one
+    return () if config.debug_nans else donate
+
+
+def _planned(program: Program, sigs: Sequence[Signature]) -> tuple[Plan, bool]:
+    for sig in sigs:
+        if isinstance(sig, Gone):
+            raise DeletedArray(
+                f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer "
+                "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"
+            )
+    return make_plan(program, [s.sharding for s in sigs])
 
 
 def make_plan(program: Program, shardings: Sequence[Sharding]) -> tuple[Plan, bool]:

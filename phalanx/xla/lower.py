@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from phalanx.xla.builder import MlirBuilder
 from phalanx.xla.callbacks import Callbacks
 from phalanx.xla.collectives import sharding_attribute
 from phalanx.xla.emitter import make_context
+from phalanx.xla.runtime import xc
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,25 @@ class Lowered:
     callbacks: Callbacks
     name: str
 
-    def as_text(self, locations: bool = False) -> str:
-        """The module as StableHLO."""
+    def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
+        """The module in a dialect, with the lines of Python if ``locations``."""
+        if dialect == "hlo":
+            options = xc.HloPrintOptions()
+            options.print_metadata = locations
+            return self.ir(dialect).get_hlo_module().to_string(options)
         return str(self.module.operation.get_asm(enable_debug_info=locations))
+
+    def ir(self, dialect: str = "stablehlo") -> Any:
+        """The module of MLIR, or for "hlo" the ``XlaComputation``."""
+        if dialect == "stablehlo":
+            return self.module
+        return xc.mlir.mlir_module_to_xla_computation(self.bytecode(), False, False)
 
     def bytecode(self) -> bytes:
         """The module in the compact form that ``text_of`` reads."""
-        return bytes(self.module.operation.get_asm(binary=True))  # type: ignore[arg-type]
+        with io.BytesIO() as file:
+            self.module.operation.write_bytecode(file)
+            return file.getvalue()
 
 
 def text_of(bytecode: bytes) -> str:

@@ -239,7 +239,7 @@ def test_analyses_are_numbers():
     compiled = phalanx.jit(lambda x: x @ x.T).lower(np.ones((64, 32), np.float32)).compile()
     assert compiled.cost_analysis()["flops"] >= 2 * 64 * 64 * 32
     memory = compiled.memory_analysis()
-    assert memory["arguments"] == 64 * 32 * 4 and memory["outputs"] == 64 * 64 * 4
+    assert (memory.argument_size_in_bytes, memory.output_size_in_bytes) == (8192, 16384)
 
 
 def test_a_compiled_function_takes_what_it_was_compiled_for():

@@ -1,0 +1,302 @@
+"""Ahead of time: functions that are traced, lowered and compiled step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.aot import abstract, struct
+from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
+from phalanx.base import tree
+from phalanx.base.errors import ConcretizationTypeError
+from phalanx.core.program import Program
+from phalanx.core.trace import Tracer
+from phalanx.core.types import ArrayType
+from phalanx.run import execute
+from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
+from phalanx.run.eager import as_array
+from phalanx.spmd.sharding import Sharding
+
+
+@dataclass(frozen=True, slots=True)
+class ArgInfo:
+    """An argument of a function that is compiled ahead of time.
+
+    Attributes:
+        shape: its shape.
+        dtype: its dtype.
+        donated: whether the results may take over its memory.
+    """
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    donated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryStats:
+    """Bytes that a compiled program needs on each device."""
+
+    argument_size_in_bytes: int
+    output_size_in_bytes: int
+    alias_size_in_bytes: int  # of the results that take over the memory of donated arguments
+    temp_size_in_bytes: int
+    generated_code_size_in_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A traced function, and the arguments that it was traced for."""
+
+    who: str
+    names: LeafNames
+    static: Static
+    program: Program
+    captured: Sequence[Any]
+    in_tree: Any
+    out_tree: Any
+    types: Sequence[ArrayType]
+    shardings: Sequence[Sharding | None]
+    donated: Sequence[bool]
+
+
+class Stage:
+    """What is known of a function from tracing on."""
+
+    def __init__(self, form: Form) -> None:
+        self._form = form
+
+    @property
+    def fun_name(self) -> str:
+        """The name of the function."""
+        return self._form.program.name
+
+    @property
+    def in_tree(self) -> Any:
+        """The structure of the arguments, ``(args, kwargs)``, without the static ones."""
+        return self._form.in_tree
+
+    @property
+    def out_tree(self) -> Any:
+        """The structure of the results."""
+        return self._form.out_tree
+
+    @property
+    def in_avals(self) -> Any:
+        """The shapes and dtypes of the arguments, as a tree ``(args, kwargs)``."""
+        return self.in_tree.unflatten([struct(t) for t in self._form.types])
+
+    @property
+    def args_info(self) -> Any:
+        """The same, and which arguments are donated."""
+        pairs = zip(self._form.types, self._form.donated, strict=True)
+        return self.in_tree.unflatten([ArgInfo(t.shape, t.dtype, d) for t, d in pairs])
+
+    @property
+    def donate_argnums(self) -> tuple[int, ...]:
+        """Which leaves of the arguments are donated."""
+        return tuple(i for i, donated in enumerate(self._form.donated) if donated)
+
+    @property
+    def out_info(self) -> Any:
+        """The shapes and dtypes of the results."""
+        return self.out_tree.unflatten([struct(t) for t in self._form.program.output_types])
+
+    out_avals = out_info
+
+
+class Traced(Stage):
+    """A function traced for arguments of certain shapes and dtypes: ``jit(f).trace(x)``.
+
+    >>> import phalanx
+    >>> traced = phalanx.jit(lambda x: 2 * x).trace(phalanx.ShapeDtypeStruct((3,), "float32"))
+    >>> print(traced.program)
+    <lambda>(a: f32[3]) {
+      b: f32[3] = mul 2.0 a
+      return b
+    }
+    """
+
+    @property
+    def program(self) -> Program:
+        """What the function does, as a program to print and to inspect."""
+        return self._form.program
+
+    jaxpr = program  # the name that other tools use
+
+    def lower(self) -> Lowered:
+        """Choose devices and layouts, and write the StableHLO module."""
+        return Lowered(self._form)
+
+
+class Lowered(Stage):
+    """A traced function as a module for certain devices: ``jit(f).lower(x)``.
+
+    >>> import phalanx
+    >>> lowered = phalanx.jit(lambda x: 2 * x).lower(1.0)
+    >>> "stablehlo.multiply" in lowered.as_text()
+    True
+    """
+
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self._constants = [as_array(c) for c in form.captured]
+        wanted = (default_sharding() if s is None else s for s in form.shardings)
+        sigs = map(Signature.of, form.types, wanted)
+        self._sigs = [*(c.sig for c in self._constants), *sigs]
+        self._donate = tuple(i + len(self._constants) for i in self.donate_argnums)
+        self._module = execute.lower_program(form.program, self._sigs, self._donate)
+
+    def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
+        """The module as text.
+
+        Args:
+            dialect: "stablehlo", which is the default, or "hlo", before optimization.
+            debug_info: whether to add the lines of Python that operations come from.
+
+        Raises:
+            ValueError: there is no such dialect.
+        """
+        return self._module.as_text(debug_info, _dialect(dialect, "as_text"))
+
+    def compiler_ir(self, dialect: str | None = None) -> Any:
+        """The module as an object of the compiler's Python bindings.
+
+        Args:
+            dialect: "stablehlo", which is the default, for a module of MLIR; "hlo" for an
+                ``XlaComputation``.
+
+        Raises:
+            ValueError: there is no such dialect.
+        """
+        return self._module.ir(_dialect(dialect, "compiler_ir"))
+
+    def compile(self, compiler_options: dict[str, Any] | None = None) -> Compiled:
+        """Compile with XLA; options that differ give separate executables.
+
+        Calling the function itself afterwards does not compile again.
+
+        Raises:
+            ValueError: XLA does not know an option, or not the value.
+        """
+        compiled = execute.compile_program(
+            self._form.program, self._sigs, self._donate, compiler_options, self._module
+        )
+        return Compiled(self._form, self._constants, compiled)
+
+    def cost_analysis(self) -> dict[str, Any]:
+        """XLA's estimate of the work, such as ``{"flops": ...}``."""
+        return self.compile().cost_analysis()
+
+
+class Compiled(Stage):
+    """A compiled function, for arguments of one structure and one set of shapes and dtypes.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> f = phalanx.jit(lambda x, n: x**n, static_argnums=1)
+    >>> cube = f.lower(phalanx.ShapeDtypeStruct((3,), "float32"), 3).compile()
+    >>> cube(jnp.arange(3.0))
+    Array([0., 1., 8.], dtype=float32)
+    """
+
+    def __init__(
+        self, form: Form, constants: list[DeviceArray], compiled: execute.Compiled
+    ) -> None:
+        super().__init__(form)
+        self._constants = constants
+        self._compiled = compiled
+        self._homes = compiled.in_shardings[len(constants) :]
+
+    @property
+    def input_shardings(self) -> Any:
+        """How the arguments lie, as a tree ``(args, kwargs)``."""
+        return self.in_tree.unflatten(self._homes)
+
+    @property
+    def output_shardings(self) -> Any:
+        """How the results lie."""
+        return self.out_tree.unflatten([s.sharding for s in self._compiled.out_sigs])
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives, without its static arguments, for they are fixed.
+
+        Raises:
+            TypeError: the structure, a shape or a dtype differs from what it was compiled for.
+            ConcretizationTypeError: called inside a transformation.
+        """
+        leaves, treedef = tree.flatten((args, kwargs))
+        if treedef != self.in_tree:
+            raise TypeError(self._other_structure(treedef, args, kwargs))
+        arrays = [self._argument(i, x) for i, x in enumerate(leaves)]
+        return self.out_tree.unflatten(self._compiled([*self._constants, *arrays]))
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The same as calling it."""
+        return self(*args, **kwargs)
+
+    def _argument(self, i: int, x: Any) -> DeviceArray:
+        form, wanted, home = self._form, self._form.types[i], self._homes[i]
+        if isinstance(x, Tracer):
+            raise ConcretizationTypeError(
+                f"{form.who}: it was compiled ahead of time and needs arrays that hold data, but "
+                f"{form.names[i]} is traced, {x.type}. Transform the function itself, and compile "
+                "what that gives"
+            )
+        found = abstract(x, form.names, i, form.who)
+        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+            raise TypeError(
+                f"{form.who}: {form.names[i]} was compiled for {wanted} and called with {found}; "
+                "convert it, or lower and compile for its type"
+            )
+        if isinstance(x, DeviceArray):
+            x.check_alive()
+            return moved(x, home)
+        return place(np.asarray(x, wanted.dtype), wanted, home)
+
+    def _other_structure(self, found: Any, args: tuple, kwargs: dict[str, Any]) -> str:
+        form, static = self._form, self._form.static
+        positions = [i for i, _ in static.positional]
+        named = positional_names(form.names.fun, max(positions, default=-1) + 1)
+        fixed = {named[i]: value for i, value in static.positional} | dict(static.keywords)
+        dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
+        others = {name: x for name, x in kwargs.items() if name not in fixed}
+        if fixed and tree.structure((dynamic, others)) == self.in_tree:
+            values = ", ".join(f"{name}={value!r}" for name, value in fixed.items())
+            return (
+                f"{form.who}: compiled for the static arguments {values}, which are fixed; leave "
+                "them out, or lower and compile for other values"
+            )
+        return (
+            f"{form.who}: compiled for arguments of the structure {shown_call(self.in_tree)} and "
+            f"called with {shown_call(found)}; pass the same structure, or lower and compile for "
+            "this one"
+        )
+
+    def as_text(self) -> str:
+        """The HLO module as it was optimized for the devices."""
+        return self._compiled.executable.hlo_text()
+
+    def cost_analysis(self) -> dict[str, Any]:
+        """XLA's estimate of the work, such as ``{"flops": ...}``."""
+        return self._compiled.executable.cost_analysis()
+
+    def memory_analysis(self) -> MemoryStats:
+        """Bytes on each device for arguments, results, temporaries and code."""
+        sizes = self._compiled.executable.memory_analysis()
+        return MemoryStats(
+            sizes["arguments"], sizes["outputs"], sizes["aliased"], sizes["temporaries"],
+            sizes["code"],
+        )  # fmt: skip
+
+    def runtime_executable(self) -> Any:
+        """The executable of the XLA runtime."""
+        return self._compiled.executable
+
+
+def _dialect(asked: str | None, who: str) -> str:
+    if asked not in (None, "stablehlo", "hlo"):
+        raise ValueError(f"{who}: the dialects are 'stablehlo' and 'hlo', got {asked!r}")
+    return asked or "stablehlo"

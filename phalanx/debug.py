@@ -1,5 +1,12 @@
-"""Looking into running programs: printing values, calling Python, stopping."""
+"""Looking into running programs: printing, calling Python, stopping; and where arrays lie."""
 
 from phalanx.api.debug import breakpoint, callback, print
+from phalanx.api.visualize import visualize_array_sharding, visualize_sharding
 
-__all__ = ["breakpoint", "callback", "print"]
+__all__ = [
+    "breakpoint",
+    "callback",
+    "print",
+    "visualize_array_sharding",
+    "visualize_sharding",
+]

@@ -612,6 +612,32 @@ def shards_without_devices():
     phalanx.device_put_sharded([ROWS, ROWS], phalanx.devices()[:1])
 
 
+@mistake(TypeError)
+def drawing_of_a_list():
+    phalanx.debug.visualize_array_sharding([1.0, 2.0])
+
+
+@mistake(TypeError)
+def drawing_of_a_numpy_array():
+    phalanx.debug.visualize_array_sharding(ROWS)
+
+
+@mistake(TypeError)
+def drawing_of_a_traced_array():
+    phalanx.jit(phalanx.debug.visualize_array_sharding)(ROWS)
+
+
+@mistake(TypeError)
+def drawing_of_an_array_instead_of_a_shape():
+    x = jnp.array(ROWS)
+    phalanx.debug.visualize_sharding(x, x.sharding)
+
+
+@mistake(TypeError)
+def drawing_without_a_sharding():
+    phalanx.debug.visualize_sharding((4, 2), "cpu")
+
+
 # ---- array operations ---------------------------------------------------------------------------
 
 

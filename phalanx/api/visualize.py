@@ -106,8 +106,8 @@ def visualize_sharding(
         shape = tuple(operator.index(n) for n in shape)
     except TypeError:
         raise TypeError(
-            f"visualize_sharding: the shape must be a sequence of integers, got {reprlib.repr(shape)}; for an "
-            "array there is visualize_array_sharding(x)"
+            f"visualize_sharding: the shape must be a sequence of integers, got "
+            f"{reprlib.repr(shape)}; for an array there is visualize_array_sharding(x)"
         ) from None
     if not isinstance(sharding, Sharding):
         raise TypeError(

@@ -1,14 +1,19 @@
 """Eight CPU devices, unless the environment says otherwise, and how many examples to try.
 
 The laws of the primitives and the comparisons with oracles are thousands of small programs, each
-of which XLA compiles. A run takes a part of them, the same ones each time; with PHALANX_TESTS=all
-it takes all, and PHALANX_HYPOTHESIS=heavy draws more programs.
+of which XLA compiles. A run takes a part of them, the same ones each time, and has XLA optimize
+little, which halves the time; with PHALANX_TESTS=all it takes all, optimized as users have it, and
+PHALANX_HYPOTHESIS=heavy draws more programs.
 """
 
 import os
 import zlib
 
 os.environ.setdefault("PHALANX_NUM_CPU_DEVICES", "8")
+ALL = os.environ.get("PHALANX_TESTS") == "all"
+QUICKLY = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
+if not ALL and QUICKLY not in os.environ.get("XLA_FLAGS", ""):
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICKLY}".strip()
 
 from hypothesis import HealthCheck, Phase, settings
 
@@ -26,7 +31,7 @@ SAMPLED = {"tests/laws/test_primitive": 16, "tests/laws/test_subprograms": 8, "t
 
 
 def pytest_collection_modifyitems(config, items):
-    if os.environ.get("PHALANX_TESTS") == "all":
+    if ALL:
         return
     kept, left = [], []
     for item in items:

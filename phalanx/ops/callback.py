@@ -86,15 +86,24 @@ def _batch(
         placed[1], marks[1] = reduce_max(placed[1], dims=(0,)), False
     named = [name for name, _ in axes if name is not None]
     if axis.name not in named and host.effects:
-        placed.insert(1 + token, place_of(axis))
-        marks.insert(1 + token, True)
-        axes = ((None, axis.total), *axes)
+        outer = _not_taken_yet(1 + token, len(axes), levels)
+        at = 1 + token + outer
+        placed.insert(at, place_of(axis))
+        marks.insert(at, True)
+        axes = (*axes[:outer], (None, axis.total), *axes[outer:])
+        levels = tuple((n, (*m[:at], False, *m[at:])) for n, m in levels)
     types = [*out_types[:token], *(_with_lanes(t, axis.size) for t in out_types[token:])]
     found = host_call(
         *placed, host=host, out_types=tuple(types), axes=axes,
         levels=(*levels, (axis.size, tuple(marks))), token=token,
     )  # fmt: skip
     return found, (None,) * token + (0,) * (len(types) - token)
+
+
+def _not_taken_yet(first: int, count: int, levels: tuple[LEVEL, ...]) -> int:
+    """How many of the axes, from the first on, have no level: they lie outside those that do."""
+    taken = [any(m[first + i] for _, m in levels) for i in range(count)]
+    return taken.index(True) if True in taken else count
 
 
 def _batch_at_once(

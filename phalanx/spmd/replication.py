@@ -38,9 +38,19 @@ def varying_outputs(program: Program, inputs: Sequence[Varying]) -> tuple[Varyin
 def _look_for_divergence(equation: Equation, operands: Sequence[Varying]) -> None:
     seen = _divergences.get()
     if seen is not None and equation.prim.decides is not None:
-        differing = equation.prim.decides(operands, **equation.params) & equation.axes
+        differing = equation.prim.decides(operands, **equation.params) & _communicates(equation)
         if differing:
             seen.append((equation, differing))
+
+
+def _communicates(equation: Equation) -> Varying:
+    """The named axes over which an equation sends something: not where it takes no operand."""
+    if not equation.axes:
+        return frozenset()
+    inner = [e for program in equation.programs for e in program.equations]
+    if not inner:
+        return equation.axes if equation.inputs else frozenset()
+    return equation.axes.intersection(frozenset().union(*map(_communicates, inner)))
 
 
 def divergences(program: Program, inputs: Sequence[Varying]) -> list[Divergence]:

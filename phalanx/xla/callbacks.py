@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from phalanx.base import dtypes
-from phalanx.base.errors import DeviceError
+from phalanx.base.errors import DeviceError, RuntimeFailure
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.axes import MappedAxes
@@ -21,6 +22,22 @@ Function = Callable[..., Sequence[Any]]
 Types = Sequence[ArrayType]
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback"}
 _GPU_TARGET = "xla_ffi_python_gpu_callback"
+
+
+class _Entry:
+    """What the runtime calls. It holds the functions of a module weakly: jaxlib never lets go."""
+
+    __slots__ = ("_callbacks", "_number")
+
+    def __init__(self, callbacks: Callbacks, number: int) -> None:
+        self._callbacks = weakref.ref(callbacks)
+        self._number = number
+
+    def __call__(self, *args: Any) -> tuple[np.ndarray, ...]:
+        callbacks = self._callbacks()
+        if callbacks is None:
+            raise RuntimeFailure("callback: the program that calls it is no longer there")
+        return callbacks.call(self._number, args)
 
 
 class Launch:
@@ -50,13 +67,16 @@ class Callbacks:
 
     def __init__(self, devices: int) -> None:
         self.stops = devices == 1
-        self.functions: list[Callable] = []
+        self.entries: list[_Entry] = []
+        self._functions: list[tuple[Function, tuple[ArrayType, ...]]] = []
         self._launches: list[Launch] = []
 
     def add(self, function: Function, out_types: Types) -> int:
         """Let the module call ``function``; returns its number."""
-        self.functions.append(self._guarded(function, tuple(out_types)))
-        return len(self.functions) - 1
+        number = len(self.entries)
+        self.entries.append(_Entry(self, number))
+        self._functions.append((function, tuple(out_types)))
+        return number
 
     @contextmanager
     def launching(self) -> Iterator[Launch]:
@@ -71,24 +91,23 @@ class Callbacks:
             _underway.discard(launch)
             launch.over.set()
 
-    def _guarded(self, function: Function, out_types: tuple[ArrayType, ...]) -> Callable:
-        def call(*args: Any) -> tuple[np.ndarray, ...]:
-            if any(launch.raised for launch in self._launches):
-                return tuple(map(_anything, out_types))
-            outer = in_callback()
-            _here.calling = True
-            try:
-                return _fitted(function, function(*map(_kept, args)), out_types)
-            except BaseException as e:
-                for launch in self._launches:
-                    launch.raised.append(e)
-                if self.stops:
-                    raise
-                return tuple(map(_anything, out_types))
-            finally:
-                _here.calling = outer
-
-        return call
+    def call(self, number: int, args: Sequence[Any]) -> tuple[np.ndarray, ...]:
+        """The results of function ``number``."""
+        function, out_types = self._functions[number]
+        if any(launch.raised for launch in self._launches):
+            return tuple(map(_anything, out_types))
+        outer = in_callback()
+        _here.calling = True
+        try:
+            return _fitted(function, function(*map(_kept, args)), out_types)
+        except BaseException as e:
+            for launch in self._launches:
+                launch.raised.append(e)
+            if self.stops:
+                raise
+            return tuple(map(_anything, out_types))
+        finally:
+            _here.calling = outer
 
 
 def _anything(type: ArrayType) -> np.ndarray:

@@ -41,14 +41,14 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
     def anew() -> Any:
         settings.env_option_overrides = list(overrides.items())
         return client.compile_and_load(
-            lowered.module, device_list(devices), settings, lowered.callbacks.functions
+            lowered.module, device_list(devices), settings, lowered.callbacks.entries
         )
 
     try:
         loaded = load_or_compile(lowered, settings, overrides, anew)
     except (RuntimeError, ValueError, TypeError) as e:
         raise refused_option(e, options or {}) or translated(e, "compile") from None
-    if lowered.callbacks.functions:
+    if lowered.callbacks.entries:
         return CallingBack(lowered, loaded)
     make = OnOneDevice if len(devices) == 1 else OnDevices
     return make(lowered, loaded)

@@ -162,6 +162,13 @@ def _vary(*operands: frozenset, program: Program, **options: Any) -> tuple:
     return varying_outputs(program, operands)
 
 
+def _thread(
+    rewrite: Callable, state: tuple, *xs: Any, program: Program, **options: Any
+) -> tuple:
+    out = checkpoint(*state, *xs, program=rewrite(program, 0), **options)
+    return out[: len(state)], out[len(state) :]
+
+
 checkpoint: Callable = Primitive(
     "checkpoint",
     _type,
@@ -172,6 +179,7 @@ checkpoint: Callable = Primitive(
     batch=_batch,
     vary=_vary,
     axes=lambda params: params["program"].axes,
+    thread=_thread,
     inside=whole_program,
     multi=True,
     doc="the results of a program, which its derivative computes again; "

@@ -13,7 +13,7 @@ from typing import Any
 
 from phalanx.control.call import spread_cotangents, transpose_operands
 from phalanx.core.axes import Axis, Split
-from phalanx.core.primitive import ZERO, Linear, Primitive, Spread
+from phalanx.core.primitive import ZERO, Inside, Linear, Primitive, Spread
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.trace import running
 from phalanx.core.types import ArrayType, typeof
@@ -361,6 +361,18 @@ def _vary(
     return tuple(v - {axis} for v in varying_outputs(program, inner))
 
 
+def _extendable(params: dict[str, Any]) -> Inside:
+    def extended(program: Program, operands: int, results: int) -> dict[str, Any]:
+        return {
+            **params,
+            "program": program,
+            "in_dims": params["in_dims"] + (0,) * operands,
+            "out_dims": params["out_dims"] + (0,) * results,
+        }
+
+    return Inside(params["program"], 0, extended)
+
+
 mapped: Callable = Primitive(
     "mapped",
     _type,
@@ -371,6 +383,7 @@ mapped: Callable = Primitive(
     vary=_vary,
     axes=lambda params: params["program"].axes - {params["axis"]},
     thread=_thread,
+    inside=_extendable,
     spread=lambda params: Spread(
         params["program"],
         params["axis"],

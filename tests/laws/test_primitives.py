@@ -10,7 +10,7 @@ from phalanx.core.primitive import REGISTRY, NoRule, Primitive, ZeroDerivative
 from phalanx.laws.primitives import law_jit, law_pmap, law_type, law_vary
 
 # Their operands are whatever their programs take: test_subprograms.py.
-SUBPROGRAMS = {"call", "cond", "mapped", "scan", "while"}
+SUBPROGRAMS = {"call", "checkpoint", "cond", "mapped", "scan", "while"}
 RULES = ("linearize", "transpose", "batch")
 NAMED = [n for n, p in sorted(REGISTRY.items()) if p.axes is not None and n not in SUBPROGRAMS]
 

@@ -1,5 +1,7 @@
 """The primitives that hold programs obey the laws, whatever the programs do."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -94,9 +96,30 @@ def vmapped(x, w):
     return phalanx.vmap(lambda r: jnp.sin(r * w) - lax.pmean(r, "i"), axis_name="i")(x)
 
 
+DOTS = phalanx.checkpoint_policies.dots_saveable
+
+
+def checkpointed(x, w):
+    @phalanx.checkpoint
+    def part(a):
+        inner = phalanx.checkpoint(lambda y: jnp.sin(y) * w, policy=DOTS)
+        return lax.cond(w > 0, inner, lambda y: y * x, a * a) - jnp.tanh(x).sum()
+
+    return part(jnp.exp(part(x)))
+
+
+def scan_of_checkpoints(x, w):
+    @partial(phalanx.checkpoint, prevent_cse=False, policy=DOTS)
+    def layer(carry, row):
+        hidden = phalanx.jit(lambda a: jnp.tanh(jnp.outer(row, a) @ a * w))(carry)
+        return hidden, hidden.sum()
+
+    return lax.scan(layer, x, jnp.stack([x, x + 1, x * x]))
+
+
 FUNCTIONS = [
-    call, cond, fori, fori_of_scans, map_rows, mapped, mapped_to_one, nested, pmap_in_a_branch,
-    pmap_in_a_scan, scan, scan_of_indices, switch, vmapped, while_loop,
+    call, checkpointed, cond, fori, fori_of_scans, map_rows, mapped, mapped_to_one, nested, pmap_in_a_branch,
+    pmap_in_a_scan, scan, scan_of_checkpoints, scan_of_indices, switch, vmapped, while_loop,
 ]  # fmt: skip
 functions = pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 
@@ -172,7 +195,15 @@ def call_of_collectives(x, w):
     return phalanx.jit(lambda a: a - lax.pmean(a, "i") * lax.axis_index("i"))(x * w)
 
 
-COLLECTING = [scan_of_collectives, loop_of_collectives, cond_of_collectives, call_of_collectives]
+def checkpoint_of_collectives(x, w):
+    part = phalanx.checkpoint(lambda a: jnp.sin(a - lax.pmean(a * w, "i") * lax.axis_index("i")))
+    return lax.scan(lambda c, r: (part(c * r), c.sum()), x, jnp.stack([x, x * x]))
+
+
+COLLECTING = [
+    scan_of_collectives, loop_of_collectives, cond_of_collectives, call_of_collectives,
+    checkpoint_of_collectives,
+]  # fmt: skip
 
 
 @pytest.mark.spmd

@@ -96,7 +96,7 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
     if len(sharding.devices) == 1:
         return to_numpy(raw)
     if GATHERS:
-        return to_numpy(raw)[tuple(map(slice, type.shape))]
+        return to_numpy(raw)[(*map(slice, type.shape), ...)]
     parts = parts_of(raw)
     if sharding.is_fully_replicated:
         return to_numpy(parts[0])

@@ -6,6 +6,7 @@ differentiates, ``vmap`` vectorizes, and ``pmap`` runs a function on every devic
 
 from phalanx import (
     ad_checkpoint,
+    custom_derivatives,
     debug,
     dtypes,
     errors,
@@ -13,6 +14,7 @@ from phalanx import (
     lax,
     nn,
     numpy,
+    primitives,
     random,
     sharding,
     tree,
@@ -59,6 +61,7 @@ from phalanx.api.vmap import vmap
 from phalanx.base.config import config
 from phalanx.core.trace import ROOT
 from phalanx.core.types import Array
+from phalanx.custom_derivatives import custom_gradient, custom_jvp, custom_vjp
 from phalanx.lax import stop_gradient
 from phalanx.numpy.methods import install
 from phalanx.run.eager import evaluate

@@ -200,6 +200,12 @@ def refuse_escaped(x: Tracer) -> NoReturn:
     sources = x.sources()
     place = x.place()
     made = f" made at {place}" if place else f" ({sources[0]})" if sources else ""
+    if x.trace.alive:
+        raise errors.EscapedTracer(
+            f"value {x.type}{made} belongs to {x.trace.name}, but is used at {user_location()}, "
+            "which runs outside of it: in another thread, or in a function with derivative rules "
+            "of its own, or in these rules; pass it to that function as an argument"
+        )
     raise errors.EscapedTracer(
         f"value {x.type}{made} left {x.trace.name} and is used at {user_location()}; a traced "
         "value lives only while its transformation runs: return it from the function instead "

@@ -76,7 +76,9 @@ class Batch(Trace):
 
     def _concerns(self, prim: Primitive, params: dict[str, Any]) -> bool:
         name = self.axis.name
-        return name is not None and prim.axes is not None and name in prim.axes(params)
+        if name is None:
+            return False
+        return prim.by_user or (prim.axes is not None and name in prim.axes(params))
 
 
 def batch(

@@ -13,6 +13,7 @@ from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, check_alive, current, running
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
+from phalanx.transforms.closures import resolve
 
 LARGEST_LITERAL = 4096  # elements; a larger constant is passed to the program as an input
 
@@ -61,9 +62,10 @@ class Stage(Trace):
             return Literal(np.array(x, dtypes.canonical(x.dtype)))
         found = self.captures.get(id(x))
         if found is None:
-            if isinstance(x, Tracer):
-                check_alive(x)
-            found = self.captures[id(x)] = (x, Var(plain(typeof(x))))
+            value = resolve(x, self.parent)
+            if isinstance(value, Tracer):
+                check_alive(value)
+            found = self.captures[id(x)] = (value, Var(plain(typeof(x))))
         return found[1]
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:

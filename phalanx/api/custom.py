@@ -1,0 +1,246 @@
+"""Functions with derivative rules of their own: their arguments, and symbolic zeros."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from types import MethodType
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.arguments import (
+    check_callable,
+    check_leaf,
+    check_results,
+    name_of,
+    parameters,
+    positional_names,
+    shown,
+    static_positions,
+)
+from phalanx.api.derivatives import tangent_dtype
+from phalanx.base import dtypes, tree
+from phalanx.base.source import Location
+from phalanx.core.primitive import ZERO
+from phalanx.core.program import plain
+from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.ops.basis import convert, full, zeros
+from phalanx.transforms.stage import is_value
+
+
+class SymbolicZero:
+    """A tangent or cotangent that is zero, known without computing.
+
+    It has the shape and dtype of the zeros that it stands for: those of the value that it belongs
+    to, or float0 where that has no derivative. Rules that were given with ``symbolic_zeros=True``
+    receive it, and may return it.
+
+    >>> zero = SymbolicZero(jnp.ones((2, 3)))
+    >>> zero.shape, zero.dtype, zero
+    ((2, 3), dtype('float32'), SymbolicZero(f32[2,3]))
+    """
+
+    __slots__ = ("aval",)
+
+    def __init__(self, like: Any) -> None:
+        kind = like if isinstance(like, ArrayType) else plain(typeof(like))
+        self.aval = kind.update(dtype=tangent_dtype(kind))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The dtype of the zeros."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.aval.size
+
+    def __repr__(self) -> str:
+        return f"SymbolicZero({self.aval})"
+
+
+def zero_like(kind: ArrayType, symbolic: bool) -> Any:
+    """The tangent or cotangent of a value of type ``kind`` that is zero, as rules receive it."""
+    if symbolic:
+        return SymbolicZero(kind)
+    if not dtypes.is_inexact(kind.dtype):
+        return np.zeros(kind.shape, dtypes.float0)
+    return zeros(kind)
+
+
+class Custom:
+    """A function, some of whose arguments are not for its derivative rules."""
+
+    kind: str
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives."""
+        raise NotImplementedError
+
+    def __init__(
+        self,
+        fun: Callable,
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ) -> None:
+        check_callable(fun, self.kind)
+        self.fun = fun
+        self.who = f"{self.kind}({name_of(fun)})"
+        self.nondiff_argnums, _ = static_positions(
+            fun, nondiff_argnums, nondiff_argnames, self.who, "nondifferentiable"
+        )
+        self.symbolic_zeros = False
+        functools.update_wrapper(self, fun, updated=())
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<{self.who}>"
+
+
+def positional(fun: Callable, args: tuple, kwargs: dict[str, Any], who: str) -> tuple:
+    """The arguments of a call, those passed by keyword and defaults among them, in order.
+
+    Raises:
+        TypeError: they do not fit the signature, or one can be passed by keyword alone.
+    """
+    known = parameters(fun)
+    if not kwargs and (known is None or len(args) >= len(known)):
+        return args
+    if known is None:
+        raise TypeError(
+            f"{who}: the signature of the function cannot be found; pass its arguments by position"
+        )
+    try:
+        bound = inspect.Signature(known).bind(*args, **kwargs)
+    except TypeError as e:
+        raise TypeError(f"{who}: {e}") from None
+    if bound.kwargs:
+        raise TypeError(
+            f"{who}: arguments by keyword are passed to the rules by position, and "
+            f"{', '.join(bound.kwargs)} has none; declare it as an ordinary parameter"
+        )
+    bound.apply_defaults()
+    return bound.args
+
+
+def defined_at(fun: Callable) -> str:
+    """The name of a rule, and where it is written."""
+    inner = inspect.unwrap(fun)
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    code = getattr(inner, "__code__", None)
+    name = name_of(fun)
+    if code is None:
+        return name
+    place = Location.at(code.co_filename, code.co_firstlineno, "<module>")
+    return f"{name}, defined at {place},"
+
+
+class Call:
+    """One call of a function with rules: its arguments as leaves, and the tree it returns."""
+
+    def __init__(self, custom: Custom, args: tuple) -> None:
+        self.custom = custom
+        self.args = args
+        fixed = [i for i in custom.nondiff_argnums if i < len(args)]
+        self.fixed = tuple(args[i] for i in fixed)
+        self.moving = [i for i in range(len(args)) if i not in fixed]
+        self.leaves, self.tree = tree.flatten(tuple(args[i] for i in self.moving))
+        self.out_tree: Any = None
+        self.out_types: list[ArrayType] = []
+        if not all(map(is_value, self.leaves)):
+            self._refuse_leaf()
+
+    def _refuse_leaf(self) -> None:
+        for i in self.moving:
+            for path, x in tree.leaves_with_path(self.args[i]):
+                if not is_value(x):
+                    name = self.name(i) + tree.keystr(path)
+                    try:
+                        check_leaf(x, name, self.custom.who)
+                    except TypeError as e:
+                        raise TypeError(
+                            f"{e}. If it is no array by intention, list its position in "
+                            "nondiff_argnums"
+                        ) from None
+
+    def name(self, position: int) -> str:
+        """The name of an argument."""
+        return positional_names(self.custom.fun, position + 1)[position]
+
+    def whole(self, leaves: Sequence[Any]) -> list[Any]:
+        """All arguments, the differentiable ones with ``leaves``."""
+        args = list(self.args)
+        for i, x in zip(self.moving, self.tree.unflatten(leaves), strict=True):
+            args[i] = x
+        return args
+
+    def function(self, *leaves: Any) -> list[Any]:
+        """The results of the function as leaves."""
+        found, self.out_tree = tree.flatten(self.custom.fun(*self.whole(leaves)))
+        check_results(found, self.out_tree, self.custom.who)
+        self.out_types = [plain(typeof(y)) for y in found]
+        return found
+
+    def results(self, out: Any, rule: Callable, what: str) -> list[Any]:
+        """The leaves of what a rule returns as the results, which must be those of the function."""
+        leaves, found = tree.flatten(out)
+        check_results(leaves, found, self.custom.who)
+        kinds = [plain(typeof(y)) for y in leaves]
+        if self.out_tree is None:
+            self.out_tree, self.out_types = found, kinds
+        who = f"{self.custom.who}: {defined_at(rule)} must return as {what} what the function does"
+        if found != self.out_tree:
+            raise TypeError(
+                f"{who}: structure {shown(self.out_tree)} is expected, got {shown(found)}"
+            )
+        for path, wanted, kind in zip(self.paths(), self.out_types, kinds, strict=True):
+            if not same_kind(kind, wanted):
+                raise TypeError(f"{who}: for result{path} {wanted} is expected, got {kind}")
+        return leaves
+
+    def paths(self) -> list[str]:
+        """The path of every leaf among the results."""
+        count = self.out_tree.num_leaves
+        found = tree.leaves_with_path(self.out_tree.unflatten(range(count)))
+        return [tree.keystr(path) for path, _ in found]
+
+
+def same_kind(kind: ArrayType, wanted: ArrayType) -> bool:
+    """Whether the shapes are equal, and the dtypes, or the first one yields to the other."""
+    dtype = kind.dtype
+    if kind.weak and dtype != wanted.dtype and dtypes.is_inexact(wanted.dtype):
+        dtype, _ = dtypes.promote((dtype, True), (wanted.dtype, False))
+    return kind.shape == wanted.shape and dtype == wanted.dtype
+
+
+def checked_tangent(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError]) -> Any:
+    """A tangent or cotangent from a rule, for a value of type ``kind``; ZERO where it is zero.
+
+    ``refuse`` makes the error, from what was found.
+    """
+    if isinstance(x, SymbolicZero) or not dtypes.is_inexact(kind.dtype):
+        return ZERO
+    if not is_value(x):
+        raise refuse(f"{x!r} of type {type(x).__name__}")
+    found = plain(typeof(x))
+    if not same_kind(found, kind):
+        raise refuse(str(found))
+    if is_scalar(x):
+        return full((), x, kind.dtype)
+    return x if found.dtype == kind.dtype else convert(x, dtype=kind.dtype, weak=kind.weak)

@@ -1,0 +1,194 @@
+"""``custom_jvp``: a function, and a rule for its tangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from phalanx.api.arguments import check_callable, name_of, shown
+from phalanx.api.custom import (
+    Call,
+    Custom,
+    SymbolicZero,
+    checked_tangent,
+    defined_at,
+    positional,
+    zero_like,
+)
+from phalanx.base import tree
+from phalanx.base.errors import MissingRule
+from phalanx.base.source import user_location
+from phalanx.control.custom import bind
+from phalanx.control.custom_jvp import JvpRule
+from phalanx.control.custom_jvp import custom_jvp as custom_jvp_primitive
+from phalanx.core.primitive import ZERO
+from phalanx.core.program import plain
+from phalanx.core.trace import ROOT, current
+from phalanx.core.types import typeof
+from phalanx.ops.basis import add_tangents
+
+
+class custom_jvp(Custom):
+    """``fun``, differentiated by a rule that is given with ``defjvp`` or ``defjvps``.
+
+    The rule serves forward and reverse mode, and derivatives of any order: what it does is
+    differentiated in turn. Values that ``fun`` closes over are differentiated as usual.
+
+    Args:
+        fun: a function of trees of arrays. Arguments by keyword and defaults are put into
+            the order of its parameters.
+        nondiff_argnums: positions of arguments that are not differentiated, such as functions
+            and strings; the rule receives them first.
+        nondiff_argnames: the same by name.
+
+    Raises:
+        MissingRule: it is differentiated and has no rule.
+        TypeError: an argument is neither an array nor in ``nondiff_argnums``, or the rule
+            returns something of the wrong structure or type.
+
+    >>> import phalanx
+    >>> @phalanx.custom_jvp
+    ... def logsumexp0(x):
+    ...     return jnp.log1p(jnp.exp(x))
+    >>> @logsumexp0.defjvp
+    ... def rule(primals, tangents):
+    ...     (x,), (t,) = primals, tangents
+    ...     return logsumexp0(x), phalanx.nn.sigmoid(x) * t
+    >>> float(phalanx.grad(logsumexp0)(0.0))
+    0.5
+    """
+
+    kind = "custom_jvp"
+
+    def __init__(
+        self,
+        fun: Callable,
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.jvp: Callable | None = None
+
+    def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
+        """Give the rule: ``jvp(primals, tangents)`` to the results and their tangents.
+
+        Args:
+            jvp: of two tuples, one entry per argument; after the arguments in
+                ``nondiff_argnums``, if there are any. It returns a pair of trees like the result
+                of the function.
+            symbolic_zeros: whether it receives, for what is not differentiated, instances of
+                ``SymbolicZero`` in place of arrays of zeros.
+
+        Returns:
+            ``jvp``, so that this is a decorator.
+        """
+        check_callable(jvp, f"{self.who}.defjvp")
+        self.jvp = jvp
+        self.symbolic_zeros = symbolic_zeros
+        return jvp
+
+    def defjvps(self, *jvps: Callable | None) -> None:
+        """Give a rule for each argument: ``jvp(tangent, result, *primals)`` to a tangent.
+
+        The tangent of the result is their sum. None stands for a derivative of zero.
+
+        Raises:
+            TypeError: the function has arguments that are not differentiated.
+
+        >>> import phalanx
+        >>> product = phalanx.custom_jvp(lambda x, y: x * y)
+        >>> product.defjvps(lambda t, out, x, y: t * y, None)
+        >>> phalanx.jvp(product, (2.0, 3.0), (1.0, 1.0))[1]
+        Array(3., dtype=float32)
+        """
+        if self.nondiff_argnums:
+            raise TypeError(
+                f"{self.who}.defjvps: there are nondifferentiable arguments, at positions "
+                f"{self.nondiff_argnums}; give one rule for all arguments, with defjvp"
+            )
+        self.jvp = _Sum(self, jvps)
+        self.symbolic_zeros = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current() is ROOT:
+            return self.fun(*args, **kwargs)
+        call = Call(self, positional(self.fun, args, kwargs, self.who))
+        found = bind(
+            custom_jvp_primitive,
+            call.function,
+            call.leaves,
+            partial(JvpRule.of, name_of(self.jvp) if self.jvp else "none", partial(_pair, call)),
+            (self.fun, self.jvp, call.fixed),
+            name_of(self.fun),
+        )
+        return call.out_tree.unflatten(found)
+
+
+class _Sum:
+    """The rule for all arguments, from one for each."""
+
+    def __init__(self, function: custom_jvp, jvps: Sequence[Callable | None]) -> None:
+        self.function = function
+        self.jvps = jvps
+        self.__name__ = "defjvps"
+
+    def __call__(self, primals: tuple, tangents: tuple) -> tuple[Any, Any]:
+        if len(self.jvps) != len(primals):
+            raise TypeError(
+                f"{self.function.who}.defjvps: {len(self.jvps)} rules are given, for "
+                f"{len(primals)} arguments; give None where the derivative is zero"
+            )
+        out = self.function(*primals)
+        leaves, out_tree = tree.flatten(out)
+        totals: list[Any] = [ZERO] * len(leaves)
+        for jvp, t in zip(self.jvps, tangents, strict=True):
+            if jvp is None or all(isinstance(x, SymbolicZero) for x in tree.leaves(t)):
+                continue
+            dense = tree.map(lambda x: zero_like(x.aval, False) if _is_zero(x) else x, t)
+            given = tree.leaves(jvp(dense, out, *primals))
+            totals = [add_tangents(a, b) for a, b in zip(totals, given, strict=True)]
+        zeros = [SymbolicZero(y) if t is ZERO else t for y, t in zip(leaves, totals, strict=True)]
+        return out, out_tree.unflatten(zeros)
+
+
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, SymbolicZero)
+
+
+def _pair(call: Call, nonzero: tuple[bool, ...], operands: Sequence[Any]) -> list[Any]:
+    """The user's rule as a flat function: results, and then their tangents."""
+    custom: Any = call.custom
+    rule = custom.jvp
+    if rule is None:
+        raise MissingRule(
+            f"{custom.who}: {name_of(custom.fun)} is differentiated, at {user_location()}, before "
+            "it has a rule; give one with defjvp or defjvps"
+        )
+    primals, rest = operands[: len(nonzero)], iter(operands[len(nonzero) :])
+    tangents = [
+        next(rest) if n else zero_like(plain(typeof(x)), custom.symbolic_zeros)
+        for x, n in zip(primals, nonzero, strict=True)
+    ]
+    found = rule(*call.fixed, call.tree.unflatten(primals), call.tree.unflatten(tangents))
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise TypeError(
+            f"{custom.who}: {defined_at(rule)} must return a pair (result, tangent), got {found!r}"
+        )
+    results = call.results(found[0], rule, "results")
+    return [*results, *_tangents(call, found[1], rule)]
+
+
+def _tangents(call: Call, out: Any, rule: Callable) -> list[Any]:
+    """The leaves of the tangents that a rule returns, checked against those of the results."""
+    leaves, found = tree.flatten(out)
+    who = f"{call.custom.who}: {defined_at(rule)} must return tangents like the results"
+    if found != call.out_tree:
+        raise TypeError(f"{who}: structure {shown(call.out_tree)} is expected, got {shown(found)}")
+    every = []
+    for path, kind, x in zip(call.paths(), call.out_types, leaves, strict=True):
+        def refuse(got: str, path: str = path, kind: Any = kind) -> TypeError:
+            return TypeError(f"{who}: for tangent{path} {kind} is expected, got {got}")
+
+        every.append(checked_tangent(x, kind, refuse))
+    return every

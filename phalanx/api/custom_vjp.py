@@ -1,0 +1,312 @@
+"""``custom_vjp`` and ``custom_gradient``: a function, and rules for its cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.arguments import check_callable, check_results, name_of, shown
+from phalanx.api.custom import (
+    Call,
+    Custom,
+    checked_tangent,
+    defined_at,
+    positional,
+    zero_like,
+)
+from phalanx.api.vmap import is_none
+from phalanx.base import tree
+from phalanx.base.errors import MissingRule, TreeError
+from phalanx.base.source import user_location
+from phalanx.control.custom import bind, differentiated
+from phalanx.control.custom_vjp import Found, VjpRule, refuse_closed
+from phalanx.control.custom_vjp import custom_vjp as custom_vjp_primitive
+from phalanx.core.primitive import ZERO
+from phalanx.core.program import plain
+from phalanx.core.trace import ROOT, current
+from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.transforms.stage import evaluate, stage
+
+Nonzero = tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CustomVJPPrimal:
+    """An argument leaf, as a forward rule with ``symbolic_zeros=True`` receives it.
+
+    Attributes:
+        value: the array.
+        perturbed: whether it is differentiated.
+    """
+
+    value: Any
+    perturbed: bool
+
+
+class custom_vjp(Custom):
+    """``fun``, differentiated in reverse mode by two rules that are given with ``defvjp``.
+
+    The forward rule runs in place of the function, once; the backward rule runs in the backward
+    pass. There is no forward mode. What the rules do is differentiated in turn where derivatives
+    of higher order are taken.
+
+    Args:
+        fun: a function of trees of arrays. Arguments by keyword and defaults are put into
+            the order of its parameters.
+        nondiff_argnums: positions of arguments that are not differentiated, such as functions
+            and strings; the backward rule receives them first.
+        nondiff_argnames: the same by name.
+
+    Raises:
+        MissingRule: it is differentiated and has no rules.
+        TypeError: it is differentiated in forward mode, or by a value that it closes over; an
+            argument is neither an array nor in ``nondiff_argnums``; or a rule returns something
+            of the wrong structure or type.
+
+    >>> import phalanx
+    >>> @phalanx.custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1.0, 1.0),))
+    >>> float(phalanx.grad(lambda x: 5.0 * clipped(x))(2.0))
+    1.0
+    """
+
+    kind = "custom_vjp"
+
+    def __init__(
+        self,
+        fun: Callable,
+        nondiff_argnums: int | Sequence[int] = (),
+        nondiff_argnames: str | Sequence[str] = (),
+    ) -> None:
+        super().__init__(fun, nondiff_argnums, nondiff_argnames)
+        self.fwd: Callable | None = None
+        self.bwd: Callable | None = None
+
+    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False) -> None:
+        """Give the rules.
+
+        Args:
+            fwd: of the arguments of the function, to a pair of its result and residuals: a tree
+                of whatever the backward rule needs.
+            bwd: of the residuals and a tree of cotangents like the result; after the arguments
+                in ``nondiff_argnums``, if there are any. It returns a tuple with a tree of
+                cotangents for every other argument, in which None stands for zeros, in place of
+                an array or of a whole tree.
+            symbolic_zeros: whether ``fwd`` receives the leaves of arguments as
+                ``CustomVJPPrimal``, which tells whether they are differentiated, and ``bwd``
+                receives ``SymbolicZero`` for results on which nothing depends.
+        """
+        check_callable(fwd, f"{self.who}.defvjp")
+        check_callable(bwd, f"{self.who}.defvjp")
+        self.fwd, self.bwd = fwd, bwd
+        self.symbolic_zeros = symbolic_zeros
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if current() is ROOT:
+            return self.fun(*args, **kwargs)
+        call = Call(self, positional(self.fun, args, kwargs, self.who))
+        name = name_of(self.fun)
+        found = bind(
+            custom_vjp_primitive,
+            call.function,
+            call.leaves,
+            partial(VjpRule.of, name, partial(_forward, call), partial(_backward, call)),
+            (self.fun, self.fwd, self.bwd, call.fixed),
+            name,
+            partial(_check_alone, call),
+        )
+        return call.out_tree.unflatten(found)
+
+
+def _check_alone(call: Call, results: Sequence[Any]) -> None:
+    """Raise TypeError where results have tangents although no argument has one."""
+    for y in results:
+        layer = differentiated(y)
+        if layer is not None:
+            refuse_closed(name_of(call.custom.fun), layer.trace.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Residuals:
+    """How to put residuals together again: ``fixed`` is what no array can hold, ``_HOLE`` else."""
+
+    tree: Any
+    fixed: tuple
+    out_types: tuple[ArrayType, ...]
+
+    def rebuild(self, arrays: Sequence[Any]) -> Any:
+        """The residuals as the forward rule gave them, with ``arrays`` for its arrays."""
+        rest = iter(arrays)
+        return self.tree.unflatten([next(rest) if x is _HOLE else x for x in self.fixed])
+
+
+_HOLE = object()
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, (Array, np.ndarray, np.generic))
+
+
+def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> Found:
+    """The user's forward rule as a flat function."""
+    custom: Any = call.custom
+    if custom.fwd is None:
+        raise MissingRule(
+            f"{custom.who}: {name_of(custom.fun)} is differentiated, at {user_location()}, before "
+            "it has rules; give them with defvjp"
+        )
+    leaves = list(operands)
+    if custom.symbolic_zeros:
+        leaves = [CustomVJPPrimal(x, n) for x, n in zip(operands, nonzero, strict=True)]
+    found = custom.fwd(*call.whole(leaves))
+    if not isinstance(found, (tuple, list)) or len(found) != 2:
+        raise TypeError(
+            f"{custom.who}: {defined_at(custom.fwd)} must return a pair (result, residuals), got "
+            f"{found!r}"
+        )
+    results = call.results(found[0], custom.fwd, "the first of a pair")
+    kept, treedef = tree.flatten(found[1])
+    fixed = tuple(_HOLE if _is_array(x) else x for x in kept)
+    return Found(
+        results,
+        [x for x in kept if _is_array(x)],
+        _Residuals(treedef, fixed, tuple(call.out_types)),
+    )
+
+
+def _backward(
+    call: Call, nonzero: Nonzero, kept: _Residuals, operands: Sequence[Any]
+) -> list[Any]:
+    """The user's backward rule as a flat function."""
+    custom: Any = call.custom
+    count = kept.fixed.count(_HOLE)
+    cts = [
+        zero_like(t, custom.symbolic_zeros) if ct is ZERO else ct
+        for ct, t in zip(operands[count:], kept.out_types, strict=True)
+    ]
+    residuals = kept.rebuild(operands[:count])
+    found = custom.bwd(*call.fixed, residuals, call.out_tree.unflatten(cts))
+    return _cotangents(call, found)
+
+
+def _cotangents(call: Call, found: Any) -> list[Any]:
+    """The leaves of the cotangents that a backward rule returns, checked against the arguments."""
+    who = f"{call.custom.who}: {defined_at(call.custom.bwd)}"  # type: ignore[attr-defined]
+    names = [call.name(i) for i in call.moving]
+    if not isinstance(found, (tuple, list)) or len(found) != len(names):
+        got = f"{len(found)} of them" if isinstance(found, (tuple, list)) else repr(found)
+        raise TypeError(
+            f"{who} must return a tuple of {len(names)} cotangents, one for each of "
+            f"({', '.join(names)}), got {got}"
+        )
+    leaves = iter(call.leaves)
+    every: list[Any] = []
+    for name, i, ct in zip(names, call.moving, found, strict=True):
+        arg = call.args[i]
+        for path, x in _leaves_above(who, name, arg, ct):
+            kind = plain(typeof(next(leaves)))
+
+            def refuse(got: str, at: str = name + path, kind: ArrayType = kind) -> TypeError:
+                return TypeError(
+                    f"{who} must return cotangents like the arguments: for {at} {kind} is "
+                    f"expected, got {got}; None stands for zeros"
+                )
+
+            every.append(ZERO if x is None else checked_tangent(x, kind, refuse))
+    return every
+
+
+def _leaves_above(who: str, name: str, arg: Any, ct: Any) -> list[tuple[str, Any]]:
+    """For each leaf of an argument its path, and its cotangent or the None that stands for it."""
+    paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(arg)]
+    given = [
+        tree.keystr(path)
+        for path, x in tree.leaves_with_path(ct, is_leaf=is_none)
+        if x is not None
+    ]
+    try:
+        found = tree.broadcast_prefix(ct, arg, is_leaf=is_none)
+    except TreeError:
+        found = None
+    if found is None or not set(given) <= set(paths):
+        raise TypeError(
+            f"{who} must return cotangents like the arguments: for {name} structure "
+            f"{shown(tree.structure(arg))} is expected, got "
+            f"{shown(tree.structure(ct, is_leaf=is_none))}; None stands for zeros"
+        )
+    return list(zip(paths, found, strict=True))
+
+
+def custom_gradient(fun: Callable) -> Callable:
+    """A function that returns its result together with its gradient, as an ordinary function.
+
+    Args:
+        fun: of trees of arrays, to a pair: the result, and a function from a tree of cotangents
+            like the result to a tuple of cotangents like the arguments (or, for a single
+            argument, to its cotangent alone).
+
+    Returns:
+        A function of the same arguments to the result alone. In reverse mode its derivative is
+        what ``fun`` says; it has no forward mode.
+
+    >>> import phalanx
+    >>> @phalanx.custom_gradient
+    ... def square(x):
+    ...     return x**2, lambda ct: 10.0 * ct * x
+    >>> float(square(3.0)), float(phalanx.grad(square)(3.0))
+    (9.0, 30.0)
+    """
+    check_callable(fun, "custom_gradient")
+    who = f"custom_gradient({name_of(fun)})"
+
+    def result(*args: Any) -> Any:
+        return _result_and_gradient(fun, args, who)[0]
+
+    def forward(*args: Any) -> tuple[Any, Any]:
+        out, gradient = _result_and_gradient(fun, args, who)
+        leaves, out_tree = tree.flatten(out)
+        pull = _Pull(gradient, out_tree, who)
+        program, captured = stage(pull, [plain(typeof(y)) for y in leaves], name_of(gradient))
+        return out, (captured, program, pull)
+
+    def backward(residuals: Any, cts: Any) -> tuple:
+        captured, program, pull = residuals
+        found = pull.tree.unflatten(evaluate(program, [*captured, *tree.leaves(cts)]))
+        return found if isinstance(found, tuple) else (found,)
+
+    inner = custom_vjp(result)
+    inner.fun.__wrapped__ = fun  # type: ignore[attr-defined]
+    inner.fun.__name__ = name_of(fun)
+    inner.defvjp(forward, backward)
+    return inner
+
+
+def _result_and_gradient(fun: Callable, args: Sequence[Any], who: str) -> tuple[Any, Callable]:
+    found = fun(*args)
+    if not isinstance(found, (tuple, list)) or len(found) != 2 or not callable(found[1]):
+        raise TypeError(
+            f"{who}: {defined_at(fun)} must return a pair of the result and a function of "
+            f"cotangents, got {found!r}"
+        )
+    return found[0], found[1]
+
+
+class _Pull:
+    """The function of cotangents as a flat one; remembers the tree that it returned."""
+
+    def __init__(self, gradient: Callable, in_tree: Any, who: str) -> None:
+        self.gradient = gradient
+        self.in_tree = in_tree
+        self.who = who
+        self.tree: Any = None
+
+    def __call__(self, *cts: Any) -> list[Any]:
+        found, self.tree = tree.flatten(self.gradient(self.in_tree.unflatten(cts)))
+        check_results(found, self.tree, self.who)
+        return found

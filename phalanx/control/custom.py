@@ -1,0 +1,256 @@
+"""Functions with derivative rules of the user's: what ``custom_jvp`` and ``custom_vjp`` share.
+
+Such a function is bound as one operation, which carries the rules along until a derivative asks
+for them. Where a program is being recorded it holds the function as a program, like a call;
+otherwise as the Python function, which so sees values wherever values are known. The rules stay
+Python functions: they run when, and as often as, a derivative needs them.
+
+The first operands, ``closed`` in number, are traced values that function and rules close over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from phalanx.control.call import call
+from phalanx.core import axes
+from phalanx.core.axes import Axis
+from phalanx.core.primitive import ZERO
+from phalanx.core.program import Program, Var, plain
+from phalanx.core.trace import Trace, Tracer, current, running
+from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.ops.basis import convert, full
+from phalanx.transforms.batch import batch, batch_program, place_lanes
+from phalanx.transforms.closures import Closure, closed_over, resolve
+from phalanx.transforms.linearize import DualTracer
+from phalanx.transforms.stage import Stage, StagedTracer, evaluate, stage
+
+Flat = Callable[..., Sequence[Any]]
+
+
+class Rule(Protocol):
+    """The rules of one call, as functions of operands."""
+
+    def lanes(self, axis: Axis, dims: tuple, places: Places, skip: int) -> Rule:
+        """The rules on all lanes of ``axis``, which the operands carry in ``dims``.
+
+        The first ``skip`` operands are not the rules' own.
+        """
+        ...
+
+    def carrying(self, count: int) -> Rule:
+        """The rules with ``count`` operands before the others, which are the first results."""
+        ...
+
+
+class Applied:
+    """A Python function of operands, in place of a program."""
+
+    axes: frozenset = frozenset()
+
+    def __init__(self, run: Callable[[Sequence[Any]], list[Any]]) -> None:
+        self.run = run
+
+    def lanes(self, axis: Axis, dims: tuple, places: Places) -> Applied:
+        """The function on all lanes of ``axis``."""
+
+        def run(operands: Sequence[Any]) -> list[Any]:
+            return places.put(*batch(lambda *xs: self.run(xs), axis, operands, dims))
+
+        return Applied(run)
+
+
+def run(*operands: Any, program: Program | Applied, **_: Any) -> tuple:
+    """The results of a function, without regard to its rules."""
+    if isinstance(program, Program):
+        return call(*operands, program=program)
+    return tuple(program.run(operands))
+
+
+# ---- binding ------------------------------------------------------------------------------------
+
+
+def bind(
+    prim: Callable[..., Sequence[Any]],
+    function: Flat,
+    operands: Sequence[Any],
+    make_rule: Callable[[Closure], Rule],
+    reach: Sequence[Any],
+    name: str,
+    check: Callable[[Sequence[Any]], Any] | None = None,
+) -> Sequence[Any]:
+    """The results of a flat ``function`` whose derivatives are those of a rule.
+
+    Args:
+        prim: what to bind.
+        function: of ``operands``.
+        operands: arrays.
+        make_rule: makes the rule, from what function and rules close over.
+        reach: function and rules as the user wrote them, from which closed-over values are found.
+        name: what to call the program.
+        check: looks at the results where no operand is differentiated and no rule is of use.
+    """
+    trace = current()
+    xs = [resolve(x, trace) for x in operands]
+    closed = closed_over(*reach)
+    values = [resolve(x, trace) for x in closed]
+    if not _recording(trace, (*xs, *values)):
+        if all(differentiated(x) is None for x in xs):
+            results = function(*xs)
+            if check is not None:
+                check(results)
+            return results
+        closure = Closure(tuple(closed), axes.scope())
+        program = Applied(lambda operands: closure.run(function, operands))
+        rule = make_rule(closure)
+        return prim(*values, *xs, program=program, rule=rule, closed=len(values))
+    program, captured = stage(function, [typeof(x) for x in xs], name)
+    known = {id(x) for x in captured}
+    more = [(x, v) for x, v in zip(closed, values, strict=True) if id(x) not in known]
+    unused = [Var(plain(typeof(v))) for _, v in more]
+    rule = make_rule(Closure((*captured, *(x for x, _ in more)), axes.scope()))
+    count = len(captured)
+    inputs = [*program.inputs[:count], *unused, *program.inputs[count:]]
+    program = Program(inputs, program.equations, program.outputs, name)
+    every = [*captured, *(v for _, v in more)]
+    return prim(*every, *xs, program=program, rule=rule, closed=len(every))
+
+
+def _recording(trace: Trace | None, xs: Sequence[Any]) -> bool:
+    """Whether what is done now becomes part of a program."""
+    while trace is not None:
+        if type(trace) is Stage:
+            return True
+        trace = trace.parent
+    return any(isinstance(inner, StagedTracer) for x in xs for inner in _layers(x))
+
+
+def differentiated(x: Any) -> DualTracer | None:
+    """The layer of ``x`` that has a tangent, if any of the transformations that see it gave one."""
+    return next((inner for inner in _layers(x) if isinstance(inner, DualTracer)), None)
+
+
+def _layers(x: Any) -> Sequence[Any]:
+    found = []
+    while isinstance(x, Tracer):
+        found.append(x)
+        x = x.carried()
+    return found
+
+
+def fitted(results: Sequence[Any], program: Program | Applied) -> tuple:
+    """What a rule gives for results, as arrays of exactly the types that the function gives."""
+    kinds = [plain(typeof(y)) for y in results]
+    types = program.output_types if isinstance(program, Program) else kinds
+    return tuple([_as_type(y, t) for y, t in zip(results, types, strict=True)])
+
+
+def _as_type(x: Any, type: ArrayType) -> Any:
+    if is_scalar(x):
+        x = full((), x, type.dtype)
+    return x if plain(typeof(x)) is type else convert(x, dtype=type.dtype, weak=type.weak)
+
+
+# ---- vectorization ------------------------------------------------------------------------------
+
+
+class Places:
+    """Where results have their lanes; a Python function tells that when it first runs."""
+
+    def __init__(self, axis: Axis, who: str, dims: tuple | None = None) -> None:
+        self.axis = axis
+        self.who = who
+        self.dims = dims
+
+    def put(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        """The results with their lanes where they belong; behind them, any tangents of theirs."""
+        if self.dims is None:
+            self.dims = tuple([0 if d is not None else None for d in dims])
+        return [
+            self._placed(v, d, to) for v, d, to in zip(values, dims, self.dims, strict=True)
+        ]
+
+    def put_pairs(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
+        """Results and then their tangents, each tangent where its result is."""
+        count = len(values) // 2
+        pairs = list(zip(dims[:count], dims[count:], strict=True))
+        if self.dims is None:
+            self.dims = tuple([None if a is None and b is None else 0 for a, b in pairs])
+        where = [*self.dims, *self.dims]
+        return [self._placed(v, d, to) for v, d, to in zip(values, dims, where, strict=True)]
+
+    def _placed(self, value: Any, dim: int | None, to: int | None) -> Any:
+        if value is ZERO or (to is None and dim is None):
+            return value
+        if to is None:
+            raise TypeError(
+                f"{self.who}: the function's result is the same in all lanes of axis "
+                f"{self.axis.name!r}, but what the rule gives for it differs between them; reduce "
+                "it in the rule as the function does, with psum or pmean"
+            )
+        return place_lanes(value, dim, to, self.axis.size)
+
+
+def batch_custom(prim: Callable[..., Sequence[Any]]) -> Callable:
+    """The batching rule: function and rules are vectorized, and stay together."""
+
+    def rule(
+        axis: Axis, values: Sequence, dims: tuple, *, program: Any, rule: Any, closed: int
+    ) -> tuple:
+        if isinstance(program, Program):
+            made, constants, out = _lanes(program, axis, dims)
+        else:
+            out = None
+        places = Places(axis, str(rule), out)
+        if not isinstance(program, Program):
+            made, constants = program.lanes(axis, dims, places), []
+        found = prim(
+            *constants, *values, program=made, rule=rule.lanes(axis, dims, places, len(constants)),
+            closed=closed + len(constants),
+        )  # fmt: skip
+        return found, places.dims
+
+    return rule
+
+
+def _lanes(program: Program, axis: Axis, dims: tuple) -> tuple[Program, list, tuple]:
+    """``program`` on all lanes, the constants that it takes first, and where its results lie.
+
+    Where any operand has lanes all results get them, because a rule may make a tangent of one
+    depend on any operand; unless the function communicates, and so makes results the same.
+    """
+    batched = batch_program(program, axis, dims)
+    mixing = axis.name in program.axes or all(d is None for d in dims)
+    if mixing or None not in batched.dims:
+        return batched.program, batched.constants, batched.dims
+    key = ("batch custom", axis, dims)
+    if key not in program.derived:
+        trace = Stage(None, program.name)
+        inputs = [trace.input(v.type) for v in batched.program.inputs]
+        with running(trace):
+            outputs = [
+                place_lanes(y, d, 0, axis.size)
+                for y, d in zip(evaluate(batched.program, inputs), batched.dims, strict=True)
+            ]
+        program.derived[key] = trace.finish(inputs, outputs, program.name)[0]
+    return program.derived[key], batched.constants, (0,) * len(program.outputs)
+
+
+# ---- effects ------------------------------------------------------------------------------------
+
+
+def thread_custom(prim: Callable[..., Sequence[Any]]) -> Callable:
+    """The rule for effects: the state goes through the function, past the rules."""
+
+    def thread(
+        rewrite: Callable, state: tuple, *xs: Any, program: Program, rule: Rule, closed: int
+    ) -> tuple:
+        count = len(state)
+        out = prim(
+            *state, *xs, program=rewrite(program, 0), rule=rule.carrying(count),
+            closed=closed + count,
+        )  # fmt: skip
+        return out[:count], out[count:]
+
+    return thread

@@ -1,0 +1,7 @@
+"""Derivative rules of your own, and what they receive."""
+
+from phalanx.api.custom import SymbolicZero
+from phalanx.api.custom_jvp import custom_jvp
+from phalanx.api.custom_vjp import CustomVJPPrimal, custom_gradient, custom_vjp
+
+__all__ = ["CustomVJPPrimal", "SymbolicZero", "custom_gradient", "custom_jvp", "custom_vjp"]

@@ -1,0 +1,58 @@
+"""Primitives of your own: the declaration that all of Phalanx is made of, and its vocabulary.
+
+A primitive is declared once, with every rule that it needs; from then on it works under every
+transformation. ``phalanx.laws.check_primitive`` checks the rules against what it computes.
+"""
+
+from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder
+from phalanx.core.primitive import (
+    ZERO,
+    Example,
+    Linear,
+    NoRule,
+    Primitive,
+    Zero,
+    ZeroDerivative,
+)
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import (
+    add_tangents,
+    bools,
+    broadcast_lanes,
+    f32,
+    i32,
+    instantiate,
+    move,
+    pointwise,
+    structural,
+    zeros,
+)
+
+__all__ = [
+    # the declaration, and what stands in place of rules and operands
+    "Primitive",
+    "Example",
+    "NoRule",
+    "ZeroDerivative",
+    "Linear",
+    "ZERO",
+    "Zero",
+    # families
+    "pointwise",
+    "structural",
+    # what rules are given
+    "ArrayType",
+    "Axis",
+    "Builder",
+    # words for rules and examples
+    "add_tangents",
+    "broadcast_lanes",
+    "instantiate",
+    "move",
+    "typeof",
+    "zeros",
+    "bools",
+    "f32",
+    "i32",
+]

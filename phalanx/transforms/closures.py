@@ -1,0 +1,115 @@
+"""What a function closes over, made explicit: traced values that it uses without being given.
+
+The derivative rules of a user's function run later than the function, and often elsewhere: when
+a compiled function is differentiated, or on all lanes at once. A traced value that such a rule
+closes over means nothing there. So it becomes an operand; where the rule runs, whatever stands
+for that operand by then takes its place.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from types import CellType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from phalanx.core import axes
+from phalanx.core.primitive import Primitive
+from phalanx.core.trace import Trace, Tracer, current, running
+from phalanx.core.types import SCALARS, Array
+
+MOST_OBJECTS = 10_000  # to look at in search of traced values; any others raise when they are used
+_PLAIN = (*SCALARS, str, bytes, type, type(None), np.ndarray, np.generic, ModuleType)
+
+
+def closed_over(*reach: Any) -> list[Tracer]:
+    """The traced values that can be reached from functions, containers and objects."""
+    found: list[Tracer] = []
+    seen: set[int] = set()
+    pending = list(reach)[::-1]
+    while pending and len(seen) < MOST_OBJECTS:
+        x = pending.pop()
+        if isinstance(x, _PLAIN) or id(x) in seen:
+            continue
+        seen.add(id(x))
+        if isinstance(x, Tracer):
+            found.append(x)
+        elif not isinstance(x, Array):
+            pending += list(_parts(x))[::-1]
+    return found
+
+
+def _parts(x: Any) -> Iterable[Any]:
+    """What Python objects are made of, as far as a function can use it."""
+    if isinstance(x, FunctionType):
+        cells = [c for c in x.__closure__ or () if _filled(c)]
+        kept = (x.__defaults__ or (), x.__kwdefaults__ or {})
+        return [*(c.cell_contents for c in cells), *kept, x.__dict__]
+    if isinstance(x, MethodType):
+        return [x.__self__, x.__func__]
+    if isinstance(x, functools.partial):
+        return [x.func, x.args, x.keywords]
+    if isinstance(x, dict):
+        return x.values()
+    if isinstance(x, (tuple, list, set, frozenset)):
+        return x
+    if dataclasses.is_dataclass(x):
+        return [getattr(x, f.name, None) for f in dataclasses.fields(x)]
+    return vars(x).values() if hasattr(x, "__dict__") else ()
+
+
+def _filled(cell: CellType) -> bool:
+    try:
+        _ = cell.cell_contents
+    except ValueError:  # a name that is not bound yet
+        return False
+    return True
+
+
+class Rebound(Trace):
+    """Puts ``values`` in the place of what a function closes over, for its parent to process."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, parent: Trace, closed: Sequence[Any], values: Sequence[Any]) -> None:
+        super().__init__(parent, parent.name)
+        self.values = {id(x): v for x, v in zip(closed, values, strict=True)}
+
+    def find(self, x: Any) -> Any:
+        """What stands for ``x``."""
+        return self.values.get(id(x), x)
+
+    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+        found = tuple([self.find(a) for a in args])
+        return self.parent.process(prim, found, params)  # type: ignore[union-attr]
+
+
+def resolve(x: Any, trace: Trace | None) -> Any:
+    """What stands for ``x`` in ``trace``."""
+    while trace is not None:
+        if type(trace) is Rebound:
+            x = trace.find(x)
+        trace = trace.parent
+    return x
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """The values that functions close over, and the named axes that were in scope for them."""
+
+    closed: tuple
+    scope: tuple
+
+    def run(self, function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> list[Any]:
+        """The results of a flat ``function``; the first operands are the values closed over."""
+        count = len(self.closed)
+        with axes.only(self.scope):
+            if not count:
+                return list(function(*operands))
+            trace = Rebound(current(), self.closed, operands[:count])
+            with running(trace):
+                return [trace.find(y) for y in function(*operands[count:])]

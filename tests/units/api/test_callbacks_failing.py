@@ -1,0 +1,162 @@
+"""Exceptions in Python functions that programs call: they reach the caller, as themselves."""
+
+import threading
+import traceback
+
+import numpy as np
+import pytest
+
+import phalanx as px
+import phalanx.numpy as jnp
+from phalanx import debug, lax
+from phalanx.errors import DeviceError
+
+XS = np.arange(4, dtype=np.float32)
+F = px.ShapeDtypeStruct((), "float32")
+
+
+class Failure(Exception):
+    pass
+
+
+def failing_at(wanted, failures):
+    """A function that raises at one argument, or at all, and keeps what it raised."""
+
+    def python(x):
+        if wanted is None or float(x) == wanted:
+            failures.append(Failure(f"at {float(x)}"))
+            raise failures[-1]
+        return x
+
+    return python
+
+
+def lanes(python):
+    def f(x):
+        y = px.io_callback(python, F, lax.psum(x, "i") * 0 + x)
+        return lax.psum(y, "i")
+
+    return px.pmap(f, axis_name="i")
+
+
+PROGRAMS = {
+    "eager": lambda python: lambda x: px.io_callback(python, F, x[0]),
+    "jit": lambda python: px.jit(lambda x: px.pure_callback(python, F, x[0])),
+    "print": lambda python: px.jit(lambda x: debug.callback(python, x[0])),
+    "vmap": lambda python: px.jit(px.vmap(lambda x: px.io_callback(python, F, x))),
+    "scan": lambda python: px.jit(
+        lambda x: lax.scan(lambda c, x: (c + px.io_callback(python, F, x), x), 0.0, x)
+    ),
+    "big": lambda python: px.jit(
+        lambda x: px.io_callback(python, F, (jnp.ones((400, 400)) @ jnp.ones((400, 400)))[0, 0])
+    ),
+    "pmap": lanes,
+}
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_exception_itself_is_raised(name):
+    failures = []
+    f = PROGRAMS[name](failing_at(400.0 if name == "big" else 0.0, failures))
+    for _ in range(2):
+        with pytest.raises(Failure) as found:
+            px.block_until_ready(f(XS))
+        assert found.value is failures[-1]
+        frames = traceback.extract_tb(found.value.__traceback__)
+        assert frames[-1].name == "python" and frames[-1].filename == __file__
+    if name != "big":
+        px.block_until_ready(f(XS + 5))  # and nothing is left of it
+
+
+@pytest.mark.spmd
+def test_of_several_devices_the_first_is_raised():
+    failures = []
+    with pytest.raises(Failure) as found:
+        lanes(failing_at(None, failures))(np.arange(6, dtype=np.float32))
+    assert found.value is failures[0]
+
+
+def test_after_a_failure_nothing_is_called():
+    seen = []
+
+    def python(x):
+        seen.append(float(x))
+        raise Failure
+
+    def f(x):
+        y = px.io_callback(python, F, x, ordered=True)
+        return px.io_callback(python, F, y + 1, ordered=True)
+
+    with pytest.raises(Failure):
+        px.jit(f)(np.float32(1))
+    assert seen == [1.0]
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("kind", ["bool", "int32", "float32"])
+def test_loops_that_wait_for_a_result_end(kind):
+    def python(i, x):
+        if i > 2 and x == 1:
+            raise Failure
+        return np.asarray(0, kind)
+
+    def f(x):
+        def test(state):
+            return lax.pmin(jnp.int32(state[1] < 1), "i") == 1
+
+        def turn(state):
+            i, _ = state
+            out = px.io_callback(python, px.ShapeDtypeStruct((), kind), i, x)
+            return i + 1, out
+
+        return lax.while_loop(test, turn, (0, jnp.asarray(0, kind)))
+
+    with pytest.raises(Failure):
+        px.pmap(f, axis_name="i")(XS)
+
+
+def test_interrupts_pass():
+    def python(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        px.jit(lambda x: debug.callback(python, x))(XS)
+
+
+def test_threads_get_what_their_own_program_raised():
+    def run(i, found):
+        def python(x):
+            raise Failure(i)
+
+        try:
+            px.jit(lambda x: debug.callback(python, x + i))(XS)
+        except Failure as e:
+            found[i] = e.args[0]
+
+    found = [None] * 8
+    threads = [threading.Thread(target=run, args=(i, found)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == list(range(8))
+
+
+def test_programs_inside_callbacks():
+    small = px.jit(lambda x: jnp.sum(x * 2))
+    wide = px.pmap(lambda x: lax.psum(x, "i"), axis_name="i")
+    xs = np.ones(px.device_count(), np.float32)
+
+    def on_one(x):
+        return np.asarray(small(x), np.float32)
+
+    def on_all(x):
+        return np.asarray(wide(xs), np.float32)[0]
+
+    f = px.jit(lambda x, python: px.pure_callback(python, F, x), static_argnums=1)
+    assert float(f(XS, on_one)) == 12.0
+    if len(xs) > 1:
+        with pytest.raises(DeviceError, match="pmap_<lambda>: a function that a program calls"):
+            f(XS, on_all)
+    np.testing.assert_array_equal(wide(xs), xs * len(xs))

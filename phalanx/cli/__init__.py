@@ -1,4 +1,4 @@
-"""The `phalanx` command: a demonstration, and a look at the devices."""
+"""The `phalanx` command: a demonstration, a look at the devices, and the cache."""
 
 from phalanx.cli.main import main
 

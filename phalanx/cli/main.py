@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import phalanx
+from phalanx.cli import cache
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,6 +28,8 @@ def parser() -> argparse.ArgumentParser:
 
     devices = commands.add_parser("devices", help="list the devices that phalanx sees")
     devices.set_defaults(run=run_devices)
+
+    cache.add_command(commands)
     return top
 
 

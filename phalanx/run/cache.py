@@ -147,7 +147,7 @@ def cache() -> Cache | None:
 
 @functools.lru_cache(maxsize=16)
 def _opened(folder: str, limit: int | None) -> Cache | None:
-    reason = _unusable(folder)
+    reason = unusable(folder)
     if reason is None:
         return Cache(folder, limit)
     if folder != OPTIONS["compilation_cache_dir"].default:
@@ -159,7 +159,7 @@ def _opened(folder: str, limit: int | None) -> Cache | None:
     return None
 
 
-def _unusable(folder: str) -> str | None:
+def unusable(folder: str) -> str | None:
     """Why ``folder`` cannot hold a cache, or None where it can; makes it where it is not there."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)

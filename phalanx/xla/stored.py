@@ -43,7 +43,7 @@ def load_or_compile(
     if content is not None:
         try:
             return devices[0].client.deserialize_executable(
-                content, device_list(devices), settings, lowered.callbacks.functions
+                content, device_list(devices), settings, lowered.callbacks.entries
             )
         except (RuntimeError, ValueError, TypeError):
             kept.remove(key)
@@ -62,7 +62,7 @@ def key_of(lowered: Lowered, settings: bytes, overrides: dict[str, Any]) -> str:
         _surroundings(lowered.plan.devices),
         settings,
         repr(sorted((name, repr(value)) for name, value in overrides.items())).encode(),
-        str(len(lowered.callbacks.functions)).encode(),
+        str(len(lowered.callbacks.entries)).encode(),
         lowered.as_text().encode(),
     )
     digest = hashlib.sha256()

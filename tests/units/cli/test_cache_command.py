@@ -1,0 +1,34 @@
+"""`phalanx cache` and `phalanx cache clear`."""
+
+import pytest
+
+import phalanx
+from phalanx.cli import main
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+def test_cache_is_shown_and_cleared(tmp_path, monkeypatch, capsys):
+    options = type(phalanx.config)
+    monkeypatch.setattr(options, "compilation_cache_dir", str(tmp_path))
+    monkeypatch.setattr(options, "compilation_cache_max_size", 4096)
+    (tmp_path / f"{'0' * 64}.compiled").write_bytes(b"x" * 2048)
+    assert main(["cache"]) == 0
+    out = capsys.readouterr().out
+    assert tmp_path.name in out.replace("\n", "") and "2 KiB" in out and "4 KiB" in out
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out.startswith("1 compiled programs removed")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_cache_is_said(tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(type(phalanx.config), "compilation_cache_dir", str(tmp_path / "file" / "c"))
+    assert main(["cache"]) == 1
+    assert "it cannot be made" in capsys.readouterr().out
+    monkeypatch.setattr(type(phalanx.config), "compilation_cache_dir", None)
+    assert main(["cache", "clear"]) == 1
+    assert capsys.readouterr().out.startswith("no cache: ")

@@ -1,9 +1,10 @@
-"""Handwritten digits: a small network, trained by all devices together.
+"""Handwritten digits: a small network, trained by eight lanes together.
 
-Every device differentiates the loss of its own part of each batch; `pmean` makes one gradient of
-the parts, so that all devices take the same step.
+Every lane differentiates the loss of its own part of each batch; `pmean` makes one gradient of
+the parts, so that all lanes take the same step. The lanes share whatever devices there are.
 
-    PHALANX_NUM_CPU_DEVICES=8 python examples/digits.py
+    python examples/digits.py
+    PHALANX_NUM_CPU_DEVICES=3 python examples/digits.py
 """
 
 import itertools
@@ -52,7 +53,7 @@ def loss(params, images, labels):
 
 
 def step(params, velocity, rate, images, labels):
-    """Momentum SGD; runs on every device, on that device's part of the batch."""
+    """Momentum SGD; runs in every lane, on that lane's part of the batch."""
     value, grads = phalanx.value_and_grad(loss)(params, images, labels)
     value, grads = lax.pmean((value, grads), "batch")
     velocity = phalanx.tree.map(lambda v, g: MOMENTUM * v + g, velocity, grads)
@@ -65,7 +66,7 @@ def accuracy(params, images, labels):
     return jnp.mean(logits(params, images).argmax(-1) == labels)
 
 
-def train(devices, epochs=30, batch=BATCH, seed=0):
+def train(lanes=8, devices=None, epochs=30, batch=BATCH, seed=0):
     """Yields parameters, training loss and test accuracy after every epoch."""
     (images, labels), test = load()
     in_axes = (None, None, None, 0, 0)  # the same parameters everywhere, a part of the batch each
@@ -76,12 +77,12 @@ def train(devices, epochs=30, batch=BATCH, seed=0):
     for epoch in range(epochs):
         rate, losses = np.float32(RATE * (1 - epoch / epochs)), []
         order = rng.permutation(len(labels))[: len(labels) // batch * batch]
-        for i in order.reshape(-1, len(devices), batch // len(devices)):
+        for i in order.reshape(-1, lanes, batch // lanes):
             params, velocity, value = parallel_step(params, velocity, rate, images[i], labels[i])
             losses.append(value)
         yield params, float(np.mean(losses)), float(accuracy(params, *test))
 
 
 if __name__ == "__main__":
-    for epoch, (_, value, correct) in enumerate(train(phalanx.devices()), 1):
+    for epoch, (_, value, correct) in enumerate(train(), 1):
         print(f"epoch {epoch:2}   loss {value:.4f}   test accuracy {correct:.2%}")

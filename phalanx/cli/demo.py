@@ -1,4 +1,4 @@
-"""`phalanx demo`: the digits example on several devices, the same run on one, and what differs."""
+"""`phalanx demo`: the digits example in eight lanes, the same run in one, and what differs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from rich.table import Table
 
 import phalanx
 
-DEFAULT_DEVICES = 8
+LANES = 8
 
 
 @dataclass
 class Run:
     """One training run: what it was run on and, for every epoch, what came out."""
 
+    lanes: int
     devices: Sequence[Any]
     batch: int
     params: Any = None
@@ -35,25 +36,27 @@ class Run:
 
     @property
     def name(self) -> str:
-        count = len(self.devices)
-        return "1 device" if count == 1 else f"{count} devices"
+        return f"{count(self.lanes, 'lane')} on {count(len(self.devices), 'device')}"
+
+
+def count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def run(devices: int | None, epochs: int, out: Path) -> int:
-    """Train on `devices` devices and on one, and print both; the exit status."""
+    """Train in eight lanes on `devices` devices and in one lane on one; the exit status."""
     console = Console()
     chosen = choose_devices(devices)
     if devices is not None and len(chosen) < devices:
-        found = f"{len(chosen)} {chosen[0].platform} device(s)"
-        console.print(f"phalanx demo: there are only {found}, not {devices}")
+        found = count(len(chosen), f"{chosen[0].platform} device")
+        console.print(f"phalanx demo: there is no more than {found}, not {devices}")
     job = load_example("digits")
-    batch = max(job.BATCH // len(chosen), 1) * len(chosen)
     console.print(
-        f"[bold]Handwritten digits[/bold]: {len(chosen)} x {batch // len(chosen)} images "
-        f"a step, [bold]pmap[/bold] over {len(chosen)} {chosen[0].platform} device(s)"
+        f"[bold]Handwritten digits[/bold]: {LANES} lanes x {job.BATCH // LANES} images a step, "
+        f"[bold]pmap[/bold] over {count(len(chosen), f'{chosen[0].platform} device')}"
     )
-    many = train(job, Run(chosen, batch), epochs, console)
-    one = train(job, Run(chosen[:1], batch), epochs, console)
+    many = train(job, Run(LANES, chosen, job.BATCH), epochs, console)
+    one = train(job, Run(1, chosen[:1], job.BATCH), epochs, console)
     console.print(device_table(job, many))
     console.print(run_table(job, many, one))
     console.print(
@@ -61,7 +64,7 @@ def run(devices: int | None, epochs: int, out: Path) -> int:
         f"of a parameter between {many.name} and {one.name}: "
         f"[bold]{largest_difference(many.params, one.params):.1e}[/bold]"
     )
-    if chosen[0].platform == "cpu":
+    if len(chosen) > 1 and chosen[0].platform == "cpu":
         console.print(
             f"[dim]CPU devices share the {os.cpu_count()} cores of this machine: they show how a "
             "program spans devices, not how much faster it gets.[/dim]"
@@ -71,11 +74,11 @@ def run(devices: int | None, epochs: int, out: Path) -> int:
     return 0
 
 
-def choose_devices(count: int | None) -> Sequence[Any]:
-    """The first `count` devices; a CPU is divided into that many."""
-    if count is not None or "PHALANX_NUM_CPU_DEVICES" not in os.environ:
-        phalanx.config.update("num_cpu_devices", count or DEFAULT_DEVICES)
-    return phalanx.devices()[:count]
+def choose_devices(wanted: int | None) -> Sequence[Any]:
+    """The first `wanted` devices, into which a CPU is divided; None for those that there are."""
+    if wanted is not None:
+        phalanx.config.update("num_cpu_devices", wanted)
+    return phalanx.devices()[:wanted]
 
 
 def load_example(name: str) -> ModuleType:
@@ -97,7 +100,7 @@ def load_example(name: str) -> ModuleType:
 def train(job: ModuleType, run: Run, epochs: int, console: Console) -> Run:
     """Runs the job to its end under a progress bar; fills in and returns `run`."""
     columns = (
-        TextColumn("{task.description:>10}"),
+        TextColumn("{task.description:>19}"),
         BarColumn(bar_width=30),
         TextColumn("epoch {task.completed:>2}/{task.total}"),
         TextColumn("loss [cyan]{task.fields[loss]:.4f}"),
@@ -107,7 +110,7 @@ def train(job: ModuleType, run: Run, epochs: int, console: Console) -> Run:
     with Progress(*columns, console=console) as progress:
         task = progress.add_task(run.name, total=epochs, loss=float("nan"), accuracy=0.0)
         start = time.perf_counter()
-        for params, loss, accuracy in job.train(run.devices, epochs, run.batch):
+        for params, loss, accuracy in job.train(run.lanes, run.devices, epochs, run.batch):
             now = time.perf_counter()
             run.seconds.append(now - start)
             start = now
@@ -119,17 +122,30 @@ def train(job: ModuleType, run: Run, epochs: int, console: Console) -> Run:
 
 
 def device_table(job: ModuleType, run: Run) -> Table:
-    """Which device works on which part of a batch."""
+    """Which device works on which lanes of a batch."""
     (images, _), _ = job.load()
-    count = len(run.devices)
-    batch = images[: run.batch].reshape(count, run.batch // count, -1)
-    table = Table(title=f"One batch, f32{list(batch.shape)}")
-    table.add_column("device")
-    table.add_column("shard")
-    table.add_column("shape")
-    for shard in phalanx.device_put(batch, run.devices).addressable_shards:
-        table.add_row(str(shard.device), spell(shard.index, batch.shape), str(shard.data.shape))
+    batch = images[: run.batch].reshape(run.lanes, run.batch // run.lanes, -1)
+    placed = phalanx.device_put(batch, run.devices)
+    block = placed.sharding.shard_shape(batch.shape)
+    table = Table(title=f"One batch, f32{list(batch.shape)}: {run.name}")
+    for title in ("device", "lanes", "shard", "shape"):
+        table.add_column(title)
+    for shard in placed.addressable_shards:
+        first, stop, _ = shard.index[0].indices(run.lanes)
+        padding = block[0] - (stop - first)
+        table.add_row(
+            str(shard.device),
+            spell_lanes(first, stop, padding),
+            spell(shard.index, batch.shape),
+            str(shard.data.shape),
+        )
     return table
+
+
+def spell_lanes(first: int, stop: int, padding: int) -> str:
+    """The numbers of lanes, and how many places of the block stay empty."""
+    numbers = " ".join(map(str, range(first, stop)))
+    return f"{numbers}, and {padding} of padding" if padding else numbers
 
 
 def spell(index: tuple[slice, ...], shape: tuple[int, ...]) -> str:
@@ -150,7 +166,7 @@ def run_table(job: ModuleType, *runs: Run) -> Table:
     steps = len(images) // runs[0].batch
     later = [np.median(run.seconds[1:] or run.seconds) / steps for run in runs]
     rows = {
-        "first epoch, compilation included": [f"{run.seconds[0]:.2f} s" for run in runs],
+        "first epoch, with compilation": [f"{run.seconds[0]:.2f} s" for run in runs],
         "a step, after that": [f"{1e3 * seconds:.2f} ms" for seconds in later],
         "images a second": [f"{run.batch / s:,.0f}" for run, s in zip(runs, later, strict=True)],
         "training in all": [f"{sum(run.seconds):.2f} s" for run in runs],

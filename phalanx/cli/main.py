@@ -20,8 +20,8 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"phalanx {phalanx.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="command")
 
-    demo = commands.add_parser("demo", help="train a classifier of digits on several devices")
-    demo.add_argument("--devices", type=positive, metavar="N", help="how many (default: 8)")
+    demo = commands.add_parser("demo", help="train a classifier of digits in eight lanes")
+    demo.add_argument("--devices", type=positive, metavar="N", help="how many (default: all)")
     demo.add_argument("--epochs", type=positive, default=30, metavar="N", help="default: 30")
     demo.add_argument("--out", type=Path, default=Path("curve.png"), metavar="PNG")
     demo.set_defaults(run=run_demo)

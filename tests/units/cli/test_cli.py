@@ -69,8 +69,8 @@ def test_a_missing_package_is_named(monkeypatch, capsys):
 def test_demo_prints_both_runs_and_draws(tmp_path):
     done = command("demo", "--devices", "2", "--epochs", "2", "--out", "c.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "batch[1:2, :, :]" in done.stdout
-    assert "2 devices" in done.stdout and "1 device" in done.stdout
+    assert "batch[4:8, :, :]" in done.stdout and " 4 5 6 7 " in done.stdout
+    assert "8 lanes on 2 devices" in done.stdout and "1 lane on 1 device" in done.stdout
     difference = re.search(r"Largest difference[^:]*:\s*([-+.e0-9]+)", done.stdout)
     assert difference is not None and float(difference[1]) < 1e-4
     assert (tmp_path / "c.png").read_bytes().startswith(b"\x89PNG")
@@ -79,6 +79,15 @@ def test_demo_prints_both_runs_and_draws(tmp_path):
 def test_an_unknown_example_says_where_it_looked():
     with pytest.raises(FileNotFoundError, match=r"nothing\.py"):
         demo.load_example("nothing")
+
+
+def test_lanes_are_listed_with_the_padding_of_their_block():
+    assert demo.spell_lanes(3, 6, 0) == "3 4 5"
+    assert demo.spell_lanes(6, 8, 1) == "6 7, and 1 of padding"
+
+
+def test_devices_are_those_of_the_machine_unless_some_are_wanted():
+    assert demo.choose_devices(None) == phalanx.devices()
 
 
 def test_indices_are_spelled_as_in_python():

@@ -31,6 +31,7 @@ class PythonCall:
     function: Callable[..., Any]
     in_tree: Any
     out_tree: Any
+    out_types: tuple[ArrayType, ...]  # of one lane
     who: str
     location: Location
 
@@ -44,33 +45,36 @@ class PythonCall:
         if out_tree != self.out_tree:
             raise TreeError(
                 f"{self.who}: the function must return the structure {shown(self.out_tree)}, as "
-                f"result_shape_dtypes says at {self.location}, but it returned {shown(out_tree)}"
+                f"result_shape_dtypes says at {self.location}, but it returned {shown(out_tree)}, "
+                "where * is an array"
             )
-        paths = tree.leaves_with_path(self.out_tree.unflatten([0] * len(types)))
-        return [
-            self._fitted(x, t, tree.keystr(path))
-            for x, t, (path, _) in zip(found, types, paths, strict=True)
-        ]
+        return [self._fitted(x, t, i) for i, (x, t) in enumerate(zip(found, types, strict=True))]
 
-    def _fitted(self, x: Any, type: ArrayType, path: str) -> np.ndarray:
-        """A result as an array of ``type``."""
-        if isinstance(x, SCALARS) and not isinstance(x, np.generic) and _holds(type.dtype, x):
-            array = np.asarray(x, type.dtype)
+    def _fitted(self, x: Any, wanted: ArrayType, i: int) -> np.ndarray:
+        """Result number ``i`` as an array of type ``wanted``."""
+        if isinstance(x, SCALARS) and not isinstance(x, np.generic) and _holds(wanted.dtype, x):
+            array = np.asarray(x, wanted.dtype)
         else:
             array = np.asarray(x)
-        if array.dtype != type.dtype:
+        if array.dtype != wanted.dtype:
             kind = TypeError
-            advice = f"convert it, with .astype({type.dtype.name!r}), or declare its dtype"
-        elif array.shape != type.shape:
+            advice = f"convert it, with .astype({wanted.dtype.name!r}), or declare its dtype"
+        elif array.shape != wanted.shape:
             kind = ValueError
             advice = "declare the shape that it has"
+            if wanted != self.out_types[i]:
+                advice = "where vmap calls it once, all lanes lead the result"
         else:
             return array
-        got = repr(x) if isinstance(x, SCALARS) else _described(array)
+        got = repr(x) if type(x) in SCALARS else _described(array)
         raise kind(
-            f"{self.who}: result{path} must be {type}, as result_shape_dtypes says at "
-            f"{self.location}, but the function returned {got}; {advice}"
+            f"{self.who}: the result{self._place(i)} must be {wanted}, as result_shape_dtypes says "
+            f"at {self.location}, but the function returned {got}; {advice}"
         )
+
+    def _place(self, i: int) -> str:
+        paths = tree.leaves_with_path(self.out_tree.unflatten([0] * len(self.out_types)))
+        return tree.keystr(paths[i][0])
 
 
 def _holds(dtype: np.dtype, x: Any) -> bool:
@@ -125,8 +129,10 @@ def _call(
     who = f"{name}({name_of(callback)})"
     types, out_tree = _declared(result_shape_dtypes, who)
     leaves = check_arguments(callback, args, kwargs, who)
-    python = PythonCall(callback, tree.structure((args, kwargs)), out_tree, who, user_location())
-    host = Host(who, python, effects, vmap_method)
+    here = user_location()
+    in_tree = tree.structure((args, kwargs))
+    python = PythonCall(callback, in_tree, out_tree, tuple(types), who, here)
+    host = Host(who, here, python, effects, vmap_method)
     positions = lane_positions() if effects else []
     return out_tree.unflatten(call_host(host, tuple(types), positions, leaves))
 

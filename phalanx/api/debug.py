@@ -50,7 +50,7 @@ def _watch(
 ) -> None:
     leaves, treedef = tree.flatten((args, kwargs))
     shown = [_ARRAY if is_value(x) else x for x in leaves]
-    host = Host(who, _Watching(function, treedef, shown), effects_of(ordered))
+    host = Host(who, user_location(), _Watching(function, treedef, shown), effects_of(ordered))
     call_host(host, (), lane_positions(), [x for x in leaves if is_value(x)])
 
 
@@ -124,8 +124,8 @@ def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
     for field in used:
         if isinstance(field, int) and field >= len(args):
             raise IndexError(
-                f"debug.print: {fmt!r} has field {field}, but there are {len(args)} positional "
-                f"arguments, at {user_location()}"
+                f"debug.print: {fmt!r} has field {field}, but the number of positional arguments "
+                f"is {len(args)}, at {user_location()}"
             )
         if isinstance(field, str) and field not in kwargs:
             raise KeyError(

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base.source import user_location
+from phalanx.base.source import Location
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import NoRule, Primitive
 from phalanx.core.types import ArrayType
@@ -36,6 +36,7 @@ class Host:
 
     Attributes:
         name: of the function of the library that the user called, with that of the user's.
+        location: where the user called it.
         function: ``(types, positions, *arrays)`` to one NumPy array for each of ``types``, and
             of that type. ``positions`` are those of the lane that calls.
         effects: what it does besides giving results.
@@ -43,6 +44,7 @@ class Host:
     """
 
     name: str
+    location: Location
     function: Callable[..., Sequence[np.ndarray]]
     effects: frozenset
     vmap_method: str | None = "sequential"
@@ -55,7 +57,7 @@ def _linearize(*primals: Any, host: Host, out_types: tuple, **params: Any) -> tu
     if out_types:
         raise ValueError(
             f"{host.name}: a Python function has no derivative, and the arguments of this one, at "
-            f"{user_location()}, depend on what a derivative is taken by. Give the function that "
+            f"{host.location}, depend on what a derivative is taken by. Give the function that "
             "contains the call a derivative with custom_jvp or custom_vjp, or stop the derivative "
             "before it with lax.stop_gradient"
         )
@@ -72,7 +74,7 @@ def _batch(
     if host.vmap_method is None:
         raise ValueError(
             f"{host.name}: vmap has to know how to call a Python function for many lanes, at "
-            f"{user_location()}; give vmap_method: 'sequential' calls it once per lane, "
+            f"{host.location}; give vmap_method: 'sequential' calls it once per lane, "
             "'expand_dims' and 'broadcast_all' once with the lanes as leading dimension"
         )
     if host.vmap_method != "sequential":
@@ -169,11 +171,11 @@ def _lane(operands: Sequence, marks: Sequence[bool], i: int) -> list:
 
 
 def _lower(b: Any, *xs: Any, host: Host, out_types: tuple, **params: Any) -> list:
-    if params["token"] and b.depth:
+    if params["token"] and b.manual:  # there is one such region, over all devices
         raise ValueError(
-            f"{host.name}: ordered=True puts calls in the order of the program, and there is none "
-            "between devices; a pmap over several devices cannot contain such a call. Leave "
-            "ordered out: what is printed says which lane speaks"
+            f"{host.name}: ordered=True, at {host.location}, asks for the order of the program, "
+            "and there is none between devices: a pmap over several devices cannot contain such a "
+            "call. Leave ordered out; what is printed says which lane speaks"
         )
     call = _Call(host, out_types, **params)
     return b.host_call(call, xs, out_types, has_side_effect=bool(host.effects))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base.source import replaying, user_location
+from phalanx.base.source import replaying
 from phalanx.core.primitive import ORDERED
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.trace import running
@@ -81,9 +81,10 @@ def _after_the_last(token: Any, operands: Sequence, params: dict[str, Any]) -> t
 
 def _never(state: Any, operands: Sequence, params: dict[str, Any]) -> tuple:
     if params["out_types"]:
+        host = params["host"]
         raise ValueError(
-            f"{params['host']}: a loop that is differentiated runs twice, once for its results and "
-            f"once for their derivatives, and the call at {user_location()} must not; take what it "
+            f"{host.name}: a loop that is differentiated runs twice, once for its results and "
+            f"once for their derivatives, and the call at {host.location} must not; take what it "
             "gives out of the loop, or use scan or fori_loop with static bounds"
         )
     return state, ()

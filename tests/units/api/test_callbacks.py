@@ -1,5 +1,6 @@
 """Python called from programs: with which values, how often, and in which order."""
 
+import functools
 import gc
 import threading
 import weakref
@@ -101,6 +102,19 @@ def test_a_mapped_function_that_is_printed_around(lines):
 
     np.testing.assert_array_equal(f(XS), XS * 2)
     assert lines() == ["before 0.0", "after 2.0"]
+
+
+def test_ordered_lanes_on_one_device(lines):
+    def f(x):
+        debug.print("{} and", x, ordered=True)
+        debug.print("{} again", x, ordered=True)
+        return x
+
+    px.pmap(f, axis_name="i", devices=px.devices()[:1])(np.arange(2))
+    wanted = ["[i=0] 0 and", "[i=1] 1 and", "[i=0] 0 again", "[i=1] 1 again"]
+    assert lines() == wanted
+    px.jit(px.vmap(f, axis_name="i"))(np.arange(2))
+    assert lines() == wanted
 
 
 # ---- loops and branches -------------------------------------------------------------------------
@@ -307,8 +321,9 @@ def test_a_function_lives_as_long_as_the_program():
 
     python = Python()
     alive = weakref.ref(python)
-    compiled = px.jit(lambda x: px.pure_callback(python, like(x), x)).lower(XS).compile()
-    del python
+    call = functools.partial(lambda python, x: px.pure_callback(python, like(x), x), python)
+    compiled = px.jit(call).lower(XS).compile()
+    del python, call
     gc.collect()
     np.testing.assert_array_equal(compiled(XS), XS + 1)
     del compiled

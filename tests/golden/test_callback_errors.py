@@ -1,0 +1,198 @@
+"""What mistakes with Python functions in programs get, word for word.
+
+Each case is a mistake; ``callbacks/<case>.txt`` holds the type and the message, in which the
+numbers of lines are written HERE.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import phalanx
+from phalanx import debug, lax
+
+X = np.float32(2)
+XS = np.arange(3, dtype=np.float32)
+SCALAR = phalanx.ShapeDtypeStruct((), "float32")
+CASES = {}
+
+
+def mistake(case):
+    CASES[case.__name__] = case
+    return case
+
+
+def compute(x):
+    return x
+
+
+def called(result, like=SCALAR, x=X):
+    phalanx.jit(lambda x: phalanx.pure_callback(result, like, x))(x)
+
+
+# ---- results ------------------------------------------------------------------------------------
+
+
+@mistake
+def result_of_another_shape():
+    def mean(x):
+        return np.mean(x, keepdims=True)
+
+    called(mean, x=XS)
+
+
+@mistake
+def result_of_another_dtype():
+    def mean(x):
+        return x.astype(np.float64).mean()
+
+    called(mean, x=XS)
+
+
+@mistake
+def result_of_another_dtype_in_a_tree():
+    def count(x):
+        return {"n": np.int64(x.size)}
+
+    called(count, {"n": phalanx.ShapeDtypeStruct((), "int32")}, x=XS)
+
+
+@mistake
+def number_that_does_not_fit():
+    def count(x):
+        return 0.5
+
+    called(count, phalanx.ShapeDtypeStruct((), "int32"))
+
+
+@mistake
+def result_of_another_structure():
+    def both(x):
+        return x, x
+
+    called(both)
+
+
+@mistake
+def result_where_none_was_declared():
+    phalanx.jit(lambda x: phalanx.io_callback(compute, None, x))(X)
+
+
+@mistake
+def result_that_is_no_array():
+    def name(x):
+        return "x"
+
+    called(name)
+
+
+@mistake
+def result_without_lanes():
+    def mean(x):
+        return np.float32(0)
+
+    def f(x):
+        return phalanx.pure_callback(mean, SCALAR, x, vmap_method="expand_dims")
+
+    phalanx.vmap(f)(XS)
+
+
+@mistake
+def result_declared_by_a_number():
+    called(compute, like=1.0)
+
+
+# ---- transformations ----------------------------------------------------------------------------
+
+
+@mistake
+def grad_of_pure_callback():
+    def loss(x):
+        return phalanx.pure_callback(compute, SCALAR, x) ** 2
+
+    phalanx.grad(loss)(X)
+
+
+@mistake
+def grad_of_io_callback_in_jit():
+    phalanx.jit(phalanx.grad(lambda x: phalanx.io_callback(compute, SCALAR, x)))(X)
+
+
+@mistake
+def vmap_without_method():
+    phalanx.vmap(lambda x: phalanx.pure_callback(compute, SCALAR, x))(XS)
+
+
+@mistake
+def unknown_vmap_method():
+    phalanx.pure_callback(compute, SCALAR, X, vmap_method="parallel")
+
+
+@mistake
+def ordered_on_several_devices():
+    phalanx.pmap(lambda x: debug.print("{}", x, ordered=True))(np.arange(2))
+
+
+@mistake
+def effect_in_a_loop_that_runs_twice():
+    def turn(x):
+        return x + phalanx.io_callback(compute, SCALAR, np.float32(1))
+
+    phalanx.jvp(lambda x: lax.while_loop(lambda x: x < 3, turn, x), (X,), (X,))
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+
+@mistake
+def argument_that_is_no_array():
+    phalanx.pure_callback(compute, SCALAR, "x")
+
+
+@mistake
+def no_function():
+    phalanx.io_callback(3, SCALAR, X)
+
+
+@mistake
+def format_without_the_argument():
+    debug.print("{} and {}", X)
+
+
+@mistake
+def format_without_the_name():
+    debug.print("{loss}", X=X)
+
+
+@mistake
+def argument_without_a_field():
+    debug.print(f"x is {X}", X)
+
+
+@mistake
+def format_that_is_no_string():
+    debug.print(X)
+
+
+# ---- the test -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_message(name, golden):
+    if name == "ordered_on_several_devices" and phalanx.device_count() == 1:
+        pytest.skip("needs several devices")
+    with pytest.raises(Exception) as caught:
+        CASES[name]()
+    error = caught.value
+    assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
+    kinds = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
+    head = type(error).__name__
+    head = head if head in kinds else f"{head} (a {kinds[0]})"
+    message = re.sub(r"(test_callback_errors.py):\d+", r"\1:HERE", str(error))
+    golden(f"callbacks/{name}.txt", f"{head}\n\n{message}")
+
+
+def test_no_golden_file_is_left_over():
+    assert {path.stem for path in (Path(__file__).parent / "callbacks").glob("*.txt")} <= set(CASES)

@@ -21,11 +21,10 @@ from phalanx.base.source import Location
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import NoRule, Primitive
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import I32, broadcast_lanes, move
+from phalanx.ops.basis import broadcast_lanes, move
 from phalanx.ops.lanes import leading, place_of, without_padding
 from phalanx.ops.reduce import reduce_max
 
-TOKEN = ArrayType((), I32)
 LEVEL = tuple[int, tuple[bool, ...]]
 VMAP_METHODS = ("sequential", "expand_dims", "broadcast_all", "legacy_vectorized")
 
@@ -93,13 +92,18 @@ def _batch(
         placed.insert(at, place_of(axis))
         marks.insert(at, True)
         axes = (*axes[:outer], (None, axis.total), *axes[outer:])
-        levels = tuple((n, (*m[:at], False, *m[at:])) for n, m in levels)
+        levels = with_operand(levels, at)
     types = [*out_types[:token], *(_with_lanes(t, axis.size) for t in out_types[token:])]
     found = host_call(
         *placed, host=host, out_types=tuple(types), axes=axes,
         levels=(*levels, (axis.size, tuple(marks))), token=token,
     )  # fmt: skip
     return found, (None,) * token + (0,) * (len(types) - token)
+
+
+def with_operand(levels: tuple[LEVEL, ...], at: int) -> tuple[LEVEL, ...]:
+    """``levels`` for one more operand, number ``at``, that has none of these lanes."""
+    return tuple((n, (*m[:at], False, *m[at:])) for n, m in levels)
 
 
 def _not_taken_yet(first: int, count: int, levels: tuple[LEVEL, ...]) -> int:

@@ -20,7 +20,7 @@ from phalanx.core.trace import running
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import BOOL, I32
 from phalanx.ops.bits import and_
-from phalanx.ops.callback import host_call
+from phalanx.ops.callback import host_call, with_operand
 from phalanx.transforms.stage import Stage
 
 
@@ -74,8 +74,12 @@ def _if_called(condition: Any, operands: Sequence, params: dict[str, Any]) -> tu
 
 def _after_the_last(token: Any, operands: Sequence, params: dict[str, Any]) -> tuple:
     called, *rest = operands
-    types = (TOKEN.type, *params["out_types"])
-    token, *out = host_call(called, token, *rest, **{**params, "out_types": types, "token": True})
+    changed = {
+        "out_types": (TOKEN.type, *params["out_types"]),
+        "levels": with_operand(params["levels"], 1),
+        "token": True,
+    }
+    token, *out = host_call(called, token, *rest, **{**params, **changed})
     return token, out
 
 

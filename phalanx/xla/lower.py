@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
@@ -36,7 +37,7 @@ class Lowered:
     def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
         """The module in a dialect, with the lines of Python if ``locations``."""
         if dialect == "hlo":
-            options = xc.HloPrintOptions()
+            options = _hlo.HloPrintOptions()
             options.print_metadata = locations
             return self.ir(dialect).get_hlo_module().to_string(options)
         return str(self.module.operation.get_asm(enable_debug_info=locations))

@@ -521,6 +521,23 @@ def compiled_for_more_arguments():
     compiled(1.0)
 
 
+@mistake(TypeError)
+def compiled_for_static_arguments():
+    compiled = phalanx.jit(lambda x, n: x**n, static_argnums=1).lower(ROWS, 3).compile()
+    compiled(ROWS, 2)
+
+
+@mistake(errors.ConcretizationTypeError)
+def compiled_and_then_transformed():
+    compiled = phalanx.jit(lambda x: x * x).lower(1.0).compile()
+    phalanx.grad(compiled)(2.0)
+
+
+@mistake(errors.ConfigError)
+def size_of_the_cache_as_a_string():
+    phalanx.config.update("compilation_cache_max_size", "2GB")
+
+
 @mistake(ValueError)
 def unknown_compiler_option():
     phalanx.jit(lambda x: x + 1).lower(1.0).compile(compiler_options={"xla_cpu_fast_maths": True})

@@ -20,7 +20,7 @@ from phalanx.api.arguments import (
 from phalanx.api.jit import Jitted
 from phalanx.base import dtypes, tree
 from phalanx.control.checkpoint import checkpoint as checkpoint_program
-from phalanx.control.policies import nothing_saveable
+from phalanx.control.policies import MAKERS, nothing_saveable
 from phalanx.control.residuals import residuals
 from phalanx.core.program import Program
 from phalanx.ops.naming import named
@@ -98,12 +98,21 @@ def checkpoint(
     who = f"checkpoint({name_of(fun)})"
     if not isinstance(prevent_cse, (bool, np.bool_)):
         raise TypeError(f"{who}: prevent_cse must be True or False, got {prevent_cse!r}")
+    _check_policy(policy, who)
+    return Checkpointed(fun, **{**options, "policy": policy or nothing_saveable})
+
+
+def _check_policy(policy: Any, who: str) -> None:
+    if policy in MAKERS:
+        raise TypeError(
+            f"{who}: {policy.__name__} makes a policy, and is none itself; call it first, as in "
+            'save_only_these_names("hidden")'
+        )
     if policy is not None and not callable(policy):
         raise TypeError(
             f"{who}: policy must be a function (primitive, *types, **params) -> bool, got "
             f"{policy!r} of type {type(policy).__name__}; phalanx.checkpoint_policies has some"
         )
-    return Checkpointed(fun, **{**options, "policy": policy or nothing_saveable})
 
 
 remat = checkpoint

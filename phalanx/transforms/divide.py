@@ -92,8 +92,7 @@ def _allows(policy: Policy, e: Equation) -> bool:
         name = getattr(policy, "__name__", str(policy))
         raise TypeError(
             f"checkpoint: the policy {name} must return True or False for each operation, got "
-            f"{verdict!r} for {e.prim} at {e.location}. A function that makes policies, such as "
-            "save_only_these_names, is called first, with the names"
+            f"{verdict!r} for {e.prim} at {e.location}"
         )
     return bool(verdict)
 

@@ -23,10 +23,11 @@ from phalanx.api.arguments import (
 from phalanx.api.derivatives import tangent_dtype
 from phalanx.base import dtypes, tree
 from phalanx.base.source import Location
+from phalanx.control.custom import as_type
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, is_scalar, typeof
-from phalanx.ops.basis import convert, full, zeros
+from phalanx.ops.basis import zeros
 from phalanx.transforms.stage import is_value
 
 
@@ -241,6 +242,9 @@ def checked_tangent(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError])
     found = plain(typeof(x))
     if not same_kind(found, kind):
         raise refuse(str(found))
-    if is_scalar(x):
-        return full((), x, kind.dtype)
-    return x if found.dtype == kind.dtype else convert(x, dtype=kind.dtype, weak=kind.weak)
+    return x if found.dtype == kind.dtype and not is_scalar(x) else as_type(x, kind)
+
+
+def as_array(x: Any) -> Any:
+    """``x``, but a number as an array without dimensions: rules can ask for its shape."""
+    return as_type(x, plain(typeof(x))) if is_scalar(x) else x

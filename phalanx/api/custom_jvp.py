@@ -11,6 +11,7 @@ from phalanx.api.custom import (
     Call,
     Custom,
     SymbolicZero,
+    as_array,
     checked_tangent,
     defined_at,
     positional,
@@ -165,9 +166,10 @@ def _pair(call: Call, nonzero: tuple[bool, ...], operands: Sequence[Any]) -> lis
             f"{custom.who}: {name_of(custom.fun)} is differentiated, at {user_location()}, before "
             "it has a rule; give one with defjvp or defjvps"
         )
-    primals, rest = operands[: len(nonzero)], iter(operands[len(nonzero) :])
+    primals = [as_array(x) if n else x for x, n in zip(operands, nonzero, strict=False)]
+    rest = iter(operands[len(nonzero) :])
     tangents = [
-        next(rest) if n else zero_like(plain(typeof(x)), custom.symbolic_zeros)
+        as_array(next(rest)) if n else zero_like(plain(typeof(x)), custom.symbolic_zeros)
         for x, n in zip(primals, nonzero, strict=True)
     ]
     found = rule(*call.fixed, call.tree.unflatten(primals), call.tree.unflatten(tangents))

@@ -13,6 +13,7 @@ from phalanx.api.arguments import check_callable, check_results, name_of, shown
 from phalanx.api.custom import (
     Call,
     Custom,
+    as_array,
     checked_tangent,
     defined_at,
     positional,
@@ -161,9 +162,9 @@ def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> Found:
             f"{custom.who}: {name_of(custom.fun)} is differentiated, at {user_location()}, before "
             "it has rules; give them with defvjp"
         )
-    leaves = list(operands)
+    leaves = [as_array(x) if n else x for x, n in zip(operands, nonzero, strict=True)]
     if custom.symbolic_zeros:
-        leaves = [CustomVJPPrimal(x, n) for x, n in zip(operands, nonzero, strict=True)]
+        leaves = [CustomVJPPrimal(x, n) for x, n in zip(leaves, nonzero, strict=True)]
     found = custom.fwd(*call.whole(leaves))
     if not isinstance(found, (tuple, list)) or len(found) != 2:
         raise TypeError(
@@ -187,7 +188,7 @@ def _backward(
     custom: Any = call.custom
     count = kept.fixed.count(_HOLE)
     cts = [
-        zero_like(t, custom.symbolic_zeros) if ct is ZERO else ct
+        zero_like(t, custom.symbolic_zeros) if ct is ZERO else as_array(ct)
         for ct, t in zip(operands[count:], kept.out_types, strict=True)
     ]
     residuals = kept.rebuild(operands[:count])

@@ -143,10 +143,11 @@ def fitted(results: Sequence[Any], program: Program | Applied) -> tuple:
     """What a rule gives for results, as arrays of exactly the types that the function gives."""
     kinds = [plain(typeof(y)) for y in results]
     types = program.output_types if isinstance(program, Program) else kinds
-    return tuple([_as_type(y, t) for y, t in zip(results, types, strict=True)])
+    return tuple([as_type(y, t) for y, t in zip(results, types, strict=True)])
 
 
-def _as_type(x: Any, type: ArrayType) -> Any:
+def as_type(x: Any, type: ArrayType) -> Any:
+    """``x`` as an array of ``type``, which has its shape."""
     if is_scalar(x):
         x = full((), x, type.dtype)
     return x if plain(typeof(x)) is type else convert(x, dtype=type.dtype, weak=type.weak)

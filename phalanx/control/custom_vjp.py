@@ -88,9 +88,9 @@ class VjpRule:
             inner, residuals = kept
             moving = dims[len(dims) - len(nonzero) :]
             where = [*dims[: len(dims) - len(nonzero)], *residuals, *(places.dims or ())]
-            found = batch(
-                lambda *xs: self.backward(nonzero, inner, xs), axis, operands[skip:], where
-            )
+            xs = operands[skip:]
+            lanes = [None if x is ZERO else d for x, d in zip(xs, where, strict=True)]
+            found = batch(lambda *xs: self.backward(nonzero, inner, xs), axis, xs, lanes)
             return [_lanes_of(ct, d, to, axis) for ct, d, to in zip(*found, moving, strict=True)]
 
         return VjpRule(self.name, forward, backward)

@@ -10,7 +10,10 @@ from phalanx.core.primitive import REGISTRY, NoRule, Primitive, ZeroDerivative
 from phalanx.laws.primitives import law_jit, law_pmap, law_type, law_vary
 
 # Their operands are whatever their programs take: test_subprograms.py.
-SUBPROGRAMS = {"call", "checkpoint", "cond", "mapped", "scan", "while"}
+SUBPROGRAMS = {
+    "call", "checkpoint", "cond", "custom_jvp", "custom_vjp", "custom_vjp_linear", "mapped", "scan",
+    "while",
+}  # fmt: skip
 RULES = ("linearize", "transpose", "batch")
 NAMED = [n for n, p in sorted(REGISTRY.items()) if p.axes is not None and n not in SUBPROGRAMS]
 
@@ -44,7 +47,7 @@ def test_declaration_is_whole(name):
     assert callable(prim.type) and callable(prim.lower)
     for which in RULES:
         rule = getattr(prim, which)
-        if which == "linearize" and callable(prim.linearize_some):
+        if which == "linearize" and callable(prim.linearize_some or prim.push):
             continue
         reasoned = isinstance(rule, NoRule | ZeroDerivative) and rule.why
         assert callable(rule) or reasoned, f"{name}.{which} is neither a rule nor a reason"

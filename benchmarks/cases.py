@@ -3,7 +3,8 @@
 `api` is the module phalanx or jax, with its submodules. `calls` are called again and again and
 waited for at the end of a round; `waits` are waited for after each call, as programs with
 collectives must be on some runtimes; `fresh` cases return a pair, and the first makes an argument
-for the second outside the timing; `once` cases are called once in a process.
+for the second outside the timing; `once` cases are called once in a process. `second` cases are
+called once in a process of their own, which is timed from its start, and which is not the first.
 """
 
 from __future__ import annotations
@@ -149,6 +150,22 @@ def lower(np: Any, api: Any) -> tuple[Callable, Callable]:
 def first_call(np: Any, api: Any) -> Callable:
     step, arguments = training(np, api)
     return lambda: step(*arguments)
+
+
+@case("training step, second process", kind="second")
+def second_process(np: Any, api: Any) -> Callable:
+    return first_call(np, api)
+
+
+@case("eager operations, second process", kind="second")
+def eager_second_process(np: Any, api: Any) -> Callable:
+    jnp = api.numpy
+
+    def call() -> Any:
+        x = jnp.linspace(-1.0, 1.0, 12).reshape(3, 4)
+        return jnp.where(x > 0, jnp.exp(x), x @ jnp.ones((4, 4))).sum(axis=0)
+
+    return call
 
 
 @case("training step", kind="waits")

@@ -17,6 +17,7 @@ from phalanx import (
     primitives,
     random,
     sharding,
+    stages,
     tree,
     tree_util,
 )

@@ -30,7 +30,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
 from phalanx.control.mapped import mapped
 from phalanx.core import axes
-from phalanx.core.axes import Axis
+from phalanx.core.axes import Axis, Split
 from phalanx.core.program import Equation, Program, Var, plain
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import ArrayType, typeof
@@ -258,7 +258,8 @@ class Pmapped(Dispatched):
             for x, d in zip(leaves, dims, strict=True)
         ]
         with axes.binding(self.axis, size), inside(self.who):
-            values, lanes = batch(flat, Axis(self.axis, size), placed, dims)
+            lanes_here = Axis(self.axis, size, Split(self.axis, 1, size))
+            values, lanes = batch(flat, lanes_here, placed, dims)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(self.out_axes, flat.out_tree, ranks, self.who)
         out = []

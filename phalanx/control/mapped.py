@@ -238,7 +238,7 @@ def _of_many_lanes(
     program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: Dims
 ) -> Block:
     name = ("the blocks of", axis)
-    rest = Split(name, split.devices, split.size) if split.devices > 1 else None
+    rest = Split(name, split.devices, split.size)
     lanes = Axis(axis, split.lanes, rest)
     stage = Stage(None, program.name)
     inputs = [

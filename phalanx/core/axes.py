@@ -28,8 +28,8 @@ class Split:
 class Axis:
     """The part of named axis ``name`` that lies in an array dimension, ``size`` lanes long.
 
-    ``rest`` is None when the whole axis is in the dimension, as under ``vmap``. A nameless
-    axis is seen by no collective.
+    ``rest`` is None when the whole axis is in the dimension because the user wants it there, as
+    under ``vmap``. A nameless axis is seen by no collective.
     """
 
     name: Any
@@ -54,7 +54,7 @@ class Axis:
     @property
     def outside(self) -> tuple:
         """The name of the axis over which the blocks lie, if there are several."""
-        return () if self.rest is None else (self.rest.name,)
+        return () if self.rest is None or self.devices == 1 else (self.rest.name,)
 
 
 _scope: ContextVar[tuple[tuple[Any, int], ...]] = ContextVar("axes", default=())

@@ -39,7 +39,8 @@ class Host:
         function: ``(types, positions, *arrays)`` to one NumPy array for each of ``types``, and
             of that type. ``positions`` are those of the lane that calls.
         effects: what it does besides giving results.
-        vmap_method: how lanes are called: None for not at all.
+        vmap_method: how the lanes of ``vmap`` are called: None for not at all. Those of ``pmap``,
+            which is how a device may have several, are then called one by one.
     """
 
     name: str
@@ -70,13 +71,13 @@ def _batch(
     axis: Axis, values: Sequence, dims: Sequence, *, host: Host, out_types: tuple, axes: tuple,
     levels: tuple[LEVEL, ...], token: bool,
 ) -> tuple:  # fmt: skip
-    if host.vmap_method is None:
+    if host.vmap_method is None and axis.rest is None:
         raise ValueError(
             f"{host.name}: vmap has to know how to call a Python function for many lanes, at "
             f"{host.location}; give vmap_method: 'sequential' calls it once per lane, "
             "'expand_dims' and 'broadcast_all' once with the lanes as leading dimension"
         )
-    if host.vmap_method != "sequential":
+    if host.vmap_method not in ("sequential", None):
         return _batch_at_once(axis, values, dims, host=host, out_types=out_types)
     placed = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
     marks = [d is not None for d in dims]

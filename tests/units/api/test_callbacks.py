@@ -300,6 +300,10 @@ def test_pure_callback_on_devices_between_collectives():
         return lax.psum(y, "i")
 
     np.testing.assert_array_equal(px.pmap(f, axis_name="i")(XS), [180.0] * 4)
+    xs = np.arange(11, dtype=np.float32)
+    np.testing.assert_array_equal(px.pmap(f, axis_name="i")(xs), [10 * (110 + 55.0)] * 11)
+    with px.disable_jit():
+        np.testing.assert_array_equal(px.pmap(f, axis_name="i")(XS), [180.0] * 4)
 
 
 def test_values_that_callbacks_depend_on_can_be_cut_from_derivatives():

@@ -157,7 +157,7 @@ def second_process(np: Any, api: Any) -> Callable:
     return first_call(np, api)
 
 
-@case("eager operations, second process", kind="second")
+@case("a few operations, second process", kind="second")
 def eager_second_process(np: Any, api: Any) -> Callable:
     jnp = api.numpy
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import LIBRARIES, spell, table
-from benchmarks.cases import CASES
+from benchmarks.cases import CASES, DEVICES
 
 ROOT = Path(__file__).parents[1]
 SLOW = {case.name for case in CASES if case.name.startswith("training step")}
@@ -47,7 +47,7 @@ def test_every_quick_case_runs_with_phalanx():
 
 
 def test_a_library_that_failed_has_no_ratio():
-    shown = table({"x[i]": {"phalanx": [1.0, 2.0, 4.0]}})
+    shown = table({"x[i]": {"phalanx": [1.0, 2.0, 4.0]}}, DEVICES)
     cells = [next(iter(column.cells)) for column in shown.columns]
     assert cells == [r"x\[i]", "2 s", "-", "-", "-"]
 

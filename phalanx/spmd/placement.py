@@ -141,9 +141,10 @@ class Placement:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        each = f"{self.lanes} on each" if len(self.devices) > 1 else "all on one"
+        count = len(self.devices)
+        where = f"{self.lanes} on each of {count} devices" if count > 1 else "all on 1 device"
         spare = f", {self.padding} of padding" if self.padding else ""
-        yield f"axis {self.axis!r}: {self.size} lanes, {each} of {len(self.devices)} devices{spare}"
+        yield f"axis {self.axis!r}: {self.size} lanes, {where}{spare}"
         for i, device in enumerate(self.devices):
             first, last = i * self.lanes, min((i + 1) * self.lanes, self.size) - 1
             yield f"  {device}: lanes {first} to {last}" if first < last else (

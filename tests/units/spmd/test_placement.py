@@ -1,0 +1,81 @@
+"""Which lanes go on which devices."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import phalanx
+from phalanx.spmd.placement import Blocks, blocks, layout, placements, wanted_inputs
+
+
+def test_blocks_are_smallest_and_waste_no_device():
+    for size, room in itertools.product(range(1, 40), range(1, 10)):
+        b = blocks(size, room)
+        assert b.lanes == int(np.ceil(size / room))
+        assert b.devices <= room and b.devices * b.lanes >= size
+        assert (b.devices - 1) * b.lanes < size  # every device has a lane that is no padding
+        assert 0 <= b.padding < b.lanes
+        assert b == Blocks(size, b.devices)
+
+
+def program(*axes):
+    """The program of nested pmaps of these sizes, outermost first."""
+    f = lambda x: x + 1  # noqa: E731
+    for i in reversed(range(len(axes))):
+        f = phalanx.pmap(f, f"axis {i}")
+    return f.trace(phalanx.ShapeDtypeStruct(axes, np.float32)).program
+
+
+DEVICES = tuple(f"d{i}" for i in range(8))
+
+
+@pytest.mark.parametrize(
+    "axes, room, sizes",
+    [
+        ((8,), 8, (8,)),
+        ((8,), 3, (3,)),
+        ((13,), 4, (4,)),
+        ((5,), 8, (5,)),
+        ((2, 3), 8, (2, 3)),
+        ((3, 2), 8, (3, 2)),
+        ((2, 16), 8, (2, 4)),
+        ((16, 2), 8, (8, 1)),
+        ((1, 4), 8, (1, 4)),
+        ((2, 2, 2), 8, (2, 2, 2)),
+    ],
+)
+def test_outer_axes_are_placed_first(axes, room, sizes):
+    lay = layout(program(*axes), DEVICES[:room])
+    assert lay is not None and lay.sizes == sizes
+    assert lay.devices == DEVICES[: np.prod(sizes)]
+
+
+def test_one_device_needs_no_layout():
+    assert layout(program(13), DEVICES[:1]) is None
+    assert layout(program(1), DEVICES) is None
+    (where,) = placements(program(13), None, DEVICES[:1])
+    assert (where.devices, where.lanes, where.padding) == (DEVICES[:1], 13, 0)
+    assert str(where).splitlines()[0] == "axis 'axis 0': 13 lanes, all on 1 device"
+
+
+def test_the_largest_axis_of_a_program_decides():
+    f, g = (phalanx.pmap(lambda x: x + 1) for _ in range(2))
+
+    def both(x, y):
+        return f(x), g(y)
+
+    types = [phalanx.ShapeDtypeStruct((n, 2), np.float32) for n in (3, 8)]
+    traced = phalanx.jit(both).trace(*types).program
+    lay = layout(traced, DEVICES)
+    assert lay is not None and lay.sizes == (8,)
+    assert wanted_inputs(traced, lay) == [lay.split(0)] * 2
+
+
+def test_arguments_are_wanted_where_their_lanes_are():
+    f = phalanx.pmap(lambda w, x: w * x, in_axes=(None, 1))
+    w, x = (phalanx.ShapeDtypeStruct(s, np.float32) for s in ((), (2, 13)))
+    traced = f.trace(w, x).program
+    lay = layout(traced, DEVICES[:4])
+    assert lay is not None
+    assert wanted_inputs(traced, lay) == [(), ((), lay.levels[0])]

@@ -93,28 +93,45 @@ def bind(
     """
     trace = current()
     xs = [resolve(x, trace) for x in operands]
-    closed = closed_over(*reach)
-    values = [resolve(x, trace) for x in closed]
+    found = [(x, resolve(x, trace)) for x in closed_over(*reach)]
+    # what does not live here was left in a container by something else, or needs no operand
+    closed, values = _columns([(x, v) for x, v in found if _lives_in(trace, v)])
     if not _recording(trace, (*xs, *values)):
         if all(differentiated(x) is None for x in xs):
             results = function(*xs)
             if check is not None:
                 check(results)
             return results
-        closure = Closure(tuple(closed), axes.scope())
+        closure = Closure(closed, axes.scope())
         program = Applied(lambda operands: closure.run(function, operands))
         rule = make_rule(closure)
         return prim(*values, *xs, program=program, rule=rule, closed=len(values))
     program, captured = stage(function, [typeof(x) for x in xs], name)
     known = {id(x) for x in captured}
-    more = [(x, v) for x, v in zip(closed, values, strict=True) if id(x) not in known]
-    unused = [Var(plain(typeof(v))) for _, v in more]
-    rule = make_rule(Closure((*captured, *(x for x, _ in more)), axes.scope()))
+    pairs = zip(closed, values, strict=True)
+    more, given = _columns([(x, v) for x, v in pairs if id(x) not in known])
+    unused = [Var(plain(typeof(v))) for v in given]
+    rule = make_rule(Closure((*captured, *more), axes.scope()))
     count = len(captured)
     inputs = [*program.inputs[:count], *unused, *program.inputs[count:]]
     program = Program(inputs, program.equations, program.outputs, name)
-    every = [*captured, *(v for _, v in more)]
+    every = [*captured, *given]
     return prim(*every, *xs, program=program, rule=rule, closed=len(every))
+
+
+def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple, tuple]:
+    return tuple([x for x, _ in pairs]), tuple([v for _, v in pairs])
+
+
+def _lives_in(trace: Trace | None, x: Any) -> bool:
+    """Whether ``x`` belongs to ``trace`` or to one around it."""
+    if not isinstance(x, Tracer):
+        return True
+    while trace is not None:
+        if x.trace is trace:
+            return True
+        trace = trace.parent
+    return False
 
 
 def _recording(trace: Trace | None, xs: Sequence[Any]) -> bool:

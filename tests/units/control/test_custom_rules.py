@@ -1,0 +1,372 @@
+"""What rules receive and may return: arguments, symbolic zeros, values that Python can see."""
+
+import functools
+
+import numpy as np
+import pytest
+
+import phalanx as px
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.custom_derivatives import CustomVJPPrimal, SymbolicZero
+from phalanx.errors import EscapedTracer, MissingRule
+
+X = np.array([0.3, 0.9, -0.8], np.float32)
+
+
+def near(found, wanted, rtol=1e-4, atol=1e-5):
+    for a, b in zip(px.tree.leaves(found), px.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=atol)
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+
+def test_functions_strings_keywords_and_defaults():
+    @functools.partial(px.custom_jvp, nondiff_argnums=(0, 2))
+    def apply(f, x, mode="once", scale=3.0):
+        return f(x) * scale * (2 if mode == "twice" else 1)
+
+    @apply.defjvp
+    def rule(f, mode, primals, tangents):
+        assert f is jnp.sin and mode in ("once", "twice")
+        return apply(f, primals[0], mode, primals[1]), 100.0 * tangents[0]
+
+    near(apply(jnp.sin, 1.0), 3 * np.sin(1.0))
+    near(px.grad(lambda x: apply(jnp.sin, x))(1.0), 100.0)
+    near(px.jit(px.grad(lambda x: apply(jnp.sin, scale=2.0, mode="twice", x=x)))(1.0), 100.0)
+    near(px.jit(lambda x: apply(jnp.sin, x, "twice"))(1.0), 6 * np.sin(1.0))
+
+
+def test_names_of_nondifferentiable_arguments():
+    f = px.custom_vjp(lambda x, n: x**n, nondiff_argnames="n")
+    f.defvjp(lambda x, n: (x**n, x), lambda n, x, ct: (10.0 * n * ct,))
+    assert f.nondiff_argnums == (1,)
+    near(px.jit(px.grad(lambda x: f(x, n=3)))(2.0), 30.0)
+
+
+def test_traced_values_as_nondifferentiable_arguments_are_differentiated_as_usual():
+    f = px.custom_jvp(lambda a, x: a * x, nondiff_argnums=0)
+    f.defjvp(lambda a, primals, tangents: (f(a, *primals), 5 * a * tangents[0]))
+    for g in (px.grad(f, (0, 1)), px.jit(px.grad(f, (0, 1))), px.grad(px.jit(f), (0, 1))):
+        near(g(2.0, 3.0), (3.0, 10.0))
+    near(px.vmap(px.grad(f, (0, 1)))(X, 2 * X), (2 * X, 5 * X))
+
+
+def test_a_traced_nondifferentiable_argument_of_custom_vjp():
+    f = px.custom_vjp(lambda a, x: x * lax.stop_gradient(a), nondiff_argnums=0)
+    f.defvjp(lambda a, x: (f(a, x), None), lambda a, _, ct: (7 * a * ct,))
+    for g in (px.grad(f, 1), px.jit(px.grad(f, 1)), px.grad(px.jit(f), 1)):
+        near(g(2.0, 3.0), 14.0)
+    near(px.jit(px.vmap(px.grad(f, 1)))(X, X), 7 * X)
+    near(px.grad(lambda x: jnp.sum(px.jit(px.vmap(f))(X, x)))(X), 7 * X)
+
+
+def test_methods():
+    class Layer:
+        def __init__(self, w):
+            self.w = w
+
+        @functools.partial(px.custom_vjp, nondiff_argnums=0)
+        def apply(self, x):
+            return lax.stop_gradient(self.w) * x
+
+        def forward(self, x):
+            return self.apply(x), None
+
+        def backward(self, _, ct):
+            return (10 * self.w * ct,)
+
+        apply.defvjp(forward, backward)
+
+    near(px.jit(px.grad(lambda x, w: Layer(w).apply(x)))(1.0, 3.0), 30.0)
+    near(px.grad(px.jit(lambda x, w: Layer(w).apply(x)))(1.0, 3.0), 30.0)
+
+
+def test_trees_integers_and_none():
+    def f(params, n):
+        return {"out": params["w"] * n, "count": n, "none": None}
+
+    def check(f):
+        def loss(params, n):
+            return jnp.sum(f(params, n)["out"])
+
+        args = {"w": X, "unused": (1.0, 2)}, jnp.int32(3)
+        found = px.grad(loss, allow_int=True)(*args)
+        near(found["w"], np.full(3, 30.0))
+        near(found["unused"][0], 0.0)
+        assert found["unused"][1].dtype == px.float0
+        near(px.jit(lambda *a: px.grad(loss, allow_int=True)(*a)["w"])(*args), np.full(3, 30.0))
+
+    by_jvp = px.custom_jvp(f)
+
+    @by_jvp.defjvp
+    def rule(primals, tangents):
+        (params, n), (ts, tn) = primals, tangents
+        assert tn.dtype == px.float0 and ts["unused"][1].dtype == px.float0
+        return by_jvp(params, n), {"out": 10 * ts["w"] * n, "count": tn, "none": None}
+
+    check(by_jvp)
+    for whole in (True, False):
+        by_vjp = px.custom_vjp(f)
+
+        def backward(n, ct, whole=whole):
+            assert ct["count"].dtype == px.float0 and ct["none"] is None
+            return {"w": 10 * ct["out"] * n, "unused": None if whole else (None, None)}, None
+
+        by_vjp.defvjp(lambda params, n: (f(params, n), n), backward)
+        check(by_vjp)
+
+
+def test_no_arguments_no_results_and_results_that_are_arguments():
+    empty = px.custom_jvp(lambda: ())
+    assert px.jit(empty)() == ()
+    same = px.custom_vjp(lambda x, y: (y, x, 1.0))
+    same.defvjp(lambda x, y: ((y, x, 1.0), None), lambda _, cts: (2 * cts[1], 3 * cts[0]))
+    for f in (same, px.jit(same)):
+        near(px.vjp(f, 1.0, 2.0)[1]((5.0, 7.0, 9.0)), (14.0, 15.0))
+    twice = px.custom_jvp(lambda x, y: x * y)
+    twice.defjvps(lambda t, out, x, y: 10 * t, lambda t, out, x, y: t)
+    for g in (px.grad(lambda x: twice(x, x)), px.jit(px.grad(lambda x: twice(x, x)))):
+        near(g(3.0), 11.0)
+
+
+def test_complex_numbers_and_wide_ones():
+    f = px.custom_jvp(lambda z: z * z)
+    f.defjvps(lambda t, out, z: 4 * z * t)
+    near(px.grad(f, holomorphic=True)(1 + 2j), 4 * (1 + 2j))
+    with px.config.override(enable_x64=True):
+        found = px.grad(f)(np.float64(0.1))
+        assert found.dtype == np.float64
+        near(found, 0.4, rtol=1e-12)
+
+
+def test_one_rule_for_each_argument():
+    f = px.custom_jvp(lambda x, tree, y: x * tree["a"] * y)
+    f.defjvps(
+        lambda t, out, x, tree, y: 2 * t * out / x, lambda t, out, x, tree, y: t["a"] * x * y, None
+    )
+    found = px.grad(f, (0, 1, 2))(3.0, {"a": 5.0}, 7.0)
+    near(found, (70.0, {"a": 21.0}, 0.0))
+    with pytest.raises(TypeError, match="nondifferentiable"):
+        px.custom_jvp(lambda n, x: x, nondiff_argnums=0).defjvps(None)
+
+
+# ---- symbolic zeros -----------------------------------------------------------------------------
+
+
+def test_symbolic_zeros_of_tangents():
+    seen = []
+    f = px.custom_jvp(lambda x, y: (x * y, x))
+
+    def rule(primals, tangents):
+        seen[:] = tangents
+        return f(*primals), (tangents[0] * primals[1], SymbolicZero(primals[0]))
+
+    f.defjvp(rule, symbolic_zeros=True)
+    slope = px.grad(lambda x, y: sum(f(x, y)))
+    mapped = px.vmap(slope, (0, None))
+    for g, x in ((slope, 0.5), (px.jit(slope), 0.5), (mapped, X)):
+        near(g(x, 4), np.full(np.shape(x), 4.0))
+        t, zero = seen
+        assert not isinstance(t, SymbolicZero) and isinstance(zero, SymbolicZero)
+        assert (zero.shape, zero.ndim, zero.size, zero.dtype) == ((), 0, 1, px.float0)
+
+
+def test_symbolic_zeros_of_cotangents():
+    seen = []
+    f = px.custom_vjp(lambda x, y: (2 * x, 3 * y))
+
+    def forward(x, y):
+        assert isinstance(x, CustomVJPPrimal)
+        seen.append((x.perturbed, y.perturbed))
+        return (2 * x.value, 3 * y.value), None
+
+    def backward(_, cts):
+        seen.append([isinstance(ct, SymbolicZero) for ct in cts])
+        return cts[0], SymbolicZero(jnp.float32(0))
+
+    f.defvjp(forward, backward, symbolic_zeros=True)
+    for g in (lambda f: f, px.jit):
+        seen.clear()
+        near(g(px.grad(lambda x: f(x, 4.0)[0]))(1.0), 1.0)
+        assert seen == [(True, False), [False, True]]
+        seen.clear()
+        near(g(px.grad(lambda x, y: f(x, y)[0], (0, 1)))(1.0, 1.0), (1.0, 0.0))
+        assert seen == [(True, True), [False, True]]
+
+
+def test_traced_values_left_in_containers_are_not_taken_for_closed_over():
+    left = []
+    f = px.custom_jvp(lambda x: 2 * x)
+
+    @f.defjvp
+    def rule(primals, tangents):
+        left.extend([*primals, *tangents])
+        return f(*primals), 10 * tangents[0]
+
+    for g in (px.grad(f), px.jit(px.grad(f)), px.grad(px.jit(f)), px.grad(f)):
+        near(g(1.0), 10.0)
+    near(px.vmap(px.grad(f))(X), np.full(3, 10.0))
+
+
+# ---- Python sees values -------------------------------------------------------------------------
+
+
+def test_python_control_flow_outside_jit():
+    @px.custom_jvp
+    def f(x, n):
+        return x if x > 0 else sum([x] * n)
+
+    @f.defjvp
+    def rule(primals, tangents):
+        x, n = primals
+        if x > 0 and float(tangents[0]) > 0:
+            return f(x, n), 10 * tangents[0]
+        return f(x, n), n * tangents[0]
+
+    near(px.jvp(lambda x: f(x, 3), (2.0,), (1.0,)), (2.0, 10.0))
+    near(px.jvp(lambda x: f(x, 3), (2.0,), (-1.0,)), (2.0, -3.0))
+
+    @px.custom_vjp
+    def g(x):
+        return x if x > 0 else -x
+
+    g.defvjp(
+        lambda x: (g(x), x),
+        lambda x, ct: (10 * ct if x > 0 and float(ct) == 1 else 20 * ct,),
+    )
+    near([px.grad(g)(v) for v in (2.0, -2.0)], [10.0, 20.0])
+    near(px.grad(px.grad(lambda x: g(x) * x))(3.0), 20.0 + 10.0)
+    assert g(-3.0) == 3.0
+
+
+def test_the_forward_rule_runs_once():
+    calls = []
+    f = px.custom_vjp(lambda x: calls.append("f") or x)
+    f.defvjp(
+        lambda x: calls.append("fwd") or (x, None), lambda _, ct: calls.append("bwd") or (ct,)
+    )
+    px.grad(f)(1.0)
+    assert calls == ["fwd", "bwd"]
+    f(1.0)
+    assert calls == ["fwd", "bwd", "f"]
+
+
+def test_compiled_functions_are_traced_once_and_closures_do_not_leak_into_them():
+    traces = []
+
+    def make(w):
+        @px.custom_jvp
+        def f(x):
+            traces.append(None)
+            return w * x
+
+        f.defjvp(lambda p, t: (w * p[0], 10 * w * t[0]))
+        return f
+
+    g = px.jit(px.grad(make(2.0)))
+    near([g(1.0), g(5.0)], [20.0, 20.0])
+    assert len(traces) <= 1
+    h = px.jit(lambda w, x: px.jit(make(w))(x))
+    near([px.grad(h, (0, 1))(v, 3.0) for v in (1.0, 2.0)], [(3.0, 10.0), (3.0, 20.0)])
+    near(px.vmap(px.grad(h, (0, 1)))(X, 2 * X), (2 * X, 10 * X))
+
+
+# ---- what is refused ----------------------------------------------------------------------------
+
+
+def test_without_rules_only_derivatives_are_refused():
+    for make in (px.custom_jvp, px.custom_vjp):
+        f = make(lambda x: 2 * x)
+        near([f(1.0), px.jit(f)(1.0), px.vmap(f)(X)[0]], [2.0, 2.0, 0.6])
+        near(px.grad(lambda x, f=f: x * f(3.0))(1.0), 6.0)
+        for g in (px.grad(f), px.jit(px.grad(f)), px.grad(px.jit(f))):
+            with pytest.raises(MissingRule, match="is differentiated"):
+                g(1.0)
+
+
+FORWARD = {
+    "jvp": lambda f: px.jvp(f, (1.0,), (1.0,)),
+    "jit of jvp": lambda f: px.jit(lambda x: px.jvp(f, (x,), (x,)))(1.0),
+    "jvp of jit": lambda f: px.jvp(px.jit(f), (1.0,), (1.0,)),
+    "linearize": lambda f: px.linearize(f, 1.0)[1](1.0),
+    "jacfwd of jit": lambda f: px.jacfwd(px.jit(f))(1.0),
+    "while": lambda f: px.jvp(
+        lambda x: lax.while_loop(lambda x: x < 3, f, x), (1.0,), (1.0,)
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORWARD)
+def test_forward_mode_of_custom_vjp(name):
+    f = px.custom_vjp(lambda x: 2 * x)
+    f.defvjp(lambda x: (2 * x, None), lambda _, ct: (2 * ct,))
+    with pytest.raises(TypeError, match="use custom_jvp"):
+        FORWARD[name](f)
+
+
+def closing(w, x):
+    f = px.custom_vjp(lambda x: w * x)
+    f.defvjp(lambda x: (w * x, None), lambda _, ct: (w * ct,))
+    return f(x)
+
+
+CLOSING = {
+    "grad": px.grad(closing, (0, 1)),
+    "by it alone": px.grad(closing),
+    "by it and a constant": px.grad(lambda w: closing(w, 2.0)),
+    "jit of grad": px.jit(px.grad(closing, (0, 1))),
+    "grad of jit": px.grad(px.jit(closing), (0, 1)),
+    "grad of jit by it alone": px.grad(px.jit(closing)),
+    "grad of vmap": px.grad(lambda w, x: jnp.sum(px.vmap(closing)(w, x)), (0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", CLOSING)
+def test_custom_vjp_refuses_to_be_differentiated_by_what_it_closes_over(name):
+    args = (X, X) if "vmap" in name else (2.0,) if "constant" in name else (2.0, 3.0)
+    with pytest.raises(TypeError, match="closes over"):
+        CLOSING[name](*args)
+    near(px.grad(closing, 1)(2.0, 3.0), 2.0)
+
+
+def test_a_traced_value_that_cannot_be_found_raises():
+    class Hidden:
+        __slots__ = ("value",)
+
+    hidden = Hidden()
+
+    def g(w, x):
+        hidden.value = w
+        f = px.custom_jvp(lambda x: x)
+        f.defjvp(lambda p, t: (p[0], hidden.value * t[0]))
+        return f(x)
+
+    with pytest.raises(EscapedTracer):
+        px.grad(px.jit(g), 1)(1.0, 2.0)
+    with pytest.raises(EscapedTracer, match="pass it to that function"):
+        px.grad(lambda x: jnp.sum(px.vmap(g)(X, x)))(X)
+
+
+# ---- custom_gradient ----------------------------------------------------------------------------
+
+
+def test_custom_gradient():
+    @px.custom_gradient
+    def f(x):
+        y = jnp.sin(x)
+        return y, lambda ct: 3 * ct * jnp.cos(x) * y
+
+    near(f(1.0), np.sin(1.0))
+    slope = 3 * np.cos(X) * np.sin(X)
+    for g in (px.vmap(px.grad(f)), px.jit(px.vmap(px.grad(f))), px.vmap(px.grad(px.jit(f)))):
+        near(g(X), slope)
+    near(px.grad(lambda x: jnp.sum(px.pmap(f)(x)))(X), slope)
+    near(px.grad(px.grad(f))(1.0), 3 * (np.cos(1.0) ** 2 - np.sin(1.0) ** 2))
+
+    @px.custom_gradient
+    def product(x, tree):
+        return {"out": x * tree["a"]}, lambda ct: (2 * ct["out"], {"a": 3 * ct["out"]})
+
+    near(px.grad(lambda *a: product(*a)["out"], (0, 1))(1.0, {"a": 2.0}), (2.0, {"a": 3.0}))

@@ -178,3 +178,79 @@ def training_step(np: Any, api: Any) -> Callable:
         return state[0], value
 
     return call
+
+
+# ---- transformations ---------------------------------------------------------------------------
+
+
+def deep(np: Any, api: Any, stacked: bool) -> tuple[Callable, Callable]:
+    """A new training step of 48 layers, in a Python loop or a scan, and how it is lowered."""
+    params = transformer.init(np, layers=48)
+    if stacked:
+        params["layers"] = api.tree.map(lambda *leaves: np.stack(leaves), *params["layers"])
+    tokens = np.zeros((1, transformer.LENGTH), np.int32)
+
+    def fresh() -> Callable:
+        def step(params: dict, tokens: Any, targets: Any) -> dict:
+            grads = api.grad(lambda p: transformer.loss(api, p, tokens, targets))(params)
+            return api.tree.map(lambda p, g: p - transformer.RATE * g, params, grads)
+
+        return api.jit(step)
+
+    return fresh, lambda f: f.lower(params, tokens, tokens)
+
+
+@case("48 layers in a loop, trace and lower", kind="fresh")
+def deep_loop(np: Any, api: Any) -> tuple[Callable, Callable]:
+    return deep(np, api, stacked=False)
+
+
+@case("48 layers in a scan, trace and lower", kind="fresh")
+def deep_scan(np: Any, api: Any) -> tuple[Callable, Callable]:
+    return deep(np, api, stacked=True)
+
+
+def perceptron(np: Any, api: Any) -> tuple[Callable, Any]:
+    """A network of two layers, of its input; and an input."""
+    rng = np.random.default_rng(0)
+    first, second = (rng.normal(0, 0.2, (64, 64)).astype(np.float32) for _ in range(2))
+    jnp = api.numpy
+    return lambda x: jnp.tanh(jnp.tanh(x @ first) @ second), np.ones(64, np.float32)
+
+
+@case("jacrev of a network", kind="waits")
+def jacobian(np: Any, api: Any) -> Callable:
+    f, x = perceptron(np, api)
+    jacobian, x = api.jit(api.jacrev(f)), api.device_put(x)
+    return lambda: jacobian(x)
+
+
+@case("hessian of a network", kind="waits")
+def hessian(np: Any, api: Any) -> Callable:
+    f, x = perceptron(np, api)
+    bend, x = api.jit(api.hessian(lambda x: f(x).sum())), api.device_put(x)
+    return lambda: bend(x)
+
+
+@case("gradient through 1,000 scanned steps", kind="waits")
+def scanned(np: Any, api: Any) -> Callable:
+    f, x = perceptron(np, api)
+
+    def total(x: Any) -> Any:
+        return api.lax.scan(lambda x, _: (f(x), x[0]), x, None, length=1000)[0].sum()
+
+    gradient, x = api.jit(api.grad(total)), api.device_put(x)
+    return lambda: gradient(x)
+
+
+@case("eager gradient, 50 operations")
+def eager_fifty(np: Any, api: Any) -> Callable:
+    jnp = api.numpy
+
+    def f(x: Any) -> Any:
+        for _ in range(16):
+            x = jnp.sin(x) * x + 0.5
+        return jnp.sum(x * x)
+
+    gradient, x = api.grad(f), api.device_put(np.full((8, 8), 0.1, np.float32))
+    return lambda: gradient(x)

@@ -9,8 +9,8 @@ LAYERS, WIDTH, HEADS, LENGTH, VOCABULARY = 12, 64, 4, 32, 256
 RATE = 1e-2
 
 
-def init(np: Any, seed: int = 0) -> dict:
-    """Parameters as NumPy arrays: 124 leaves."""
+def init(np: Any, layers: int = LAYERS, seed: int = 0) -> dict:
+    """Parameters as NumPy arrays: 124 leaves for twelve layers."""
     rng = np.random.default_rng(seed)
 
     def normal(*shape: int) -> Any:
@@ -29,7 +29,7 @@ def init(np: Any, seed: int = 0) -> dict:
     return {
         "embedding": normal(VOCABULARY, WIDTH),
         "positions": normal(LENGTH, WIDTH),
-        "layers": [layer() for _ in range(LAYERS)],
+        "layers": [layer() for _ in range(layers)],
         "norm": {"scale": np.ones(WIDTH, np.float32), "shift": np.zeros(WIDTH, np.float32)},
     }
 
@@ -58,13 +58,24 @@ def feed_forward(api: Any, x: Any, layer: dict) -> Any:
     return hidden @ layer["down"]["weights"] + layer["down"]["bias"]
 
 
+def block(api: Any, x: Any, layer: dict) -> Any:
+    """One layer."""
+    x = x + attend(api, normalize(api, x, layer["norm_1"]), layer)
+    return x + feed_forward(api, normalize(api, x, layer["norm_2"]), layer)
+
+
 def loss(api: Any, params: dict, tokens: Any, targets: Any) -> Any:
-    """Mean cross-entropy of the next token; tokens and targets are [batch, LENGTH]."""
+    """Mean cross-entropy of the next token; tokens and targets are [batch, LENGTH].
+
+    The layers are a list, taken one by one, or stacked, and scanned over.
+    """
     jnp = api.numpy
     x = params["embedding"][tokens] + params["positions"]
-    for layer in params["layers"]:
-        x = x + attend(api, normalize(api, x, layer["norm_1"]), layer)
-        x = x + feed_forward(api, normalize(api, x, layer["norm_2"]), layer)
+    if isinstance(params["layers"], list):
+        for layer in params["layers"]:
+            x = block(api, x, layer)
+    else:
+        x, _ = api.lax.scan(lambda x, layer: (block(api, x, layer), None), x, params["layers"])
     scores = normalize(api, x, params["norm"]) @ params["embedding"].T
     chosen = api.nn.one_hot(targets, VOCABULARY) * api.nn.log_softmax(scores, axis=-1)
     return -jnp.mean(jnp.sum(chosen, axis=-1))

@@ -103,8 +103,9 @@ class custom_vjp(Custom):
                 ``CustomVJPPrimal``, which tells whether they are differentiated, and ``bwd``
                 receives ``SymbolicZero`` for results on which nothing depends.
         """
-        check_callable(fwd, f"{self.who}.defvjp")
-        check_callable(bwd, f"{self.who}.defvjp")
+        for name, rule in {"fwd": fwd, "bwd": bwd}.items():
+            if not callable(rule):
+                raise TypeError(f"{self.who}.defvjp: {name} must be a function, got {rule!r}")
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros
 

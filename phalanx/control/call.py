@@ -82,9 +82,7 @@ def _vary(*operands: frozenset, program: Program) -> tuple:
 
 def whole_program(params: dict[str, Any]) -> Inside:
     """The sub-program of an operation whose operands and results are the program's own."""
-    return Inside(
-        params["program"], 0, lambda program, *_: {**params, "program": program}
-    )
+    return Inside(params["program"], lambda program, *_: {**params, "program": program})
 
 
 call: Callable = Primitive(

@@ -19,7 +19,7 @@ from phalanx.control.call import (
 )
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import ZERO, Primitive
-from phalanx.core.program import Program, Var
+from phalanx.core.program import Program
 from phalanx.core.trace import running
 from phalanx.core.types import ArrayType
 from phalanx.spmd.replication import varying_outputs
@@ -79,16 +79,10 @@ def _split(program: Program, nonzero: tuple[bool, ...], policy: Policy) -> Halve
     whole, count = halves.primal, len(program.outputs)
     results, residuals = whole.outputs[:count], whole.outputs[count:]
     parts = divide(Program(whole.inputs, whole.equations, results, whole.name), residuals, policy)
-    # a stored value that is a result is there already
-    known: list[Any] = [*whole.inputs, *results]
-    added = list(dict.fromkeys(v for v in parts.storing.outputs[count:] if v not in known))
-    primal = Program(
-        whole.inputs, parts.storing.equations, [*results, *added], program.name
-    )
-    primal, _ = prune(primal, fixed=len(primal.inputs))
+    primal, _ = prune(parts.storing, fixed=len(whole.inputs))
     linear, kept = _joined(parts.resuming, halves, len(halves.constants))
-    place: dict[Any, int] = {a: i for i, a in enumerate([*known, *added]) if isinstance(a, Var)}
-    sources = tuple(place[parts.resuming.inputs[i]] for i in kept)
+    count = len(whole.inputs)
+    sources = tuple(i if i < count else count + parts.stored[i - count] for i in kept)
     recomputes = bool(parts.resuming.equations)
     return Halves(primal, halves.constants, linear, sources, halves.nonzero, recomputes)
 

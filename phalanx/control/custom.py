@@ -210,7 +210,7 @@ class Places:
         return place_lanes(value, dim, to, self.axis.size)
 
 
-def batch_custom(prim: Callable[..., Sequence[Any]]) -> Callable:
+def batch_custom(kind: str, prim: Callable[..., Sequence[Any]]) -> Callable:
     """The batching rule: function and rules are vectorized, and stay together."""
 
     def rule(
@@ -220,7 +220,7 @@ def batch_custom(prim: Callable[..., Sequence[Any]]) -> Callable:
             made, constants, out = _lanes(program, axis, dims)
         else:
             out = None
-        places = Places(axis, str(rule), out)
+        places = Places(axis, f"{kind}({rule})", out)
         if not isinstance(program, Program):
             made, constants = program.lanes(axis, dims, places), []
         found = prim(

@@ -127,7 +127,7 @@ custom_jvp: Callable = Primitive(
     _lower,
     push=_push,
     transpose=_transpose,
-    batch=batch_custom(lambda *xs, **params: custom_jvp(*xs, **params)),
+    batch=batch_custom("custom_jvp", lambda *xs, **params: custom_jvp(*xs, **params)),
     vary=_vary,
     axes=lambda params: params["program"].axes,
     thread=thread_custom(lambda *xs, **params: custom_jvp(*xs, **params)),

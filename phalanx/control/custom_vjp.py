@@ -224,7 +224,7 @@ custom_vjp: Callable = Primitive(
     _lower,
     push=_push,
     transpose=_transpose,
-    batch=batch_custom(lambda *xs, **params: custom_vjp(*xs, **params)),
+    batch=batch_custom("custom_vjp", lambda *xs, **params: custom_vjp(*xs, **params)),
     vary=_vary,
     axes=lambda params: params["program"].axes,
     thread=thread_custom(lambda *xs, **params: custom_vjp(*xs, **params)),

@@ -370,7 +370,7 @@ def _extendable(params: dict[str, Any]) -> Inside:
             "out_dims": params["out_dims"] + (0,) * results,
         }
 
-    return Inside(params["program"], 0, extended)
+    return Inside(params["program"], extended)
 
 
 mapped: Callable = Primitive(

@@ -265,8 +265,13 @@ def _vary(
 def _inside(params: dict[str, Any]) -> Inside | None:
     if not params["length"]:
         return None  # the carry that goes in comes out, whatever the body is
-    carried = params["parts"].carried
-    return Inside(params["program"], carried, lambda program, *_: {**params, "program": program})
+    parts = params["parts"]
+    return Inside(
+        params["program"],
+        lambda program, *_: {**params, "program": program},
+        parts.carried,
+        parts.constants,
+    )
 
 
 scan: Callable = Primitive(

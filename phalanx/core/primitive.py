@@ -63,14 +63,16 @@ class Spread:
 class Inside:
     """A sub-program to whose ends further operands and results can be added.
 
-    They are those of one turn or lane where ``program`` runs several times. The first
-    ``carried`` results are operands of the next turn. ``extended(program, operands, results)``
-    gives the parameters for a program with so many more operands and results.
+    They are those of one turn or lane where ``program`` runs several times.
+    ``extended(program, operands, results)`` gives the parameters for a program with so many more
+    operands and results. The first ``carried`` results are operands of the next turn, from number
+    ``carry_at`` on.
     """
 
     program: Any
-    carried: int
     extended: Callable[[Any, int, int], dict[str, Any]]
+    carried: int = 0
+    carry_at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import zip_longest
 
 import numpy as np
 
+from phalanx.core.primitive import Inside
 from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import broadcast
@@ -22,18 +23,24 @@ Policy = Callable[..., bool]
 
 @dataclass(frozen=True, slots=True)
 class Divided:
-    """``storing`` gives the results and, after them, as many ``stored`` values.
+    """``storing`` gives the results and, after them, stored values that are no results.
 
-    ``resuming`` takes the inputs and the stored values, and gives what was wanted.
+    ``resuming`` takes the inputs and the stored values, which ``storing`` gives as its outputs
+    number ``stored``; it gives what was wanted.
     """
 
     storing: Program
     resuming: Program
-    stored: int
+    stored: tuple[int, ...]
 
 
-def divide(program: Program, wanted: Sequence[Atom], policy: Policy) -> Divided:
-    """Split ``program`` such that ``wanted`` values of it can be had later, as ``policy`` says."""
+def divide(
+    program: Program, wanted: Sequence[Atom], policy: Policy, carried: int = 0
+) -> Divided:
+    """Split ``program`` such that ``wanted`` values of it can be had later, as ``policy`` says.
+
+    Its first ``carried`` results are lost, where it is the body of a loop.
+    """
     granted = _granted(program, policy)
     # a granted name is given to a value: that is the named one under another variable
     names = {
@@ -57,10 +64,13 @@ def divide(program: Program, wanted: Sequence[Atom], policy: Policy) -> Divided:
         needed.update(a for x in again for a in x.inputs if isinstance(a, Var))
         storing.append(first)
         resuming += again[::-1]
+    outputs = list(program.outputs)
+    outputs += [v for v in stored if v not in outputs[carried:]]
+    place = {a: i for i, a in enumerate(outputs) if i >= carried}
     return Divided(
-        Program(program.inputs, storing[::-1], [*program.outputs, *stored], program.name),
+        Program(program.inputs, storing[::-1], outputs, program.name),
         Program([*program.inputs, *stored], resuming[::-1], wanted, program.name),
-        len(stored),
+        tuple(place[v] for v in stored),
     )
 
 
@@ -97,7 +107,7 @@ def _allows(policy: Policy, e: Equation) -> bool:
     return bool(verdict)
 
 
-def _inside(e: Equation) -> Any:
+def _inside(e: Equation) -> Inside | None:
     return e.prim.inside(e.params) if e.prim.inside is not None else None
 
 
@@ -111,39 +121,46 @@ def _again(
     inside = _inside(e)
     if inside is None:
         return e, [_renewed(e, missing)], []
-    asked = tuple(v in missing or i < inside.carried for i, v in enumerate(e.outputs))
-    parts, used = _divided_inside(inside.program, asked, policy)
-    first, kept = e, []
-    if parts.stored:
-        params = inside.extended(parts.storing, 0, parts.stored)
-        types = e.prim.type(*[a.type for a in e.inputs], **params)
-        kept = [Var(t) for t in types[len(e.outputs) :]]
-        first = Equation(e.prim, e.inputs, params, (*e.outputs, *kept), e.location)
+    parts, used = _divided_inside(inside, tuple(v in missing for v in e.outputs), policy)
+    more = len(parts.storing.outputs) - len(e.outputs)
+    params = inside.extended(parts.storing, 0, more)
+    types = e.prim.type(*[a.type for a in e.inputs], **params)
+    outputs = (*e.outputs, *(Var(t) for t in types[len(e.outputs) :]))
+    first = Equation(e.prim, e.inputs, params, outputs, e.location) if more else e
+    kept = [outputs[i] for i in parts.stored]
     operands = list(zip([*e.inputs, *kept], used, strict=True))
     blanks = [_blank(a.type) for a, u in operands if not u]
     rest = iter(blanks)
     inputs = [a if u else next(rest).outputs[0] for a, u in operands]
-    params = inside.extended(parts.resuming, parts.stored, 0)
+    params = inside.extended(parts.resuming, len(kept), 0)
     last = Equation(e.prim, inputs, params, e.outputs, e.location)
     return first, [*blanks, _renewed(last, missing)], kept
 
 
 def _divided_inside(
-    body: Program, asked: tuple[bool, ...], policy: Policy
+    inside: Inside, asked: tuple[bool, ...], policy: Policy
 ) -> tuple[Divided, list[bool]]:
     """A sub-program divided, and which inputs the second part uses.
 
     That has all results, of which those that are not ``asked`` for are zeros.
     """
-    key = ("divide", asked, policy)
-    if key not in body.derived:
-        wanted = [a for a, k in zip(body.outputs, asked, strict=True) if k]
-        parts = divide(body, wanted, policy)
-        rest = _filled(parts.resuming, body.output_types, asked)
-        used = {a for e in rest.equations for a in e.inputs}.union(rest.outputs)
-        marks = [v in used for v in rest.inputs]
-        body.derived[key] = Divided(parts.storing, rest, parts.stored), marks
-    return body.derived[key]
+    body = inside.program
+    key = ("divide", asked, inside.carried, inside.carry_at, policy)
+    if key in body.derived:
+        return body.derived[key]
+    wanted = list(asked)
+    while True:  # what it uses of the carry it must also give to the next turn
+        outputs = [a for a, k in zip(body.outputs, wanted, strict=True) if k]
+        parts = divide(body, outputs, policy, inside.carried)
+        rest = _filled(parts.resuming, body.output_types, wanted)
+        found = {a for e in rest.equations for a in e.inputs}.union(rest.outputs)
+        used = [v in found for v in rest.inputs]
+        carry = used[inside.carry_at : inside.carry_at + inside.carried]
+        grown = [a or b for a, b in zip_longest(wanted, carry, fillvalue=False)]
+        if grown == wanted:
+            body.derived[key] = Divided(parts.storing, rest, parts.stored), used
+            return body.derived[key]
+        wanted = grown
 
 
 def _renewed(e: Equation, missing: set[Var]) -> Equation:

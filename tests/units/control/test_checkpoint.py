@@ -322,3 +322,30 @@ def test_equal_policies_are_one():
     assert P.save_only_these_names("a") != P.save_any_names_but_these("a")
     both = P.save_from_both_policies(P.dots_saveable, P.save_only_these_names("a"))
     assert both == P.save_from_both_policies(P.dots_saveable, P.save_only_these_names("a"))
+
+
+# ---- with rules of the user's, and with effects -------------------------------------------------
+
+
+@px.custom_vjp
+def doubling(x):
+    return jnp.sin(x)
+
+
+doubling.defvjp(lambda x: (jnp.sin(x), jnp.cos(x)), lambda cosine, ct: (2 * ct * cosine,))
+
+
+def test_rules_of_the_users_are_kept_and_what_they_keep_is_computed_again():
+    total = px.checkpoint(lambda x: jnp.sum(jnp.exp(doubling(x))))
+    assert not stored(total, X)
+    near(px.jit(px.grad(total))(X), 2 * np.cos(X) * np.exp(np.sin(X)))
+
+
+def test_what_is_computed_again_has_no_effects_again(capfd):
+    def part(x):
+        px.debug.print("x is {}", x)
+        return jnp.sin(jnp.sin(x))
+
+    px.jit(px.grad(px.checkpoint(part)))(np.float32(2)).block_until_ready()
+    px.effects_barrier()
+    assert capfd.readouterr().out.count("x is 2") == 1

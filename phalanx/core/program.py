@@ -150,7 +150,9 @@ class _Printer:
         results = ", ".join(f"{self.atom(v)}: {v.type!r}" for v in equation.outputs)
         params = ", ".join(f"{k}={self.param(v)}" for k, v in sorted(equation.params.items()))
         return (
-            f"{self.indent}  {results} = {equation.prim.name}"
+            self.indent
+            + (f"  {results} = " if results else "  ")
+            + equation.prim.name
             + (f"[{params}]" if params else "")
             + (f" {operands}" if operands else "")
         )

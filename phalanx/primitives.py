@@ -4,6 +4,7 @@ A primitive is declared once, with every rule that it needs; from then on it wor
 transformation. ``phalanx.laws.check_primitive`` checks the rules against what it computes.
 """
 
+from phalanx.base.dtypes import is_bool, is_complex, is_floating, is_inexact, is_integer
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
 from phalanx.core.primitive import (
@@ -41,6 +42,12 @@ __all__ = [
     # families
     "pointwise",
     "structural",
+    # the dtypes that a member of a family takes
+    "is_bool",
+    "is_complex",
+    "is_floating",
+    "is_inexact",
+    "is_integer",
     # what rules are given
     "ArrayType",
     "Axis",

@@ -407,9 +407,10 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
 ) -> Any:
-    """``fun`` in every lane of an axis, one lane to a device: out[i] = fun(x[i]).
+    """``fun`` in every lane of an axis, spread over devices: out[i] = fun(x[i]).
 
-    By the pmap law it gives what ``vmap`` with the same arguments gives.
+    The axis has any size. Its lanes are dealt out over the devices in equal blocks; by the pmap
+    law the values are those that ``vmap`` with the same arguments gives.
 
     Args:
         fun: a function of trees of arrays, of one lane. Without it, a decorator is returned.
@@ -421,13 +422,14 @@ def pmap(
             every lane, which is checked, and comes back once.
         static_broadcasted_argnums: positions of arguments that are Python values, fixed while
             tracing; they must be hashable.
-        devices: the devices to use, in the order of the lanes; default all local ones.
+        devices: the devices that share the lanes, in this order; default all local ones.
         backend: the platform whose devices to use, such as ``"cpu"``.
         axis_size: the size of the axis, where no argument tells, or to check it.
         donate_argnums: positions of arguments whose memory the results may take over.
 
     Returns:
-        A function with the methods ``lower``, ``trace``, ``eval_shape``, ``clear_cache``.
+        A function with the methods ``lower``, ``trace``, ``eval_shape``, ``clear_cache`` and
+        ``placement``, which tells where the lanes run.
 
     Raises:
         AxisSizeError: the arguments disagree about the size of the axis.

@@ -22,7 +22,7 @@ from phalanx.core.trace import ROOT, entering
 from phalanx.ops.callback import Host, call_host
 from phalanx.transforms.stage import is_value
 
-_printing = threading.Lock()
+_printing = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -50,6 +52,25 @@ class Launch:
         self.raised: list[BaseException] = []
 
 
+class Stopped(Exception):
+    """Stops a program because a function that it called raised ``cause``."""
+
+    _causes: ClassVar[dict[int, BaseException]] = {}
+    _numbers: ClassVar[Iterator[int]] = itertools.count()
+
+    def __init__(self, cause: BaseException) -> None:
+        number = next(Stopped._numbers)
+        Stopped._causes[number] = cause
+        Stopped._causes.pop(number - 256, None)  # nobody waited for that program
+        super().__init__(f"a callback raised exception number {number}.")
+
+    @staticmethod
+    def cause(error: RuntimeError) -> BaseException | None:
+        """The exception that made the runtime fail with ``error``, if it was one."""
+        found = re.search(r"a callback raised exception number (\d+)\.", str(error))
+        return Stopped._causes.pop(int(found[1]), None) if found else None
+
+
 _underway: set[Launch] = set()
 _here = threading.local()
 
@@ -57,12 +78,12 @@ _here = threading.local()
 class Callbacks:
     """The Python functions that a module calls, and the launches of it that are underway.
 
-    The runtime does not say which launch a call belongs to. Where threads run one program at
-    the same time, what a function raises reaches all of them.
-
-    A program on one device stops where a function raises. On several it has to go on to its
-    end, or other devices would wait for ever for the one that stopped; functions are not called
-    any more then, and nobody sees the results made up for them.
+    A program on one device stops where a function raises: the runtime fails with a text in
+    which the number of the exception is found again. On several devices it has to go on to its
+    end, or others would wait for ever for the one that stopped; functions are not called any
+    more then, and nobody sees the results made up for them. The runtime does not say which
+    launch a call belongs to: where threads run one program over several devices at the same
+    time, what a function raises reaches all of them.
     """
 
     def __init__(self, devices: int) -> None:
@@ -101,10 +122,10 @@ class Callbacks:
         try:
             return _fitted(function, function(*map(_kept, args)), out_types)
         except BaseException as e:
+            if self.stops:
+                raise Stopped(e) from None
             for launch in self._launches:
                 launch.raised.append(e)
-            if self.stops:
-                raise
             return tuple(map(_anything, out_types))
         finally:
             _here.calling = outer

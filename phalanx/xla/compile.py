@@ -11,7 +11,7 @@ import numpy as np
 
 from phalanx.base.errors import DeletedArray
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla.callbacks import refuse_in_callback
+from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.failures import deleted, refused_option, translated
 from phalanx.xla.lower import Lowered, text_of
 from phalanx.xla.runtime import (
@@ -198,17 +198,21 @@ class CallingBack(XlaExecutable):
             self._refuse_twice_donated(raws)
         if OLD and any(map(_is_deleted, raws)):
             raise deleted(self._name)  # before the runtime, which crashes
-        outs: list[Any] = []
+        failure, outs = None, []
         with self._callbacks.launching() as launch:
             try:
                 outs, token = self._launch(raws)
                 token.block_until_ready()
             except RuntimeError as e:
-                if not launch.raised:
-                    raise translated(e, self._name) from None
-        if launch.raised:
-            raise launch.raised[0]
-        return outs
+                failure = Stopped.cause(e) or translated(e, self._name)
+            if launch.raised:
+                failure = launch.raised[0]
+        if failure is None:
+            return outs
+        try:
+            raise failure
+        finally:
+            del failure, launch  # or the exception would hold itself, through its frames
 
 
 def _wait_for_oldest() -> None:

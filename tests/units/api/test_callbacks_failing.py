@@ -143,6 +143,28 @@ def test_threads_get_what_their_own_program_raised():
     assert found == list(range(8))
 
 
+def test_threads_that_run_one_program_get_what_their_own_call_raised():
+    def python(x):
+        if x % 2:
+            raise Failure(float(x))
+        return x
+
+    def run(i, found):
+        try:
+            found[i] = [float(f(np.float32(i))) for _ in range(5)]
+        except Failure as e:
+            found[i] = e.args[0]
+
+    f, found = px.jit(lambda x: px.io_callback(python, F, x)), [None] * 8
+    f(np.float32(0))
+    threads = [threading.Thread(target=run, args=(i, found)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == [i if i % 2 else [i] * 5 for i in range(8)]
+
+
 def test_programs_inside_callbacks():
     small = px.jit(lambda x: jnp.sum(x * 2))
     wide = px.pmap(lambda x: lax.psum(x, "i"), axis_name="i")

@@ -201,6 +201,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the times there")
     parser.add_argument("--devices", type=int, metavar="N", help=f"deal {LANES} lanes out to 1..N")
     arguments = parser.parse_args()
+    if arguments.plot and arguments.devices:
+        parser.error("--plot draws lanes on one device; leave --devices out")
     console = Console()
     if arguments.devices:
         phalanx.config.update("num_cpu_devices", arguments.devices)
@@ -213,7 +215,7 @@ def main() -> int:
             console.print(table(times, title, what))
     if arguments.json:
         arguments.json.write_text(json.dumps(times, indent=1))
-    if arguments.plot and not arguments.devices:
+    if arguments.plot:
         plot(times, arguments.plot)
     return 0
 

@@ -138,37 +138,40 @@ def _with_lanes(type: ArrayType, size: int) -> ArrayType:
 # ---- running ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class _Call:
     """What the host does with the operands of a ``host_call``."""
 
-    host: Host
-    out_types: tuple[ArrayType, ...]
-    axes: tuple
-    levels: tuple[LEVEL, ...]
-    token: bool
+    __slots__ = ("function", "levels", "names", "token", "types")
 
-    def __call__(self, called: Any, *operands: Any) -> tuple[np.ndarray, ...]:
-        tokens, rest = operands[: self.token], operands[self.token :]
-        depth = len(self.levels)
-        types = tuple(t.update(shape=t.shape[depth:]) for t in self.out_types[self.token :])
-        marks = [(n, (m[0], *m[1 + self.token :])) for n, m in self.levels]
-        return *tokens, *self._lanes(marks, types, [called, *rest])
+    def __init__(
+        self, host: Host, out_types: tuple, axes: tuple, levels: tuple[LEVEL, ...], token: bool
+    ) -> None:
+        self.function = host.function
+        self.names = [name for name, _ in axes]
+        self.token = token
+        # of one lane, and without the token
+        self.types = tuple(t.update(shape=t.shape[len(levels) :]) for t in out_types[token:])
+        self.levels = [(n, (m[0], *m[1 + token :])) for n, m in levels]
 
-    def _lanes(self, levels: list[LEVEL], types: tuple, operands: list) -> list[np.ndarray]:
+    def __call__(self, called: Any, *operands: Any) -> list[np.ndarray]:
+        if not self.token:
+            return self._lanes(self.levels, [called, *operands])
+        token, *rest = operands
+        return [token, *self._lanes(self.levels, [called, *rest])]
+
+    def _lanes(self, levels: list[LEVEL], operands: list) -> list[np.ndarray]:
         if not levels:
-            return self._once(types, operands)
+            return self._once(*operands)
         *inner, (size, marks) = levels
-        rows = [self._lanes(inner, types, _lane(operands, marks, i)) for i in range(size)]
+        rows = [self._lanes(inner, _lane(operands, marks, i)) for i in range(size)]
         return [np.stack(column) for column in zip(*rows, strict=True)]
 
-    def _once(self, types: tuple, operands: list) -> list[np.ndarray]:
-        called, *rest = operands
+    def _once(self, called: Any, *rest: Any) -> list[np.ndarray]:
         if not called:
-            return [np.zeros(t.shape, t.dtype) for t in types]
-        positions = [int(p) for p in rest[: len(self.axes)]]
-        named = tuple((name, p) for (name, _), p in zip(self.axes, positions, strict=True))
-        return list(self.host.function(types, named, *rest[len(self.axes) :]))
+            return [np.zeros(t.shape, t.dtype) for t in self.types]
+        count = len(self.names)
+        positions = [*zip(self.names, map(int, rest[:count]), strict=True)]
+        return list(self.function(self.types, positions, *rest[count:]))
 
 
 def _lane(operands: Sequence, marks: Sequence[bool], i: int) -> list:

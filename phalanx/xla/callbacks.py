@@ -8,7 +8,6 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,13 +42,28 @@ class _Entry:
 
 
 class Launch:
-    """A run of a program that calls back: what its functions raised, and whether it is over."""
+    """A run of a program that calls back, as long as the block that it opens.
 
-    __slots__ = ("over", "raised")
+    ``raised`` is what its functions raised, ``running`` is locked while it runs.
+    """
 
-    def __init__(self) -> None:
-        self.over = threading.Event()
+    __slots__ = ("_beside", "raised", "running")
+
+    def __init__(self, beside: list[Launch]) -> None:
+        self._beside = beside
         self.raised: list[BaseException] = []
+        self.running = threading.Lock()
+
+    def __enter__(self) -> Launch:
+        self.running.acquire()
+        self._beside.append(self)
+        _underway.add(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._beside.remove(self)
+        _underway.discard(self)
+        self.running.release()
 
 
 class Stopped(Exception):
@@ -99,18 +113,9 @@ class Callbacks:
         self._functions.append((function, tuple(out_types)))
         return number
 
-    @contextmanager
-    def launching(self) -> Iterator[Launch]:
-        """A launch that lasts as long as the block."""
-        launch = Launch()
-        self._launches.append(launch)
-        _underway.add(launch)
-        try:
-            yield launch
-        finally:
-            self._launches.remove(launch)
-            _underway.discard(launch)
-            launch.over.set()
+    def launching(self) -> Launch:
+        """A launch of the module, for the length of a block."""
+        return Launch(self._launches)
 
     def call(self, number: int, args: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """The results of function ``number``."""
@@ -160,7 +165,8 @@ def wait_for_callbacks() -> None:
     """Wait until the programs underway that call back are over; nothing to do inside of one."""
     if not in_callback():
         for launch in list(_underway):
-            launch.over.wait()
+            with launch.running:
+                pass
 
 
 def _kept(x: Any) -> np.ndarray:

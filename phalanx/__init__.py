@@ -1,7 +1,7 @@
 """Phalanx: one program, many devices, in step.
 
 Array programs in Python, and transformations of them: ``jit`` compiles, ``grad``
-differentiates, ``vmap`` vectorizes, and ``pmap`` runs a function on every device there is.
+differentiates, ``vmap`` vectorizes, and ``pmap`` spreads an axis over the devices there are.
 """
 
 from phalanx import (

@@ -62,7 +62,12 @@ from phalanx.api.vmap import vmap
 from phalanx.base.config import config
 from phalanx.core.trace import ROOT
 from phalanx.core.types import Array
-from phalanx.custom_derivatives import custom_gradient, custom_jvp, custom_vjp
+from phalanx.custom_derivatives import (
+    closure_convert,
+    custom_gradient,
+    custom_jvp,
+    custom_vjp,
+)
 from phalanx.lax import stop_gradient
 from phalanx.numpy.methods import install
 from phalanx.run.eager import evaluate

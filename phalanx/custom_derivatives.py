@@ -2,6 +2,13 @@
 
 from phalanx.api.custom import SymbolicZero
 from phalanx.api.custom_jvp import custom_jvp
-from phalanx.api.custom_vjp import CustomVJPPrimal, custom_gradient, custom_vjp
+from phalanx.api.custom_vjp import CustomVJPPrimal, closure_convert, custom_gradient, custom_vjp
 
-__all__ = ["CustomVJPPrimal", "SymbolicZero", "custom_gradient", "custom_jvp", "custom_vjp"]
+__all__ = [
+    "CustomVJPPrimal",
+    "SymbolicZero",
+    "closure_convert",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
+]

@@ -1,4 +1,4 @@
-"""``custom_vjp`` and ``custom_gradient``: a function, and rules for its cotangents."""
+"""``custom_vjp`` and its kin: a function, and rules for its cotangents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api.arguments import check_callable, check_results, name_of, shown
+from phalanx.api.arguments import (
+    NO_STATIC,
+    Flat,
+    check_callable,
+    check_results,
+    check_same_tree,
+    name_of,
+    shown,
+)
 from phalanx.api.custom import (
     Call,
     Custom,
@@ -20,7 +28,7 @@ from phalanx.api.custom import (
     zero_like,
 )
 from phalanx.api.vmap import is_none
-from phalanx.base import tree
+from phalanx.base import dtypes, tree
 from phalanx.base.errors import MissingRule, TreeError
 from phalanx.base.source import user_location
 from phalanx.control.custom import bind, differentiated
@@ -28,7 +36,7 @@ from phalanx.control.custom_vjp import Found, VjpRule, refuse_closed
 from phalanx.control.custom_vjp import custom_vjp as custom_vjp_primitive
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
-from phalanx.core.trace import ROOT, current
+from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.transforms.stage import evaluate, stage
 
@@ -89,7 +97,13 @@ class custom_vjp(Custom):
         self.fwd: Callable | None = None
         self.bwd: Callable | None = None
 
-    def defvjp(self, fwd: Callable, bwd: Callable, symbolic_zeros: bool = False) -> None:
+    def defvjp(
+        self,
+        fwd: Callable,
+        bwd: Callable,
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
         """Give the rules.
 
         Args:
@@ -102,6 +116,7 @@ class custom_vjp(Custom):
             symbolic_zeros: whether ``fwd`` receives the leaves of arguments as
                 ``CustomVJPPrimal``, which tells whether they are differentiated, and ``bwd``
                 receives ``SymbolicZero`` for results on which nothing depends.
+            optimize_remat: accepted, and without effect.
         """
         for name, rule in {"fwd": fwd, "bwd": bwd}.items():
             if not callable(rule):
@@ -287,6 +302,44 @@ def custom_gradient(fun: Callable) -> Callable:
     inner.fun.__name__ = name_of(fun)
     inner.defvjp(forward, backward)
     return inner
+
+
+def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[Any]]:
+    """``fun`` with what it closes over as further arguments, and these values.
+
+    So a function that is an argument of another one with rules of its own can be differentiated
+    by what it closes over: pass it on in ``nondiff_argnums``, and the values as arguments.
+
+    Args:
+        fun: a function of trees of arrays, traced values and arrays that it closes over.
+        *example_args: arguments of the structure and the types of those to come.
+
+    Returns:
+        A function of arguments like the examples, followed by the values, and a list of the
+        values: those that are differentiable and traced.
+
+    >>> import phalanx
+    >>> def slope(w):
+    ...     f, values = phalanx.closure_convert(lambda x: w * x, 1.0)
+    ...     return f(3.0, *values)
+    >>> float(phalanx.grad(slope)(2.0))
+    3.0
+    """
+    check_callable(fun, "closure_convert")
+    who = f"closure_convert({name_of(fun)})"
+    leaves, in_tree = tree.flatten((example_args, {}))
+    flat = Flat(fun, in_tree, NO_STATIC, who)
+    program, captured = stage(flat, [plain(typeof(x)) for x in leaves], name_of(fun))
+    moved = [isinstance(x, Tracer) and dtypes.is_inexact(x.dtype) for x in captured]
+
+    def converted(*args: Any) -> Any:
+        given, found = tree.flatten((args[: len(example_args)], {}))
+        check_same_tree(found, in_tree, who, "the arguments, like the examples,")
+        rest = iter(args[len(example_args) :])
+        constants = [next(rest) if m else x for x, m in zip(captured, moved, strict=True)]
+        return flat.out_tree.unflatten(evaluate(program, [*constants, *given]))
+
+    return converted, [x for x, m in zip(captured, moved, strict=True) if m]
 
 
 def _result_and_gradient(fun: Callable, args: Sequence[Any], who: str) -> tuple[Any, Callable]:

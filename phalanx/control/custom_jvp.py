@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.control.custom import Applied, Places, batch_custom, fitted, run, thread_custom
 from phalanx.core.axes import Axis
@@ -97,6 +98,11 @@ def _push(
         found = rule.pair(nonzero, [*operands, *given])
     count = len(found) // 2
     halves = [dual.split(y) for y in found[:count]]
+    if any(dual.depends(y) for y, _ in halves):
+        raise TypeError(
+            f"custom_jvp({rule}): a result depends on tangents, at {user_location()}; the rule "
+            "must return a pair, first the result, computed from primals alone, then its tangent"
+        )
     pushed = [_of_dual(dual, t) for t in found[count:]]
     with entering(dual.parent):  # type: ignore[arg-type]
         out = fitted([y for y, _ in halves], program)

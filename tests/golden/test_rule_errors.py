@@ -144,6 +144,14 @@ def rule_whose_tangents_have_other_types():
 
 
 @mistake
+def rule_that_returns_the_tangents_first():
+    def rule(primals, tangents):
+        return predict(primals[0], tangents[1]), predict(*primals)
+
+    differentiate(with_jvp(rule))
+
+
+@mistake
 def rule_for_too_few_arguments():
     f = phalanx.custom_jvp(predict)
     f.defjvps(None)

@@ -370,3 +370,35 @@ def test_custom_gradient():
         return {"out": x * tree["a"]}, lambda ct: (2 * ct["out"], {"a": 3 * ct["out"]})
 
     near(px.grad(lambda *a: product(*a)["out"], (0, 1))(1.0, {"a": 2.0}), (2.0, {"a": 3.0}))
+
+
+# ---- closure_convert ----------------------------------------------------------------------------
+
+
+def test_closure_convert():
+    def integral(f):
+        """The sum of f over some points, with a rule that knows what f closes over."""
+        inner, values = px.closure_convert(f, 0.0)
+
+        @functools.partial(px.custom_vjp, nondiff_argnums=0)
+        def total(f, x, *values):
+            return f(x, *values)
+
+        def backward(f, residuals, ct):
+            x, values = residuals
+            found = px.vjp(lambda *vs: f(x, *vs), *values)[1](10 * ct)
+            return (7 * ct, *found)
+
+        total.defvjp(lambda f, x, *values: (f(x, *values), (x, values)), backward)
+        return lambda x: total(inner, x, *values)
+
+    def loss(w, x):
+        return integral(lambda x: w * jnp.sin(x) + X.sum())(x)
+
+    for g in (px.grad(loss, (0, 1)), px.jit(px.grad(loss, (0, 1))), px.grad(px.jit(loss), (0, 1))):
+        near(g(2.0, 0.5), (10 * np.sin(0.5), 7.0))
+    near(px.vmap(px.grad(loss))(X, X), 10 * np.sin(X))
+    f, values = px.closure_convert(jnp.sin, 0.0)
+    assert values == []
+    with pytest.raises(ValueError, match="like the examples"):
+        f((1.0, 2.0))

@@ -32,8 +32,8 @@ def _lower(b: Any, *xs: Any, program: Program) -> list:
 def _linearize(nonzero: tuple[bool, ...], *primals: Any, program: Program) -> tuple:
     parts = linearize_program(program, nonzero)
     results = call(*parts.constants, *primals, program=parts.primal)
-    count = len(program.outputs)
-    out, residuals = results[:count], parts.residuals(primals, results[count:])
+    out, computed = parts.divide(results)
+    residuals = parts.residuals(primals, computed)
 
     def linear(*tangents: Any) -> tuple:
         given = [t for t in tangents if t is not ZERO]

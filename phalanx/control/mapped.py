@@ -54,18 +54,18 @@ def _linearize(
 ) -> tuple:  # fmt: skip
     parts = linearize_program(program, nonzero)
     spread = {"axis": axis, "size": size, "devices": devices}
-    computed = parts.forwarded.count(None)
     results = mapped(
         *parts.constants,
         *primals,
         program=parts.primal,
         in_dims=(None,) * len(parts.constants) + in_dims,
-        out_dims=out_dims + (0,) * computed,
+        out_dims=out_dims + (0,) * len(parts.echoes),
         **spread,
     )
-    count = len(program.outputs)
-    out, residuals = results[:count], parts.residuals(primals, results[count:])
-    residual_dims = tuple(0 if i is None else in_dims[i] for i in parts.forwarded)
+    out, computed = parts.divide(results)
+    residuals = parts.residuals(primals, computed)
+    computed_dims = [0 if e is None else out_dims[e] for e in parts.echoes]
+    residual_dims = tuple(parts.residuals(in_dims, computed_dims))
     tangent_dims = tuple(d for d, n in zip(in_dims, nonzero, strict=True) if n)
     linear_out = tuple(d for d, n in zip(out_dims, parts.nonzero, strict=True) if n)
 

@@ -169,12 +169,9 @@ nextafter = pointwise(
 
 def _div_linearize(x: Any, y: Any) -> tuple[Any, Callable]:
     out = div(x, y)
-    slope = None if isinstance(y, np.generic) else neg(div(out, y))
 
-    def linear(tx: Any, ty: Any) -> Any:
-        return add_tangents(
-            ZERO if tx is ZERO else div(tx, y), ZERO if ty is ZERO else mul(ty, slope)
-        )
+    def linear(tx: Any, ty: Any) -> Any:  # (tx - ty x/y) / y: keeps no more than what is there
+        return div(add_tangents(tx, ZERO if ty is ZERO else neg(mul(ty, out))), y)
 
     return out, linear
 

@@ -15,6 +15,7 @@ from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import Trace, Tracer, current, entering, running
 from phalanx.core.types import typeof
+from phalanx.transforms.lean import lean
 from phalanx.transforms.simplify import prune
 from phalanx.transforms.stage import Stage, StagedTracer, evaluate
 
@@ -232,7 +233,8 @@ class Linearized:
     ``primal`` takes ``constants`` before the original inputs; its outputs are the original
     ones, then the residuals. ``linear`` takes the residuals, then the tangents of the inputs
     that have one, and gives the tangents of the outputs marked in ``nonzero``.
-    ``forwarded`` lists residuals that are inputs of the original program, by position.
+    ``forwarded`` lists residuals that are inputs of the original program, by position, and
+    ``echoes`` those of the others that are results of it.
     """
 
     primal: Program
@@ -240,11 +242,18 @@ class Linearized:
     linear: Program
     nonzero: tuple[bool, ...]
     forwarded: tuple[int | None, ...]
+    echoes: tuple[int | None, ...]
 
     def residuals(self, inputs: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
         """All residuals in order: forwarded ones from ``inputs``, the others ``computed``."""
         rest = iter(computed)
         return [next(rest) if i is None else inputs[i] for i in self.forwarded]
+
+    def divide(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """``results`` of ``primal``: the original ones, and the residuals, none of them twice."""
+        count = len(results) - len(self.echoes)
+        pairs = zip(results[count:], self.echoes, strict=True)
+        return list(results[:count]), [r if e is None else results[e] for r, e in pairs]
 
 
 def linearize_program(program: Program, wanted: tuple[bool, ...]) -> Linearized:
@@ -260,8 +269,13 @@ def _linearize_program(program: Program, wanted: tuple[bool, ...]) -> Linearized
     inputs = [stage.input(v.type) for v in program.inputs]
     with running(stage):
         outputs, linear = linearize(lambda *xs: evaluate(program, xs), inputs, wanted)
-    position = {id(x): i for i, x in enumerate(inputs)}
-    forwarded = tuple(position.get(id(r)) for r in linear.residuals)
-    computed = [r for r, i in zip(linear.residuals, forwarded, strict=True) if i is None]
-    primal, constants = stage.finish(inputs, [*outputs, *computed], program.name)
-    return Linearized(primal, constants, linear.program, linear.nonzero, forwarded)
+    whole, constants = stage.finish(inputs, [*outputs, *linear.residuals], program.name)
+    count = len(outputs)
+    stored, half = lean(whole, list(whole.outputs[count:]), linear.program)
+    position = {v: i for i, v in enumerate(whole.inputs[len(constants) :])}
+    forwarded = tuple(position.get(r) for r in stored)  # type: ignore[arg-type]
+    computed = [r for r, i in zip(stored, forwarded, strict=True) if i is None]
+    results = list(whole.outputs[:count])
+    echoes = tuple(results.index(r) if r in results else None for r in computed)
+    primal = Program(whole.inputs, whole.equations, [*results, *computed], whole.name)
+    return Linearized(primal, constants, half, linear.nonzero, forwarded, echoes)

@@ -1,0 +1,68 @@
+"""Residuals that are cheap to make again are not stored: what they are made of is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.ops.basis import broadcast, convert, reshape, transpose
+from phalanx.ops.shape import iota
+
+
+def _is_cheap(equation: Equation) -> bool:
+    """Whether the operand takes no more room than the result, which is only laid out otherwise."""
+    if equation.prim is convert:
+        (before,), (after,) = equation.inputs, equation.outputs
+        return before.type.dtype.itemsize < after.type.dtype.itemsize
+    return equation.prim in (broadcast, reshape, transpose, iota)
+
+
+@dataclass(slots=True)
+class Lean:
+    """``stored`` atoms of a program, and the ``equations`` that make others of them.
+
+    ``inputs`` stand for ``stored``, in order; ``later`` is what stands for each atom.
+    """
+
+    stored: list[Atom] = field(default_factory=list)
+    inputs: list[Var] = field(default_factory=list)
+    equations: list[Equation] = field(default_factory=list)
+    later: dict[Atom, Atom] = field(default_factory=dict)
+
+    def provide(self, atom: Atom, made_by: dict[Var, Equation]) -> Atom:
+        """What stands for ``atom`` later."""
+        if not isinstance(atom, Var):
+            return atom
+        if atom not in self.later:
+            var = self.later[atom] = Var(plain(atom.type))
+            equation = made_by.get(atom)
+            if equation is not None and _is_cheap(equation):
+                operands = [self.provide(a, made_by) for a in equation.inputs]
+                self.equations.append(
+                    Equation(equation.prim, operands, equation.params, (var,), equation.location)
+                )
+            else:
+                self.stored.append(atom)
+                self.inputs.append(var)
+        return self.later[atom]
+
+
+def lean(primal: Program, residuals: list[Atom], linear: Program) -> tuple[list[Atom], Program]:
+    """Fewer or smaller ``residuals`` of ``primal``, and ``linear``, which takes them first."""
+    made_by = {v: e for e in primal.equations for v in e.outputs}
+    if not any(isinstance(r, Var) and r in made_by and _is_cheap(made_by[r]) for r in residuals):
+        return residuals, linear
+    found = Lean()
+    count = len(residuals)
+    provided = [found.provide(r, made_by) for r in residuals]
+    renamed: dict[Atom, Atom] = dict(zip(linear.inputs[:count], provided, strict=True))
+    equations = [
+        Equation(e.prim, [renamed.get(a, a) for a in e.inputs], e.params, e.outputs, e.location)
+        for e in linear.equations
+    ]
+    return found.stored, Program(
+        [*found.inputs, *linear.inputs[count:]],
+        [*found.equations, *equations],
+        [renamed.get(a, a) for a in linear.outputs],
+        linear.name,
+    )

@@ -614,9 +614,9 @@ def unknown_option():
 
 
 @mistake(ValueError)
-def device_put_that_does_not_divide():
+def device_put_of_a_number_over_devices():
     device = phalanx.devices()[0]
-    phalanx.device_put(np.ones((3, 2)), [device, device])
+    phalanx.device_put(1.0, [device, device])
 
 
 @mistake(TypeError)

@@ -82,7 +82,7 @@ def _unnamed(e: Equation) -> Equation:
 
 
 def _granted(program: Program, policy: Policy) -> set[Var]:
-    """The variables that may be stored."""
+    """The variables that may be stored, or must be."""
     found: set[Var] = set()
     for e in program.equations:
         inside = _inside(e)
@@ -90,7 +90,7 @@ def _granted(program: Program, policy: Policy) -> set[Var]:
             inner = _granted(inside.program, policy)
             pairs = zip(e.outputs, inside.program.outputs, strict=True)
             found.update(v for v, a in pairs if a in inner)
-        elif _allows(policy, e):
+        elif e.effects or _allows(policy, e):  # effects do not happen again
             found.update(e.outputs)
     return found
 

@@ -172,6 +172,27 @@ def test_calls_in_loops_that_are_differentiated():
     assert found == [("test", 0), ("body", 0), ("test", 1), ("body", 1), ("test", 2)]
 
 
+@pytest.mark.parametrize("nested", [lambda f: f, px.jit], ids=["plain", "jit"])
+def test_what_is_computed_again_is_not_called_again(nested):
+    log = []
+
+    def count(x):
+        log.append("io")
+        return x + 1
+
+    def block(x):
+        y = jnp.sin(speak(log, "start", x))
+        y = lax.cond(x > -9, lambda y: jnp.exp(speak(log, "cond", y)), lambda y: y, y)
+        return jnp.cos(y) * px.io_callback(count, px.ShapeDtypeStruct((), "float32"), np.float32(1))
+
+    def f(x):
+        return lax.scan(lambda c, _: (px.checkpoint(nested(block))(c), None), x, length=2)[0]
+
+    px.jit(px.grad(f))(np.float32(1))
+    names = sorted(entry if entry == "io" else entry[0] for entry in log)
+    assert names == ["cond"] * 2 + ["io"] * 2 + ["start"] * 2
+
+
 def test_only_the_lanes_that_take_a_branch_speak(lines):
     def f(x):
         def inner(x):

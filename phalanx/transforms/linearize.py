@@ -15,6 +15,7 @@ from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import Trace, Tracer, current, entering, running
 from phalanx.core.types import typeof
+from phalanx.ops.basis import zeros
 from phalanx.transforms.lean import lean
 from phalanx.transforms.simplify import prune
 from phalanx.transforms.stage import Stage, StagedTracer, evaluate
@@ -63,7 +64,7 @@ class Dual(Trace):
             return self.parent.process(prim, primals, params)  # type: ignore[union-attr]
         if prim.push is not None:
             out, tangent = prim.push(self, *args, **params)
-        elif prim.jvp is not None and self.tangents is self.parent:
+        elif prim.jvp is not None and self.tangents is self.parent and not self._within_rule():
             with entering(self.tangents):
                 out, tangent = prim.jvp(primals, tangents, **params)
         else:
@@ -89,6 +90,13 @@ class Dual(Trace):
         with entering(self.tangents):
             return out, linear(*tangents)
 
+    def _within_rule(self) -> bool:
+        """Whether the halves of what this trace does may belong to those of an outer one."""
+        trace: Trace | None = self.parent
+        while trace is not None and type(trace) is not Partial:
+            trace = trace.parent
+        return trace is not None
+
     def depends(self, x: Any) -> bool:
         """Whether ``x`` is computed from tangents, where these are recorded for themselves."""
         return type(x) is StagedTracer and x.trace is self.tangents is not self.parent
@@ -97,7 +105,8 @@ class Dual(Trace):
 class Partial(Trace):
     """Runs a function of primals and tangents at once: its halves go to those of a ``Dual``.
 
-    What depends on tangents joins the linear half; all else is done now.
+    What depends on tangents joins the linear half; all else is done now. An operation with
+    results of both kinds is in both halves.
     """
 
     __slots__ = ("dual",)
@@ -108,10 +117,21 @@ class Partial(Trace):
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         dual = self.dual
-        if any(dual.depends(a) for a in args):
-            primals = tuple([dual.split(a)[0] for a in args])
-            return dual.tangents.process(prim, primals, params)
-        return dual.process(prim, args, params)
+        if not any(dual.depends(a) for a in args):
+            return dual.process(prim, args, params)
+        primals = tuple([dual.split(a)[0] for a in args])
+        linear = dual.tangents.process(prim, primals, params)
+        if not prim.multi:
+            return linear
+        mark = frozenset({"a tangent"})
+        found = prim.result_varies([mark if dual.depends(a) else frozenset() for a in args], params)
+        depending = [found] * len(linear) if isinstance(found, frozenset) else found
+        if all(mark <= d for d in depending):
+            return linear
+        zeroed = tuple([zeros(typeof(a)) if dual.depends(a) else a for a in args])
+        now = dual.process(prim, zeroed, params)
+        pairs = zip(linear, now, depending, strict=True)
+        return tuple([x if mark <= d else y for x, y, d in pairs])
 
 
 def jvp(

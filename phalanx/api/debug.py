@@ -193,6 +193,17 @@ def breakpoint(*, ordered: bool = False, **kwargs: Any) -> None:
     Args:
         ordered: as for ``debug.print``.
         **kwargs: further values, by the names that they get.
+
+    >>> import phalanx
+    >>> @phalanx.jit
+    ... def f(x):
+    ...     y = x * x
+    ...     phalanx.debug.breakpoint()
+    ...     return y
+    >>> f(3.0)  # doctest: +SKIP
+    stopped at train.py:4 (f)
+    >>> y  # doctest: +SKIP
+    9.0
     """
     place = user_location()
     names = {**_values(sys._getframe(1).f_locals), **kwargs}

@@ -132,7 +132,8 @@ class Primitive:
         by_user: whether its rules are functions of the user's, which may communicate over any
             named axis, and differently from the operation itself.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
-        multi: whether there are several results, as a tuple.
+        multi: whether there are several results, or none, as a tuple; so where there are
+            sub-programs or effects.
         doc: the mathematics and the source, in a line.
         examples: what the tests of the laws run it on.
     """

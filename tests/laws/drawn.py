@@ -15,6 +15,7 @@ import phalanx.numpy as jnp
 from phalanx import lax
 
 ROWS, COLUMNS = 3, 4
+WEIGHTS = (0.5, 0.9)
 SHAPES = ((ROWS, COLUMNS), (COLUMNS,))
 
 
@@ -52,7 +53,39 @@ ORACLE = SimpleNamespace(
     call=lambda f, *xs: f(*xs),
     repeat=lambda f, x: f(f(f(x))),
     window=lambda x, i: x[i : i + 2],
+    turns=lambda f, m, v: in_turns(np, f, m, v),
+    branch=lambda f, m, v: f(m, v) if m.sum() > 0.05 else (np.sin(m), v),
+    rule=lambda f, m, v: f(m, v),
+    backward_rule=lambda f, m, v: f(m, v),
+    memory=lambda f, m, v: f(m, v),
 )
+
+
+def in_turns(np, f, m, v):
+    for weight in WEIGHTS:
+        m, v = calm(np, f(m * weight, v))
+    return m, v
+
+
+def calm(np, pair):
+    """Small, so that what is repeated stays so."""
+    return tuple(np.sin(x) for x in pair)
+
+
+def ruled(f):
+    """``f`` with a rule of its own, which says what is true anyway."""
+    g = phalanx.custom_jvp(f)
+    g.defjvp(lambda primals, tangents: phalanx.jvp(f, primals, tangents))
+    return g
+
+
+def ruled_backward(f):
+    """The same for reverse mode."""
+    g = phalanx.custom_vjp(f)
+    g.defvjp(lambda *xs: (f(*xs), xs), lambda xs, cts: phalanx.vjp(f, *xs)[1](cts))
+    return g
+
+
 PHALANX = SimpleNamespace(
     np=jnp,
     sigmoid=lax.logistic,
@@ -64,6 +97,13 @@ PHALANX = SimpleNamespace(
     repeat=lambda f, x: lax.fori_loop(0, 3, lambda i, x: f(x), x),
     window=lambda x, i: lax.dynamic_slice(x, (jnp.int32(i),) + (jnp.int32(0),) * (x.ndim - 1),
                                           (2, *x.shape[1:])),
+    turns=lambda f, m, v: lax.scan(
+        lambda c, w: (calm(jnp, f(c[0] * w, c[1])), None), (m, v), jnp.array(WEIGHTS))[0],
+    branch=lambda f, m, v: lax.cond(
+        m.sum() > 0.05, f, lambda m, v: (jnp.sin(m), v), m, v),
+    rule=lambda f, m, v: ruled(f)(m, v),
+    backward_rule=lambda f, m, v: ruled_backward(f)(m, v),
+    memory=lambda f, m, v: phalanx.checkpoint(f)(m, v),
 )  # fmt: skip
 
 # Of one operand of any shape; all are bounded where it matters, and smooth almost everywhere.
@@ -132,14 +172,25 @@ MIXED = {
 }
 
 
+# Around a program of both. A function with a rule for reverse mode has no forward mode.
+AROUND = ("turns", "branch", "rule", "memory", "call both")
+BACKWARD = ("turns", "branch", "backward_rule", "memory", "call both")
+
+
 @dataclass(frozen=True)
 class Drawn:
-    """Operations on a matrix and a vector, each replacing one of the two."""
+    """Operations on a matrix and a vector, each replacing one of the two.
+
+    A step is a name and which of the two it is for, or a name out of ``AROUND`` and a program.
+    """
 
     steps: tuple
 
     def run(self, b, m, v):
         for name, target in self.steps:
+            if isinstance(target, Drawn):
+                m, v = self.around(b, name, target, m, v)
+                continue
             if name in UNARY:
                 new = UNARY[name](b, m if target == 0 else v)
             elif name in BINARY:
@@ -148,6 +199,12 @@ class Drawn:
                 new = MIXED[name](b, m, v)
             m, v = (new, v) if new.ndim == 2 else (m, new)
         return m, v
+
+    def around(self, b, name, program, m, v):
+        def f(m, v):
+            return program.run(b, m, v)
+
+        return b.call(f, m, v) if name == "call both" else getattr(b, name)(f, m, v)
 
     def __call__(self, m, v):
         return self.run(PHALANX, jnp.asarray(m), jnp.asarray(v))
@@ -164,3 +221,16 @@ NAMES = sorted([*UNARY, *BINARY, *MIXED])
 drawn_programs = st.lists(
     st.tuples(st.sampled_from(NAMES), st.integers(0, 1)), min_size=2, max_size=6
 ).map(lambda steps: Drawn(tuple(steps)))
+
+
+def nested_programs(around=AROUND, depth=2):
+    """Programs in loops, branches, rules and checkpoints, which may be in each other."""
+    plain = st.tuples(st.sampled_from(NAMES), st.integers(0, 1))
+    level = st.lists(plain, min_size=1, max_size=3)
+    for _ in range(depth):
+        inner = level.map(lambda steps: Drawn(tuple(steps)))
+        wrapped = st.tuples(st.sampled_from(around), inner)
+        level = st.tuples(plain, wrapped, st.lists(st.one_of(plain, wrapped), max_size=2)).map(
+            lambda parts: [parts[0], parts[1], *parts[2]]
+        )
+    return level.map(lambda steps: Drawn(tuple(steps)))

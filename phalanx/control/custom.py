@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from phalanx.base import dtypes
 from phalanx.control.call import call
 from phalanx.core import axes
 from phalanx.core.axes import Axis
@@ -174,17 +175,24 @@ def as_type(x: Any, type: ArrayType) -> Any:
 
 
 class Places:
-    """Where results have their lanes; a Python function tells that when it first runs."""
+    """Where results have their lanes; a Python function tells that when it first runs.
 
-    def __init__(self, axis: Axis, who: str, dims: tuple | None = None) -> None:
+    ``apart``: results with derivatives have lanes in any case, also where all are the same. For
+    the cotangents of lanes are added up where lanes share a result, and a backward rule, which
+    need not be linear, is to see those of one lane.
+    """
+
+    def __init__(self, axis: Axis, who: str, apart: bool, dims: tuple | None = None) -> None:
         self.axis = axis
         self.who = who
+        self.apart = apart
         self.dims = dims
 
     def put(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """The results with their lanes where they belong; behind them, any tangents of theirs."""
         if self.dims is None:
-            self.dims = tuple([0 if d is not None else None for d in dims])
+            kinds = map(typeof, values)
+            self.dims = tuple([self.wanted(d, t) for d, t in zip(dims, kinds, strict=True)])
         return [
             self._placed(v, d, to) for v, d, to in zip(values, dims, self.dims, strict=True)
         ]
@@ -198,6 +206,11 @@ class Places:
         where = [*self.dims, *self.dims]
         return [self._placed(v, d, to) for v, d, to in zip(values, dims, where, strict=True)]
 
+    def wanted(self, dim: int | None, type: ArrayType) -> int | None:
+        """Where a result gets its lanes that has them in ``dim``, if it has some."""
+        needed = self.apart and dtypes.is_inexact(type.dtype)
+        return 0 if dim is not None or needed else None
+
     def _placed(self, value: Any, dim: int | None, to: int | None) -> Any:
         if value is ZERO or (to is None and dim is None):
             return value
@@ -210,49 +223,51 @@ class Places:
         return place_lanes(value, dim, to, self.axis.size)
 
 
-def batch_custom(kind: str, prim: Callable[..., Sequence[Any]]) -> Callable:
+def batch_custom(kind: str, prim: Callable[..., Sequence[Any]], apart: bool) -> Callable:
     """The batching rule: function and rules are vectorized, and stay together."""
 
-    def rule(
+    def batch_rule(
         axis: Axis, values: Sequence, dims: tuple, *, program: Any, rule: Any, closed: int
     ) -> tuple:
+        places = Places(axis, f"{kind}({rule})", apart)
+        constants: list[Any] = []
         if isinstance(program, Program):
-            made, constants, out = _lanes(program, axis, dims)
+            made, constants = _lanes(program, dims, places)
         else:
-            out = None
-        places = Places(axis, f"{kind}({rule})", out)
-        if not isinstance(program, Program):
-            made, constants = program.lanes(axis, dims, places), []
+            made = program.lanes(axis, dims, places)
         found = prim(
             *constants, *values, program=made, rule=rule.lanes(axis, dims, places, len(constants)),
             closed=closed + len(constants),
         )  # fmt: skip
         return found, places.dims
 
-    return rule
+    return batch_rule
 
 
-def _lanes(program: Program, axis: Axis, dims: tuple) -> tuple[Program, list, tuple]:
-    """``program`` on all lanes, the constants that it takes first, and where its results lie.
+def _lanes(program: Program, dims: tuple, places: Places) -> tuple[Program, list]:
+    """``program`` on all lanes, and the constants that it takes first; tells ``places``.
 
     Where any operand has lanes all results get them, because a rule may make a tangent of one
     depend on any operand; unless the function communicates, and so makes results the same.
     """
+    axis = places.axis
     batched = batch_program(program, axis, dims)
     mixing = axis.name in program.axes or all(d is None for d in dims)
-    if mixing or None not in batched.dims:
-        return batched.program, batched.constants, batched.dims
-    key = ("batch custom", axis, dims)
+    places.dims = tuple(
+        [
+            places.wanted(d, t) if mixing else 0
+            for d, t in zip(batched.dims, program.output_types, strict=True)
+        ]
+    )
+    key = ("batch custom", axis, dims, places.dims)
     if key not in program.derived:
         trace = Stage(None, program.name)
         inputs = [trace.input(v.type) for v in batched.program.inputs]
         with running(trace):
-            outputs = [
-                place_lanes(y, d, 0, axis.size)
-                for y, d in zip(evaluate(batched.program, inputs), batched.dims, strict=True)
-            ]
+            found = evaluate(batched.program, inputs)
+            outputs = places.put(found, batched.dims)
         program.derived[key] = trace.finish(inputs, outputs, program.name)[0]
-    return program.derived[key], batched.constants, (0,) * len(program.outputs)
+    return program.derived[key], batched.constants
 
 
 # ---- effects ------------------------------------------------------------------------------------

@@ -133,7 +133,9 @@ custom_jvp: Callable = Primitive(
     _lower,
     push=_push,
     transpose=_transpose,
-    batch=batch_custom("custom_jvp", lambda *xs, **params: custom_jvp(*xs, **params)),
+    batch=batch_custom(
+        "custom_jvp", lambda *xs, **params: custom_jvp(*xs, **params), apart=False
+    ),
     vary=_vary,
     axes=lambda params: params["program"].axes,
     thread=thread_custom(lambda *xs, **params: custom_jvp(*xs, **params)),

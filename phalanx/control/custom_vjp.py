@@ -20,7 +20,7 @@ from phalanx.core.primitive import ZERO, Linear, Primitive
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import entering
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import reduce_sum
+from phalanx.ops.basis import mul, reduce_sum
 from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.closures import Closure
 from phalanx.transforms.linearize import Dual
@@ -131,12 +131,12 @@ def _flat(forward: Callable[[Sequence[Any]], Found], through: Callable) -> Found
 
 
 def _lanes_of(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:
-    """A cotangent where its operand has its lanes; their sum where it has none."""
-    if ct is ZERO or (dim is None and to is None):
+    """A cotangent where its operand has its lanes; the sum over lanes where it has none."""
+    if ct is ZERO:
         return ct
-    if to is None:
-        return reduce_sum(ct, dims=(dim,))
-    return place_lanes(ct, dim, to, axis.size)
+    if to is not None:
+        return place_lanes(ct, dim, to, axis.size)
+    return mul(ct, axis.size) if dim is None else reduce_sum(ct, dims=(dim,))
 
 
 # ---- the function -------------------------------------------------------------------------------
@@ -224,7 +224,9 @@ custom_vjp: Callable = Primitive(
     _lower,
     push=_push,
     transpose=_transpose,
-    batch=batch_custom("custom_vjp", lambda *xs, **params: custom_vjp(*xs, **params)),
+    batch=batch_custom(
+        "custom_vjp", lambda *xs, **params: custom_vjp(*xs, **params), apart=True
+    ),
     vary=_vary,
     axes=lambda params: params["program"].axes,
     thread=thread_custom(lambda *xs, **params: custom_vjp(*xs, **params)),

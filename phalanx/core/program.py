@@ -70,10 +70,15 @@ class Equation:
     @property
     def programs(self) -> Iterator[Program]:
         """The sub-programs among the parameters."""
-        for value in self.params.values():
-            for item in value if type(value) is tuple else (value,):
-                if isinstance(item, Program):
-                    yield item
+        return programs_in(self.params)
+
+
+def programs_in(params: dict[str, Any]) -> Iterator[Program]:
+    """The sub-programs among parameters."""
+    for value in params.values():
+        for item in value if type(value) is tuple else (value,):
+            if isinstance(item, Program):
+                yield item
 
 
 class Program:
@@ -85,7 +90,8 @@ class Program:
     """
 
     __slots__ = (
-        "__weakref__", "axes", "derived", "effects", "equations", "inputs", "name", "outputs"
+        "__weakref__", "axes", "by_user", "derived", "effects", "equations", "inputs", "name",
+        "outputs",
     )  # fmt: skip
 
     def __init__(
@@ -104,6 +110,7 @@ class Program:
         )
         # what has several results, or none, has sub-programs or effects; the rest has neither
         self.effects: frozenset = frozenset().union(*(e.effects for e in equations if e.prim.multi))
+        self.by_user = any(has_user_rules(e.prim, e.params) for e in equations if e.prim.multi)
         self.derived: dict[Any, Any] = {}
 
     @property
@@ -123,6 +130,11 @@ class Program:
 
     def __str__(self) -> str:
         return _Printer().program(self)
+
+
+def has_user_rules(prim: Primitive, params: dict[str, Any]) -> bool:
+    """Whether rules of the user's concern an operation, or what its sub-programs do."""
+    return prim.by_user or any(p.by_user for p in programs_in(params))
 
 
 def plain(type: ArrayType) -> ArrayType:

@@ -8,7 +8,7 @@ from typing import Any
 
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Program
+from phalanx.core.program import Program, has_user_rules
 from phalanx.core.trace import Trace, Tracer, current, entering, running
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast_lanes, move
@@ -76,9 +76,9 @@ class Batch(Trace):
 
     def _concerns(self, prim: Primitive, params: dict[str, Any]) -> bool:
         name = self.axis.name
-        if name is None:
-            return False
-        return prim.by_user or (prim.axes is not None and name in prim.axes(params))
+        if prim.multi and has_user_rules(prim, params):
+            return True
+        return name is not None and prim.axes is not None and name in prim.axes(params)
 
 
 def batch(

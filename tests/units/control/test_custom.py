@@ -288,3 +288,58 @@ def test_effects_under_a_condition_keep_the_rules(make):
     px.effects_barrier()
     near(sorted(seen), sorted(X[X > 0]))
     near(px.grad(lambda x: jnp.sum(mapped(x)))(X), np.where(X > 0, 5.0, 1.0))
+
+
+# ---- rules see one lane -------------------------------------------------------------------------
+
+
+@px.custom_vjp
+def clipped(x):
+    return x
+
+
+clipped.defvjp(lambda x: (x, None), lambda _, ct: (jnp.clip(ct, -1.0, 1.0),))
+
+
+@px.custom_vjp
+def total_over_lanes(x):
+    return lax.psum(x, "i")
+
+
+total_over_lanes.defvjp(lambda x: (total_over_lanes(x), None), lambda _, ct: (jnp.clip(ct, -1, 1),))
+
+ONE_LANE = {
+    "clip": clipped,
+    "clip in jit": px.jit(lambda y: clipped(y)),
+    "clip in scan": lambda y: lax.scan(lambda c, _: (clipped(c), None), y, None, length=2)[0],
+    "clip in cond": lambda y: lax.cond(y > 0, clipped, lambda y: y, y),
+}
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("name", ONE_LANE)
+@pytest.mark.parametrize("mapping", [px.vmap, px.pmap, lambda f: px.jit(px.vmap(f))])
+def test_a_backward_rule_sees_one_lane_where_lanes_share_its_argument(name, mapping):
+    v = np.array([5.0, 0.5, -0.25], np.float32)
+    found = px.grad(lambda y: jnp.sum(mapping(lambda v: ONE_LANE[name](y) * v)(v)))(2.0)
+    near(found, 1.0 + 0.5 - 0.25)
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("mapping", [px.vmap, px.pmap])
+@pytest.mark.parametrize("inner", [lambda f: f, px.jit])
+def test_a_backward_rule_sees_one_lane_where_lanes_share_its_result(mapping, inner):
+    v = np.array([5.0, 0.5, -0.25], np.float32)
+    mapped = mapping(inner(total_over_lanes), axis_name="i")
+    near(px.grad(lambda x: jnp.sum(mapped(x) * v))(X), np.clip(v, -1, 1))
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("outer", [px.vmap, px.pmap])
+@pytest.mark.parametrize("inner", [px.vmap, px.pmap])
+def test_nested_axes(outer, inner):
+    f = px.custom_vjp(lambda x: 2 * lax.psum(x, "i"))
+    f.defvjp(lambda x: (f(x), None), lambda _, ct: (lax.psum(ct, ("i", "j")),))
+    m = np.arange(6.0, dtype=np.float32).reshape(2, 3)
+    mapped = outer(inner(f, axis_name="j"), axis_name="i")
+    near(px.grad(lambda x: jnp.sum(mapped(x) * m))(m), np.full((2, 3), m.sum()))

@@ -9,13 +9,13 @@ PHALANX_HYPOTHESIS=heavy draws more programs.
 import os
 import zlib
 
+from hypothesis import HealthCheck, Phase, settings
+
 os.environ.setdefault("PHALANX_NUM_CPU_DEVICES", "8")
 ALL = os.environ.get("PHALANX_TESTS") == "all"
 QUICKLY = "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"
 if not ALL and QUICKLY not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {QUICKLY}".strip()
-
-from hypothesis import HealthCheck, Phase, settings
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
 

@@ -1,4 +1,4 @@
-"""Loops, branches, rules of the user's and checkpoints in each other, under every transformation."""
+"""Loops, branches, rules and checkpoints in each other, under every transformation."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,8 @@ def test_first_derivatives(program):
 
     def derivatives(args, ts, cts):
         _, pushed = phalanx.jvp(program, args, ts)
-        return pushed, phalanx.vjp(program, *args)[1](cts), phalanx.linearize(program, *args)[1](*ts)
+        _, pullback = phalanx.vjp(program, *args)
+        return pushed, pullback(cts), phalanx.linearize(program, *args)[1](*ts)
 
     expected = along(program.oracle, args, ts)
     for run in (phalanx.jit(derivatives), derivatives):

@@ -119,7 +119,8 @@ def scan_of_checkpoints(x, w):
 
 FUNCTIONS = [
     call, checkpointed, cond, fori, fori_of_scans, map_rows, mapped, mapped_to_one, nested,
-    pmap_in_a_branch, pmap_in_a_scan, scan, scan_of_checkpoints, scan_of_indices, switch, vmapped, while_loop,
+    pmap_in_a_branch, pmap_in_a_scan, scan, scan_of_checkpoints, scan_of_indices, switch, vmapped,
+    while_loop,
 ]  # fmt: skip
 functions = pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 

@@ -273,6 +273,22 @@ def test_compiled_functions_are_traced_once_and_closures_do_not_leak_into_them()
     near(px.vmap(px.grad(h, (0, 1)))(X, 2 * X), (2 * X, 10 * X))
 
 
+def test_programs_show_the_call_by_name():
+    def loss(w, x):
+        @px.custom_vjp
+        def scaled(x):
+            return 2 * x
+
+        scaled.defvjp(lambda x: (2 * x, x), lambda x, ct: (w * x * ct,))
+        return scaled(x)
+
+    whole = str(px.make_program(loss)(1.0, 2.0))
+    assert "custom_vjp[closed=1, program=scaled(" in whole and "rule=scaled] a b" in whole
+    assert "custom_vjp" not in str(px.make_program(px.grad(loss, 1))(1.0, 2.0))
+    pull = px.jit(lambda w, x: px.vjp(lambda x: loss(w, x), x)[1])(3.0, 5.0)
+    near(pull(2.0), (30.0,))
+
+
 # ---- what is refused ----------------------------------------------------------------------------
 
 

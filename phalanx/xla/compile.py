@@ -36,7 +36,8 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
     plan = lowered.plan
     devices = plan.devices
     client = devices[0].client
-    settings, overrides = _settings(devices), _overrides(devices, options or {})
+    settings = _settings(devices)
+    overrides = _overrides(devices, options or {}, bool(lowered.callbacks.entries))
 
     def anew() -> Any:
         settings.env_option_overrides = list(overrides.items())
@@ -73,11 +74,13 @@ def _settings(devices: tuple) -> Any:
     return settings
 
 
-def _overrides(devices: tuple, options: dict[str, Any]) -> dict[str, Any]:
+def _overrides(devices: tuple, options: dict[str, Any], calls_back: bool) -> dict[str, Any]:
     """The compiler options that the user asked for, and ours."""
     if len(devices) > 1 and devices[0].platform == "cpu" and not OLD:
-        # Collectives of a loaded machine may wait for long: let them, XLA would abort.
-        return {"xla_cpu_collective_call_terminate_timeout_seconds": 600} | options
+        # Collectives of a loaded machine may wait for long: let them, XLA would abort. Those
+        # beside a Python function wait for as long as it, or the user at its prompt, takes.
+        patience = 1_000_000 if calls_back else 600
+        return {"xla_cpu_collective_call_terminate_timeout_seconds": patience} | options
     return options
 
 

@@ -185,10 +185,12 @@ class Primitive:
         rule = getattr(self, which)
         if callable(rule):
             return rule
-        reason = rule.why if isinstance(rule, (NoRule, ZeroDerivative)) else "it has not been given"
+        needed = f"{self.name}: no `{which}` rule, needed at {user_location()}"
+        if isinstance(rule, (NoRule, ZeroDerivative)):
+            raise MissingRule(f"{needed}: {rule.why}")
         raise MissingRule(
-            f"{self.name}: no `{which}` rule ({reason}), needed at {user_location()}; "
-            f"a rule is added where the primitive {self.name} is declared"
+            f"{needed}: it has not been given. It is added where the primitive {self.name} is "
+            "declared"
         )
 
     def result_varies(self, operands: Sequence[frozenset], params: dict[str, Any]) -> Any:

@@ -209,10 +209,10 @@ def fori_loop(
     if first is not None and last is not None:
         length = max(last - first, 0)
         rows = add(iota(dtype=I32, shape=(length,), dim=0), first)
-        carry, _ = scan(
-            lambda val, i: (body_fun(i, val), None), init_val, rows, length, unroll=unroll or 1
-        )
-        return carry
+        return _scan(
+            lambda val, i: (body_fun(i, val), None),
+            init_val, rows, length, False, unroll or 1, "fori_loop",
+        )[0]  # fmt: skip
     if unroll not in (None, False, 1):
         raise ValueError("fori_loop: only a loop with static bounds can be unrolled")
 
@@ -234,7 +234,9 @@ def _common_bounds(lower: Any, upper: Any) -> list[Any]:
     kinds = [typeof(x) for x in (lower, upper)]
     for kind in kinds:
         if kind.shape or not dtypes.is_integer(kind.dtype):
-            raise TypeError(f"fori_loop: the bounds must be integers, got {plain(kind)}")
+            raise TypeError(
+                f"fori_loop: the bounds must be integers, got {plain(kind)} at {user_location()}"
+            )
     dtype, _ = dtypes.promote(*((k.dtype, k.weak) for k in kinds))
     return [
         full((), x, dtype) if _static_index(x) is not None else convert(x, dtype=dtype, weak=False)
@@ -272,7 +274,13 @@ def scan(
     >>> sums
     Array([0, 1, 3, 6], dtype=int32)
     """
-    who = "scan"
+    return _scan(f, init, xs, length, reverse, unroll, "scan")
+
+
+def _scan(
+    f: Callable, init: Any, xs: Any, length: int | None, reverse: bool, unroll: int | bool, who: str
+) -> tuple[Any, Any]:
+    """``scan``, called as ``who``."""
     init_leaves, _ = _leaves(init, who, "init")
     rows, rows_tree = _leaves(xs, who, "xs")
     turns = _length(rows, length)
@@ -299,23 +307,24 @@ def scan(
 def _length(rows: list[Any], length: int | None) -> int:
     for x in rows:
         if not typeof(x).shape:
-            raise ValueError(f"scan: xs must have a leading axis to scan over, got {typeof(x)}")
+            raise ValueError(
+                f"scan: xs must have a leading axis to scan over, got {typeof(x)} at "
+                f"{user_location()}"
+            )
     found = {typeof(x).shape[0] for x in rows}
     if length is not None:
         found.add(operator.index(length))
     if len(found) != 1:
-        raise ValueError(
-            f"scan: the lengths must agree, got {sorted(found)}"
-            if found
-            else "scan: nothing tells the length; give xs or length"
-        )
+        what = f"the lengths must agree, got {sorted(found)}"
+        what = what if found else "nothing tells the length; give xs or length"
+        raise ValueError(f"scan: {what}, at {user_location()}")
     return found.pop()
 
 
 def _unrolled(unroll: int | bool, length: int) -> int:
     count = length if unroll is True else operator.index(unroll)
     if count < 1 and unroll is not True:
-        raise ValueError(f"scan: unroll must be at least 1, got {unroll}")
+        raise ValueError(f"scan: unroll must be at least 1, got {unroll} at {user_location()}")
     return max(min(count, length), 1)
 
 
@@ -448,11 +457,14 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any) -> Any:
     Array(-3, dtype=int32, weak_type=True)
     """
     if not branches:
-        raise ValueError("switch: at least one branch is needed")
+        raise ValueError(f"switch: at least one branch is needed, at {user_location()}")
     kind = typeof(index) if is_value(index) else None
     if kind is None or kind.shape != () or not dtypes.is_integer(kind.dtype):
         found = repr(index) if kind is None else str(plain(kind))
-        raise TypeError(f"switch: the index must be an integer without dimensions, got {found}")
+        raise TypeError(
+            f"switch: the index must be an integer without dimensions, got {found} at "
+            f"{user_location()}"
+        )
     if config.disable_jit and _is_known(index):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     number = convert(full((), index, kind.dtype), dtype=I32, weak=False)

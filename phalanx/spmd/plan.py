@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phalanx.base.errors import ProgramError
@@ -27,7 +28,7 @@ class Plan:
     out_dims: tuple[Dims | None, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
 
-    def parts(self, dims: Dims | None) -> tuple[int, ...]:
+    def parts(self, dims: Sequence[Sequence[str]] | None) -> tuple[int, ...]:
         """Per dimension that may be split, into how many parts ``dims`` cut it."""
         sizes = dict(self.axes)
         return tuple(math.prod(sizes[name] for name in names) for names in dims or ())

@@ -1,0 +1,158 @@
+"""What mistakes with loops and branches get, word for word.
+
+Each case is a mistake; ``control/<case>.txt`` holds the type and the message, in which the numbers
+of lines are written HERE.
+"""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.primitives import Primitive
+
+X = np.ones(3, np.float32)
+CASES = {}
+
+
+def mistake(case):
+    CASES[case.__name__] = case
+    return case
+
+
+@mistake
+def branches_of_other_structure():
+    lax.cond(True, lambda x: x, lambda x: (x, x), X)
+
+
+@mistake
+def branches_of_other_types():
+    lax.cond(True, lambda x: x, lambda x: x[:2], X)
+
+
+@mistake
+def branches_of_other_types_in_a_switch():
+    lax.switch(1, [lambda x: x, lambda x: x, lambda x: x > 0], X)
+
+
+@mistake
+def predicate_that_is_a_number():
+    lax.cond(1, lambda x: x, lambda x: x, X)
+
+
+@mistake
+def predicate_of_many():
+    lax.cond(X > 0, lambda x: x, lambda x: x, X)
+
+
+@mistake
+def switch_without_branches():
+    lax.switch(0, [], X)
+
+
+@mistake
+def switch_by_a_float():
+    lax.switch(0.5, [jnp.sin, jnp.cos], X)
+
+
+@mistake
+def carry_of_another_shape():
+    lax.scan(lambda c, x: ({"a": c["a"][:2]}, x), {"a": X}, X)
+
+
+@mistake
+def carry_of_another_dtype():
+    lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 1.5), (0, jnp.int32(1)))
+
+
+@mistake
+def carry_of_another_structure():
+    lax.fori_loop(0, 3, lambda i, c: (c, c), X)
+
+
+@mistake
+def scan_without_a_pair():
+    lax.scan(lambda c, x: c, 0.0, X)
+
+
+@mistake
+def scan_of_rows_of_other_lengths():
+    lax.scan(lambda c, x: (c, None), 0.0, (X, X[:2]))
+
+
+@mistake
+def scan_that_does_not_know_how_often():
+    lax.scan(lambda c, x: (c, None), 0.0)
+
+
+@mistake
+def condition_that_is_no_boolean():
+    lax.while_loop(lambda c: c, lambda c: c - 1, 3)
+
+
+@mistake
+def bounds_that_are_floats():
+    lax.fori_loop(0, 2.5, lambda i, c: c, 0.0)
+
+
+@mistake
+def reverse_mode_through_a_while_loop():
+    def halved(x):
+        return lax.while_loop(lambda y: y > 1, lambda y: y / 2, x)
+
+    phalanx.grad(halved)(2.0)
+
+
+@mistake
+def reverse_mode_through_a_loop_with_dynamic_bounds():
+    def power(x, n):
+        return lax.fori_loop(0, n, lambda i, y: y * x, 1.0)
+
+    phalanx.jit(phalanx.grad(power))(2.0, 3)
+
+
+@mistake
+def python_if_in_a_body():
+    lax.fori_loop(0, 3, lambda i, c: c + 1 if i > 1 else c, 0)
+
+
+@mistake
+def collective_under_a_condition_of_one_lane():
+    def lane(x):
+        return lax.cond(x > 1, lambda x: lax.psum(x, "i"), lambda x: x, x)
+
+    phalanx.pmap(lane, "i")(X)
+
+
+@mistake
+def primitive_without_a_derivative():
+    twice = Primitive("twice", lambda x: x, lambda b, x: b.add(x, x))
+    phalanx.grad(lambda x: twice(x))(1.0)
+
+
+@mistake
+def primitive_without_lanes():
+    twice = Primitive("twice", lambda x: x, lambda b, x: b.add(x, x))
+    phalanx.vmap(lambda x: twice(x))(X)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_message(name, golden):
+    with pytest.raises(Exception) as caught:
+        CASES[name]()
+    error = caught.value
+    kinds = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
+    head = type(error).__name__
+    head = head if head in kinds else f"{head} (a {kinds[0]})"
+    message = re.sub(r"(test_control_errors.py):\d+", r"\1:HERE", str(error))
+    assert "phalanx/" not in message and "object at 0x" not in message
+    golden(f"control/{name}.txt", f"{head}\n\n{message}")
+
+
+def test_no_golden_file_is_left_over():
+    files = (Path(__file__).parent / "control").glob("*.txt")
+    assert {path.stem for path in files} <= set(CASES)

@@ -27,7 +27,7 @@ settings.load_profile(os.environ.get("PHALANX_HYPOTHESIS", "few"))
 
 
 # One in so many of the tests below these places.
-SAMPLED = {"tests/laws/test_primitive": 16, "tests/laws/test_subprograms": 8, "tests/oracles": 8}
+SAMPLED = {"tests/laws/test_primitive": 24, "tests/laws/test_subprograms": 10, "tests/oracles": 14}
 
 
 def pytest_collection_modifyitems(config, items):

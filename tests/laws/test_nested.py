@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 import phalanx
 import phalanx.numpy as jnp
@@ -13,6 +13,7 @@ from tests.laws.slopes import along
 from tests.laws.test_programs import close, dot
 
 LANES = 5
+fewer = settings(max_examples=max(1, settings().max_examples // 2))
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +22,7 @@ def double():
         yield
 
 
+@fewer
 @given(nested_programs())
 def test_values(program):
     args = program.arguments()
@@ -37,6 +39,7 @@ def test_transformed_programs_are_well_typed(program):
     check(phalanx.make_program(lambda *xs: phalanx.vjp(program, *xs)[1](cts))(*args))
 
 
+@fewer
 @given(nested_programs())
 def test_first_derivatives(program):
     args, ts, cts = (program.arguments(seed) for seed in range(3))
@@ -54,6 +57,7 @@ def test_first_derivatives(program):
         close(dot(pulled, ts), dot(cts, pushed))
 
 
+@fewer
 @given(nested_programs(BACKWARD))
 def test_reverse_mode_with_rules_for_it(program):
     args, ts, cts = (program.arguments(seed) for seed in range(3))
@@ -83,6 +87,7 @@ def test_second_derivatives(program):
 
 
 @pytest.mark.spmd
+@fewer
 @given(nested_programs(BACKWARD))
 def test_lanes(program):
     args = program.arguments(lanes=(LANES,))
@@ -95,6 +100,7 @@ def test_lanes(program):
 
 
 @pytest.mark.spmd
+@fewer
 @given(nested_programs(BACKWARD, depth=1))
 def test_gradients_in_lanes_and_of_lanes(program):
     """With a mean over the lanes before, and one after."""

@@ -60,12 +60,12 @@ def test_thousands_of_mapped_sums_in_plain_loops_of_several_threads_run_through(
         other = phalanx.pmap(lambda x: lax.pmean(x, "j") * 1.0, axis_name="j")
         start = phalanx.pmap(lambda x: x)(np.arange(8.0))
         counts, failures = [], []
-        until = time.monotonic() + 12
+        until = time.monotonic() + 6
 
         def loop(f):
             x, n = start, 0
             try:
-                while n < 3000 or (n < 10000 and time.monotonic() < until):
+                while n < 2000 or (n < 10000 and time.monotonic() < until):
                     x, n = f(x), n + 1
                 np.testing.assert_allclose(x, np.full(8, 3.5))
             except BaseException as e:

@@ -27,7 +27,11 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
     cache = _cache_for(params) if prim.multi else _compiled
     key = (prim, config.key, tuple(params.items()), *[a.sig for a in arrays])
-    compiled = cache.get(key)
+    try:
+        compiled = cache.get(key)
+    except TypeError:
+        _refuse_unhashable(prim, params)
+        raise
     if compiled is None:
         if prim.eager is not None:
             return _by_the_host(prim, arrays, params)
@@ -37,6 +41,18 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         cache[key] = compiled
     out = compiled(arrays)
     return tuple(out) if prim.multi else out[0]
+
+
+def _refuse_unhashable(prim: Primitive, params: dict[str, Any]) -> None:
+    """Raise TypeError if a parameter cannot be part of a key."""
+    for name, value in params.items():
+        try:
+            hash(value)
+        except TypeError:
+            raise TypeError(
+                f"{prim.name}: the parameter {name}={value!r} of type {type(value).__name__} cannot "
+                f"be hashed, at {user_location()}; give a tuple, or another immutable value"
+            ) from None
 
 
 def _by_the_host(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Any:

@@ -140,6 +140,14 @@ def primitive_without_lanes():
     phalanx.vmap(lambda x: twice(x))(X)
 
 
+@mistake
+def primitive_with_a_list_for_a_parameter():
+    rows = Primitive(
+        "rows", lambda x, which: x, lambda b, x, which: x, doc="x; for the sake of a parameter"
+    )
+    rows(X, which=[0, 1])
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_message(name, golden):
     with pytest.raises(Exception) as caught:

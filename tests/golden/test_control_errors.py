@@ -129,6 +129,27 @@ def collective_under_a_condition_of_one_lane():
 
 
 @mistake
+def transpose_of_a_square():
+    phalanx.linear_transpose(lambda x: x * x, X)(X)
+
+
+@mistake
+def rule_with_values_and_tangents_in_one_loop():
+    @phalanx.custom_jvp
+    def f(x):
+        return lax.fori_loop(0, 3, lambda i, x: jnp.sin(x), x)
+
+    @f.defjvp
+    def rule(primals, tangents):
+        def turn(i, pair):
+            return phalanx.jvp(jnp.sin, pair[:1], pair[1:])
+
+        return lax.fori_loop(0, 3, turn, primals + tangents)
+
+    phalanx.grad(f)(1.0)
+
+
+@mistake
 def primitive_without_a_derivative():
     twice = Primitive("twice", lambda x: x, lambda b, x: b.add(x, x))
     phalanx.grad(lambda x: twice(x))(1.0)

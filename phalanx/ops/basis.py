@@ -316,9 +316,9 @@ def structural(
 
 
 def _mul_transpose(ct: Any, x: Any, y: Any) -> list:
-    if isinstance(x, Linear):
-        return [mul(ct, y), None]
-    return [None, mul(x, ct)]
+    if isinstance(x, Linear) and isinstance(y, Linear):
+        return [None, None]
+    return [mul(ct, y), None] if isinstance(x, Linear) else [None, mul(x, ct)]
 
 
 def _mul_linearize(x: Any, y: Any) -> tuple[Any, Callable]:

@@ -179,6 +179,8 @@ def _dot_transpose(
     precision: Any = None,
     dtype: np.dtype | None = None,
 ) -> list:
+    if isinstance(x, Linear) and isinstance(y, Linear):
+        return [None, None]
     if isinstance(x, Linear):
         return [_dot_transpose_lhs(ct, x.type, y, contract, batch, precision), None]
     # The product with the operands exchanged has the dimensions of rhs before those of lhs.

@@ -222,6 +222,8 @@ def _swapped(spec: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _conv_transpose(ct: Any, x: Any, kernel: Any, **params: Any) -> list:
+    if isinstance(x, Linear) and isinstance(kernel, Linear):
+        return [None, None]
     if isinstance(x, Linear):
         return [_transpose_lhs(ct, x.type, kernel, params), None]
     return [None, _transpose_rhs(ct, x, kernel.type, params)]

@@ -50,8 +50,8 @@ def _refuse_unhashable(prim: Primitive, params: dict[str, Any]) -> None:
             hash(value)
         except TypeError:
             raise TypeError(
-                f"{prim.name}: the parameter {name}={value!r} of type {type(value).__name__} cannot "
-                f"be hashed, at {user_location()}; give a tuple, or another immutable value"
+                f"{prim.name}: the parameter {name}={value!r} of type {type(value).__name__} "
+                f"cannot be hashed, at {user_location()}; give a tuple, or another immutable value"
             ) from None
 
 

@@ -65,24 +65,21 @@ def _transpose_equation(e: Equation, values: dict, linear: set, found: dict) -> 
         Linear(a.type) if a in linear else values[a] if type(a) is Var else a.value
         for a in e.inputs
     ]
-    rule = e.prim.rule("transpose")
-    try:
-        results = rule(cts if e.prim.multi else cts[0], *operands, **e.params)
-    except TypeError:
-        if sum(isinstance(x, Linear) for x in operands) > 1:
-            _refuse_nonlinear(e)
-        raise
+    results = e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
     for atom, ct in zip(e.inputs, results, strict=True):
-        if ct is not None and atom in linear:
+        if atom in linear:
+            if ct is None:
+                _refuse_nonlinear(e)
             _accumulate(found, atom, ct)
 
 
 def _refuse_nonlinear(e: Equation) -> NoReturn:
     raise TypeError(
-        f"{e.prim.name}: at {e.location} its operands depend on the same tangents or inputs, so the "
-        "function is not linear in them and cannot be transposed. Give linear_transpose a linear "
-        "function; let a rule of custom_jvp compute values and tangents in loops of their own"
-    ) from None
+        f"{e.prim.name}: at {e.location} its operands depend on the same tangents or inputs, so "
+        "the function is not linear in them and cannot be transposed. Give linear_transpose a "
+        "linear function; let a rule of custom_jvp compute values and tangents in loops of their "
+        "own"
+    )
 
 
 def _accumulate(found: dict, atom: Any, ct: Any) -> None:

@@ -343,8 +343,8 @@ def erf_inv(x: Any) -> Array:
 def lgamma(x: Any) -> Array:
     """ln |Γ(x)|.
 
-    >>> lax.lgamma(np.float32([0.5, 5.0])).round(4)
-    Array([0.5724, 3.1781], dtype=float32)
+    >>> [f"{y:.4f}" for y in lax.lgamma(np.float32([0.5, 5.0]))]
+    ['0.5724', '3.1781']
     """
     return ops.lgamma(accept("lgamma", x))
 

@@ -182,7 +182,7 @@ class DeviceArray(Array):
         length = shape[0]
         if not -length <= row < length:
             return NotImplemented
-        rows = -(-length // sharding.tiles[0])
+        rows = sharding.shard_shape(shape)[0]
         tile, local = divmod(row % length, rows)
         block = self._block(sharding.position_of(tile))
         return reshape(block, shape=shape[1:]) if rows == 1 else block[local]
@@ -190,7 +190,7 @@ class DeviceArray(Array):
     def _blocks_within(self, start: int, stop: int, step: int) -> Any:
         """The rows from ``start`` to ``stop`` where they are whole blocks: no copy."""
         shape, sharding = self.sig.type.shape, self.sig.sharding
-        rows = -(-shape[0] // sharding.tiles[0])
+        rows = sharding.shard_shape(shape)[0] or 1
         places = range(start // rows, -(-stop // rows))
         whole = not start % rows and (not stop % rows or stop == shape[0])
         if step != 1 or not whole or sharding.copies > 1 or not places:

@@ -165,6 +165,15 @@ def test_the_data_may_come_from_another_number_of_devices():
         np.testing.assert_allclose(found[3], x.sum(0), rtol=1e-5)
 
 
+def test_an_array_without_rows_may_be_split_and_sliced():
+    split = jax.sharding.NamedSharding(
+        jax.sharding.Mesh(jax.devices(), ("i",)), jax.sharding.PartitionSpec("i")
+    )
+    empty = jax.device_put(np.zeros((0, 2), np.float32), split)
+    assert empty[0:0].shape == empty[:].shape == (0, 2)
+    np.testing.assert_array_equal(empty, np.zeros((0, 2)))
+
+
 def test_donation_and_static_arguments():
     f = jax.pmap(
         lambda x, k: x * k, static_broadcasted_argnums=1, donate_argnums=0, devices=on(ROOM[-1])

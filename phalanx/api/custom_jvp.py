@@ -61,15 +61,7 @@ class custom_jvp(Custom):
     """
 
     kind = "custom_jvp"
-
-    def __init__(
-        self,
-        fun: Callable,
-        nondiff_argnums: int | Sequence[int] = (),
-        nondiff_argnames: str | Sequence[str] = (),
-    ) -> None:
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.jvp: Callable | None = None
+    jvp: Callable | None = None
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Give the rule: ``jvp(primals, tangents)`` to the results and their tangents.

@@ -86,16 +86,8 @@ class custom_vjp(Custom):
     """
 
     kind = "custom_vjp"
-
-    def __init__(
-        self,
-        fun: Callable,
-        nondiff_argnums: int | Sequence[int] = (),
-        nondiff_argnames: str | Sequence[str] = (),
-    ) -> None:
-        super().__init__(fun, nondiff_argnums, nondiff_argnames)
-        self.fwd: Callable | None = None
-        self.bwd: Callable | None = None
+    fwd: Callable | None = None
+    bwd: Callable | None = None
 
     def defvjp(
         self,

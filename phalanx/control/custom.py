@@ -17,7 +17,7 @@ from phalanx.base import dtypes
 from phalanx.control.call import call
 from phalanx.core import axes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO
+from phalanx.core.primitive import ZERO, Primitive
 from phalanx.core.program import Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, current, running
 from phalanx.core.types import ArrayType, is_scalar, typeof
@@ -171,6 +171,48 @@ def as_type(x: Any, type: ArrayType) -> Any:
     return x if plain(typeof(x)) is type else convert(x, dtype=type.dtype, weak=type.weak)
 
 
+# ---- the primitives -----------------------------------------------------------------------------
+
+
+def _type(*types: ArrayType, program: Program, **_: Any) -> tuple[ArrayType, ...]:
+    return program.output_types
+
+
+def _lower(b: Any, *xs: Any, program: Program, **_: Any) -> list:
+    return call.lower(b, *xs, program=program)  # type: ignore[attr-defined]
+
+
+def _transpose(cts: tuple, *operands: Any, program: Program, **_: Any) -> list:
+    return call.transpose(cts, *operands, program=program)  # type: ignore[attr-defined]
+
+
+def _vary(*operands: frozenset, program: Program, **_: Any) -> tuple:
+    return call.vary(*operands, program=program)  # type: ignore[attr-defined]
+
+
+def with_rules(name: str, push: Callable, *, apart: bool, doc: str) -> Primitive:
+    """Declare a function with derivative rules: a call, but for derivatives and lanes.
+
+    ``push`` is the primitive's rule for derivatives; ``apart`` is that of ``Places``.
+    """
+    prim: Primitive = Primitive(
+        name,
+        _type,
+        _lower,
+        push=push,
+        transpose=_transpose,
+        batch=batch_custom(name, lambda *xs, **params: prim(*xs, **params), apart),
+        vary=_vary,
+        axes=lambda params: params["program"].axes,
+        thread=thread_custom(lambda *xs, **params: prim(*xs, **params)),
+        run=run,
+        by_user=True,
+        multi=True,
+        doc=doc,
+    )
+    return prim
+
+
 # ---- vectorization ------------------------------------------------------------------------------
 
 
@@ -182,11 +224,11 @@ class Places:
     need not be linear, is to see those of one lane.
     """
 
-    def __init__(self, axis: Axis, who: str, apart: bool, dims: tuple | None = None) -> None:
+    def __init__(self, axis: Axis, who: str, apart: bool) -> None:
         self.axis = axis
         self.who = who
         self.apart = apart
-        self.dims = dims
+        self.dims: tuple | None = None
 
     def put(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """The results with their lanes where they belong; behind them, any tangents of theirs."""

@@ -12,13 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base.source import user_location
-from phalanx.control.call import call
-from phalanx.control.custom import Applied, Places, batch_custom, fitted, run, thread_custom
+from phalanx.control.custom import Applied, Places, fitted, run, with_rules
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Primitive
+from phalanx.core.primitive import ZERO
 from phalanx.core.program import Program
 from phalanx.core.trace import entering
-from phalanx.core.types import ArrayType
 from phalanx.ops.basis import add_tangents
 from phalanx.transforms.batch import batch
 from phalanx.transforms.closures import Closure
@@ -71,14 +69,6 @@ class JvpRule:
         return self.name
 
 
-def _type(*types: ArrayType, program: Program, rule: JvpRule, closed: int) -> tuple:
-    return program.output_types
-
-
-def _lower(b: Any, *xs: Any, program: Program, rule: JvpRule, closed: int) -> list:
-    return call.lower(b, *xs, program=program)  # type: ignore[attr-defined]
-
-
 def _push(
     dual: Dual, *args: Any, program: Program | Applied, rule: JvpRule, closed: int
 ) -> tuple:
@@ -119,28 +109,9 @@ def _of_dual(dual: Dual, tangent: Any) -> Any:
     return tangent if dual.tangents is dual.parent or dual.depends(tangent) else ZERO
 
 
-def _transpose(cts: tuple, *operands: Any, program: Program, rule: JvpRule, closed: int) -> list:
-    return call.transpose(cts, *operands, program=program)  # type: ignore[attr-defined]
-
-
-def _vary(*operands: frozenset, program: Program, rule: JvpRule, closed: int) -> tuple:
-    return call.vary(*operands, program=program)  # type: ignore[attr-defined]
-
-
-custom_jvp: Callable = Primitive(
+custom_jvp: Callable = with_rules(
     "custom_jvp",
-    _type,
-    _lower,
-    push=_push,
-    transpose=_transpose,
-    batch=batch_custom(
-        "custom_jvp", lambda *xs, **params: custom_jvp(*xs, **params), apart=False
-    ),
-    vary=_vary,
-    axes=lambda params: params["program"].axes,
-    thread=thread_custom(lambda *xs, **params: custom_jvp(*xs, **params)),
-    run=run,
-    by_user=True,
-    multi=True,
+    _push,
+    apart=False,
     doc="the results of a program whose tangents a rule gives; func.call",
 )

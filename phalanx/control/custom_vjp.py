@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 
 from phalanx.base import dtypes
 from phalanx.base.source import user_location
-from phalanx.control.call import call
-from phalanx.control.custom import Applied, Places, batch_custom, fitted, run, thread_custom
+from phalanx.control.custom import Applied, Places, fitted, run, with_rules
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import ZERO, Linear, Primitive
 from phalanx.core.program import Program, plain
@@ -142,14 +141,6 @@ def _lanes_of(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:
 # ---- the function -------------------------------------------------------------------------------
 
 
-def _type(*types: ArrayType, program: Program, rule: VjpRule, closed: int) -> tuple:
-    return program.output_types
-
-
-def _lower(b: Any, *xs: Any, program: Program, rule: VjpRule, closed: int) -> list:
-    return call.lower(b, *xs, program=program)  # type: ignore[attr-defined]
-
-
 def _push(
     dual: Dual, *args: Any, program: Program | Applied, rule: VjpRule, closed: int
 ) -> tuple:
@@ -210,29 +201,10 @@ def refuse_forward(name: str) -> NoReturn:
     )
 
 
-def _transpose(cts: tuple, *operands: Any, program: Program, rule: VjpRule, closed: int) -> list:
-    return call.transpose(cts, *operands, program=program)  # type: ignore[attr-defined]
-
-
-def _vary(*operands: frozenset, program: Program, rule: VjpRule, closed: int) -> tuple:
-    return call.vary(*operands, program=program)  # type: ignore[attr-defined]
-
-
-custom_vjp: Callable = Primitive(
+custom_vjp: Callable = with_rules(
     "custom_vjp",
-    _type,
-    _lower,
-    push=_push,
-    transpose=_transpose,
-    batch=batch_custom(
-        "custom_vjp", lambda *xs, **params: custom_vjp(*xs, **params), apart=True
-    ),
-    vary=_vary,
-    axes=lambda params: params["program"].axes,
-    thread=thread_custom(lambda *xs, **params: custom_vjp(*xs, **params)),
-    run=run,
-    by_user=True,
-    multi=True,
+    _push,
+    apart=True,
     doc="the results of a program whose cotangents a rule gives; func.call",
 )
 

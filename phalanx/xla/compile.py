@@ -151,12 +151,15 @@ class XlaExecutable:
             "code": stats.generated_code_size_in_bytes,
         }
 
-    def _refuse_twice_donated(self, raws: list[Any]) -> None:
+    def _check(self, raws: list[Any]) -> None:
+        """Raise DeletedArray for arrays that are gone, or would be while they are used."""
         for i in self._donated:
             if sum(r is raws[i] for r in raws) > 1:
                 raise DeletedArray(
                     f"{self._name}: an argument is donated and passed a second time; pass a copy"
                 )
+        if OLD and any(map(_is_deleted, raws)):
+            raise deleted(self._name)  # before the runtime, which crashes
 
 
 class OnOneDevice(XlaExecutable):
@@ -165,10 +168,7 @@ class OnOneDevice(XlaExecutable):
     __slots__ = ()
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
-        if self._donated:
-            self._refuse_twice_donated(raws)
-        if OLD and any(map(_is_deleted, raws)):
-            raise deleted(self._name)  # before the runtime, which crashes
+        self._check(raws)
         try:
             return self._execute(raws).consume_with_handlers(self._handlers)
         except RuntimeError as e:
@@ -181,10 +181,7 @@ class OnDevices(XlaExecutable):
     __slots__ = ()
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
-        if self._donated:
-            self._refuse_twice_donated(raws)
-        if OLD and any(map(_is_deleted, raws)):
-            raise deleted(self._name)  # before the runtime, which crashes
+        self._check(raws)
         try:
             return self._launch(raws)[0]
         except RuntimeError as e:
@@ -197,10 +194,7 @@ class CallingBack(XlaExecutable):
     __slots__ = ()
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
-        if self._donated:
-            self._refuse_twice_donated(raws)
-        if OLD and any(map(_is_deleted, raws)):
-            raise deleted(self._name)  # before the runtime, which crashes
+        self._check(raws)
         failure, outs = None, []
         with self._callbacks.launching() as launch:
             try:

@@ -4,24 +4,17 @@ Each case is a mistake; ``callbacks/<case>.txt`` holds the type and the message,
 numbers of lines are written HERE.
 """
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import phalanx
 from phalanx import debug, lax
+from tests.golden.mistakes import Mistakes
 
 X = np.float32(2)
 XS = np.arange(3, dtype=np.float32)
 SCALAR = phalanx.ShapeDtypeStruct((), "float32")
-CASES = {}
-
-
-def mistake(case):
-    CASES[case.__name__] = case
-    return case
+mistake = Mistakes(__file__, "callbacks")
 
 
 def compute(x):
@@ -179,20 +172,12 @@ def format_that_is_no_string():
 # ---- the test -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", mistake.cases)
 def test_message(name, golden):
     if name == "ordered_on_several_devices" and phalanx.device_count() == 1:
         pytest.skip("needs several devices")
-    with pytest.raises(Exception) as caught:
-        CASES[name]()
-    error = caught.value
-    assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
-    kinds = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
-    head = type(error).__name__
-    head = head if head in kinds else f"{head} (a {kinds[0]})"
-    message = re.sub(r"(test_callback_errors.py):\d+", r"\1:HERE", str(error))
-    golden(f"callbacks/{name}.txt", f"{head}\n\n{message}")
+    mistake.compare(name, golden)
 
 
 def test_no_golden_file_is_left_over():
-    assert {path.stem for path in (Path(__file__).parent / "callbacks").glob("*.txt")} <= set(CASES)
+    mistake.check_none_is_left_over()

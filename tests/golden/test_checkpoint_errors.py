@@ -4,24 +4,17 @@ Each case is a mistake; ``checkpoints/<case>.txt`` holds the type and the messag
 numbers of lines are written HERE.
 """
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import phalanx
 import phalanx.numpy as jnp
 from phalanx.ad_checkpoint import checkpoint_name, print_saved_residuals
+from tests.golden.mistakes import Mistakes
 
 P = phalanx.checkpoint_policies
 X = np.ones(3, np.float32)
-CASES = {}
-
-
-def mistake(case):
-    CASES[case.__name__] = case
-    return case
+mistake = Mistakes(__file__, "checkpoints")
 
 
 def loss(x):
@@ -100,19 +93,10 @@ def residuals_of_a_string():
     print_saved_residuals(loss, "rows")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", mistake.cases)
 def test_message(name, golden):
-    with pytest.raises(Exception) as caught:
-        CASES[name]()
-    error = caught.value
-    kinds = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
-    head = type(error).__name__
-    head = head if head in kinds else f"{head} (a {kinds[0]})"
-    message = re.sub(r"(test_checkpoint_errors.py):\d+", r"\1:HERE", str(error))
-    assert "phalanx/" not in message and "object at 0x" not in message
-    golden(f"checkpoints/{name}.txt", f"{head}\n\n{message}")
+    mistake.compare(name, golden)
 
 
 def test_no_golden_file_is_left_over():
-    files = (Path(__file__).parent / "checkpoints").glob("*.txt")
-    assert {path.stem for path in files} <= set(CASES)
+    mistake.check_none_is_left_over()

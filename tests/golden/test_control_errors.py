@@ -4,9 +4,6 @@ Each case is a mistake; ``control/<case>.txt`` holds the type and the message, i
 of lines are written HERE.
 """
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,14 +11,10 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.primitives import Primitive
+from tests.golden.mistakes import Mistakes
 
 X = np.ones(3, np.float32)
-CASES = {}
-
-
-def mistake(case):
-    CASES[case.__name__] = case
-    return case
+mistake = Mistakes(__file__, "control")
 
 
 @mistake
@@ -169,19 +162,10 @@ def primitive_with_a_list_for_a_parameter():
     rows(X, which=[0, 1])
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", mistake.cases)
 def test_message(name, golden):
-    with pytest.raises(Exception) as caught:
-        CASES[name]()
-    error = caught.value
-    kinds = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
-    head = type(error).__name__
-    head = head if head in kinds else f"{head} (a {kinds[0]})"
-    message = re.sub(r"(test_control_errors.py):\d+", r"\1:HERE", str(error))
-    assert "phalanx/" not in message and "object at 0x" not in message
-    golden(f"control/{name}.txt", f"{head}\n\n{message}")
+    mistake.compare(name, golden)
 
 
 def test_no_golden_file_is_left_over():
-    files = (Path(__file__).parent / "control").glob("*.txt")
-    assert {path.stem for path in files} <= set(CASES)
+    mistake.check_none_is_left_over()

@@ -4,24 +4,17 @@ Each case is a mistake; ``rules/<case>.txt`` holds the type and the message, in 
 of lines are written HERE.
 """
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
+from tests.golden.mistakes import Mistakes
 
 X = np.ones(3, np.float32)
 PARAMS = {"w": X, "b": (1.0, 2.0)}
-CASES = {}
-
-
-def mistake(case):
-    CASES[case.__name__] = case
-    return case
+mistake = Mistakes(__file__, "rules")
 
 
 def predict(params, x):
@@ -296,23 +289,10 @@ def gradient_that_is_no_function():
 # ---- the tests ----------------------------------------------------------------------------------
 
 
-def golden_text(error):
-    kinds = [c.__name__ for c in type(error).__mro__ if c.__module__ == "builtins"]
-    head = type(error).__name__
-    message = re.sub(r"(test_rule_errors\.py):\d+", r"\1:HERE", str(error))
-    return f"{head}\n\n{message}" if head in kinds else f"{head} (a {kinds[0]})\n\n{message}"
-
-
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", mistake.cases)
 def test_message(name, golden):
-    with pytest.raises((TypeError, ValueError, NotImplementedError)) as caught:
-        CASES[name]()
-    error = caught.value
-    assert "object at 0x" not in str(error) and "phalanx/" not in str(error)
-    assert error.__cause__ is None and (error.__context__ is None or error.__suppress_context__)
-    golden(f"rules/{name}.txt", golden_text(error))
+    mistake.compare(name, golden)
 
 
 def test_no_golden_file_is_left_over():
-    names = {path.stem for path in (Path(__file__).parent / "rules").glob("*.txt")}
-    assert names <= set(CASES)
+    mistake.check_none_is_left_over()

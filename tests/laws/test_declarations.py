@@ -1,0 +1,38 @@
+"""Every primitive is declared in full, in one place."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+import phalanx.ops
+from phalanx.core.primitive import REGISTRY, NoRule, Primitive, ZeroDerivative
+
+# Their parameters are programs or functions; they have tests of their own.
+OF_FUNCTIONS = {
+    "call", "checkpoint", "cond", "custom_jvp", "custom_vjp", "custom_vjp_linear", "host_call",
+    "mapped", "scan", "while",
+}  # fmt: skip
+RULES = ("linearize", "transpose", "batch")
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_declaration_is_whole(name):
+    prim = REGISTRY[name]
+    assert prim.name == name and prim.doc
+    assert callable(prim.type) and callable(prim.lower)
+    for which in RULES:
+        rule = getattr(prim, which)
+        if which == "linearize" and callable(prim.linearize_some or prim.push):
+            continue
+        reasoned = isinstance(rule, NoRule | ZeroDerivative) and rule.why
+        assert callable(rule) or reasoned, f"{name}.{which} is neither a rule nor a reason"
+    assert prim.vary is None or callable(prim.vary)
+    assert prim.examples or name in OF_FUNCTIONS, f"{name} has no examples"
+
+
+def test_no_name_is_taken_twice():
+    for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+        for value in vars(importlib.import_module(module.name)).values():
+            if isinstance(value, Primitive):
+                assert REGISTRY[value.name] is value

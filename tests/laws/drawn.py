@@ -62,6 +62,7 @@ ORACLE = SimpleNamespace(
 
 
 def in_turns(np, f, m, v):
+    m, v = calm(np, (m, v))
     for weight in WEIGHTS:
         m, v = calm(np, f(m * weight, v))
     return m, v
@@ -98,7 +99,8 @@ PHALANX = SimpleNamespace(
     window=lambda x, i: lax.dynamic_slice(x, (jnp.int32(i),) + (jnp.int32(0),) * (x.ndim - 1),
                                           (2, *x.shape[1:])),
     turns=lambda f, m, v: lax.scan(
-        lambda c, w: (calm(jnp, f(c[0] * w, c[1])), None), (m, v), jnp.array(WEIGHTS))[0],
+        lambda c, w: (calm(jnp, f(c[0] * w, c[1])), None), calm(jnp, (m, v)),
+        jnp.array(WEIGHTS))[0],
     branch=lambda f, m, v: lax.cond(
         m.sum() > 0.05, f, lambda m, v: (jnp.sin(m), v), m, v),
     rule=lambda f, m, v: ruled(f)(m, v),

@@ -391,6 +391,9 @@ mapped: Callable = Primitive(
         params["in_dims"],
         params["out_dims"],
         params["devices"],
+        lambda split: block(
+            params["program"], params["axis"], split, params["in_dims"], params["out_dims"]
+        ),
     ),
     multi=True,
     doc="a program in every lane of a named axis; sdy.manual_computation",

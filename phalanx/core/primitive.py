@@ -49,7 +49,10 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """How an operation maps a program over an axis that may be laid over devices."""
+    """How an operation maps a program over an axis that may be laid over devices.
+
+    ``block(blocks)`` is what each device runs when the axis is dealt out in ``blocks``.
+    """
 
     program: Any
     axis: Any
@@ -57,6 +60,7 @@ class Spread:
     in_dims: tuple[int | None, ...]
     out_dims: tuple[int | None, ...]
     devices: tuple | None
+    block: Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +136,8 @@ class Primitive:
         by_user: whether its rules are functions of the user's, which may communicate over any
             named axis, and differently from the operation itself.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
+        fused: whether an element of the result takes a few elements of the operands: a compiler
+            makes it where it is needed, again for every use, and stores nothing.
         multi: whether there are several results, or none, as a tuple; so where there are
             sub-programs or effects.
         doc: the mathematics and the source, in a line.
@@ -158,6 +164,7 @@ class Primitive:
     run: Rule | None = None
     by_user: bool = False
     prepare: Callable[[tuple], tuple] | None = None
+    fused: bool = False
     multi: bool = False
     doc: str = ""
     examples: Sequence[Example] = ()

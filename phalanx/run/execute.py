@@ -162,7 +162,8 @@ def _mapped_plan(program: Program, lay: placement.Layout, shardings: Sequence[Sh
             want = _dims_over(sharding, lay.devices, var.type.ndim, lay.axes) or ()
         in_dims.append(want)
     out_dims = placement.given_outputs(program, lay)
-    return Plan(lay.devices, lay.axes, tuple(in_dims), tuple(out_dims), lay.levels)
+    apart = placement.runs_apart(program, lay) and Sharding(lay.devices).is_fully_addressable
+    return Plan(lay.devices, lay.axes, tuple(in_dims), tuple(out_dims), lay.levels, apart)
 
 
 def _partitioned_plan(program: Program, devices: tuple, shardings: Sequence[Sharding]) -> Plan:

@@ -19,7 +19,8 @@ class Plan:
     ``axes``. A single device has no mesh. ``in_dims`` says for each input, and ``out_dims`` for
     each output, which axes split which dimension: ``()`` is replicated. An output for which it
     says None lies as XLA's partitioner chooses. ``levels`` says over which axes of the mesh
-    the mapped axes lie, by their depth of nesting.
+    the mapped axes lie, by their depth of nesting. Where devices are ``apart``, none needs
+    anything of another: each runs a program of its own on its parts of the inputs.
     """
 
     devices: tuple
@@ -27,6 +28,7 @@ class Plan:
     in_dims: tuple[Dims, ...] = ()
     out_dims: tuple[Dims | None, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
+    apart: bool = False
 
     def parts(self, dims: Sequence[Sequence[str]] | None) -> tuple[int, ...]:
         """Per dimension that may be split, into how many parts ``dims`` cut it."""

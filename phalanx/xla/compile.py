@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,38 +22,57 @@ from phalanx.xla.runtime import (
     sharding_of,
     xc,
 )
-from phalanx.xla.stored import load_or_compile
+from phalanx.xla.sharded import Sharded, form_of
+from phalanx.xla.stored import load, load_or_compile, serialized
 
 # XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
 # window of 16 for the whole process, kept under a lock, was measured to be safe and free.
 WINDOW = 16
-_in_flight: deque[Any] = deque()
+_in_flight: deque[list[Any]] = deque()
 _launching = threading.RLock()
-_is_deleted = xc.ArrayImpl.is_deleted
 
 
 def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecutable:
     """Compile a module for the devices of its plan."""
-    plan = lowered.plan
-    devices = plan.devices
-    client = devices[0].client
-    settings = _settings(devices)
-    overrides = _overrides(devices, options or {}, bool(lowered.callbacks.entries))
-
-    def anew() -> Any:
-        settings.env_option_overrides = list(overrides.items())
-        return client.compile_and_load(
-            lowered.module, device_list(devices), settings, lowered.callbacks.entries
-        )
-
-    try:
-        loaded = load_or_compile(lowered, settings, overrides, anew)
-    except (RuntimeError, ValueError, TypeError) as e:
-        raise refused_option(e, options or {}) or translated(e, "compile") from None
+    devices = lowered.plan.devices
+    options = options or {}
+    if lowered.plan.apart:
+        return Apart(lowered, _load_on_each(lowered, devices, options))
+    loaded, _ = _load(lowered, devices, options)
     if lowered.callbacks.entries:
         return CallingBack(lowered, loaded)
     make = OnOneDevice if len(devices) == 1 else OnDevices
     return make(lowered, loaded)
+
+
+def _load(lowered: Lowered, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:
+    """The executable for ``devices``, and its content if it was read or written."""
+    settings = _settings(devices)
+    overrides = _overrides(devices, options, bool(lowered.callbacks.entries))
+
+    def anew() -> Any:
+        settings.env_option_overrides = list(overrides.items())
+        return devices[0].client.compile_and_load(
+            lowered.module, device_list(devices), settings, lowered.callbacks.entries
+        )
+
+    try:
+        return load_or_compile(lowered, devices, settings, overrides, anew)
+    except (RuntimeError, ValueError, TypeError) as e:
+        raise refused_option(e, options) or translated(e, "compile") from None
+
+
+def _load_on_each(lowered: Lowered, devices: tuple, options: dict[str, Any]) -> list[Any]:
+    """Compiled once, and loaded for every device by itself."""
+    first, content = _load(lowered, devices[:1], options)
+    content = content or serialized(first)
+
+    def elsewhere(device: Any) -> Any:
+        if content is None:
+            return _load(lowered, (device,), options)[0]
+        return load(content, (device,), _settings((device,)))
+
+    return [first, *map(elsewhere, devices[1:])]
 
 
 def _settings(devices: tuple) -> Any:
@@ -93,6 +113,7 @@ class XlaExecutable:
         "_device_count",
         "_donated",
         "_execute",
+        "_forms",
         "_handlers",
         "_loaded",
         "_name",
@@ -110,9 +131,10 @@ class XlaExecutable:
         self._loaded = loaded
         self._execute = loaded.execute_sharded
         self.out_shardings = _out_shardings(lowered, loaded)
-        self._handlers = [
-            result_handler(t, s) for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
+        self._forms = [
+            form_of(t, s) for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
         ]
+        self._handlers = [result_handler(f.whole, f.whole_layout) for f in self._forms]
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
         raise NotImplementedError
@@ -122,15 +144,12 @@ class XlaExecutable:
         if self._device_count == 1:
             results = self._execute(raws, True)
             return results.consume_with_handlers(self._handlers), results.consume_token()
-        refuse_in_callback(self._name)
-        with _launching:
-            if len(_in_flight) >= WINDOW:
-                _wait_for_oldest()
-            results = self._execute(raws, True)
-            outs = results.consume_with_handlers(self._handlers)
+        with _place_in_flight(self._name) as tokens:
+            results = self._execute([r.whole for r in raws], True)
+            wholes = results.consume_with_handlers(self._handlers)
             token = results.consume_token()
-            _in_flight.append(token)
-        return outs, token
+            tokens.append(token)
+        return [Sharded(f, whole=w) for f, w in zip(self._forms, wholes, strict=True)], token
 
     def as_text(self) -> str:
         return text_of(self._bytecode)
@@ -158,7 +177,7 @@ class XlaExecutable:
                 raise DeletedArray(
                     f"{self._name}: an argument is donated and passed a second time; pass a copy"
                 )
-        if OLD and any(map(_is_deleted, raws)):
+        if OLD and any(r.is_deleted() for r in raws):
             raise deleted(self._name)  # before the runtime, which crashes
 
 
@@ -212,10 +231,52 @@ class CallingBack(XlaExecutable):
             del failure, launch  # or the exception would hold itself, through its frames
 
 
-def _wait_for_oldest() -> None:
-    # What that launch failed with surfaces where its outputs are used.
-    with contextlib.suppress(xc.JaxRuntimeError):
-        _in_flight.popleft().block_until_ready()
+class Apart(XlaExecutable):
+    """Runs on several devices, on each by itself: a launch that spans them costs more than all."""
+
+    __slots__ = ("_each",)
+
+    def __init__(self, lowered: Lowered, loaded: list[Any]) -> None:
+        super().__init__(lowered, loaded[0])
+        self._each = [
+            (one.execute_sharded, [result_handler(f.part, f.part_layouts[i]) for f in self._forms])
+            for i, one in enumerate(loaded)
+        ]
+
+    def __call__(self, raws: list[Any], /) -> list[Any]:
+        self._check(raws)
+        if self._donated and any(raws[i].is_deleted() for i in self._donated):
+            raise deleted(self._name)  # before a device has used up its part
+        taken = zip(*[r.parts for r in raws], strict=True) if raws else [()] * len(self._each)
+        given = []
+        try:
+            with _place_in_flight(self._name) as tokens:
+                for (execute, handlers), parts in zip(self._each, taken, strict=True):
+                    results = execute(parts, True)
+                    given.append(results.consume_with_handlers(handlers))
+                    tokens.append(results.consume_token())
+        except RuntimeError as e:
+            raise translated(e, self._name) from None
+        return list(map(Sharded, self._forms, zip(*given, strict=True)))
+
+
+@contextlib.contextmanager
+def _place_in_flight(who: str) -> Iterator[list[Any]]:
+    """A place among the launches in flight over several devices, for the tokens of one."""
+    refuse_in_callback(who)
+    with _launching:
+        if len(_in_flight) >= WINDOW:
+            _wait_for(_in_flight.popleft())
+        tokens: list[Any] = []
+        _in_flight.append(tokens)
+        yield tokens
+
+
+def _wait_for(tokens: list[Any]) -> None:
+    for token in tokens:
+        # What that launch failed with surfaces where its outputs are used.
+        with contextlib.suppress(xc.JaxRuntimeError):
+            token.block_until_ready()
 
 
 def _out_shardings(lowered: Lowered, loaded: Any) -> tuple[Sharding, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
@@ -14,6 +14,7 @@ from jaxlib.mlir.dialects import func
 
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
+from phalanx.spmd.placement import of_one_device
 from phalanx.spmd.plan import Plan
 from phalanx.transforms.effects import in_order
 from phalanx.xla.builder import MlirBuilder
@@ -29,7 +30,7 @@ class Lowered:
 
     module: ir.Module
     plan: Plan
-    out_types: tuple[ArrayType, ...]  # with padding
+    out_types: tuple[ArrayType, ...]  # of whole arrays, without padding
     donate: tuple[int, ...]
     callbacks: Callbacks
     name: str
@@ -66,8 +67,11 @@ def lower(
 ) -> Lowered:
     """Write ``program`` as the main function of a module, laid out by ``plan``.
 
-    ``donate`` are the positions of inputs whose memory the outputs may take over.
+    ``donate`` are the positions of inputs whose memory the outputs may take over. For devices
+    that are apart it is the program of any one of them.
     """
+    if plan.apart:
+        return _of_one_device(program, plan, donate, name or program.name)
     program = in_order(program)
     return build(
         program.input_types,
@@ -77,6 +81,18 @@ def lower(
         donate,
         name or program.name,
     )
+
+
+def _of_one_device(program: Program, plan: Plan, donate: tuple[int, ...], name: str) -> Lowered:
+    made = of_one_device(program, len(plan.devices))
+
+    def emit(b: MlirBuilder, *values: ir.Value) -> list[ir.Value]:
+        return b.inline(made.program, *map(b.host_constant, made.constants), *values)
+
+    in_types = made.program.input_types[len(made.constants) :]
+    alone = Plan(plan.devices[:1])
+    lowered = build(in_types, made.program.output_types, alone, emit, donate, name)
+    return replace(lowered, plan=plan, out_types=program.output_types)
 
 
 def build(
@@ -104,7 +120,7 @@ def build(
 
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
         module.operation.verify()
-    return Lowered(module, plan, tuple(outside), donate, b.callbacks, name)
+    return Lowered(module, plan, tuple(out_types), donate, b.callbacks, name)
 
 
 def _with_dims(types: Sequence[ArrayType], dims: Sequence) -> Iterator[tuple]:

@@ -65,11 +65,9 @@ def raw_sharding(sharding: Sharding, ndim: int) -> Any:
     return xc.GSPMDSharding(device_list(sharding.devices), _hlo_sharding(sharding, ndim))
 
 
-def result_handler(type: ArrayType, sharding: Sharding) -> Any:
-    """What makes a raw array of the buffers that a program returns."""
-    return xc.array_result_handler(
-        type, raw_sharding(sharding, type.ndim), True, *RESULT_HANDLER_ARGUMENTS
-    )
+def result_handler(type: ArrayType, layout: Any) -> Any:
+    """What makes an array of the buffers that a program returns."""
+    return xc.array_result_handler(type, layout, True, *RESULT_HANDLER_ARGUMENTS)
 
 
 def _hlo_sharding(sharding: Sharding, ndim: int) -> Any:

@@ -12,7 +12,7 @@ import hashlib
 import os
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,38 +28,47 @@ _VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NVIDIA_TF32_OVERRIDE", "PJRT_NPR
 
 
 def load_or_compile(
-    lowered: Lowered, settings: Any, overrides: dict[str, Any], compile: Callable[[], Any]
-) -> Any:
+    lowered: Lowered,
+    devices: tuple,
+    settings: Any,
+    overrides: dict[str, Any],
+    compile: Callable[[], Any],
+) -> tuple[Any, bytes | None]:
     """What ``compile()`` gives, from the cache if it is there, and there afterwards.
 
-    ``settings`` are the compiler's options without the ``overrides``.
+    ``settings`` are the compiler's options for ``devices`` without the ``overrides``. The second
+    result is the content that was read or written: what was loaded cannot be serialized again.
     """
     kept = cache()
     if kept is None or "xla_dump" in os.environ.get("XLA_FLAGS", ""):  # only compiling dumps
-        return compile()
-    devices = lowered.plan.devices
-    key = key_of(lowered, settings.SerializeAsString(), overrides)
+        return compile(), None
+    key = key_of(lowered, devices, settings.SerializeAsString(), overrides)
     content = kept.read(key)
     if content is not None:
         try:
-            return devices[0].client.deserialize_executable(
-                content, device_list(devices), settings, lowered.callbacks.entries
-            )
+            entries = lowered.callbacks.entries
+            return load(content, devices, settings, entries), content
         except (RuntimeError, ValueError, TypeError):
             kept.remove(key)
     start = time.perf_counter()
-    loaded = compile()
+    loaded, content = compile(), None
     if time.perf_counter() - start >= config.persistent_cache_min_compile_time_secs:
-        content = _serialized(loaded)
+        content = serialized(loaded)
         if content is not None:
             kept.write(key, content)
-    return loaded
+    return loaded, content
 
 
-def key_of(lowered: Lowered, settings: bytes, overrides: dict[str, Any]) -> str:
+def load(content: bytes, devices: tuple, settings: Any, callbacks: Sequence[Any] = ()) -> Any:
+    """The executable that ``content`` holds, for ``devices``."""
+    client = devices[0].client
+    return client.deserialize_executable(content, device_list(devices), settings, list(callbacks))
+
+
+def key_of(lowered: Lowered, devices: tuple, settings: bytes, overrides: dict[str, Any]) -> str:
     """The name of the executable of ``lowered``: 64 hexadecimal digits."""
     parts = (
-        _surroundings(lowered.plan.devices),
+        _surroundings(devices),
         settings,
         repr(sorted((name, repr(value)) for name, value in overrides.items())).encode(),
         str(len(lowered.callbacks.entries)).encode(),
@@ -111,7 +120,8 @@ def host() -> tuple[str, ...]:
     return (*words, *(line for line in first.splitlines() if line.startswith(wanted)))
 
 
-def _serialized(loaded: Any) -> bytes | None:
+def serialized(loaded: Any) -> bytes | None:
+    """The content of an executable, where it can be had."""
     try:
         return loaded.serialize()
     except (RuntimeError, NotImplementedError):  # not every plugin can

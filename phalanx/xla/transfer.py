@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,15 +12,8 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.reshard import reshard
-from phalanx.xla.runtime import (
-    GATHERS,
-    device_list,
-    parts_of,
-    raw_sharding,
-    to_numpy,
-    without_jax,
-    xc,
-)
+from phalanx.xla.runtime import GATHERS, device_list, raw_sharding, to_numpy, without_jax, xc
+from phalanx.xla.sharded import Form, Sharded, form_of, held, sharded, whole_of
 
 Raw = Any
 _COPYING = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -32,49 +24,31 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
     array = np.asarray(host, type.dtype)
     if array.shape != type.shape:
         raise ValueError(f"put: the data has shape {array.shape}, but the type is {type}")
-    target = raw_sharding(sharding, type.ndim)
-    positions, devices = _reachable(sharding.plain)
-    if sharding.is_fully_replicated:
-        parts = [array] * len(positions)
-    else:
-        type = _padded(sharding.plain, type)
-        if array.shape != type.shape:
-            ends = zip(array.shape, type.shape, strict=True)
-            array = np.pad(array, [(0, end - n) for n, end in ends], mode="edge")
-        indices = sharding.indices(type.shape)
-        parts = _distinct([array[indices[p]] for p in positions], array, sharding)
+    if len(sharding.devices) == 1:
+        return _put_part(array, type, raw_sharding(sharding, type.ndim), sharding.devices[0])
+    form = form_of(type, sharding)
+    parts = _cut(array, form, sharding)
+    placed = zip(parts, form.part_layouts, form.devices, strict=True)
+    return Sharded(form, [_put_part(part, form.part, *where) for part, *where in placed])
+
+
+def _put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any) -> Any:
     try:
-        return xc.batched_device_put(type, target, parts, devices, True, False, _COPYING, True)
+        return xc.batched_device_put(type, layout, [part], [device], True, False, _COPYING, True)
     except (RuntimeError, TypeError) as e:
         raise translated(e, "put") from None
 
 
-@functools.cache
-def _reachable(sharding: Sharding) -> tuple[list[int], list[Any]]:
-    """The devices that this process can reach: their positions, and themselves."""
-    reachable = sharding.addressable_devices
-    positions = [p for p, device in enumerate(sharding.devices) if device in reachable]
-    return positions, [sharding.devices[p] for p in positions]
-
-
-@functools.lru_cache(maxsize=1024)
-def _padded(sharding: Sharding, type: ArrayType) -> ArrayType:
-    """The type of what all devices hold together."""
-    return type.update(shape=sharding.padded_shape(type.shape))
-
-
-@functools.lru_cache(maxsize=1024)
-def _part(sharding: Sharding, type: ArrayType) -> tuple[ArrayType, list[Any]]:
-    """The type of one part, and the runtime's sharding of each reachable one."""
-    part = ArrayType(sharding.shard_shape(type.shape), type.dtype, type.weak)
-    return part, [raw_sharding(Sharding((d,)), type.ndim) for d in _reachable(sharding)[1]]
-
-
-def _distinct(parts: list[np.ndarray], whole: np.ndarray, sharding: Sharding) -> list[np.ndarray]:
-    """``parts``, no two at one address: the runtime fails on that."""
-    if sharding.copies == 1 and whole.size and 0 not in whole.strides:
-        return parts
-    return [parts[0], *(np.array(p) for p in parts[1:])]
+def _cut(array: np.ndarray, form: Form, sharding: Sharding) -> list[np.ndarray]:
+    """What goes to each reachable device; padding repeats the last rows."""
+    if sharding.is_fully_replicated:
+        return [array] * len(form.devices)
+    whole = form.whole.shape
+    if array.shape != whole:
+        ends = zip(array.shape, whole, strict=True)
+        array = np.pad(array, [(0, end - n) for n, end in ends], mode="edge")
+    indices = sharding.indices(whole)
+    return [array[indices[p]] for p in form.positions]
 
 
 def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
@@ -96,8 +70,8 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
     if len(sharding.devices) == 1:
         return to_numpy(raw)
     if GATHERS:
-        return to_numpy(raw)[(*map(slice, type.shape), ...)]
-    parts = parts_of(raw)
+        return to_numpy(raw.whole)[(*map(slice, type.shape), ...)]
+    parts = raw.parts
     if sharding.is_fully_replicated:
         return to_numpy(parts[0])
     whole = np.empty(type.shape, type.dtype)
@@ -112,34 +86,19 @@ def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
     """The parts on the reachable devices, in order."""
     if len(sharding.devices) == 1:
         return [raw]
-    part, layouts = _part(sharding.plain, type)
-    return [
-        xc.ArrayImpl(part, layout, [p], True, True)
-        for layout, p in zip(layouts, _parts_of(raw), strict=True)
-    ]
+    return list(raw.parts)
 
 
 def shard(raw: Raw, type: ArrayType, sharding: Sharding, position: int) -> Raw:
     """The part on the reachable device number ``position``."""
-    if len(sharding.devices) == 1:
-        return raw
-    part, layouts = _part(sharding.plain, type)
-    return xc.ArrayImpl(part, layouts[position], [_parts_of(raw)[position]], True, True)
-
-
-def _parts_of(raw: Raw) -> list[Raw]:
-    if raw.is_deleted():
-        raise deleted("reading a shard")
-    try:
-        return parts_of(raw)
-    except RuntimeError as e:
-        raise translated(e, "reading a shard") from None
+    return raw if len(sharding.devices) == 1 else raw.parts[position]
 
 
 def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
     """One array of its parts, in the order of the reachable devices."""
-    whole = _padded(sharding.plain, type)
-    return xc.ArrayImpl(whole, raw_sharding(sharding, type.ndim), list(parts), True, True)
+    if len(sharding.devices) > 1:
+        return Sharded(form_of(type, sharding), list(parts))
+    return xc.ArrayImpl(type, raw_sharding(sharding, type.ndim), list(parts), True, True)
 
 
 def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
@@ -162,16 +121,18 @@ def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
 def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     goal = raw_sharding(target, type.ndim)
     if source.is_equivalent_to(target, type.ndim):
-        return xc.reorder_shards(raw, goal, xc.ArrayCopySemantics.REUSE_INPUT)
+        reordered = xc.reorder_shards(whole_of(raw), goal, xc.ArrayCopySemantics.REUSE_INPUT)
+        return sharded(reordered, type, target)
     if (source.tiles, source.assignment) == (target.tiles, target.assignment) and len(
         source.devices
     ) == len(target.devices):
-        return xc.batched_copy_array_to_devices_with_sharding(
-            [raw],
+        (copy,) = xc.batched_copy_array_to_devices_with_sharding(
+            [whole_of(raw)],
             [device_list(target.devices)],
             [goal],
             [xc.ArrayCopySemantics.ALWAYS_COPY],
-        )[0]
+        )
+        return sharded(copy, type, target)
     if target in _within(source) and source.is_fully_addressable:
         return shard(raw, type, source, source.devices.index(target.devices[0]))
     if source.devices[0].platform != "cpu":
@@ -189,7 +150,7 @@ def _within(source: Sharding) -> tuple[Sharding, ...]:
 def block(raws: Sequence[Raw]) -> None:
     """Wait for arrays."""
     try:
-        xc.batched_block_until_ready(list(raws))
+        xc.batched_block_until_ready([a for raw in raws for a in held(raw)])
     except RuntimeError as e:
         raise translated(e, "waiting for an array") from None
 

@@ -39,12 +39,12 @@ def compiled(backend, monkeypatch):
     calls = []
     original = stored.load_or_compile
 
-    def counting(lowered, settings, overrides, compile):
+    def counting(lowered, devices, settings, overrides, compile):
         def anew():
             calls.append(lowered)
             return compile()
 
-        return original(lowered, settings, overrides, anew)
+        return original(lowered, devices, settings, overrides, anew)
 
     monkeypatch.setattr("phalanx.xla.compile.load_or_compile", counting)
 

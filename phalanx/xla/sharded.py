@@ -1,0 +1,109 @@
+"""Arrays over several devices, as the runtime holds them.
+
+Programs that span devices take and give whole arrays; programs that run on each device by
+themselves take and give parts. The runtime makes the whole of its parts in some microseconds,
+but parts of a whole in hundreds. So an array is kept in the form in which it was made, and the
+other is made when somebody asks for it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from phalanx.core.types import ArrayType
+from phalanx.spmd.sharding import Sharding
+from phalanx.xla.failures import deleted, translated
+from phalanx.xla.runtime import parts_of, raw_sharding, xc
+
+
+class Form:
+    """The types and layouts of an array over several devices and of its reachable parts."""
+
+    __slots__ = ("devices", "part", "part_layouts", "positions", "whole", "whole_layout")
+
+    def __init__(self, type: ArrayType, sharding: Sharding) -> None:
+        reachable = sharding.addressable_devices
+        self.positions = [i for i, d in enumerate(sharding.devices) if d in reachable]
+        self.devices = [sharding.devices[i] for i in self.positions]
+        self.whole = type.update(shape=sharding.padded_shape(type.shape))
+        self.whole_layout = raw_sharding(sharding, type.ndim)
+        self.part = ArrayType(sharding.shard_shape(type.shape), type.dtype, type.weak)
+        self.part_layouts = [raw_sharding(Sharding((d,)), type.ndim) for d in self.devices]
+
+
+@functools.lru_cache(maxsize=1024)
+def form_of(type: ArrayType, sharding: Sharding) -> Form:
+    """The form of arrays of ``type`` (without padding) laid out as ``sharding``; made once."""
+    return Form(type, sharding.plain)
+
+
+class Sharded:
+    """A raw array over several devices: of its ``parts``, its ``whole``, or both at hand."""
+
+    __slots__ = ("_parts", "_whole", "form")
+
+    def __init__(
+        self, form: Form, parts: Sequence[Any] | None = None, whole: Any | None = None
+    ) -> None:
+        self.form = form
+        self._parts = parts
+        self._whole = whole
+
+    @property
+    def whole(self) -> Any:
+        """The array that spans the devices."""
+        if self._whole is None:
+            form = self.form
+            self._whole = xc.ArrayImpl(form.whole, form.whole_layout, list(self.parts), True, True)
+        return self._whole
+
+    @property
+    def parts(self) -> Sequence[Any]:
+        """The arrays on the reachable devices, in order."""
+        if self._parts is None:
+            self._parts = _taken_apart(self.whole, self.form)
+        return self._parts
+
+    def is_deleted(self) -> bool:
+        return any(a.is_deleted() for a in held(self))
+
+    def is_ready(self) -> bool:
+        return all(a.is_ready() for a in held(self))
+
+    def delete(self) -> None:
+        for part in self._parts or ():
+            part.delete()
+        if self._whole is not None:
+            self._whole.delete()
+
+
+def _taken_apart(whole: Any, form: Form) -> list[Any]:
+    if whole.is_deleted():
+        raise deleted("reading a shard")
+    try:
+        found = parts_of(whole)
+    except RuntimeError as e:
+        raise translated(e, "reading a shard") from None
+    return [
+        xc.ArrayImpl(form.part, layout, [part], True, True)
+        for layout, part in zip(form.part_layouts, found, strict=True)
+    ]
+
+
+def sharded(whole: Any, type: ArrayType, sharding: Sharding) -> Any:
+    """The raw array that an array of the runtime is."""
+    return Sharded(form_of(type, sharding), whole=whole) if len(sharding.devices) > 1 else whole
+
+
+def whole_of(raw: Any) -> Any:
+    """The array of the runtime that spans all devices of a raw array."""
+    return raw.whole if type(raw) is Sharded else raw
+
+
+def held(raw: Any) -> Sequence[Any]:
+    """The arrays of the runtime of which a raw array consists already."""
+    if type(raw) is not Sharded:
+        return (raw,)
+    return (raw._whole,) if raw._parts is None else raw._parts

@@ -1,0 +1,118 @@
+"""Programs that each device runs by itself, and the two forms of the arrays between programs."""
+
+import numpy as np
+import pytest
+
+import phalanx
+from phalanx.base.config import config
+from phalanx.errors import DeletedArray
+
+pytestmark = pytest.mark.spmd
+COUNT = phalanx.local_device_count()
+SIZES = (1, COUNT, COUNT + 1, 3 * COUNT + 2)
+spread_out = pytest.mark.skipif(COUNT == 1, reason="needs several devices")
+
+
+def rows(size, *shape):
+    return np.arange(size * int(np.prod(shape)), dtype=np.float32).reshape(size, *shape) - 5
+
+
+def total(x):
+    return phalanx.lax.psum(x, "i")
+
+
+def spans_devices(f, *args):
+    return "manual_computation" in f.lower(*args).as_text()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_values_with_shared_operands_and_results(size):
+    f = phalanx.pmap(lambda x, y: (x + y, 2 * y, x.sum()), in_axes=(0, None), out_axes=(1, None, 0))
+    x, y = rows(size, 3), np.float32([1, -2, 4])
+    for _ in range(2):
+        a, b, c = f(x, y)
+        np.testing.assert_array_equal(a, (x + y).T)
+        np.testing.assert_array_equal(b, 2 * y)
+        np.testing.assert_array_equal(c, x.sum(1))
+        assert a.shape == (3, size) and c.shape == (size,)
+
+
+@spread_out
+@pytest.mark.parametrize("size", SIZES[1:])
+def test_which_programs_are_run_apart(size):
+    x = rows(size, 2)
+    assert not spans_devices(phalanx.pmap(lambda x: x + 1), x)
+    assert not spans_devices(phalanx.pmap(phalanx.vmap(total, axis_name="i")), x)
+    assert spans_devices(phalanx.pmap(total, axis_name="i"), x)
+    assert spans_devices(phalanx.pmap(lambda x: x + phalanx.lax.axis_index("i"), axis_name="i"), x)
+    assert spans_devices(phalanx.pmap(lambda x: [x + i for i in range(100)]), x)
+    mapped = phalanx.pmap(lambda x: x + 1)
+    assert not spans_devices(phalanx.jit(mapped), x)
+    assert spans_devices(phalanx.jit(lambda x: mapped(x) + 1), x)
+    assert not spans_devices(phalanx.pmap(phalanx.pmap(lambda v: v * 2)), x)
+    assert spans_devices(phalanx.pmap(phalanx.pmap(lambda v: v * 2)), rows(1, COUNT))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_results_feed_programs_that_span_devices_and_back(size):
+    apart = phalanx.pmap(lambda x: x * 2)
+    spanning = phalanx.pmap(lambda x: x + total(x), axis_name="i")
+    x = rows(size, 2)
+    doubled = apart(x)
+    summed = spanning(doubled)
+    want = 2 * x + (2 * x).sum(0)
+    np.testing.assert_allclose(summed, want, rtol=1e-6)
+    np.testing.assert_allclose(apart(summed), 2 * want, rtol=1e-6)
+    np.testing.assert_allclose(phalanx.jit(lambda x: x.sum(0))(doubled), (2 * x).sum(0))
+    np.testing.assert_array_equal(doubled[-1], 2 * x[-1])
+    assert doubled.is_ready() or doubled.block_until_ready() is doubled
+
+
+@pytest.mark.parametrize(
+    "use", [lambda y: y, lambda y: y[0], np.asarray, phalanx.pmap(total, axis_name="i")]
+)
+@pytest.mark.parametrize("made", [lambda x: x + 1, lambda x: total(x) + x])
+@pytest.mark.parametrize("taken", [lambda y: y * 3, lambda y: total(y) - y])
+def test_a_donated_argument_is_gone_in_whichever_form(use, made, taken):
+    y = phalanx.pmap(made, axis_name="i")(rows(COUNT, 2))
+    before = np.array(y)
+    use(y)
+    z = phalanx.pmap(taken, axis_name="i", donate_argnums=0)(y)
+    want = phalanx.vmap(taken, axis_name="i")(before)
+    np.testing.assert_array_equal(z, want)
+    assert y.is_deleted()
+    with pytest.raises(DeletedArray):
+        phalanx.pmap(lambda y: y)(y)
+
+
+@spread_out
+def test_nothing_is_donated_when_a_part_is_missing():
+    y = phalanx.pmap(lambda x: x + 1)(rows(COUNT, 2))
+    parts = [s.data for s in y.addressable_shards]
+    parts[-1].delete()
+    with pytest.raises(DeletedArray):
+        phalanx.pmap(lambda y: y * 3, donate_argnums=0)(y)
+    assert not any(p.is_deleted() for p in parts[:-1])
+
+
+def test_deleting_deletes_both_forms():
+    y = phalanx.pmap(lambda x: x + 1)(rows(COUNT, 2))
+    parts = [s.data for s in y.addressable_shards]
+    phalanx.pmap(total, axis_name="i")(y)
+    y.delete()
+    assert y.is_deleted() and all(p.is_deleted() for p in parts)
+
+
+def test_what_was_compiled_before_is_loaded_on_every_device(tmp_path):
+    before = config.compilation_cache_dir, config.persistent_cache_min_compile_time_secs
+    config.update("compilation_cache_dir", tmp_path)
+    config.update("persistent_cache_min_compile_time_secs", 0)
+    try:
+        x = rows(COUNT, 4)
+        for _ in range(2):
+            f = phalanx.pmap(lambda x: np.float32(3) * x + x[::-1])
+            np.testing.assert_array_equal(f(x), 3 * x + x[:, ::-1])
+        assert len(list(tmp_path.rglob("*"))) > 0
+    finally:
+        config.update("compilation_cache_dir", before[0])
+        config.update("persistent_cache_min_compile_time_secs", before[1])

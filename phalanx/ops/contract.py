@@ -14,7 +14,7 @@ from phalanx.core.axes import Axis
 from phalanx.core.primitive import ZERO, Example, Linear, Primitive
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add_tangents, convert, f32, i32
-from phalanx.ops.shape import reorder
+from phalanx.ops.shape import reorder, typeof_operand
 
 # ---- precision ------------------------------------------------------------------------------
 
@@ -181,53 +181,44 @@ def _dot_transpose(
 ) -> list:
     if isinstance(x, Linear) and isinstance(y, Linear):
         return [None, None]
+    # the dimensions of ct: batch, x's, y's
+    shared, middle, end = len(batch[0]), typeof_operand(x).ndim - len(contract[0]), typeof(ct).ndim
     if isinstance(x, Linear):
-        return [_dot_transpose_lhs(ct, x.type, y, contract, batch, precision), None]
-    # The product with the operands exchanged has the dimensions of rhs before those of lhs.
-    first, last = typeof(x).ndim, y.type.ndim
-    shared = len(batch[0])
-    from_x = first - len(contract[0]) - shared
-    from_y = last - len(contract[1]) - shared
-    exchanged = reorder(
-        ct,
-        (
-            *range(shared),
-            *range(shared + from_x, shared + from_x + from_y),
-            *range(shared, shared + from_x),
-        ),
-    )
-    if precision is not None:
-        precision = precision[::-1]
-    found = _dot_transpose_lhs(
-        exchanged, y.type, x, (contract[1], contract[0]), (batch[1], batch[0]), precision
-    )
-    return [None, found]
+        of_y = tuple(range(middle, end))
+        return [_dot_cotangent(ct, of_y, x.type, y, contract, batch, precision), None]
+    of_x = tuple(range(shared, middle))
+    exchanged = contract[::-1], batch[::-1], precision and precision[::-1]
+    return [None, _dot_cotangent(ct, of_x, y.type, x, *exchanged)]
 
 
-def _dot_transpose_lhs(
-    ct: Any, x: ArrayType, y: Any, contract: Pair, batch: Pair, precision: Any
+def _dot_cotangent(
+    ct: Any,
+    of_y: tuple[int, ...],
+    x: ArrayType,
+    y: Any,
+    contract: Pair,
+    batch: Pair,
+    precision: Any,
 ) -> Any:
-    """The cotangent of lhs: ``ct`` times rhs, summed over rhs' free dimensions."""
-    y_ndim = typeof(y).ndim
-    y_free = _free(y_ndim, contract[1], batch[1])
-    ct_ndim = typeof(ct).ndim
-    shared = tuple(range(len(batch[0])))
+    """The cotangent of ``x``: ``ct`` times ``y``, summed over the free dimensions of ``y``.
+
+    In ``ct`` they are ``of_y``. If ``y`` times ``ct`` has its dimensions in the order of ``x``,
+    it is that, and nothing need be transposed.
+    """
     ct, y = same_dtype(ct, y)
-    product = dot_general(
-        ct,
-        y,
-        contract=(tuple(range(ct_ndim - len(y_free), ct_ndim)), tuple(y_free)),
-        batch=(shared, batch[1]),
-        precision=precision,
-    )
-    # Its dimensions, as those of lhs: batch, free, then contracted in the order rhs has them.
-    by_rhs = sorted(range(len(contract[1])), key=lambda i: contract[1][i])
-    order = [
-        *batch[0],
-        *_free(x.ndim, contract[0], batch[0]),
-        *(contract[0][i] for i in by_rhs),
-    ]
-    found = reorder(product, sorted(range(x.ndim), key=lambda i: order[i]))
+    sums = (of_y, tuple(_free(typeof(y).ndim, contract[1], batch[1])))
+    beside = (tuple(range(len(batch[0]))), batch[1])
+    by_y = sorted(range(len(contract[1])), key=lambda i: contract[1][i])
+    contracted = [contract[0][i] for i in by_y]
+    free = _free(x.ndim, contract[0], batch[0])
+    order = [*batch[0], *contracted, *free]
+    if order == sorted(order):
+        precision = precision and precision[::-1]
+        found = dot_general(y, ct, contract=sums[::-1], batch=beside[::-1], precision=precision)
+    else:
+        order = [*batch[0], *free, *contracted]
+        found = dot_general(ct, y, contract=sums, batch=beside, precision=precision)
+        found = reorder(found, sorted(range(x.ndim), key=lambda i: order[i]))
     return as_dtype(found, x.dtype)
 
 

@@ -187,8 +187,13 @@ def _dot_transpose(
         of_y = tuple(range(middle, end))
         return [_dot_cotangent(ct, of_y, x.type, y, contract, batch, precision), None]
     of_x = tuple(range(shared, middle))
-    exchanged = contract[::-1], batch[::-1], precision and precision[::-1]
+    exchanged = _exchanged(contract), _exchanged(batch), _exchanged(precision)
     return [None, _dot_cotangent(ct, of_x, y.type, x, *exchanged)]
+
+
+def _exchanged(pair: Any) -> Any:
+    """What says something of both operands, with the operands exchanged."""
+    return pair and (pair[1], pair[0])
 
 
 def _dot_cotangent(
@@ -213,8 +218,8 @@ def _dot_cotangent(
     free = _free(x.ndim, contract[0], batch[0])
     order = [*batch[0], *contracted, *free]
     if order == sorted(order):
-        precision = precision and precision[::-1]
-        found = dot_general(y, ct, contract=sums[::-1], batch=beside[::-1], precision=precision)
+        exchanged = {"contract": _exchanged(sums), "batch": _exchanged(beside)}
+        found = dot_general(y, ct, **exchanged, precision=_exchanged(precision))
     else:
         order = [*batch[0], *free, *contracted]
         found = dot_general(ct, y, contract=sums, batch=beside, precision=precision)

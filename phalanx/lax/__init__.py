@@ -115,6 +115,7 @@ from phalanx.lax.shape import (
     full_like,
     index_in_dim,
     iota,
+    optimization_barrier,
     pad,
     reshape,
     rev,

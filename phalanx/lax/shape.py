@@ -125,6 +125,27 @@ def _stop(x: Any) -> Any:
     return ops.stop_gradient(x) if dtypes.is_inexact(typeof(x).dtype) else x
 
 
+def optimization_barrier(operand: Any) -> Any:
+    """The operand, a tree of arrays, behind a barrier that the compiler moves nothing across.
+
+    Nothing that uses an array of the result starts before all of the operand is there; and the
+    compiler neither makes these arrays again where they are used, nor sees that they equal
+    others. Derivatives have a barrier in the same place.
+
+    Args:
+        operand: a tree of arrays.
+
+    Raises:
+        TypeError: a leaf is no array or number.
+
+    >>> lax.optimization_barrier({"a": np.float32([1.0]), "b": np.int32([2])})
+    {'a': Array([1.], dtype=float32), 'b': Array([2], dtype=int32)}
+    """
+    leaves, treedef = trees.flatten(operand)
+    found = [accept("optimization_barrier", x) for x in leaves]
+    return treedef.unflatten(ops.optimization_barrier(*found))
+
+
 # ---- repeating ------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 # ruff: noqa: F401  (what stands here is what the package offers)
 
+from phalanx.ops.barrier import optimization_barrier
 from phalanx.ops.basis import (
     add,
     broadcast,

@@ -175,3 +175,25 @@ def test_names_of_the_field():
     """Nothing here has a name that users of the field do not know."""
     ours = {n for n, value in vars(lax).items() if n[0] != "_" and not inspect.ismodule(value)}
     assert not ours - set(dir(jax.lax))
+
+
+# ---- barriers -----------------------------------------------------------------------------------
+
+
+def test_a_barrier_is_the_identity_of_trees():
+    tree = {"a": X, "b": (I, 2.0, None)}
+    found = lax.optimization_barrier(tree)
+    assert phalanx.tree.structure(found) == phalanx.tree.structure(tree)
+    np.testing.assert_array_equal(found["a"], X)
+    np.testing.assert_array_equal(found["b"][0], I)
+    assert float(found["b"][1]) == 2.0 and lax.optimization_barrier(()) == ()
+
+
+def test_a_barrier_stands_in_programs_and_in_their_derivatives():
+    def f(x):
+        y, _ = lax.optimization_barrier((x * x, x))
+        return y * 3.0
+
+    assert float(phalanx.grad(f)(2.0)) == 12.0
+    text = phalanx.jit(phalanx.grad(f)).lower(2.0).as_text()
+    assert text.count("stablehlo.optimization_barrier") == 2

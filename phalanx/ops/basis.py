@@ -238,6 +238,7 @@ def pointwise(
         transpose=transpose if transpose is not None else NoRule("it is not linear"),
         batch=batch_pointwise(lambda: prim),
         prepare=fit_scalars,
+        fused=True,
         doc=doc,
         examples=examples,
     )
@@ -284,6 +285,7 @@ def structural(
     *,
     transpose: Rule,
     batch: Rule,
+    fused: bool = True,
     doc: str,
     examples: Sequence[Example] = (),
 ) -> Primitive:
@@ -291,6 +293,7 @@ def structural(
 
     ``transpose`` maps ``(ct, type of the operand, **params)`` to its cotangent; ``batch``
     maps ``(axis, value, dim, **params)`` to the result and the dimension of its lanes.
+    Without ``fused`` an element of the result may take many elements of the operand, as a sum does.
     """
 
     def transpose_rule(ct: Any, x: Any, **params: Any) -> list:
@@ -306,6 +309,7 @@ def structural(
         linearize=linear_in_first(lambda: prim),
         transpose=transpose_rule,
         batch=batch_rule,
+        fused=fused,
         doc=doc,
         examples=examples,
     )
@@ -518,6 +522,7 @@ reduce_sum = structural(
         ct, shape=x.shape, dims=tuple(i for i in range(x.ndim) if i not in dims)
     ),
     batch=_reduce_sum_batch,
+    fused=False,
     doc="the sum over dims; stablehlo.reduce with add",
     examples=[Example((f32(2, 3, 4),), {"dims": (0, 2)}), Example((i32(5),), {"dims": (0,)})],
 )
@@ -542,6 +547,7 @@ convert = Primitive(
     linearize=_convert_linearize,
     transpose=lambda ct, x, dtype, weak: [convert(ct, dtype=x.type.dtype, weak=x.type.weak)],
     batch=batch_pointwise(lambda: convert),
+    fused=True,
     doc="x in another dtype; stablehlo.convert",
     examples=[
         Example((f32(3),), {"dtype": I32, "weak": False}),

@@ -144,6 +144,7 @@ select = Primitive(
     transpose=_select_transpose,
     batch=batch_pointwise(lambda: select),
     prepare=_select_prepare,
+    fused=True,
     doc="x where pred holds, y elsewhere; stablehlo.select",
     examples=[
         Example((bools(2, 3), f32(2, 3), f32(2, 3))),

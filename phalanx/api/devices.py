@@ -221,7 +221,8 @@ def device_get(x: Any) -> Any:
 
 def block_until_ready(x: Any) -> Any:
     """Wait until every array in the tree ``x`` has been computed; returns ``x``."""
-    for leaf in tree.leaves(x):
-        if isinstance(leaf, DeviceArray):
-            leaf.block_until_ready()
+    arrays = [leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)]
+    for array in arrays:
+        array.check_alive()
+    backend().block([array.raw for array in arrays])
     return x

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from phalanx.xla.stored import load, load_or_compile, serialized
 # XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
 # window of 16 for the whole process, kept under a lock, was measured to be safe and free.
 WINDOW = 16
-_in_flight: deque[list[Any]] = deque()
+_in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch
 _launching = threading.RLock()
 
 
@@ -144,11 +144,12 @@ class XlaExecutable:
         if self._device_count == 1:
             results = self._execute(raws, True)
             return results.consume_with_handlers(self._handlers), results.consume_token()
-        with _place_in_flight(self._name) as tokens:
+        with _launching:
+            _make_room(self._name)
             results = self._execute([r.whole for r in raws], True)
             wholes = results.consume_with_handlers(self._handlers)
             token = results.consume_token()
-            tokens.append(token)
+            _in_flight.append((token,))
         return [Sharded(f, whole=w) for f, w in zip(self._forms, wholes, strict=True)], token
 
     def as_text(self) -> str:
@@ -248,9 +249,11 @@ class Apart(XlaExecutable):
         if self._donated and any(raws[i].is_deleted() for i in self._donated):
             raise deleted(self._name)  # before a device has used up its part
         taken = zip(*[r.parts for r in raws], strict=True) if raws else [()] * len(self._each)
-        given = []
+        given, tokens = [], []
         try:
-            with _place_in_flight(self._name) as tokens:
+            with _launching:
+                _make_room(self._name)
+                _in_flight.append(tokens)
                 for (execute, handlers), parts in zip(self._each, taken, strict=True):
                     results = execute(parts, True)
                     given.append(results.consume_with_handlers(handlers))
@@ -260,20 +263,12 @@ class Apart(XlaExecutable):
         return list(map(Sharded, self._forms, zip(*given, strict=True)))
 
 
-@contextlib.contextmanager
-def _place_in_flight(who: str) -> Iterator[list[Any]]:
-    """A place among the launches in flight over several devices, for the tokens of one."""
+def _make_room(who: str) -> None:
+    """Make room for one more launch over several devices among those in flight."""
     refuse_in_callback(who)
-    with _launching:
-        if len(_in_flight) >= WINDOW:
-            _wait_for(_in_flight.popleft())
-        tokens: list[Any] = []
-        _in_flight.append(tokens)
-        yield tokens
-
-
-def _wait_for(tokens: list[Any]) -> None:
-    for token in tokens:
+    if len(_in_flight) < WINDOW:
+        return
+    for token in _in_flight.popleft():
         # What that launch failed with surfaces where its outputs are used.
         with contextlib.suppress(xc.JaxRuntimeError):
             token.block_until_ready()

@@ -1,5 +1,7 @@
 """Programs that each device runs by itself, and the two forms of the arrays between programs."""
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -116,3 +118,23 @@ def test_what_was_compiled_before_is_loaded_on_every_device(tmp_path):
     finally:
         config.update("compilation_cache_dir", before[0])
         config.update("persistent_cache_min_compile_time_secs", before[1])
+
+
+def test_many_launches_of_both_kinds_from_several_threads_run_through():
+    average = phalanx.pmap(lambda x: phalanx.lax.pmean(x, "i"), axis_name="i")
+    square = phalanx.pmap(lambda x: (x @ x) / 16)
+    found = []
+
+    def work():
+        x = phalanx.pmap(lambda x: x)(np.ones((COUNT, 16, 16), np.float32))
+        for _ in range(12):
+            x = average(x)
+            queued = [square(x) for _ in range(40)]  # more than may be in flight
+        found.append(np.asarray(queued[-1]))
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=120)
+    assert len(found) == 3 and all((got == 1).all() for got in found)

@@ -67,7 +67,7 @@ class Sharded:
         return self._parts
 
     def is_deleted(self) -> bool:
-        return any(a.is_deleted() for a in held(self))
+        return any([a.is_deleted() for a in held(self)])
 
     def is_ready(self) -> bool:
         return all(a.is_ready() for a in held(self))

@@ -88,12 +88,18 @@ def test_a_donated_argument_is_gone_in_whichever_form(use, made, taken):
 
 
 @spread_out
-def test_nothing_is_donated_when_a_part_is_missing():
-    y = phalanx.pmap(lambda x: x + 1)(rows(COUNT, 2))
+@pytest.mark.parametrize("made", [lambda x: x + 1, lambda x: total(x) + x])
+@pytest.mark.parametrize("taken", [lambda y: y * 3, lambda y: total(y) - y])
+def test_nothing_is_started_or_donated_when_a_part_is_missing(made, taken):
+    y = phalanx.pmap(made, axis_name="i")(rows(COUNT, 2))
     parts = [s.data for s in y.addressable_shards]
     parts[-1].delete()
     with pytest.raises(DeletedArray):
-        phalanx.pmap(lambda y: y * 3, donate_argnums=0)(y)
+        phalanx.pmap(taken, axis_name="i", donate_argnums=0)(y)
+    with pytest.raises(DeletedArray):
+        phalanx.jit(lambda y: y.sum())(y)
+    with pytest.raises(DeletedArray):
+        y + 1
     assert not any(p.is_deleted() for p in parts[:-1])
 
 

@@ -17,6 +17,7 @@ from jaxlib import (
 
 from phalanx.base.config import config
 from phalanx.base.errors import DeviceError, suggest
+from phalanx.xla.runtime import xc
 
 _lock = threading.RLock()
 _clients: dict[str, Any] = {}
@@ -59,7 +60,28 @@ def _named(name: str) -> Any:
     return _clients[name]
 
 
+# XLA ends the process when a device has waited for others in a collective for a minute. They may
+# be busy for longer, with work of their own or with a function of the user's: let it wait a day.
+_PATIENCE = "--xla_cpu_collective_call_terminate_timeout_seconds"
+_A_DAY = 86_400
+
+
+def _let_collectives_wait() -> None:
+    """Set XLA's flag, which it reads once in a process, from the environment: only for so long."""
+    flags = os.environ.get("XLA_FLAGS")
+    if flags is not None and _PATIENCE in flags:
+        return
+    os.environ["XLA_FLAGS"] = f"{flags or ''} {_PATIENCE}={_A_DAY}"
+    try:
+        _ = xc.CompileOptions().executable_build_options.debug_options
+    finally:
+        del os.environ["XLA_FLAGS"]
+        if flags is not None:
+            os.environ["XLA_FLAGS"] = flags
+
+
 def _start_cpu() -> Any:
+    _let_collectives_wait()
     count = config.num_cpu_devices
     started = xla_client.make_cpu_client(num_devices=count)
     config.freeze(

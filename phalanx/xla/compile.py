@@ -48,16 +48,15 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
 def _load(lowered: Lowered, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:
     """The executable for ``devices``, and its content if it was read or written."""
     settings = _settings(devices)
-    overrides = _overrides(devices, options, bool(lowered.callbacks.entries))
 
     def anew() -> Any:
-        settings.env_option_overrides = list(overrides.items())
+        settings.env_option_overrides = list(options.items())
         return devices[0].client.compile_and_load(
             lowered.module, device_list(devices), settings, lowered.callbacks.entries
         )
 
     try:
-        return load_or_compile(lowered, devices, settings, overrides, anew)
+        return load_or_compile(lowered, devices, settings, options, anew)
     except (RuntimeError, ValueError, TypeError) as e:
         raise refused_option(e, options) or translated(e, "compile") from None
 
@@ -92,16 +91,6 @@ def _settings(devices: tuple) -> Any:
         build.use_shardy_partitioner = True
         build.allow_spmd_sharding_propagation_to_output = [True]
     return settings
-
-
-def _overrides(devices: tuple, options: dict[str, Any], calls_back: bool) -> dict[str, Any]:
-    """The compiler options that the user asked for, and ours."""
-    if len(devices) > 1 and devices[0].platform == "cpu" and not OLD:
-        # Collectives of a loaded machine may wait for long: let them, XLA would abort. Those
-        # beside a Python function wait for as long as it, or the user at its prompt, takes.
-        patience = 1_000_000 if calls_back else 600
-        return {"xla_cpu_collective_call_terminate_timeout_seconds": patience} | options
-    return options
 
 
 class XlaExecutable:

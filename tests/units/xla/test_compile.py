@@ -1,5 +1,6 @@
 """Compiled programs: layout of outputs, donation, options, errors, many launches."""
 
+import os
 import threading
 
 import numpy as np
@@ -11,6 +12,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding, from_axes
 from phalanx.xla.compile import WINDOW, _in_flight
 from phalanx.xla.lower import build
+from phalanx.xla.runtime import xc
 
 F = np.dtype("f4")
 X = np.arange(64, dtype=F).reshape(8, 8)
@@ -178,3 +180,11 @@ def test_thousands_of_collectives_from_several_threads(backend, devices):
         want = np.broadcast_to((X + name).mean(0), X.shape)
         np.testing.assert_allclose(got, want, rtol=1e-5)
     assert len(results) == 4 and len(_in_flight) <= WINDOW
+
+
+def test_devices_may_wait_for_each_other_for_a_day(devices):
+    options = xc.CompileOptions()
+    assert options.executable_build_options.debug_options is not None
+    in_protobuf = bytes([0x80, 0xA3, 0x05])  # 86,400 seconds
+    assert in_protobuf in options.SerializeAsString()
+    assert "terminate_timeout" not in os.environ.get("XLA_FLAGS", "")

@@ -68,10 +68,14 @@ def lower(
     """Write ``program`` as the main function of a module, laid out by ``plan``.
 
     ``donate`` are the positions of inputs whose memory the outputs may take over. For devices
-    that are apart it is the program of any one of them.
+    that are apart it is the program of any one of them, unless it calls Python: what is called
+    belongs to one launch, over all devices.
     """
     if plan.apart:
-        return _of_one_device(program, plan, donate, name or program.name)
+        lowered = _of_one_device(program, plan, donate, name or program.name)
+        if not lowered.callbacks.entries:
+            return lowered
+        plan = replace(plan, apart=False)
     program = in_order(program)
     return build(
         program.input_types,

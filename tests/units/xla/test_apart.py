@@ -67,7 +67,7 @@ def test_results_feed_programs_that_span_devices_and_back(size):
     np.testing.assert_allclose(apart(summed), 2 * want, rtol=1e-6)
     np.testing.assert_allclose(phalanx.jit(lambda x: x.sum(0))(doubled), (2 * x).sum(0))
     np.testing.assert_array_equal(doubled[-1], 2 * x[-1])
-    assert doubled.is_ready() or doubled.block_until_ready() is doubled
+    assert doubled.block_until_ready() is doubled and doubled.is_ready()
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,21 @@ def test_a_donated_argument_is_gone_in_whichever_form(use, made, taken):
     assert y.is_deleted()
     with pytest.raises(DeletedArray):
         phalanx.pmap(lambda y: y)(y)
+
+
+def test_programs_that_call_python_span_the_devices():
+    def applied(function):
+        like = phalanx.ShapeDtypeStruct((2,), np.float32)
+        return phalanx.pmap(lambda x: phalanx.pure_callback(function, like, x))
+
+    def refused(x):
+        raise KeyError("not this one")
+
+    x = rows(COUNT, 2)
+    assert spans_devices(applied(np.negative), x) == (COUNT > 1)
+    np.testing.assert_array_equal(applied(np.negative)(x), -x)
+    with pytest.raises(KeyError, match="not this one"):
+        applied(refused)(x)
 
 
 @spread_out

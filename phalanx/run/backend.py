@@ -135,10 +135,6 @@ class Backend(Protocol):
         """The parts on the reachable devices, in order, as raw arrays; they share the memory."""
         ...
 
-    def shard(self, raw: Raw, type: ArrayType, sharding: Sharding, position: int) -> Raw:
-        """The part on the reachable device number ``position``."""
-        ...
-
     def assemble(self, parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
         """The inverse of ``shards``; ``type`` is that of the whole."""
         ...

@@ -45,7 +45,6 @@ class XlaBackend:
     put = staticmethod(transfer.put)
     fetch = staticmethod(transfer.fetch)
     shards = staticmethod(transfer.shards)
-    shard = staticmethod(transfer.shard)
     assemble = staticmethod(transfer.assemble)
     move = staticmethod(transfer.move)
     block = staticmethod(transfer.block)

@@ -89,11 +89,6 @@ def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
     return list(raw.parts)
 
 
-def shard(raw: Raw, type: ArrayType, sharding: Sharding, position: int) -> Raw:
-    """The part on the reachable device number ``position``."""
-    return raw if len(sharding.devices) == 1 else raw.parts[position]
-
-
 def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
     """One array of its parts, in the order of the reachable devices."""
     if len(sharding.devices) > 1:
@@ -134,7 +129,7 @@ def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
         )
         return sharded(copy, type, target)
     if target in _within(source) and source.is_fully_addressable:
-        return shard(raw, type, source, source.devices.index(target.devices[0]))
+        return raw.parts[source.devices.index(target.devices[0])]
     if source.devices[0].platform != "cpu":
         moved = reshard(raw, type, source, target)
         if moved is not None:

@@ -203,6 +203,15 @@ class Block:
     constants: list[Any]
     name: Any
 
+    @property
+    def input_types(self) -> tuple[ArrayType, ...]:
+        """The types of what it takes after the constants."""
+        return self.program.input_types[len(self.constants) :]
+
+    def lower(self, b: Any, *xs: Any) -> list:
+        """Write the body through the builder, the constants included."""
+        return b.inline(self.program, *map(b.host_constant, self.constants), *xs)
+
 
 def block(program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: Dims) -> Block:
     """What each device runs of ``program`` in every lane of ``axis``; made once."""
@@ -272,11 +281,10 @@ def _lower(
     names, count = b.next_level()
     split = Blocks(size, count)
     made = block(program, axis, split, in_dims, out_dims)
-    constants = [b.host_constant(c) for c in made.constants]
 
     def run(b: Any, *mine: Any) -> list:
         with b.entering(made.name, names):
-            return b.inline(made.program, *constants, *mine)
+            return made.lower(b, *mine)
 
     if count == 1:
         return run(b, *xs)

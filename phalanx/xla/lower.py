@@ -89,13 +89,8 @@ def lower(
 
 def _of_one_device(program: Program, plan: Plan, donate: tuple[int, ...], name: str) -> Lowered:
     made = of_one_device(program, len(plan.devices))
-
-    def emit(b: MlirBuilder, *values: ir.Value) -> list[ir.Value]:
-        return b.inline(made.program, *map(b.host_constant, made.constants), *values)
-
-    in_types = made.program.input_types[len(made.constants) :]
     alone = Plan(plan.devices[:1])
-    lowered = build(in_types, made.program.output_types, alone, emit, donate, name)
+    lowered = build(made.input_types, made.program.output_types, alone, made.lower, donate, name)
     return replace(lowered, plan=plan, out_types=program.output_types)
 
 

@@ -54,3 +54,21 @@ def test_imports_stand_at_the_top(path):
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_modules_say_what_they_are(path):
     assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+def rounds_up(node):
+    """Whether ``node`` is a quotient of integers rounded up, in either of its spellings."""
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv)):
+        return False
+    negated = isinstance(node.left, ast.UnaryOp) and isinstance(node.left.op, ast.USub)
+    raised = f"{ast.unparse(node.right)} - 1" in ast.unparse(node.left)
+    return negated or raised
+
+
+def test_sizes_are_rounded_up_in_one_place():
+    places = [
+        name(path)
+        for path in MODULES
+        if path.suffix == ".py" and any(map(rounds_up, ast.walk(ast.parse(path.read_text()))))
+    ]
+    assert places == ["phalanx/core/blocks.py"], "core/blocks.py has `Blocks` for that"

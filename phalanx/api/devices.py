@@ -9,12 +9,12 @@ import numpy as np
 
 from phalanx.api.arguments import check_leaf
 from phalanx.base import tree
+from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import plain
 from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, typeof
 from phalanx.run.array import DeviceArray, default_sharding, moved, place
 from phalanx.run.runtime import backend, connect
-from phalanx.spmd.placement import blocks
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
 
@@ -159,7 +159,7 @@ def _sharding(target: Any, type: Any) -> Sharding:
             f"device_put: an array {plain(type)} has no leading axis to split over {len(target)} "
             "devices; give one device, or device_put_replicated for a copy on each"
         )
-    used = blocks(type.shape[0], len(target)).devices if type.shape[0] else 1
+    used = fewest_blocks(type.shape[0], len(target)).count if type.shape[0] else 1
     return Sharding(target[:used], (used,))
 
 

@@ -31,6 +31,7 @@ from phalanx.base.errors import ReplicationError
 from phalanx.control.mapped import mapped
 from phalanx.core import axes
 from phalanx.core.axes import Axis, Split
+from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Equation, Program, Var, plain
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import ArrayType, typeof
@@ -251,14 +252,14 @@ class Pmapped(Dispatched):
         """Without compiling the function: operation by operation, on all lanes at once."""
         flat = Flat(self.fun, treedef, static, self.who)
         available = self.devices if self.devices is not None else backend().local_devices()
-        used = available[: placement.blocks(size, len(available)).devices]
+        used = available[: fewest_blocks(size, len(available)).count]
         spread = len(used) > 1 and _enclosing.get() is None
         placed = [
             self._spread_rows(x, d, used) if spread else x
             for x, d in zip(leaves, dims, strict=True)
         ]
         with axes.binding(self.axis, size), inside(self.who):
-            lanes_here = Axis(self.axis, size, Split(self.axis, 1, size))
+            lanes_here = Axis(self.axis, size, Split(self.axis, Blocks(size, 1)))
             values, lanes = batch(flat, lanes_here, placed, dims)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(self.out_axes, flat.out_tree, ranks, self.who)

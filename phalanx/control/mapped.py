@@ -13,6 +13,7 @@ from typing import Any
 
 from phalanx.control.call import spread_cotangents, transpose_operands
 from phalanx.core.axes import Axis, Split
+from phalanx.core.blocks import Blocks
 from phalanx.core.primitive import ZERO, Inside, Linear, Primitive, Spread
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.trace import running
@@ -20,7 +21,6 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import move, mul, reshape
 from phalanx.ops.collective import psum
 from phalanx.ops.lanes import lanes_at
-from phalanx.spmd.placement import Blocks
 from phalanx.spmd.replication import varying_outputs
 from phalanx.transforms.batch import (
     batch,
@@ -217,7 +217,7 @@ def block(program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: D
     """What each device runs of ``program`` in every lane of ``axis``; made once."""
     key = ("block", axis, split, in_dims, out_dims)
     if key not in program.derived:
-        if split.size == split.devices > 1:
+        if split.size == split.count > 1:
             made = Block(_of_one_lane(program, in_dims, out_dims), [], axis)
         else:
             made = _of_many_lanes(program, axis, split, in_dims, out_dims)
@@ -247,8 +247,7 @@ def _of_many_lanes(
     program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: Dims
 ) -> Block:
     name = ("the blocks of", axis)
-    rest = Split(name, split.devices, split.size)
-    lanes = Axis(axis, split.lanes, rest)
+    lanes = Axis(axis, split.length, Split(name, split))
     stage = Stage(None, program.name)
     inputs = [
         stage.input(v.type if d is None else with_lanes(v.type, d, lanes.size))
@@ -288,10 +287,12 @@ def _lower(
 
     if count == 1:
         return run(b, *xs)
-    whole = count * split.lanes
-    padded = [x if d is None else b.padded(x, d, whole) for x, d in zip(xs, in_dims, strict=True)]
+    padded = [
+        x if d is None else b.padded(x, d, split.padded)
+        for x, d in zip(xs, in_dims, strict=True)
+    ]
     spread = _nested if b.manual else _region
-    found = spread(b, padded, run, made, names, in_dims, out_dims, whole)
+    found = spread(b, padded, run, made, names, in_dims, out_dims, split)
     return [
         y if d is None else b.unpadded(y, d, size) for y, d in zip(found, out_dims, strict=True)
     ]
@@ -299,11 +300,11 @@ def _lower(
 
 def _region(
     b: Any, xs: Sequence, run: Callable, made: Block, names: tuple, in_dims: Dims, out_dims: Dims,
-    whole: int,
+    split: Blocks,
 ) -> list:  # fmt: skip
     """The outermost axis over several devices: a manual region, each device on its block."""
     outs = [
-        t if d is None else t.update(shape=_with_size(t.shape, d, whole))
+        t if d is None else t.update(shape=_with_size(t.shape, d, split.padded))
         for t, d in zip(made.program.output_types, out_dims, strict=True)
     ]
     return b.manual_computation(
@@ -321,21 +322,20 @@ def _with_size(shape: tuple[int, ...], dim: int, size: int) -> tuple[int, ...]:
 
 def _nested(
     b: Any, xs: Sequence, run: Callable, made: Block, names: tuple, in_dims: Dims, out_dims: Dims,
-    whole: int,
+    split: Blocks,
 ) -> list:  # fmt: skip
     """An axis inside another: each device takes its block, and all gather the results."""
     with b.entering(made.name, names):
         index = b.axis_index(made.name)
         groups = b.replica_groups((made.name,), None)
-    lanes = whole // len(groups[0])
-    start = b.multiply(index, b.constant(lanes, b.type(index).dtype))
+    start = b.multiply(index, b.constant(split.length, b.type(index).dtype))
     mine = [
-        x if d is None else _take_block(b, x, start, d, lanes)
+        x if d is None else _take_block(b, x, start, d, split.length)
         for x, d in zip(xs, in_dims, strict=True)
     ]
     results = run(b, *mine)
     return [
-        r if d is None else b.all_gather(r, d, groups, _with_size(b.type(r).shape, d, whole))
+        r if d is None else b.all_gather(r, d, groups, _with_size(b.type(r).shape, d, split.padded))
         for r, d in zip(results, out_dims, strict=True)
     ]
 

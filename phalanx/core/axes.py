@@ -9,19 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.base.errors import UnboundAxis
+from phalanx.core.blocks import Blocks
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
     """Where the rest of an axis lies of which an array dimension has only a part.
 
-    Its lanes are dealt out in blocks over the ``devices`` positions of the axis ``name``. There
-    are ``total`` of them; what the last blocks have beyond that is padding.
+    Its lanes are dealt out in ``blocks``, one to each position of the axis ``name``.
     """
 
     name: Any
-    devices: int
-    total: int
+    blocks: Blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +36,24 @@ class Axis:
     rest: Split | None = None
 
     @property
+    def blocks(self) -> Blocks:
+        """The blocks in which all its lanes are dealt out."""
+        return Blocks(self.size, 1) if self.rest is None else self.rest.blocks
+
+    @property
     def devices(self) -> int:
         """Over how many positions the lanes are dealt out."""
-        return 1 if self.rest is None else self.rest.devices
+        return self.blocks.count
 
     @property
     def total(self) -> int:
         """How many lanes there are in all, without padding."""
-        return self.size if self.rest is None else self.rest.total
+        return self.blocks.size
 
     @property
     def padding(self) -> int:
         """How many lanes beyond ``total`` there are."""
-        return self.devices * self.size - self.total
+        return self.blocks.padding
 
     @property
     def outside(self) -> tuple:

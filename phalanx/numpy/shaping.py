@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 import operator
 from collections.abc import Sequence
@@ -427,6 +426,6 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     if not count or not x.size:
         return ops.full(target, 0, x.type.dtype)
     flat = ops.reshape(x, shape=(x.size,))
-    copies = -(-count // builtins.max(x.size, 1))
+    copies = len(range(0, count, x.size))
     flat = ops.concatenate(*[flat] * copies, dim=0) if copies > 1 else flat
     return ops.reshape(ops.slice_dim(flat, 0, count, 0), shape=target)

@@ -286,7 +286,7 @@ def _slice_type(
                 f"slice: dimension {i} of an operand {x} has no part {a}:{z}:{step}; needed are "
                 f"0 <= start <= limit <= {n} and a positive stride"
             )
-    shape = tuple(-(-(z - a) // s) for a, z, s in zip(start, limit, steps, strict=True))
+    shape = tuple(len(range(*part)) for part in zip(start, limit, steps, strict=True))
     return ArrayType(shape, x.dtype, x.weak)
 
 

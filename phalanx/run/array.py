@@ -11,6 +11,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import DeletedArray
+from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array, ArrayType, LiteralType
 from phalanx.ops.basis import reshape
 from phalanx.ops.shape import slice_dim
@@ -182,25 +183,24 @@ class DeviceArray(Array):
         length = shape[0]
         if not -length <= row < length:
             return NotImplemented
-        rows = sharding.shard_shape(shape)[0]
-        tile, local = divmod(row % length, rows)
+        blocks = sharding.blocks(shape)[0]
+        tile, place = blocks.find(row % length)
         block = self._block(sharding.position_of(tile))
-        return reshape(block, shape=shape[1:]) if rows == 1 else block[local]
+        return reshape(block, shape=shape[1:]) if blocks.length == 1 else block[place]
 
     def _blocks_within(self, start: int, stop: int, step: int) -> Any:
         """The rows from ``start`` to ``stop`` where they are whole blocks: no copy."""
         shape, sharding = self.sig.type.shape, self.sig.sharding
-        rows = sharding.shard_shape(shape)[0] or 1
-        places = range(start // rows, -(-stop // rows))
-        whole = not start % rows and (not stop % rows or stop == shape[0])
-        if step != 1 or not whole or sharding.copies > 1 or not places:
+        blocks = sharding.blocks(shape)[0]
+        tiles = blocks.covering(start, stop)
+        if step != 1 or sharding.copies > 1 or not tiles:
             return NotImplemented
-        positions = [sharding.position_of(place) for place in places]
-        if len(places) == 1:
+        positions = [sharding.position_of(tile) for tile in tiles]
+        if len(tiles) == 1:
             return self.part(positions[0])
-        kept = Sharding([sharding.devices[p] for p in positions], (len(places),))
-        if kept.shard_shape((stop - start,)) != (rows,):
+        if Blocks(stop - start, len(tiles)).length != blocks.length:
             return NotImplemented
+        kept = Sharding([sharding.devices[p] for p in positions], (len(tiles),))
         type = self.type.update(shape=(stop - start, *shape[1:]))
         return assemble([self._block(p) for p in positions], type, kept)
 

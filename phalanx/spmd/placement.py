@@ -14,41 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.primitive import Spread
 from phalanx.core.program import Equation, Program, Var
 from phalanx.spmd.sharding import Dims, MeshAxes, primes
-
-
-@dataclass(frozen=True, slots=True)
-class Blocks:
-    """``size`` lanes over ``devices``: lane ``i`` is lane ``i % lanes`` of block ``i // lanes``.
-
-    >>> Blocks(13, 4).lanes, Blocks(13, 4).padding
-    (4, 3)
-    """
-
-    size: int
-    devices: int
-
-    @property
-    def lanes(self) -> int:
-        """How many lanes each device has."""
-        return -(-self.size // self.devices)
-
-    @property
-    def padding(self) -> int:
-        """How many lanes at the end are copies of the last one."""
-        return self.devices * self.lanes - self.size
-
-
-def blocks(size: int, room: int) -> Blocks:
-    """The smallest blocks for ``size`` lanes on up to ``room`` devices, and no device too many.
-
-    >>> blocks(13, 4), blocks(5, 8), blocks(9, 8)
-    (Blocks(size=13, devices=4), Blocks(size=5, devices=5), Blocks(size=9, devices=5))
-    """
-    lanes = -(-size // room)
-    return Blocks(size, -(-size // lanes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +70,7 @@ def layout(program: Program, available: Sequence) -> Layout | None:
 
 def _fitting(spread: Spread, room: int) -> tuple[int, ...]:
     """Over how many of ``room`` devices the nested axes go, outermost first."""
-    devices = blocks(spread.size, room).devices
+    devices = fewest_blocks(spread.size, room).count
     inner = (_fitting(s, room // devices) for s in spreads(spread.program))
     return (devices, *max(inner, key=math.prod, default=()))
 
@@ -199,7 +168,7 @@ def _placements(program: Program, mesh: np.ndarray) -> Iterator[Placement]:
         inner = mesh[0] if mesh.ndim > 1 else mesh[:1]
         dealt = Blocks(spread.size, len(here))
         yield Placement(
-            spread.axis, dealt.size, tuple(here), dealt.lanes, dealt.padding,
+            spread.axis, dealt.size, tuple(here), dealt.length, dealt.padding,
             tuple(_placements(spread.program, inner)),
         )  # fmt: skip
 

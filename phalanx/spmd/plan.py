@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from phalanx.base.errors import ProgramError
+from phalanx.core.blocks import blocks_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Dims, MeshAxes, Sharding, from_axes
 
@@ -37,9 +38,8 @@ class Plan:
 
     def padded(self, type: ArrayType, dims: Dims | None) -> ArrayType:
         """The type of an array that ``dims`` cut, with the padding that makes all parts equal."""
-        parts = self.parts(dims)
-        split = tuple(-(-n // p) * p for n, p in zip(type.shape, parts, strict=False))
-        return type.update(shape=split + type.shape[len(split) :])
+        blocks = blocks_of(type.shape, self.parts(dims))
+        return type.update(shape=tuple(b.padded for b in blocks))
 
     def __post_init__(self) -> None:
         if math.prod(size for _, size in self.axes) != len(self.devices):

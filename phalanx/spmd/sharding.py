@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from phalanx.base.errors import suggest
+from phalanx.core.blocks import Blocks, blocks_of
 
 Index = tuple[slice, ...]
 MeshAxes = tuple[tuple[str, int], ...]  # ((name, size), ...), outermost first
@@ -112,8 +113,8 @@ class Sharding:
         place *= self.copies
         return place if self.assignment is None else self.assignment[place]
 
-    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of the part of an array of ``shape`` that one device holds, with padding.
+    def blocks(self, shape: Sequence[int]) -> tuple[Blocks, ...]:
+        """Per dimension of an array of ``shape``, the blocks into which it is cut.
 
         Raises:
             ValueError: a dimension is split that is not there.
@@ -124,19 +125,29 @@ class Sharding:
                 f"{self} splits {len(self.tiles)} dimensions, but an array of shape {shape} has "
                 f"{len(shape)}"
             )
-        split = tuple(-(-size // parts) for size, parts in zip(shape, self.tiles, strict=False))
-        return split + shape[len(split) :]
+        return blocks_of(shape, self.tiles)
+
+    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """The shape of the part of an array of ``shape`` that one device holds, with padding.
+
+        Raises:
+            ValueError: a dimension is split that is not there.
+        """
+        return tuple(b.length for b in self.blocks(shape))
 
     def padded_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of all parts of an array of ``shape`` together, with padding."""
-        part = self.shard_shape(shape)
-        split = tuple(n * parts for n, parts in zip(part, self.tiles, strict=False))
-        return split + part[len(split) :]
+        return tuple(b.padded for b in self.blocks(shape))
 
-    def real_shape(self, shape: tuple[int, ...], position: int) -> tuple[int, ...]:
+    def real_shape(self, shape: Sequence[int], position: int) -> tuple[int, ...]:
         """The shape of what ``devices[position]`` holds of an array of ``shape``, no padding."""
-        index = self.indices(shape)[position]
-        return tuple(len(range(*s.indices(n))) for s, n in zip(index, shape, strict=True))
+        return tuple(map(len, self._rows(shape, self.tile_at(position))))
+
+    def _rows(self, shape: Sequence[int], tile: tuple[int, ...]) -> tuple[range, ...]:
+        """Per dimension of an array of ``shape`` the rows in ``tile``, without padding."""
+        blocks = self.blocks(shape)
+        places = (*tile, *(0,) * (len(blocks) - len(tile)))
+        return tuple(b.rows(place) for b, place in zip(blocks, places, strict=True))
 
     def indices(self, shape: tuple[int, ...]) -> tuple[Index, ...]:
         """Per device, in order, the part that it holds as one slice per dimension; no padding."""
@@ -234,15 +245,13 @@ def _unravel(place: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def _indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
-    part = sharding.shard_shape(shape)
-    whole = (slice(None),) * len(shape)
+    whole = [b.count == 1 for b in sharding.blocks(shape)]
 
     def index(tile: tuple[int, ...]) -> Index:
-        split = tuple(
-            slice(min(t * n, size), min((t + 1) * n, size)) if parts > 1 else slice(None)
-            for t, n, size, parts in zip(tile, part, shape, sharding.tiles, strict=False)
+        return tuple(
+            slice(None) if unsplit else slice(rows.start, rows.stop)
+            for rows, unsplit in zip(sharding._rows(shape, tile), whole, strict=True)
         )
-        return split + whole[len(split) :]
 
     return tuple(map(index, sharding._tile_at))
 

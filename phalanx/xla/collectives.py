@@ -11,6 +11,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
+from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
@@ -184,9 +185,8 @@ class Collectives(Regions):
 
     def _part(self, type: ArrayType, dims: Dims) -> ir.Type:
         """The type of what one device sees of an array."""
-        parts = self.plan.parts(dims)
-        split = tuple(n // p for n, p in zip(type.shape, parts, strict=False))
-        return self.tensor(split + type.shape[len(split) :], type.dtype)
+        blocks = blocks_of(type.shape, self.plan.parts(dims))
+        return self.tensor(tuple(b.length for b in blocks), type.dtype)
 
 
 def _per_value(axes: Sequence[Dims], types: Sequence[ArrayType]) -> ir.Attribute:

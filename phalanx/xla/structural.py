@@ -72,7 +72,7 @@ class Structural(Emitter):
         )
 
     def slice(self, x: Value, start: Ints, limit: Ints, strides: Ints) -> Value:
-        shape = tuple(-(-(b - a) // s) for a, b, s in zip(start, limit, strides, strict=True))
+        shape = tuple(len(range(*part)) for part in zip(start, limit, strides, strict=True))
         return self.op(
             "stablehlo.slice",
             self.tensor(shape, self.type(x).dtype),

@@ -1,0 +1,80 @@
+"""Rounding up: sizes in equal blocks, of which the last may end in padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """``size`` rows in ``count`` blocks: row ``i`` is row ``i % length`` of block ``i // length``.
+
+    What the blocks hold beyond ``size`` is padding, at the end of the last ones that have rows;
+    those after them are padding alone.
+
+    >>> b = Blocks(13, 4)
+    >>> b.length, b.padded, b.padding
+    (4, 16, 3)
+    >>> [list(b.rows(i)) for i in (0, 3)]
+    [[0, 1, 2, 3], [12]]
+    """
+
+    size: int
+    count: int
+
+    @property
+    def length(self) -> int:
+        """How many rows each block has, padding included."""
+        return -(-self.size // self.count)
+
+    @property
+    def padded(self) -> int:
+        """How many rows all blocks have together, padding included."""
+        return self.count * self.length
+
+    @property
+    def padding(self) -> int:
+        """How many of them are beyond the last row."""
+        return self.padded - self.size
+
+    def rows(self, block: int) -> range:
+        """The rows that block number ``block`` holds, without padding."""
+        start, stop = block * self.length, (block + 1) * self.length
+        return range(min(start, self.size), min(stop, self.size))
+
+    def find(self, row: int) -> tuple[int, int]:
+        """The block that holds ``row``, and its place in it."""
+        return divmod(row, self.length)
+
+    def covering(self, start: int, stop: int) -> range:
+        """The blocks whose rows are exactly those from ``start`` to ``stop``; none may be.
+
+        >>> b = Blocks(13, 4)
+        >>> b.covering(4, 13), b.covering(0, 8), b.covering(1, 4)
+        (range(1, 4), range(0, 2), range(0, 0))
+        """
+        if start >= stop:
+            return range(0)
+        first, last = start // self.length, (stop - 1) // self.length
+        exact = self.rows(first).start == start and self.rows(last).stop == stop
+        return range(first, last + 1) if exact else range(0)
+
+
+def fewest_blocks(size: int, room: int) -> Blocks:
+    """The smallest blocks of ``size`` rows for up to ``room`` of them, and no block too many.
+
+    >>> fewest_blocks(13, 4), fewest_blocks(5, 8), fewest_blocks(9, 8)
+    (Blocks(size=13, count=4), Blocks(size=5, count=5), Blocks(size=9, count=5))
+    """
+    return Blocks(size, Blocks(size, Blocks(size, room).length).length)
+
+
+def blocks_of(shape: Sequence[int], counts: Sequence[int]) -> tuple[Blocks, ...]:
+    """Per dimension of ``shape`` its blocks; the dimensions beyond ``counts`` are one block.
+
+    >>> blocks_of((13, 2), (4,))
+    (Blocks(size=13, count=4), Blocks(size=2, count=1))
+    """
+    counts = (*counts, *(1,) * (len(shape) - len(counts)))
+    return tuple(map(Blocks, shape, counts))

@@ -221,7 +221,7 @@ branch: Callable = Primitive(
     "cond",
     _type,
     _lower,
-    linearize_some=_linearize,
+    linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
     vary=_vary,

@@ -89,7 +89,7 @@ call: Callable = Primitive(
     "call",
     _type,
     _lower,
-    linearize_some=_linearize,
+    linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
     vary=_vary,

@@ -167,7 +167,7 @@ checkpoint: Callable = Primitive(
     "checkpoint",
     _type,
     _lower,
-    linearize_some=_linearize,
+    linearize=_linearize,
     jvp=_jvp,
     transpose=_transpose,
     batch=_batch,

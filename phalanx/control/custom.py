@@ -190,16 +190,16 @@ def _vary(*operands: frozenset, program: Program, **_: Any) -> tuple:
     return call.vary(*operands, program=program)  # type: ignore[attr-defined]
 
 
-def with_rules(name: str, push: Callable, *, apart: bool, doc: str) -> Primitive:
+def with_rules(name: str, differentiate: Callable, *, apart: bool, doc: str) -> Primitive:
     """Declare a function with derivative rules: a call, but for derivatives and lanes.
 
-    ``push`` is the primitive's rule for derivatives; ``apart`` is that of ``Places``.
+    ``differentiate`` is the primitive's rule for derivatives; ``apart`` is that of ``Places``.
     """
     prim: Primitive = Primitive(
         name,
         _type,
         _lower,
-        push=push,
+        differentiate=differentiate,
         transpose=_transpose,
         batch=batch_custom(name, lambda *xs, **params: prim(*xs, **params), apart),
         vary=_vary,

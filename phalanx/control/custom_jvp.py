@@ -69,7 +69,7 @@ class JvpRule:
         return self.name
 
 
-def _push(
+def _differentiate(
     dual: Dual, *args: Any, program: Program | Applied, rule: JvpRule, closed: int
 ) -> tuple:
     pairs = [dual.split(a) for a in args]
@@ -111,7 +111,7 @@ def _of_dual(dual: Dual, tangent: Any) -> Any:
 
 custom_jvp: Callable = with_rules(
     "custom_jvp",
-    _push,
+    _differentiate,
     apart=False,
     doc="the results of a program whose tangents a rule gives; func.call",
 )

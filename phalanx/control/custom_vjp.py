@@ -141,7 +141,7 @@ def _lanes_of(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:
 # ---- the function -------------------------------------------------------------------------------
 
 
-def _push(
+def _differentiate(
     dual: Dual, *args: Any, program: Program | Applied, rule: VjpRule, closed: int
 ) -> tuple:
     pairs = [dual.split(a) for a in args]
@@ -203,7 +203,7 @@ def refuse_forward(name: str) -> NoReturn:
 
 custom_vjp: Callable = with_rules(
     "custom_vjp",
-    _push,
+    _differentiate,
     apart=True,
     doc="the results of a program whose cotangents a rule gives; func.call",
 )
@@ -246,7 +246,7 @@ linear: Callable = Primitive(
     "custom_vjp_linear",
     _linear_types,
     lambda b, *xs, rule, **params: refuse_forward(rule.name),
-    linearize_some=lambda nonzero, *xs, rule, **params: refuse_forward(rule.name),
+    linearize=lambda active, *xs, rule, **params: refuse_forward(rule.name),
     transpose=_linear_transpose,
     batch=lambda axis, values, dims, rule, **params: refuse_forward(rule.name),
     run=_forward_only,

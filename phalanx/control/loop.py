@@ -358,7 +358,7 @@ loop: Callable = Primitive(
     "while",
     _type,
     _lower,
-    linearize_some=_linearize,
+    linearize=_linearize,
     transpose=NoRule(
         "reverse mode would have to store every turn of a loop whose number of turns is not "
         "known; use scan, or fori_loop with static bounds"

@@ -385,7 +385,7 @@ mapped: Callable = Primitive(
     "mapped",
     _type,
     _lower,
-    linearize_some=_linearize,
+    linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
     vary=_vary,

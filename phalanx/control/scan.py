@@ -278,7 +278,7 @@ scan: Callable = Primitive(
     "scan",
     _type,
     _lower,
-    linearize_some=_linearize,
+    linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
     vary=_vary,

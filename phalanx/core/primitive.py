@@ -12,6 +12,7 @@ from phalanx.core.trace import current
 from phalanx.core.types import ArrayType
 
 Rule = Callable[..., Any]
+Active = tuple[bool, ...]  # of each operand, whether it has a tangent
 
 
 class Zero:
@@ -108,13 +109,17 @@ class Primitive:
         name: what programs print.
         type: ``(*types, **params)`` to the result's type (a tuple of them if ``multi``).
         lower: ``(b, *values, **params)`` to StableHLO values through the builder ``b``.
-        linearize: ``(*primals, **params)`` to the result and a linear function of tangents.
-        linearize_some: the same for sub-programs, told first, as a tuple of bools, which
-            operands have a tangent at all.
-        jvp: ``(primals, tangents, **params)`` to the results and their tangents, for those that
-            can do both at once better than one after the other.
-        push: ``(dual, *operands, **params)`` to the results and their tangents, for functions
-            with rules of the user's: the operands as the trace ``dual`` sees them.
+        linearize: ``(active, *primals, **params)`` to the result and a linear function of
+            tangents. ``active`` says of each operand whether it has a tangent, and one has; the
+            tangent of the others is ``ZERO``, and nothing need be computed for them.
+        jvp: ``(primals, tangents, **params)`` to the results and their tangents, used in place
+            of ``linearize`` where both are wanted at once. For operations whose two halves would
+            each run a sub-program, and between them store what it computes.
+        differentiate: ``(dual, *operands, **params)`` to the results and their tangents, in
+            place of both, for functions with derivative rules of the user's. It is given the
+            trace that takes the derivative, and the operands as that sees them, since what a
+            user's rule does belongs to more than one trace: to that of the primals, to that of
+            the tangents, and, for values that the function closes over, to ``dual`` itself.
         transpose: ``(ct, *operands, **params)`` to one cotangent, or None, per operand.
         batch: ``(axis, values, dims, **params)`` to the result and the axis' dimension in it.
         vary: the named axes over which the result differs, from those of the operands.
@@ -148,9 +153,8 @@ class Primitive:
     type: Rule
     lower: Rule
     linearize: Rule | ZeroDerivative | NoRule | None = None
-    linearize_some: Rule | None = None
     jvp: Rule | None = None
-    push: Rule | None = None
+    differentiate: Rule | None = None
     transpose: Rule | NoRule | None = None
     batch: Rule | NoRule | None = None
     vary: Rule | None = None

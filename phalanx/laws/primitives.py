@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from phalanx.core.check import check
 from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType, typeof
 from phalanx.laws.compare import PrimitiveError, require_same, rounding, to_numpy
-from phalanx.laws.derivatives import check_grads, direction, pairing
-from phalanx.ops.basis import move
+from phalanx.laws.derivatives import check_grads, direction, inexact_part, pairing
+from phalanx.ops.basis import add, move
 from phalanx.ops.shape import slice_dim, squeeze
 
 LANES = 5  # a length that no dimension of an example has, so that a mixed-up one is found
@@ -262,6 +263,24 @@ def law_linearize(prim: Primitive, example: Example, order: int = 2) -> None:
         _check_zero(case, operands)
     elif not isinstance(prim.linearize, NoRule):
         check_grads(case, operands, order=order)
+        _check_each_alone(case, operands)
+
+
+def _check_each_alone(case: Case, operands: list) -> None:
+    """Tangents where one operand has one and the others are constants add up to that of all."""
+    inner, xs = inexact_part(lambda *xs: case(*xs), operands)
+    ts = [direction(x, 2) for x in xs]
+
+    def alone(xs: list, i: int) -> list:
+        return jvp(lambda x: inner([*xs[:i], x, *xs[i + 1 :]]), (xs[i],), (ts[i],))[1]
+
+    def derivatives(xs: list) -> tuple[list, list]:
+        columns = zip(*[alone(xs, i) for i in range(len(xs))], strict=True)
+        return jvp(inner, (xs,), (ts,))[1], [reduce(add, column) for column in columns]
+
+    if len(xs) > 1:
+        who = case.who("the derivative in all operands and the sum of those in each")
+        require_same(PrimitiveError, who, *jit(derivatives)(xs))
 
 
 def _check_zero(case: Case, operands: list) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Example, Primitive
+from phalanx.core.primitive import ZERO, Active, Example, Primitive
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, i32
 
@@ -15,7 +15,7 @@ def _type(*xs: ArrayType) -> tuple[ArrayType, ...]:
     return tuple(ArrayType(x.shape, x.dtype, x.weak) for x in xs)
 
 
-def _linearize(*xs: Any) -> tuple[tuple, Callable]:
+def _linearize(active: Active, *xs: Any) -> tuple[tuple, Callable]:
     return optimization_barrier(*xs), _of_nonzero
 
 

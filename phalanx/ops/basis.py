@@ -15,7 +15,16 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Example, Linear, NoRule, Primitive, Rule, ZeroDerivative
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Example,
+    Linear,
+    NoRule,
+    Primitive,
+    Rule,
+    ZeroDerivative,
+)
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 
 F32 = np.dtype("float32")
@@ -208,7 +217,8 @@ def pointwise(
         result: the result's dtype, or a function of the operands' dtype; default the same.
         partials: per operand ``(out, *operands, **params)`` to the partial derivative, or
             None where it is zero; a string says why all are zero.
-        linearize: in place of ``partials``.
+        linearize: ``(active, *primals, **params)`` to the result and a linear function, in
+            place of ``partials``.
         transpose: for the linear ones.
         doc: the mathematics and the source, in a line.
         examples: for the tests.
@@ -222,10 +232,13 @@ def pointwise(
         dtype = result(common.dtype) if callable(result) else result
         return ArrayType(common.shape, dtype, common.weak and dtype != BOOL)
 
-    def from_partials(*primals: Any, **params: Any) -> tuple[Any, Callable]:
+    def from_partials(active: Active, *primals: Any, **params: Any) -> tuple[Any, Callable]:
         out = prim(*primals, **params)
-        factors = _Factors(out, primals, params, partials)
-        return out, factors.apply
+        factors = [
+            p(out, *primals, **params) if a and p is not None else None
+            for a, p in zip(active, partials, strict=True)
+        ]
+        return out, _Scaling(factors)
 
     rule: Any = linearize
     if rule is None:
@@ -245,22 +258,17 @@ def pointwise(
     return prim
 
 
-class _Factors:
-    """The partial derivatives of one application, in the trace of the primals."""
+class _Scaling:
+    """The sum of tangents times factors; None for a factor where there is nothing to add."""
 
     __slots__ = ("factors",)
 
-    def __init__(self, out: Any, primals: Sequence, params: dict, partials: Sequence) -> None:
-        self.factors = [
-            None if p is None or isinstance(x, np.generic) else p(out, *primals, **params)
-            for p, x in zip(partials, primals, strict=True)
-        ]
+    def __init__(self, factors: Sequence[Any]) -> None:
+        self.factors = factors
 
-    def apply(self, *tangents: Any) -> Any:
+    def __call__(self, *tangents: Any) -> Any:
         pairs = zip(tangents, self.factors, strict=True)
-        return add_tangents(
-            *(ZERO if t is ZERO or f is None else mul(t, f) for t, f in pairs)
-        )
+        return add_tangents(*[ZERO if f is None else mul(t, f) for t, f in pairs])
 
 
 # ---- the structural family: linear in one operand, elements only move -----------------------
@@ -269,7 +277,7 @@ class _Factors:
 def linear_in_first(prim: Callable[[], Primitive]) -> Rule:
     """The linearize rule of a primitive that is linear in its first operand alone."""
 
-    def rule(x: Any, *rest: Any, **params: Any) -> tuple[Any, Callable]:
+    def rule(active: Active, x: Any, *rest: Any, **params: Any) -> tuple[Any, Callable]:
         def linear(t: Any, *_: Any) -> Any:
             return ZERO if t is ZERO else prim()(t, *rest, **params)
 
@@ -325,7 +333,7 @@ def _mul_transpose(ct: Any, x: Any, y: Any) -> list:
     return [mul(ct, y), None] if isinstance(x, Linear) else [None, mul(x, ct)]
 
 
-def _mul_linearize(x: Any, y: Any) -> tuple[Any, Callable]:
+def _mul_linearize(active: Active, x: Any, y: Any) -> tuple[Any, Callable]:
     def linear(tx: Any, ty: Any) -> Any:
         return add_tangents(
             ZERO if tx is ZERO else mul(tx, y), ZERO if ty is ZERO else mul(x, ty)
@@ -337,7 +345,7 @@ def _mul_linearize(x: Any, y: Any) -> tuple[Any, Callable]:
 add = pointwise(
     "add",
     lambda b, x, y: b.add(x, y),
-    linearize=lambda x, y: (add(x, y), add_tangents),
+    linearize=lambda active, x, y: (add(x, y), add_tangents),
     transpose=lambda ct, x, y: [ct if isinstance(o, Linear) else None for o in (x, y)],
     doc="x + y; stablehlo.add",
     examples=[Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3)))],
@@ -347,7 +355,7 @@ sub = pointwise(
     "sub",
     lambda b, x, y: b.subtract(x, y),
     on=number,
-    linearize=lambda x, y: (
+    linearize=lambda active, x, y: (
         sub(x, y),
         lambda tx, ty: add_tangents(tx, ZERO if ty is ZERO else neg(ty)),
     ),
@@ -372,7 +380,7 @@ neg = pointwise(
     "neg",
     lambda b, x: b.negate(x),
     on=number,
-    linearize=lambda x: (neg(x), neg),
+    linearize=lambda active, x: (neg(x), neg),
     transpose=lambda ct, x: [neg(ct)],
     doc="-x; stablehlo.negate",
     examples=[Example((f32(2, 3),)), Example((i32(3),))],
@@ -528,7 +536,9 @@ reduce_sum = structural(
 )
 
 
-def _convert_linearize(x: Any, *, dtype: np.dtype, weak: bool) -> tuple[Any, Callable]:
+def _convert_linearize(
+    active: Active, x: Any, *, dtype: np.dtype, weak: bool
+) -> tuple[Any, Callable]:
     source = typeof(x).dtype
     out = convert(x, dtype=dtype, weak=weak)
     if not (dtypes.is_inexact(source) and dtypes.is_inexact(dtype)):

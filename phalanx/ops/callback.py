@@ -19,7 +19,7 @@ import numpy as np
 
 from phalanx.base.source import Location
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import NoRule, Primitive
+from phalanx.core.primitive import Active, NoRule, Primitive
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import broadcast_lanes, move
 from phalanx.ops.lanes import leading, place_of, without_padding
@@ -53,7 +53,9 @@ class Host:
         return self.name
 
 
-def _linearize(*primals: Any, host: Host, out_types: tuple, **params: Any) -> tuple:
+def _linearize(
+    active: Active, *primals: Any, host: Host, out_types: tuple, **params: Any
+) -> tuple:
     if out_types:
         raise ValueError(
             f"{host.name}: a Python function has no derivative, and the arguments of this one, at "

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.axes import Axis, without
-from phalanx.core.primitive import ZERO, Example, NoRule, Primitive, Rule
+from phalanx.core.primitive import ZERO, Active, Example, NoRule, Primitive, Rule
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import (
     I32,
@@ -29,6 +29,7 @@ from phalanx.ops.basis import (
     convert,
     f32,
     full,
+    linear_in_first,
     move,
     mul,
     number,
@@ -197,21 +198,21 @@ def _nonzero(bind: Callable, ts: Sequence) -> tuple:
     return tuple(t if t is ZERO else next(found) for t in ts)
 
 
-def _psum_linearize(*xs: Any, **params: Any) -> tuple:
+def _psum_linearize(active: Active, *xs: Any, **params: Any) -> tuple:
     return psum(*xs, **params), lambda *ts: _nonzero(lambda *nz: psum(*nz, **params), ts)
 
 
 def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
     """The tangent at the extremum: the mean over the lanes that attain it."""
 
-    def rule(*xs: Any, **params: Any) -> tuple:
+    def rule(active: Active, *xs: Any, **params: Any) -> tuple:
         outs = prim()(*xs, **params)
         masks = [
-            convert(eq(x, m), dtype=typeof(x).dtype, weak=False)
-            for x, m in zip(xs, outs, strict=True)
+            convert(eq(x, m), dtype=typeof(x).dtype, weak=False) if a else ZERO
+            for a, x, m in zip(active, xs, outs, strict=True)
         ]
-        counts = psum(*masks, **params)
-        factors = [div(m, c) for m, c in zip(masks, counts, strict=True)]
+        counts = _nonzero(lambda *nz: psum(*nz, **params), masks)
+        factors = [m if m is ZERO else div(m, c) for m, c in zip(masks, counts, strict=True)]
 
         def linear(*ts: Any) -> tuple:
             scaled = [
@@ -317,9 +318,6 @@ def _exchange(
     def transpose_rule(ct: Any, x: Any, **params: Any) -> list:
         return [transpose(ct, **params)]
 
-    def linearize(x: Any, **params: Any) -> tuple:
-        return prim(x, **params), lambda t: prim(t, **params)
-
     operand = f32(4, 3) if takes_axis else f32(3)
     half = f32(2, 3) if takes_axis else f32(3)
     params = {"axes": ("i",), "sizes": (4,)}
@@ -327,7 +325,7 @@ def _exchange(
         name,
         type,
         lower,
-        linearize=linearize,
+        linearize=linear_in_first(lambda: prim),
         transpose=transpose_rule,
         batch=batch_rule,
         vary=vary,
@@ -547,15 +545,11 @@ def _received(axis: Axis, x: Any, source: np.ndarray) -> tuple[list, np.ndarray]
     return rows, position
 
 
-def _ppermute_linearize(x: Any, **params: Any) -> tuple:
-    return ppermute(x, **params), lambda t: ppermute(t, **params)
-
-
 ppermute = Primitive(
     "ppermute",
     lambda x, axes, size, perm: ArrayType(x.shape, x.dtype),
     lambda b, x, axes, size, perm: b.collective_permute(x, b.partition_pairs(axes, perm)),
-    linearize=_ppermute_linearize,
+    linearize=linear_in_first(lambda: ppermute),
     transpose=lambda ct, x, axes, size, perm: [
         ppermute(ct, axes=axes, size=size, perm=tuple((t, s) for s, t in perm))
     ],

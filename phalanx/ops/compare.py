@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.core.primitive import ZERO, Example, Linear, NoRule, Primitive
+from phalanx.core.primitive import ZERO, Active, Example, Linear, NoRule, Primitive
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import (
     BOOL,
@@ -119,10 +119,8 @@ def _select_prepare(args: tuple) -> tuple:
     return (pred, *fit_scalars((x, y)))
 
 
-def _select_linearize(pred: Any, x: Any, y: Any) -> tuple[Any, Callable]:
+def _select_linearize(active: Active, pred: Any, x: Any, y: Any) -> tuple[Any, Callable]:
     def linear(_: Any, tx: Any, ty: Any) -> Any:
-        if tx is ZERO and ty is ZERO:
-            return ZERO
         return select(pred, 0 if tx is ZERO else tx, 0 if ty is ZERO else ty)
 
     return select(pred, x, y), linear

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.core.primitive import ZERO, Example, Linear
+from phalanx.core.primitive import ZERO, Active, Example, Linear
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, neg, part_of_complex, pointwise
 
@@ -24,10 +24,8 @@ def c64(*shape: int) -> ArrayType:
     return ArrayType(shape, C64)
 
 
-def _complex_linearize(x: Any, y: Any) -> tuple[Any, Callable]:
+def _complex_linearize(active: Active, x: Any, y: Any) -> tuple[Any, Callable]:
     def linear(tx: Any, ty: Any) -> Any:
-        if tx is ZERO and ty is ZERO:
-            return ZERO
         return complex(0.0 if tx is ZERO else tx, 0.0 if ty is ZERO else ty)
 
     return complex(x, y), linear
@@ -56,7 +54,7 @@ real = pointwise(
     lambda b, z: b.real(z),
     on=dtypes.is_complex,
     result=dtypes.to_real,
-    linearize=lambda z: (real(z), real),
+    linearize=lambda active, z: (real(z), real),
     transpose=lambda ct, z: [complex(ct, 0.0)],
     doc="Re z; stablehlo.real",
     examples=[Example((c64(2, 3),))],
@@ -67,7 +65,7 @@ imag = pointwise(
     lambda b, z: b.imag(z),
     on=dtypes.is_complex,
     result=dtypes.to_real,
-    linearize=lambda z: (imag(z), imag),
+    linearize=lambda active, z: (imag(z), imag),
     transpose=lambda ct, z: [complex(0.0, neg(ct))],
     doc="Im z; stablehlo.imag",
     examples=[Example((c64(2, 3),))],
@@ -77,7 +75,7 @@ conj = pointwise(
     "conj",
     lambda b, z: b.conj(z),
     on=dtypes.is_complex,
-    linearize=lambda z: (conj(z), conj),
+    linearize=lambda active, z: (conj(z), conj),
     transpose=lambda ct, z: [conj(ct)],
     doc="Re z - i Im z; chlo.conj",
     examples=[Example((c64(2, 3),))],

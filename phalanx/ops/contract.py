@@ -11,7 +11,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Example, Linear, Primitive
+from phalanx.core.primitive import ZERO, Active, Example, Linear, Primitive
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add_tangents, convert, f32, i32
 from phalanx.ops.shape import reorder, typeof_operand
@@ -96,7 +96,7 @@ def same_dtype(x: Any, y: Any) -> tuple[Any, Any]:
 def bilinear_linearize(prim: Callable[[], Primitive]) -> Callable:
     """The linearize rule of a product of two operands."""
 
-    def rule(x: Any, y: Any, **params: Any) -> tuple[Any, Callable]:
+    def rule(active: Active, x: Any, y: Any, **params: Any) -> tuple[Any, Callable]:
         def linear(tx: Any, ty: Any) -> Any:
             return add_tangents(
                 ZERO if tx is ZERO else prim()(tx, y, **params),

@@ -13,9 +13,20 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import Example, NoRule, Primitive, Rule
+from phalanx.core.primitive import Active, Example, NoRule, Primitive, Rule
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import Domain, add, check_domain, f32, i32, mul, neg, number, sub
+from phalanx.ops.basis import (
+    Domain,
+    add,
+    check_domain,
+    f32,
+    i32,
+    linear_in_first,
+    mul,
+    neg,
+    number,
+    sub,
+)
 from phalanx.ops.compare import eq, greater_share, max, min, ordered, select
 from phalanx.ops.complex import c64
 from phalanx.ops.elementwise import abs, exp, log1p
@@ -78,7 +89,7 @@ def _by_doubling(prim: Callable[[], Primitive], combine: Callable, slopes: Calla
     ``slopes`` are those of ``combine`` in its operands, from (result, earlier, later).
     """
 
-    def rule(x: Any, *, dim: int, reverse: bool) -> tuple[Any, Callable]:
+    def rule(active: Active, x: Any, *, dim: int, reverse: bool) -> tuple[Any, Callable]:
         n = typeof(x).shape[dim]
         y = _flipped(x, dim, reverse)
         steps = []
@@ -146,7 +157,7 @@ cumsum = _cumulative(
     lambda b, x, y: b.add(x, y),
     lambda dtype: 0,
     on=number,
-    linearize=lambda x, **params: (cumsum(x, **params), lambda t: cumsum(t, **params)),
+    linearize=linear_in_first(lambda: cumsum),
     transpose=lambda ct, x, dim, reverse: [cumsum(ct, dim=dim, reverse=not reverse)],
     doc="out[i] = Σ x[j] over j ≤ i, or j ≥ i in reverse; stablehlo.reduce_window with add",
     examples=_examples(_INTS, _COMPLEX),

@@ -13,7 +13,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Example, Linear, Primitive
+from phalanx.core.primitive import Active, Example, Linear, Primitive
 from phalanx.core.types import SCALARS, ArrayType, typeof
 from phalanx.ops.basis import (
     I32,
@@ -149,12 +149,12 @@ def _update_lower(b: Any, x: Any, update: Any, *starts: Any) -> Any:
     return b.dynamic_update_slice(x, update, _wide(b, starts)) if starts else update
 
 
-def _update_linearize(x: Any, update: Any, *starts: Any) -> tuple[Any, Callable]:
+def _update_linearize(
+    active: Active, x: Any, update: Any, *starts: Any
+) -> tuple[Any, Callable]:
     type_x, type_u = typeof(x), typeof(update)
 
     def linear(tx: Any, tu: Any, *_: Any) -> Any:
-        if tx is ZERO and tu is ZERO:
-            return ZERO
         return dynamic_update_slice(instantiate(tx, type_x), instantiate(tu, type_u), *starts)
 
     return dynamic_update_slice(x, update, *starts), linear

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.core.primitive import ZERO, Example, Linear, Primitive
+from phalanx.core.primitive import ZERO, Active, Example, Linear, Primitive
 from phalanx.core.types import typeof
 from phalanx.ops.basis import (
     add,
@@ -51,7 +51,7 @@ def _inverse(x: Any) -> Any:
 # ---- sign and rounding ----------------------------------------------------------------------
 
 
-def _abs_linearize(x: Any) -> tuple[Any, Callable]:
+def _abs_linearize(active: Active, x: Any) -> tuple[Any, Callable]:
     direction = sign(x)
     if not dtypes.is_complex(typeof(x).dtype):
         return abs(x), lambda t: mul(t, direction)
@@ -66,7 +66,7 @@ def _sign_lower(b: Any, x: Any) -> Any:
     return b.sign(x)
 
 
-def _sign_linearize(x: Any) -> tuple[Any, Callable]:
+def _sign_linearize(active: Active, x: Any) -> tuple[Any, Callable]:
     out = sign(x)
     if not dtypes.is_complex(typeof(x).dtype):
         return out, lambda t: ZERO
@@ -167,7 +167,7 @@ nextafter = pointwise(
 # ---- quotients ------------------------------------------------------------------------------
 
 
-def _div_linearize(x: Any, y: Any) -> tuple[Any, Callable]:
+def _div_linearize(active: Active, x: Any, y: Any) -> tuple[Any, Callable]:
     out = div(x, y)
 
     def linear(tx: Any, ty: Any) -> Any:  # (tx - ty x/y) / y: keeps no more than what is there
@@ -224,25 +224,12 @@ def _integer_pow_lower(b: Any, x: Any, y: int) -> Any:
     return b.divide(one, _power_by_squaring(b, x, -y)) if y else one
 
 
-def _integer_pow_linearize(x: Any, *, y: int) -> tuple[Any, Callable]:
+def _integer_pow_linearize(active: Active, x: Any, *, y: int) -> tuple[Any, Callable]:
     out = integer_pow(x, y=y)
     if y == 0:
         return out, lambda t: ZERO
     slope = mul(integer_pow(x, y=y - 1), y)
     return out, lambda t: mul(t, slope)
-
-
-def _pow_linearize(x: Any, y: Any) -> tuple[Any, Callable]:
-    out = pow(x, y)
-    dx = None if isinstance(x, np.generic) else _pow_slope(x, spread(y, out))
-    dy = None if isinstance(y, np.generic) else _pow_exponent_slope(out, spread(x, out))
-
-    def linear(tx: Any, ty: Any) -> Any:
-        return add_tangents(
-            ZERO if tx is ZERO else mul(tx, dx), ZERO if ty is ZERO else mul(ty, dy)
-        )
-
-    return out, linear
 
 
 def _pow_slope(x: Any, y: Any) -> Any:
@@ -284,7 +271,10 @@ pow = pointwise(
     "pow",
     lambda b, x, y: b.power(x, y),
     on=number,
-    linearize=_pow_linearize,
+    partials=[
+        lambda out, x, y: _pow_slope(x, spread(y, out)),
+        lambda out, x, y: _pow_exponent_slope(out, spread(x, out)),
+    ],
     doc="x^y; derivatives at x = 0 are limits or 0; stablehlo.power",
     examples=[
         Example((f32(2, 3), f32(2, 3)), low=0.5, high=2.0),

@@ -17,7 +17,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Example, Linear, NoRule, Primitive, Rule
+from phalanx.core.primitive import ZERO, Active, Example, Linear, NoRule, Primitive, Rule
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import (
     BOOL,
@@ -310,11 +310,11 @@ def _gather_lower(
     return b.select(b.broadcast_in_dim(inside, out.shape, batch), found, filling)
 
 
-def _gather_linearize(x: Any, indices: Any, **params: Any) -> tuple[Any, Callable]:
-    def linear(t: Any, _: Any) -> Any:
-        return ZERO if t is ZERO else gather(t, indices, **{**params, "fill": 0})
-
-    return gather(x, indices, **params), linear
+def _gather_linearize(
+    active: Active, x: Any, indices: Any, **params: Any
+) -> tuple[Any, Callable]:
+    out = gather(x, indices, **params)
+    return out, lambda t, _: gather(t, indices, **{**params, "fill": 0})
 
 
 def _gather_transpose(
@@ -528,29 +528,25 @@ def _scatter(
 def _joint(prim: Callable[[], Primitive]) -> Rule:
     """The linearize rule where the result is linear in operand and updates together."""
 
-    def rule(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any, Callable]:
-        return prim()(x, indices, u, **params), _joint_tangent(
-            prim(), indices, typeof(x), typeof(u), params
-        )
+    def rule(
+        active: Active, x: Any, indices: Any, u: Any, **params: Any
+    ) -> tuple[Any, Callable]:
+        type_x, type_u = typeof(x), typeof(u)
+
+        def linear(tx: Any, _: Any, tu: Any) -> Any:
+            return prim()(instantiate(tx, type_x), indices, instantiate(tu, type_u), **params)
+
+        return prim()(x, indices, u, **params), linear
 
     return rule
 
 
-def _joint_tangent(
-    prim: Primitive, indices: Any, x: ArrayType, u: ArrayType, params: dict
-) -> Callable:
-    def linear(tx: Any, _: Any, tu: Any) -> Any:
-        if tx is ZERO and tu is ZERO:
-            return ZERO
-        return prim(instantiate(tx, x), indices, instantiate(tu, u), **params)
-
-    return linear
-
-
-def _scatter_linearize(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any, Callable]:
+def _scatter_linearize(
+    active: Active, x: Any, indices: Any, u: Any, **params: Any
+) -> tuple[Any, Callable]:
     """Where several updates meet, one of them wins: mark which, and add up only the marked."""
-    if params.get("unique_indices"):
-        return _joint(lambda: scatter)(x, indices, u, **params)
+    if params.get("unique_indices") or not active[2]:
+        return _joint(lambda: scatter)(active, x, indices, u, **params)
     tx, tu = typeof(x), typeof(u)
     size = ArrayType((tu.size,), I32)
     ids = reshape(add(iota(dtype=I32, shape=size.shape, dim=0), np.int32(1)), shape=tu.shape)
@@ -559,12 +555,10 @@ def _scatter_linearize(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any
     won = eq(_read(winners, indices, tu, **params), ids)
 
     def chosen(x: Any, u: Any) -> Any:
-        kept_x = ZERO if x is ZERO else select(kept, x, 0)
-        if u is ZERO:
-            return kept_x
-        return scatter_add(instantiate(kept_x, tx), indices, select(won, u, 0), **params)
+        kept_x = zeros(tx) if x is ZERO else select(kept, x, 0)
+        return scatter_add(kept_x, indices, select(won, u, 0), **params)
 
-    return chosen(x, u), lambda t, _, s: ZERO if t is ZERO and s is ZERO else chosen(t, s)
+    return chosen(x, u), lambda tx, _, tu: chosen(tx, tu)
 
 
 def _scatter_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> list:
@@ -578,19 +572,21 @@ def _scatter_add_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any)
     return [ct_x, None, _read(ct, indices, u.type, **params) if isinstance(u, Linear) else None]
 
 
-def _scatter_mul_linearize(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any, Callable]:
-    read = _read(x, indices, typeof(u), **params) if params.get("unique_indices") else None
+def _scatter_mul_linearize(
+    active: Active, x: Any, indices: Any, u: Any, **params: Any
+) -> tuple[Any, Callable]:
+    if active[2] and not params.get("unique_indices"):
+        raise NotImplementedError(
+            "scatter_mul: the derivative with respect to updates is known only where no two of "
+            "them meet; pass unique_indices=True if so"
+        )
+    read = _read(x, indices, typeof(u), **params) if active[2] else None
     type = typeof(x)
 
     def linear(tx: Any, _: Any, tu: Any) -> Any:
         by_x = ZERO if tx is ZERO else scatter_mul(tx, indices, u, **params)
         if tu is ZERO:
             return by_x
-        if read is None:
-            raise NotImplementedError(
-                "scatter_mul: the derivative with respect to updates is known only where no two "
-                "of them meet; pass unique_indices=True if so"
-            )
         return add_tangents(by_x, scatter_add(zeros(type), indices, mul(tu, read), **params))
 
     return scatter_mul(x, indices, u, **params), linear
@@ -603,7 +599,9 @@ def _scatter_mul_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any)
 def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
     """The tangent at an extremum is the mean over the operands that attain it."""
 
-    def rule(x: Any, indices: Any, u: Any, **params: Any) -> tuple[Any, Callable]:
+    def rule(
+        active: Active, x: Any, indices: Any, u: Any, **params: Any
+    ) -> tuple[Any, Callable]:
         out = prim()(x, indices, u, **params)
         type_x, type_u = typeof(x), typeof(u)
         at_x = convert(eq(x, out), dtype=type_x.dtype, weak=False)
@@ -612,8 +610,6 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
         share = div(full(type_x.shape, 1, type_x.dtype), scatter_add(at_x, indices, at_u, **params))
 
         def linear(tx: Any, _: Any, tu: Any) -> Any:
-            if tx is ZERO and tu is ZERO:
-                return ZERO
             from_x = zeros(type_x) if tx is ZERO else mul(tx, at_x)
             if tu is ZERO:
                 return mul(from_x, share)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import Example, Primitive
+from phalanx.core.primitive import Active, Example, Primitive
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, i32
 
@@ -15,7 +15,7 @@ def _type(x: ArrayType, *, name: str) -> ArrayType:
     return ArrayType(x.shape, x.dtype, x.weak)
 
 
-def _linearize(x: Any, *, name: str) -> tuple[Any, Callable]:
+def _linearize(active: Active, x: Any, *, name: str) -> tuple[Any, Callable]:
     return named(x, name=name), lambda t: t  # the name is that of the value, not of its tangent
 
 

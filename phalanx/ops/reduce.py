@@ -10,7 +10,15 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Example, NoRule, Primitive, Rule, ZeroDerivative
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Example,
+    NoRule,
+    Primitive,
+    Rule,
+    ZeroDerivative,
+)
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import (
     I32,
@@ -108,7 +116,7 @@ def _kept(x: Any, dims: tuple) -> tuple[int, ...]:
 def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
     """The tangent of an extremum is the mean of those of the elements that attain it."""
 
-    def rule(x: Any, *, dims: tuple) -> tuple[Any, Callable]:
+    def rule(active: Active, x: Any, *, dims: tuple) -> tuple[Any, Callable]:
         out = prim()(x, dims=dims)
         type, kept = typeof(x), _kept(x, dims)
         attained = eq(x, broadcast(out, shape=type.shape, dims=kept))
@@ -120,7 +128,7 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
     return rule
 
 
-def _prod_linearize(x: Any, *, dims: tuple) -> tuple[Any, Callable]:
+def _prod_linearize(active: Active, x: Any, *, dims: tuple) -> tuple[Any, Callable]:
     """Multiply halves until one element is left; no division, so zeros do no harm."""
     kept = _kept(x, dims)
     shape = tuple(typeof(x).shape[d] for d in kept)

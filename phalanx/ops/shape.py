@@ -14,7 +14,15 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Example, Linear, NoRule, Primitive, ZeroDerivative
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Example,
+    Linear,
+    NoRule,
+    Primitive,
+    ZeroDerivative,
+)
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import (
     BOOL,
@@ -127,12 +135,10 @@ def _without(shape: tuple, dim: int) -> tuple:
     return shape[:dim] + shape[dim + 1 :]
 
 
-def _concatenate_linearize(*xs: Any, dim: int) -> tuple[Any, Callable]:
+def _concatenate_linearize(active: Active, *xs: Any, dim: int) -> tuple[Any, Callable]:
     types = [typeof(x) for x in xs]
 
     def linear(*tangents: Any) -> Any:
-        if all(t is ZERO for t in tangents):
-            return ZERO
         filled = [instantiate(t, type) for t, type in zip(tangents, types, strict=True)]
         return concatenate(*filled, dim=dim)
 
@@ -204,12 +210,12 @@ def _pad_lower(b: Any, x: Any, value: Any, config: tuple) -> Any:
     return b.pad(x, value, low, high, interior)
 
 
-def _pad_linearize(x: Any, value: Any, *, config: tuple) -> tuple[Any, Callable]:
+def _pad_linearize(
+    active: Active, x: Any, value: Any, *, config: tuple
+) -> tuple[Any, Callable]:
     type = typeof(x)
 
     def linear(tx: Any, tv: Any) -> Any:
-        if tx is ZERO and tv is ZERO:
-            return ZERO
         filling = dtypes.scalar(0, type.dtype) if tv is ZERO else tv
         return pad(instantiate(tx, type), filling, config=config)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Example, NoRule, Primitive
+from phalanx.core.primitive import ZERO, Active, Example, NoRule, Primitive
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import F32, I32, align_lanes, bools, check_domain, f32, i32, move, reshape
 from phalanx.ops.compare import ordered
@@ -173,7 +173,9 @@ def _sort_type(*xs: ArrayType, dim: int, num_keys: int, stable: bool) -> tuple[A
     return tuple(ArrayType(x.shape, x.dtype, x.weak) for x in xs)
 
 
-def _sort_linearize(*xs: Any, dim: int, **params: Any) -> tuple[tuple, Callable]:
+def _sort_linearize(
+    active: Active, *xs: Any, dim: int, **params: Any
+) -> tuple[tuple, Callable]:
     ids = iota(dtype=I32, shape=typeof(xs[0]).shape, dim=dim)
     *outs, positions = sort(*xs, ids, dim=dim, **params)
 
@@ -224,7 +226,7 @@ def _top_k_type(x: ArrayType, *, k: int) -> tuple[ArrayType, ArrayType]:
     return ArrayType(shape, x.dtype, x.weak), ArrayType(shape, I32)
 
 
-def _top_k_linearize(x: Any, *, k: int) -> tuple[tuple, Callable]:
+def _top_k_linearize(active: Active, x: Any, *, k: int) -> tuple[tuple, Callable]:
     values, positions = top_k(x, k=k)
     dim = typeof(x).ndim - 1
     return (values, positions), lambda t: (take_along(t, positions, dim), ZERO)

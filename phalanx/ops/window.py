@@ -14,9 +14,9 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Example, Linear, NoRule, Primitive, Rule
+from phalanx.core.primitive import Active, Example, Linear, NoRule, Primitive, Rule
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import Domain, align_lanes, check_domain, f32, i32, number
+from phalanx.ops.basis import Domain, align_lanes, check_domain, f32, i32, linear_in_first, number
 from phalanx.ops.compare import ordered
 from phalanx.ops.complex import c64
 from phalanx.ops.conv import dilated
@@ -193,10 +193,7 @@ reduce_window_sum = _window_reduction(
     lambda b, x, y: b.add(x, y),
     lambda dtype: 0,
     on=number,
-    linearize=lambda x, **params: (
-        reduce_window_sum(x, **params),
-        lambda t: reduce_window_sum(t, **params),
-    ),
+    linearize=linear_in_first(lambda: reduce_window_sum),
     transpose=_sum_transpose,
     doc="the sum in each window; stablehlo.reduce_window with add",
     examples=[*_pooling(i32(5), c64(4)), _DILATED],
@@ -210,6 +207,7 @@ def _extremum_linearize(prim: Callable[[], Primitive], select: str, identity: Ca
     """The tangent of an extremum is that of the first element that attains it."""
 
     def rule(
+        active: Active,
         x: Any,
         *,
         window: tuple,
@@ -326,12 +324,6 @@ def _selecting(
 ) -> Primitive:
     """A primitive that is linear in its first operand, at the places the second decides."""
 
-    def linearize(t: Any, x: Any, **params: Any) -> tuple[Any, Callable]:
-        def linear(tt: Any, _: Any) -> Any:
-            return ZERO if tt is ZERO else prim(tt, x, **params)
-
-        return prim(t, x, **params), linear
-
     def batch(axis: Axis, values: Sequence, dims: Sequence, **params: Any) -> tuple[Any, int]:
         aligned, dim = align_lanes(axis, values, dims)
         return prim(*aligned, **_with_lanes(dim, params)), dim
@@ -340,7 +332,7 @@ def _selecting(
         name,
         type,
         lower,
-        linearize=linearize,
+        linearize=linear_in_first(lambda: prim),
         transpose=transpose,
         batch=batch,
         doc=doc,

@@ -59,16 +59,19 @@ class Dual(Trace):
         pairs = [self.split(a) for a in args]
         primals = tuple([p for p, _ in pairs])
         tangents = [t for _, t in pairs]
-        constant = all(t is ZERO for t in tangents)
-        if constant or type(prim.linearize) is ZeroDerivative:
+        active = tuple([t is not ZERO for t in tangents])
+        if True not in active or type(prim.linearize) is ZeroDerivative:
             return self.parent.process(prim, primals, params)  # type: ignore[union-attr]
-        if prim.push is not None:
-            out, tangent = prim.push(self, *args, **params)
+        if prim.differentiate is not None:
+            out, tangent = prim.differentiate(self, *args, **params)
         elif prim.jvp is not None and self.tangents is self.parent and not self._within_rule():
             with entering(self.tangents):
                 out, tangent = prim.jvp(primals, tangents, **params)
         else:
-            out, tangent = self._one_after_the_other(prim, primals, tangents, params)
+            with entering(self.parent):  # type: ignore[arg-type]
+                out, linear = prim.rule("linearize")(active, *primals, **params)
+            with entering(self.tangents):
+                tangent = linear(*tangents)
         if not prim.multi:
             return out if tangent is ZERO else DualTracer(self, out, tangent)
         return tuple(
@@ -77,18 +80,6 @@ class Dual(Trace):
                 for o, t in zip(out, tangent, strict=True)
             ]
         )
-
-    def _one_after_the_other(
-        self, prim: Primitive, primals: tuple, tangents: Sequence[Any], params: dict[str, Any]
-    ) -> tuple[Any, Any]:
-        with entering(self.parent):  # type: ignore[arg-type]
-            if prim.linearize_some is not None:
-                nonzero = tuple([t is not ZERO for t in tangents])
-                out, linear = prim.linearize_some(nonzero, *primals, **params)
-            else:
-                out, linear = prim.rule("linearize")(*primals, **params)
-        with entering(self.tangents):
-            return out, linear(*tangents)
 
     def _within_rule(self) -> bool:
         """Whether the halves of what this trace does may belong to those of an outer one."""

@@ -55,7 +55,7 @@ def computed(prim):
 
 
 def test_a_wrong_derivative(broken):
-    def linearize(x):
+    def linearize(active, x):
         slope = elementwise.cos(x)
         return wrong(x), lambda t: mul(t, elementwise.neg(slope))
 
@@ -64,8 +64,18 @@ def test_a_wrong_derivative(broken):
         check_primitive(wrong, ["linearize"])
 
 
+def test_a_derivative_that_is_wrong_where_an_operand_is_constant(broken):
+    def linearize(active, x, y):
+        out, linear = mul.linearize((True, True), x, y)
+        return out, linear if all(active) else lambda tx, ty: y
+
+    wrong = broken(mul, linearize=linearize)
+    with pytest.raises(PrimitiveError, match="in all operands and the sum of those in each"):
+        check_primitive(wrong, ["linearize"])
+
+
 def test_a_wrong_second_derivative(broken):
-    def linearize(x):
+    def linearize(active, x):
         slope = elementwise.stop_gradient(elementwise.cos(x))
         return wrong(x), lambda t: mul(t, slope)
 

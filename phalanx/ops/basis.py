@@ -232,22 +232,11 @@ def pointwise(
         dtype = result(common.dtype) if callable(result) else result
         return ArrayType(common.shape, dtype, common.weak and dtype != BOOL)
 
-    def from_partials(active: Active, *primals: Any, **params: Any) -> tuple[Any, Callable]:
-        out = prim(*primals, **params)
-        factors = [
-            p(out, *primals, **params) if a and p is not None else None
-            for a, p in zip(active, partials, strict=True)
-        ]
-        return out, _Scaling(factors)
-
-    rule: Any = linearize
-    if rule is None:
-        rule = ZeroDerivative(partials) if isinstance(partials, str) else from_partials
     prim = Primitive(
         name,
         type_rule,
         pointwise_lowering(lower),
-        linearize=rule,
+        linearize=linearize or _from_partials(lambda: prim, partials),
         transpose=transpose if transpose is not None else NoRule("it is not linear"),
         batch=batch_pointwise(lambda: prim),
         prepare=fit_scalars,
@@ -256,6 +245,23 @@ def pointwise(
         examples=examples,
     )
     return prim
+
+
+def _from_partials(
+    prim: Callable[[], Primitive], partials: Sequence[Callable | None] | str
+) -> Rule | ZeroDerivative:
+    if isinstance(partials, str):
+        return ZeroDerivative(partials)
+
+    def rule(active: Active, *primals: Any, **params: Any) -> tuple[Any, Callable]:
+        out = prim()(*primals, **params)
+        factors = [
+            p(out, *primals, **params) if a and p is not None else None
+            for a, p in zip(active, partials, strict=True)
+        ]
+        return out, _Scaling(factors)
+
+    return rule
 
 
 class _Scaling:

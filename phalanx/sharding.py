@@ -1,11 +1,7 @@
 """How arrays lie over devices: meshes and shardings."""
 
-from phalanx.spmd.sharding import (
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-)
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.named import NamedSharding, PartitionSpec
+from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
 __all__ = ["Mesh", "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding"]

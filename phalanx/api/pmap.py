@@ -40,8 +40,9 @@ from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
+from phalanx.spmd.layout import from_axes
 from phalanx.spmd.replication import culprits, divergences, varying_outputs
-from phalanx.spmd.sharding import Sharding, from_axes
+from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.batch import batch, lane_type, place_lanes
 from phalanx.transforms.stage import is_value, stage
 
@@ -240,11 +241,11 @@ class Pmapped(Dispatched):
     def _homes(self, body: Body, leaves: Sequence[Any]) -> list[Sharding | None]:
         """Where arguments from the host go: to their lanes, if those lie on several devices."""
         whole = body.whole([plain(typeof(x)) for x in leaves])
-        lay = placement.layout(whole, backend().local_devices())
-        if lay is None or not lay.axes:
+        mesh = placement.mesh_of(whole, backend().local_devices())
+        if mesh is None or not mesh.axes:
             return [None] * len(leaves)
-        wanted = placement.wanted_inputs(whole, lay)[len(body.captured) :]
-        return [None if w is None else from_axes(lay.devices, lay.axes, w) for w in wanted]
+        wanted = placement.wanted_inputs(whole, mesh)[len(body.captured) :]
+        return [None if w is None else from_axes(mesh.devices, mesh.axes, w) for w in wanted]
 
     def _eagerly(
         self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence, size: int
@@ -288,8 +289,8 @@ class Pmapped(Dispatched):
         """
         whole = self.trace(*args, **kwargs).program
         local = tuple(backend().local_devices())
-        lay = placement.layout(whole, local)
-        return placement.placements(whole, lay, local[:1])[0]
+        mesh = placement.mesh_of(whole, local)
+        return placement.placements(whole, mesh, local[:1])[0]
 
     # ---- ahead of time ----
 

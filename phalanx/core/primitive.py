@@ -60,7 +60,7 @@ class Spread:
     size: int
     in_dims: tuple[int | None, ...]
     out_dims: tuple[int | None, ...]
-    devices: tuple | None
+    devices: tuple[Any, ...] | None
     block: Callable[[Any], Any]
 
 
@@ -158,8 +158,8 @@ class Primitive:
     transpose: Rule | NoRule | None = None
     batch: Rule | NoRule | None = None
     vary: Rule | None = None
-    axes: Callable[[dict[str, Any]], frozenset] | None = None
-    effects: Callable[[dict[str, Any]], frozenset] | None = None
+    axes: Callable[[dict[str, Any]], frozenset[Any]] | None = None
+    effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None
     thread: Rule | None = None
     decides: Rule | None = None
     spread: Callable[[dict[str, Any]], Spread] | None = None
@@ -204,7 +204,7 @@ class Primitive:
             "declared"
         )
 
-    def result_varies(self, operands: Sequence[frozenset], params: dict[str, Any]) -> Any:
+    def result_varies(self, operands: Sequence[frozenset[Any]], params: dict[str, Any]) -> Any:
         """The axes over which each result varies; a tuple if ``multi`` and the rule says so."""
         if self.vary is not None:
             return self.vary(*operands, **params)

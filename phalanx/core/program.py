@@ -57,12 +57,12 @@ class Equation:
         self.location = location
 
     @property
-    def axes(self) -> frozenset:
+    def axes(self) -> frozenset[Any]:
         """The named axes that the equation communicates over."""
         return self.prim.axes(self.params) if self.prim.axes is not None else frozenset()
 
     @property
-    def effects(self) -> frozenset:
+    def effects(self) -> frozenset[Any]:
         """What the equation does besides giving results, its sub-programs included."""
         own = self.prim.effects(self.params) if self.prim.effects is not None else frozenset()
         return own.union(*(p.effects for p in self.programs))
@@ -105,11 +105,13 @@ class Program:
         self.equations = equations
         self.outputs = tuple(outputs)
         self.name = name
-        self.axes: frozenset = frozenset().union(
+        self.axes: frozenset[Any] = frozenset().union(
             *(e.axes for e in equations if e.prim.axes is not None)
         )
         # what has several results, or none, has sub-programs or effects; the rest has neither
-        self.effects: frozenset = frozenset().union(*(e.effects for e in equations if e.prim.multi))
+        self.effects: frozenset[Any] = frozenset().union(
+            *(e.effects for e in equations if e.prim.multi)
+        )
         self.by_user = any(has_user_rules(e.prim, e.params) for e in equations if e.prim.multi)
         self.derived: dict[Any, Any] = {}
 

@@ -125,22 +125,22 @@ class DeviceArray(Array):
     def addressable_shards(self) -> list[Shard]:
         """The parts on the devices of this process."""
         sharding = self.sharding
-        seen: dict[tuple, int] = {}
-        shards = []
-        for position, (device, index) in enumerate(
-            zip(sharding.devices, sharding.indices(self.shape), strict=True)
-        ):
-            tile = sharding.tile_at(position)
-            replica = seen[tile] = seen.get(tile, -1) + 1
-            shards.append(Shard(device, index, self.part(position), replica))
-        return shards
+        indices, replicas = sharding.indices(self.shape), sharding.replica_ids
+        return [
+            Shard(sharding.devices[p], indices[p], self.part(p), replicas[p])
+            for p in sharding.local_positions
+        ]
 
     def addressable_data(self, index: int) -> DeviceArray:
-        """The part on the device number ``index`` of the sharding."""
-        return self.part(index)
+        """The part on number ``index`` of the devices of this process, in their order."""
+        return self.part(self.sharding.local_positions[index])
 
     def part(self, position: int) -> DeviceArray:
-        """The part on ``sharding.devices[position]``; no copy unless padding is cut off."""
+        """The part on ``sharding.devices[position]``; no copy unless padding is cut off.
+
+        Raises:
+            DeviceError: that device belongs to another process.
+        """
         block = self._block(position)
         if not self.sharding.tiles:
             return block
@@ -154,20 +154,25 @@ class DeviceArray(Array):
         sharding = self.sharding
         if len(sharding.devices) == 1:
             return self
+        local = sharding.local_of(position)
         try:
-            return self._blocks[position]
+            return self._blocks[local]
         except AttributeError:
             type = self.type.update(shape=sharding.shard_shape(self.shape))
             raws = backend().shards(self.raw, self.type, sharding)
             self._blocks = [
                 DeviceArray(raw, Signature.of(type, Sharding((device,))))
-                for raw, device in zip(raws, sharding.devices, strict=True)
+                for raw, device in zip(raws, sharding.local_devices, strict=True)
             ]
-            return self._blocks[position]
+            return self._blocks[local]
 
     def _getitem_fast(self, index: Any) -> Any:
-        """``self[index]`` of rows that are split over devices, read where they lie."""
-        if len(self.sig.sharding.tiles) != 1 or isinstance(index, bool):
+        """``self[index]`` of rows that are split over devices, read where they lie.
+
+        Only where this process can reach them all: what another has to take part in, all do.
+        """
+        sharding = self.sig.sharding
+        if len(sharding.tiles) != 1 or not sharding.is_fully_addressable or isinstance(index, bool):
             return NotImplemented
         if isinstance(index, slice):
             return self._blocks_within(*index.indices(self.sig.type.shape[0]))
@@ -398,7 +403,7 @@ def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:
 
 
 def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) -> DeviceArray:
-    """One array of parts that lie on the devices of ``sharding``, in order, without a copy."""
+    """One array of parts that lie on ``sharding.local_devices``, in order, without a copy."""
     raw = backend().assemble([p.raw for p in parts], type, sharding)
     return DeviceArray(raw, Signature.of(type, sharding))
 

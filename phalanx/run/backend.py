@@ -1,8 +1,8 @@
 """What the rest of Phalanx asks of a compiler and runtime.
 
 Everything here is about *raw* arrays: handles of the runtime, opaque to all but the backend. A
-raw array holds the shards of an array on the devices of its sharding that this process can
-reach. It knows neither its type nor its sharding: whoever holds it passes them along.
+raw array holds the shards of an array on the addressable devices of its sharding, those that this
+process can reach. It knows neither its type nor its sharding: whoever holds it passes them along.
 """
 
 from __future__ import annotations
@@ -132,7 +132,10 @@ class Backend(Protocol):
         ...
 
     def shards(self, raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
-        """The parts on the reachable devices, in order, as raw arrays; they share the memory."""
+        """The parts on the addressable devices as raw arrays, in local order; no copy.
+
+        Part ``i`` is that of ``sharding.local_devices[i]``, padding included.
+        """
         ...
 
     def assemble(self, parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:

@@ -16,8 +16,9 @@ from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, mo
 from phalanx.run.backend import Executable, Lowered
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
+from phalanx.spmd.layout import Layout, axes_of, from_axes, prime_axes
 from phalanx.spmd.plan import Plan
-from phalanx.spmd.sharding import Dims, Sharding, axes_of, from_axes, prime_axes
+from phalanx.spmd.sharding import Sharding
 
 
 class Compiled:
@@ -142,28 +143,30 @@ def make_plan(program: Program, shardings: Sequence[Sharding]) -> tuple[Plan, bo
     """
     local = tuple(backend().local_devices())
     first = local[:1]
-    lay = placement.layout(program, local)
-    if lay is not None and lay.axes:
-        return _mapped_plan(program, lay, shardings), True
+    mesh = placement.mesh_of(program, local)
+    if mesh is not None and mesh.axes:
+        return _mapped_plan(program, mesh, shardings), True
     widest = max(shardings, key=lambda s: len(s.devices), default=None)
     if widest is None or len(widest.devices) == 1:
-        asked = [Sharding(lay.devices)] if lay is not None and lay.devices != first else []
+        asked = [Sharding(mesh.devices)] if mesh is not None and mesh.devices != first else []
         chosen = next((s for s in [*asked, *shardings] if s.committed), default_sharding())
-        dims: tuple[Dims, ...] = ((),) * len(shardings)
+        dims: tuple[Layout, ...] = ((),) * len(shardings)
         return Plan(chosen.devices, (), dims, ((),) * len(program.outputs)), chosen.committed
     return _partitioned_plan(program, widest.devices, shardings), True
 
 
-def _mapped_plan(program: Program, lay: placement.Layout, shardings: Sequence[Sharding]) -> Plan:
+def _mapped_plan(
+    program: Program, mesh: placement.ProgramMesh, shardings: Sequence[Sharding]
+) -> Plan:
     in_dims = []
-    wanted = placement.wanted_inputs(program, lay)
+    wanted = placement.wanted_inputs(program, mesh)
     for var, sharding, want in zip(program.inputs, shardings, wanted, strict=True):
         if want is None:
-            want = _dims_over(sharding, lay.devices, var.type.ndim, lay.axes) or ()
+            want = _dims_over(sharding, mesh.devices, var.type.ndim, mesh.axes) or ()
         in_dims.append(want)
-    out_dims = placement.given_outputs(program, lay)
-    apart = placement.runs_apart(program, lay) and Sharding(lay.devices).is_fully_addressable
-    return Plan(lay.devices, lay.axes, tuple(in_dims), tuple(out_dims), lay.levels, apart)
+    out_dims = placement.given_outputs(program, mesh)
+    apart = placement.runs_apart(program, mesh) and Sharding(mesh.devices).is_fully_addressable
+    return Plan(mesh.devices, mesh.axes, tuple(in_dims), tuple(out_dims), mesh.levels, apart)
 
 
 def _partitioned_plan(program: Program, devices: tuple, shardings: Sequence[Sharding]) -> Plan:
@@ -176,7 +179,7 @@ def _partitioned_plan(program: Program, devices: tuple, shardings: Sequence[Shar
     return Plan(devices, axes, in_dims, (None,) * len(program.outputs))
 
 
-def _dims_over(sharding: Sharding, devices: tuple, ndim: int, axes: Any) -> Dims | None:
+def _dims_over(sharding: Sharding, devices: tuple, ndim: int, axes: Any) -> Layout | None:
     return axes_of(sharding, ndim, axes) if sharding.devices == devices else None
 
 

@@ -17,17 +17,18 @@ import numpy as np
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.primitive import Spread
 from phalanx.core.program import Equation, Program, Var
-from phalanx.spmd.sharding import Dims, MeshAxes, primes
+from phalanx.spmd.layout import Layout, MeshAxes, primes
+from phalanx.spmd.sharding import Devices
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ProgramMesh:
     """The devices of a program, the mesh that they form, and the mesh axes of each level.
 
     A level is a nesting depth of mapped axes: level 0 is that of the outermost ones.
     """
 
-    devices: tuple
+    devices: Devices
     axes: MeshAxes
     levels: tuple[tuple[str, ...], ...]
 
@@ -37,7 +38,7 @@ class Layout:
         size = dict(self.axes)
         return tuple(math.prod(size[name] for name in names) for names in self.levels)
 
-    def split(self, dim: int) -> Dims:
+    def split(self, dim: int) -> Layout:
         """The layout of an array whose dimension ``dim`` is the axis of level 0."""
         return (*((),) * dim, self.levels[0])
 
@@ -52,12 +53,12 @@ def spreads(program: Program) -> Iterator[Spread]:
             yield from spreads(inner)
 
 
-def layout(program: Program, available: Sequence) -> Layout | None:
+def mesh_of(program: Program, available: Sequence[Any]) -> ProgramMesh | None:
     """Where the mapped axes of ``program`` go; None if that is of no consequence.
 
     It is of none where no axis lies over several devices and none has devices prescribed.
     """
-    best: tuple[tuple[int, ...], tuple] = ((), ())
+    best: tuple[tuple[int, ...], Devices] = ((), ())
     for spread in spreads(program):
         devices = tuple(available) if spread.devices is None else spread.devices
         sizes = _fitting(spread, len(devices))
@@ -75,14 +76,14 @@ def _fitting(spread: Spread, room: int) -> tuple[int, ...]:
     return (devices, *max(inner, key=math.prod, default=()))
 
 
-def _mesh(sizes: tuple[int, ...], devices: tuple) -> Layout:
+def _mesh(sizes: tuple[int, ...], devices: Devices) -> ProgramMesh:
     axes: list[tuple[str, int]] = []
-    levels = []
+    levels: list[tuple[str, ...]] = []
     for size in sizes:
         factors = [(f"m{len(axes) + i}", f) for i, f in enumerate(primes(size))]
         levels.append(tuple(name for name, _ in factors))
         axes += factors
-    return Layout(devices, tuple(axes), tuple(levels))
+    return ProgramMesh(devices, tuple(axes), tuple(levels))
 
 
 # A program is loaded once for each of the devices that run it apart, which takes the longer the
@@ -92,8 +93,8 @@ _MOST_EQUATIONS_APART = 256
 _MOST_RESULTS_APART = 32
 
 
-def runs_apart(program: Program, lay: Layout) -> bool:
-    """Whether each device of ``lay`` can run its lanes without a word to the others.
+def runs_apart(program: Program, mesh: ProgramMesh) -> bool:
+    """Whether each device of ``mesh`` can run its lanes without a word to the others.
 
     So it is where ``program`` is one mapped axis, whose lanes neither communicate nor act.
     """
@@ -103,7 +104,7 @@ def runs_apart(program: Program, lay: Layout) -> bool:
     ((equation, spread),) = found
     return (
         not spread.program.axes
-        and math.prod(lay.sizes[1:]) == 1
+        and math.prod(mesh.sizes[1:]) == 1
         and list(program.inputs) == equation.inputs
         and program.outputs == equation.outputs
         and len(program.outputs) <= _MOST_RESULTS_APART
@@ -133,7 +134,7 @@ class Placement:
 
     axis: Any
     size: int
-    devices: tuple
+    devices: Devices
     lanes: int
     padding: int
     inside: tuple[Placement, ...] = ()
@@ -155,10 +156,12 @@ class Placement:
             yield from (f"  {line}" for line in inner._lines())
 
 
-def placements(program: Program, lay: Layout | None, default: tuple) -> tuple[Placement, ...]:
+def placements(
+    program: Program, mesh: ProgramMesh | None, default: Devices
+) -> tuple[Placement, ...]:
     """Where the mapped axes of ``program`` go; ``default`` are the devices without a layout."""
-    devices = default if lay is None else lay.devices
-    sizes = () if lay is None else lay.sizes
+    devices = default if mesh is None else mesh.devices
+    sizes = () if mesh is None else mesh.sizes
     return tuple(_placements(program, np.array(devices, object).reshape(sizes or (1,))))
 
 
@@ -173,22 +176,22 @@ def _placements(program: Program, mesh: np.ndarray) -> Iterator[Placement]:
         )  # fmt: skip
 
 
-def wanted_inputs(program: Program, lay: Layout) -> list[Dims | None]:
+def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
     """Per input, how the mapped equation that takes it wants it; None if none does."""
-    wanted: dict[Var, Dims] = {}
+    wanted: dict[Var, Layout] = {}
     for equation, spread in _mapped(program):
         for atom, dim in zip(equation.inputs, spread.in_dims, strict=True):
             if isinstance(atom, Var):
-                wanted.setdefault(atom, () if dim is None else lay.split(dim))
+                wanted.setdefault(atom, () if dim is None else mesh.split(dim))
     return [wanted.get(v) for v in program.inputs]
 
 
-def given_outputs(program: Program, lay: Layout) -> list[Dims | None]:
+def given_outputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
     """Per output, how the mapped equation that makes it leaves it; None if none does."""
-    given: dict[Var, Dims] = {}
+    given: dict[Var, Layout] = {}
     for equation, spread in _mapped(program):
         for var, dim in zip(equation.outputs, spread.out_dims, strict=True):
-            given[var] = () if dim is None else lay.split(dim)
+            given[var] = () if dim is None else mesh.split(dim)
     return [given.get(a) if isinstance(a, Var) else () for a in program.outputs]
 
 

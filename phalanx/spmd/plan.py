@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
 from phalanx.core.types import ArrayType
-from phalanx.spmd.sharding import Dims, MeshAxes, Sharding, from_axes
+from phalanx.spmd.layout import Layout, MeshAxes, from_axes
+from phalanx.spmd.sharding import Devices, Sharding
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,10 @@ class Plan:
     anything of another: each runs a program of its own on its parts of the inputs.
     """
 
-    devices: tuple
+    devices: Devices
     axes: MeshAxes = ()
-    in_dims: tuple[Dims, ...] = ()
-    out_dims: tuple[Dims | None, ...] = ()
+    in_dims: tuple[Layout, ...] = ()
+    out_dims: tuple[Layout | None, ...] = ()
     levels: tuple[tuple[str, ...], ...] = ()
     apart: bool = False
 
@@ -36,7 +37,7 @@ class Plan:
         sizes = dict(self.axes)
         return tuple(math.prod(sizes[name] for name in names) for names in dims or ())
 
-    def padded(self, type: ArrayType, dims: Dims | None) -> ArrayType:
+    def padded(self, type: ArrayType, dims: Layout | None) -> ArrayType:
         """The type of an array that ``dims`` cut, with the padding that makes all parts equal."""
         blocks = blocks_of(type.shape, self.parts(dims))
         return type.update(shape=tuple(b.padded for b in blocks))

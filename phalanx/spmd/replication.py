@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
+from typing import Any
 
 from phalanx.core.program import Atom, Equation, Program, Var
 
-Varying = frozenset
+Varying = frozenset[Any]
 Divergence = tuple[Equation, Varying]
 _divergences: ContextVar[list[Divergence] | None] = ContextVar("divergences", default=None)
 
@@ -22,10 +23,10 @@ def varying(program: Program, inputs: Sequence[Varying]) -> dict[Var, Varying]:
     for equation in program.equations:
         operands = [_of(a, known) for a in equation.inputs]
         _look_for_divergence(equation, operands)
-        found = equation.prim.result_varies(operands, equation.params)
-        if isinstance(found, frozenset):
-            found = (found,) * len(equation.outputs)
-        known.update(zip(equation.outputs, found, strict=True))
+        rule: Varying | tuple[Varying, ...]
+        rule = equation.prim.result_varies(operands, equation.params)
+        results = (rule,) * len(equation.outputs) if isinstance(rule, frozenset) else rule
+        known.update(zip(equation.outputs, results, strict=True))
     return known
 
 
@@ -50,7 +51,7 @@ def _communicates(equation: Equation) -> Varying:
     inner = [e for program in equation.programs for e in program.equations]
     if not inner:
         return equation.axes if equation.inputs else frozenset()
-    return equation.axes.intersection(frozenset().union(*map(_communicates, inner)))
+    return equation.axes.intersection(Varying().union(*map(_communicates, inner)))
 
 
 def divergences(program: Program, inputs: Sequence[Varying]) -> list[Divergence]:
@@ -89,8 +90,8 @@ def culprits(
 def _culprits(
     program: Program, known: dict[Var, Varying], output: Atom, axis: str
 ) -> Iterator[Equation]:
-    wanted = {output}
-    sources = []
+    wanted: set[Atom] = {output}
+    sources: list[Equation] = []
     entering = set(program.inputs)
     for equation in reversed(program.equations):
         if not wanted.intersection(equation.outputs):

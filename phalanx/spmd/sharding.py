@@ -4,6 +4,12 @@ There is one concrete form, ``Sharding``, to which the public names normalise. A
 into equal tiles by a grid; devices fill the grid in order, or in a given ``assignment``; a
 trailing factor repeats every tile on several devices. Where a size is not divisible the last
 tiles are padded, with copies of the last row. Devices are opaque here.
+
+Devices may belong to several processes. A *position* counts all devices of a sharding, whoever
+can reach them: it is the same number in every process, and what plans and programs speak of. A
+*local* number counts the addressable ones alone, those that this process can reach, in the same
+order: that is how the parts of an array are numbered that the runtime holds here.
+``Sharding.local_positions`` and ``Sharding.local_of`` lead from one to the other.
 """
 
 from __future__ import annotations
@@ -15,12 +21,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from phalanx.base.errors import suggest
+from phalanx.base.errors import DeviceError
 from phalanx.core.blocks import Blocks, blocks_of
 
 Index = tuple[slice, ...]
-MeshAxes = tuple[tuple[str, int], ...]  # ((name, size), ...), outermost first
-Dims = tuple[tuple[str, ...], ...]  # per dimension, the mesh axes that split it, major first
+Key = tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...] | None, bool]
+Devices = tuple[Any, ...]
 
 
 class Sharding:
@@ -40,13 +46,19 @@ class Sharding:
     True
     """
 
-    __slots__ = ("__weakref__", "_hash", "_tile_at", "assignment", "committed", "devices", "tiles")
-    _interned: ClassVar[dict[tuple, Sharding]] = {}
+    __slots__ = (
+        "__weakref__", "_hash", "_tile_at", "assignment", "committed", "devices",
+        "local_positions", "tiles",
+    )  # fmt: skip
+    _interned: ClassVar[dict[Key, Sharding]] = {}
 
-    devices: tuple
+    devices: Devices
     tiles: tuple[int, ...]
     assignment: tuple[int, ...] | None
     committed: bool
+    local_positions: tuple[int, ...]  # of the addressable devices, in order
+    _hash: int
+    _tile_at: tuple[tuple[int, ...], ...]
 
     def __new__(
         cls,
@@ -62,8 +74,19 @@ class Sharding:
         key = (devices, tiles, normal, committed or len(devices) > 1)
         found = Sharding._interned.get(key)
         if found is None:
-            found = Sharding._interned.setdefault(key, _make(key))
+            found = Sharding._interned.setdefault(key, Sharding._made(key))
         return found
+
+    @staticmethod
+    def _made(key: Key) -> Sharding:
+        devices, tiles, assignment, _ = key
+        made = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
+        made.devices, made.tiles, made.assignment, made.committed = key
+        made._hash = hash(key)
+        made.local_positions = tuple(i for i, d in enumerate(devices) if _is_local(d))
+        places = np.argsort(assignment).tolist() if assignment else range(len(devices))
+        made._tile_at = tuple(_unravel(place // made.copies, tiles) for place in places)
+        return made
 
     @property
     def plain(self) -> Sharding:
@@ -81,7 +104,7 @@ class Sharding:
         return len(self.devices)
 
     @property
-    def device_set(self) -> set:
+    def device_set(self) -> set[Any]:
         """The devices, without their order."""
         return set(self.devices)
 
@@ -93,12 +116,36 @@ class Sharding:
     @property
     def is_fully_addressable(self) -> bool:
         """Whether this process can reach every device."""
-        return all(map(_is_local, self.devices))
+        return len(self.local_positions) == len(self.devices)
 
     @property
-    def addressable_devices(self) -> set:
+    def local_devices(self) -> Devices:
+        """The devices that this process can reach, in order."""
+        return tuple(self.devices[p] for p in self.local_positions)
+
+    @property
+    def addressable_devices(self) -> set[Any]:
         """The devices that this process can reach."""
-        return set(filter(_is_local, self.devices))
+        return set(self.local_devices)
+
+    def local_of(self, position: int) -> int:
+        """The local number of ``devices[position]``; ``local_positions`` has it there.
+
+        Raises:
+            DeviceError: it belongs to another process.
+        """
+        if self.is_fully_addressable:
+            return position
+        try:
+            return self.local_positions.index(position)
+        except ValueError:
+            device = self.devices[position]
+            raise DeviceError(
+                f"{device} at position {position} of {len(self.devices)} devices belongs to "
+                f"process {device.process_index}, and this is process "
+                f"{device.client.process_index()}: it reaches {list(self.local_devices)}. Read "
+                "x.addressable_shards, or gather the array first"
+            ) from None
 
     def commit(self) -> Sharding:
         """The same sharding as one that the user asked for."""
@@ -108,9 +155,14 @@ class Sharding:
         """The coordinates in the grid of the tile that ``devices[position]`` holds."""
         return self._tile_at[position]
 
-    def position_of(self, place: int) -> int:
-        """The position among ``devices`` of the first one that holds tile number ``place``."""
-        place *= self.copies
+    @property
+    def replica_ids(self) -> tuple[int, ...]:
+        """Per position, which copy of its tile is there, from 0."""
+        return tuple(self._tile_at[:p].count(tile) for p, tile in enumerate(self._tile_at))
+
+    def position_of(self, tile: int) -> int:
+        """The position of the first device that holds tile number ``tile``, counted row by row."""
+        place = tile * self.copies
         return place if self.assignment is None else self.assignment[place]
 
     def blocks(self, shape: Sequence[int]) -> tuple[Blocks, ...]:
@@ -141,11 +193,11 @@ class Sharding:
 
     def real_shape(self, shape: Sequence[int], position: int) -> tuple[int, ...]:
         """The shape of what ``devices[position]`` holds of an array of ``shape``, no padding."""
-        return tuple(map(len, self._rows(shape, self.tile_at(position))))
+        return tuple(map(len, self.rows(shape, position)))
 
-    def _rows(self, shape: Sequence[int], tile: tuple[int, ...]) -> tuple[range, ...]:
-        """Per dimension of an array of ``shape`` the rows in ``tile``, without padding."""
-        blocks = self.blocks(shape)
+    def rows(self, shape: Sequence[int], position: int) -> tuple[range, ...]:
+        """Per dimension of an array of ``shape`` the rows that ``devices[position]`` holds."""
+        blocks, tile = self.blocks(shape), self.tile_at(position)
         places = (*tile, *(0,) * (len(blocks) - len(tile)))
         return tuple(b.rows(place) for b, place in zip(blocks, places, strict=True))
 
@@ -157,9 +209,12 @@ class Sharding:
         """Per device the part of an array of ``shape`` that it holds, as slices."""
         return dict(zip(self.devices, self.indices(tuple(shape)), strict=True))
 
-    addressable_devices_indices_map = devices_indices_map
+    def addressable_devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:
+        """The same for the devices that this process can reach."""
+        indices = self.indices(tuple(shape))
+        return {self.devices[p]: indices[p] for p in self.local_positions}
 
-    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
+    def is_equivalent_to(self, other: object, ndim: int) -> bool:
         """Whether both put the same parts on the same devices, in whatever order."""
         if not isinstance(other, Sharding) or self.device_set != other.device_set:
             return False
@@ -201,7 +256,7 @@ def _trimmed(tiles: Sequence[int]) -> tuple[int, ...]:
     return tiles
 
 
-def _check(devices: tuple, tiles: tuple[int, ...], assignment: Sequence[int] | None) -> None:
+def _check(devices: Devices, tiles: tuple[int, ...], assignment: Sequence[int] | None) -> None:
     if not devices or len(set(devices)) != len(devices):
         raise ValueError(f"Sharding: the devices must be one or more, all distinct, got {devices}")
     if any(t < 1 for t in tiles) or len(devices) % math.prod(tiles):
@@ -224,19 +279,8 @@ def _normal(count: int, parts: int, assignment: Sequence[int] | None) -> tuple[i
     return None if ordered == tuple(range(count)) else ordered
 
 
-def _make(key: tuple) -> Sharding:
-    devices, tiles, assignment, _ = key
-    made = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
-    made.devices, made.tiles, made.assignment, made.committed = key
-    made._hash = hash(key)
-    copies = len(devices) // math.prod(tiles)
-    places = np.argsort(assignment).tolist() if assignment else range(len(devices))
-    made._tile_at = tuple(_unravel(place // copies, tiles) for place in places)
-    return made
-
-
 def _unravel(place: int, sizes: Sequence[int]) -> tuple[int, ...]:
-    coordinates = []
+    coordinates: list[int] = []
     for size in reversed(sizes):
         place, rest = divmod(place, size)
         coordinates.append(rest)
@@ -247,254 +291,15 @@ def _unravel(place: int, sizes: Sequence[int]) -> tuple[int, ...]:
 def _indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
     whole = [b.count == 1 for b in sharding.blocks(shape)]
 
-    def index(tile: tuple[int, ...]) -> Index:
+    def index(position: int) -> Index:
         return tuple(
             slice(None) if unsplit else slice(rows.start, rows.stop)
-            for rows, unsplit in zip(sharding._rows(shape, tile), whole, strict=True)
+            for rows, unsplit in zip(sharding.rows(shape, position), whole, strict=True)
         )
 
-    return tuple(map(index, sharding._tile_at))
+    return tuple(map(index, range(len(sharding.devices))))
 
 
 def _is_local(device: Any) -> bool:
     client = getattr(device, "client", None)
     return client is None or device.process_index == client.process_index()
-
-
-# ---- named meshes ----------------------------------------------------------------------------
-
-
-class Mesh:
-    """Devices in a grid whose axes have names.
-
-    >>> mesh = Mesh([[0, 1, 2], [3, 4, 5]], ("data", "model"))
-    >>> mesh.shape, mesh.size
-    ({'data': 2, 'model': 3}, 6)
-    """
-
-    __slots__ = ("_hash", "axis_names", "devices")
-
-    def __init__(self, devices: Any, axis_names: str | Sequence[str]) -> None:
-        grid = np.array(devices, dtype=object)
-        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-        if grid.ndim != len(names):
-            raise ValueError(
-                f"Mesh: the devices form a grid of {grid.ndim} dimensions, shape {grid.shape}, but "
-                f"there are {len(names)} axis names: {names}"
-            )
-        if len(set(names)) != len(names):
-            raise ValueError(f"Mesh: axis names must be distinct, got {names}")
-        if len(set(grid.flat)) != grid.size:
-            raise ValueError("Mesh: a device occurs more than once")
-        grid.flags.writeable = False
-        self.devices = grid
-        self.axis_names = names
-        self._hash = hash((grid.shape, tuple(grid.flat), names))
-
-    @property
-    def shape(self) -> dict[str, int]:
-        """The size of each axis, by name."""
-        return dict(zip(self.axis_names, self.devices.shape, strict=True))
-
-    @property
-    def axis_sizes(self) -> tuple[int, ...]:
-        """The size of each axis, in order."""
-        return self.devices.shape
-
-    @property
-    def axes(self) -> MeshAxes:
-        """``((name, size), ...)``."""
-        return tuple(zip(self.axis_names, self.devices.shape, strict=True))
-
-    @property
-    def size(self) -> int:
-        """The number of devices."""
-        return self.devices.size
-
-    @property
-    def flat(self) -> tuple:
-        """The devices row by row."""
-        return tuple(self.devices.flat)
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Mesh) and self.axes == other.axes and self.flat == other.flat
-        )
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __repr__(self) -> str:
-        axes = ", ".join(f"{name!r}: {size}" for name, size in self.axes)
-        return f"Mesh({axes})"
-
-
-class PartitionSpec(tuple):
-    """Per dimension of an array: the mesh axis or axes that split it, or None.
-
-    >>> PartitionSpec("data", None, ("x", "y"))
-    PartitionSpec('data', None, ('x', 'y'))
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, *entries: str | Sequence[str] | None) -> PartitionSpec:
-        return super().__new__(cls, (_entry(e) for e in entries))
-
-    def __repr__(self) -> str:
-        return f"PartitionSpec({', '.join(map(repr, self))})"
-
-    def __reduce__(self) -> tuple:
-        return PartitionSpec, tuple(self)
-
-    @property
-    def dims(self) -> Dims:
-        """Per dimension the tuple of axis names."""
-        return tuple(() if e is None else (e,) if isinstance(e, str) else e for e in self)
-
-
-P = PartitionSpec
-
-
-def _entry(entry: Any) -> str | tuple[str, ...] | None:
-    if entry is None or isinstance(entry, str):
-        return entry
-    if isinstance(entry, (tuple, list)) and all(isinstance(e, str) for e in entry):
-        return tuple(entry) if len(entry) != 1 else entry[0]
-    raise TypeError(
-        "PartitionSpec: an entry must be None, the name of a mesh axis or a tuple of names, "
-        f"got {entry!r}"
-    )
-
-
-class NamedSharding(Sharding):
-    """``spec`` says which axes of ``mesh`` split which dimensions; other axes hold copies.
-
-    >>> mesh = Mesh([[0, 1], [2, 3]], ("data", "model"))
-    >>> NamedSharding(mesh, PartitionSpec("model")).assignment
-    (0, 2, 1, 3)
-    """
-
-    __slots__ = ("_plain", "mesh", "spec")
-
-    mesh: Mesh
-    spec: PartitionSpec
-
-    def __new__(cls, mesh: Mesh, spec: PartitionSpec) -> NamedSharding:  # type: ignore[misc]
-        if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
-            raise TypeError(
-                "NamedSharding: needs a Mesh and a PartitionSpec, "
-                f"got {type(mesh).__name__} and {type(spec).__name__}"
-            )
-        plain = from_axes(mesh.flat, mesh.axes, spec.dims, "NamedSharding")
-        made = object.__new__(cls)
-        made.devices, made.tiles, made.assignment = plain.devices, plain.tiles, plain.assignment
-        made.committed, made._hash, made._tile_at = True, plain._hash, plain._tile_at
-        made._plain, made.mesh, made.spec = plain, mesh, spec
-        return made
-
-    @property
-    def plain(self) -> Sharding:
-        return self._plain
-
-    def commit(self) -> Sharding:
-        return self
-
-    def shard_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        if len(self.spec) > len(tuple(shape)):
-            raise ValueError(
-                f"{self.spec} has {len(self.spec)} entries, but an array of shape {tuple(shape)} "
-                f"has {len(tuple(shape))} dimensions"
-            )
-        return self._plain.shard_shape(shape)
-
-    def __repr__(self) -> str:
-        return f"NamedSharding({self.mesh}, {self.spec})"
-
-
-# ---- shardings in terms of mesh axes -----------------------------------------------------------
-
-
-def from_axes(
-    devices: Sequence[Any], mesh_axes: MeshAxes, dims: Dims, who: str = "sharding"
-) -> Sharding:
-    """The sharding of ``devices``, a mesh filled row by row, whose dimensions ``dims`` split.
-
-    >>> from_axes(range(6), (("x", 2), ("y", 3)), ((), ("y",))).tiles
-    (1, 3)
-    """
-    sizes = dict(mesh_axes)
-    used = [name for names in dims for name in names]
-    for name in used:
-        if name not in sizes:
-            hint = suggest(name, sizes) or f"The axes are {', '.join(map(repr, sizes))}."
-            raise ValueError(f"{who}: the mesh has no axis {name!r}. {hint}")
-        if used.count(name) > 1:
-            raise ValueError(f"{who}: axis {name!r} splits more than one dimension in {dims}")
-    names = list(sizes)
-    order = [names.index(n) for n in used] + [i for i, n in enumerate(names) if n not in used]
-    places = np.arange(len(devices)).reshape(tuple(sizes.values())).transpose(order)
-    tiles = tuple(math.prod(sizes[n] for n in split) for split in dims)
-    return Sharding(devices, tiles, places.ravel().tolist()).plain
-
-
-def axes_of(sharding: Sharding, ndim: int, mesh_axes: MeshAxes) -> Dims | None:
-    """The inverse of ``from_axes``: per dimension the mesh axes that split it, or None.
-
-    >>> axes_of(Sharding(range(4), (2,)), 2, (("x", 2), ("y", 2)))
-    (('x',), ())
-    """
-    sharding = sharding.plain
-    if math.prod(size for _, size in mesh_axes) != len(sharding.devices):
-        return None
-    found: list[list[tuple[int, str]]] = [[] for _ in range(max(ndim, len(sharding.tiles)))]
-    stride = len(sharding.devices)
-    for name, size in mesh_axes:
-        stride //= size
-        if size == 1:
-            continue
-        steps = [(dim, t) for dim, t in enumerate(sharding.tile_at(stride)) if t]
-        if len(steps) > 1:
-            return None
-        for dim, step in steps:
-            found[dim].append((-step, name))
-    dims = tuple(tuple(name for _, name in sorted(split)) for split in found)
-    exact = from_axes(sharding.devices, mesh_axes, dims)
-    same = (exact.tiles, exact.assignment) == (sharding.tiles, sharding.assignment)
-    return dims if same else None
-
-
-def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
-    """A mesh of ``count`` devices with axes of prime size, in which ``shardings`` can be told.
-
-    The order of the factors is the first in which all of them can, else ascending.
-
-    >>> prime_axes(6), prime_axes(6, Sharding(range(6), (3,)))
-    ((('m0', 2), ('m1', 3)), (('m0', 3), ('m1', 2)))
-    """
-    for factors in _orders(count):
-        axes = tuple((f"m{i}", f) for i, f in enumerate(factors))
-        if all(axes_of(s, len(s.tiles), axes) is not None for s in shardings):
-            return axes
-    return tuple((f"m{i}", f) for i, f in enumerate(primes(count)))
-
-
-def primes(n: int) -> tuple[int, ...]:
-    """The prime factors of ``n``, ascending."""
-    factors, p = [], 2
-    while n > 1:
-        if n % p:
-            p += 1
-        else:
-            factors.append(p)
-            n //= p
-    return tuple(factors)
-
-
-@functools.cache
-def _orders(count: int) -> tuple[tuple[int, ...], ...]:
-    """The distinct orders of the prime factors of ``count``, the ascending one first."""
-    orders = {(): None}
-    for p in primes(count):
-        orders = {(*o[:i], p, *o[i:]): None for o in orders for i in range(len(o) + 1)}
-    return tuple(sorted(orders))

@@ -6,8 +6,9 @@ import functools
 from typing import Any
 
 from phalanx.core.types import ArrayType
+from phalanx.spmd.layout import axes_of, prime_axes
 from phalanx.spmd.plan import Plan
-from phalanx.spmd.sharding import Sharding, axes_of, prime_axes
+from phalanx.spmd.sharding import Sharding
 from phalanx.xla.compile import XlaExecutable, compile
 from phalanx.xla.lower import build
 

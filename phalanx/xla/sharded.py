@@ -19,18 +19,20 @@ from phalanx.xla.runtime import parts_of, raw_sharding, xc
 
 
 class Form:
-    """The types and layouts of an array over several devices and of its reachable parts."""
+    """The types and layouts of an array over several devices and of its addressable parts.
 
-    __slots__ = ("devices", "part", "part_layouts", "positions", "whole", "whole_layout")
+    Parts are in local order: part ``i`` is on ``sharding.local_devices[i]``.
+    """
+
+    __slots__ = ("part", "part_layouts", "whole", "whole_layout")
 
     def __init__(self, type: ArrayType, sharding: Sharding) -> None:
-        reachable = sharding.addressable_devices
-        self.positions = [i for i, d in enumerate(sharding.devices) if d in reachable]
-        self.devices = [sharding.devices[i] for i in self.positions]
         self.whole = type.update(shape=sharding.padded_shape(type.shape))
         self.whole_layout = raw_sharding(sharding, type.ndim)
         self.part = ArrayType(sharding.shard_shape(type.shape), type.dtype, type.weak)
-        self.part_layouts = [raw_sharding(Sharding((d,)), type.ndim) for d in self.devices]
+        self.part_layouts = [
+            raw_sharding(Sharding((d,)), type.ndim) for d in sharding.local_devices
+        ]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -61,7 +63,7 @@ class Sharded:
 
     @property
     def parts(self) -> Sequence[Any]:
-        """The arrays on the reachable devices, in order."""
+        """The arrays on the addressable devices, in local order."""
         if self._parts is None:
             self._parts = _taken_apart(self.whole, self.form)
         return self._parts

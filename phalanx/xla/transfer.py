@@ -28,7 +28,7 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
         return _put_part(array, type, raw_sharding(sharding, type.ndim), sharding.devices[0])
     form = form_of(type, sharding)
     parts = _cut(array, form, sharding)
-    placed = zip(parts, form.part_layouts, form.devices, strict=True)
+    placed = zip(parts, form.part_layouts, sharding.local_devices, strict=True)
     return Sharded(form, [_put_part(part, form.part, *where) for part, *where in placed])
 
 
@@ -40,15 +40,15 @@ def _put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any) -> An
 
 
 def _cut(array: np.ndarray, form: Form, sharding: Sharding) -> list[np.ndarray]:
-    """What goes to each reachable device; padding repeats the last rows."""
+    """What goes to each addressable device, in local order; padding repeats the last rows."""
     if sharding.is_fully_replicated:
-        return [array] * len(form.devices)
+        return [array] * len(sharding.local_positions)
     whole = form.whole.shape
     if array.shape != whole:
         ends = zip(array.shape, whole, strict=True)
         array = np.pad(array, [(0, end - n) for n, end in ends], mode="edge")
     indices = sharding.indices(whole)
-    return [array[indices[p]] for p in form.positions]
+    return [array[indices[p]] for p in sharding.local_positions]
 
 
 def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
@@ -75,22 +75,23 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
     if sharding.is_fully_replicated:
         return to_numpy(parts[0])
     whole = np.empty(type.shape, type.dtype)
-    for index, part in zip(sharding.indices(type.shape), parts, strict=True):
-        here = whole[index]
+    indices = sharding.indices(type.shape)
+    for position, part in zip(sharding.local_positions, parts, strict=True):
+        here = whole[indices[position]]
         here[...] = to_numpy(part)[tuple(map(slice, here.shape))]
     whole.flags.writeable = False
     return whole
 
 
 def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
-    """The parts on the reachable devices, in order."""
+    """The parts on the addressable devices, in local order."""
     if len(sharding.devices) == 1:
         return [raw]
     return list(raw.parts)
 
 
 def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
-    """One array of its parts, in the order of the reachable devices."""
+    """One array of its parts, which are in local order."""
     if len(sharding.devices) > 1:
         return Sharded(form_of(type, sharding), list(parts))
     return xc.ArrayImpl(type, raw_sharding(sharding, type.ndim), list(parts), True, True)
@@ -128,8 +129,9 @@ def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
             [xc.ArrayCopySemantics.ALWAYS_COPY],
         )
         return sharded(copy, type, target)
-    if target in _within(source) and source.is_fully_addressable:
-        return raw.parts[source.devices.index(target.devices[0])]
+    copies = _addressable_copies(source)
+    if target in copies:
+        return raw.parts[copies.index(target)]
     if source.devices[0].platform != "cpu":
         moved = reshard(raw, type, source, target)
         if moved is not None:
@@ -137,9 +139,9 @@ def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     return put(fetch(raw, type, source), type, target)
 
 
-def _within(source: Sharding) -> tuple[Sharding, ...]:
-    """The single devices that hold the whole array already."""
-    return tuple(Sharding((d,)) for d in source.devices) if source.is_fully_replicated else ()
+def _addressable_copies(source: Sharding) -> list[Sharding]:
+    """The addressable devices, if each of them holds the whole array already, in local order."""
+    return [Sharding((d,)) for d in source.local_devices] if source.is_fully_replicated else []
 
 
 def block(raws: Sequence[Raw]) -> None:

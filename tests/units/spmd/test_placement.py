@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import phalanx
-from phalanx.spmd.placement import layout, placements, wanted_inputs
+from phalanx.spmd.placement import mesh_of, placements, wanted_inputs
 
 
 def program(*axes):
@@ -34,14 +34,14 @@ DEVICES = tuple(f"d{i}" for i in range(8))
     ],
 )
 def test_outer_axes_are_placed_first(axes, room, sizes):
-    lay = layout(program(*axes), DEVICES[:room])
-    assert lay is not None and lay.sizes == sizes
-    assert lay.devices == DEVICES[: np.prod(sizes)]
+    mesh = mesh_of(program(*axes), DEVICES[:room])
+    assert mesh is not None and mesh.sizes == sizes
+    assert mesh.devices == DEVICES[: np.prod(sizes)]
 
 
-def test_one_device_needs_no_layout():
-    assert layout(program(13), DEVICES[:1]) is None
-    assert layout(program(1), DEVICES) is None
+def test_one_device_needs_no_mesh_of():
+    assert mesh_of(program(13), DEVICES[:1]) is None
+    assert mesh_of(program(1), DEVICES) is None
     (where,) = placements(program(13), None, DEVICES[:1])
     assert (where.devices, where.lanes, where.padding) == (DEVICES[:1], 13, 0)
     assert str(where).splitlines()[0] == "axis 'axis 0': 13 lanes, all on 1 device"
@@ -55,15 +55,15 @@ def test_the_largest_axis_of_a_program_decides():
 
     types = [phalanx.ShapeDtypeStruct((n, 2), np.float32) for n in (3, 8)]
     traced = phalanx.jit(both).trace(*types).program
-    lay = layout(traced, DEVICES)
-    assert lay is not None and lay.sizes == (8,)
-    assert wanted_inputs(traced, lay) == [lay.split(0)] * 2
+    mesh = mesh_of(traced, DEVICES)
+    assert mesh is not None and mesh.sizes == (8,)
+    assert wanted_inputs(traced, mesh) == [mesh.split(0)] * 2
 
 
 def test_arguments_are_wanted_where_their_lanes_are():
     f = phalanx.pmap(lambda w, x: w * x, in_axes=(None, 1))
     w, x = (phalanx.ShapeDtypeStruct(s, np.float32) for s in ((), (2, 13)))
     traced = f.trace(w, x).program
-    lay = layout(traced, DEVICES[:4])
-    assert lay is not None
-    assert wanted_inputs(traced, lay) == [(), ((), lay.levels[0])]
+    mesh = mesh_of(traced, DEVICES[:4])
+    assert mesh is not None
+    assert wanted_inputs(traced, mesh) == [(), ((), mesh.levels[0])]

@@ -1,22 +1,10 @@
 """Shardings, with integers as devices."""
 
-import itertools
-import math
-
 import numpy as np
 import pytest
 
-from phalanx.spmd.sharding import (
-    Mesh,
-    NamedSharding,
-    P,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    axes_of,
-    from_axes,
-    prime_axes,
-)
+from phalanx.base.errors import DeviceError
+from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
 
 def test_equal_shardings_are_one_object():
@@ -94,93 +82,44 @@ def test_equivalence_ignores_the_order_of_devices():
     assert not forward.is_equivalent_to(Sharding((0, 2), (2,)), 1)
 
 
-def test_mesh():
-    mesh = Mesh(np.arange(8).reshape(2, 4), ("data", "model"))
-    assert mesh.shape == {"data": 2, "model": 4} and mesh.size == 8
-    assert mesh.axis_names == ("data", "model") and mesh.axis_sizes == (2, 4)
-    assert mesh == Mesh(np.arange(8).reshape(2, 4), ["data", "model"])
-    assert hash(mesh) == hash(Mesh(np.arange(8).reshape(2, 4), ["data", "model"]))
-    assert mesh != Mesh(np.arange(8).reshape(2, 4), ("model", "data"))
-    assert Mesh([0, 1], "i").axis_names == ("i",)
-    assert repr(mesh) == "Mesh('data': 2, 'model': 4)"
-    with pytest.raises(ValueError, match="2 dimensions"):
-        Mesh(np.arange(8).reshape(2, 4), ("data",))
-    with pytest.raises(ValueError, match="distinct"):
-        Mesh(np.arange(4).reshape(2, 2), ("a", "a"))
-    with pytest.raises(ValueError, match="more than once"):
-        Mesh([0, 0], ("a",))
+class Client:
+    """A runtime of process 1."""
+
+    def process_index(self):
+        return 1
 
 
-def test_partition_spec():
-    assert P is PartitionSpec and P("a", None) == ("a", None)
-    assert P(("a",), ["b", "c"]).dims == (("a",), ("b", "c"))
-    assert P(None, "a").dims == ((), ("a",))
-    with pytest.raises(TypeError, match="got 3"):
-        P(3)
+class Device:
+    """Device ``id`` of a process, as a process sees it that has others beside it."""
+
+    client = Client()
+
+    def __init__(self, id, process_index):
+        self.id, self.process_index = id, process_index
+
+    def __repr__(self):
+        return f"d{self.id}"
 
 
-def test_named_sharding_normalises():
-    mesh = Mesh(np.arange(8).reshape(2, 4), ("data", "model"))
-    rows = NamedSharding(mesh, P("data"))
-    assert rows == Sharding(range(8), (2,)) and Sharding(range(8), (2,)) == rows
-    assert hash(rows) == hash(rows.plain) and rows.plain is Sharding(range(8), (2,))
-    assert rows == NamedSharding(mesh, P("data", None)) and rows.mesh is mesh
-    assert NamedSharding(mesh, P(("data", "model"))) == Sharding(range(8), (8,))
-    columns = NamedSharding(mesh, P(None, "model"))
-    assert columns.tiles == (1, 4) and columns.assignment == (0, 4, 1, 5, 2, 6, 3, 7)
-    assert columns.shard_shape((3, 8)) == (3, 2)
-    assert NamedSharding(mesh, P()).is_fully_replicated
-    with pytest.raises(ValueError, match="2 entries"):
-        columns.shard_shape((8,))
+def test_positions_count_all_devices_and_local_numbers_the_addressable_ones():
+    devices = [Device(i, owner) for i, owner in enumerate((0, 1, 0, 1, 1, 0))]
+    s = Sharding(devices, (3,))
+    assert not s.is_fully_addressable and s.num_devices == 6
+    assert s.local_positions == (1, 3, 4)
+    assert s.local_devices == tuple(devices[i] for i in (1, 3, 4))
+    assert s.addressable_devices == set(s.local_devices)
+    assert [s.local_of(p) for p in s.local_positions] == [0, 1, 2]
+    # what a device holds is counted by its position, whoever can reach it
+    assert s.replica_ids == (0, 1) * 3
+    assert s.real_shape((5,), 5) == (1,) and s.real_shape((5,), 1) == (2,)
+    assert s.addressable_devices_indices_map((5,)) == {
+        devices[1]: (slice(0, 2),), devices[3]: (slice(2, 4),), devices[4]: (slice(4, 5),)
+    }  # fmt: skip
+    assert len(s.devices_indices_map((5,))) == 6
+    with pytest.raises(DeviceError, match=r"d2 at position 2 .* process 0, and this is process 1"):
+        s.local_of(2)
 
 
-@pytest.mark.parametrize(
-    "spec, message",
-    [
-        (P("modle"), "no axis 'modle'. Did you mean 'model'"),
-        (P("model", "model"), "more than one dimension"),
-    ],
-)
-def test_wrong_specs_are_refused(spec, message):
-    mesh = Mesh(np.arange(8).reshape(2, 4), ("data", "model"))
-    with pytest.raises(ValueError, match=message):
-        NamedSharding(mesh, spec)
-    with pytest.raises(TypeError, match="needs a Mesh"):
-        NamedSharding(mesh, ("data",))  # type: ignore[arg-type]
-
-
-def _assignments(names, ndim):
-    """Every way to deal mesh axes to dimensions, in every order."""
-    for chosen in itertools.product(range(ndim + 1), repeat=len(names)):
-        for order in itertools.permutations(range(len(names))):
-            yield tuple(tuple(names[i] for i in order if chosen[i] == dim) for dim in range(ndim))
-
-
-@pytest.mark.parametrize("sizes", [(2, 2, 2), (2, 3), (3, 2, 2)])
-def test_axes_and_tiles_are_inverse(sizes):
-    axes = tuple((f"m{i}", n) for i, n in enumerate(sizes))
-    devices = tuple(range(math.prod(sizes)))
-    for dims in set(_assignments([n for n, _ in axes], 2)):
-        sharding = from_axes(devices, axes, dims)
-        assert axes_of(sharding, 2, axes) == dims
-
-
-def test_every_iota_tiling_has_prime_axes():
-    for count in range(1, 33):
-        for parts in (d for d in range(1, count + 1) if count % d == 0):
-            s = Sharding(range(count), (parts,))
-            axes = prime_axes(count, s)
-            assert math.prod(n for _, n in axes) == count
-            dims = axes_of(s, 1, axes)
-            assert dims is not None and from_axes(range(count), axes, dims) is s
-
-
-def test_inexpressible_shardings():
-    axes = (("m0", 2), ("m1", 3))
-    assert axes_of(Sharding(range(6), (3,)), 1, axes) is None
-    assert axes_of(Sharding(range(6), (6,), (1, 0, 2, 3, 4, 5)), 1, axes) is None
-    assert axes_of(Sharding(range(4), (4,)), 1, axes) is None
-    assert axes_of(Sharding([9]), 3, ()) == ((), (), ())
-    assert prime_axes(1) == ()
-    odd = Sharding(range(6), (6,), (1, 0, 2, 3, 4, 5))
-    assert prime_axes(6, odd) == (("m0", 2), ("m1", 3))
+def test_replicas_are_counted_in_the_order_of_devices():
+    assert Sharding(range(4)).replica_ids == (0, 1, 2, 3)
+    assert Sharding(range(4), (2,), (0, 2, 1, 3)).replica_ids == (0, 0, 1, 1)

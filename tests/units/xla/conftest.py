@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from phalanx.core.types import ArrayType
+from phalanx.spmd.layout import from_axes
 from phalanx.spmd.plan import Plan
-from phalanx.spmd.sharding import Sharding, from_axes
+from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
 from phalanx.xla.lower import build
 

@@ -8,8 +8,9 @@ import pytest
 
 from phalanx.base.errors import DeletedArray
 from phalanx.core.types import ArrayType
+from phalanx.spmd.layout import from_axes
 from phalanx.spmd.plan import Plan
-from phalanx.spmd.sharding import Sharding, from_axes
+from phalanx.spmd.sharding import Sharding
 from phalanx.xla.compile import WINDOW, _in_flight
 from phalanx.xla.lower import build
 from phalanx.xla.runtime import xc

@@ -11,8 +11,8 @@ import pytest
 from phalanx.base.config import config
 from phalanx.core.types import ArrayType
 from phalanx.run.cache import cache
+from phalanx.spmd.layout import from_axes
 from phalanx.spmd.plan import Plan
-from phalanx.spmd.sharding import from_axes
 from phalanx.xla import stored
 from phalanx.xla.lower import build
 

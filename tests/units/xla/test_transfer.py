@@ -6,8 +6,10 @@ import pytest
 
 from phalanx.base.errors import DeletedArray
 from phalanx.core.types import ArrayType
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan
-from phalanx.spmd.sharding import Mesh, NamedSharding, P, Sharding
+from phalanx.spmd.sharding import Sharding
 from phalanx.xla.lower import build
 from phalanx.xla.reshard import reshard
 

@@ -1,0 +1,106 @@
+"""Layouts: which axes of a mesh split which dimensions of an array.
+
+A ``Sharding`` says where the parts of an array lie, a layout how its dimensions follow the axes of
+a mesh. A program is written in layouts; from a mesh and a layout follows the sharding.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base.errors import suggest
+from phalanx.spmd.sharding import Sharding
+
+MeshAxes = tuple[tuple[str, int], ...]  # ((name, size), ...), outermost first
+Layout = tuple[tuple[str, ...], ...]  # per dimension, the mesh axes that split it, major first
+
+
+def from_axes(
+    devices: Sequence[Any], mesh_axes: MeshAxes, dims: Layout, who: str = "sharding"
+) -> Sharding:
+    """The sharding of ``devices``, a mesh filled row by row, whose dimensions ``dims`` split.
+
+    >>> from_axes(range(6), (("x", 2), ("y", 3)), ((), ("y",))).tiles
+    (1, 3)
+    """
+    sizes = dict(mesh_axes)
+    used = [name for names in dims for name in names]
+    for name in used:
+        if name not in sizes:
+            hint = suggest(name, sizes) or f"The axes are {', '.join(map(repr, sizes))}."
+            raise ValueError(f"{who}: the mesh has no axis {name!r}. {hint}")
+        if used.count(name) > 1:
+            raise ValueError(f"{who}: axis {name!r} splits more than one dimension in {dims}")
+    names = list(sizes)
+    order = [names.index(n) for n in used] + [i for i, n in enumerate(names) if n not in used]
+    places = np.arange(len(devices)).reshape(tuple(sizes.values())).transpose(order)
+    tiles = tuple(math.prod(sizes[n] for n in split) for split in dims)
+    return Sharding(devices, tiles, places.ravel().tolist()).plain
+
+
+def axes_of(sharding: Sharding, ndim: int, mesh_axes: MeshAxes) -> Layout | None:
+    """The inverse of ``from_axes``: per dimension the mesh axes that split it, or None.
+
+    >>> axes_of(Sharding(range(4), (2,)), 2, (("x", 2), ("y", 2)))
+    (('x',), ())
+    """
+    sharding = sharding.plain
+    if math.prod(size for _, size in mesh_axes) != len(sharding.devices):
+        return None
+    found: list[list[tuple[int, str]]] = [[] for _ in range(max(ndim, len(sharding.tiles)))]
+    stride = len(sharding.devices)
+    for name, size in mesh_axes:
+        stride //= size
+        if size == 1:
+            continue
+        steps = [(dim, t) for dim, t in enumerate(sharding.tile_at(stride)) if t]
+        if len(steps) > 1:
+            return None
+        for dim, step in steps:
+            found[dim].append((-step, name))
+    dims = tuple(tuple(name for _, name in sorted(split)) for split in found)
+    exact = from_axes(sharding.devices, mesh_axes, dims)
+    same = (exact.tiles, exact.assignment) == (sharding.tiles, sharding.assignment)
+    return dims if same else None
+
+
+def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
+    """A mesh of ``count`` devices with axes of prime size, in which ``shardings`` can be told.
+
+    The order of the factors is the first in which all of them can, else ascending.
+
+    >>> prime_axes(6), prime_axes(6, Sharding(range(6), (3,)))
+    ((('m0', 2), ('m1', 3)), (('m0', 3), ('m1', 2)))
+    """
+    for factors in _orders(count):
+        axes = tuple((f"m{i}", f) for i, f in enumerate(factors))
+        if all(axes_of(s, len(s.tiles), axes) is not None for s in shardings):
+            return axes
+    return tuple((f"m{i}", f) for i, f in enumerate(primes(count)))
+
+
+def primes(n: int) -> tuple[int, ...]:
+    """The prime factors of ``n``, ascending."""
+    factors: list[int] = []
+    p = 2
+    while n > 1:
+        if n % p:
+            p += 1
+        else:
+            factors.append(p)
+            n //= p
+    return tuple(factors)
+
+
+@functools.cache
+def _orders(count: int) -> tuple[tuple[int, ...], ...]:
+    """The distinct orders of the prime factors of ``count``, the ascending one first."""
+    orders: dict[tuple[int, ...], None] = {(): None}
+    for p in primes(count):
+        orders = {(*o[:i], p, *o[i:]): None for o in orders for i in range(len(o) + 1)}
+    return tuple(sorted(orders))

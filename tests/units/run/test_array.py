@@ -1,0 +1,62 @@
+"""Arrays of which other processes hold a part."""
+
+import types
+
+import numpy as np
+import pytest
+
+from phalanx.base.errors import DeviceError
+from phalanx.core.types import ArrayType
+from phalanx.run import array
+from phalanx.run.array import DeviceArray, Signature
+from phalanx.spmd.sharding import Sharding
+
+HERE = 1
+CLIENT = types.SimpleNamespace(process_index=lambda: HERE)
+
+
+class Device:
+    """A device of a process."""
+
+    client = CLIENT
+
+    def __init__(self, process_index):
+        self.process_index = process_index
+
+
+class Runtime:
+    """A backend whose raw arrays are lists of the parts that this process can reach."""
+
+    def shards(self, raw, type, sharding):
+        return list(raw)
+
+    def is_deleted(self, raw):
+        return False
+
+
+@pytest.fixture
+def halves(monkeypatch):
+    """Eight rows over four devices; those at positions 1 and 3 are in this process."""
+    monkeypatch.setattr(array, "backend", Runtime)
+    sharding = Sharding([Device(i % 2) for i in range(4)], (4,))
+    return DeviceArray(["b", "d"], Signature.of(ArrayType((8,), np.dtype("f4")), sharding))
+
+
+def test_shards_are_those_of_this_process(halves):
+    shards = halves.addressable_shards
+    assert [s.device for s in shards] == [halves.sharding.devices[p] for p in (1, 3)]
+    assert [s.index for s in shards] == [(slice(2, 4),), (slice(6, 8),)]
+    assert [s.data.raw for s in shards] == ["b", "d"]
+
+
+def test_data_is_numbered_locally_and_parts_by_position(halves):
+    assert [halves.addressable_data(i).raw for i in range(2)] == ["b", "d"]
+    assert [halves.part(p).raw for p in (1, 3)] == ["b", "d"]
+    with pytest.raises(DeviceError, match="belongs to process 0, and this is process 1"):
+        halves.part(2)
+
+
+def test_rows_of_others_are_not_read_here(halves):
+    """Every process has to take the same way, so none reads a row for itself."""
+    assert halves._getitem_fast(2) is NotImplemented
+    assert halves._getitem_fast(slice(2, 4)) is NotImplemented

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Concatenate, Protocol
 
 import numpy as np
 
@@ -22,7 +22,7 @@ Shape = tuple[int, ...]
 Ints = Sequence[int]
 Pairs = Sequence[tuple[int, int]]
 Groups = Sequence[Sequence[int]]  # of partition numbers, all of one length
-Body = Callable[..., Any]  # body(b, *values): the values it returns, or one value
+Body = Callable[Concatenate["Builder", ...], Any]  # body(b, *values): one value, or several
 Dims = Sequence[Sequence[str]]  # per dimension the mesh axes that split it
 Precision = str | tuple[str, str] | None  # 'default', 'high', 'highest'; one for each operand
 
@@ -350,25 +350,65 @@ class Collectives(Protocol):
         ...
 
 
-class Builder(Elementwise, Structural, Contraction, Regions, Collectives, Protocol):
+class MappedAxes(Protocol):
+    """Which mesh axes each mapped axis lies over, and what follows for the devices of its lanes.
+
+    Attributes:
+        manual: whether we are inside a manual computation.
+    """
+
+    manual: bool
+
+    def next_level(self) -> tuple[tuple[str, ...], int]:
+        """The mesh axes for a mapped axis that is lowered here, and how many devices they have."""
+        ...
+
+    def entering(self, axis: Any, names: tuple[str, ...]) -> AbstractContextManager[None]:
+        """What is lowered inside the block is inside ``axis``, which lies over ``names``."""
+        ...
+
+    def replica_groups(self, axes: Sequence[Any], groups: Groups | None) -> Groups:
+        """The partitions that communicate over the mapped ``axes``, those of a group in order."""
+        ...
+
+    def partition_pairs(self, axes: Sequence[Any], perm: Pairs) -> Pairs:
+        """The (source, target) partitions that a permutation of the lanes of ``axes`` is."""
+        ...
+
+    def axis_index(self, axis: Any) -> Value:
+        """The position of this device along ``axis``, an int32 scalar."""
+        ...
+
+    def padded(self, x: Value, dim: int, size: int) -> Value:
+        """``x`` with copies of its last row at the end of ``dim``, ``size`` long."""
+        ...
+
+    def unpadded(self, x: Value, dim: int, size: int) -> Value:
+        """The first ``size`` rows of ``x`` along ``dim``; ``padded`` finds the others again."""
+        ...
+
+    def host_constant(self, value: Any) -> Value:
+        """An array that is known while lowering, written into the module."""
+        ...
+
+
+class Builder(
+    Elementwise, Structural, Contraction, Regions, Collectives, MappedAxes, Protocol
+):
     """Everything a lowering rule may use.
 
     Attributes:
         ins: the types of the operands of the equation being lowered.
         outs: the types of its results.
-        plan: the layout of the program over devices, a ``spmd.plan.Plan``.
-        scope: a place where rules that open a region tell the rules inside about it.
     """
 
     ins: tuple[ArrayType, ...]
     outs: tuple[ArrayType, ...]
-    plan: Any
-    scope: dict[Any, Any]
 
     def type(self, x: Value) -> ArrayType:
         """The type of a value; never weak."""
         ...
 
-    def at(self, location: Location | None) -> AbstractContextManager:
+    def at(self, location: Location | None) -> AbstractContextManager[Any]:
         """What is written inside the block comes from ``location``; None changes nothing."""
         ...

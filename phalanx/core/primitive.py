@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Concatenate, Final
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
+from phalanx.core.builder import Builder
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType
 
 Rule = Callable[..., Any]
+LowerRule = Callable[Concatenate[Builder, ...], Any]
 Active = tuple[bool, ...]  # of each operand, whether it has a tangent
 
 
@@ -109,6 +111,7 @@ class Primitive:
         name: what programs print.
         type: ``(*types, **params)`` to the result's type (a tuple of them if ``multi``).
         lower: ``(b, *values, **params)`` to StableHLO values through the builder ``b``.
+        lower_on: in place of ``lower`` on some platforms, 'cpu', 'gpu' or 'tpu'.
         linearize: ``(active, *primals, **params)`` to the result and a linear function of
             tangents. ``active`` says of each operand whether it has a tangent, and one has; the
             tangent of the others is ``ZERO``, and nothing need be computed for them.
@@ -151,7 +154,8 @@ class Primitive:
 
     name: str
     type: Rule
-    lower: Rule
+    lower: LowerRule
+    lower_on: Mapping[str, LowerRule] = field(default_factory=dict)
     linearize: Rule | ZeroDerivative | NoRule | None = None
     jvp: Rule | None = None
     differentiate: Rule | None = None
@@ -186,6 +190,10 @@ class Primitive:
 
     def __str__(self) -> str:
         return self.name
+
+    def lowering(self, platform: str) -> LowerRule:
+        """The lowering rule for devices of ``platform``."""
+        return self.lower_on.get(platform, self.lower)
 
     def rule(self, which: str) -> Rule:
         """The rule named ``which``.

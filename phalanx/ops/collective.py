@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.axes import Axis, without
+from phalanx.core.builder import Body, Builder, Value, Values
 from phalanx.core.primitive import ZERO, Active, Example, NoRule, Primitive, Rule
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import (
@@ -91,7 +92,9 @@ def _reduce_groups(axis: Axis, x: Any, groups: tuple, reduction: _Reduction) -> 
     return rows_at(totals, mine)
 
 
-def _lower_reduction(b: Any, xs: Sequence, partitions: tuple, combine: Callable) -> list:
+def _lower_reduction(
+    b: Builder, xs: Values, partitions: Sequence[Sequence[int]], combine: Body
+) -> list[Value]:
     """One variadic operation for the operands of each dtype."""
     out: list[Any] = [None] * len(xs)
     for dtype in dict.fromkeys(t.dtype for t in b.outs):

@@ -2,6 +2,7 @@
 
 A result that many others are computed from, such as a key, is to be computed ``once``. XLA's
 CPU compiler would repeat the rounds for each number drawn with the key; it never moves a loop.
+So there the rounds are one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.axes import Axis
+from phalanx.core.builder import Body, Builder, Value, Values
 from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import align_lanes, check_domain, common_type
@@ -76,14 +78,21 @@ def _four_rounds(b: Any, x: Any, y: Any, rotations: Sequence) -> tuple[Any, Any]
     return x, y
 
 
-def _lower(b: Any, *values: Any, once: bool) -> list:
+def _call(b: Builder, emit: Body, values: Values) -> list[Value]:
     shape = b.outs[0].shape
-    spread = [
+    operands = [
         v if t.shape == shape else b.broadcast_in_dim(v, shape, ())
         for v, t in zip(values, b.ins, strict=True)
     ]
-    looped = once and b.plan.devices[0].platform == "cpu"
-    return b.call(("threefry2x32", shape, looped), _emit_loop if looped else _emit, spread)
+    return b.call((emit, shape), emit, operands)
+
+
+def _lower(b: Builder, *values: Value, once: bool) -> list[Value]:
+    return _call(b, _emit, values)
+
+
+def _lower_on_cpu(b: Builder, *values: Value, once: bool) -> list[Value]:
+    return _call(b, _emit_loop if once else _emit, values)
 
 
 def _batch(axis: Axis, values: Sequence, dims: Sequence, *, once: bool) -> tuple[tuple, tuple]:
@@ -95,6 +104,7 @@ threefry2x32 = Primitive(
     "threefry2x32",
     _type,
     _lower,
+    lower_on={"cpu": _lower_on_cpu},
     linearize=ZeroDerivative("random bits are no numbers to differentiate"),
     transpose=NoRule("it is not linear"),
     batch=_batch,

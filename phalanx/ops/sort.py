@@ -15,6 +15,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import ZERO, Active, Example, NoRule, Primitive
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import F32, I32, align_lanes, bools, check_domain, f32, i32, move, reshape
@@ -149,12 +150,15 @@ def _number_equal(b: Any, x: Any, y: Any) -> Any:
     return b.or_(equal, b.and_(b.compare(x, x, "NE"), b.compare(y, y, "NE")))
 
 
-def _sort_lower(b: Any, *xs: Any, dim: int, num_keys: int, stable: bool) -> list:
-    key = b.ins[0].dtype
-    if len(xs) == 1 and not dtypes.is_complex(key):
+def _sort_lower(b: Builder, *xs: Value, dim: int, num_keys: int, stable: bool) -> list[Value]:
+    if len(xs) > 1 and num_keys == 1 and b.ins[0].dtype.itemsize <= 4:
+        return _sort_packed(b, xs, dim)
+    return _sort_unpacked(b, *xs, dim=dim, num_keys=num_keys, stable=stable)
+
+
+def _sort_unpacked(b: Builder, *xs: Value, dim: int, num_keys: int, stable: bool) -> list[Value]:
+    if len(xs) == 1 and not dtypes.is_complex(b.ins[0].dtype):
         return [_sort_one(b, xs[0], dim)]
-    if num_keys == 1 and key.itemsize <= 4 and b.plan.devices[0].platform != "tpu":
-        return _sort_packed(b, xs, dim)  # TPUs have no 64-bit integers
     return _sort_lexicographically(b, xs, dim, num_keys, stable)
 
 
@@ -199,6 +203,7 @@ sort = Primitive(
     "sort",
     _sort_type,
     _sort_lower,
+    lower_on={"tpu": _sort_unpacked},  # TPUs have no 64-bit integers
     linearize=_sort_linearize,
     transpose=NoRule("it is not linear"),
     batch=_sort_batch,

@@ -228,7 +228,7 @@ class HostCalls(MappedAxes):
         self, function: Function, args: Sequence[ir.Value], out_types: Types, has_side_effect: bool
     ) -> list[ir.Value]:
         index = np.uint64(self.callbacks.add(function, out_types))
-        target = _TARGETS.get(self.plan.devices[0].platform, _GPU_TARGET)
+        target = _TARGETS.get(self.platform, _GPU_TARGET)
         return self.custom_call(target, args, out_types, {"index": index}, has_side_effect)
 
     def _of_first_device(self, x: ir.Value) -> ir.Value:

@@ -160,7 +160,7 @@ class Collectives(Regions):
         body: Body,
     ) -> list[Value]:
         if not self.plan.axes:
-            return list(body(self, *args))
+            return list(body(self.builder, *args))
         types = [self.type(a) for a in args]
         names = [ir.StringAttr.get(name) for name, _ in self.plan.axes]
         attributes = {

@@ -14,7 +14,7 @@ from jaxlib.mlir.dialects import chlo, sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base.source import Location
-from phalanx.core.builder import Body
+from phalanx.core.builder import Body, Builder
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 
@@ -82,6 +82,7 @@ class Emitter:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self.platform = plan.devices[0].platform
         self.ins: tuple[ArrayType, ...] = ()
         self.outs: tuple[ArrayType, ...] = ()
         self.scope: dict[Any, Any] = {}
@@ -91,6 +92,11 @@ class Emitter:
         self._int_lists: dict[tuple, ir.Attribute] = {}
         self._locations: dict[Location, ir.Location] = {}
         self._i64 = ir.IntegerType.get_signless(64)
+
+    @property
+    def builder(self) -> Builder:
+        """What rules and the bodies of regions speak to: this, with the words of all parts."""
+        raise NotImplementedError
 
     # ---- types ----
 
@@ -185,7 +191,7 @@ class Emitter:
         """Write ``body`` into an empty region; the values that it returns."""
         block = ir.Block.create_at_start(region, list(parameters))
         with ir.InsertionPoint(block):
-            values = body(self, *block.arguments)
+            values = body(self.builder, *block.arguments)
             values = list(values) if isinstance(values, (list, tuple)) else [values]
             ir.Operation.create(terminator, operands=values)
         return values

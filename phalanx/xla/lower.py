@@ -12,6 +12,7 @@ from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
+from phalanx.core.builder import Builder
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.placement import of_one_device
@@ -113,7 +114,7 @@ def build(
             outside = [plan.padded(t, d) for t, d in _with_dims(out_types, plan.out_dims)]
             main = _main(b, inside, outside, donate)
 
-        def body(b: MlirBuilder, *values: ir.Value) -> list[ir.Value]:
+        def body(b: Builder, *values: ir.Value) -> list[ir.Value]:
             results = emit(b, *(_cut(b, v, t) for v, t in zip(values, in_types, strict=True)))
             return [_fill(b, r, t) for r, t in zip(results, outside, strict=True)]
 
@@ -126,14 +127,14 @@ def _with_dims(types: Sequence[ArrayType], dims: Sequence) -> Iterator[tuple]:
     return zip(types, dims or ((),) * len(types), strict=True)
 
 
-def _cut(b: MlirBuilder, value: ir.Value, type: ArrayType) -> ir.Value:
+def _cut(b: Builder, value: ir.Value, type: ArrayType) -> ir.Value:
     """``value`` without padding."""
     for dim, size in enumerate(type.shape):
         value = b.unpadded(value, dim, size)
     return value
 
 
-def _fill(b: MlirBuilder, value: ir.Value, type: ArrayType) -> ir.Value:
+def _fill(b: Builder, value: ir.Value, type: ArrayType) -> ir.Value:
     """``value`` with the padding of ``type``."""
     for dim, size in reversed(list(enumerate(type.shape))):
         value = b.padded(value, dim, size)

@@ -206,7 +206,8 @@ class Regions(Structural):
             self.ins = tuple([a.type for a in eq.inputs])
             self.outs = tuple([v.type for v in eq.outputs])
             with self.at(eq.location):
-                out = prim.lower(self, *[read(a) for a in eq.inputs], **eq.params)
+                lower = prim.lowering(self.platform)
+                out = lower(self.builder, *[read(a) for a in eq.inputs], **eq.params)
             if prim.multi:
                 env.update(zip(eq.outputs, out, strict=True))
             else:

@@ -12,6 +12,7 @@ import numpy as np
 
 from phalanx.base import tree
 from phalanx.base.errors import TreeError
+from phalanx.base.recent import key_of
 from phalanx.base.source import replaying
 from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.transforms.stage import is_value
@@ -174,8 +175,8 @@ class Static:
     def __init__(self, positional: tuple, keywords: tuple, who: str) -> None:
         self.positional = positional
         self.keywords = keywords
-        self._key = tuple((i, type(v), v) for i, v in positional + keywords)
         try:
+            self._key = tuple((i, key_of(v)) for i, v in positional + keywords)
             hash(self._key)
         except TypeError:
             bad = next(v for _, v in positional + keywords if not _hashable(v))

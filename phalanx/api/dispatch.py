@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
@@ -22,46 +22,68 @@ from phalanx.api.arguments import (
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import NonFiniteError
+from phalanx.base.exact import Exact
+from phalanx.base.recent import Recent
 from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import SCALARS, typeof
-from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
+from phalanx.run.array import DeviceArray, Signature, default_sharding, from_host, from_scalar
 from phalanx.run.eager import as_array
 
-Run = Callable[[Any], Any]
-Runs = dict[tuple, Run]
-_NOTHING: tuple[Any, Runs] = (None, {})  # no structure is the only one
+Run = Callable[[Sequence[Any]], Any]
+KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
+POSITIONAL = object()  # the structure of arguments by position of which each is an array
 
 
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("__weakref__", "mappings", "only", "runs", "traced")
+    __slots__ = ("__weakref__", "mappings", "only", "runs", "structures", "traced")
 
     def __init__(self) -> None:
-        self.traced: dict[tuple, Any] = {}
-        self.mappings: dict[tuple, Any] = {}
-        # what to call, by the structure of the arguments and then by their signatures
-        self.runs: dict[Any, Runs] = {}
-        # the structure that all calls had, if it was one and the same, and its part of `runs`
-        self.only: tuple[Any, Runs] = _NOTHING
+        self.traced: Recent[Any] = Recent(KEPT)
+        self.mappings: Recent[Any] = Recent(KEPT)
+        # what to call, by the structure of the arguments, options, static ones and signatures
+        self.runs: Recent[Run] = Recent(KEPT)
+        # what stands for each structure there: it is cheaper to hash
+        self.structures: Recent[Any] = Recent(KEPT)
+        # what stands for the structure that all calls had, if it was one and the same
+        self.only: Exact | None = None
 
-    def find(self, treedef: Any, key: tuple) -> Run | None:
-        """What to call for arguments of this structure and these signatures, if it is there."""
-        return self.runs.get(treedef, {}).get(key)
+    def structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """What stands for the structure of these arguments in ``runs``."""
+        found = self.structures[treedef]
+        if found is None:
+            exact = None
+            if not kwargs and treedef.num_nodes == len(args) + 3 == treedef.num_leaves + 3:
+                found = POSITIONAL
+            else:
+                found = exact = Exact.of((args, kwargs), sure=kwargs)
+            self.only = None if self.structures else exact
+            found = self.structures[treedef] = found or object()
+        return found
 
-    def remember(self, treedef: Any, key: tuple, run: Run) -> None:
-        """Let calls whose arguments have this structure and these signatures go to ``run``."""
-        runs = self.runs.setdefault(treedef, {})
-        runs[key] = run
-        self.only = (treedef, runs) if len(self.runs) == 1 else _NOTHING
+    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Run | None, Sequence[Any]]:
+        """What to call, and with which leaves of the arguments; None if it is not there."""
+        structure: Any = self.only
+        if structure is not None:
+            # cheaper than to flatten, but where it fails it is dear, for the message that nobody
+            # reads shows values of arrays
+            leaves = structure.leaves((args, kwargs))
+            if leaves is None:
+                return None, ()
+        else:
+            leaves, treedef = tree.flatten((args, kwargs))
+            structure = self.structures[treedef]
+        return self.runs[(structure, config.key, *signatures(leaves))], leaves
 
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
-        self.runs.clear()
-        self.only = _NOTHING
         self.mappings.clear()
+        self.runs.clear()
+        self.structures.clear()
+        self.only = None
 
 
 _by_function: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
@@ -73,6 +95,11 @@ def caches_of(fun: Any, options: tuple) -> Caches:
         return _by_function.setdefault(fun, {}).setdefault(options, Caches())
     except TypeError:  # no weak reference, or not hashable
         return Caches()
+
+
+def signatures(leaves: Sequence[Any]) -> list[Signature | None]:
+    """The signature of each leaf that is an array with data; None, which no key has, of others."""
+    return [x.sig if type(x) is DeviceArray else None for x in leaves]
 
 
 def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
@@ -114,18 +141,12 @@ class Dispatched:
         if self.has_static:
             return self._call(*self._split(args, kwargs))
         if current() is ROOT:
-            treedef, runs = self.caches.only
-            try:
-                if treedef is None:
-                    leaves, found = tree.flatten((args, kwargs))
-                    runs = self.caches.runs[found]
-                else:
-                    # cheaper than to flatten and find; but where it fails it is dear, for the
-                    # message that nobody reads shows values of arrays
-                    leaves = treedef.flatten_up_to((args, kwargs))
-                run = runs.get((config.key, *[x.sig for x in leaves]))
-            except (ValueError, KeyError, AttributeError):  # a new structure, a number, NumPy
-                run = None
+            caches = self.caches
+            if caches.only is None and not kwargs:
+                run = caches.runs[(POSITIONAL, config.key, *signatures(args))]
+                if run is not None:
+                    return run(args)
+            run, leaves = caches.find(args, kwargs)
             if run is not None:
                 return run(leaves)
         return self._call(NO_STATIC, args, kwargs)

@@ -81,14 +81,14 @@ class Jitted(Dispatched):
             return self._bind(static, args, kwargs, leaves, treedef)
         donated = self._donated(static, args, kwargs)
         arrays = self._arrays(leaves, donated, static, args, kwargs)
-        key = (config.key, *[a.sig for a in arrays])
+        structure = self.caches.structure(treedef, args, kwargs)
+        key = (structure, config.key, *[a.sig for a in arrays])
         if static is not NO_STATIC:
             key = (static, *key)
-        run = self.caches.find(treedef, key)
+        run = self.caches.runs[key]
         if run is None:
             run = self._compile(static, args, kwargs, treedef, arrays, donated)
-            run = self._looking_for_nans(run, static, treedef)
-            self.caches.remember(treedef, key, run)
+            run = self.caches.runs[key] = self._looking_for_nans(run, static, treedef)
         return run(arrays)
 
     def _arrays(
@@ -124,7 +124,7 @@ class Jitted(Dispatched):
     ) -> Traced:
         """The function traced at ``types``; made once, unless it captures traced values."""
         key = (static, treedef, types, config.key, axes.scope())
-        found = self.caches.traced.get(key)
+        found = self.caches.traced[key]
         if found is None:
             flat = Flat(self.fun, treedef, static, self.who)
             program, captured = stage(

@@ -23,11 +23,12 @@ from phalanx.api.arguments import (
     name_of,
     static_positions,
 )
-from phalanx.api.dispatch import Dispatched, to_device
-from phalanx.api.vmap import UNNAMED, input_dims, mapped_size, output_dims
+from phalanx.api.dispatch import KEPT, Dispatched, to_device
+from phalanx.api.vmap import UNNAMED, input_dims, is_none, mapped_size, output_dims
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
+from phalanx.base.recent import Recent, key_of
 from phalanx.control.mapped import mapped
 from phalanx.core import axes
 from phalanx.core.axes import Axis, Split
@@ -58,7 +59,7 @@ class Body:
     captured: list[Any]
     out_tree: Any
     params: dict[str, Any]
-    wholes: dict[tuple[ArrayType, ...], Program] = field(default_factory=dict)
+    wholes: Recent[Program] = field(default_factory=lambda: Recent(KEPT))
 
     @property
     def reusable(self) -> bool:
@@ -67,7 +68,7 @@ class Body:
 
     def whole(self, types: Sequence[ArrayType]) -> Program:
         """The program of one mapped equation, on whole arrays of ``types``."""
-        found = self.wholes.get(tuple(types))
+        found = self.wholes[tuple(types)]
         if found is None:
             found = self.wholes[tuple(types)] = self._whole(types)
         return found
@@ -99,8 +100,8 @@ class Pmapped(Dispatched):
         self.fun = fun
         self.who = f"pmap({name_of(fun)})"
         self.axis = UNNAMED if axis_name is None else axis_name
-        self.in_axes = in_axes
-        self.out_axes = out_axes
+        self.in_axes, in_key = _snapshot(in_axes)
+        self.out_axes, out_key = _snapshot(out_axes)
         self.axis_size = axis_size
         self.static_nums, _ = static_positions(fun, static_broadcasted_argnums, None, self.who)
         self.donate_nums, _ = static_positions(fun, donate_argnums, None, self.who, "donated")
@@ -109,7 +110,7 @@ class Pmapped(Dispatched):
         # arguments passed by keyword are mapped, whatever the positions say
         self.static_names = self.donate_names = frozenset()
         self.devices = _checked_devices(devices, backend, self.who)
-        self._remember(self.axis, repr(in_axes), repr(out_axes), axis_size, self.devices)
+        self._remember(self.axis, in_key, out_key, axis_size, self.devices)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         leaves, treedef = tree.flatten((args, kwargs))
@@ -130,21 +131,21 @@ class Pmapped(Dispatched):
         names = self._names(static, args, kwargs)
         seen = (static, treedef, config.key, *[_type_of(x, names, i, self.who) for i, x in
                                                enumerate(leaves)])  # fmt: skip
-        mapping = self.caches.mappings.get(seen)
+        mapping = self.caches.mappings[seen]
         if mapping is None:
             dims, size = self._mapping(static, args, kwargs, leaves)
             body = self.body(static, leaves, treedef, dims, size, names)
             mapping = body, self._homes(body, leaves)
         body, homes = mapping
         arrays = self._arrays(leaves, homes, names)
-        key: tuple = (config.key, *[a.sig for a in arrays])
+        structure = self.caches.structure(treedef, args, kwargs)
+        key: tuple = (structure, config.key, *[a.sig for a in arrays])
         if static is not NO_STATIC:
             key = (static, *key)
-        run = self.caches.find(treedef, key)
+        run = self.caches.runs[key]
         if run is None:
             run = self._compile(body, arrays, self._donated(static, args, kwargs))
-            run = self._looking_for_nans(run, static, treedef)
-            self.caches.remember(treedef, key, run)
+            run = self.caches.runs[key] = self._looking_for_nans(run, static, treedef)
             if body.reusable:
                 self.caches.mappings[seen] = mapping
         return run(arrays)
@@ -186,7 +187,7 @@ class Pmapped(Dispatched):
             [_lane(typeof(x), d) for x, d in zip(leaves, dims, strict=True)]
         )
         key = (static, treedef, lanes, tuple(dims), size, config.key, axes.scope())
-        found = self.caches.traced.get(key)
+        found = self.caches.traced[key]
         if found is None:
             found = self._trace(static, treedef, lanes, dims, size, names)
             if found.reusable:
@@ -310,6 +311,12 @@ class Pmapped(Dispatched):
         )  # fmt: skip
         return stages.Traced(form)
 
+
+
+def _snapshot(spec: Any) -> tuple[Any, tuple]:
+    """A tree of axes that no one else can change, and what it is in a key."""
+    leaves, treedef = tree.flatten(spec, is_none)
+    return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))
 
 
 class _Shell(Tracer):

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from phalanx.base.config import config
+from phalanx.base.recent import Recent
 from phalanx.control.call import call
 from phalanx.core.program import Program, plain
 from phalanx.core.types import typeof
 from phalanx.transforms.stage import stage
 
-_MOST_PROGRAMS = 1024  # of each function; each holds what was compiled for it
+PROGRAMS = 512  # of each function; each holds what was compiled for it
 
 
 def staged(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -23,17 +24,15 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
             returns an array or a tuple of them. An array that is None stays None. It must
             not use arrays that are not arguments.
     """
-    programs: dict[tuple, Program] = {}
+    programs: Recent[Program] = Recent(PROGRAMS)
     name = function.__name__.strip("_")
 
     @functools.wraps(function)
     def run(*arrays: Any, **static: Any) -> Any:
         types = tuple([None if a is None else plain(typeof(a)) for a in arrays])
         key = (types, config.key, *static.items())
-        program = programs.get(key)
+        program = programs[key]
         if program is None:
-            if len(programs) >= _MOST_PROGRAMS:
-                programs.clear()
             program = programs[key] = _trace(function, types, static, name)
         out = call(*[a for a in arrays if a is not None], program=program)
         return out if len(out) > 1 else out[0]

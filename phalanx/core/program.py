@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
+from phalanx.base.recent import Recent
 from phalanx.base.source import Location
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import ArrayType, typeof
@@ -35,6 +36,8 @@ class Literal:
 
 
 Atom = Var | Literal
+
+DERIVED = 256  # of each program: what was made of it, and what was compiled for it
 
 
 class Equation:
@@ -113,7 +116,7 @@ class Program:
             *(e.effects for e in equations if e.prim.multi)
         )
         self.by_user = any(has_user_rules(e.prim, e.params) for e in equations if e.prim.multi)
-        self.derived: dict[Any, Any] = {}
+        self.derived: Recent[Any] = Recent(DERIVED)
 
     @property
     def input_types(self) -> tuple[ArrayType, ...]:

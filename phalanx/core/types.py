@@ -9,6 +9,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import DeletedArray
+from phalanx.base.recent import Unique
 
 
 class ArrayType:
@@ -25,7 +26,7 @@ class ArrayType:
     """
 
     __slots__ = ("__weakref__", "dtype", "ndim", "shape", "size", "weak", "weak_type")
-    _interned: ClassVar[dict[tuple, ArrayType]] = {}
+    _interned: ClassVar[Unique[ArrayType]] = Unique(4096)
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -36,21 +37,21 @@ class ArrayType:
 
     def __new__(cls, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> ArrayType:
         key = (cls, shape, dtype, weak)
-        found = ArrayType._interned.get(key)
+        found = ArrayType._interned[key]
         return found if found is not None else cls._make(key)
 
     @classmethod
     def _make(cls, key: tuple) -> ArrayType:
         _, shape, dtype, weak = key
         normal = (cls, tuple(int(s) for s in shape), np.dtype(dtype), bool(weak))
-        made = ArrayType._interned.get(normal)
+        made = ArrayType._interned[normal]
         if made is None:
             made = object.__new__(cls)
             made.shape, made.dtype, made.weak = normal[1:]
             made.weak_type = made.weak
             made.ndim = len(made.shape)
             made.size = math.prod(made.shape)
-            made = ArrayType._interned.setdefault(normal, made)
+            made = ArrayType._interned.add(normal, made)
         ArrayType._interned[key] = made
         return made
 

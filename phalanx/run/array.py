@@ -11,6 +11,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import DeletedArray
+from phalanx.base.recent import Recent, Unique
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array, ArrayType, LiteralType
 from phalanx.ops.basis import reshape
@@ -25,7 +26,7 @@ class Signature:
     """The type of an array and where it lies; interned, so that it is a fast cache key."""
 
     __slots__ = ("__weakref__", "sharding", "type")
-    _interned: ClassVar[dict[tuple, Signature]] = {}
+    _interned: ClassVar[Unique[Signature]] = Unique(4096)
 
     def __init__(self, type: ArrayType, sharding: Sharding) -> None:
         self.type = type
@@ -35,10 +36,8 @@ class Signature:
     def of(cls, type: ArrayType, sharding: Sharding) -> Signature:
         """The signature of arrays of ``type`` laid out as ``sharding``."""
         key = (type, sharding.plain)
-        found = cls._interned.get(key)
-        if found is None:
-            found = cls._interned.setdefault(key, cls(*key))
-        return found
+        found = cls._interned[key]
+        return found if found is not None else cls._interned.add(key, cls(*key))
 
     def __repr__(self) -> str:
         return f"{self.type} on {self.sharding}"
@@ -376,17 +375,14 @@ def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray
     return DeviceArray(raw, Signature.of(type, sharding))
 
 
-_scalars: dict[tuple, DeviceArray] = {}
-_MOST_SCALARS = 4096
+_scalars: Recent[DeviceArray] = Recent(2048)
 
 
 def from_scalar(value: Any, sharding: Sharding, type: ArrayType) -> DeviceArray:
     """The scalar ``value`` on devices as an array of ``type``; equal ones are put there once."""
     key = (type, value.tobytes(), sharding)
-    found = _scalars.get(key)
+    found = _scalars[key]
     if found is None:
-        if len(_scalars) >= _MOST_SCALARS:
-            _scalars.clear()
         found = _scalars[key] = place(np.asarray(value), type, sharding)
     return found
 

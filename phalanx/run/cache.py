@@ -36,6 +36,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 # After about this part of the limit was written, by whichever processes, one of them looks at the
 # whole directory: nobody keeps accounts, and the limit is exceeded by about as much.
 _PARTS = 64
+_chance = random.SystemRandom()  # `random.random()` would change what the user draws next
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Cache:
             os.replace(temporary, self._path(key))
         except OSError:
             _delete(temporary)
-        if self.limit is not None and random.random() * self.limit < _PARTS * len(packed):
+        if self.limit is not None and _chance.random() * self.limit < _PARTS * len(packed):
             self.trim()
 
     def remove(self, key: str) -> None:

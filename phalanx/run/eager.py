@@ -8,6 +8,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import config
+from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Equation, Program, Var, plain
@@ -16,8 +17,7 @@ from phalanx.core.types import SCALARS, LiteralType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
 from phalanx.run.execute import Compiled, compile_program
 
-_compiled: dict[tuple, Compiled] = {}
-_MOST_COMPILED = 8192
+_compiled: Recent[Compiled] = Recent(4096)
 
 
 def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
@@ -28,17 +28,14 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     cache = _cache_for(params) if prim.multi else _compiled
     key = (prim, config.key, tuple(params.items()), *[a.sig for a in arrays])
     try:
-        compiled = cache.get(key)
+        compiled = cache[key]
     except TypeError:
         _refuse_unhashable(prim, params)
         raise
     if compiled is None:
         if prim.eager is not None:
             return _by_the_host(prim, arrays, params)
-        compiled = compile_one(prim, arrays, params)
-        if len(cache) >= _MOST_COMPILED:
-            cache.clear()
-        cache[key] = compiled
+        compiled = cache[key] = compile_one(prim, arrays, params)
     out = compiled(arrays)
     return tuple(out) if prim.multi else out[0]
 
@@ -64,7 +61,7 @@ def _by_the_host(prim: Primitive, arrays: list[DeviceArray], params: dict[str, A
     return out if prim.multi else out[0]
 
 
-def _cache_for(params: dict[str, Any]) -> dict[Any, Any]:
+def _cache_for(params: dict[str, Any]) -> Recent[Any]:
     """What is compiled for a sub-program lives and dies with it."""
     for owner in (params.get("program"), *params.get("programs", ())):
         if owner is not None:

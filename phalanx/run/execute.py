@@ -10,6 +10,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NonFiniteError
+from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, moved
@@ -99,8 +100,8 @@ def compile_program(
     """
     donate = _donated(donate)
     plan, committed = _planned(program, sigs)
-    key = (plan, donate, config.key, repr(sorted((options or {}).items())))
-    executable = program.derived.get(key)
+    key = (plan, donate, config.key, _option_key(options or {}))
+    executable = program.derived[key]
     if executable is None:
         module = backend().lower(program, plan, donate) if lowered is None else lowered
         executable = program.derived[key] = backend().compile(module, options)
@@ -111,6 +112,15 @@ def compile_program(
             s.sharding if s.sharding.devices == plan.devices else sharding for s in sigs
         )
     return Compiled(program, executable, sigs, in_shardings, donate, committed)
+
+
+def _option_key(options: dict[str, Any]) -> frozenset:
+    try:
+        return frozenset((name, key_of(value)) for name, value in options.items())
+    except TypeError:  # not hashable
+        raise ValueError(
+            f"compile: compiler options are strings, numbers or booleans by name, got {options!r}"
+        ) from None
 
 
 def lower_program(

@@ -97,7 +97,7 @@ def primes(n: int) -> tuple[int, ...]:
     return tuple(factors)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def _orders(count: int) -> tuple[tuple[int, ...], ...]:
     """The distinct orders of the prime factors of ``count``, the ascending one first."""
     orders: dict[tuple[int, ...], None] = {(): None}

@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from phalanx.base.errors import DeviceError
+from phalanx.base.recent import Unique
 from phalanx.core.blocks import Blocks, blocks_of
 
 Index = tuple[slice, ...]
@@ -50,7 +51,7 @@ class Sharding:
         "__weakref__", "_hash", "_tile_at", "assignment", "committed", "devices",
         "local_positions", "tiles",
     )  # fmt: skip
-    _interned: ClassVar[dict[Key, Sharding]] = {}
+    _interned: ClassVar[Unique[Sharding]] = Unique(1024)
 
     devices: Devices
     tiles: tuple[int, ...]
@@ -72,10 +73,8 @@ class Sharding:
         _check(devices, tiles, assignment)
         normal = _normal(len(devices), math.prod(tiles), assignment)
         key = (devices, tiles, normal, committed or len(devices) > 1)
-        found = Sharding._interned.get(key)
-        if found is None:
-            found = Sharding._interned.setdefault(key, Sharding._made(key))
-        return found
+        found = Sharding._interned[key]
+        return found if found is not None else Sharding._interned.add(key, Sharding._made(key))
 
     @staticmethod
     def _made(key: Key) -> Sharding:

@@ -53,13 +53,13 @@ def without_jax(function: Callable[[], Any]) -> Any:
             modules.pop("jax", None)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def device_list(devices: tuple) -> Any:
     """The runtime's form of a tuple of devices."""
     return xc.DeviceList(devices)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def raw_sharding(sharding: Sharding, ndim: int) -> Any:
     """The runtime's form of a sharding, for arrays of ``ndim`` dimensions."""
     return xc.GSPMDSharding(device_list(sharding.devices), _hlo_sharding(sharding, ndim))

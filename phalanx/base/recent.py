@@ -1,0 +1,122 @@
+"""Mappings that do not grow for ever: what was used last, and objects that exist once; keys."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+Value = TypeVar("Value")
+
+
+class Recent(dict[Any, Any], Generic[Value]):
+    """A mapping that forgets what was not used for longest; a missing key has the value None.
+
+    Entries lie in two generations. An entry that is set, or read from the old one, goes to the
+    young one. When that has ``limit`` entries it becomes the old one, and the old one is dropped:
+    what was used within the last ``limit`` changes is there, and never more than twice as much.
+    Reading the young one by ``mapping[key]`` costs what reading a dict costs.
+
+    Threads may share it. An entry may be dropped as soon as it is set, so what was set is returned
+    from a variable and not read again.
+
+    >>> squares = Recent(2)
+    >>> for n in 1, 2, 3, 4, 5:
+    ...     squares[n] = n * n
+    >>> squares[1], squares[3], squares[5], 1 in squares
+    (None, 9, 25, False)
+    """
+
+    __slots__ = ("_old", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._old: dict[Any, Value] = _NONE
+
+    def __missing__(self, key: Hashable) -> Value | None:
+        value = self._old.get(key)
+        if value is not None:
+            self[key] = value
+        return value
+
+    def __setitem__(self, key: Hashable, value: Value) -> None:
+        if len(self) >= self.limit and not dict.__contains__(self, key):
+            self._old = dict(self)
+            dict.clear(self)
+        dict.__setitem__(self, key, value)
+
+    def __contains__(self, key: object) -> bool:
+        return dict.__contains__(self, key) or key in self._old
+
+    def get(self, key: Hashable, default: Any = None) -> Any:
+        """The value of ``key``, or ``default``; ``mapping[key]`` is cheaper."""
+        value = self[key]
+        return default if value is None else value
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._old = _NONE
+        dict.clear(self)
+
+
+_NONE: dict[Any, Any] = {}  # the old generation of all that have none; nobody writes there
+
+
+class Unique(Recent[Value]):
+    """The one object for each key, so that equal objects are the same one.
+
+    An object that somebody holds is always found again, however long ago it was used: it is
+    dropped here only when nobody could tell it from a new one. Reading by ``table[key]`` costs
+    what reading a dict costs.
+
+    >>> class Name(str): pass
+    >>> names = Unique(100)
+    >>> ada = names.add("ada", Name("ada"))
+    >>> names["ada"] is ada is names.add("ada", Name("ada"))
+    True
+    """
+
+    __slots__ = ("_held", "_lock")
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self._held: WeakValueDictionary[Any, Any] = WeakValueDictionary()
+        self._lock = threading.RLock()  # collecting garbage may make types, inside `add`
+
+    def __missing__(self, key: Hashable) -> Value | None:
+        value = super().__missing__(key)
+        if value is None:
+            value = self._held.get(key)
+            if value is not None:
+                self[key] = value
+        return value
+
+    def add(self, key: Hashable, made: Value) -> Value:
+        """The object for ``key``: ``made``, unless there is one already."""
+        with self._lock:
+            value = self._held.setdefault(key, made)
+        self[key] = value
+        return value
+
+
+def key_of(value: Any) -> Hashable:
+    """``value`` as part of a key, told apart from what is equal but another value.
+
+    That is a number of another type, and a zero of the other sign, also inside tuples. A NaN is
+    the same as itself.
+
+    >>> 1 == True == 1.0, key_of((1,)) == key_of((True,)), key_of(0.0) == key_of(-0.0)
+    (True, False, False)
+    """
+    if type(value) is tuple:
+        return tuple, *map(key_of, value)
+    if type(value) is frozenset:
+        return frozenset, frozenset(map(key_of, value))
+    if isinstance(value, np.generic):
+        return value.dtype, value.tobytes()
+    if type(value) in (float, complex):
+        return type(value), np.asarray(value).tobytes()
+    return type(value), value

@@ -1,0 +1,100 @@
+"""Trees of one structure: their leaves, and no others'."""
+
+import collections
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from phalanx.base import tree
+from phalanx.base.exact import Exact
+
+Pair = collections.namedtuple("Pair", "x y")
+LEAVES = st.integers(0, 5)
+
+
+def grown(inner):
+    named = st.dictionaries(st.sampled_from("abc"), inner, max_size=3)
+    return st.one_of(
+        st.lists(inner, max_size=3),
+        st.tuples(inner, inner),
+        st.builds(Pair, inner, inner),
+        named,
+        named,
+        named.map(collections.OrderedDict),
+        named.map(lambda d: collections.defaultdict(int, d)),
+        st.none(),
+    )
+
+
+TREES = st.recursive(LEAVES, grown, max_leaves=8)
+
+
+def shared(t):
+    """A tree in which one object lies at several depths."""
+    return {"a": t, "b": {"a": t, "b": [t, {"c": t}]}}
+
+
+def changed(t):
+    """Trees like ``t`` with one container replaced by one of another kind."""
+    level = tree._one_level(t)
+    if level is None:
+        return
+    if type(t) is dict:
+        yield collections.OrderedDict(t)
+        yield collections.defaultdict(int, t)
+    children = list(level.children)
+    for i, child in enumerate(children):
+        for other in changed(child):
+            above = [*children[:i], other, *children[i + 1 :]]
+            if isinstance(t, dict):
+                new = dict(zip([k.key for k in level.keys], above, strict=True))
+                yield type(t)(int, new) if isinstance(t, collections.defaultdict) else type(t)(new)
+            else:
+                yield type(t)(*above) if isinstance(t, Pair) else type(t)(above)
+
+
+@given(TREES)
+def test_leaves_are_those_of_flattening(t):
+    for example in (t, shared(t)):
+        exact = Exact.of(example)
+        if exact is not None:
+            numbered = tree.unflatten(
+                tree.structure(example), range(tree.structure(example).num_leaves)
+            )
+            assert exact.leaves(numbered) == tree.leaves(numbered)
+
+
+@given(TREES)
+def test_another_kind_of_dict_anywhere_is_another_structure(t):
+    for example in (t, shared(t)):
+        exact = Exact.of(example)
+        for other in changed(example):
+            assert tree.structure(other) != tree.structure(example)
+            assert exact is None or exact.leaves(other) is None
+
+
+@given(TREES, TREES)
+def test_two_trees_agree_where_their_structures_do(first, second):
+    exact = Exact.of(first)
+    if exact is not None:
+        found = exact.leaves(second)
+        same = tree.structure(first) == tree.structure(second)
+        if same:
+            assert found == tree.leaves(second)
+        else:
+            assert found is None or not all(map(tree.is_leaf, found))
+
+
+@pytest.mark.parametrize(
+    "t", [collections.deque([1]), [collections.OrderedDict(a=1)], {"a": (collections.deque(), 1)}]
+)
+def test_what_cannot_be_compared_is_refused(t):
+    assert Exact.of(t) is None
+
+
+def test_a_dict_that_is_sure_is_not_compared():
+    sure = {"a": {"b": 1}}
+    exact = Exact.of((1, sure), sure)
+    assert exact.leaves((2, {"a": {"b": 3}})) == [2, 3]
+    assert exact.leaves((2, {"a": collections.OrderedDict(b=3)})) is None

@@ -29,6 +29,7 @@ from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_host, from_scalar
 from phalanx.run.eager import as_array
+from phalanx.transforms.reach import TracedOnce
 
 Run = Callable[[Sequence[Any]], Any]
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
@@ -117,7 +118,7 @@ def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
     return as_array(x)
 
 
-class Dispatched:
+class Dispatched(TracedOnce):
     """A function that is traced and compiled when it is called, once per types of arguments.
 
     Subclasses say how, in ``_call``; this class finds again what was compiled before.

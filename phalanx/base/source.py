@@ -142,7 +142,7 @@ def user_location() -> Location:
             break
         frame = outer
         code = frame.f_code
-    return Location(code, frame.f_lasti, _scope())
+    return Location(code, frame.f_lasti, scope_name())
 
 
 _replayed: ContextVar[Location | None] = ContextVar("the operation replayed", default=None)
@@ -166,13 +166,13 @@ class replaying:
 
 
 _scopes: ContextVar[str] = ContextVar("named scopes", default="")
-_scope = _scopes.get
+scope_name = _scopes.get
 
 
 @contextmanager
 def naming(name: str) -> Iterator[None]:
     """Locations taken inside the block lie in the scope ``name``, inside the current one."""
-    outer = _scope()
+    outer = scope_name()
     token = _scopes.set(f"{outer}/{name}" if outer else name)
     try:
         yield

@@ -6,6 +6,7 @@ only scalars adapt to the arrays beside them.
 
 # ruff: noqa: F401, F403  (what stands here is what the package offers)
 
+from phalanx.lax.associative import associative_scan
 from phalanx.lax.binary import (
     add,
     atan2,
@@ -43,15 +44,7 @@ from phalanx.lax.contract import (
     dot,
     dot_general,
 )
-from phalanx.lax.control import (
-    associative_scan,
-    cond,
-    fori_loop,
-    map,
-    scan,
-    switch,
-    while_loop,
-)
+from phalanx.lax.control import cond, fori_loop, map, scan, switch, while_loop
 from phalanx.lax.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,

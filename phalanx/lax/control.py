@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,118 +20,25 @@ from phalanx.control.scan_linear import Parts
 from phalanx.core.axes import Axis
 from phalanx.core.program import Program, Var, plain
 from phalanx.core.trace import Tracer
-from phalanx.core.types import ArrayType, typeof
-from phalanx.lax.shape import concatenate, index_in_dim, pad, slice_in_dim
-from phalanx.ops.basis import BOOL, I32, add, broadcast, convert, full, move, reshape
+from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.lax.bodies import (
+    Body,
+    as_type,
+    leaves_of,
+    name_of,
+    remembered,
+    trace_body,
+    trace_carrying,
+    with_output_types,
+)
+from phalanx.lax.shape import concatenate, index_in_dim, slice_in_dim
+from phalanx.ops.basis import BOOL, I32, add, broadcast, reshape
 from phalanx.ops.compare import clamp
-from phalanx.ops.shape import iota, reverse
+from phalanx.ops.shape import iota
 from phalanx.transforms.batch import batch, lane_type, place_lanes
-from phalanx.transforms.stage import is_value, stage
+from phalanx.transforms.stage import is_value
 
-__all__ = [
-    "associative_scan",
-    "cond",
-    "fori_loop",
-    "map",
-    "scan",
-    "switch",
-    "while_loop",
-]
-
-
-# ---- tracing bodies -----------------------------------------------------------------------------
-
-
-def _name(fun: Callable) -> str:
-    return getattr(fun, "__name__", type(fun).__name__)
-
-
-def _leaves(x: Any, who: str, what: str) -> tuple[list[Any], Any]:
-    leaves, treedef = tree.flatten(x)
-    for path, leaf in tree.leaves_with_path(x) if not all(is_value(x) for x in leaves) else []:
-        if not is_value(leaf):
-            raise TypeError(
-                f"{who}: {what}{tree.keystr(path)} is {leaf!r} of type {type(leaf).__name__}, "
-                "which is not an array or a number"
-            )
-    return leaves, treedef
-
-
-class _Body:
-    """``fun`` of trees as a flat function; keeps what it returned."""
-
-    def __init__(self, fun: Callable, in_tree: Any, who: str, carry: Sequence[ArrayType] = ()):
-        self.fun = fun
-        self.in_tree = in_tree
-        self.who = who
-        self.carry = carry
-        self.out_tree: Any = None
-
-    def __call__(self, *leaves: Any) -> list[Any]:
-        out = self.fun(*self.in_tree.unflatten(leaves))
-        found, _ = _leaves(out, self.who, "the result")
-        self.out_tree = tree.structure(out)
-        return [_matched(x, t) for x, t in zip(found, self.carry, strict=False)] + found[
-            len(self.carry) :
-        ]
-
-
-def _matched(x: Any, wanted: ArrayType) -> Any:
-    """``x`` as weak or as strong as ``wanted``, where that is all in which they differ."""
-    kind = plain(typeof(x))
-    same = kind.shape == wanted.shape and kind.dtype == wanted.dtype
-    if not same or kind is wanted:
-        return x
-    return convert(x, dtype=wanted.dtype, weak=wanted.weak)
-
-
-def _trace(body: _Body, types: Sequence[ArrayType]) -> tuple[Program, list[Any]]:
-    return stage(body, types, _name(body.fun))
-
-
-def _trace_carry(
-    fun: Callable, init: list[Any], rest: Sequence[ArrayType], in_tree: Any, who: str
-) -> tuple[Program, list[Any], _Body, list[Any]]:
-    """Trace a body that carries ``init``; weakly typed values take the type they turn into."""
-    types = [plain(typeof(x)) for x in init]
-    while True:
-        body = _Body(fun, in_tree, who, types)
-        program, captured = _trace(body, [*types, *rest])
-        found = list(program.output_types[: len(types)])
-        grown = [_promoted(t, f) for t, f in zip(types, found, strict=False)]
-        if grown == types or len(found) < len(types):
-            start = [
-                x if plain(typeof(x)) is t else convert(x, dtype=t.dtype, weak=t.weak)
-                for x, t in zip(init, types, strict=True)
-            ]
-            return program, captured, body, start
-        types = grown
-
-
-def _promoted(given: ArrayType, found: ArrayType) -> ArrayType:
-    if not given.weak or given is found or given.shape != found.shape:
-        return given
-    dtype, weak = dtypes.promote((given.dtype, True), (found.dtype, found.weak))
-    return ArrayType(given.shape, dtype, weak)
-
-
-def _check_carry(init: Any, init_leaves: list, out: Any, out_types: Sequence, who: str) -> None:
-    """Raise TypeError unless what a turn gives is what the next one takes."""
-    wanted = tree.structure(init)
-    if out != wanted:
-        raise TypeError(
-            f"{who}: the carry must keep its structure from turn to turn; it starts as {wanted} "
-            f"and the body, called at {user_location()}, returns {out}"
-        )
-    paths = tree.leaves_with_path(init)
-    for (path, _), x, found in zip(paths, init_leaves, out_types, strict=True):
-        kind = plain(typeof(x))
-        if (kind.shape, kind.dtype) != (found.shape, found.dtype):
-            raise TypeError(
-                f"{who}: the carry must keep its types from turn to turn; carry"
-                f"{tree.keystr(path)} starts as {kind} and the body, called at "
-                f"{user_location()}, returns {found}. Convert it where it starts, or in the body"
-            )
+__all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 
 
 # ---- loops --------------------------------------------------------------------------------------
@@ -153,29 +62,80 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     >>> while_loop(lambda x: x < 100, lambda x: x * 2, jnp.int32(3))
     Array(192, dtype=int32)
     """
-    who = "while_loop"
+    return _while((cond_fun, _with_carry), (body_fun, _with_carry), init_val, "while_loop")
+
+
+def _with_carry(fun: Callable, carry: Any) -> Any:
+    return fun(carry)
+
+
+@dataclass(frozen=True, slots=True)
+class _While:
+    """The condition and the body of a loop, traced to carry ``types``."""
+
+    condition: Body
+    body: Body
+    types: list[ArrayType]
+
+    @property
+    def captured(self) -> list[Any]:
+        return [*self.condition.captured, *self.body.captured]
+
+
+def _while(
+    test: tuple[Callable, Callable], step: tuple[Callable, Callable], init_val: Any, who: str
+) -> Any:
+    """The loop whose condition and body are functions, each with the way in which to call it."""
+    (cond_fun, asking), (body_fun, stepping) = test, step
     if config.disable_jit:
-        while _is_known(goes := cond_fun(init_val)):
+        while _is_known(goes := asking(cond_fun, init_val)):
             if not goes:
                 return init_val
-            init_val = body_fun(init_val)
-    init, treedef = _leaves(init_val, who, "init_val")
-    one = tree.structure((init_val,))
-    program, captured, body, start = _trace_carry(body_fun, init, (), one, who)
-    _check_carry(init_val, start, body.out_tree, program.output_types, who)
-    test = _Body(cond_fun, one, who)
-    condition, asked = _trace(test, [plain(typeof(x)) for x in start])
-    _check_condition(condition, who)
+            init_val = stepping(body_fun, init_val)
+    init, treedef = leaves_of(init_val, who, "init_val")
+    types = [plain(typeof(x)) for x in init]
+
+    def trace() -> _While:
+        in_tree = tree.structure((init_val,))
+        body, carried = trace_carrying(lambda ts: trace_body(*step, in_tree, ts, who), types)
+        body = _keeping(body, body.out_tree, init_val, carried, who)
+        condition = trace_body(*test, in_tree, carried, who)
+        _check_condition(condition.program, who)
+        return _While(condition, body, carried)
+
+    traced = remembered((cond_fun, body_fun), (who, asking, stepping, treedef, *types), trace)
     out = loop(
-        *asked,
-        *captured,
-        *start,
-        condition=condition,
-        program=program,
-        asked=len(asked),
-        parts=Parts(len(captured), len(start)),
+        *traced.captured,
+        *(as_type(x, t) for x, t in zip(init, traced.types, strict=True)),
+        condition=traced.condition.program,
+        program=traced.body.program,
+        asked=len(traced.condition.captured),
+        parts=Parts(len(traced.body.captured), len(init)),
     )
     return treedef.unflatten(out)
+
+
+def _keeping(body: Body, out_tree: Any, init: Any, types: Sequence[ArrayType], who: str) -> Body:
+    """``body`` with a carry of exactly ``types``, which returns it in the structure ``out_tree``.
+
+    Raises:
+        TypeError: what one turn gives is not what the next one takes.
+    """
+    wanted = tree.structure(init)
+    if out_tree != wanted:
+        raise TypeError(
+            f"{who}: the carry must keep its structure from turn to turn; it starts as {wanted} "
+            f"and the body, called at {user_location()}, returns {out_tree}"
+        )
+    paths = tree.leaves_with_path(init)
+    for (path, _), kind, found in zip(paths, types, body.program.output_types, strict=False):
+        if (kind.shape, kind.dtype) != (found.shape, found.dtype):
+            raise TypeError(
+                f"{who}: the carry must keep its types from turn to turn; carry"
+                f"{tree.keystr(path)} starts as {kind} and the body, called at "
+                f"{user_location()}, returns {found}. Convert it where it starts, or in the body"
+            )
+    return replace(body, program=with_output_types(body.program, types))
 
 
 def _check_condition(condition: Program, who: str) -> None:
@@ -208,20 +168,28 @@ def fori_loop(
     first, last = _static_index(lower), _static_index(upper)
     if first is not None and last is not None:
         length = max(last - first, 0)
-        rows = add(iota(dtype=I32, shape=(length,), dim=0), first)
+        counted = iota(dtype=I32, shape=(length,), dim=0)
+        rows = add(counted, first) if first else counted
         return _scan(
-            lambda val, i: (body_fun(i, val), None),
-            init_val, rows, length, False, unroll or 1, "fori_loop",
-        )[0]  # fmt: skip
+            (body_fun, _with_index), init_val, rows, length, False, unroll or 1, "fori_loop"
+        )[0]
     if unroll not in (None, False, 1):
         raise ValueError("fori_loop: only a loop with static bounds can be unrolled")
+    state = (*_common_bounds(lower, upper), init_val)
+    return _while((_before_end, _with_carry), (body_fun, _counting), state, "fori_loop")[2]
 
-    def step(state: tuple) -> tuple:
-        i, end, val = state
-        return i + 1, end, body_fun(i, val)
 
-    bounds = _common_bounds(lower, upper)
-    return while_loop(lambda state: state[0] < state[1], step, (*bounds, init_val))[2]
+def _with_index(fun: Callable, val: Any, i: Any) -> tuple:
+    return fun(i, val), None
+
+
+def _counting(fun: Callable, state: tuple) -> tuple:
+    i, end, val = state
+    return i + 1, end, fun(i, val)
+
+
+def _before_end(state: tuple) -> Any:
+    return state[0] < state[1]
 
 
 def _static_index(x: Any) -> int | None:
@@ -238,10 +206,7 @@ def _common_bounds(lower: Any, upper: Any) -> list[Any]:
                 f"fori_loop: the bounds must be integers, got {plain(kind)} at {user_location()}"
             )
     dtype, _ = dtypes.promote(*((k.dtype, k.weak) for k in kinds))
-    return [
-        full((), x, dtype) if _static_index(x) is not None else convert(x, dtype=dtype, weak=False)
-        for x in (lower, upper)
-    ]
+    return [as_type(x, ArrayType((), dtype)) for x in (lower, upper)]
 
 
 def scan(
@@ -274,34 +239,61 @@ def scan(
     >>> sums
     Array([0, 1, 3, 6], dtype=int32)
     """
-    return _scan(f, init, xs, length, reverse, unroll, "scan")
+    return _scan((f, _with_row), init, xs, length, reverse, unroll, "scan")
+
+
+def _with_row(f: Callable, carry: Any, row: Any) -> Any:
+    return f(carry, row)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """The body of a loop over rows, traced to carry ``types``."""
+
+    program: Program
+    captured: list[Any]
+    types: list[ArrayType]
+    carry_tree: tree.PyTreeDef
+    out_tree: tree.PyTreeDef
 
 
 def _scan(
-    f: Callable, init: Any, xs: Any, length: int | None, reverse: bool, unroll: int | bool, who: str
-) -> tuple[Any, Any]:
-    """``scan``, called as ``who``."""
-    init_leaves, _ = _leaves(init, who, "init")
-    rows, rows_tree = _leaves(xs, who, "xs")
+    step: tuple[Callable, Callable], init: Any, xs: Any, length: int | None, reverse: bool,
+    unroll: int | bool, who: str,
+) -> tuple[Any, Any]:  # fmt: skip
+    """``scan`` with a function and the way in which to call it, as ``who``."""
+    f, call = step
+    init_leaves, init_tree = leaves_of(init, who, "init")
+    rows, rows_tree = leaves_of(xs, who, "xs")
     turns = _length(rows, length)
     if config.disable_jit:
-        return _scan_in_python(f, init, rows, rows_tree, turns, reverse)
-    row_types = [lane_type(plain(typeof(x)), 0) for x in rows]
-    both = tree.structure((init, xs))
-    program, captured, body, start = _trace_carry(f, init_leaves, row_types, both, who)
-    carry_tree, out_tree = _pair(body.out_tree, who)
-    _check_carry(init, start, carry_tree, program.output_types[: len(start)], who)
+        return _scan_in_python(partial(call, f), init, rows, rows_tree, turns, reverse)
+    types = [plain(typeof(x)) for x in init_leaves]
+    row_types = [lane_type(typeof(x), 0) for x in rows]
+
+    def trace() -> _Scan:
+        in_tree = tree.structure((init, xs))
+        body, carried = trace_carrying(
+            lambda ts: trace_body(f, call, in_tree, [*ts, *row_types], who), types
+        )
+        carry_tree, out_tree = _pair(body.out_tree, who)
+        body = _keeping(body, carry_tree, init, carried, who)
+        return _Scan(body.program, body.captured, carried, carry_tree, out_tree)
+
+    key = (who, call, init_tree, rows_tree, *types, *row_types)
+    traced = remembered((f,), key, trace)
+    count = len(init_leaves)
     out = scan_rows(
-        *captured,
-        *start,
+        *traced.captured,
+        *(as_type(x, t) for x, t in zip(init_leaves, traced.types, strict=True)),
         *rows,
-        program=program,
-        parts=Parts(len(captured), len(start)),
+        program=traced.program,
+        parts=Parts(len(traced.captured), count),
         length=turns,
         reverse=bool(reverse),
         unroll=_unrolled(unroll, turns),
     )
-    return carry_tree.unflatten(out[: len(start)]), out_tree.unflatten(out[len(start) :])
+    return traced.carry_tree.unflatten(out[:count]), traced.out_tree.unflatten(out[count:])
 
 
 def _length(rows: list[Any], length: int | None) -> int:
@@ -375,38 +367,49 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     Array([0, 2, 4], dtype=int32)
     """
     if batch_size is None:
-        return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    rows, rows_tree = _leaves(xs, "map", "xs")
+        return _scan((f, _without_carry), None, xs, None, False, 1, "map")[1]
+    rows, rows_tree = leaves_of(xs, "map", "xs")
     n = _length(rows, None)
     whole = n - n % batch_size
-    cut = [slice_in_dim(x, 0, whole) for x in rows]
-    blocks = [
-        reshape(x, shape=(whole // batch_size, batch_size, *typeof(x).shape[1:])) for x in cut
-    ]
-    many = _vectorized(f, rows_tree)
-    _, found = scan(lambda _, x: (None, many(x)), None, blocks)
-    flat = tree.map(lambda y: reshape(y, shape=(whole, *typeof(y).shape[2:])), found)
-    if whole == n:
-        return flat
-    rest = many([slice_in_dim(x, whole, n) for x in rows])
-    return tree.map(lambda a, b: concatenate([a, b], 0), flat, rest)
+    parts = [_map_blocks(f, rows, rows_tree, 0, whole, batch_size)]
+    if whole < n:
+        parts.append(_map_blocks(f, rows, rows_tree, whole, n, n - whole))
+    return tree.map(lambda *ys: concatenate(ys, 0), *parts) if len(parts) > 1 else parts[0]
 
 
-def _vectorized(f: Callable, rows_tree: Any) -> Callable[[list], Any]:
-    """``f`` on all rows of a list of leaves at once."""
+def _without_carry(f: Callable, _: None, row: Any) -> tuple:
+    return None, f(row)
 
-    def many(rows: list[Any]) -> Any:
-        size = typeof(rows[0]).shape[0]
-        body = _Body(lambda *leaves: f(rows_tree.unflatten(leaves)), _flat_tree(rows), "map")
-        values, lanes = batch(body, Axis(None, size), rows, [0] * len(rows))
+
+@dataclass(frozen=True, slots=True)
+class _OnLanes:
+    """Calls a function of rows, which are trees, on all rows of a list of leaves at once."""
+
+    rows_tree: tree.PyTreeDef
+
+    def __call__(self, f: Callable, _: None, block: list[Any]) -> tuple:
+        def flat(*leaves: Any) -> list[Any]:
+            nonlocal out_tree
+            found, out_tree = leaves_of(f(self.rows_tree.unflatten(leaves)), "map", "the result")
+            return found
+
+        out_tree: Any = None
+        size = typeof(block[0]).shape[0]
+        values, lanes = batch(flat, Axis(None, size), block, [0] * len(block))
         placed = [place_lanes(v, d, 0, size) for v, d in zip(values, lanes, strict=True)]
-        return body.out_tree.unflatten(placed)
-
-    return many
+        return None, out_tree.unflatten(placed)
 
 
-def _flat_tree(leaves: Sequence[Any]) -> Any:
-    return tree.structure(tuple(0 for _ in leaves))
+def _map_blocks(
+    f: Callable, rows: Sequence[Any], rows_tree: tree.PyTreeDef, start: int, stop: int, size: int
+) -> Any:
+    """``f`` on the rows from ``start`` up to ``stop``, ``size`` of them at once."""
+    blocks = [
+        reshape(part, shape=((stop - start) // size, size, *typeof(part).shape[1:]))
+        for part in (slice_in_dim(x, start, stop) for x in rows)
+    ]
+    _, found = _scan((f, _OnLanes(rows_tree)), None, blocks, None, False, 1, "map")
+    return tree.map(lambda y: reshape(y, shape=(stop - start, *typeof(y).shape[2:])), found)
 
 
 # ---- branches -----------------------------------------------------------------------------------
@@ -440,8 +443,7 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> 
         )
     if config.disable_jit and _is_known(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
-    index = convert(full((), pred, BOOL), dtype=I32, weak=False)
-    return _choose("cond", index, [false_fun, true_fun], operands)
+    return _choose("cond", _whole_number(pred), [false_fun, true_fun], operands)
 
 
 def switch(index: Any, branches: Sequence[Callable], *operands: Any) -> Any:
@@ -467,9 +469,15 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any) -> Any:
         )
     if config.disable_jit and _is_known(index):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
-    number = convert(full((), index, kind.dtype), dtype=I32, weak=False)
-    inside = clamp(np.int32(0), number, np.int32(len(branches) - 1))
-    return _choose("switch", inside, branches, operands)
+    if is_scalar(index):
+        which: Any = np.int32(min(max(int(index), 0), len(branches) - 1))
+    else:
+        which = clamp(np.int32(0), _whole_number(index), np.int32(len(branches) - 1))
+    return _choose("switch", which, branches, operands)
+
+
+def _whole_number(x: Any) -> Any:
+    return as_type(x, ArrayType((), I32))
 
 
 def _is_known(x: Any) -> bool:
@@ -477,26 +485,42 @@ def _is_known(x: Any) -> bool:
     return not isinstance(x, Tracer) or x.concrete() is not None
 
 
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Branches, traced to take the same operands and to give results of the same types."""
+
+    programs: tuple[Program, ...]
+    captured: list[Any]
+    out_tree: tree.PyTreeDef
+
+
 def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple) -> Any:
-    leaves, in_tree = _leaves(operands, who, "operands")
+    leaves, in_tree = leaves_of(operands, who, "operands")
     types = [plain(typeof(x)) for x in leaves]
-    bodies = [_Body(f, in_tree, who) for f in functions]
-    traced = [_trace(body, types) for body in bodies]
-    wanted = _common_types(who, functions, bodies, [p.output_types for p, _ in traced])
-    bodies = [_Body(f, in_tree, who, wanted) for f in functions]
-    traced = [_trace(body, types) for body in bodies]
-    captured = [c for _, values in traced for c in values]
-    programs = tuple(_widened(i, traced) for i in range(len(traced)))
-    out = branch(index, *captured, *leaves, programs=programs)
-    return bodies[0].out_tree.unflatten(out)
+
+    def trace() -> _Choice:
+        bodies = [trace_body(f, _with_operands, in_tree, types, who) for f in functions]
+        wanted = _common_types(who, functions, bodies)
+        alike = [replace(b, program=with_output_types(b.program, wanted)) for b in bodies]
+        captured = [value for body in alike for value in body.captured]
+        programs = tuple(_widened(i, alike) for i in range(len(alike)))
+        return _Choice(programs, captured, bodies[0].out_tree)
+
+    traced = remembered(functions, (who, in_tree, *types), trace)
+    out = branch(index, *traced.captured, *leaves, programs=traced.programs)
+    return traced.out_tree.unflatten(out)
+
+
+def _with_operands(fun: Callable, *operands: Any) -> Any:
+    return fun(*operands)
 
 
 def _common_types(
-    who: str, functions: Sequence[Callable], bodies: list[_Body], found: list[tuple]
+    who: str, functions: Sequence[Callable], bodies: Sequence[Body]
 ) -> list[ArrayType]:
     """The types of the results, on which all branches must agree but for weakness."""
     first = bodies[0].out_tree
-    names = [_name(f) for f in functions]
+    names = [name_of(f) for f in functions]
     for name, body in zip(names, bodies, strict=True):
         if body.out_tree != first:
             raise TypeError(
@@ -506,7 +530,7 @@ def _common_types(
     paths = tree.leaves_with_path(first.unflatten([0] * first.num_leaves))
     common = []
     for i, (path, _) in enumerate(paths):
-        column = [types[i] for types in found]
+        column = [body.program.output_types[i] for body in bodies]
         for name, kind in zip(names, column, strict=True):
             if (kind.shape, kind.dtype) != (column[0].shape, column[0].dtype):
                 raise TypeError(
@@ -517,86 +541,14 @@ def _common_types(
     return common
 
 
-def _widened(which: int, traced: list[tuple[Program, list]]) -> Program:
-    """Branch ``which`` with what all branches captured among its inputs."""
-    program, _ = traced[which]
-    own = len(traced[which][1])
+def _widened(which: int, bodies: Sequence[Body]) -> Program:
+    """The program of branch ``which`` with what all branches captured among its inputs."""
+    program = bodies[which].program
+    own = len(bodies[which].captured)
     inputs: list[Var] = []
-    for i, (_, values) in enumerate(traced):
+    for i, body in enumerate(bodies):
         mine = program.inputs[:own]
-        inputs += mine if i == which else [Var(plain(typeof(v))) for v in values]
+        inputs += mine if i == which else [Var(plain(typeof(v))) for v in body.captured]
     return Program(
         [*inputs, *program.inputs[own:]], program.equations, program.outputs, program.name
     )
-
-
-# ---- associative scan ---------------------------------------------------------------------------
-
-
-def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """out[i] = x[0] * x[1] * ... * x[i] for an associative operation *, in logarithmic depth.
-
-    Adjacent elements are combined in pairs, the pairs are scanned, and the elements between
-    follow from their neighbours (Blelloch, 1990).
-
-    Args:
-        fn: from two trees of arrays to one, elementwise along ``axis``.
-        elems: a tree of arrays of equal length along ``axis``.
-        reverse: whether to start from the end.
-        axis: the dimension to scan over.
-
-    >>> import phalanx.numpy as jnp
-    >>> associative_scan(lambda a, b: a * b, jnp.array([1, 2, 3, 4]))
-    Array([ 1,  2,  6, 24], dtype=int32)
-    """
-    leaves, treedef = _leaves(elems, "associative_scan", "elems")
-    dims = [axis % typeof(x).ndim for x in leaves]
-    rows = [move(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
-    lengths = {typeof(x).shape[0] for x in rows}
-    if len(lengths) != 1:
-        raise ValueError(f"associative_scan: lengths along axis {axis} differ: {sorted(lengths)}")
-    if reverse:
-        rows = [_flipped(x) for x in rows]
-
-    def combine(a: list, b: list) -> list:
-        first, second = treedef.unflatten(a), treedef.unflatten(b)
-        return tree.leaves(fn(second, first) if reverse else fn(first, second))
-
-    out = _scan_pairs(combine, rows, lengths.pop())
-    if reverse:
-        out = [_flipped(x) for x in out]
-    return treedef.unflatten([move(x, 0, d) for x, d in zip(out, dims, strict=True)])
-
-
-def _flipped(x: Any) -> Any:
-    return reverse(x, dims=(0,))
-
-
-def _scan_pairs(combine: Callable, rows: list, n: int) -> list:
-    if n < 2:
-        return rows
-    even = [slice_in_dim(x, 0, n - 1, 2) for x in rows]
-    odd = [slice_in_dim(x, 1, n, 2) for x in rows]
-    at_odd = _scan_pairs(combine, combine(even, odd), n // 2)
-    before = at_odd if n % 2 else [slice_in_dim(x, 0, n // 2 - 1) for x in at_odd]
-    later = [slice_in_dim(x, 2, n, 2) for x in rows]
-    between = combine(before, later) if n > 2 else later
-    at_even = [
-        concatenate([slice_in_dim(x, 0, 1), y], 0) for x, y in zip(rows, between, strict=True)
-    ]
-    return [_interleaved(a, b, n) for a, b in zip(at_even, at_odd, strict=True)]
-
-
-def _interleaved(even: Any, odd: Any, n: int) -> Any:
-    """Rows of ``even`` and ``odd`` in turn, ``n`` in all."""
-    zero = full((), 0, typeof(even).dtype)
-    rest = [(0, 0, 0)] * (typeof(even).ndim - 1)
-    spread = pad(even, zero, [(0, (n + 1) % 2, 1), *rest])
-    behind = pad(odd, zero, [(1, n % 2, 1), *rest])
-    if typeof(even).dtype == BOOL:
-        return convert(
-            add(convert(spread, dtype=I32, weak=False), convert(behind, dtype=I32, weak=False)),
-            dtype=BOOL,
-            weak=False,
-        )
-    return add(spread, behind)

@@ -1,0 +1,84 @@
+"""Running products of an associative operation, in logarithmic depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from phalanx.base import tree
+from phalanx.core.types import typeof
+from phalanx.lax.bodies import leaves_of
+from phalanx.lax.shape import concatenate, pad, slice_in_dim
+from phalanx.ops.basis import BOOL, I32, add, convert, full, move
+from phalanx.ops.shape import reverse
+
+__all__ = ["associative_scan"]
+
+
+def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+    """out[i] = x[0] * x[1] * ... * x[i] for an associative operation *, in logarithmic depth.
+
+    Adjacent elements are combined in pairs, the pairs are scanned, and the elements between
+    follow from their neighbours (Blelloch, 1990).
+
+    Args:
+        fn: from two trees of arrays to one, elementwise along ``axis``.
+        elems: a tree of arrays of equal length along ``axis``.
+        reverse: whether to start from the end.
+        axis: the dimension to scan over.
+
+    >>> import phalanx.numpy as jnp
+    >>> associative_scan(lambda a, b: a * b, jnp.array([1, 2, 3, 4]))
+    Array([ 1,  2,  6, 24], dtype=int32)
+    """
+    leaves, treedef = leaves_of(elems, "associative_scan", "elems")
+    dims = [axis % typeof(x).ndim for x in leaves]
+    rows = [move(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
+    lengths = {typeof(x).shape[0] for x in rows}
+    if len(lengths) != 1:
+        raise ValueError(f"associative_scan: lengths along axis {axis} differ: {sorted(lengths)}")
+    if reverse:
+        rows = [_flipped(x) for x in rows]
+
+    def combine(a: list, b: list) -> list:
+        first, second = treedef.unflatten(a), treedef.unflatten(b)
+        return tree.leaves(fn(second, first) if reverse else fn(first, second))
+
+    out = _scan_pairs(combine, rows, lengths.pop())
+    if reverse:
+        out = [_flipped(x) for x in out]
+    return treedef.unflatten([move(x, 0, d) for x, d in zip(out, dims, strict=True)])
+
+
+def _flipped(x: Any) -> Any:
+    return reverse(x, dims=(0,))
+
+
+def _scan_pairs(combine: Callable, rows: list, n: int) -> list:
+    if n < 2:
+        return rows
+    even = [slice_in_dim(x, 0, n - 1, 2) for x in rows]
+    odd = [slice_in_dim(x, 1, n, 2) for x in rows]
+    at_odd = _scan_pairs(combine, combine(even, odd), n // 2)
+    before = at_odd if n % 2 else [slice_in_dim(x, 0, n // 2 - 1) for x in at_odd]
+    later = [slice_in_dim(x, 2, n, 2) for x in rows]
+    between = combine(before, later) if n > 2 else later
+    at_even = [
+        concatenate([slice_in_dim(x, 0, 1), y], 0) for x, y in zip(rows, between, strict=True)
+    ]
+    return [_interleaved(a, b, n) for a, b in zip(at_even, at_odd, strict=True)]
+
+
+def _interleaved(even: Any, odd: Any, n: int) -> Any:
+    """Rows of ``even`` and ``odd`` in turn, ``n`` in all."""
+    zero = full((), 0, typeof(even).dtype)
+    rest = [(0, 0, 0)] * (typeof(even).ndim - 1)
+    spread = pad(even, zero, [(0, (n + 1) % 2, 1), *rest])
+    behind = pad(odd, zero, [(1, n % 2, 1), *rest])
+    if typeof(even).dtype == BOOL:
+        return convert(
+            add(convert(spread, dtype=I32, weak=False), convert(behind, dtype=I32, weak=False)),
+            dtype=BOOL,
+            weak=False,
+        )
+    return add(spread, behind)

@@ -1,0 +1,198 @@
+"""Bodies of loops and branches: functions of trees, traced once, and found when they come again."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from phalanx.base import dtypes, tree
+from phalanx.base.config import config
+from phalanx.base.source import replaying, scope_name
+from phalanx.core import axes
+from phalanx.core.program import Program, plain
+from phalanx.core.trace import Tracer
+from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.ops.basis import convert
+from phalanx.transforms.reach import NotComparable, Reach
+from phalanx.transforms.stage import evaluate, is_value, stage
+
+# ---- tracing ------------------------------------------------------------------------------------
+
+
+def name_of(fun: Callable) -> str:
+    """What to call ``fun`` in messages and programs."""
+    return getattr(fun, "__name__", type(fun).__name__)
+
+
+def leaves_of(x: Any, who: str, what: str) -> tuple[list[Any], tree.PyTreeDef]:
+    """The leaves of ``x``, and its structure.
+
+    Raises:
+        TypeError: a leaf is neither an array nor a number; ``what`` is the name of ``x``.
+    """
+    leaves, treedef = tree.flatten(x)
+    for leaf in leaves:
+        if not is_value(leaf):
+            path = next(tree.keystr(p) for p, other in tree.leaves_with_path(x) if other is leaf)
+            raise TypeError(
+                f"{who}: {what}{path} is {leaf!r} of type {type(leaf).__name__}, "
+                "which is not an array or a number"
+            )
+    return leaves, treedef
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """A function traced: its program, what this captured, and the tree that it returns."""
+
+    program: Program
+    captured: list[Any]
+    out_tree: tree.PyTreeDef
+
+
+def trace_body(
+    fun: Callable, call: Callable, in_tree: tree.PyTreeDef, types: Sequence[ArrayType], who: str
+) -> Body:
+    """Trace ``call(fun, *args)`` for args of the structure ``in_tree``, with leaves of ``types``.
+
+    ``call`` says how a kind of loop uses the function that the user gave to it.
+    """
+    flat = _Flat(fun, call, in_tree, who)
+    program, captured = stage(flat, types, name_of(fun))
+    return Body(program, captured, flat.out_tree)
+
+
+class _Flat:
+    """A function of trees as one of leaves; keeps the structure of what it returned."""
+
+    out_tree: tree.PyTreeDef
+
+    def __init__(self, fun: Callable, call: Callable, in_tree: tree.PyTreeDef, who: str) -> None:
+        self.fun = fun
+        self.call = call
+        self.in_tree = in_tree
+        self.who = who
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        args = self.in_tree.unflatten(leaves)
+        with replaying():  # nothing now: these are the user's lines
+            out = self.call(self.fun, *args)
+        found, self.out_tree = leaves_of(out, self.who, "the result")
+        return found
+
+
+def trace_carrying(
+    trace: Callable[[Sequence[ArrayType]], Body], types: Sequence[ArrayType]
+) -> tuple[Body, list[ArrayType]]:
+    """Trace a body that carries values of ``types``; weak ones take the type they turn into.
+
+    That is the one reason to trace a body again: all that it computes depends on these types.
+    """
+    carried = list(types)
+    while True:
+        body = trace(carried)
+        found = body.program.output_types[: len(carried)]
+        grown = [_promoted(t, f) for t, f in zip(carried, found, strict=False)]
+        if grown == carried[: len(found)]:
+            return body, carried
+        carried[: len(found)] = grown
+
+
+def _promoted(given: ArrayType, found: ArrayType) -> ArrayType:
+    if not given.weak or given is found or given.shape != found.shape:
+        return given
+    dtype, weak = dtypes.promote((given.dtype, True), (found.dtype, found.weak))
+    return ArrayType(given.shape, dtype, weak)
+
+
+def as_type(x: Any, wanted: ArrayType) -> Any:
+    """``x`` converted to ``wanted``, a type of the same shape."""
+    if plain(typeof(x)) is wanted:
+        return x
+    if is_scalar(x) and not wanted.weak:
+        return dtypes.scalar(x, wanted.dtype)
+    return convert(x, dtype=wanted.dtype, weak=wanted.weak)
+
+
+def with_output_types(program: Program, wanted: Sequence[ArrayType]) -> Program:
+    """``program`` with its first results, as many as are ``wanted``, converted to these types."""
+    count = len(wanted)
+    if program.output_types[:count] == tuple(wanted):
+        return program
+
+    def converted(*inputs: Any) -> list[Any]:
+        out = evaluate(program, inputs)
+        return [*(as_type(x, t) for x, t in zip(out, wanted, strict=False)), *out[count:]]
+
+    return stage(converted, program.input_types, program.name)[0]
+
+
+# ---- finding what was traced before -------------------------------------------------------------
+
+
+class _Traced(Protocol):
+    @property
+    def captured(self) -> Sequence[Any]:
+        """The values from outside that the programs take."""
+        ...
+
+
+T = TypeVar("T", bound=_Traced)
+
+
+class _Entry(NamedTuple):
+    traced: Any
+    seen: list[Any]
+    references: list[Any]
+
+
+_MOST_ENTRIES = 1024
+_entries: OrderedDict[tuple, _Entry] = OrderedDict()  # those used last are at the end
+
+
+def remembered(
+    functions: Sequence[Callable], key: tuple[Hashable, ...], trace: Callable[[], T]
+) -> T:
+    """``trace()``, or what that gave before for the same functions and the same key.
+
+    It is the same if the functions, and all that they can reach, have not changed since. What
+    tracing itself changed does not count: side effects happen once. An entry goes when one of
+    the functions goes, or anything that they had reached.
+    """
+    roots = [root for f in functions for root in _owners(f)]
+    place = (*map(id, roots), config.key, axes.scope(), scope_name(), *key)
+    try:
+        before = Reach(roots)
+    except NotComparable:
+        return trace()
+    entry = _entries.get(place)
+    if entry is not None and entry.seen == before.seen:
+        _entries.pop(place, None)
+        _entries[place] = entry
+        return entry.traced
+    traced = trace()
+    if not any(isinstance(x, Tracer) for x in traced.captured):
+        _remember(place, roots, traced)
+    return traced
+
+
+def _owners(fun: Callable) -> tuple:
+    """What lives as long as ``fun`` means the same; a bound method is made anew at each use."""
+    return (fun.__self__, fun.__func__) if isinstance(fun, MethodType) else (fun,)
+
+
+def _remember(place: tuple, roots: Sequence[Any], traced: Any) -> None:
+    if not all(type(root).__weakrefoffset__ for root in roots):
+        return
+    try:
+        reach = Reach(roots)
+    except NotComparable:
+        return
+    while len(_entries) >= _MOST_ENTRIES:
+        _entries.popitem(last=False)
+    forget = functools.partial(_entries.pop, place)  # called with a dead reference, its default
+    _entries[place] = _Entry(traced, reach.seen, reach.references(forget))

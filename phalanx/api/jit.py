@@ -182,7 +182,8 @@ def jit(
     """``fun``, compiled: the same values, at the cost of one call of the XLA runtime.
 
     The function is traced once for each combination of shapes and dtypes of its arguments,
-    and of values of its static ones.
+    and of values of its static ones. What it takes from elsewhere, closures and global variables,
+    is as it was then.
 
     Args:
         fun: a function of trees of arrays that returns a tree of arrays. Without it, a

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -90,16 +90,55 @@ def trace_carrying(
 ) -> tuple[Body, list[ArrayType]]:
     """Trace a body that carries values of ``types``; weak ones take the type they turn into.
 
-    That is the one reason to trace a body again: all that it computes depends on these types.
+    Where that may change what the body computes it is traced again.
     """
     carried = list(types)
     while True:
         body = trace(carried)
         found = body.program.output_types[: len(carried)]
         grown = [_promoted(t, f) for t, f in zip(carried, found, strict=False)]
-        if grown == carried[: len(found)]:
+        grown += carried[len(found) :]
+        if grown == carried:
             return body, carried
-        carried[: len(found)] = grown
+        if _same_with_strong_inputs(body.program, carried, grown):
+            return _converting(body, carried, grown), grown
+        carried = grown
+
+
+def _same_with_strong_inputs(
+    program: Program, weak: Sequence[ArrayType], strong: Sequence[ArrayType]
+) -> bool:
+    """Whether ``program`` was the same if some inputs had the types ``strong``, and not ``weak``.
+
+    A weak dtype gives way to others of its kind. Where there is but one, that makes no difference
+    to what is computed; it may make one to whether results are weak.
+    """
+    if program.by_user or any(t.weak for t in program.output_types):
+        return False
+    changed = [(w.dtype, s.dtype) for w, s in zip(weak, strong, strict=True) if w is not s]
+    atoms = (a for e in program.walk() for a in (*e.inputs, *e.outputs))
+    inside = {v.type.dtype for v in program.inputs} | {a.type.dtype for a in atoms}
+    inexact = [d for d in inside if dtypes.is_inexact(d)]
+    integers = [d for d in inside if dtypes.is_integer(d)]
+    floating = all(dtypes.is_inexact(before) for before, _ in changed)
+    return (
+        all(before == after for before, after in changed)
+        and len(inexact) <= 1
+        and (floating or len(integers) <= 1)  # an integer may turn into a float, not back
+    )
+
+
+def _converting(body: Body, inside: Sequence[ArrayType], outside: Sequence[ArrayType]) -> Body:
+    """``body`` with a carry of the types ``outside``, of which it makes those ``inside``."""
+    count = len(body.captured)
+    fixed, rest = body.program.input_types[:count], body.program.input_types[count + len(inside) :]
+
+    def converted(*inputs: Any) -> list[Any]:
+        carry = [as_type(x, t) for x, t in zip(inputs[count:], inside, strict=False)]
+        return evaluate(body.program, [*inputs[:count], *carry, *inputs[count + len(carry) :]])
+
+    program, _ = stage(converted, [*fixed, *outside, *rest], body.program.name)
+    return replace(body, program=program)
 
 
 def _promoted(given: ArrayType, found: ArrayType) -> ArrayType:

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -265,7 +266,7 @@ def _scan(
     f, call = step
     init_leaves, init_tree = leaves_of(init, who, "init")
     rows, rows_tree = leaves_of(xs, who, "xs")
-    turns = _length(rows, length)
+    turns = _length(rows, length, who)
     if config.disable_jit:
         return _scan_in_python(partial(call, f), init, rows, rows_tree, turns, reverse)
     types = [plain(typeof(x)) for x in init_leaves]
@@ -291,16 +292,16 @@ def _scan(
         parts=Parts(len(traced.captured), count),
         length=turns,
         reverse=bool(reverse),
-        unroll=_unrolled(unroll, turns),
+        unroll=_unrolled(unroll, turns, who),
     )
     return traced.carry_tree.unflatten(out[:count]), traced.out_tree.unflatten(out[count:])
 
 
-def _length(rows: list[Any], length: int | None) -> int:
+def _length(rows: list[Any], length: int | None, who: str) -> int:
     for x in rows:
         if not typeof(x).shape:
             raise ValueError(
-                f"scan: xs must have a leading axis to scan over, got {typeof(x)} at "
+                f"{who}: xs must have a leading axis to scan over, got {typeof(x)} at "
                 f"{user_location()}"
             )
     found = {typeof(x).shape[0] for x in rows}
@@ -309,14 +310,14 @@ def _length(rows: list[Any], length: int | None) -> int:
     if len(found) != 1:
         what = f"the lengths must agree, got {sorted(found)}"
         what = what if found else "nothing tells the length; give xs or length"
-        raise ValueError(f"scan: {what}, at {user_location()}")
+        raise ValueError(f"{who}: {what}, at {user_location()}")
     return found.pop()
 
 
-def _unrolled(unroll: int | bool, length: int) -> int:
+def _unrolled(unroll: int | bool, length: int, who: str) -> int:
     count = length if unroll is True else operator.index(unroll)
     if count < 1 and unroll is not True:
-        raise ValueError(f"scan: unroll must be at least 1, got {unroll} at {user_location()}")
+        raise ValueError(f"{who}: unroll must be at least 1, got {unroll} at {user_location()}")
     return max(min(count, length), 1)
 
 
@@ -369,11 +370,13 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     if batch_size is None:
         return _scan((f, _without_carry), None, xs, None, False, 1, "map")[1]
     rows, rows_tree = leaves_of(xs, "map", "xs")
-    n = _length(rows, None)
+    n = _length(rows, None, "map")
     whole = n - n % batch_size
-    parts = [_map_blocks(f, rows, rows_tree, 0, whole, batch_size)]
-    if whole < n:
-        parts.append(_map_blocks(f, rows, rows_tree, whole, n, n - whole))
+    ends = [0, whole, n] if 0 < whole < n else [0, n]
+    parts = []
+    for start, stop in pairwise(ends):
+        size = stop - start if (stop - start) % batch_size else batch_size
+        parts.append(_map_blocks(f, rows, rows_tree, start, stop, size))
     return tree.map(lambda *ys: concatenate(ys, 0), *parts) if len(parts) > 1 else parts[0]
 
 

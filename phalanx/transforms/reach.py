@@ -28,7 +28,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -91,14 +91,14 @@ _ABSENT: Final = object()  # in place of the value of a slot that has none
 
 
 @dataclass(frozen=True, slots=True)
-class _Contents:
-    """What objects of one class contain, in themselves and in their attributes."""
+class _WithAttributes:
+    """What objects of a class written in Python contain: their own, slots, and ``__dict__``."""
 
     own: Callable[[Any], Iterable[Any]]
     slots: tuple[MemberDescriptorType, ...]
     has_dict: bool
 
-    def __call__(self, x: Any) -> tuple[Any, list]:
+    def __call__(self, x: Any) -> list:
         parts = [*self.own(x)]
         for member in self.slots:
             try:
@@ -107,20 +107,22 @@ class _Contents:
                 parts.append(_ABSENT)
         if self.has_dict:
             parts.append(x.__dict__)
-        return len(parts), parts
+        return parts
 
 
-def _contents_of(made: type) -> _Contents | None:
-    """How to look into objects of class ``made``; None where that is not known."""
-    layout, written = made, []
+def _contents_of(made: type) -> Callable[[Any], Iterable[Any]] | None:
+    """What objects of class ``made`` contain; None where that is not known."""
+    layout: Any = made
+    written = []
     while _written_in_python(layout):
         written.append(layout)
-        layout = layout.__base__  # type: ignore[assignment]
-    if layout not in _CONTENTS:
-        return None
-    attributes = [a for base in made.__mro__ if base in written for a in vars(base).values()]
+        layout = layout.__base__  # from which it has its place in memory
+    own = _CONTENTS.get(layout)
+    if own is None or not written:
+        return own
+    attributes = [a for base in written for a in vars(base).values()]
     slots = tuple(a for a in attributes if type(a) is MemberDescriptorType)
-    return _Contents(_CONTENTS[layout], slots, bool(written) and made.__dictoffset__ != 0)
+    return _WithAttributes(own, slots, made.__dictoffset__ != 0)
 
 
 def _written_in_python(made: type) -> bool:
@@ -132,25 +134,24 @@ def _written_in_python(made: type) -> bool:
 
 # ---- how to look at objects of a class ----------------------------------------------------------
 
-Look = Callable[[Any], tuple[Any, Sequence[Any]]]  # to what there is to note, and what to look at
+
+def _fixed(x: Any) -> Sequence[Any]:
+    """What never changes: its identity says all."""
+    return ()
 
 
-def _fixed(x: Any) -> tuple[Any, Sequence[Any]]:
-    """What never changes is noted by identity alone."""
-    return None, ()
-
-
-def _traced(x: Tracer) -> tuple[Any, Sequence[Any]]:
-    """A value of a transformation that has ended does nothing but raise, where it is used."""
+def _traced(x: Tracer) -> Sequence[Any]:
+    """A value of a transformation that has ended: it does nothing but raise, where it is used."""
     if x.trace.alive or resolve(x, current()) is not x:
         raise NotComparable
-    return None, ()
+    return ()
 
 
-def _numpy(x: np.ndarray) -> tuple[Any, Sequence[Any]]:
+def _elements(x: np.ndarray) -> Any:
+    """The elements of a NumPy array, which change in place."""
     if x.nbytes > LARGEST_COPY or x.dtype.hasobject:
         raise NotComparable
-    return (x.dtype, x.shape, x.tobytes()), ()
+    return x.dtype, x.shape, x.tobytes()
 
 
 def _unknown(x: Any) -> NoReturn:
@@ -167,25 +168,30 @@ _UNCHANGING = (
 )  # fmt: skip
 
 
-def _classified(made: type) -> Look:
+class _Kind(NamedTuple):
+    look: Callable[[Any], Any]
+    identified: bool  # whether it can be told that an object is the same one as before
+    of: weakref.ref[type]
+
+
+def _kind_of(made: type) -> _Kind:
+    """How to look at objects of class ``made``; kept for as long as that is there."""
+    number = id(made)
+    look = _look_at(made)
+    identified = look is _fixed or made.__weakrefoffset__ != 0
+    kind = _Kind(look, identified, weakref.ref(made, lambda _: _kinds.pop(number, None)))
+    return _kinds.setdefault(number, kind)
+
+
+def _look_at(made: type) -> Callable[[Any], Any]:
     if issubclass(made, Tracer):
         return _traced
     if made in _NUMBERS_AND_TEXT or issubclass(made, _UNCHANGING):
         return _fixed
-    return _numpy if issubclass(made, np.ndarray) else _contents_of(made) or _unknown
+    return _elements if issubclass(made, np.ndarray) else _contents_of(made) or _unknown
 
 
-_BUILT_IN: dict[type, Look] = {
-    made: _classified(made) for made in (*_CONTENTS, *_NUMBERS_AND_TEXT, CodeType)
-}
-_others: weakref.WeakKeyDictionary[type, Look] = weakref.WeakKeyDictionary()
-
-
-def _look_at(made: type) -> Look:
-    look = _others.get(made)
-    if look is None:
-        look = _others[made] = _classified(made)
-    return look
+_kinds: dict[int, _Kind] = {}  # by the identity of the class: nothing is looked up faster
 
 
 # ---- the walk -----------------------------------------------------------------------------------
@@ -194,8 +200,8 @@ def _look_at(made: type) -> Look:
 class Reach:
     """What can be reached from ``roots`` now.
 
-    Two of them have seen the same if ``seen`` is equal, and if the ``things`` that one refers to
-    by identity have lived on since; a list of weak references to them tells.
+    Two of them have seen the same if their ``seen`` is equal, and if what the first one saw has
+    lived on until the second: that is what its ``references`` are for.
 
     Raises:
         NotComparable: it cannot be told.
@@ -205,36 +211,36 @@ class Reach:
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self.seen: list[Any] = []
-        self.things: list[Any] = []
-        seen, things = self.seen, self.things
+        self.things: list[Any] = []  # whose identity is part of what was seen
         places: dict[int, int] = {}
         pending = [*roots]
         while pending:
             x = pending.pop()
-            place = places.get(id(x))
-            if place is not None:
-                seen.append(place)
+            number = id(x)
+            if number in places:
+                self.seen.append(places[number])
                 continue
-            places[id(x)] = len(places)
-            made = type(x)
-            look = _BUILT_IN.get(made) or _look_at(made)
-            if look is _fixed or made.__weakrefoffset__:
-                seen.append(id(x))
-                things.append(x)
+            places[number] = len(places)
+            look, identified, _ = _kinds.get(id(type(x))) or _kind_of(type(x))
+            if identified:
+                self.seen.append(number)
+                self.things.append(x)
             if look is not _fixed:
-                note, parts = look(x)
-                seen += (id(made), note)
-                pending += parts
-                if made not in _BUILT_IN:
-                    things.append(made)
-            if len(places) > MOST_OBJECTS:
-                raise NotComparable
+                pending += self._inside(x, look)
+                if len(places) + len(pending) > MOST_OBJECTS:
+                    raise NotComparable
+
+    def _inside(self, x: Any, look: Callable[[Any], Any]) -> Sequence[Any]:
+        """Note what ``x`` holds; the objects in it are what to look at next."""
+        held = look(x)
+        parts = () if look is _elements else list(held)
+        self.seen += (id(type(x)), held if look is _elements else len(parts))
+        self.things.append(type(x))
+        return parts
 
     def references(self, forget: Callable[[Any], Any]) -> list[Any]:
         """What keeps the identities valid: ``forget`` is called when one of them becomes free.
 
         Only numbers, text and their like are kept alive.
         """
-        return [
-            weakref.ref(x, forget) if type(x).__weakrefoffset__ else x for x in self.things
-        ]
+        return [weakref.ref(x, forget) if type(x).__weakrefoffset__ else x for x in self.things]

@@ -109,10 +109,50 @@ def test_branches_that_differ_in_weakness_run_once_and_give_one_type(weak):
         assert (float(out), out.weak_type) == (2.0 if p or weak else 3.0, weak)
 
 
-def test_a_carry_that_starts_weak_takes_the_type_that_it_turns_into():
-    last, rows = lax.scan(lambda c, x: (c + x, c), 0, XS)
-    assert (last.dtype, last.weak_type, rows.dtype) == (np.float32, False, np.float32)
-    assert rows.tolist() == [0, 1, 3, 6]
+HALF = jnp.ones((), jnp.bfloat16)
+WEAK_CARRIES = {
+    "sum": (lambda c, x: (c + x, None), 0.0, 1),
+    "sum and steps": (lambda c, x: ((c[0] + x, c[1]), c[0] * x), (0.0, START), 1),
+    "kept in rows": (lambda c, x: (c + x, c), 0.0, 2),
+    "one after the other": (lambda c, x: ((c[0] + x, c[0]), None), (0.0, 0.0), 2),
+    "beside another dtype": (lambda c, x: (c * HALF + x, None), 0.0, 2),
+    "of another dtype": (lambda c, x: (c + x, c), 0, 2),
+    "count": (lambda c, x: (c + jnp.int32(1), x), 0, 1),
+    "count that turns into a float": (
+        lambda c, x: (c + jnp.int32(1), (jnp.sin(c) * HALF).astype(x.dtype)), 0, 2,
+    ),
+    "count beside another dtype": (lambda c, x: (c + jnp.int8(1) + jnp.int32(1), x), 0, 2),
+    "weak": (lambda c, x: (c * 0.5, x), 1.0, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WEAK_CARRIES)
+def test_a_carry_that_starts_weak_takes_the_type_that_it_turns_into(case):
+    body, init, times = WEAK_CARRIES[case]
+    found = []
+    counted = Counted(body)
+    assert calls_of(lambda: found.append(lax.scan(counted, init, XS))) == times
+    carry = found[0][0]
+    strong = px.tree.map(lambda x: jnp.asarray(x, x.dtype) if not x.weak_type else x, carry)
+    start = px.tree.map(
+        lambda x, s: x if s.weak_type else np.asarray(x, s.dtype), init, strong
+    )
+    types = lambda tree: [(x.dtype, x.weak_type) for x in px.tree.leaves(tree)]  # noqa: E731
+    again = lax.scan(Counted(body), start, XS)
+    assert types(again) == types(found[0])
+    px.tree.map(np.testing.assert_array_equal, found[0], again)
+
+
+def test_weak_carries_of_nested_loops_do_not_multiply():
+    def nested(x, depth):
+        if not depth:
+            return leaf(x)
+        return lax.fori_loop(0, 2, lambda i, c: c + nested(x, depth - 1), 0.0)
+
+    leaf = Counted(lambda x: x * 0.5)
+    staged = px.make_program(lambda x: nested(x, 10))
+    assert calls_of(lambda: staged(START)) == 1
+    assert float(px.jit(lambda x: nested(x, 3))(START)) == 4
 
 
 def test_a_carry_that_is_strong_stays_strong():
@@ -124,7 +164,7 @@ def test_a_carry_that_is_strong_stays_strong():
 
 CASES = {
     "scan": (lambda c, x: (c + x, c), lambda f: lax.scan(f, START, XS), 1),
-    "scan of a weak carry": (lambda c, x: (c + x, c), lambda f: lax.scan(f, 0.0, XS), 2),
+    "scan of a weak carry": (lambda c, x: (c + x, c), lambda f: lax.scan(f, 0, XS), 2),
     "scan of nothing": (lambda c, _: (2 * c, None), lambda f: lax.scan(f, START, None, 3), 1),
     "fori_loop": (lambda i, x: x + i, lambda f: lax.fori_loop(1, 3, f, START), 1),
     "fori_loop to a value": (

@@ -23,17 +23,16 @@ from phalanx.base.config import config
 from phalanx.control.call import call
 from phalanx.core import axes
 from phalanx.core.program import Program, plain
-from phalanx.core.trace import ROOT, Tracer, current
+from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import typeof
 from phalanx.run.array import DeviceArray, place
-from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.transforms.stage import is_value, stage
 
 
 @dataclass(slots=True)
 class Traced:
-    """A function traced at types: the program, what it captured, and the tree it returns."""
+    """A function traced at types: the program, traced values it closes over, its tree."""
 
     program: Program
     captured: list[Any]
@@ -42,7 +41,7 @@ class Traced:
     @property
     def reusable(self) -> bool:
         """Whether another call may use it: not where it holds values of a transformation."""
-        return not any(isinstance(x, Tracer) for x in self.captured)
+        return not self.captured
 
 
 class Jitted(Dispatched):
@@ -146,11 +145,11 @@ class Jitted(Dispatched):
     ) -> Callable[[Any], Any]:
         types = tuple(a.type for a in arrays)
         traced = self.traced(static, args, kwargs, treedef, types)
-        constants = [as_array(c) for c in traced.captured]
-        sigs = [a.sig for a in (*constants, *arrays)]
-        donate = tuple(i + len(constants) for i, d in enumerate(donated) if d)
-        compiled = compile_program(traced.program, sigs, donate)
-        return compiled.caller(constants, traced.out_tree)
+        for value in traced.captured:
+            refuse_escaped(value)
+        donate = tuple([i for i, d in enumerate(donated) if d])
+        compiled = compile_program(traced.program, [a.sig for a in arrays], donate)
+        return compiled.caller(traced.out_tree)
 
     # ---- ahead of time ----
 

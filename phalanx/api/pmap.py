@@ -34,7 +34,7 @@ from phalanx.core import axes
 from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Equation, Program, Var, plain
-from phalanx.core.trace import ROOT, Tracer, current
+from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, moved, place
 from phalanx.run.eager import as_array
@@ -64,7 +64,7 @@ class Body:
     @property
     def reusable(self) -> bool:
         """Whether another call may use it: not where it holds values of a transformation."""
-        return not any(isinstance(x, Tracer) for x in self.captured)
+        return not self.captured
 
     def whole(self, types: Sequence[ArrayType]) -> Program:
         """The program of one mapped equation, on whole arrays of ``types``."""
@@ -219,11 +219,11 @@ class Pmapped(Dispatched):
     def _compile(
         self, body: Body, arrays: list[DeviceArray], donated: list[bool]
     ) -> Callable[[Any], Any]:
-        constants = [as_array(c) for c in body.captured]
+        for value in body.captured:
+            refuse_escaped(value)
         whole = body.whole([a.type for a in arrays])
-        sigs = [a.sig for a in (*constants, *arrays)]
-        donate = tuple(i + len(constants) for i, d in enumerate(donated) if d)
-        return compile_program(whole, sigs, donate).caller(constants, body.out_tree)
+        donate = tuple([i for i, d in enumerate(donated) if d])
+        return compile_program(whole, [a.sig for a in arrays], donate).caller(body.out_tree)
 
     # ---- placing arguments ----
 

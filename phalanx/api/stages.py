@@ -13,11 +13,10 @@ from phalanx.api.arguments import LeafNames, Static, positional_names, shown_cal
 from phalanx.base import tree
 from phalanx.base.errors import ConcretizationTypeError
 from phalanx.core.program import Program
-from phalanx.core.trace import Tracer
+from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import ArrayType
 from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
-from phalanx.run.eager import as_array
 from phalanx.spmd.sharding import Sharding
 
 
@@ -143,12 +142,11 @@ class Lowered(Stage):
 
     def __init__(self, form: Form) -> None:
         super().__init__(form)
-        self._constants = [as_array(c) for c in form.captured]
+        for value in form.captured:
+            refuse_escaped(value)
         wanted = (default_sharding() if s is None else s for s in form.shardings)
-        sigs = map(Signature.of, form.types, wanted)
-        self._sigs = [*(c.sig for c in self._constants), *sigs]
-        self._donate = tuple(i + len(self._constants) for i in self.donate_argnums)
-        self._module = execute.lower_program(form.program, self._sigs, self._donate)
+        self._sigs = list(map(Signature.of, form.types, wanted))
+        self._module = execute.lower_program(form.program, self._sigs, self.donate_argnums)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -183,9 +181,9 @@ class Lowered(Stage):
             ValueError: XLA does not know an option, or not the value.
         """
         compiled = execute.compile_program(
-            self._form.program, self._sigs, self._donate, compiler_options, self._module
+            self._form.program, self._sigs, self.donate_argnums, compiler_options, self._module
         )
-        return Compiled(self._form, self._constants, compiled)
+        return Compiled(self._form, compiled)
 
     def cost_analysis(self) -> dict[str, Any]:
         """XLA's estimate of the work, such as ``{"flops": ...}``."""
@@ -202,13 +200,10 @@ class Compiled(Stage):
     Array([0., 1., 8.], dtype=float32)
     """
 
-    def __init__(
-        self, form: Form, constants: list[DeviceArray], compiled: execute.Compiled
-    ) -> None:
+    def __init__(self, form: Form, compiled: execute.Compiled) -> None:
         super().__init__(form)
-        self._constants = constants
         self._compiled = compiled
-        self._homes = compiled.in_shardings[len(constants) :]
+        self._homes = compiled.in_shardings
 
     @property
     def input_shardings(self) -> Any:
@@ -231,7 +226,7 @@ class Compiled(Stage):
         if treedef != self.in_tree:
             raise TypeError(self._other_structure(treedef, args, kwargs))
         arrays = [self._argument(i, x) for i, x in enumerate(leaves)]
-        return self.out_tree.unflatten(self._compiled([*self._constants, *arrays]))
+        return self.out_tree.unflatten(self._compiled(arrays))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The same as calling it."""

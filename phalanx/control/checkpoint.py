@@ -7,34 +7,18 @@ whatever is done to it, transposed above all, what it computes again never leave
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.control.call import (
-    call,
-    spread_cotangents,
-    transpose_operands,
-    whole_program,
-)
-from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Primitive
+from phalanx.control.call import frame_of_one, lower_call, with_one
+from phalanx.control.family import with_subprograms
+from phalanx.core.primitive import ZERO
 from phalanx.core.program import Program
-from phalanx.core.trace import running
-from phalanx.core.types import ArrayType
-from phalanx.spmd.replication import varying_outputs
-from phalanx.transforms.batch import batch_program
+from phalanx.transforms.derive import keep
 from phalanx.transforms.divide import Policy, divide
-from phalanx.transforms.linearize import Linearized, jvp_program, linearize_program
+from phalanx.transforms.linearize import linearize_program
 from phalanx.transforms.simplify import prune
-from phalanx.transforms.stage import Stage, evaluate
-from phalanx.transforms.transpose import transpose_program
-
-
-def _type(
-    *types: ArrayType, program: Program, policy: Policy, prevent_cse: bool, again: bool
-) -> tuple[ArrayType, ...]:
-    return program.output_types
 
 
 def _lower(
@@ -43,7 +27,7 @@ def _lower(
     # behind a barrier XLA does not see that it computes what has been computed before, nor does
     # it start before the cotangents are there
     operands = b.optimization_barrier(xs) if again and prevent_cse else xs
-    return call.lower(b, *operands, program=program)
+    return lower_call(b, *operands, program=program)
 
 
 # ---- derivatives --------------------------------------------------------------------------------
@@ -51,131 +35,72 @@ def _lower(
 
 @dataclass(frozen=True, slots=True)
 class Halves:
-    """``primal`` takes ``constants`` first, and gives stored values after the results.
+    """``primal`` gives stored values after the results.
 
-    ``linear`` takes values from among (constants, inputs, what ``primal`` gives), at the
-    positions ``sources``, then the tangents of inputs; it gives the tangents of the results that
-    ``nonzero`` marks. ``recomputes`` says whether there is anything that it computes again.
+    ``linear`` takes values from among (inputs, what ``primal`` gives), at the positions
+    ``sources``, then the tangents of inputs; it gives the tangents of the results that ``nonzero``
+    marks. ``recomputes`` says whether there is anything that it computes again.
     """
 
     primal: Program
-    constants: list[Any]
     linear: Program
     sources: tuple[int, ...]
     nonzero: tuple[bool, ...]
     recomputes: bool
 
 
-def checkpointed_halves(program: Program, nonzero: tuple[bool, ...], policy: Policy) -> Halves:
-    """``program`` linearized in the inputs marked ``nonzero``, storing what ``policy`` grants."""
-    key = ("checkpoint", nonzero, policy)
-    if key not in program.derived:
-        program.derived[key] = _split(program, nonzero, policy)
-    return program.derived[key]
+def checkpointed_halves(program: Program, active: tuple[bool, ...], policy: Policy) -> Halves:
+    """``program`` linearized in the inputs marked ``active``, storing what ``policy`` grants."""
+    return keep(program, ("checkpoint", active, policy), lambda: _split(program, active, policy))
 
 
-def _split(program: Program, nonzero: tuple[bool, ...], policy: Policy) -> Halves:
-    halves = linearize_program(program, nonzero)
+def _split(program: Program, active: tuple[bool, ...], policy: Policy) -> Halves:
+    halves = linearize_program(program, active)
     whole, count = halves.primal, len(program.outputs)
     results, residuals = whole.outputs[:count], whole.outputs[count:]
     parts = divide(Program(whole.inputs, whole.equations, results, whole.name), residuals, policy)
     primal, _ = prune(parts.storing, fixed=len(whole.inputs))
-    linear, kept = _joined(parts.resuming, halves, len(halves.constants))
+    # the residuals computed again, and the linear half
+    resuming, linear = parts.resuming, halves.linear
     count = len(whole.inputs)
-    sources = tuple(i if i < count else count + parts.stored[i - count] for i in kept)
-    recomputes = bool(parts.resuming.equations)
-    return Halves(primal, halves.constants, linear, sources, halves.nonzero, recomputes)
-
-
-def _joined(resuming: Program, halves: Linearized, constants: int) -> tuple[Program, list[int]]:
-    """The residuals computed again and the linear half; the inputs of the former it still has."""
-    stage = Stage(None, resuming.name)
-    start = [stage.input(v.type) for v in resuming.inputs]
-    tangents = [stage.input(v.type) for v in halves.linear.inputs[len(halves.forwarded) :]]
-    with running(stage):
-        computed = evaluate(resuming, start)
-        residuals = halves.residuals(start[constants:], computed)
-        found = evaluate(halves.linear, [*residuals, *tangents])
-    made, _ = stage.finish([*start, *tangents], found, resuming.name)
-    return prune(made, fixed=len(tangents))
+    kept = len(halves.forwarded)
+    again = halves.residuals(resuming.inputs[:count], resuming.outputs)
+    renamed = dict(zip(linear.inputs[:kept], again, strict=True))
+    tangents = linear.inputs[kept:]
+    joined = Program(
+        [*resuming.inputs, *tangents],
+        [*resuming.equations, *(e.renamed(renamed) for e in linear.equations)],
+        [renamed.get(a, a) for a in linear.outputs],
+        program.name,
+    )
+    joined, used = prune(joined, fixed=len(tangents))
+    sources = tuple([i if i < count else count + parts.stored[i - count] for i in used])
+    return Halves(primal, joined, sources, halves.nonzero, bool(resuming.equations))
 
 
 def _linearize(
-    nonzero: tuple[bool, ...], *primals: Any, program: Program, policy: Policy,
-    prevent_cse: bool, again: bool,
-) -> tuple:  # fmt: skip
-    parts = checkpointed_halves(program, nonzero, policy)
-    known = [*parts.constants, *primals]
-    results = checkpoint(
-        *known, program=parts.primal, policy=policy, prevent_cse=prevent_cse, again=again
-    )
-    every = [*known, *results]
+    active: tuple[bool, ...], *primals: Any, program: Program, prevent_cse: bool, **options: Any
+) -> tuple:
+    parts = checkpointed_halves(program, active, options["policy"])
+    results = checkpoint(*primals, program=parts.primal, prevent_cse=prevent_cse, **options)
+    every = [*primals, *results]
     start = [every[i] for i in parts.sources]
 
     def linear(*tangents: Any) -> tuple:
-        found = iter(
-            checkpoint(
-                *start,
-                *(t for t in tangents if t is not ZERO),
-                program=parts.linear,
-                policy=policy,
-                prevent_cse=prevent_cse and parts.recomputes,
-                again=True,
-            )
-        )
-        return tuple(next(found) if n else ZERO for n in parts.nonzero)
+        given = [t for t in tangents if t is not ZERO]
+        again = {**options, "prevent_cse": prevent_cse and parts.recomputes, "again": True}
+        outputs = iter(checkpoint(*start, *given, program=parts.linear, **again))
+        return tuple([next(outputs) if n else ZERO for n in parts.nonzero])
 
     return results[: len(program.outputs)], linear
 
 
-def _jvp(primals: tuple, tangents: Sequence[Any], *, program: Program, **options: Any) -> tuple:
-    made = jvp_program(program, tuple(t is not ZERO for t in tangents))
-    given = [t for t in tangents if t is not ZERO]
-    found = checkpoint(*made.constants, *primals, *given, program=made.program, **options)
-    count = len(program.outputs)
-    rest = iter(found[count:])
-    return found[:count], tuple(next(rest) if n else ZERO for n in made.nonzero)
-
-
-def _transpose(cts: tuple, *operands: Any, program: Program, **options: Any) -> list:
-    linear, given, known, nonzero = transpose_operands(cts, operands)
-    parts = transpose_program(program, linear, given)
-    found = checkpoint(*parts.constants, *known, *nonzero, program=parts.program, **options)
-    return spread_cotangents(linear, parts.nonzero, found)
-
-
-def _batch(
-    axis: Axis, values: Sequence, dims: tuple, *, program: Program, **options: Any
-) -> tuple:
-    batched = batch_program(program, axis, dims)
-    found = checkpoint(*batched.constants, *values, program=batched.program, **options)
-    return found, batched.dims
-
-
-def _vary(*operands: frozenset, program: Program, **options: Any) -> tuple:
-    return varying_outputs(program, operands)
-
-
-def _thread(
-    rewrite: Callable, state: tuple, *xs: Any, program: Program, **options: Any
-) -> tuple:
-    out = checkpoint(*state, *xs, program=rewrite(program, 0), **options)
-    return out[: len(state)], out[len(state) :]
-
-
-checkpoint: Callable = Primitive(
+checkpoint: Callable = with_subprograms(
     "checkpoint",
-    _type,
     _lower,
+    frame_of_one,
+    with_one,
     linearize=_linearize,
-    jvp=_jvp,
-    transpose=_transpose,
-    batch=_batch,
-    vary=_vary,
-    axes=lambda params: params["program"].axes,
-    thread=_thread,
-    inside=whole_program,
-    multi=True,
     doc="the results of a program, which its derivative computes again; "
     "stablehlo.optimization_barrier, func.call",
 )

@@ -14,18 +14,20 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from phalanx.base import dtypes
-from phalanx.control.call import call
+from phalanx.control.call import call, frame_of_one, lower_call, with_one
+from phalanx.control.family import with_subprograms
 from phalanx.core import axes
 from phalanx.core.axes import Axis
+from phalanx.core.frame import Frame
 from phalanx.core.primitive import ZERO, Primitive
 from phalanx.core.program import Program, Var, plain
-from phalanx.core.trace import Trace, Tracer, current, running
+from phalanx.core.trace import Trace, Tracer, current
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert, full
 from phalanx.transforms.batch import batch, batch_program, place_lanes
 from phalanx.transforms.closures import Closure, closed_over, resolve
 from phalanx.transforms.linearize import DualTracer
-from phalanx.transforms.stage import Stage, StagedTracer, evaluate, stage
+from phalanx.transforms.stage import Stage, StagedTracer, stage
 
 Flat = Callable[..., Sequence[Any]]
 
@@ -33,11 +35,8 @@ Flat = Callable[..., Sequence[Any]]
 class Rule(Protocol):
     """The rules of one call, as functions of operands."""
 
-    def lanes(self, axis: Axis, dims: tuple, places: Places, skip: int) -> Rule:
-        """The rules on all lanes of ``axis``, which the operands carry in ``dims``.
-
-        The first ``skip`` operands are not the rules' own.
-        """
+    def lanes(self, axis: Axis, dims: tuple, places: Places) -> Rule:
+        """The rules on all lanes of ``axis``, which the operands carry in ``dims``."""
         ...
 
     def carrying(self, count: int) -> Rule:
@@ -174,20 +173,14 @@ def as_type(x: Any, type: ArrayType) -> Any:
 # ---- the primitives -----------------------------------------------------------------------------
 
 
-def _type(*types: ArrayType, program: Program, **_: Any) -> tuple[ArrayType, ...]:
-    return program.output_types
+def _frame(params: dict[str, Any]) -> Frame:
+    if isinstance(params["program"], Program):
+        return frame_of_one(params)
+    return Frame((), (), ())
 
 
 def _lower(b: Any, *xs: Any, program: Program, **_: Any) -> list:
-    return call.lower(b, *xs, program=program)  # type: ignore[attr-defined]
-
-
-def _transpose(cts: tuple, *operands: Any, program: Program, **_: Any) -> list:
-    return call.transpose(cts, *operands, program=program)  # type: ignore[attr-defined]
-
-
-def _vary(*operands: frozenset, program: Program, **_: Any) -> tuple:
-    return call.vary(*operands, program=program)  # type: ignore[attr-defined]
+    return lower_call(b, *xs, program=program)
 
 
 def with_rules(name: str, differentiate: Callable, *, apart: bool, doc: str) -> Primitive:
@@ -195,22 +188,26 @@ def with_rules(name: str, differentiate: Callable, *, apart: bool, doc: str) -> 
 
     ``differentiate`` is the primitive's rule for derivatives; ``apart`` is that of ``Places``.
     """
-    prim: Primitive = Primitive(
+    prim: Primitive = with_subprograms(
         name,
-        _type,
         _lower,
+        _frame,
+        with_one,
+        linearize=None,
+        jvp=None,
         differentiate=differentiate,
         transpose=_transpose,
         batch=batch_custom(name, lambda *xs, **params: prim(*xs, **params), apart),
-        vary=_vary,
-        axes=lambda params: params["program"].axes,
-        thread=thread_custom(lambda *xs, **params: prim(*xs, **params)),
+        carry_state=_carry_state(lambda *xs, **params: prim(*xs, **params)),
         run=run,
         by_user=True,
-        multi=True,
         doc=doc,
     )
     return prim
+
+
+def _transpose(cts: tuple, *operands: Any, program: Program, **_: Any) -> list:
+    return call.transpose(cts, *operands, program=program)  # type: ignore[attr-defined]
 
 
 # ---- vectorization ------------------------------------------------------------------------------
@@ -272,60 +269,45 @@ def batch_custom(kind: str, prim: Callable[..., Sequence[Any]], apart: bool) -> 
         axis: Axis, values: Sequence, dims: tuple, *, program: Any, rule: Any, closed: int
     ) -> tuple:
         places = Places(axis, f"{kind}({rule})", apart)
-        constants: list[Any] = []
-        if isinstance(program, Program):
-            made, constants = _lanes(program, dims, places)
-        else:
-            made = program.lanes(axis, dims, places)
-        found = prim(
-            *constants, *values, program=made, rule=rule.lanes(axis, dims, places, len(constants)),
-            closed=closed + len(constants),
-        )  # fmt: skip
-        return found, places.dims
+        whole = isinstance(program, Program)
+        made = _lanes(program, dims, places) if whole else program.lanes(axis, dims, places)
+        results = prim(*values, program=made, rule=rule.lanes(axis, dims, places), closed=closed)
+        return results, places.dims
 
     return batch_rule
 
 
-def _lanes(program: Program, dims: tuple, places: Places) -> tuple[Program, list]:
-    """``program`` on all lanes, and the constants that it takes first; tells ``places``.
+def _lanes(program: Program, dims: tuple, places: Places) -> Program:
+    """``program`` on all lanes; tells ``places``.
 
     Where any operand has lanes all results get them, because a rule may make a tangent of one
     depend on any operand; unless the function communicates, and so makes results the same.
     """
     axis = places.axis
-    batched = batch_program(program, axis, dims)
+    alone = batch_program(program, axis, dims).about
     mixing = axis.name in program.axes or all(d is None for d in dims)
     places.dims = tuple(
         [
             places.wanted(d, t) if mixing else 0
-            for d, t in zip(batched.dims, program.output_types, strict=True)
+            for d, t in zip(alone, program.output_types, strict=True)
         ]
     )
-    key = ("batch custom", axis, dims, places.dims)
-    if key not in program.derived:
-        trace = Stage(None, program.name)
-        inputs = [trace.input(v.type) for v in batched.program.inputs]
-        with running(trace):
-            found = evaluate(batched.program, inputs)
-            outputs = places.put(found, batched.dims)
-        program.derived[key] = trace.finish(inputs, outputs, program.name)[0]
-    return program.derived[key], batched.constants
+    return batch_program(program, axis, dims, tuple([d == 0 for d in places.dims])).program
 
 
 # ---- effects ------------------------------------------------------------------------------------
 
 
-def thread_custom(prim: Callable[..., Sequence[Any]]) -> Callable:
+def _carry_state(prim: Callable[..., Sequence[Any]]) -> Callable:
     """The rule for effects: the state goes through the function, past the rules."""
 
-    def thread(
-        rewrite: Callable, state: tuple, *xs: Any, program: Program, rule: Rule, closed: int
+    def carry(
+        rewrite: Callable, state: Any, *xs: Any, program: Program, rule: Rule, closed: int
     ) -> tuple:
-        count = len(state)
-        out = prim(
-            *state, *xs, program=rewrite(program, 0), rule=rule.carrying(count),
-            closed=closed + count,
-        )  # fmt: skip
-        return out[:count], out[count:]
+        carrying = rule.carrying(1)
+        after, *results = prim(
+            state, *xs, program=rewrite(program), rule=carrying, closed=closed + 1
+        )
+        return after, results
 
-    return thread
+    return carry

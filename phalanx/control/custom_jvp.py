@@ -44,13 +44,13 @@ class JvpRule:
             lambda nonzero, operands: closure.run(lambda *xs: pair(nonzero, xs), operands),
         )
 
-    def lanes(self, axis: Axis, dims: tuple, places: Places, skip: int) -> JvpRule:
+    def lanes(self, axis: Axis, dims: tuple, places: Places) -> JvpRule:
         """The rule on all lanes of ``axis``."""
 
         def pair(nonzero: Nonzero, operands: Sequence[Any]) -> list[Any]:
             moving = dims[len(dims) - len(nonzero) :]
             where = [*dims, *(d for d, n in zip(moving, nonzero, strict=True) if n)]
-            found = batch(lambda *xs: self.pair(nonzero, xs), axis, operands[skip:], where)
+            found = batch(lambda *xs: self.pair(nonzero, xs), axis, operands, where)
             return places.put_pairs(*found)
 
         return JvpRule(self.name, pair)

@@ -67,14 +67,14 @@ class VjpRule:
             ),
         )
 
-    def lanes(self, axis: Axis, dims: tuple, places: Places, skip: int) -> VjpRule:
+    def lanes(self, axis: Axis, dims: tuple, places: Places) -> VjpRule:
         """The rules on all lanes of ``axis``."""
 
         def forward(nonzero: Nonzero, operands: Sequence[Any]) -> Found:
             where: list[int | None] = []
 
             def vectorized(function: Callable) -> list[Any]:
-                values, found = batch(function, axis, operands[skip:], dims)
+                values, found = batch(function, axis, operands, dims)
                 where.extend(found)
                 return values
 
@@ -87,9 +87,8 @@ class VjpRule:
             inner, residuals = kept
             moving = dims[len(dims) - len(nonzero) :]
             where = [*dims[: len(dims) - len(nonzero)], *residuals, *(places.dims or ())]
-            xs = operands[skip:]
-            lanes = [None if x is ZERO else d for x, d in zip(xs, where, strict=True)]
-            found = batch(lambda *xs: self.backward(nonzero, inner, xs), axis, xs, lanes)
+            lanes = [None if x is ZERO else d for x, d in zip(operands, where, strict=True)]
+            found = batch(lambda *xs: self.backward(nonzero, inner, xs), axis, operands, lanes)
             return [_lanes_of(ct, d, to, axis) for ct, d, to in zip(*found, moving, strict=True)]
 
         return VjpRule(self.name, forward, backward)

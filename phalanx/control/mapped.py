@@ -11,182 +11,37 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.control.call import spread_cotangents, transpose_operands
+from phalanx.control.family import with_subprograms
 from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks
-from phalanx.core.primitive import ZERO, Inside, Linear, Primitive, Spread
+from phalanx.core.frame import FIXED, Frame, Lanes, each
+from phalanx.core.primitive import Spread
 from phalanx.core.program import Atom, Equation, Program, Var
-from phalanx.core.trace import running
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import move, mul, reshape
-from phalanx.ops.collective import psum
+from phalanx.ops.basis import move, reshape
 from phalanx.ops.lanes import lanes_at
-from phalanx.spmd.replication import varying_outputs
-from phalanx.transforms.batch import (
-    batch,
-    batch_program,
-    place_lanes,
-    with_lanes,
-)
-from phalanx.transforms.linearize import linearize_program
-from phalanx.transforms.stage import Stage, evaluate
-from phalanx.transforms.transpose import backward
+from phalanx.transforms.batch import batch, place_lanes, with_lanes
+from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.stage import evaluate
 
 Dims = tuple[int | None, ...]
 
 
-def _type(
-    *types: ArrayType, program: Program, axis: Any, size: int, in_dims: Dims, out_dims: Dims,
-    devices: tuple | None,
-) -> tuple[ArrayType, ...]:  # fmt: skip
-    return tuple(
-        t if d is None else with_lanes(t, d, size)
-        for t, d in zip(program.output_types, out_dims, strict=True)
+def _frame(params: dict[str, Any]) -> Frame:
+    ins, outs = (
+        tuple([FIXED if d is None else each(d) for d in params[which]])
+        for which in ("in_dims", "out_dims")
     )
+    return Frame((params["program"],), ins, outs, Lanes(params["axis"], params["size"]))
 
 
-# ---- derivatives ------------------------------------------------------------------------------
-
-
-def _linearize(
-    nonzero: tuple[bool, ...], *primals: Any, program: Program, axis: Any, size: int,
-    in_dims: Dims, out_dims: Dims, devices: tuple | None,
-) -> tuple:  # fmt: skip
-    parts = linearize_program(program, nonzero)
-    spread = {"axis": axis, "size": size, "devices": devices}
-    results = mapped(
-        *parts.constants,
-        *primals,
-        program=parts.primal,
-        in_dims=(None,) * len(parts.constants) + in_dims,
-        out_dims=out_dims + (0,) * len(parts.echoes),
-        **spread,
-    )
-    out, computed = parts.divide(results)
-    residuals = parts.residuals(primals, computed)
-    computed_dims = [0 if e is None else out_dims[e] for e in parts.echoes]
-    residual_dims = tuple(parts.residuals(in_dims, computed_dims))
-    tangent_dims = tuple(d for d, n in zip(in_dims, nonzero, strict=True) if n)
-    linear_out = tuple(d for d, n in zip(out_dims, parts.nonzero, strict=True) if n)
-
-    def linear(*tangents: Any) -> tuple:
-        found = iter(
-            mapped(
-                *residuals,
-                *(t for t in tangents if t is not ZERO),
-                program=parts.linear,
-                in_dims=residual_dims + tangent_dims,
-                out_dims=linear_out,
-                **spread,
-            )
-        )
-        return tuple(next(found) if n else ZERO for n in parts.nonzero)
-
-    return out, linear
-
-
-def _transpose(
-    cts: tuple, *operands: Any, program: Program, axis: Any, size: int, in_dims: Dims,
-    out_dims: Dims, devices: tuple | None,
-) -> list:  # fmt: skip
-    linear, given, known, nonzero = transpose_operands(cts, operands)
-    body, marks, constants = _transposed_body(program, axis, size, linear, given, in_dims, out_dims)
-    known_dims = tuple(d for d, x in zip(in_dims, linear, strict=True) if not x)
-    ct_dims = tuple(d for d, g in zip(out_dims, given, strict=True) if g)
-    linear_dims = tuple(d for d, x in zip(in_dims, linear, strict=True) if x)
-    found = mapped(
-        *constants,
-        *known,
-        *nonzero,
-        program=body,
-        axis=axis,
-        size=size,
-        in_dims=(None,) * len(constants) + known_dims + ct_dims,
-        out_dims=tuple(d for d, m in zip(linear_dims, marks, strict=True) if m),
-        devices=devices,
-    )
-    return spread_cotangents(linear, marks, found)
-
-
-def _transposed_body(
-    program: Program, axis: Any, size: int, linear: tuple, given: tuple, in_dims: Dims,
-    out_dims: Dims,
-) -> tuple:  # fmt: skip
-    """The body run backwards.
-
-    The cotangent of a result that all lanes share (out dimension None) is divided among them;
-    that of an operand that all lanes share (in dimension None) is the sum over the lanes.
-    """
-    key = ("transpose mapped", axis, size, linear, given, in_dims, out_dims)
-    if key not in program.derived:
-        stage = Stage(None, program.name)
-        known = [stage.input(v.type) for v, x in zip(program.inputs, linear, strict=True) if not x]
-        cts = [stage.input(t) for t, g in zip(program.output_types, given, strict=True) if g]
-        with running(stage):
-            values, found = iter(known), iter(cts)
-            operands = [
-                Linear(v.type) if x else next(values)
-                for v, x in zip(program.inputs, linear, strict=True)
-            ]
-            received = [next(found) if g else ZERO for g in given]
-            shared = [
-                mul(ct, 1.0 / size) if d is None and ct is not ZERO else ct
-                for ct, d in zip(received, out_dims, strict=True)
-            ]
-            results = backward(program, operands, shared)
-            dims = [d for d, x in zip(in_dims, linear, strict=True) if x]
-            summed = [
-                psum(r, axes=(axis,), groups=None)[0] if d is None and r is not ZERO else r
-                for r, d in zip(results, dims, strict=True)
-            ]
-        marks = tuple(r is not ZERO for r in summed)
-        body, constants = stage.finish(
-            [*known, *cts], [r for r in summed if r is not ZERO], program.name
-        )
-        program.derived[key] = body, marks, constants
-    return program.derived[key]
-
-
-# ---- vectorization ----------------------------------------------------------------------------
-
-
-def _batch(
-    outer: Axis, values: Sequence, dims: Dims, *, program: Program, axis: Any, size: int,
-    in_dims: Dims, out_dims: Dims, devices: tuple | None,
-) -> tuple:  # fmt: skip
-    # an axis of the same name is shadowed inside
-    inner = Axis(None, outer.size) if outer.name == axis else outer
-    inside = tuple(_inside(d, m) for d, m in zip(dims, in_dims, strict=True))
-    batched = batch_program(program, inner, inside)
-    mapped_at = tuple(
-        m if d is None or m is None else m + (d <= m)
-        for d, m in zip(dims, in_dims, strict=True)
-    )
-    found = mapped(
-        *batched.constants,
-        *values,
-        program=batched.program,
-        axis=axis,
-        size=size,
-        in_dims=(None,) * len(batched.constants) + mapped_at,
-        out_dims=tuple(
-            m if d is None or m is None else m + (d < m)
-            for d, m in zip(batched.dims, out_dims, strict=True)
-        ),
-        devices=devices,
-    )
-    out = tuple(
-        d if d is None or m is None else d + (m <= d)
-        for d, m in zip(batched.dims, out_dims, strict=True)
-    )
-    return found, out
-
-
-def _inside(dim: int | None, mapped_dim: int | None) -> int | None:
-    """Where a dimension of the whole operand lies in what one lane of it sees."""
-    if dim is None or mapped_dim is None:
-        return dim
-    return dim - (dim > mapped_dim)
+def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
+    return {
+        **params,
+        "program": frame.programs[0],
+        "in_dims": tuple([r.dim for r in frame.ins]),
+        "out_dims": tuple([r.dim for r in frame.outs]),
+    }
 
 
 # ---- blocks of lanes ----------------------------------------------------------------------------
@@ -196,33 +51,31 @@ def _inside(dim: int | None, mapped_dim: int | None) -> int | None:
 class Block:
     """The body of one device: ``lanes`` lanes, in the mapped dimensions of what it takes and gives.
 
-    It takes ``constants`` first, and communicates with other devices over the axis ``name``.
+    It communicates with other devices over the axis ``name``.
     """
 
     program: Program
-    constants: list[Any]
     name: Any
 
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
-        """The types of what it takes after the constants."""
-        return self.program.input_types[len(self.constants) :]
+        """The types of what it takes."""
+        return self.program.input_types
 
     def lower(self, b: Any, *xs: Any) -> list:
-        """Write the body through the builder, the constants included."""
-        return b.inline(self.program, *map(b.host_constant, self.constants), *xs)
+        """Write the body through the builder."""
+        return b.inline(self.program, *xs)
 
 
 def block(program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: Dims) -> Block:
     """What each device runs of ``program`` in every lane of ``axis``; made once."""
-    key = ("block", axis, split, in_dims, out_dims)
-    if key not in program.derived:
+
+    def make() -> Block:
         if split.size == split.count > 1:
-            made = Block(_of_one_lane(program, in_dims, out_dims), [], axis)
-        else:
-            made = _of_many_lanes(program, axis, split, in_dims, out_dims)
-        program.derived[key] = made
-    return program.derived[key]
+            return Block(_of_one_lane(program, in_dims, out_dims), axis)
+        return _of_many_lanes(program, axis, split, in_dims, out_dims)
+
+    return keep(program, ("block", axis, split, in_dims, out_dims), make)
 
 
 def _of_one_lane(program: Program, in_dims: Dims, out_dims: Dims) -> Program:
@@ -248,18 +101,19 @@ def _of_many_lanes(
 ) -> Block:
     name = ("the blocks of", axis)
     lanes = Axis(axis, split.length, Split(name, split))
-    stage = Stage(None, program.name)
-    inputs = [
-        stage.input(v.type if d is None else with_lanes(v.type, d, lanes.size))
-        for v, d in zip(program.inputs, in_dims, strict=True)
-    ]
-    with running(stage):
+
+    def run(*inputs: Any) -> tuple[list[Any], None]:
         values, dims = batch(lambda *xs: evaluate(program, xs), lanes, inputs, in_dims)
-        results = [
+        return [
             _shared(v, d) if to is None else place_lanes(v, d, to, lanes.size)
             for v, d, to in zip(values, dims, out_dims, strict=True)
-        ]
-    return Block(*stage.finish(inputs, results, program.name), name)
+        ], None
+
+    types = [
+        v.type if d is None else with_lanes(v.type, d, lanes.size)
+        for v, d in zip(program.inputs, in_dims, strict=True)
+    ]
+    return Block(trace_closed(run, types, program.name).program, name)
 
 
 def _shared(value: Any, dim: int | None) -> Any:
@@ -347,51 +201,11 @@ def _take_block(b: Any, x: Any, start: Any, dim: int, lanes: int) -> Any:
     return b.dynamic_slice(x, starts, _with_size(shape, dim, lanes))
 
 
-def _thread(
-    rewrite: Callable, state: tuple, *xs: Any, program: Program, in_dims: Dims, out_dims: Dims,
-    **spread: Any,
-) -> tuple:  # fmt: skip
-    shared = (None,) * len(state)
-    out = mapped(
-        *state, *xs, program=rewrite(program, 0), in_dims=shared + in_dims,
-        out_dims=shared + out_dims, **spread,
-    )  # fmt: skip
-    return out[: len(state)], out[len(state) :]
-
-
-def _vary(
-    *operands: frozenset, program: Program, axis: Any, size: int, in_dims: Dims, out_dims: Dims,
-    devices: tuple | None,
-) -> tuple:  # fmt: skip
-    inner = tuple(
-        v if d is None else v | {axis} for v, d in zip(operands, in_dims, strict=True)
-    )
-    return tuple(v - {axis} for v in varying_outputs(program, inner))
-
-
-def _extendable(params: dict[str, Any]) -> Inside:
-    def extended(program: Program, operands: int, results: int) -> dict[str, Any]:
-        return {
-            **params,
-            "program": program,
-            "in_dims": params["in_dims"] + (0,) * operands,
-            "out_dims": params["out_dims"] + (0,) * results,
-        }
-
-    return Inside(params["program"], extended)
-
-
-mapped: Callable = Primitive(
+mapped: Callable = with_subprograms(
     "mapped",
-    _type,
     _lower,
-    linearize=_linearize,
-    transpose=_transpose,
-    batch=_batch,
-    vary=_vary,
-    axes=lambda params: params["program"].axes - {params["axis"]},
-    thread=_thread,
-    inside=_extendable,
+    _frame,
+    _reframe,
     spread=lambda params: Spread(
         params["program"],
         params["axis"],
@@ -403,6 +217,5 @@ mapped: Callable = Primitive(
             params["program"], params["axis"], split, params["in_dims"], params["out_dims"]
         ),
     ),
-    multi=True,
     doc="a program in every lane of a named axis; sdy.manual_computation",
 )

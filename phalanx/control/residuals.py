@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from phalanx.core.program import Atom, Literal, Program, plain
 from phalanx.core.types import ArrayType
 from phalanx.ops.naming import named
+from phalanx.transforms.divide import divisible
 from phalanx.transforms.linearize import linearize_program
 
 
@@ -21,23 +22,20 @@ def residuals(
     inputs = [(program.inputs[i].type, origins[i]) for i in halves.forwarded if i is not None]
     whole = halves.primal
     computed = whole.outputs[len(program.outputs) :]
-    constants = dict.fromkeys(whole.inputs[: len(halves.constants)], "from a constant")
-    return inputs + [
-        (plain(a.type), constants.get(a) or _origin(whole, a))  # type: ignore[arg-type]
-        for a in computed
-    ]
+    return inputs + [(plain(a.type), _origin(whole, a, origins.__getitem__)) for a in computed]
 
 
-def _origin(program: Program, atom: Atom) -> str:
+def _origin(program: Program, atom: Atom, of_input: Callable[[int], str]) -> str:
     """What made ``atom``, inside sub-programs too: its name or an operation, and the line."""
     if isinstance(atom, Literal):
-        return "from a literal"
+        return "from a constant"
+    if atom in program.inputs:
+        return of_input(program.inputs.index(atom))
     e = next(e for e in program.equations if atom in e.outputs)
-    inside = e.prim.inside(e.params) if e.prim.inside is not None else None
-    if inside is not None:
-        inner = inside.program.outputs[e.outputs.index(atom)]
-        if inner not in inside.program.inputs:
-            return _origin(inside.program, inner)
-        return _origin(program, e.inputs[inside.program.inputs.index(inner)])  # type: ignore[arg-type]
+    frame = divisible(e)
+    if frame is not None:
+        (inner,) = frame.programs
+        result = inner.outputs[e.outputs.index(atom)]
+        return _origin(inner, result, lambda i: _origin(program, e.inputs[i], of_input))
     what = f"named {e.params['name']!r}" if e.prim is named else f"output of {e.prim.name}"
     return what if e.location is None else f"{what} from {e.location}"

@@ -9,6 +9,7 @@ from typing import Any, Concatenate, Final
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
 from phalanx.core.builder import Builder
+from phalanx.core.frame import Frame
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType
 
@@ -67,22 +68,6 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
-    """A sub-program to whose ends further operands and results can be added.
-
-    They are those of one turn or lane where ``program`` runs several times.
-    ``extended(program, operands, results)`` gives the parameters for a program with so many more
-    operands and results. The first ``carried`` results are operands of the next turn, from number
-    ``carry_at`` on.
-    """
-
-    program: Any
-    extended: Callable[[Any, int, int], dict[str, Any]]
-    carried: int = 0
-    carry_at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Example:
     """Operands (types or values) and parameters on which tests try a primitive's rules.
 
@@ -129,14 +114,15 @@ class Primitive:
         axes: ``(params)`` to the named axes that the operation communicates over.
         effects: ``(params)`` to what the operation does besides giving results: ``CALLS``,
             ``ORDERED``. What does something is kept where nothing needs its results.
-        thread: ``(rewrite, state, *operands, **params)`` to the state afterwards and the
-            results, for sub-programs with effects: values that go through them from effect to
-            effect. ``rewrite(program, at)`` is a sub-program that takes the state as its inputs
-            number ``at`` and on, and gives it before its outputs.
+        frame: ``(params)`` to the sub-programs and the roles of operands and results.
+        reframe: ``(params, frame)`` to the parameters of the operation with another frame.
+        carry_state: ``(rewrite, state, *operands, **params)`` to the state afterwards and the
+            results, for sub-programs with effects: a value that goes through them from effect to
+            effect. ``rewrite(program)`` is a program that takes the state as its first input and
+            gives it as its first output.
         decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
             whether, or how often, they run a sub-program.
         spread: ``(params)`` to what the operation lays over devices, if it does.
-        inside: ``(params)`` to its sub-program, if more can be carried into it and out of it.
         eager: ``(*operands, **params)`` to results as NumPy arrays, for what the host does at
             once where it is not compiled.
         run: ``(*operands, **params)`` to the results, in place of compiling the operation, where
@@ -164,10 +150,11 @@ class Primitive:
     vary: Rule | None = None
     axes: Callable[[dict[str, Any]], frozenset[Any]] | None = None
     effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None
-    thread: Rule | None = None
+    frame: Callable[[dict[str, Any]], Frame] | None = None
+    reframe: Callable[[dict[str, Any], Frame], dict[str, Any]] | None = None
+    carry_state: Rule | None = None
     decides: Rule | None = None
     spread: Callable[[dict[str, Any]], Spread] | None = None
-    inside: Callable[[dict[str, Any]], Inside | None] | None = None
     eager: Rule | None = None
     run: Rule | None = None
     by_user: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType
 from typing import Any, final
 
@@ -11,7 +11,7 @@ import numpy as np
 from phalanx.base.recent import Recent
 from phalanx.base.source import Location
 from phalanx.core.primitive import Primitive
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import Array, ArrayType, typeof
 
 
 @final
@@ -26,13 +26,17 @@ class Var:
 
 @final
 class Literal:
-    """A constant written into an equation: a scalar, or a small NumPy array."""
+    """A constant of a program: a scalar, a NumPy array, or an array that holds data.
+
+    So a program is closed: whatever is made of it, its constants come along.
+    """
 
     __slots__ = ("type", "value")
 
-    def __init__(self, value: np.generic | np.ndarray) -> None:
+    def __init__(self, value: np.generic | np.ndarray | Array) -> None:
         self.value = value
-        self.type = typeof(value)
+        kind = typeof(value)
+        self.type = kind if isinstance(value, np.generic) else plain(kind)
 
 
 Atom = Var | Literal
@@ -59,6 +63,11 @@ class Equation:
         self.outputs = outputs
         self.location = location
 
+    def renamed(self, names: Mapping[Any, Atom]) -> Equation:
+        """The same, of other operands where ``names`` has them."""
+        inputs = [names.get(a, a) for a in self.inputs]
+        return Equation(self.prim, inputs, self.params, self.outputs, self.location)
+
     @property
     def axes(self) -> frozenset[Any]:
         """The named axes that the equation communicates over."""
@@ -72,20 +81,17 @@ class Equation:
 
     @property
     def programs(self) -> Iterator[Program]:
-        """The sub-programs among the parameters."""
-        return programs_in(self.params)
+        """The sub-programs of the operation."""
+        return programs_in(self.prim, self.params)
 
 
-def programs_in(params: dict[str, Any]) -> Iterator[Program]:
-    """The sub-programs among parameters."""
-    for value in params.values():
-        for item in value if type(value) is tuple else (value,):
-            if isinstance(item, Program):
-                yield item
+def programs_in(prim: Primitive, params: dict[str, Any]) -> Iterator[Program]:
+    """The sub-programs of an operation."""
+    return prim.frame(params).every if prim.frame is not None else iter(())
 
 
 class Program:
-    """Inputs, equations, outputs. What tracing captured comes first among the inputs.
+    """Inputs, equations, outputs. Traced values that it closes over come first among the inputs.
 
     A program is immutable once made and compares by identity, so it can be a parameter of an
     equation. ``derived`` keeps what transformations made of it (its linearization, its
@@ -139,7 +145,7 @@ class Program:
 
 def has_user_rules(prim: Primitive, params: dict[str, Any]) -> bool:
     """Whether rules of the user's concern an operation, or what its sub-programs do."""
-    return prim.by_user or any(p.by_user for p in programs_in(params))
+    return prim.by_user or any(p.by_user for p in programs_in(prim, params))
 
 
 def plain(type: ArrayType) -> ArrayType:
@@ -187,7 +193,7 @@ class _Printer:
 
     def atom(self, atom: Atom) -> str:
         if isinstance(atom, Literal):
-            return str(atom.value)
+            return str(atom.value) if not isinstance(atom.value, Array) else f"<{atom.type}>"
         if atom not in self.names:
             self.names[atom] = _letters(len(self.names))
         return self.names[atom]

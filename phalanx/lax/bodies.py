@@ -14,9 +14,9 @@ from phalanx.base.config import config
 from phalanx.base.source import replaying, scope_name
 from phalanx.core import axes
 from phalanx.core.program import Program, plain
-from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
+from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.reach import NotComparable, Reach
 from phalanx.transforms.stage import evaluate, is_value, stage
 
@@ -133,12 +133,13 @@ def _converting(body: Body, inside: Sequence[ArrayType], outside: Sequence[Array
     count = len(body.captured)
     fixed, rest = body.program.input_types[:count], body.program.input_types[count + len(inside) :]
 
-    def converted(*inputs: Any) -> list[Any]:
+    def converted(*inputs: Any) -> tuple[list[Any], None]:
         carry = [as_type(x, t) for x, t in zip(inputs[count:], inside, strict=False)]
-        return evaluate(body.program, [*inputs[:count], *carry, *inputs[count + len(carry) :]])
+        every = [*inputs[:count], *carry, *inputs[count + len(carry) :]]
+        return evaluate(body.program, every), None
 
-    program, _ = stage(converted, [*fixed, *outside, *rest], body.program.name)
-    return replace(body, program=program)
+    made = trace_closed(converted, [*fixed, *outside, *rest], body.program.name)
+    return replace(body, program=made.program)
 
 
 def _promoted(given: ArrayType, found: ArrayType) -> ArrayType:
@@ -163,11 +164,11 @@ def with_output_types(program: Program, wanted: Sequence[ArrayType]) -> Program:
     if program.output_types[:count] == tuple(wanted):
         return program
 
-    def converted(*inputs: Any) -> list[Any]:
+    def converted(*inputs: Any) -> tuple[list[Any], None]:
         out = evaluate(program, inputs)
-        return [*(as_type(x, t) for x, t in zip(out, wanted, strict=False)), *out[count:]]
+        return [*(as_type(x, t) for x, t in zip(out, wanted, strict=False)), *out[count:]], None
 
-    return stage(converted, program.input_types, program.name)[0]
+    return trace_closed(converted, program.input_types, program.name).program
 
 
 # ---- finding what was traced before -------------------------------------------------------------
@@ -176,7 +177,7 @@ def with_output_types(program: Program, wanted: Sequence[ArrayType]) -> Program:
 class _Traced(Protocol):
     @property
     def captured(self) -> Sequence[Any]:
-        """The values from outside that the programs take."""
+        """The traced values from outside that the programs take."""
         ...
 
 
@@ -214,7 +215,7 @@ def remembered(
         _entries[place] = entry
         return entry.traced
     traced = trace()
-    if not any(isinstance(x, Tracer) for x in traced.captured):
+    if not traced.captured:
         _remember(place, roots, traced)
     return traced
 

@@ -17,8 +17,8 @@ from phalanx.base.source import user_location
 from phalanx.control.branch import branch
 from phalanx.control.loop import loop
 from phalanx.control.scan import scan as scan_rows
-from phalanx.control.scan_linear import Parts
 from phalanx.core.axes import Axis
+from phalanx.core.frame import CARRY, FIXED, each
 from phalanx.core.program import Program, Var, plain
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, is_scalar, typeof
@@ -74,13 +74,10 @@ def _with_carry(fun: Callable, carry: Any) -> Any:
 class _While:
     """The condition and the body of a loop, traced to carry ``types``."""
 
-    condition: Body
-    body: Body
+    condition: Program
+    body: Program
+    captured: list[Any]
     types: list[ArrayType]
-
-    @property
-    def captured(self) -> list[Any]:
-        return [*self.condition.captured, *self.body.captured]
 
 
 def _while(
@@ -102,16 +99,17 @@ def _while(
         body = _keeping(body, body.out_tree, init_val, carried, who)
         condition = trace_body(*test, in_tree, carried, who)
         _check_condition(condition.program, who)
-        return _While(condition, body, carried)
+        both = (condition, body)
+        captured = [*condition.captured, *body.captured]
+        return _While(_widened(0, both), _widened(1, both), captured, carried)
 
     traced = remembered((cond_fun, body_fun), (who, asking, stepping, treedef, *types), trace)
     out = loop(
         *traced.captured,
         *(as_type(x, t) for x, t in zip(init, traced.types, strict=True)),
-        condition=traced.condition.program,
-        program=traced.body.program,
-        asked=len(traced.condition.captured),
-        parts=Parts(len(traced.body.captured), len(init)),
+        condition=traced.condition,
+        program=traced.body,
+        ins=(FIXED,) * len(traced.captured) + (CARRY,) * len(init),
     )
     return treedef.unflatten(out)
 
@@ -289,7 +287,8 @@ def _scan(
         *(as_type(x, t) for x, t in zip(init_leaves, traced.types, strict=True)),
         *rows,
         program=traced.program,
-        parts=Parts(len(traced.captured), count),
+        ins=(FIXED,) * len(traced.captured) + (CARRY,) * count + (each(0),) * len(rows),
+        outs=(CARRY,) * count + (each(0),) * (len(traced.program.outputs) - count),
         length=turns,
         reverse=bool(reverse),
         unroll=_unrolled(unroll, turns, who),
@@ -545,7 +544,7 @@ def _common_types(
 
 
 def _widened(which: int, bodies: Sequence[Body]) -> Program:
-    """The program of branch ``which`` with what all branches captured among its inputs."""
+    """The program of body ``which`` with what all bodies captured among its inputs."""
     program = bodies[which].program
     own = len(bodies[which].captured)
     inputs: list[Var] = []

@@ -11,7 +11,7 @@ from phalanx.base.config import config
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Equation, Program, Var, plain
+from phalanx.core.program import Equation, Program, Var, plain, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, LiteralType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
@@ -25,7 +25,7 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     if prim.run is not None:
         return prim.run(*args, **params)
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
-    cache = _cache_for(params) if prim.multi else _compiled
+    cache = _cache_for(prim, params) if prim.multi else _compiled
     key = (prim, config.key, tuple(params.items()), *[a.sig for a in arrays])
     try:
         compiled = cache[key]
@@ -61,12 +61,10 @@ def _by_the_host(prim: Primitive, arrays: list[DeviceArray], params: dict[str, A
     return out if prim.multi else out[0]
 
 
-def _cache_for(params: dict[str, Any]) -> Recent[Any]:
+def _cache_for(prim: Primitive, params: dict[str, Any]) -> Recent[Any]:
     """What is compiled for a sub-program lives and dies with it."""
-    for owner in (params.get("program"), *params.get("programs", ())):
-        if owner is not None:
-            return owner.derived
-    return _compiled
+    owner = next(programs_in(prim, params), None)
+    return _compiled if owner is None else owner.derived
 
 
 def compile_one(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Compiled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,26 +14,31 @@ from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
-from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, moved
+from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, from_host, moved
 from phalanx.run.backend import Executable, Lowered
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.layout import Layout, axes_of, from_axes, prime_axes
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
+from phalanx.transforms.constants import lifted
+from phalanx.transforms.derive import keep
+from phalanx.transforms.effects import in_order
 
 
 class Compiled:
-    """An executable together with how its inputs must lie and what its outputs are."""
+    """An executable, the constants that it takes first, how its inputs must lie, what it gives."""
 
     __slots__ = (
-        "checked", "donate", "executable", "in_shardings", "misplaced", "out_sigs", "program"
+        "checked", "donate", "executable", "fixed", "in_shardings", "misplaced", "out_sigs",
+        "program",
     )  # fmt: skip
 
     def __init__(
         self,
         program: Program,
         executable: Executable,
+        constants: Sequence[DeviceArray],
         sigs: Sequence[Signature],
         in_shardings: Sequence[Sharding],
         donate: tuple[int, ...],
@@ -40,7 +46,10 @@ class Compiled:
     ) -> None:
         self.program = program
         self.executable = executable
-        self.in_shardings = [s.plain for s in in_shardings]
+        homes = [s.plain for s in in_shardings]
+        count = len(constants)
+        self.fixed = [moved(c, s).raw for c, s in zip(constants, homes, strict=False)]
+        self.in_shardings = homes[count:]
         self.misplaced = [i for i, s in enumerate(self.in_shardings) if sigs[i].sharding is not s]
         self.donate = donate
         self.checked = config.debug_nans
@@ -54,25 +63,24 @@ class Compiled:
         raws = [a.raw for a in arrays]
         for i in self.misplaced:
             raws[i] = moved(arrays[i], self.in_shardings[i]).raw
-        found = self.executable(raws)
+        results = self.executable(self.fixed + raws)
         for i in self.donate:
             arrays[i].forget("was donated to a function, which may have reused its memory")
-        out = list(map(DeviceArray, found, self.out_sigs))
+        out = list(map(DeviceArray, results, self.out_sigs))
         if self.checked:
             check_finite(self.program, out)
         return out
 
-    def caller(self, constants: list[DeviceArray], out_tree: Any) -> Callable[[Any], Any]:
-        """The function from the arrays of a call, after ``constants``, to the tree of results.
+    def caller(self, out_tree: Any) -> Callable[[Any], Any]:
+        """The function from the arrays of a call to the tree of results.
 
         Where nothing has to be moved, donated or checked it does nothing but run.
         """
         unflatten = out_tree.unflatten
         if self.misplaced or self.donate or self.checked:
-            return lambda arrays: unflatten(self([*constants, *arrays]))
-        execute, sigs = self.executable, self.out_sigs
-        if constants:
-            fixed = [c.raw for c in constants]
+            return lambda arrays: unflatten(self(arrays))
+        execute, sigs, fixed = self.executable, self.out_sigs, self.fixed
+        if fixed:
             return lambda arrays: unflatten(
                 list(map(DeviceArray, execute([*fixed, *[a.raw for a in arrays]]), sigs))
             )
@@ -87,6 +95,26 @@ class Compiled:
 _ONE_LEAF = tree.structure(0)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A program as it is lowered, and the constants that it takes first."""
+
+    program: Program
+    constants: tuple[DeviceArray, ...]
+
+
+def _ready(program: Program) -> _Ready:
+    def make() -> _Ready:
+        made = lifted(in_order(program))
+        return _Ready(made.program, tuple([_on_device(c.value) for c in made.constants]))
+
+    return keep(program, "ready", make)
+
+
+def _on_device(value: Any) -> DeviceArray:
+    return value if isinstance(value, DeviceArray) else from_host(value)
+
+
 def compile_program(
     program: Program,
     sigs: Sequence[Signature],
@@ -99,19 +127,23 @@ def compile_program(
     What was compiled for the same layout is used again; ``lowered`` may give the module.
     """
     donate = _donated(donate)
-    plan, committed = _planned(program, sigs)
+    ready = _ready(program)
+    every = [*(c.sig for c in ready.constants), *sigs]
+    plan, committed = _planned(ready.program, every)
+
+    def make() -> Executable:
+        module = lower_program(program, sigs, donate) if lowered is None else lowered
+        return backend().compile(module, options)
+
     key = (plan, donate, config.key, _option_key(options or {}))
-    executable = program.derived[key]
-    if executable is None:
-        module = backend().lower(program, plan, donate) if lowered is None else lowered
-        executable = program.derived[key] = backend().compile(module, options)
+    executable = keep(program, key, make)
     in_shardings = plan.in_shardings
     if len(plan.devices) == 1:
         sharding = Sharding(plan.devices, committed=committed)
         in_shardings = tuple(
-            s.sharding if s.sharding.devices == plan.devices else sharding for s in sigs
+            s.sharding if s.sharding.devices == plan.devices else sharding for s in every
         )
-    return Compiled(program, executable, sigs, in_shardings, donate, committed)
+    return Compiled(program, executable, ready.constants, sigs, in_shardings, donate, committed)
 
 
 def _option_key(options: dict[str, Any]) -> frozenset:
@@ -127,8 +159,10 @@ def lower_program(
     program: Program, sigs: Sequence[Signature], donate: tuple[int, ...] = ()
 ) -> Lowered:
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
-    plan, _ = _planned(program, sigs)
-    return backend().lower(program, plan, _donated(donate))
+    ready = _ready(program)
+    plan, _ = _planned(ready.program, [*(c.sig for c in ready.constants), *sigs])
+    count = len(ready.constants)
+    return backend().lower(ready.program, plan, tuple([i + count for i in _donated(donate)]))
 
 
 def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:

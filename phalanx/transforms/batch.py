@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from phalanx.core.axes import Axis
@@ -12,7 +11,8 @@ from phalanx.core.program import Program, has_user_rules
 from phalanx.core.trace import Trace, Tracer, current, entering, running
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast_lanes, move
-from phalanx.transforms.stage import Stage, evaluate
+from phalanx.transforms.derive import Derived, derive
+from phalanx.transforms.stage import evaluate
 
 
 class BatchTracer(Tracer):
@@ -97,34 +97,38 @@ def batch(
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
-@dataclass(frozen=True, slots=True)
-class Batched:
-    """A vectorized program; it takes ``constants`` first. ``dims``: the lanes of each output."""
-
-    program: Program
-    constants: list[Any]
-    dims: tuple[int | None, ...]
+Dims = tuple[int | None, ...]
 
 
-def batch_program(program: Program, axis: Axis, dims: tuple[int | None, ...]) -> Batched:
-    """``program`` on all lanes of ``axis``, whose inputs carry them in ``dims``."""
-    key = ("batch", axis, dims)
-    if key not in program.derived:
-        program.derived[key] = _batch_program(program, axis, dims)
-    return program.derived[key]
+def batch_program(
+    program: Program, axis: Axis, dims: Dims, leading: tuple[bool, ...] | None = None
+) -> Derived[Dims]:
+    """``program`` on all lanes of ``axis``, whose inputs carry them in ``dims``.
 
+    The outputs marked in ``leading`` carry their lanes first, whether or not they differ.
 
-def _batch_program(program: Program, axis: Axis, dims: tuple[int | None, ...]) -> Batched:
-    stage = Stage(None, program.name)
+    Returns:
+        The program, and the dimension of the lanes of each output.
+    """
+    if leading is not None:
+        plain = batch_program(program, axis, dims)
+        if all(d == 0 or not first for d, first in zip(plain.about, leading, strict=True)):
+            return plain
+
+    def lanes(*inputs: Any) -> tuple[list[Any], Dims]:
+        values, places = batch(lambda *xs: evaluate(program, xs), axis, inputs, dims)
+        marks = leading or (False,) * len(values)
+        placed = [
+            place_lanes(v, d, 0, axis.size) if first else v
+            for v, d, first in zip(values, places, marks, strict=True)
+        ]
+        return placed, tuple([0 if m else d for d, m in zip(places, marks, strict=True)])
+
     types = [
         v.type if d is None else with_lanes(v.type, d, axis.size)
         for v, d in zip(program.inputs, dims, strict=True)
     ]
-    inputs = [stage.input(t) for t in types]
-    with running(stage):
-        outputs, found = batch(lambda *xs: evaluate(program, xs), axis, inputs, dims)
-    made, constants = stage.finish(inputs, outputs, program.name)
-    return Batched(made, constants, tuple(found))
+    return derive(program, ("batch", axis, dims, leading), lanes, types)
 
 
 def with_lanes(type: ArrayType, dim: int, size: int) -> ArrayType:

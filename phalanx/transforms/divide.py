@@ -6,17 +6,17 @@ stored only where the rest needs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from phalanx.core.primitive import Inside
-from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
-from phalanx.core.types import ArrayType
-from phalanx.ops.basis import broadcast
+from phalanx.core.frame import CARRY, CHOICE, Frame
+from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.ops.naming import named
+from phalanx.transforms.derive import keep
+from phalanx.transforms.simplify import blank, filled, stable
 
 Policy = Callable[..., bool]
 
@@ -35,11 +35,11 @@ class Divided:
 
 
 def divide(
-    program: Program, wanted: Sequence[Atom], policy: Policy, carried: int = 0
+    program: Program, wanted: Sequence[Atom], policy: Policy, carried: Collection[int] = ()
 ) -> Divided:
     """Split ``program`` such that ``wanted`` values of it can be had later, as ``policy`` says.
 
-    Its first ``carried`` results are lost, where it is the body of a loop.
+    Its results number ``carried`` are lost, where it is the body of a loop.
     """
     granted = _granted(program, policy)
     # a granted name is given to a value: that is the named one under another variable
@@ -64,9 +64,9 @@ def divide(
         needed.update(a for x in again for a in x.inputs if isinstance(a, Var))
         storing.append(first)
         resuming += again[::-1]
-    outputs = list(program.outputs)
-    outputs += [v for v in stored if v not in outputs[carried:]]
-    place = {a: i for i, a in enumerate(outputs) if i >= carried}
+    there = {a for i, a in enumerate(program.outputs) if i not in carried}
+    outputs = [*program.outputs, *(v for v in stored if v not in there)]
+    place = {a: i for i, a in enumerate(outputs) if i not in carried}
     return Divided(
         Program(program.inputs, storing[::-1], outputs, program.name),
         Program([*program.inputs, *stored], resuming[::-1], wanted, program.name),
@@ -85,10 +85,11 @@ def _granted(program: Program, policy: Policy) -> set[Var]:
     """The variables that may be stored, or must be."""
     found: set[Var] = set()
     for e in program.equations:
-        inside = _inside(e)
-        if inside is not None:
-            inner = _granted(inside.program, policy)
-            pairs = zip(e.outputs, inside.program.outputs, strict=True)
+        frame = divisible(e)
+        if frame is not None:
+            (body,) = frame.programs
+            inner = _granted(body, policy)
+            pairs = zip(e.outputs, body.outputs, strict=True)
             found.update(v for v, a in pairs if a in inner)
         elif e.effects or _allows(policy, e):  # effects do not happen again
             found.update(e.outputs)
@@ -107,8 +108,17 @@ def _allows(policy: Policy, e: Equation) -> bool:
     return bool(verdict)
 
 
-def _inside(e: Equation) -> Inside | None:
-    return e.prim.inside(e.params) if e.prim.inside is not None else None
+def divisible(e: Equation) -> Frame | None:
+    """The frame of an operation whose sub-program can be divided, if it has one.
+
+    So it is where one program runs, a known number of times. Where that is never, the carry that
+    goes in comes out, whatever the program is. Rules of the user's fit the program as it is.
+    """
+    if e.prim.frame is None or e.prim.by_user:
+        return None
+    frame = e.prim.frame(e.params)
+    simple = frame.condition is None and CHOICE not in frame.ins
+    return frame if simple and frame.runs.size else None
 
 
 def _again(
@@ -118,49 +128,64 @@ def _again(
 
     An equation with a sub-program divides it, where the policy lets something in it be stored.
     """
-    inside = _inside(e)
-    if inside is None:
+    frame = divisible(e)
+    if frame is None:
         return e, [_renewed(e, missing)], []
-    parts, used = _divided_inside(inside, tuple(v in missing for v in e.outputs), policy)
-    more = len(parts.storing.outputs) - len(e.outputs)
-    params = inside.extended(parts.storing, 0, more)
-    types = e.prim.type(*[a.type for a in e.inputs], **params)
-    outputs = (*e.outputs, *(Var(t) for t in types[len(e.outputs) :]))
-    first = Equation(e.prim, e.inputs, params, outputs, e.location) if more else e
-    kept = [outputs[i] for i in parts.stored]
+    parts, used = _divided_inside(frame, tuple(v in missing for v in e.outputs), policy)
+    more = (frame.stored,) * (len(parts.storing.outputs) - len(e.outputs))
+    first = e
+    if more:
+        storing = replace(frame, programs=(parts.storing,), outs=(*frame.outs, *more))
+        types = storing.result_types[len(e.outputs) :]
+        outputs = (*e.outputs, *(Var(t) for t in types))
+        first = Equation(e.prim, e.inputs, _reframed(e, storing), outputs, e.location)
+    kept = [first.outputs[i] for i in parts.stored]
+    roles = tuple(frame.outs[i] if i < len(frame.outs) else frame.stored for i in parts.stored)
+    resuming = replace(frame, programs=(parts.resuming,), ins=(*frame.ins, *roles))
     operands = list(zip([*e.inputs, *kept], used, strict=True))
-    blanks = [_blank(a.type) for a, u in operands if not u]
+    blanks = [blank(a.type) for a, u in operands if not u]
     rest = iter(blanks)
     inputs = [a if u else next(rest).outputs[0] for a, u in operands]
-    params = inside.extended(parts.resuming, len(kept), 0)
-    last = Equation(e.prim, inputs, params, e.outputs, e.location)
+    last = Equation(e.prim, inputs, _reframed(e, resuming), e.outputs, e.location)
     return first, [*blanks, _renewed(last, missing)], kept
 
 
+def _reframed(e: Equation, frame: Frame) -> dict[str, Any]:
+    return e.prim.rule("reframe")(e.params, frame)
+
+
 def _divided_inside(
-    inside: Inside, asked: tuple[bool, ...], policy: Policy
+    frame: Frame, asked: tuple[bool, ...], policy: Policy
 ) -> tuple[Divided, list[bool]]:
     """A sub-program divided, and which inputs the second part uses.
 
     That has all results, of which those that are not ``asked`` for are zeros.
     """
-    body = inside.program
-    key = ("divide", asked, inside.carried, inside.carry_at, policy)
-    if key in body.derived:
-        return body.derived[key]
-    wanted = list(asked)
-    while True:  # what it uses of the carry it must also give to the next turn
+    body = frame.programs[0]
+    carried = len(frame.carried_out(frame.outs))
+
+    def parts_for(wanted: Sequence[bool]) -> tuple[Divided, list[bool]]:
         outputs = [a for a, k in zip(body.outputs, wanted, strict=True) if k]
-        parts = divide(body, outputs, policy, inside.carried)
-        rest = _filled(parts.resuming, body.output_types, wanted)
-        found = {a for e in rest.equations for a in e.inputs}.union(rest.outputs)
-        used = [v in found for v in rest.inputs]
-        carry = used[inside.carry_at : inside.carry_at + inside.carried]
-        grown = [a or b for a, b in zip_longest(wanted, carry, fillvalue=False)]
-        if grown == wanted:
-            body.derived[key] = Divided(parts.storing, rest, parts.stored), used
-            return body.derived[key]
-        wanted = grown
+        parts = divide(body, outputs, policy, frame.carried_out(range(len(frame.outs))))
+        rest = filled(parts.resuming, body.output_types, wanted)
+        uses = {a for e in rest.equations for a in e.inputs}.union(rest.outputs)
+        return Divided(parts.storing, rest, parts.stored), [v in uses for v in rest.inputs]
+
+    def carry_of_next(carry: Sequence[bool]) -> Sequence[bool]:
+        """What a run uses of the carry the run before must give."""
+        _, used = parts_for(_with_carried(frame, asked, carry))
+        return frame.carried_in(used[: len(frame.ins)])
+
+    def make() -> tuple[Divided, list[bool]]:
+        carry = stable(frame.carried_out(asked), carry_of_next) if carried else ()
+        return parts_for(_with_carried(frame, asked, carry))
+
+    return keep(body, ("divide", asked, frame.key, policy), make)
+
+
+def _with_carried(frame: Frame, asked: Sequence[bool], carry: Sequence[bool]) -> list[bool]:
+    new = iter(carry)
+    return [next(new) if r is CARRY else a for r, a in zip(frame.outs, asked, strict=True)]
 
 
 def _renewed(e: Equation, missing: set[Var]) -> Equation:
@@ -169,19 +194,3 @@ def _renewed(e: Equation, missing: set[Var]) -> Equation:
     pairs = zip(e.outputs, types if e.prim.multi else (types,), strict=True)
     outputs = tuple(v if v in missing else Var(plain(t)) for v, t in pairs)
     return Equation(e.prim, e.inputs, e.params, outputs, e.location)
-
-
-def _filled(program: Program, types: Sequence[ArrayType], asked: Sequence[bool]) -> Program:
-    """``program``, with zeros for results that nobody asked for."""
-    given = iter(program.outputs)
-    blanks = [_blank(t) for t, a in zip(types, asked, strict=True) if not a]
-    rest = iter(blanks)
-    outputs = [next(given) if a else next(rest).outputs[0] for a in asked]
-    return Program(program.inputs, [*program.equations, *blanks], outputs, program.name)
-
-
-def _blank(type: ArrayType) -> Equation:
-    """Zeros in place of what is not used."""
-    zero = Literal(np.zeros((), type.dtype)[()])
-    params = {"shape": type.shape, "dims": ()}
-    return Equation(broadcast, [zero], params, (Var(broadcast.type(zero.type, **params)),), None)

@@ -1,8 +1,8 @@
 """Effects in programs: calls to the host that happen under a condition, or in order.
 
-Both come from one treatment. A few values, the state, go through a program from effect to
-effect, into sub-programs and out of them. A condition is a state that stays as it is; a token
-is one that every call takes from the call before it.
+Both come from one treatment. A value, the state, goes through a program from effect to effect, into
+sub-programs and out of them. A condition is a state that stays as it is; a token is one that every
+call takes from the call before it.
 """
 
 from __future__ import annotations
@@ -16,36 +16,30 @@ import numpy as np
 from phalanx.base.source import replaying
 from phalanx.core.primitive import ORDERED
 from phalanx.core.program import Equation, Program, Var
-from phalanx.core.trace import running
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import BOOL, I32
 from phalanx.ops.bits import and_
 from phalanx.ops.callback import host_call, with_operand
-from phalanx.transforms.stage import Stage
+from phalanx.transforms.derive import derive
 
 
 @dataclass(frozen=True, slots=True)
-class Threading:
-    """What the state is, which effects it goes through, and how a call takes and gives it."""
+class State:
+    """What goes from effect to effect, which effects it goes through, and how a call takes it."""
 
     name: str
     type: ArrayType
     concerns: Callable[[frozenset], bool]
     call: Callable[[Any, Sequence, dict[str, Any]], tuple[Any, Sequence]]
 
-    def __call__(self, program: Program, at: int = 0) -> Program:
-        """``program`` with the state as its input number ``at`` and as its first output."""
-        key = (self.name, at)
-        if key not in program.derived:
-            stage = Stage(None, program.name)
-            before = [stage.input(v.type) for v in program.inputs[:at]]
-            state = stage.input(self.type)
-            after = [stage.input(v.type) for v in program.inputs[at:]]
-            with running(stage):
-                state_out, outputs = self.run(program, state, [*before, *after])
-            inputs = [*before, state, *after]
-            program.derived[key] = stage.finish(inputs, [state_out, *outputs], program.name)[0]
-        return program.derived[key]
+    def __call__(self, program: Program) -> Program:
+        """``program`` with the state as its first input and as its first output."""
+
+        def carried(state: Any, *inputs: Any) -> tuple[list[Any], None]:
+            after, outputs = self.run(program, state, inputs)
+            return [after, *outputs], None
+
+        return derive(program, self.name, carried, [self.type, *program.input_types]).program
 
     def run(self, program: Program, state: Any, args: Sequence[Any]) -> tuple[Any, list]:
         """The state after ``program``, and its results."""
@@ -63,8 +57,7 @@ class Threading:
             return state, e.prim(*operands, **e.params)
         if e.prim is host_call:
             return self.call(state, operands, e.params)
-        (state,), out = e.prim.rule("thread")(self, (state,), *operands, **e.params)
-        return state, out
+        return e.prim.rule("carry_state")(self, state, *operands, **e.params)
 
 
 def _if_called(condition: Any, operands: Sequence, params: dict[str, Any]) -> tuple:
@@ -98,34 +91,31 @@ def _in_order(effects: frozenset) -> bool:
     return ORDERED in effects
 
 
-CONDITION = Threading("conditional", ArrayType((), BOOL), bool, _if_called)
-SILENCE = Threading("silent", ArrayType((), BOOL), bool, _never)
-TOKEN = Threading("in order", ArrayType((), I32), _in_order, _after_the_last)
+CONDITION = State("conditional", ArrayType((), BOOL), bool, _if_called)
+SILENCE = State("silent", ArrayType((), BOOL), bool, _never)
+TOKEN = State("in order", ArrayType((), I32), _in_order, _after_the_last)
 
 
 def silent(program: Program) -> Program:
-    """``program`` without its effects, to run it a second time; has a first input of no use."""
-    return _without_state(SILENCE(program))
+    """``program`` without its effects, to run it a second time."""
+    return _from(SILENCE, np.bool_(False), program) if program.effects else program
+
+
+def _from(state: State, start: Any, program: Program) -> Program:
+    """``program`` with a state that starts as ``start``, and that nobody sees."""
+
+    def run(*inputs: Any) -> tuple[list[Any], None]:
+        return state.run(program, start, inputs)[1], None
+
+    return derive(program, ("from", state.name), run, program.input_types).program
 
 
 def conditional(program: Program) -> Program:
     """``program`` with a first input that says whether its effects happen."""
-    return _without_state(CONDITION(program))
-
-
-def _without_state(program: Program) -> Program:
-    return Program(program.inputs, program.equations, program.outputs[1:], program.name)
+    made = CONDITION(program)
+    return Program(made.inputs, made.equations, made.outputs[1:], made.name)
 
 
 def in_order(program: Program) -> Program:
     """``program`` with every ordered call after the one before it."""
-    if ORDERED not in program.effects:
-        return program
-    key = "in order"
-    if key not in program.derived:
-        stage = Stage(None, program.name)
-        inputs = [stage.input(v.type) for v in program.inputs]
-        with running(stage):
-            _, outputs = TOKEN.run(program, np.int32(0), inputs)
-        program.derived[key] = stage.finish(inputs, outputs, program.name)[0]
-    return program.derived[key]
+    return _from(TOKEN, np.int32(0), program) if ORDERED in program.effects else program

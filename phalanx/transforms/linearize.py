@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Atom, Program, plain
 from phalanx.core.trace import Trace, Tracer, current, entering, running
 from phalanx.core.types import typeof
 from phalanx.ops.basis import zeros
-from phalanx.transforms.lean import lean
+from phalanx.transforms.derive import Derived, derive, keep, trace_closed
+from phalanx.transforms.residuals import without_cheap
 from phalanx.transforms.simplify import prune
-from phalanx.transforms.stage import Stage, StagedTracer, evaluate
+from phalanx.transforms.stage import Residuals, StagedTracer, evaluate
 
 
 class DualTracer(Tracer):
@@ -145,39 +146,26 @@ def _variable(x: Any) -> Any:
     return np.asarray(x) if isinstance(x, np.generic) else x
 
 
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """A program and its derivative in one: ``program`` takes ``constants``, primals, tangents.
+def jvp_program(program: Program, active: tuple[bool, ...]) -> Derived[tuple[bool, ...]]:
+    """``program`` together with its derivative, where ``active`` inputs have a tangent.
 
-    It gives the results, then the tangents of those that ``nonzero`` marks.
+    It takes the inputs, then the tangents of those that are active; it gives the results, then
+    the tangents of those that have one.
+
+    Returns:
+        The program, and which results have a tangent.
     """
 
-    program: Program
-    constants: list[Any]
-    nonzero: tuple[bool, ...]
+    def both(*inputs: Any) -> tuple[list[Any], tuple[bool, ...]]:
+        primals, rest = inputs[: len(active)], iter(inputs[len(active) :])
+        tangents = [next(rest) if a else ZERO for a in active]
+        outputs, slopes = jvp(lambda *xs: evaluate(program, xs), primals, tangents)
+        nonzero = tuple([t is not ZERO for t in slopes])
+        return [*outputs, *(t for t in slopes if t is not ZERO)], nonzero
 
-
-def jvp_program(program: Program, given: tuple[bool, ...]) -> Pushed:
-    """``program`` together with its derivative, where ``given`` inputs have a tangent."""
-    key = ("jvp", given)
-    if key not in program.derived:
-        program.derived[key] = _jvp_program(program, given)
-    return program.derived[key]
-
-
-def _jvp_program(program: Program, given: tuple[bool, ...]) -> Pushed:
-    stage = Stage(None, program.name)
-    inputs = [stage.input(v.type) for v in program.inputs]
-    tangents = [stage.input(v.type) for v, g in zip(program.inputs, given, strict=True) if g]
-    rest = iter(tangents)
-    with running(stage):
-        outputs, found = jvp(
-            lambda *xs: evaluate(program, xs), inputs, [next(rest) if g else ZERO for g in given]
-        )
-    nonzero = tuple(t is not ZERO for t in found)
-    kept = [t for t in found if t is not ZERO]
-    made, constants = stage.finish([*inputs, *tangents], [*outputs, *kept], program.name)
-    return Pushed(made, constants, nonzero)
+    types = list(program.input_types)
+    types += [t for t, a in zip(types, active, strict=True) if a]
+    return derive(program, ("jvp", active), both, types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +191,7 @@ def linearize(
     """f(x), and f'(x) as a linear map of the tangents of the ``wanted`` arguments."""
     outer = current()
     name = getattr(function, "who", "a derivative")
-    tangents = Stage(outer, name)
+    tangents = Residuals(outer, name)
     trace = Dual(outer, tangents, name)
     inputs: list[Any] = []
     variables: list[StagedTracer] = []
@@ -241,52 +229,42 @@ class running_aside:
 class Linearized:
     """A program split in two: ``primal`` gives results and residuals, ``linear`` tangents.
 
-    ``primal`` takes ``constants`` before the original inputs; its outputs are the original
-    ones, then the residuals. ``linear`` takes the residuals, then the tangents of the inputs
-    that have one, and gives the tangents of the outputs marked in ``nonzero``.
-    ``forwarded`` lists residuals that are inputs of the original program, by position, and
-    ``echoes`` those of the others that are results of it.
+    The outputs of ``primal`` are the original ones, then the residuals that have to be computed.
+    ``linear`` takes the residuals, then the tangents of the inputs that have one, and gives the
+    tangents of the outputs marked in ``nonzero``. ``forwarded`` lists residuals that are inputs of
+    the original program, by position, and ``repeated`` those of the others that are results of it.
     """
 
     primal: Program
-    constants: list[Any]
     linear: Program
     nonzero: tuple[bool, ...]
     forwarded: tuple[int | None, ...]
-    echoes: tuple[int | None, ...]
+    repeated: tuple[int | None, ...]
 
     def residuals(self, inputs: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
         """All residuals in order: forwarded ones from ``inputs``, the others ``computed``."""
         rest = iter(computed)
         return [next(rest) if i is None else inputs[i] for i in self.forwarded]
 
-    def divide(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """``results`` of ``primal``: the original ones, and the residuals, none of them twice."""
-        count = len(results) - len(self.echoes)
-        pairs = zip(results[count:], self.echoes, strict=True)
-        return list(results[:count]), [r if e is None else results[e] for r, e in pairs]
+
+def linearize_program(program: Program, active: tuple[bool, ...]) -> Linearized:
+    """Split ``program`` into primal and linear halves; once per program and ``active``."""
+    return keep(program, ("linearize", active), lambda: _linearize_program(program, active))
 
 
-def linearize_program(program: Program, wanted: tuple[bool, ...]) -> Linearized:
-    """Split ``program`` into primal and linear halves; once per program and ``wanted``."""
-    key = ("linearize", wanted)
-    if key not in program.derived:
-        program.derived[key] = _linearize_program(program, wanted)
-    return program.derived[key]
+def _linearize_program(program: Program, active: tuple[bool, ...]) -> Linearized:
+    def halves(*inputs: Any) -> tuple[list[Any], LinearMap]:
+        outputs, linear = linearize(lambda *xs: evaluate(program, xs), inputs, active)
+        return [*outputs, *linear.residuals], linear
 
-
-def _linearize_program(program: Program, wanted: tuple[bool, ...]) -> Linearized:
-    stage = Stage(None, program.name)
-    inputs = [stage.input(v.type) for v in program.inputs]
-    with running(stage):
-        outputs, linear = linearize(lambda *xs: evaluate(program, xs), inputs, wanted)
-    whole, constants = stage.finish(inputs, [*outputs, *linear.residuals], program.name)
-    count = len(outputs)
-    stored, half = lean(whole, list(whole.outputs[count:]), linear.program)
-    position = {v: i for i, v in enumerate(whole.inputs[len(constants) :])}
-    forwarded = tuple(position.get(r) for r in stored)  # type: ignore[arg-type]
-    computed = [r for r, i in zip(stored, forwarded, strict=True) if i is None]
+    made = trace_closed(halves, program.input_types, program.name)
+    whole, linear = made.program, made.about
+    count = len(program.outputs)
     results = list(whole.outputs[:count])
-    echoes = tuple(results.index(r) if r in results else None for r in computed)
+    stored, half = without_cheap(whole, list(whole.outputs[count:]), linear.program)
+    position: dict[Atom, int] = {v: i for i, v in enumerate(whole.inputs)}
+    forwarded = tuple([position.get(r) for r in stored])
+    computed = [r for r, i in zip(stored, forwarded, strict=True) if i is None]
+    repeated = tuple([results.index(r) if r in results else None for r in computed])
     primal = Program(whole.inputs, whole.equations, [*results, *computed], whole.name)
-    return Linearized(primal, constants, half, linear.nonzero, forwarded, echoes)
+    return Linearized(primal, half, linear.nonzero, forwarded, repeated)

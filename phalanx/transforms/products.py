@@ -16,6 +16,7 @@ from phalanx.ops.barrier import optimization_barrier
 from phalanx.ops.basis import reduce_sum
 from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import conv_general_dilated
+from phalanx.transforms.derive import keep
 
 PRODUCTS = (dot_general, conv_general_dilated)
 LONG = 16  # operations behind an element: more than that cost more than reading it
@@ -23,16 +24,16 @@ LONG = 16  # operations behind an element: more than that cost more than reading
 
 def around_products(program: Program) -> Program:
     """``program`` as it is lowered: it computes the same; made once."""
-    key = "around products"
-    if key not in program.derived:
-        products: dict[Atom, Equation] = {
-            e.outputs[0]: e for e in program.equations if e.prim in PRODUCTS
-        }
-        program.derived[key] = _prepared(program, products) if products else program
-    return program.derived[key]
+    return keep(program, "around products", lambda: _prepared(program)) or program
 
 
-def _prepared(program: Program, products: dict[Atom, Equation]) -> Program:
+def _prepared(program: Program) -> Program | None:
+    """None where there is no product, and so nothing to do."""
+    products: dict[Atom, Equation] = {
+        e.outputs[0]: e for e in program.equations if e.prim in PRODUCTS
+    }
+    if not products:
+        return None
     equations = _contracting(program, products)
     equations, stored = _reading(equations)
     outputs = [stored.get(a, a) for a in program.outputs]

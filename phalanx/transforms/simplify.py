@@ -1,10 +1,49 @@
-"""Dead code: keep the equations and captured inputs that the outputs depend on."""
+"""Programs cut down to what is needed, filled up with zeros, and marks that no run changes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
-from phalanx.core.program import Equation, Program, Var
+import numpy as np
+
+from phalanx.core.program import Equation, Literal, Program, Var
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import broadcast
+
+Mark = TypeVar("Mark", bool, frozenset)
+
+
+def stable(start: Sequence[Mark], step: Callable[[Sequence[Mark]], Sequence[Mark]]) -> list[Mark]:
+    """The least marks from ``start`` on to which ``step``, one run of a loop, adds nothing."""
+    marks = list(start)
+    while True:
+        grown = [a | b for a, b in zip(marks, step(marks), strict=True)]
+        if grown == marks:
+            return marks
+        marks = grown
+
+
+def blank(type: ArrayType) -> Equation:
+    """Zeros in place of a value that is not there, or not used."""
+    zero = Literal(np.zeros((), type.dtype)[()])
+    params = {"shape": type.shape, "dims": ()}
+    return Equation(broadcast, [zero], params, (Var(broadcast.type(zero.type, **params)),), None)
+
+
+def filled(program: Program, types: Sequence[ArrayType], given: Sequence[bool]) -> Program:
+    """``program``, which gives the results that are ``given``, with zeros for the others."""
+    outputs = iter(program.outputs)
+    blanks = [blank(t) for t, g in zip(types, given, strict=True) if not g]
+    zeros = iter(blanks)
+    every = [next(outputs) if g else next(zeros).outputs[0] for g in given]
+    return Program(program.inputs, [*program.equations, *blanks], every, program.name)
+
+
+def with_inputs(program: Program, inputs: Iterable[Var]) -> Program:
+    """``program`` with further inputs, of which it makes no use, behind its own."""
+    every = [*program.inputs, *inputs]
+    return Program(every, program.equations, program.outputs, program.name)
 
 
 def without_effects(program: Program) -> list[Equation]:

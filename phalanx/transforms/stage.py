@@ -34,14 +34,19 @@ class StagedTracer(Tracer):
 
 
 class Stage(Trace):
-    """Records equations. Values of other traces become captured inputs of the program."""
+    """Records equations.
 
-    __slots__ = ("captures", "equations", "origins")
+    Arrays become constants of the program. Values of other traces become its first inputs, in the
+    order in which they are first used; ``captured`` has them.
+    """
+
+    __slots__ = ("captured", "constants", "equations", "origins")
 
     def __init__(self, parent: Trace | None, name: str) -> None:
         super().__init__(parent, name)
         self.equations: list[Equation] = []
-        self.captures: dict[int, tuple[Any, Var]] = {}
+        self.captured: dict[int, tuple[Any, Var]] = {}
+        self.constants: dict[int, Literal] = {}
         self.origins: dict[Var, str] = {}
 
     def input(self, type: ArrayType, origin: str = "") -> StagedTracer:
@@ -51,22 +56,34 @@ class Stage(Trace):
         return tracer
 
     def atom(self, x: Any) -> Atom:
-        """``x`` as an operand: its variable, a literal, or a captured input."""
+        """``x`` as an operand: its variable, a constant, or a captured input."""
         if type(x) is StagedTracer and x.trace is self:
             return x.var
         if isinstance(x, np.generic):
             return Literal(x)
         if isinstance(x, SCALARS):
             return Literal(dtypes.scalar(x, dtypes.weak_dtype(type(x))))
-        if isinstance(x, np.ndarray) and x.size <= LARGEST_LITERAL:
-            return Literal(np.array(x, dtypes.canonical(x.dtype)))
-        found = self.captures.get(id(x))
-        if found is None:
-            value = resolve(x, self.parent)
-            if isinstance(value, Tracer):
-                check_alive(value)
-            found = self.captures[id(x)] = (value, Var(plain(typeof(x))))
-        return found[1]
+        value = resolve(x, self.parent)
+        return self.capture(value) if isinstance(value, Tracer) else self.constant(value)
+
+    def constant(self, value: Any) -> Atom:
+        """An array that holds data; NumPy's may change later, so of those it is a copy."""
+        known = self.constants.get(id(value))
+        if known is None:
+            is_numpy = isinstance(value, np.ndarray)
+            kept = np.array(value, dtypes.canonical(value.dtype)) if is_numpy else value
+            known = Literal(kept)
+            if not is_numpy:  # the literal keeps ``value`` alive, and so its identity its own
+                self.constants[id(value)] = known
+        return known
+
+    def capture(self, value: Tracer) -> Var:
+        """The input that stands for a value of another trace."""
+        known = self.captured.get(id(value))
+        if known is None:
+            check_alive(value)
+            known = self.captured[id(value)] = (value, Var(plain(value.type)))
+        return known[1]
 
     def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         inputs = [
@@ -93,12 +110,26 @@ class Stage(Trace):
     def finish(
         self, inputs: Sequence[StagedTracer], outputs: Sequence[Any], name: str
     ) -> tuple[Program, list[Any]]:
-        """The program from ``inputs`` to ``outputs``, and the values that it captured."""
+        """The program from ``inputs`` to ``outputs``, and the traced values that it captured."""
         results = [self.atom(o) for o in outputs]
-        captured = [v for _, v in self.captures.values()]
-        values = [x for x, _ in self.captures.values()]
-        program = Program([*captured, *(i.var for i in inputs)], self.equations, results, name)
+        variables = [v for _, v in self.captured.values()]
+        values = [x for x, _ in self.captured.values()]
+        program = Program([*variables, *(i.var for i in inputs)], self.equations, results, name)
         return program, values
+
+
+class Residuals(Stage):
+    """Records the linear half of a derivative, of which all values are captured: residuals."""
+
+    __slots__ = ()
+
+    def constant(self, value: Any) -> Atom:
+        if isinstance(value, np.ndarray) and value.size <= LARGEST_LITERAL:
+            return super().constant(value)
+        known = self.captured.get(id(value))
+        if known is None:
+            known = self.captured[id(value)] = (value, Var(plain(typeof(value))))
+        return known[1]
 
 
 def stage(
@@ -110,7 +141,7 @@ def stage(
     """Trace ``function``, from flat arguments to flat results, at ``types``.
 
     Returns:
-        The program, whose first inputs are what was captured, and the captured values.
+        The program, whose first inputs are the traced values that it captured, and those.
     """
     trace = Stage(current(), getattr(function, "who", name))
     names = origins or [""] * len(types)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from phalanx.base.source import replaying
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import Equation, Program, Var
-from phalanx.core.trace import current, running
+from phalanx.core.trace import current
 from phalanx.ops.basis import add
-from phalanx.transforms.stage import Stage
 
 
 def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -85,45 +83,3 @@ def _refuse_nonlinear(e: Equation) -> NoReturn:
 def _accumulate(found: dict, atom: Any, ct: Any) -> None:
     if ct is not ZERO:
         found[atom] = add(found[atom], ct) if atom in found else ct
-
-
-@dataclass(frozen=True, slots=True)
-class Transposed:
-    """``program`` takes ``constants``, the non-linear inputs and the nonzero cotangents.
-
-    It gives the cotangents of those linear inputs that ``nonzero`` marks.
-    """
-
-    program: Program
-    constants: list[Any]
-    nonzero: tuple[bool, ...]
-
-
-def transpose_program(
-    program: Program, linear: tuple[bool, ...], given: tuple[bool, ...]
-) -> Transposed:
-    """The transpose of ``program`` in its ``linear`` inputs, where ``given`` cotangents come."""
-    key = ("transpose", linear, given)
-    if key not in program.derived:
-        program.derived[key] = _transpose_program(program, linear, given)
-    return program.derived[key]
-
-
-def _transpose_program(
-    program: Program, linear: tuple[bool, ...], given: tuple[bool, ...]
-) -> Transposed:
-    stage = Stage(None, program.name)
-    known = [stage.input(v.type) for v, x in zip(program.inputs, linear, strict=True) if not x]
-    cts = [stage.input(t) for t, g in zip(program.output_types, given, strict=True) if g]
-    values, found = iter(known), iter(cts)
-    operands = [
-        Linear(v.type) if x else next(values)
-        for v, x in zip(program.inputs, linear, strict=True)
-    ]
-    with running(stage):
-        results = backward(program, operands, [next(found) if g else ZERO for g in given])
-    nonzero = tuple(r is not ZERO for r in results)
-    made, constants = stage.finish(
-        [*known, *cts], [r for r in results if r is not ZERO], program.name
-    )
-    return Transposed(made, constants, nonzero)

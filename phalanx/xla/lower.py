@@ -17,7 +17,6 @@ from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.placement import of_one_device
 from phalanx.spmd.plan import Plan
-from phalanx.transforms.effects import in_order
 from phalanx.xla.builder import MlirBuilder
 from phalanx.xla.callbacks import Callbacks
 from phalanx.xla.collectives import sharding_attribute
@@ -77,7 +76,6 @@ def lower(
         if not lowered.callbacks.entries:
             return lowered
         plan = replace(plan, apart=False)
-    program = in_order(program)
     return build(
         program.input_types,
         program.output_types,

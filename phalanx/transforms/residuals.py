@@ -17,27 +17,35 @@ def _is_cheap(equation: Equation) -> bool:
     return equation.prim in (broadcast, reshape, transpose, iota)
 
 
+def _is_avoidable(residual: Atom, made_by: dict[Var, Equation]) -> bool:
+    """Whether the residual need not be stored."""
+    if not isinstance(residual, Var):
+        return True
+    return residual in made_by and _is_cheap(made_by[residual])
+
+
 @dataclass(slots=True)
-class Lean:
-    """``stored`` atoms of a program, and the ``equations`` that make others of them.
+class _Store:
+    """``stored`` values of a program, and the ``equations`` that make others of them.
 
     ``inputs`` stand for ``stored``, in order; ``later`` is what stands for each atom.
     """
 
+    made_by: dict[Var, Equation]
     stored: list[Atom] = field(default_factory=list)
     inputs: list[Var] = field(default_factory=list)
     equations: list[Equation] = field(default_factory=list)
     later: dict[Atom, Atom] = field(default_factory=dict)
 
-    def provide(self, atom: Atom, made_by: dict[Var, Equation]) -> Atom:
-        """What stands for ``atom`` later."""
+    def provide(self, atom: Atom) -> Atom:
+        """What stands for ``atom`` later; a constant for itself."""
         if not isinstance(atom, Var):
             return atom
         if atom not in self.later:
             var = self.later[atom] = Var(plain(atom.type))
-            equation = made_by.get(atom)
+            equation = self.made_by.get(atom)
             if equation is not None and _is_cheap(equation):
-                operands = [self.provide(a, made_by) for a in equation.inputs]
+                operands = [self.provide(a) for a in equation.inputs]
                 self.equations.append(
                     Equation(equation.prim, operands, equation.params, (var,), equation.location)
                 )
@@ -47,22 +55,20 @@ class Lean:
         return self.later[atom]
 
 
-def lean(primal: Program, residuals: list[Atom], linear: Program) -> tuple[list[Atom], Program]:
+def without_cheap(
+    primal: Program, residuals: list[Atom], linear: Program
+) -> tuple[list[Atom], Program]:
     """Fewer or smaller ``residuals`` of ``primal``, and ``linear``, which takes them first."""
     made_by = {v: e for e in primal.equations for v in e.outputs}
-    if not any(isinstance(r, Var) and r in made_by and _is_cheap(made_by[r]) for r in residuals):
+    if not any(_is_avoidable(r, made_by) for r in residuals):
         return residuals, linear
-    found = Lean()
+    store = _Store(made_by)
     count = len(residuals)
-    provided = [found.provide(r, made_by) for r in residuals]
+    provided = [store.provide(r) for r in residuals]
     renamed: dict[Atom, Atom] = dict(zip(linear.inputs[:count], provided, strict=True))
-    equations = [
-        Equation(e.prim, [renamed.get(a, a) for a in e.inputs], e.params, e.outputs, e.location)
-        for e in linear.equations
-    ]
-    return found.stored, Program(
-        [*found.inputs, *linear.inputs[count:]],
-        [*found.equations, *equations],
+    return store.stored, Program(
+        [*store.inputs, *linear.inputs[count:]],
+        [*store.equations, *(e.renamed(renamed) for e in linear.equations)],
         [renamed.get(a, a) for a in linear.outputs],
         linear.name,
     )

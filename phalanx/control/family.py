@@ -1,0 +1,120 @@
+"""Operations with sub-programs are one family: what transformations do to them follows from roles.
+
+A member says, as a ``Frame``, which programs it runs, how often, and what each operand and result
+is to them. It writes its own lowering, and states what is an exception to the rules of the family:
+
+- types, effects and the replication analysis stand here;
+- derivatives in ``forward`` and ``reverse``, vectorization in ``lanes``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from phalanx.control.forward import jvp_rule, linearize_rule
+from phalanx.control.lanes import batch_rule
+from phalanx.control.reverse import transpose_rule
+from phalanx.core.frame import CARRY, Frame, Lanes
+from phalanx.core.primitive import Primitive, Rule
+from phalanx.core.program import Program
+from phalanx.core.types import ArrayType
+from phalanx.spmd.replication import varying_outputs
+from phalanx.transforms.simplify import stable
+
+ReadFrame = Callable[[dict[str, Any]], Frame]
+WriteFrame = Callable[[dict[str, Any], Frame], dict[str, Any]]
+
+
+def with_subprograms(
+    name: str, lower: Rule, frame: ReadFrame, reframe: WriteFrame, *, doc: str, **exceptions: Any
+) -> Primitive:
+    """Declare an operation with sub-programs; ``exceptions`` are rules in place of the family's."""
+
+    def type_rule(*types: ArrayType, **params: Any) -> tuple[ArrayType, ...]:
+        return frame(params).result_types
+
+    rules = {
+        "linearize": linearize_rule(lambda: prim),
+        "jvp": jvp_rule(lambda: prim),
+        "transpose": transpose_rule(lambda: prim),
+        "batch": batch_rule(lambda: prim),
+        "vary": lambda *operands, **params: varying_results(frame(params), operands)[0],
+        "carry_state": _carry_state(lambda: prim),
+        **exceptions,
+    }
+    prim = Primitive(
+        name,
+        type_rule,
+        lower,
+        axes=lambda params: _axes(frame(params)),
+        frame=frame,
+        reframe=reframe,
+        multi=True,
+        doc=doc,
+        **rules,
+    )
+    return prim
+
+
+def bind(prim: Any, operands: Sequence[Any], params: dict[str, Any], frame: Frame) -> Any:
+    """The results of ``prim`` with another ``frame``, its other parameters as they are."""
+    return prim(*operands, **prim.reframe(params, frame))
+
+
+def _axes(frame: Frame) -> frozenset:
+    """The named axes over which the programs communicate, as far as they lie outside."""
+    axes = frozenset().union(*(p.axes for p in frame.every))
+    return axes - {frame.runs.axis} if isinstance(frame.runs, Lanes) else axes
+
+
+# ---- replication --------------------------------------------------------------------------------
+
+
+def varying_results(
+    frame: Frame, operands: Sequence[frozenset]
+) -> tuple[tuple[frozenset, ...], frozenset]:
+    """The axes over which each result differs, and those over which the condition does."""
+    own = frozenset({frame.runs.axis}) if isinstance(frame.runs, Lanes) else frozenset()
+    chosen = frozenset().union(*frame.choices(operands))
+    start = [
+        v if r.dim is None else v | own for r, v in zip(frame.ins, operands, strict=True)
+    ]
+
+    def results(carry: Sequence[frozenset]) -> tuple[list[frozenset], frozenset]:
+        inputs = frame.shown(frame.with_carry(start, carry))
+        columns = zip(*(varying_outputs(p, inputs) for p in frame.programs), strict=True)
+        stops = _varying_condition(frame.condition, inputs)
+        return [chosen.union(stops, *column) for column in columns], stops
+
+    carry = stable(frame.carried_in(start), lambda c: frame.carried_out(results(c)[0]))
+    outputs, stops = results(carry)
+    final = iter(carry)  # what does not differ after a run may differ where there is none
+    every = [next(final) if r is CARRY else v for r, v in zip(frame.outs, outputs, strict=True)]
+    return tuple([v - own for v in every]), stops
+
+
+def _varying_condition(condition: Program | None, inputs: Sequence[frozenset]) -> frozenset:
+    return frozenset() if condition is None else varying_outputs(condition, inputs)[0]
+
+
+# ---- effects ------------------------------------------------------------------------------------
+
+
+def _carry_state(prim: Callable[[], Primitive]) -> Rule:
+    """The rule for effects: the state goes into every program and out of it, from run to run."""
+
+    def rule(rewrite: Callable, state: Any, *operands: Any, **params: Any) -> tuple:
+        frame = prim().frame(params)  # type: ignore[misc]
+        carrying = replace(
+            frame,
+            programs=tuple(map(rewrite, frame.programs)),
+            ins=(*frame.choices(frame.ins), frame.state, *frame.seen),
+            outs=(frame.state, *frame.outs),
+        )
+        every = [*frame.choices(operands), state, *frame.shown(operands)]
+        after, *results = bind(prim(), every, params, carrying)
+        return after, results
+
+    return rule

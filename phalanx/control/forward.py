@@ -1,0 +1,300 @@
+"""Forward derivatives of operations with sub-programs: in two halves, or both at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phalanx.core.frame import CARRY, FIXED, Frame, Role
+from phalanx.core.primitive import ZERO, Primitive, Rule
+from phalanx.core.program import Atom, Program, Var, plain
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import instantiate
+from phalanx.transforms.derive import keep
+from phalanx.transforms.effects import silent
+from phalanx.transforms.linearize import Linearized, jvp_program, linearize_program
+from phalanx.transforms.simplify import (
+    depending,
+    filled,
+    live_equations,
+    stable,
+    with_inputs,
+    without_effects,
+)
+from phalanx.transforms.stage import evaluate
+
+Marks = tuple[bool, ...]
+
+
+def _stable_tangents(
+    frame: Frame, active: Marks, nonzero: Callable[[Program, Marks], Marks]
+) -> tuple[Marks, Marks]:
+    """Which operands have a tangent, and which results: what is carried if it gets one in any run.
+
+    ``nonzero(program, active)`` says which outputs of a program have one.
+    """
+
+    def results(carry: Sequence[bool]) -> Marks:
+        inputs = tuple(frame.shown(frame.with_carry(active, carry)))
+        columns = zip(*(nonzero(p, inputs) for p in frame.programs), strict=True)
+        return tuple([any(column) for column in columns])
+
+    carry = stable(frame.carried_in(active), lambda c: frame.carried_out(results(c)))
+    final = iter(carry)
+    marks = results(carry)
+    marks = tuple([next(final) if r is CARRY else m for r, m in zip(frame.outs, marks, strict=True)])
+    return tuple(frame.with_carry(active, carry)), marks
+
+
+def types_of(operands: Sequence[Any]) -> list[ArrayType]:
+    return [plain(typeof(x)) for x in operands]
+
+
+def dense(tangents: Sequence[Any], types: Sequence[ArrayType], active: Marks) -> list[Any]:
+    """The tangents of the ``active`` operands; zeros where one gets its tangent in a later run."""
+    return [instantiate(t, kind) for t, kind, a in zip(tangents, types, active, strict=True) if a]
+
+
+def placed(values: Sequence[Any], marks: Marks) -> tuple:
+    """``values`` where ``marks`` are set, and ZERO elsewhere."""
+    rest = iter(values)
+    return tuple([next(rest) if m else ZERO for m in marks])
+
+
+def _roles(roles: Sequence[Role], marks: Marks) -> tuple[Role, ...]:
+    return tuple([r for r, m in zip(roles, marks, strict=True) if m])
+
+
+# ---- both halves at once ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """A frame that computes results and tangents.
+
+    Its operands are followed by the tangents of those that are ``active``, its results by the
+    tangents of those that are ``nonzero``.
+    """
+
+    frame: Frame
+    active: Marks
+    nonzero: Marks
+
+
+def jvp_rule(prim: Callable[[], Primitive]) -> Rule:
+    """The rule of the family for results and tangents at once."""
+
+    def rule(primals: tuple, tangents: Sequence[Any], **params: Any) -> tuple[tuple, tuple]:
+        frame = prim().frame(params)  # type: ignore[misc]
+        pair = paired(frame, tuple([t is not ZERO for t in tangents]))
+        operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
+        outputs = prim()(*operands, **prim().reframe(params, pair.frame))  # type: ignore[misc]
+        count = len(frame.outs)
+        return outputs[:count], placed(outputs[count:], pair.nonzero)
+
+    return rule
+
+
+def paired(frame: Frame, active: Marks, quiet: bool = False) -> _Pair:
+    """``frame`` with the derivative by its ``active`` operands; without effects if ``quiet``."""
+    key = ("pair", frame.key, active, quiet)
+    return keep(frame.programs[0], key, lambda: _paired(frame, active, quiet))
+
+
+def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
+    if quiet:
+        condition = None if frame.condition is None else silent(frame.condition)
+        frame = replace(
+            frame, programs=tuple(map(silent, frame.programs)), condition=condition
+        )
+    active, nonzero = _stable_tangents(frame, active, lambda p, a: jvp_program(p, a).about)
+    inputs = tuple(frame.shown(active))
+    programs = []
+    for program in frame.programs:
+        made = jvp_program(program, inputs)
+        given = [m for m, n in zip(made.about, nonzero, strict=True) if n]
+        types = [t for t, n in zip(program.output_types, nonzero, strict=True) if n]
+        every = (True,) * len(program.outputs)
+        programs.append(filled(made.program, [*program.output_types, *types], [*every, *given]))
+    condition = frame.condition
+    if condition is not None:
+        types = [t for t, a in zip(condition.input_types, inputs, strict=True) if a]
+        condition = with_inputs(condition, map(Var, types))
+    both = replace(
+        frame,
+        programs=tuple(programs),
+        ins=(*frame.ins, *_roles(frame.ins, active)),
+        outs=(*frame.outs, *_roles(frame.outs, nonzero)),
+        condition=condition,
+    )
+    return _Pair(both, active, nonzero)
+
+
+# ---- one after the other ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Residual:
+    """Where a residual comes from, and what it is to the linear half.
+
+    ``source`` is "operand" or "result", of the primal operation, or "once" for what is computed
+    outside of it, because it is the same in every run.
+    """
+
+    source: str
+    index: int
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class _Halves:
+    """A frame in two: ``primal`` gives what is stored after the results.
+
+    ``linear`` takes the choice, the ``residuals``, and the tangents of ``active`` operands; it gives
+    the tangents of the results that are ``nonzero``. ``once`` computes residuals from what is FIXED.
+    """
+
+    primal: Frame
+    linear: Frame
+    once: Program
+    residuals: tuple[_Residual, ...]
+    active: Marks
+    nonzero: Marks
+
+    def collected(self, operands: Sequence[Any], results: Sequence[Any]) -> list[Any]:
+        """The residuals of one application."""
+        frame = self.primal
+        fixed = [x for x, r in zip(operands, frame.ins, strict=True) if r is FIXED]
+        once = evaluate(self.once, fixed) if self.once.outputs else ()
+        places = {"operand": frame.shown(operands), "result": results, "once": once}
+        return [places[r.source][r.index] for r in self.residuals]
+
+
+def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
+    """The rule of the family for the result now, and the linear function of tangents."""
+
+    def rule(active: Marks, *primals: Any, **params: Any) -> tuple[tuple, Callable]:
+        frame = prim().frame(params)  # type: ignore[misc]
+        halves = linearized(frame, active)
+        results = prim()(*primals, **prim().reframe(params, halves.primal))  # type: ignore[misc]
+        known = [*frame.choices(primals), *halves.collected(primals, results)]
+        types = types_of(primals)
+
+        def linear(*tangents: Any) -> tuple:
+            given = dense(tangents, types, halves.active)
+            linear_params = prim().reframe(params, halves.linear)  # type: ignore[misc]
+            return placed(prim()(*known, *given, **linear_params), halves.nonzero)
+
+        return results[: len(frame.outs)], linear
+
+    return rule
+
+
+def linearized(frame: Frame, active: Marks) -> _Halves:
+    """``frame`` in two halves, where the operands marked ``active`` have a tangent."""
+    return keep(
+        frame.programs[0], ("halves", frame.key, active), lambda: _linearized(frame, active)
+    )
+
+
+def _linearized(frame: Frame, active: Marks) -> _Halves:
+    active, nonzero = _stable_tangents(frame, active, lambda p, a: linearize_program(p, a).nonzero)
+    inputs = tuple(frame.shown(active))
+    parts = [linearize_program(p, inputs) for p in frame.programs]
+    store = _Store(frame)
+    for part in parts:
+        store.add(part)
+    primal = replace(
+        frame,
+        programs=tuple(map(store.primal_program, range(len(parts)))),
+        outs=(*frame.outs, *(frame.stored,) * len(store.extra)),
+    )
+    types = [t for t, n in zip(frame.programs[0].output_types, nonzero, strict=True) if n]
+    linear = replace(
+        frame,
+        programs=tuple([store.linear_program(i, nonzero, types) for i in range(len(parts))]),
+        ins=(
+            *frame.choices(frame.ins),
+            *(r.role for r in store.residuals),
+            *_roles(frame.ins, active),
+        ),
+        outs=_roles(frame.outs, nonzero),
+    )
+    return _Halves(primal, linear, store.once_program(), tuple(store.residuals), active, nonzero)
+
+
+class _Store:
+    """Where the residuals of the programs of a frame come from, and what has to be stored."""
+
+    def __init__(self, frame: Frame) -> None:
+        self.frame = frame
+        self.roles = frame.seen
+        self.parts: list[Linearized] = []
+        self.residuals: list[_Residual] = []
+        self.owner: list[int] = []  # which program each residual is of
+        self.extra: list[tuple[int, Atom]] = []  # what a program gives besides its results
+        self.once: list[Atom] = []
+
+    def add(self, part: Linearized) -> None:
+        """Find a place for each residual of one program."""
+        which, whole = len(self.parts), part.primal
+        self.parts.append(part)
+        moving = [v for v, r in zip(whole.inputs, self.roles, strict=True) if r is not FIXED]
+        changing = depending(whole, moving) if self.frame.is_loop else None
+        computed = zip(
+            whole.outputs[len(self.frame.outs) :], part.repeated, strict=True
+        )
+        for origin in part.forwarded:
+            if origin is not None and self.roles[origin] is not CARRY:
+                residual = _Residual("operand", origin, self.roles[origin])
+            else:
+                atom, result = next(computed) if origin is None else (whole.inputs[origin], None)
+                residual = self._computed(which, atom, result, changing)
+            self.residuals.append(residual)
+            self.owner.append(which)
+
+    def _computed(
+        self, which: int, atom: Atom, result: int | None, changing: set[Var] | None
+    ) -> _Residual:
+        if changing is not None and atom not in changing:
+            self.once.append(atom)
+            return _Residual("once", len(self.once) - 1, FIXED)
+        if result is not None and self.frame.outs[result] is not CARRY:
+            return _Residual("result", result, self.frame.outs[result])
+        self.extra.append((which, atom))
+        return _Residual("result", len(self.frame.outs) + len(self.extra) - 1, self.frame.stored)
+
+    def primal_program(self, which: int) -> Program:
+        """Program ``which``: its results, what it stores, and zeros for what others store."""
+        whole, count = self.parts[which].primal, len(self.frame.outs)
+        mine = [atom for owner, atom in self.extra if owner == which]
+        made = Program(whole.inputs, whole.equations, [*whole.outputs[:count], *mine], whole.name)
+        types = [plain(a.type) for a in (*whole.outputs[:count], *(a for _, a in self.extra))]
+        return filled(made, types, [True] * count + [owner == which for owner, _ in self.extra])
+
+    def linear_program(self, which: int, nonzero: Marks, types: Sequence) -> Program:
+        """The linear half of program ``which``, which takes the residuals of all."""
+        part = self.parts[which]
+        linear = part.linear
+        mine = iter(linear.inputs[: len(part.forwarded)])
+        residuals = [
+            next(mine) if owner == which else Var(self._type_of(i))
+            for i, owner in enumerate(self.owner)
+        ]
+        tangents = linear.inputs[len(part.forwarded) :]
+        made = Program([*residuals, *tangents], linear.equations, linear.outputs, linear.name)
+        return filled(made, types, [m for m, n in zip(part.nonzero, nonzero, strict=True) if n])
+
+    def _type_of(self, i: int) -> Any:
+        """The type of residual ``i``, as the linear half sees it."""
+        owner = self.owner[i]
+        at = self.owner[:i].count(owner)
+        return self.parts[owner].linear.inputs[at].type
+
+    def once_program(self) -> Program:
+        """From what is FIXED to the residuals that are the same in every run."""
+        whole = self.parts[0].primal
+        fixed = [v for v, r in zip(whole.inputs, self.roles, strict=True) if r is FIXED]
+        made = Program(fixed, without_effects(whole) if self.once else [], self.once, whole.name)
+        return Program(fixed, live_equations(made), self.once, whole.name)

@@ -1,0 +1,146 @@
+"""Vectorization of operations with sub-programs: each program on all lanes, role by role."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phalanx.core.axes import Axis
+from phalanx.core.frame import CARRY, Frame, Lanes, Role, each
+from phalanx.core.primitive import Primitive, Rule
+from phalanx.ops.basis import move
+from phalanx.transforms.batch import Dims, batch_program, place_lanes
+from phalanx.transforms.derive import keep
+from phalanx.transforms.simplify import stable
+
+
+@dataclass(frozen=True, slots=True)
+class Batched:
+    """A frame on all lanes of an axis.
+
+    What is carried has its lanes first if ``carried`` says so; the results have theirs in ``dims``.
+    """
+
+    frame: Frame
+    carried: tuple[bool, ...]
+    dims: Dims
+
+
+def batch_rule(prim: Callable[[], Primitive]) -> Rule:
+    """The rule of the family for vectorization, where no choice and no condition has lanes."""
+
+    def rule(axis: Axis, values: Sequence[Any], dims: Dims, **params: Any) -> tuple[tuple, Dims]:
+        frame = prim().frame(params)  # type: ignore[misc]
+        inside = axis_inside(frame, axis)
+        values, dims = rows_first(frame, values, dims)
+        made = batched(frame, inside, dims)
+        operands = place_carry(frame, values, dims, made.carried, axis.size)
+        results = prim()(*operands, **prim().reframe(params, made.frame))  # type: ignore[misc]
+        return results, made.dims
+
+    return rule
+
+
+def axis_inside(frame: Frame, axis: Axis) -> Axis:
+    """``axis`` as the programs know it: an axis of the same name inside shadows it."""
+    shadowed = isinstance(frame.runs, Lanes) and frame.runs.axis == axis.name
+    return Axis(None, axis.size) if shadowed else axis
+
+
+def rows_first(frame: Frame, values: Sequence[Any], dims: Dims) -> tuple[list[Any], Dims]:
+    """Operands of a loop with lanes behind the dimension of the runs, which stays in front."""
+    values, places = list(values), list(dims)
+    for i, (role, dim) in enumerate(zip(frame.ins, dims, strict=True)):
+        if frame.is_loop and role.dim is not None and dim is not None and dim <= role.dim:
+            values[i], places[i] = move(values[i], dim, role.dim + 1), role.dim + 1
+    return values, tuple(places)
+
+
+def place_carry(
+    frame: Frame, values: Sequence[Any], dims: Dims, carried: Sequence[bool], size: int
+) -> list[Any]:
+    """``values`` with the lanes of what is carried first, where it has some."""
+    pairs = frame.carried_in(list(zip(values, dims, strict=True)))
+    placed = [
+        place_lanes(v, d, 0, size) if has else v
+        for (v, d), has in zip(pairs, carried, strict=True)
+    ]
+    return frame.with_carry(values, placed)
+
+
+def batched(frame: Frame, axis: Axis, dims: Dims) -> Batched:
+    """``frame`` on all lanes of ``axis``, which the operands carry in ``dims``."""
+    key = ("lanes", frame.key, axis, dims)
+    return keep(frame.programs[0], key, lambda: _batched(frame, axis, dims))
+
+
+def _batched(frame: Frame, axis: Axis, dims: Dims) -> Batched:
+    carried = stable_lanes(frame, axis, dims)
+    inner = inner_dims(frame, dims, carried)
+    plain = [batch_program(p, axis, inner).about for p in frame.programs]
+    leading = _leading(frame, plain, carried)
+    made = [batch_program(p, axis, inner, leading) for p in frame.programs]
+    condition = frame.condition and batch_program(frame.condition, axis, inner).program
+    results = [_result(r, d) for r, d in zip(frame.outs, made[0].about, strict=True)]
+    lanes = replace(
+        frame,
+        programs=tuple([m.program for m in made]),
+        ins=tuple(map(_operand_role, frame.ins, dims)),
+        outs=tuple([role for role, _ in results]),
+        condition=condition,
+    )
+    return Batched(lanes, tuple(carried), tuple([place for _, place in results]))
+
+
+def stable_lanes(frame: Frame, axis: Axis, dims: Dims) -> list[bool]:
+    """What is carried has lanes if it gets some in any run."""
+
+    def step(carried: Sequence[bool]) -> list[bool]:
+        inner = inner_dims(frame, dims, carried)
+        columns = zip(*(batch_program(p, axis, inner).about for p in frame.programs), strict=True)
+        return frame.carried_out([any(d is not None for d in column) for column in columns])
+
+    start = frame.carried_in([d is not None for d in dims])
+    return stable(start, step) if start else []
+
+
+def inner_dims(frame: Frame, dims: Dims, carried: Sequence[bool]) -> Dims:
+    """Where the programs see the lanes of what they take."""
+    first = [0 if has else None for has in carried]
+    placed = frame.with_carry(dims, first)
+    return tuple(frame.shown([_inner_dim(r, d) for r, d in zip(frame.ins, placed, strict=True)]))
+
+
+def _inner_dim(role: Role, dim: int | None) -> int | None:
+    """Where a dimension of an operand lies in what one run sees of it."""
+    if dim is None or role.dim is None:
+        return dim
+    return dim - (dim > role.dim)
+
+
+def _operand_role(role: Role, dim: int | None) -> Role:
+    """The role of an operand that has lanes in ``dim``."""
+    if dim is None or role.dim is None:
+        return role
+    return each(role.dim + (dim <= role.dim))
+
+
+def _result(role: Role, dim: int | None) -> tuple[Role, int | None]:
+    """The role of a result of which one run has its lanes in ``dim``, and where they end up."""
+    if dim is None or role.dim is None:
+        return role, dim
+    return each(role.dim + (dim < role.dim)), dim + (role.dim <= dim)
+
+
+def _leading(
+    frame: Frame, plain: Sequence[Dims], carried: Sequence[bool]
+) -> tuple[bool, ...] | None:
+    """The results that get their lanes first: what is carried, and what several programs give."""
+    if len(frame.programs) == 1 and not carried:
+        return None
+    given = [any(d is not None for d in column) for column in zip(*plain, strict=True)]
+    if len(frame.programs) > 1:
+        return tuple(given)
+    rest = iter(carried)
+    return tuple([r is CARRY and next(rest) for r in frame.outs])

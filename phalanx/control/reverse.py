@@ -1,0 +1,179 @@
+"""Reverse derivatives of operations with sub-programs: the programs run backwards, role by role.
+
+What an operand is to the program decides what becomes of its cotangent. That of a slice is a slice;
+that of what is carried is carried the other way. A FIXED operand of a loop or of lanes was used in
+every run, so its cotangents are added up: carried along by a loop, reduced over the axis of lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phalanx.base import dtypes
+from phalanx.core.frame import CARRY, CHOICE, FIXED, Frame, Lanes, Loop, Role
+from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
+from phalanx.core.program import Program
+from phalanx.ops.basis import add_tangents, instantiate, mul, zeros
+from phalanx.ops.collective import psum
+from phalanx.transforms.derive import Derived, derive, keep
+from phalanx.transforms.simplify import filled
+from phalanx.transforms.transpose import backward
+
+Marks = tuple[bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Transposed:
+    """A frame run backwards, and the operands of the forward one whose cotangents it gives.
+
+    It takes choices, the operands that are not linear, zeros for the sums over runs, and the
+    cotangents of results that are given. ``order`` are positions of operands, ``nonzero`` says
+    which of these have a cotangent.
+    """
+
+    frame: Frame
+    order: tuple[int, ...]
+    nonzero: Marks
+
+
+def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
+    """The rule of the family for reverse mode."""
+
+    def rule(cts: tuple, *operands: Any, **params: Any) -> list:
+        frame = prim().frame(params)  # type: ignore[misc]
+        wanted = tuple([isinstance(x, Linear) for x in operands])
+        _check_carry(frame)
+        linear = tuple([w or r is CARRY for w, r in zip(wanted, frame.ins, strict=True)])
+        given = tuple([ct is not ZERO or r is CARRY for ct, r in zip(cts, frame.outs, strict=True)])
+        back = transposed(frame, linear, given)
+        known = [x for x, n in zip(operands, linear, strict=True) if not n]
+        sums = [zeros(operands[i].type) for i in _summed(frame, linear)]
+        starts = [
+            instantiate(ct, t)
+            for ct, t, g in zip(cts, frame.result_types, given, strict=True)
+            if g
+        ]
+        back_params = prim().reframe(params, back.frame)  # type: ignore[misc]
+        results = iter(prim()(*known, *sums, *starts, **back_params))
+        cotangents: list[Any] = [None] * len(operands)
+        for i, nonzero in zip(back.order, back.nonzero, strict=True):
+            cotangents[i] = next(results) if nonzero else ZERO
+        return [ct if w else None for ct, w in zip(cotangents, wanted, strict=True)]
+
+    return rule
+
+
+def _check_carry(frame: Frame) -> None:
+    """Raise TypeError where what is carried cannot be carried backwards."""
+    types = frame.programs[0].input_types
+    if frame.is_loop and not all(dtypes.is_inexact(t.dtype) for t in frame.carried_in(types)):
+        raise TypeError(
+            "linear_transpose: a loop that carries integers cannot be transposed; let scan give "
+            "them as rows instead"
+        )
+
+
+def _summed(frame: Frame, linear: Marks) -> list[int]:
+    """The operands whose cotangents a loop adds up."""
+    if not frame.is_loop:
+        return []
+    return [i for i, (r, n) in enumerate(zip(frame.ins, linear, strict=True)) if n and r is FIXED]
+
+
+def transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
+    """``frame`` backwards in its ``linear`` operands, where ``given`` results have a cotangent."""
+    key = ("transpose", frame.key, linear, given)
+    return keep(frame.programs[0], key, lambda: _transposed(frame, linear, given))
+
+
+def _transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
+    order = _order(frame, linear)
+    made = [_backwards(frame, p, linear, given, order) for p in frame.programs]
+    sums = _summed(frame, linear)
+    carried = [frame.ins[i] is CARRY or i in sums for i in order]
+    nonzero = tuple(
+        [c or any(column) for c, *column in zip(carried, *(m.about for m in made), strict=True)]
+    )
+    types = dict(zip(_positions(frame), frame.programs[0].input_types, strict=True))
+    wanted = [types[i] for i, n in zip(order, nonzero, strict=True) if n]
+    programs = tuple(
+        [filled(m.program, wanted, _among(m.about, nonzero)) for m in made]
+    )
+    roles = [CARRY if i in sums else frame.ins[i] for i in order]
+    runs = frame.runs
+    back = replace(
+        frame,
+        programs=programs,
+        ins=(*_among(frame.ins, [not n for n in linear]), *[CARRY] * len(sums),
+             *_among(frame.outs, given)),
+        outs=tuple(_among(roles, nonzero)),
+        runs=replace(runs, reverse=not runs.reverse) if isinstance(runs, Loop) else runs,
+    )  # fmt: skip
+    return _Transposed(back, order, nonzero)
+
+
+def _among(values: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
+    return [v for v, m in zip(values, marks, strict=True) if m]
+
+
+def _positions(frame: Frame) -> list[int]:
+    """The positions of the operands that the programs see."""
+    return [i for i, r in enumerate(frame.ins) if r is not CHOICE]
+
+
+def _order(frame: Frame, linear: Marks) -> tuple[int, ...]:
+    """The linear operands: first what is summed up, then what is carried, as a loop has them."""
+    ranks = {FIXED: 0, CARRY: 1}
+    positions = [i for i, n in enumerate(linear) if n]
+    return tuple(sorted(positions, key=lambda i: ranks.get(frame.ins[i], 2)))
+
+
+def _backwards(
+    frame: Frame, program: Program, linear: Marks, given: Marks, order: tuple[int, ...]
+) -> Derived[Marks]:
+    """One program backwards: the cotangents of operands in ``order``, and which are not ZERO.
+
+    It takes what is known, the sums so far, and the cotangents of results.
+    """
+    sums = _summed(frame, linear)
+    positions = _positions(frame)
+
+    def back(*inputs: Any) -> tuple[list[Any], Marks]:
+        rest = iter(inputs)
+        operands = [
+            Linear(v.type) if linear[i] else next(rest)
+            for i, v in zip(positions, program.inputs, strict=True)
+        ]
+        so_far = {i: next(rest) for i in sums}
+        cts = [next(rest) if g else ZERO for g in given]
+        received = [_received(frame, r, ct) for r, ct in zip(frame.outs, cts, strict=True)]
+        sent = iter(backward(program, operands, received))
+        by_operand = {i: next(sent) for i in positions if linear[i]}
+        outputs = [
+            add_tangents(so_far[i], by_operand[i]) if i in so_far
+            else _sent(frame, frame.ins[i], by_operand[i])
+            for i in order
+        ]  # fmt: skip
+        return [o for o in outputs if o is not ZERO], tuple([o is not ZERO for o in outputs])
+
+    types = dict(zip(positions, program.input_types, strict=True))
+    known = [types[i] for i in positions if not linear[i]]
+    ends = _among(program.output_types, given)
+    key = ("backwards", frame.ins, frame.outs, frame.runs, linear, given)
+    return derive(program, key, back, [*known, *(types[i] for i in sums), *ends])
+
+
+def _received(frame: Frame, role: Role, ct: Any) -> Any:
+    """The cotangent of a result in one run: what all lanes share is divided among them."""
+    if ct is not ZERO and role is FIXED and isinstance(frame.runs, Lanes):
+        return mul(ct, 1.0 / frame.runs.size)
+    return ct
+
+
+def _sent(frame: Frame, role: Role, ct: Any) -> Any:
+    """The cotangent that one run has for an operand: that of what all lanes share is their sum."""
+    if ct is not ZERO and role is FIXED and isinstance(frame.runs, Lanes):
+        return psum(ct, axes=(frame.runs.axis,), groups=None)[0]
+    return ct

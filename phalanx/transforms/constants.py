@@ -1,0 +1,89 @@
+"""Constants that a compiled program takes as operands, instead of having them written into it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from phalanx.core.frame import FIXED
+from phalanx.core.program import Atom, Equation, Literal, Program, Var
+from phalanx.core.types import Array
+from phalanx.transforms.derive import keep
+
+LARGEST_WRITTEN = 4096  # elements; a larger constant is passed to the compiled program
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """A program that takes its large constants, and those that lie on devices, as first inputs."""
+
+    program: Program
+    constants: tuple[Literal, ...]
+
+
+def lifted(program: Program) -> Lifted:
+    """``program`` with operands in place of constants that are not to be written into a module."""
+    return keep(program, "lifted", lambda: _lifted(program)) or Lifted(program, ())
+
+
+def _lifted(program: Program) -> Lifted | None:
+    """None where there are none."""
+    inputs: dict[int, tuple[Literal, Var]] = {}  # by the identity of the value
+
+    def operand(atom: Atom) -> Atom:
+        if type(atom) is not Literal or not _is_lifted(atom.value):
+            return atom
+        if id(atom.value) not in inputs:
+            inputs[id(atom.value)] = atom, Var(atom.type)
+        return inputs[id(atom.value)][1]
+
+    equations = []
+    for e in program.equations:
+        e = _with_constants(e)
+        equations.append(e.renamed({a: operand(a) for a in e.inputs}))
+    outputs = list(map(operand, program.outputs))
+    if not inputs:
+        return None
+    first = [v for _, v in inputs.values()]
+    made = Program([*first, *program.inputs], equations, outputs, program.name)
+    return Lifted(made, tuple([c for c, _ in inputs.values()]))
+
+
+def _is_lifted(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.size > LARGEST_WRITTEN
+    return isinstance(value, Array)
+
+
+def _with_constants(e: Equation) -> Equation:
+    """``e`` with the constants of its sub-programs as operands."""
+    if e.prim.frame is None:
+        return e
+    frame = e.prim.frame(e.params)
+    constants = {id(c.value): c for p in frame.every for c in lifted(p).constants}
+    if not constants:
+        return e
+    taking = replace(
+        frame,
+        programs=tuple([_taking(p, constants) for p in frame.programs]),
+        condition=frame.condition and _taking(frame.condition, constants),
+        ins=(*frame.choices(frame.ins), *[FIXED] * len(constants), *frame.seen),
+    )
+    operands = [*frame.choices(e.inputs), *constants.values(), *frame.shown(e.inputs)]
+    params = e.prim.rule("reframe")(e.params, taking)
+    return Equation(e.prim, operands, params, e.outputs, e.location)
+
+
+def _taking(program: Program, constants: dict[int, Literal]) -> Program:
+    """``program`` with an input for each of ``constants``, of which it may use only some."""
+
+    def make() -> Program:
+        own = lifted(program)
+        mine = {id(c.value): v for c, v in zip(own.constants, own.program.inputs, strict=False)}
+        first = [mine.get(i) or Var(c.type) for i, c in constants.items()]
+        rest = own.program.inputs[len(own.constants) :]
+        return Program([*first, *rest], own.program.equations, own.program.outputs, program.name)
+
+    return keep(program, ("taking", tuple(constants)), make)

@@ -105,7 +105,7 @@ def _varying_condition(condition: Program | None, inputs: Sequence[frozenset]) -
 def _carry_state(prim: Callable[[], Primitive]) -> Rule:
     """The rule for effects: the state goes into every program and out of it, from run to run."""
 
-    def rule(rewrite: Callable, state: Any, *operands: Any, **params: Any) -> tuple:
+    def rule(rewrite: Callable, state: Any, /, *operands: Any, **params: Any) -> tuple:
         frame = prim().frame(params)  # type: ignore[misc]
         carrying = replace(
             frame,

@@ -85,7 +85,9 @@ class _Pair:
 def jvp_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for results and tangents at once."""
 
-    def rule(primals: tuple, tangents: Sequence[Any], **params: Any) -> tuple[tuple, tuple]:
+    def rule(
+        primals: tuple, tangents: Sequence[Any], /, **params: Any
+    ) -> tuple[tuple, tuple]:
         frame = prim().frame(params)  # type: ignore[misc]
         pair = paired(frame, tuple([t is not ZERO for t in tangents]))
         operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
@@ -174,7 +176,7 @@ class _Halves:
 def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for the result now, and the linear function of tangents."""
 
-    def rule(active: Marks, *primals: Any, **params: Any) -> tuple[tuple, Callable]:
+    def rule(active: Marks, /, *primals: Any, **params: Any) -> tuple[tuple, Callable]:
         frame = prim().frame(params)  # type: ignore[misc]
         halves = linearized(frame, active)
         results = prim()(*primals, **prim().reframe(params, halves.primal))  # type: ignore[misc]

@@ -30,7 +30,9 @@ class Batched:
 def batch_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for vectorization, where no choice and no condition has lanes."""
 
-    def rule(axis: Axis, values: Sequence[Any], dims: Dims, **params: Any) -> tuple[tuple, Dims]:
+    def rule(
+        axis: Axis, values: Sequence[Any], dims: Dims, /, **params: Any
+    ) -> tuple[tuple, Dims]:
         frame = prim().frame(params)  # type: ignore[misc]
         inside = axis_inside(frame, axis)
         values, dims = rows_first(frame, values, dims)

@@ -41,7 +41,7 @@ class _Transposed:
 def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for reverse mode."""
 
-    def rule(cts: tuple, *operands: Any, **params: Any) -> list:
+    def rule(cts: tuple, /, *operands: Any, **params: Any) -> list:
         frame = prim().frame(params)  # type: ignore[misc]
         wanted = tuple([isinstance(x, Linear) for x in operands])
         _check_carry(frame)

@@ -130,10 +130,10 @@ def ordered_on_several_devices():
 
 @mistake
 def effect_in_a_loop_that_runs_twice():
-    def turn(x):
+    def step(x):
         return x + phalanx.io_callback(compute, SCALAR, np.float32(1))
 
-    phalanx.jvp(lambda x: lax.while_loop(lambda x: x < 3, turn, x), (X,), (X,))
+    phalanx.linearize(lambda x: lax.while_loop(lambda x: x < 3, step, x), X)[1](X)
 
 
 # ---- arguments ----------------------------------------------------------------------------------

@@ -41,9 +41,8 @@ def _stable_tangents(
         return tuple([any(column) for column in columns])
 
     carry = stable(frame.carried_in(active), lambda c: frame.carried_out(results(c)))
-    final = iter(carry)
-    marks = results(carry)
-    marks = tuple([next(final) if r is CARRY else m for r, m in zip(frame.outs, marks, strict=True)])
+    rest, outs = iter(carry), zip(frame.outs, results(carry), strict=True)
+    marks = tuple([next(rest) if r is CARRY else m for r, m in outs])
     return tuple(frame.with_carry(active, carry)), marks
 
 
@@ -153,8 +152,9 @@ class _Residual:
 class _Halves:
     """A frame in two: ``primal`` gives what is stored after the results.
 
-    ``linear`` takes the choice, the ``residuals``, and the tangents of ``active`` operands; it gives
-    the tangents of the results that are ``nonzero``. ``once`` computes residuals from what is FIXED.
+    ``linear`` takes the choice, the ``residuals``, and the tangents of ``active`` operands; it
+    gives the tangents of the results that are ``nonzero``. ``once`` computes residuals from what is
+    FIXED.
     """
 
     primal: Frame

@@ -182,8 +182,8 @@ loop: Callable = with_subprograms(
     _reframe,
     linearize=_linearize,
     transpose=NoRule(
-        "reverse mode would have to store every iteration of a loop whose number of iterations is not "
-        "known; use scan, or fori_loop with static bounds"
+        "reverse mode would have to store every iteration of a loop whose number of iterations is "
+        "not known; use scan, or fori_loop with static bounds"
     ),
     batch=_batch,
     carry_state=_carry_state,

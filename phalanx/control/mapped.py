@@ -22,6 +22,7 @@ from phalanx.ops.basis import move, reshape
 from phalanx.ops.lanes import lanes_at
 from phalanx.transforms.batch import batch, place_lanes, with_lanes
 from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.passes import within_a_device
 from phalanx.transforms.stage import evaluate
 
 Dims = tuple[int | None, ...]
@@ -72,7 +73,7 @@ def block(program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: D
 
     def make() -> Block:
         if split.size == split.count > 1:
-            return Block(_of_one_lane(program, in_dims, out_dims), axis)
+            return Block(within_a_device(_of_one_lane(program, in_dims, out_dims)), axis)
         return _of_many_lanes(program, axis, split, in_dims, out_dims)
 
     return keep(program, ("block", axis, split, in_dims, out_dims), make)
@@ -113,7 +114,7 @@ def _of_many_lanes(
         v.type if d is None else with_lanes(v.type, d, lanes.size)
         for v, d in zip(program.inputs, in_dims, strict=True)
     ]
-    return Block(trace_closed(run, types, program.name).program, name)
+    return Block(within_a_device(trace_closed(run, types, program.name).program), name)
 
 
 def _shared(value: Any, dim: int | None) -> Any:

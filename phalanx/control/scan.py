@@ -1,7 +1,7 @@
 """``scan``: a program once for every row of its inputs, carrying values along.
 
-The body takes what is FIXED, what is carried, and one row of each input; it gives the next carry and
-one row of each output. Every transformation transforms the body, once, and scans again: the
+The body takes what is FIXED, what is carried, and one row of each input; it gives the next carry
+and one row of each output. Every transformation transforms the body, once, and scans again: the
 linearization stores for each row only what differs between rows, the transpose scans the other way.
 """
 

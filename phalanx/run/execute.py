@@ -21,9 +21,8 @@ from phalanx.spmd import placement
 from phalanx.spmd.layout import Layout, axes_of, from_axes, prime_axes
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.transforms.constants import lifted
 from phalanx.transforms.derive import keep
-from phalanx.transforms.effects import in_order
+from phalanx.transforms.passes import ready
 
 
 class Compiled:
@@ -105,7 +104,7 @@ class _Ready:
 
 def _ready(program: Program) -> _Ready:
     def make() -> _Ready:
-        made = lifted(in_order(program))
+        made = ready(program)
         return _Ready(made.program, tuple([_on_device(c.value) for c in made.constants]))
 
     return keep(program, "ready", make)
@@ -127,9 +126,9 @@ def compile_program(
     What was compiled for the same layout is used again; ``lowered`` may give the module.
     """
     donate = _donated(donate)
-    ready = _ready(program)
-    every = [*(c.sig for c in ready.constants), *sigs]
-    plan, committed = _planned(ready.program, every)
+    taking = _ready(program)
+    every = [*(c.sig for c in taking.constants), *sigs]
+    plan, committed = _planned(taking.program, every)
 
     def make() -> Executable:
         module = lower_program(program, sigs, donate) if lowered is None else lowered
@@ -143,7 +142,7 @@ def compile_program(
         in_shardings = tuple(
             s.sharding if s.sharding.devices == plan.devices else sharding for s in every
         )
-    return Compiled(program, executable, ready.constants, sigs, in_shardings, donate, committed)
+    return Compiled(program, executable, taking.constants, sigs, in_shardings, donate, committed)
 
 
 def _option_key(options: dict[str, Any]) -> frozenset:
@@ -159,10 +158,10 @@ def lower_program(
     program: Program, sigs: Sequence[Signature], donate: tuple[int, ...] = ()
 ) -> Lowered:
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
-    ready = _ready(program)
-    plan, _ = _planned(ready.program, [*(c.sig for c in ready.constants), *sigs])
-    count = len(ready.constants)
-    return backend().lower(ready.program, plan, tuple([i + count for i in _donated(donate)]))
+    taking = _ready(program)
+    plan, _ = _planned(taking.program, [*(c.sig for c in taking.constants), *sigs])
+    count = len(taking.constants)
+    return backend().lower(taking.program, plan, tuple([i + count for i in _donated(donate)]))
 
 
 def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:

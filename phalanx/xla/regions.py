@@ -14,7 +14,6 @@ from phalanx.core.builder import Body
 from phalanx.core.program import Literal, Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
-from phalanx.transforms.products import around_products
 from phalanx.xla.emitter import element_type
 from phalanx.xla.structural import Structural
 
@@ -192,7 +191,6 @@ class Regions(Structural):
         return name
 
     def inline(self, program: Program, *values: Value) -> list[Value]:
-        program = around_products(program)
         env: dict[Any, Value] = dict(zip(program.inputs, values, strict=True))
 
         def read(atom: Any) -> Value:

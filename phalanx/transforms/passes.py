@@ -1,0 +1,68 @@
+"""What happens to a program before it is written as a module: one list of passes, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from phalanx.core.program import Equation, Program
+from phalanx.transforms.constants import Lifted, lifted
+from phalanx.transforms.derive import keep
+from phalanx.transforms.effects import in_order
+from phalanx.transforms.products import around_products
+
+Pass = Callable[[Program], Program]
+
+
+def everywhere(change: Pass) -> Pass:
+    """``change``, made to a program and to its sub-programs.
+
+    What a device runs of a program in lanes is another program, which is made when it is known how
+    many lanes a device has; so such a program is left as it is.
+    """
+
+    def changed(program: Program) -> Program:
+        return keep(program, ("everywhere", change), lambda: _new(program)) or program
+
+    def _new(program: Program) -> Program | None:
+        """None where nothing changes."""
+        made = change(_inside(program))
+        return None if made is program else made
+
+    def _inside(program: Program) -> Program:
+        if not any(e.prim.frame is not None for e in program.equations):
+            return program
+        equations = list(map(_equation, program.equations))
+        return Program(program.inputs, equations, program.outputs, program.name)
+
+    def _equation(e: Equation) -> Equation:
+        if e.prim.frame is None or e.prim.spread is not None:
+            return e
+        frame = e.prim.frame(e.params)
+        frame = replace(
+            frame,
+            programs=tuple(map(changed, frame.programs)),
+            condition=frame.condition and changed(frame.condition),
+        )
+        params = e.prim.rule("reframe")(e.params, frame)
+        return Equation(e.prim, e.inputs, params, e.outputs, e.location)
+
+    return changed
+
+
+WHOLE: tuple[Pass, ...] = (in_order,)  # they look at the program as a whole
+WITHIN: tuple[Pass, ...] = (everywhere(around_products),)  # and these at what each device runs
+
+
+def within_a_device(program: Program) -> Program:
+    """What one device runs, ready to be written."""
+    for change in WITHIN:
+        program = change(program)
+    return program
+
+
+def ready(program: Program) -> Lifted:
+    """A whole program, ready to be written, and the constants that it takes first."""
+    for change in (*WHOLE, *WITHIN):
+        program = change(program)
+    return lifted(program)

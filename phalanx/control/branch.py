@@ -6,7 +6,7 @@ where branches differ in what they give (residuals, tangents, lanes), what one l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
 from phalanx.core.axes import Axis
 from phalanx.core.frame import CHOICE, FIXED, Frame
+from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program
 from phalanx.core.types import typeof
 from phalanx.ops.basis import broadcast
@@ -74,7 +75,7 @@ def _choose_per_lane(axis: Axis, values: Sequence, dims: Dims, programs: Branche
     return tuple(out), (0,) * len(out)
 
 
-branch: Callable = with_subprograms(
+branch: Primitive = with_subprograms(
     "cond",
     _lower,
     _frame,

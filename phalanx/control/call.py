@@ -6,11 +6,11 @@ once and kept with it; so a call stays a call under every transformation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from phalanx.control.family import with_subprograms
 from phalanx.core.frame import FIXED, Frame
+from phalanx.core.primitive import Primitive
 
 
 def frame_of_one(params: dict[str, Any]) -> Frame:
@@ -31,6 +31,6 @@ def lower_call(b: Any, *xs: Any, program: Any) -> list:
     return b.call(program, lambda b, *ys: b.inline(program, *ys), xs)
 
 
-call: Callable = with_subprograms(
+call: Primitive = with_subprograms(
     "call", lower_call, frame_of_one, with_one, doc="the results of a program; func.call"
 )

@@ -7,13 +7,12 @@ whatever is done to it, transposed above all, what it computes again never leave
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from phalanx.control.call import frame_of_one, lower_call, with_one
 from phalanx.control.family import with_subprograms
-from phalanx.core.primitive import ZERO
+from phalanx.core.primitive import ZERO, Primitive
 from phalanx.core.program import Program
 from phalanx.transforms.derive import keep
 from phalanx.transforms.divide import Policy, divide
@@ -65,7 +64,7 @@ def _split(program: Program, active: tuple[bool, ...], policy: Policy) -> Halves
     count = len(whole.inputs)
     kept = len(halves.forwarded)
     again = halves.residuals(resuming.inputs[:count], resuming.outputs)
-    renamed = dict(zip(linear.inputs[:kept], again, strict=True))
+    renamed: dict[Any, Any] = dict(zip(linear.inputs[:kept], again, strict=True))
     tangents = linear.inputs[kept:]
     joined = Program(
         [*resuming.inputs, *tangents],
@@ -95,7 +94,7 @@ def _linearize(
     return results[: len(program.outputs)], linear
 
 
-checkpoint: Callable = with_subprograms(
+checkpoint: Primitive = with_subprograms(
     "checkpoint",
     _lower,
     frame_of_one,

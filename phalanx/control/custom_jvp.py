@@ -14,7 +14,7 @@ from typing import Any
 from phalanx.base.source import user_location
 from phalanx.control.custom import Applied, Places, fitted, run, with_rules
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO
+from phalanx.core.primitive import ZERO, Primitive
 from phalanx.core.program import Program
 from phalanx.core.trace import entering
 from phalanx.ops.basis import add_tangents
@@ -109,7 +109,7 @@ def _of_dual(dual: Dual, tangent: Any) -> Any:
     return tangent if dual.tangents is dual.parent or dual.depends(tangent) else ZERO
 
 
-custom_jvp: Callable = with_rules(
+custom_jvp: Primitive = with_rules(
     "custom_jvp",
     _differentiate,
     apart=False,

@@ -200,7 +200,7 @@ def refuse_forward(name: str) -> NoReturn:
     )
 
 
-custom_vjp: Callable = with_rules(
+custom_vjp: Primitive = with_rules(
     "custom_vjp",
     _differentiate,
     apart=True,

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from phalanx.control.forward import jvp_rule, linearize_rule
+from phalanx.control.framed import bind, frame_of
 from phalanx.control.lanes import batch_rule
 from phalanx.control.reverse import transpose_rule
 from phalanx.core.frame import CARRY, Frame, Lanes
@@ -56,11 +57,6 @@ def with_subprograms(
         **rules,
     )
     return prim
-
-
-def bind(prim: Any, operands: Sequence[Any], params: dict[str, Any], frame: Frame) -> Any:
-    """The results of ``prim`` with another ``frame``, its other parameters as they are."""
-    return prim(*operands, **prim.reframe(params, frame))
 
 
 def _axes(frame: Frame) -> frozenset:
@@ -106,7 +102,7 @@ def _carry_state(prim: Callable[[], Primitive]) -> Rule:
     """The rule for effects: the state goes into every program and out of it, from run to run."""
 
     def rule(rewrite: Callable, state: Any, /, *operands: Any, **params: Any) -> tuple:
-        frame = prim().frame(params)  # type: ignore[misc]
+        frame = frame_of(prim(), params)
         carrying = replace(
             frame,
             programs=tuple(map(rewrite, frame.programs)),

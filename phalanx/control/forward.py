@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from phalanx.control.framed import bind, frame_of
 from phalanx.core.frame import CARRY, FIXED, Frame, Role
 from phalanx.core.primitive import ZERO, Primitive, Rule
 from phalanx.core.program import Atom, Program, Var, plain
@@ -87,10 +88,10 @@ def jvp_rule(prim: Callable[[], Primitive]) -> Rule:
     def rule(
         primals: tuple, tangents: Sequence[Any], /, **params: Any
     ) -> tuple[tuple, tuple]:
-        frame = prim().frame(params)  # type: ignore[misc]
+        frame = frame_of(prim(), params)
         pair = paired(frame, tuple([t is not ZERO for t in tangents]))
         operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
-        outputs = prim()(*operands, **prim().reframe(params, pair.frame))  # type: ignore[misc]
+        outputs = bind(prim(), operands, params, pair.frame)
         count = len(frame.outs)
         return outputs[:count], placed(outputs[count:], pair.nonzero)
 
@@ -177,16 +178,15 @@ def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for the result now, and the linear function of tangents."""
 
     def rule(active: Marks, /, *primals: Any, **params: Any) -> tuple[tuple, Callable]:
-        frame = prim().frame(params)  # type: ignore[misc]
+        frame = frame_of(prim(), params)
         halves = linearized(frame, active)
-        results = prim()(*primals, **prim().reframe(params, halves.primal))  # type: ignore[misc]
+        results = bind(prim(), primals, params, halves.primal)
         known = [*frame.choices(primals), *halves.collected(primals, results)]
         types = types_of(primals)
 
         def linear(*tangents: Any) -> tuple:
             given = dense(tangents, types, halves.active)
-            linear_params = prim().reframe(params, halves.linear)  # type: ignore[misc]
-            return placed(prim()(*known, *given, **linear_params), halves.nonzero)
+            return placed(bind(prim(), [*known, *given], params, halves.linear), halves.nonzero)
 
         return results[: len(frame.outs)], linear
 

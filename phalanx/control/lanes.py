@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from phalanx.control.framed import bind, frame_of
 from phalanx.core.axes import Axis
 from phalanx.core.frame import CARRY, Frame, Lanes, Role, each
 from phalanx.core.primitive import Primitive, Rule
@@ -33,12 +34,12 @@ def batch_rule(prim: Callable[[], Primitive]) -> Rule:
     def rule(
         axis: Axis, values: Sequence[Any], dims: Dims, /, **params: Any
     ) -> tuple[tuple, Dims]:
-        frame = prim().frame(params)  # type: ignore[misc]
+        frame = frame_of(prim(), params)
         inside = axis_inside(frame, axis)
         values, dims = rows_first(frame, values, dims)
         made = batched(frame, inside, dims)
         operands = place_carry(frame, values, dims, made.carried, axis.size)
-        results = prim()(*operands, **prim().reframe(params, made.frame))  # type: ignore[misc]
+        results = bind(prim(), operands, params, made.frame)
         return results, made.dims
 
     return rule

@@ -7,17 +7,18 @@ halves runs the loop twice, and lanes may stop at different times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from phalanx.control.call import call
-from phalanx.control.family import bind, varying_results, with_subprograms
+from phalanx.control.family import varying_results, with_subprograms
 from phalanx.control.forward import dense, paired, placed, types_of
+from phalanx.control.framed import bind
 from phalanx.control.lanes import batch_rule, inner_dims, place_carry, stable_lanes
 from phalanx.core.axes import Axis
 from phalanx.core.frame import CARRY, Frame, Loop, Role
-from phalanx.core.primitive import NoRule
+from phalanx.core.primitive import NoRule, Primitive
 from phalanx.core.program import Program, Var
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import BOOL, broadcast
@@ -175,7 +176,7 @@ def _carry_state(rewrite: State, state: Any, *operands: Any, **params: Any) -> t
     return after, results
 
 
-loop: Callable = with_subprograms(
+loop: Primitive = with_subprograms(
     "while",
     _lower,
     _frame,

@@ -15,7 +15,7 @@ from phalanx.control.family import with_subprograms
 from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks
 from phalanx.core.frame import FIXED, Frame, Lanes, each
-from phalanx.core.primitive import Spread
+from phalanx.core.primitive import Primitive, Spread
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import move, reshape
@@ -202,7 +202,7 @@ def _take_block(b: Any, x: Any, start: Any, dim: int, lanes: int) -> Any:
     return b.dynamic_slice(x, starts, _with_size(shape, dim, lanes))
 
 
-mapped: Callable = with_subprograms(
+mapped: Primitive = with_subprograms(
     "mapped",
     _lower,
     _frame,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.base import dtypes
+from phalanx.control.framed import bind, frame_of
 from phalanx.core.frame import CARRY, CHOICE, FIXED, Frame, Lanes, Loop, Role
 from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
 from phalanx.core.program import Program
@@ -42,7 +43,7 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for reverse mode."""
 
     def rule(cts: tuple, /, *operands: Any, **params: Any) -> list:
-        frame = prim().frame(params)  # type: ignore[misc]
+        frame = frame_of(prim(), params)
         wanted = tuple([isinstance(x, Linear) for x in operands])
         _check_carry(frame)
         linear = tuple([w or r is CARRY for w, r in zip(wanted, frame.ins, strict=True)])
@@ -55,8 +56,7 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
             for ct, t, g in zip(cts, frame.result_types, given, strict=True)
             if g
         ]
-        back_params = prim().reframe(params, back.frame)  # type: ignore[misc]
-        results = iter(prim()(*known, *sums, *starts, **back_params))
+        results = iter(bind(prim(), [*known, *sums, *starts], params, back.frame))
         cotangents: list[Any] = [None] * len(operands)
         for i, nonzero in zip(back.order, back.nonzero, strict=True):
             cotangents[i] = next(results) if nonzero else ZERO

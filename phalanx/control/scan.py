@@ -7,13 +7,14 @@ linearization stores for each row only what differs between rows, the transpose 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from phalanx.control.family import with_subprograms
 from phalanx.core.frame import CARRY, Frame, Loop, Role
+from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 
@@ -49,10 +50,11 @@ def _lower(
         return [new if r is CARRY else _write(b, old, new, at) for old, new, r in results]
 
     def body(b: Any, i: Any, *state: Any) -> list:
+        now = list(state)
         for _ in range(unroll):
-            state = step(b, i, state)
+            now = step(b, i, now)
             i = b.add(i, b.constant(1, I32))
-        return [i, *state]
+        return [i, *now]
 
     carry = iter(frame.carried_in(xs))
     start = [
@@ -81,7 +83,7 @@ def _write(b: Any, whole: Any, row: Any, at: Any) -> Any:
     return b.dynamic_update_slice(whole, b.reshape(row, (1, *shape)), starts)
 
 
-scan: Callable = with_subprograms(
+scan: Primitive = with_subprograms(
     "scan",
     _lower,
     _frame,

@@ -103,11 +103,13 @@ class _Ready:
 
 
 def _ready(program: Program) -> _Ready:
-    def make() -> _Ready:
+    def make() -> _Ready | None:
+        """None where the program is ready as it is."""
         made = ready(program)
-        return _Ready(made.program, tuple([_on_device(c.value) for c in made.constants]))
+        constants = tuple([_on_device(c.value) for c in made.constants])
+        return None if made.program is program else _Ready(made.program, constants)
 
-    return keep(program, "ready", make)
+    return keep(program, "ready", make) or _Ready(program, ())
 
 
 def _on_device(value: Any) -> DeviceArray:

@@ -72,3 +72,17 @@ def test_sizes_are_rounded_up_in_one_place():
         if path.suffix == ".py" and any(map(rounds_up, ast.walk(ast.parse(path.read_text()))))
     ]
     assert places == ["phalanx/core/blocks.py"], "core/blocks.py has `Blocks` for that"
+
+
+def places_of(pattern):
+    """The modules in whose code, comments left out, ``pattern`` occurs."""
+    found = re.compile(pattern)
+    code = {name(path): ast.unparse(ast.parse(path.read_text())) for path in MODULES}
+    return {path for path, text in code.items() if found.search(text)}
+
+
+def test_programs_are_traced_and_derived_in_one_place():
+    staged = {f"phalanx/transforms/{which}.py" for which in ("stage", "derive", "linearize")}
+    assert places_of(r"\b(Stage|Residuals)\(|\.finish\(") == staged
+    kept = {"phalanx/transforms/derive.py", "phalanx/core/program.py", "phalanx/run/eager.py"}
+    assert places_of(r"\.derived\b") == kept, "use `keep` or `derive` of transforms/derive.py"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -30,10 +29,14 @@ def lifted(program: Program) -> Lifted:
 
 def _lifted(program: Program) -> Lifted | None:
     """None where there are none."""
+    if not any(map(_is_lifted, program.outputs)) and not any(
+        map(_needs_constants, program.equations)
+    ):
+        return None
     inputs: dict[int, tuple[Literal, Var]] = {}  # by the identity of the value
 
     def operand(atom: Atom) -> Atom:
-        if type(atom) is not Literal or not _is_lifted(atom.value):
+        if not isinstance(atom, Literal) or not _is_lifted(atom):
             return atom
         if id(atom.value) not in inputs:
             inputs[id(atom.value)] = atom, Var(atom.type)
@@ -44,17 +47,27 @@ def _lifted(program: Program) -> Lifted | None:
         e = _with_constants(e)
         equations.append(e.renamed({a: operand(a) for a in e.inputs}))
     outputs = list(map(operand, program.outputs))
-    if not inputs:
-        return None
     first = [v for _, v in inputs.values()]
     made = Program([*first, *program.inputs], equations, outputs, program.name)
     return Lifted(made, tuple([c for c, _ in inputs.values()]))
 
 
-def _is_lifted(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return value.size > LARGEST_WRITTEN
-    return isinstance(value, Array)
+def _is_lifted(atom: Atom) -> bool:
+    if type(atom) is not Literal:
+        return False
+    if isinstance(atom.value, np.ndarray):
+        return atom.value.size > LARGEST_WRITTEN
+    return isinstance(atom.value, Array)
+
+
+def _needs_constants(e: Equation) -> bool:
+    """Whether ``e`` uses any, or a sub-program of it does."""
+    for atom in e.inputs:
+        if type(atom) is Literal and _is_lifted(atom):
+            return True
+    return e.prim.frame is not None and any(
+        lifted(p).constants for p in e.prim.frame(e.params).every
+    )
 
 
 def _with_constants(e: Equation) -> Equation:

@@ -6,13 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from phalanx.base import tree
-from phalanx.core.types import typeof
+from phalanx.base.source import user_location
+from phalanx.core.program import plain
+from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import leaves_of
 from phalanx.lax.shape import concatenate, pad, slice_in_dim
 from phalanx.ops.basis import BOOL, I32, add, convert, full, move
 from phalanx.ops.shape import reverse
 
 __all__ = ["associative_scan"]
+_WHO = "associative_scan"
 
 
 def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -27,27 +30,52 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
         reverse: whether to start from the end.
         axis: the dimension to scan over.
 
+    Raises:
+        ValueError: an array lacks the axis, or is of another length there.
+        TypeError: ``fn`` returns another structure or other types than it is given.
+
     >>> import phalanx.numpy as jnp
     >>> associative_scan(lambda a, b: a * b, jnp.array([1, 2, 3, 4]))
     Array([ 1,  2,  6, 24], dtype=int32)
     """
-    leaves, treedef = leaves_of(elems, "associative_scan", "elems")
-    dims = [axis % typeof(x).ndim for x in leaves]
+    leaves, treedef = leaves_of(elems, _WHO, "elems")
+    dims = [_dim(typeof(x), axis) for x in leaves]
     rows = [move(x, d, 0) for x, d in zip(leaves, dims, strict=True)]
     lengths = {typeof(x).shape[0] for x in rows}
     if len(lengths) != 1:
-        raise ValueError(f"associative_scan: lengths along axis {axis} differ: {sorted(lengths)}")
+        what = f"must agree, got {sorted(lengths)}" if lengths else "are needed, got no arrays"
+        raise ValueError(f"{_WHO}: lengths along axis {axis} {what}, at {user_location()}")
     if reverse:
         rows = [_flipped(x) for x in rows]
 
     def combine(a: list, b: list) -> list:
         first, second = treedef.unflatten(a), treedef.unflatten(b)
-        return tree.leaves(fn(second, first) if reverse else fn(first, second))
+        return _checked(fn(second, first) if reverse else fn(first, second), a, treedef)
 
     out = _scan_pairs(combine, rows, lengths.pop())
     if reverse:
         out = [_flipped(x) for x in out]
     return treedef.unflatten([move(x, 0, d) for x, d in zip(out, dims, strict=True)])
+
+
+def _dim(kind: ArrayType, axis: int) -> int:
+    if not -kind.ndim <= axis < kind.ndim:
+        raise ValueError(
+            f"{_WHO}: elems must have the axis {axis}, got {plain(kind)}, at {user_location()}"
+        )
+    return axis % kind.ndim
+
+
+def _checked(result: Any, given: list, treedef: tree.PyTreeDef) -> list:
+    """The leaves of a combination, which must be of the types that were combined."""
+    found, structure = leaves_of(result, _WHO, "the result")
+    types, wanted = ([str(typeof(x)) for x in leaves] for leaves in (found, given))
+    if structure != treedef or types != wanted:
+        raise TypeError(
+            f"{_WHO}: fn must return what it combines, {treedef} of {', '.join(wanted)}; it "
+            f"returns {structure} of {', '.join(types) or 'nothing'}, at {user_location()}"
+        )
+    return found
 
 
 def _flipped(x: Any) -> Any:

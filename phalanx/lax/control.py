@@ -169,11 +169,13 @@ def fori_loop(
         length = max(last - first, 0)
         counted = iota(dtype=I32, shape=(length,), dim=0)
         rows = add(counted, first) if first else counted
-        return _scan(
-            (body_fun, _with_index), init_val, rows, length, False, unroll or 1, "fori_loop"
-        )[0]
-    if unroll not in (None, False, 1):
-        raise ValueError("fori_loop: only a loop with static bounds can be unrolled")
+        count = 1 if unroll is None else unroll
+        step = (body_fun, _with_index)
+        return _scan(step, init_val, rows, length, False, count, "fori_loop")[0]
+    if unroll is True or unroll not in (None, False, 1):
+        raise ValueError(
+            f"fori_loop: only a loop with static bounds can be unrolled, at {user_location()}"
+        )
     state = (*_common_bounds(lower, upper), init_val)
     return _while((_before_end, _with_carry), (body_fun, _counting), state, "fori_loop")[2]
 
@@ -224,13 +226,14 @@ def scan(
         xs: a tree of arrays ``[length, ...]``, or None.
         length: the number of turns, where ``xs`` has no arrays, or to check it.
         reverse: whether to go from the last row to the first.
-        unroll: how many turns to write out per turn of the compiled loop; True for all.
+        unroll: how many turns to write out per turn of the compiled loop; True for all of them,
+            False for one.
 
     Returns:
         The last carry, and a tree of arrays ``[length, ...]``.
 
     Raises:
-        ValueError: the lengths of ``xs`` differ, or nothing tells the length.
+        ValueError: the lengths of ``xs`` differ, nothing tells the length, or it is negative.
         TypeError: the carry changes its structure or a type; the message names the leaf.
 
     >>> import phalanx.numpy as jnp
@@ -310,12 +313,17 @@ def _length(rows: list[Any], length: int | None, who: str) -> int:
         what = f"the lengths must agree, got {sorted(found)}"
         what = what if found else "nothing tells the length; give xs or length"
         raise ValueError(f"{who}: {what}, at {user_location()}")
-    return found.pop()
+    (only,) = found
+    if only < 0:
+        raise ValueError(f"{who}: the length must be at least 0, got {only} at {user_location()}")
+    return only
 
 
 def _unrolled(unroll: int | bool, length: int, who: str) -> int:
-    count = length if unroll is True else operator.index(unroll)
-    if count < 1 and unroll is not True:
+    if isinstance(unroll, bool):
+        return max(length, 1) if unroll else 1
+    count = operator.index(unroll)
+    if count < 1:
         raise ValueError(f"{who}: unroll must be at least 1, got {unroll} at {user_location()}")
     return max(min(count, length), 1)
 
@@ -368,6 +376,10 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """
     if batch_size is None:
         return _scan((f, _without_carry), None, xs, None, False, 1, "map")[1]
+    if operator.index(batch_size) < 1:
+        raise ValueError(
+            f"map: batch_size must be at least 1, got {batch_size} at {user_location()}"
+        )
     rows, rows_tree = leaves_of(xs, "map", "xs")
     n = _length(rows, None, "map")
     whole = n - n % batch_size

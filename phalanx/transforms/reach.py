@@ -106,7 +106,7 @@ class _WithAttributes:
             except AttributeError:
                 parts.append(_ABSENT)
         if self.has_dict:
-            parts.append(x.__dict__)
+            parts.append(object.__getattribute__(x, "__dict__"))  # and not what a proxy stands for
         return parts
 
 
@@ -188,7 +188,7 @@ def _look_at(made: type) -> Callable[[Any], Any]:
         return _traced
     if made in _NUMBERS_AND_TEXT or issubclass(made, _UNCHANGING):
         return _fixed
-    return _elements if issubclass(made, np.ndarray) else _contents_of(made) or _unknown
+    return _elements if made is np.ndarray else _contents_of(made) or _unknown
 
 
 _kinds: dict[int, _Kind] = {}  # by the identity of the class: nothing is looked up faster

@@ -83,6 +83,61 @@ def scan_that_does_not_know_how_often():
 
 
 @mistake
+def scan_of_fewer_than_no_rows():
+    lax.scan(lambda c, x: (c, None), 0.0, length=-1)
+
+
+@mistake
+def scan_written_out_less_than_once():
+    lax.scan(lambda c, x: (c, None), 0.0, X, unroll=0)
+
+
+@mistake
+def dynamic_loop_written_out():
+    lax.fori_loop(0, jnp.int32(3), lambda i, c: c, 0.0, unroll=True)
+
+
+@mistake
+def dynamic_loop_that_changes_its_carry():
+    lax.fori_loop(0, jnp.int32(3), lambda i, c: c[:2], X)
+
+
+@mistake
+def map_in_batches_of_none():
+    lax.map(lambda x: x, X, batch_size=0)
+
+
+@mistake
+def map_of_rows_of_other_lengths():
+    lax.map(lambda x: x, (X, X[:2]))
+
+
+@mistake
+def associative_scan_over_an_axis_that_is_not_there():
+    lax.associative_scan(jnp.add, X, axis=1)
+
+
+@mistake
+def associative_scan_of_nothing():
+    lax.associative_scan(jnp.add, ())
+
+
+@mistake
+def associative_scan_over_other_lengths():
+    lax.associative_scan(lambda a, b: a, (X, X[:2]))
+
+
+@mistake
+def associative_scan_that_returns_another_structure():
+    lax.associative_scan(lambda a, b: (a, b), X)
+
+
+@mistake
+def associative_scan_that_returns_another_type():
+    lax.associative_scan(lambda a, b: a[:0], X)
+
+
+@mistake
 def condition_that_is_no_boolean():
     lax.while_loop(lambda c: c, lambda c: c - 1, 3)
 

@@ -294,6 +294,29 @@ def elements_of_a_large_numpy_array():
 
 
 @case
+def mask_of_a_numpy_array():
+    w = np.ma.masked_array(np.float32([2, 3]), [False, True])
+    return lambda x: np.float32(w.sum()) * x, lambda: w.mask.fill(False)
+
+
+class Proxy:
+    """Shows the attributes of another object as its own, as objects made on first use do."""
+
+    def __init__(self, shown):
+        object.__setattr__(self, "shown", [shown])
+
+    def __getattribute__(self, name):
+        return getattr(object.__getattribute__(self, "shown")[0], name)
+
+
+@case
+def object_behind_a_proxy():
+    proxy = Proxy(Plain(w=2))
+    shown = object.__getattribute__(proxy, "shown")
+    return lambda x: proxy.w * x, lambda: shown.__setitem__(0, Plain(w=3))
+
+
+@case
 def object_in_a_numpy_array():
     w = np.array([[2]], object)
     return lambda x: w[0, 0] * x, lambda: w.fill(3)

@@ -270,6 +270,13 @@ def test_other_types_structures_and_options_are_traced_anew():
     assert calls_of(lambda: lax.fori_loop(0, 3, lambda i, c: f(c, c)[0], START)) == 1
 
 
+def test_written_out_or_not():
+    for unroll in (True, False, 3):
+        last, rows = lax.scan(lambda c, x: (c + x, c), START, XS, unroll=unroll)
+        assert (float(last), rows.tolist()) == (11, [1, 2, 4, 7])
+    assert float(lax.fori_loop(0, jnp.int32(3), lambda i, c: c + 1, START, unroll=False)) == 4
+
+
 def test_a_function_is_traced_for_the_axes_in_scope():
     f = lambda c, x: (c * lax.psum(1, "i"), None)  # noqa: E731
     for size in 2, 3:

@@ -61,6 +61,8 @@ def _lower(
         next(carry) if r is CARRY else b.broadcast_in_dim(b.constant(0, t.dtype), t.shape, ())
         for r, t in zip(outs, b.outs, strict=True)
     ]
+    if not length:
+        return start  # there is no row that the body could be given
     in_whole_steps = length - length % unroll
     state = b.while_(
         [b.constant(0, I32), *start],

@@ -100,6 +100,19 @@ def test_collectives_inside_loops():
     near(px.grad(total(px.pmap))(x), px.grad(total(px.vmap))(x))
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 3)])
+def test_loops_over_no_rows(shape):
+    xs = np.zeros(shape, np.float32)
+    f = lambda c, x: (c + jnp.sum(x), 2 * x)  # noqa: E731
+    for run in (lax.scan, px.jit(lax.scan, static_argnums=0)):
+        carry, rows = run(f, 1.0, xs)
+        assert float(carry) == 1 and rows.shape == shape
+    assert lax.map(jnp.sin, xs).shape == lax.map(jnp.sin, xs, batch_size=2).shape == shape
+    assert px.vmap(lambda x: lax.scan(f, x, xs)[0])(XS).tolist() == XS.tolist()
+    slopes = px.grad(lambda c, xs: lax.scan(f, c, xs)[0] ** 2, (0, 1))(3.0, xs)
+    assert float(slopes[0]) == 6 and slopes[1].shape == shape
+
+
 # ---- while ----
 
 

@@ -26,7 +26,7 @@ def with_one(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
 
 def lower_call(b: Any, *xs: Any, program: Any) -> list:
     """Write a call of a function of the module, or the program in place of it."""
-    if program.axes or any(e.prim.spread is not None for e in program.walk()):
+    if program.axes or any(e.prim.region is not None for e in program.walk()):
         return b.inline(program, *xs)  # what it communicates over depends on where it stands
     return b.call(program, lambda b, *ys: b.inline(program, *ys), xs)
 

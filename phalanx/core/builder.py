@@ -7,13 +7,14 @@ positions of dimensions and the like are tuples of ints; dtypes are NumPy's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Concatenate, Protocol
 
 import numpy as np
 
 from phalanx.base.source import Location
+from phalanx.core.region import Layout, MeshAxes
 from phalanx.core.types import ArrayType
 
 Value = Any
@@ -23,7 +24,6 @@ Ints = Sequence[int]
 Pairs = Sequence[tuple[int, int]]
 Groups = Sequence[Sequence[int]]  # of partition numbers, all of one length
 Body = Callable[Concatenate["Builder", ...], Any]  # body(b, *values): one value, or several
-Dims = Sequence[Sequence[str]]  # per dimension the mesh axes that split it
 Precision = str | tuple[str, str] | None  # 'default', 'high', 'highest'; one for each operand
 
 
@@ -336,22 +336,22 @@ class Collectives(Protocol):
     def manual_computation(
         self,
         args: Values,
-        in_axes: Sequence[Dims],
-        out_axes: Sequence[Dims],
+        in_layouts: Sequence[Layout],
+        out_layouts: Sequence[Layout],
         out_types: Sequence[ArrayType],
         body: Body,
     ) -> list[Value]:
         """Run ``body(b, *parts)`` on every device of the mesh with its part of each argument.
 
-        ``in_axes`` and ``out_axes`` say per value and dimension which mesh axes split it (an
-        entry ``()``: not split; fewer entries than dimensions: the rest not split).
+        ``in_layouts`` and ``out_layouts`` say per value and dimension which mesh axes split it
+        (an entry ``()``: not split; fewer entries than dimensions: the rest not split).
         ``out_types`` are those of the whole results.
         """
         ...
 
 
-class MappedAxes(Protocol):
-    """Which mesh axes each mapped axis lies over, and what follows for the devices of its lanes.
+class RegionAxes(Protocol):
+    """Which mesh axes each axis of a region lies over, and which devices are at its positions.
 
     Attributes:
         manual: whether we are inside a manual computation.
@@ -359,32 +359,33 @@ class MappedAxes(Protocol):
 
     manual: bool
 
-    def next_level(self) -> tuple[tuple[str, ...], int]:
-        """The mesh axes for a mapped axis that is lowered here, and how many devices they have."""
+    @property
+    def level(self) -> MeshAxes:
+        """The mesh axes over which a region lies that is lowered here."""
         ...
 
-    def entering(self, axis: Any, names: tuple[str, ...]) -> AbstractContextManager[None]:
-        """What is lowered inside the block is inside ``axis``, which lies over ``names``."""
+    def inside(self, axes: Mapping[Any, tuple[str, ...]]) -> AbstractContextManager[None]:
+        """What is lowered inside the block is in a region; its ``axes`` lie over mesh axes."""
         ...
 
     def replica_groups(self, axes: Sequence[Any], groups: Groups | None) -> Groups:
-        """The partitions that communicate over the mapped ``axes``, those of a group in order."""
+        """The partitions that communicate over ``axes``, those of a group in order."""
         ...
 
     def partition_pairs(self, axes: Sequence[Any], perm: Pairs) -> Pairs:
-        """The (source, target) partitions that a permutation of the lanes of ``axes`` is."""
+        """The (source, target) partitions that a permutation of the positions of ``axes`` is."""
         ...
 
     def axis_index(self, axis: Any) -> Value:
         """The position of this device along ``axis``, an int32 scalar."""
         ...
 
-    def padded(self, x: Value, dim: int, size: int) -> Value:
-        """``x`` with copies of its last row at the end of ``dim``, ``size`` long."""
+    def padded(self, x: Value, shape: Shape) -> Value:
+        """``x`` at the front of an array of ``shape``, with copies of its last rows after it."""
         ...
 
-    def unpadded(self, x: Value, dim: int, size: int) -> Value:
-        """The first ``size`` rows of ``x`` along ``dim``; ``padded`` finds the others again."""
+    def unpadded(self, x: Value, shape: Shape) -> Value:
+        """The array of ``shape`` at the front of ``x``; ``padded`` finds the rest again."""
         ...
 
     def host_constant(self, value: Any) -> Value:
@@ -393,7 +394,7 @@ class MappedAxes(Protocol):
 
 
 class Builder(
-    Elementwise, Structural, Contraction, Regions, Collectives, MappedAxes, Protocol
+    Elementwise, Structural, Contraction, Regions, Collectives, RegionAxes, Protocol
 ):
     """Everything a lowering rule may use.
 

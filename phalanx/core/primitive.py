@@ -10,6 +10,7 @@ from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
 from phalanx.core.builder import Builder
 from phalanx.core.frame import Frame
+from phalanx.core.region import Region
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType
 
@@ -49,22 +50,6 @@ class Linear:
     """In place of an operand of a transpose rule: the operand being differentiated."""
 
     type: ArrayType
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How an operation maps a program over an axis that may be laid over devices.
-
-    ``block(blocks)`` is what each device runs when the axis is dealt out in ``blocks``.
-    """
-
-    program: Any
-    axis: Any
-    size: int
-    in_dims: tuple[int | None, ...]
-    out_dims: tuple[int | None, ...]
-    devices: tuple[Any, ...] | None
-    block: Callable[[Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +107,7 @@ class Primitive:
             gives it as its first output.
         decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
             whether, or how often, they run a sub-program.
-        spread: ``(params)`` to what the operation lays over devices, if it does.
+        region: ``(params)`` to what the operation runs over devices, if it does.
         eager: ``(*operands, **params)`` to results as NumPy arrays, for what the host does at
             once where it is not compiled.
         run: ``(*operands, **params)`` to the results, in place of compiling the operation, where
@@ -154,7 +139,7 @@ class Primitive:
     reframe: Callable[[dict[str, Any], Frame], dict[str, Any]] | None = None
     carry_state: Rule | None = None
     decides: Rule | None = None
-    spread: Callable[[dict[str, Any]], Spread] | None = None
+    region: Callable[[dict[str, Any]], Region] | None = None
     eager: Rule | None = None
     run: Rule | None = None
     by_user: bool = False

@@ -1,4 +1,4 @@
-"""Arrays that hold data, on one device or spread over several."""
+"""Arrays that hold data, on one device or over several."""
 
 from __future__ import annotations
 

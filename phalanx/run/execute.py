@@ -14,11 +14,12 @@ from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
+from phalanx.core.region import Layout
 from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, from_host, moved
 from phalanx.run.backend import Executable, Lowered
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
-from phalanx.spmd.layout import Layout, axes_of, from_axes, prime_axes
+from phalanx.spmd.layout import axes_of, from_axes, prime_axes
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.derive import keep
@@ -190,41 +191,44 @@ def make_plan(program: Program, shardings: Sequence[Sharding]) -> tuple[Plan, bo
     first = local[:1]
     mesh = placement.mesh_of(program, local)
     if mesh is not None and mesh.axes:
-        return _mapped_plan(program, mesh, shardings), True
+        return _region_plan(program, mesh, shardings), True
     widest = max(shardings, key=lambda s: len(s.devices), default=None)
     if widest is None or len(widest.devices) == 1:
-        asked = [Sharding(mesh.devices)] if mesh is not None and mesh.devices != first else []
-        chosen = next((s for s in [*asked, *shardings] if s.committed), default_sharding())
-        dims: tuple[Layout, ...] = ((),) * len(shardings)
-        return Plan(chosen.devices, (), dims, ((),) * len(program.outputs)), chosen.committed
+        prescribed = [Sharding(mesh.devices)] if mesh is not None and mesh.devices != first else []
+        chosen = next((s for s in [*prescribed, *shardings] if s.committed), default_sharding())
+        whole: tuple[Layout, ...] = ((),) * len(shardings)
+        return Plan(chosen.devices, (), whole, ((),) * len(program.outputs)), chosen.committed
     return _partitioned_plan(program, widest.devices, shardings), True
 
 
-def _mapped_plan(
+def _region_plan(
     program: Program, mesh: placement.ProgramMesh, shardings: Sequence[Sharding]
 ) -> Plan:
-    in_dims = []
-    wanted = placement.wanted_inputs(program, mesh)
-    for var, sharding, want in zip(program.inputs, shardings, wanted, strict=True):
-        if want is None:
-            want = _dims_over(sharding, mesh.devices, var.type.ndim, mesh.axes) or ()
-        in_dims.append(want)
-    out_dims = placement.given_outputs(program, mesh)
-    apart = placement.runs_apart(program, mesh) and Sharding(mesh.devices).is_fully_addressable
-    return Plan(mesh.devices, mesh.axes, tuple(in_dims), tuple(out_dims), mesh.levels, apart)
+    in_layouts = tuple(
+        _layout_over(s, mesh.devices, v.type.ndim, mesh.axes) or () if wanted is None else wanted
+        for v, s, wanted in zip(
+            program.inputs, shardings, placement.wanted_inputs(program, mesh), strict=True
+        )
+    )
+    out_layouts = tuple(placement.given_outputs(program, mesh))
+    independent = placement.is_independent(program, mesh)
+    reachable = Sharding(mesh.devices).is_fully_addressable
+    return Plan(
+        mesh.devices, mesh.axes, in_layouts, out_layouts, mesh.levels, independent and reachable
+    )
 
 
 def _partitioned_plan(program: Program, devices: tuple, shardings: Sequence[Sharding]) -> Plan:
     here = [s for s in shardings if s.devices == devices]
     axes = prime_axes(len(devices), *here)
-    in_dims = tuple(
-        _dims_over(s, devices, v.type.ndim, axes) or ()
+    in_layouts = tuple(
+        _layout_over(s, devices, v.type.ndim, axes) or ()
         for v, s in zip(program.inputs, shardings, strict=True)
     )
-    return Plan(devices, axes, in_dims, (None,) * len(program.outputs))
+    return Plan(devices, axes, in_layouts, (None,) * len(program.outputs))
 
 
-def _dims_over(sharding: Sharding, devices: tuple, ndim: int, axes: Any) -> Layout | None:
+def _layout_over(sharding: Sharding, devices: tuple, ndim: int, axes: Any) -> Layout | None:
     return axes_of(sharding, ndim, axes) if sharding.devices == devices else None
 
 

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.errors import suggest
+from phalanx.core.region import Layout, MeshAxes
 from phalanx.spmd.sharding import Sharding
-
-MeshAxes = tuple[tuple[str, int], ...]  # ((name, size), ...), outermost first
-Layout = tuple[tuple[str, ...], ...]  # per dimension, the mesh axes that split it, major first
 
 
 def from_axes(
@@ -52,7 +50,7 @@ def axes_of(sharding: Sharding, ndim: int, mesh_axes: MeshAxes) -> Layout | None
     sharding = sharding.plain
     if math.prod(size for _, size in mesh_axes) != len(sharding.devices):
         return None
-    found: list[list[tuple[int, str]]] = [[] for _ in range(max(ndim, len(sharding.tiles)))]
+    splitting: list[list[tuple[int, str]]] = [[] for _ in range(max(ndim, len(sharding.tiles)))]
     stride = len(sharding.devices)
     for name, size in mesh_axes:
         stride //= size
@@ -62,8 +60,8 @@ def axes_of(sharding: Sharding, ndim: int, mesh_axes: MeshAxes) -> Layout | None
         if len(steps) > 1:
             return None
         for dim, step in steps:
-            found[dim].append((-step, name))
-    dims = tuple(tuple(name for _, name in sorted(split)) for split in found)
+            splitting[dim].append((-step, name))
+    dims = tuple(tuple(name for _, name in sorted(split)) for split in splitting)
     exact = from_axes(sharding.devices, mesh_axes, dims)
     same = (exact.tiles, exact.assignment) == (sharding.tiles, sharding.assignment)
     return dims if same else None

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.spmd.layout import MeshAxes
+from phalanx.core.region import MeshAxes
 
 
 class Mesh:

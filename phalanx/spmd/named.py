@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from phalanx.core.blocks import Blocks
-from phalanx.spmd.layout import Layout, from_axes
+from phalanx.core.region import Layout
+from phalanx.spmd.layout import from_axes
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.sharding import Sharding
 

@@ -1,12 +1,13 @@
-"""Placement: which devices a program runs on, and how its mapped axes lie over them.
+"""Placement: which devices a program runs on, and how the axes of its regions lie over them.
 
-A mapped axis is logical. Its lanes are dealt out in equal blocks over as many devices as keep
-the blocks smallest; the last block may end in padding. The outermost axis is placed first, an
-axis inside it over what remains for each of its blocks.
+Lanes are logical: those of an axis are dealt out in equal blocks over as many devices as keep the
+blocks smallest; the last block may end in padding. The outermost region is placed first, one
+inside it over what remains for each of its blocks.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,113 +15,116 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.core.blocks import Blocks, fewest_blocks
-from phalanx.core.primitive import Spread
-from phalanx.core.program import Equation, Program, Var
-from phalanx.spmd.layout import Layout, MeshAxes, primes
+from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.region import Block, Cut, Layout, MeshAxes, Region, over_mesh
+from phalanx.spmd.layout import primes
 from phalanx.spmd.sharding import Devices
+
+Levels = tuple[MeshAxes, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramMesh:
-    """The devices of a program, the mesh that they form, and the mesh axes of each level.
+    """The devices of a program, and the mesh that they form: its axes, by level.
 
-    A level is a nesting depth of mapped axes: level 0 is that of the outermost ones.
+    A level is a nesting depth of regions: over the axes of level 0 lie the outermost ones.
     """
 
     devices: Devices
-    axes: MeshAxes
-    levels: tuple[tuple[str, ...], ...]
+    levels: Levels
+
+    @property
+    def axes(self) -> MeshAxes:
+        """The axes of all levels."""
+        return tuple(axis for level in self.levels for axis in level)
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Over how many devices the axes of each level lie."""
-        size = dict(self.axes)
-        return tuple(math.prod(size[name] for name in names) for names in self.levels)
-
-    def split(self, dim: int) -> Layout:
-        """The layout of an array whose dimension ``dim`` is the axis of level 0."""
-        return (*((),) * dim, self.levels[0])
+        """Over how many devices the regions of each level lie."""
+        return tuple(math.prod(size for _, size in level) for level in self.levels)
 
 
-def spreads(program: Program) -> Iterator[Spread]:
-    """The outermost mapped axes of ``program``."""
+def regions(program: Program) -> Iterator[Region]:
+    """The outermost regions of ``program``, those in its sub-programs included."""
     for equation in program.equations:
-        if equation.prim.spread is not None:
-            yield equation.prim.spread(equation.params)
+        if equation.prim.region is not None:
+            yield equation.prim.region(equation.params)
             continue
         for inner in equation.programs:
-            yield from spreads(inner)
+            yield from regions(inner)
 
 
 def mesh_of(program: Program, available: Sequence[Any]) -> ProgramMesh | None:
-    """Where the mapped axes of ``program`` go; None if that is of no consequence.
+    """Where the regions of ``program`` lie; None if that is of no consequence.
 
     It is of none where no axis lies over several devices and none has devices prescribed.
     """
-    best: tuple[tuple[int, ...], Devices] = ((), ())
-    for spread in spreads(program):
-        devices = tuple(available) if spread.devices is None else spread.devices
-        sizes = _fitting(spread, len(devices))
-        prescribed = spread.devices is not None and not best[1]
-        if math.prod(sizes) > math.prod(best[0]) or prescribed:
-            best = sizes, devices[: math.prod(sizes)]
-    sizes, devices = best
-    return _mesh(sizes, devices) if devices else None
+    counts: list[tuple[int, ...]] = []
+    devices: Devices = ()
+    for region in regions(program):
+        room = tuple(available) if region.devices is None else region.devices
+        needed = _counts(region, len(room))
+        prescribed = region.devices is not None and not devices
+        if _total(needed) > _total(counts) or prescribed:
+            counts, devices = needed, room[: _total(needed)]
+    return ProgramMesh(devices, _levels(counts)) if devices else None
 
 
-def _fitting(spread: Spread, room: int) -> tuple[int, ...]:
-    """Over how many of ``room`` devices the nested axes go, outermost first."""
-    devices = fewest_blocks(spread.size, room).count
-    inner = (_fitting(s, room // devices) for s in spreads(spread.program))
-    return (devices, *max(inner, key=math.prod, default=()))
+def _counts(region: Region, room: int) -> list[tuple[int, ...]]:
+    """By level, over how many of ``room`` devices each axis of nested regions lies."""
+    counts = region.counts(room)
+    inner = [_counts(r, room // math.prod(counts)) for r in regions(region.program)]
+    return [counts, *max(inner, key=_total)] if inner else [counts]
 
 
-def _mesh(sizes: tuple[int, ...], devices: Devices) -> ProgramMesh:
-    axes: list[tuple[str, int]] = []
-    levels: list[tuple[str, ...]] = []
-    for size in sizes:
-        factors = [(f"m{len(axes) + i}", f) for i, f in enumerate(primes(size))]
-        levels.append(tuple(name for name, _ in factors))
-        axes += factors
-    return ProgramMesh(devices, tuple(axes), tuple(levels))
+def _total(counts: Sequence[tuple[int, ...]]) -> int:
+    return math.prod(map(math.prod, counts))
 
 
-# A program is loaded once for each of the devices that run it apart, which takes the longer the
-# longer the program is; and each part of a result is an object of the runtime. The launch that
-# is saved, some 0.3 ms for eight devices, counts only beside little of both.
-_MOST_EQUATIONS_APART = 256
-_MOST_RESULTS_APART = 32
-
-
-def runs_apart(program: Program, mesh: ProgramMesh) -> bool:
-    """Whether each device of ``mesh`` can run its lanes without a word to the others.
-
-    So it is where ``program`` is one mapped axis, whose lanes neither communicate nor act.
-    """
-    found = list(_mapped(program))
-    if len(program.equations) > 1 or not found or program.effects:
-        return False
-    ((equation, spread),) = found
-    return (
-        not spread.program.axes
-        and math.prod(mesh.sizes[1:]) == 1
-        and list(program.inputs) == equation.inputs
-        and program.outputs == equation.outputs
-        and len(program.outputs) <= _MOST_RESULTS_APART
-        and sum(1 for _ in spread.program.walk()) <= _MOST_EQUATIONS_APART
+def _levels(counts: list[tuple[int, ...]]) -> Levels:
+    """Mesh axes of prime size for each level, so that other layouts can be told in them."""
+    names = (f"m{i}" for i in itertools.count())
+    return tuple(
+        tuple((next(names), factor) for count in level for factor in primes(count))
+        for level in counts
     )
 
 
-def of_one_device(program: Program, devices: int) -> Any:
-    """The block of lanes that each of ``devices`` runs of a program that runs apart."""
-    ((_, spread),) = _mapped(program)
-    return spread.block(Blocks(spread.size, devices))
+# A program is loaded once for each of the devices that run it independently, which takes the
+# longer the longer the program is; and each part of a result is an object of the runtime. The
+# launch that is saved, some 0.3 ms for eight devices, counts only beside little of both.
+_MOST_EQUATIONS_INDEPENDENT = 256
+_MOST_RESULTS_INDEPENDENT = 32
+
+
+def is_independent(program: Program, mesh: ProgramMesh) -> bool:
+    """Whether each device of ``mesh`` can run its part without communication.
+
+    So it is where ``program`` is one region, whose program neither communicates nor acts.
+    """
+    outermost = list(_region_equations(program))
+    if len(program.equations) > 1 or not outermost or program.effects:
+        return False
+    ((equation, region),) = outermost
+    return (
+        not region.program.axes
+        and math.prod(mesh.sizes[1:]) == 1
+        and list(program.inputs) == equation.inputs
+        and program.outputs == equation.outputs
+        and len(program.outputs) <= _MOST_RESULTS_INDEPENDENT
+        and sum(1 for _ in region.program.walk()) <= _MOST_EQUATIONS_INDEPENDENT
+    )
+
+
+def block_of(program: Program, levels: Levels) -> Block:
+    """What each device runs of an independent program."""
+    ((_, region),) = _region_equations(program)
+    return region.block(tuple(cut.blocks for cut in region.cuts(levels[0])))
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the lanes of a mapped axis run.
+    """Where the lanes of an axis run.
 
     Attributes:
         axis: its name.
@@ -129,7 +133,7 @@ class Placement:
             first lane of the outer one.
         lanes: how many lanes each device runs; lane ``i`` is on ``devices[i // lanes]``.
         padding: how many lanes at the end repeat the last one. Nobody sees them.
-        inside: the placements of the mapped axes inside.
+        inside: the placements of the axes inside.
     """
 
     axis: Any
@@ -159,43 +163,61 @@ class Placement:
 def placements(
     program: Program, mesh: ProgramMesh | None, default: Devices
 ) -> tuple[Placement, ...]:
-    """Where the mapped axes of ``program`` go; ``default`` are the devices without a layout."""
-    devices = default if mesh is None else mesh.devices
-    sizes = () if mesh is None else mesh.sizes
-    return tuple(_placements(program, np.array(devices, object).reshape(sizes or (1,))))
+    """Where the axes of regions lie; ``default`` are the devices of a program without a mesh."""
+    if mesh is None:
+        return tuple(_placements(program, _row(default), ()))
+    return tuple(_placements(program, _row(mesh.devices), mesh.levels))
 
 
-def _placements(program: Program, mesh: np.ndarray) -> Iterator[Placement]:
-    for spread in spreads(program):
-        here = mesh.reshape(mesh.shape[0], -1)[:, 0]
-        inner = mesh[0] if mesh.ndim > 1 else mesh[:1]
-        dealt = Blocks(spread.size, len(here))
-        yield Placement(
-            spread.axis, dealt.size, tuple(here), dealt.length, dealt.padding,
-            tuple(_placements(spread.program, inner)),
-        )  # fmt: skip
+def _row(devices: Devices) -> np.ndarray:
+    row = np.empty(len(devices), object)
+    row[:] = devices
+    return row
+
+
+def _placements(program: Program, devices: np.ndarray, levels: Levels) -> Iterator[Placement]:
+    level, deeper = (levels[0], levels[1:]) if levels else ((), ())
+    for region in regions(program):
+        yield _placement(region.cuts(level), region.program, devices, deeper)
+
+
+def _placement(
+    cuts: Sequence[Cut], program: Program, devices: np.ndarray, deeper: Levels
+) -> Placement:
+    """Where the first of the axes of a region lies, the others inside it."""
+    blocks = cuts[0].blocks
+    rows = devices.reshape(blocks.count, -1)
+    inside = (
+        (_placement(cuts[1:], program, rows[0], deeper),)
+        if len(cuts) > 1
+        else tuple(_placements(program, rows[0], deeper))
+    )
+    return Placement(
+        cuts[0].axis, blocks.size, tuple(rows[:, 0]), blocks.length, blocks.padding, inside
+    )
 
 
 def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
-    """Per input, how the mapped equation that takes it wants it; None if none does."""
-    wanted: dict[Var, Layout] = {}
-    for equation, spread in _mapped(program):
-        for atom, dim in zip(equation.inputs, spread.in_dims, strict=True):
-            if isinstance(atom, Var):
-                wanted.setdefault(atom, () if dim is None else mesh.split(dim))
+    """Per input, the layout that the first region wants that takes it; None if none does."""
+    wanted: dict[Atom, Layout] = {}
+    for equation, region in _region_equations(program):
+        cuts = region.cuts(mesh.levels[0])
+        for atom, layout in zip(equation.inputs, region.in_layouts, strict=True):
+            wanted.setdefault(atom, over_mesh(layout, cuts))
     return [wanted.get(v) for v in program.inputs]
 
 
 def given_outputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
-    """Per output, how the mapped equation that makes it leaves it; None if none does."""
-    given: dict[Var, Layout] = {}
-    for equation, spread in _mapped(program):
-        for var, dim in zip(equation.outputs, spread.out_dims, strict=True):
-            given[var] = () if dim is None else mesh.split(dim)
+    """Per output, the layout that the region gives it that makes it; None if none does."""
+    given: dict[Atom, Layout] = {}
+    for equation, region in _region_equations(program):
+        cuts = region.cuts(mesh.levels[0])
+        for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
+            given[var] = over_mesh(layout, cuts)
     return [given.get(a) if isinstance(a, Var) else () for a in program.outputs]
 
 
-def _mapped(program: Program) -> Iterator[tuple[Equation, Spread]]:
+def _region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:
     for equation in program.equations:
-        if equation.prim.spread is not None:
-            yield equation, equation.prim.spread(equation.params)
+        if equation.prim.region is not None:
+            yield equation, equation.prim.region(equation.params)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
+from phalanx.core.region import Layout, MeshAxes
 from phalanx.core.types import ArrayType
-from phalanx.spmd.layout import Layout, MeshAxes, from_axes
+from phalanx.spmd.layout import from_axes
 from phalanx.spmd.sharding import Devices, Sharding
 
 
@@ -18,28 +19,28 @@ class Plan:
     """The devices that run a program, the mesh they form, and how its inputs and outputs lie.
 
     Device ``i`` is partition ``i``: the place ``i``, counted row by row, of the mesh with axes
-    ``axes``. A single device has no mesh. ``in_dims`` says for each input, and ``out_dims`` for
-    each output, which axes split which dimension: ``()`` is replicated. An output for which it
-    says None lies as XLA's partitioner chooses. ``levels`` says over which axes of the mesh
-    the mapped axes lie, by their depth of nesting. Where devices are ``apart``, none needs
-    anything of another: each runs a program of its own on its parts of the inputs.
+    ``axes``. A single device has no mesh. ``in_layouts`` says for each input, and ``out_layouts``
+    for each output, which axes split which dimension: ``()`` is replicated. An output for which
+    it says None lies as XLA's partitioner chooses. ``levels`` says over which axes of the mesh
+    regions lie, by their depth of nesting. Where devices are ``independent`` they do not
+    communicate: each runs a program of its own on its parts of the inputs.
     """
 
     devices: Devices
     axes: MeshAxes = ()
-    in_dims: tuple[Layout, ...] = ()
-    out_dims: tuple[Layout | None, ...] = ()
-    levels: tuple[tuple[str, ...], ...] = ()
-    apart: bool = False
+    in_layouts: tuple[Layout, ...] = ()
+    out_layouts: tuple[Layout | None, ...] = ()
+    levels: tuple[MeshAxes, ...] = ()
+    independent: bool = False
 
-    def parts(self, dims: Sequence[Sequence[str]] | None) -> tuple[int, ...]:
-        """Per dimension that may be split, into how many parts ``dims`` cut it."""
+    def parts(self, layout: Sequence[Sequence[str]] | None) -> tuple[int, ...]:
+        """Per dimension that may be split, into how many parts ``layout`` cuts it."""
         sizes = dict(self.axes)
-        return tuple(math.prod(sizes[name] for name in names) for names in dims or ())
+        return tuple(math.prod(sizes[name] for name in names) for names in layout or ())
 
-    def padded(self, type: ArrayType, dims: Layout | None) -> ArrayType:
-        """The type of an array that ``dims`` cut, with the padding that makes all parts equal."""
-        blocks = blocks_of(type.shape, self.parts(dims))
+    def padded(self, type: ArrayType, layout: Layout | None) -> ArrayType:
+        """The type of an array that ``layout`` cuts, with the padding that makes parts equal."""
+        blocks = blocks_of(type.shape, self.parts(layout))
         return type.update(shape=tuple(b.padded for b in blocks))
 
     def __post_init__(self) -> None:
@@ -51,12 +52,12 @@ class Plan:
     @property
     def in_shardings(self) -> tuple[Sharding, ...]:
         """The sharding of each input."""
-        return tuple(from_axes(self.devices, self.axes, dims) for dims in self.in_dims)
+        return tuple(from_axes(self.devices, self.axes, x) for x in self.in_layouts)
 
     @property
     def out_shardings(self) -> tuple[Sharding | None, ...]:
         """The sharding of each output; None where it is left open."""
         return tuple(
-            None if dims is None else from_axes(self.devices, self.axes, dims)
-            for dims in self.out_dims
+            None if layout is None else from_axes(self.devices, self.axes, layout)
+            for layout in self.out_layouts
         )

@@ -36,7 +36,7 @@ def everywhere(change: Pass) -> Pass:
         return Program(program.inputs, equations, program.outputs, program.name)
 
     def _equation(e: Equation) -> Equation:
-        if e.prim.frame is None or e.prim.spread is not None:
+        if e.prim.frame is None or e.prim.region is not None:
             return e
         frame = e.prim.frame(e.params)
         frame = replace(

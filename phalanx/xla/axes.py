@@ -1,15 +1,16 @@
-"""Builder: the mapped axes that lie over the mesh, and the devices of their lanes."""
+"""Builder: the axes of regions that lie over the mesh, and the devices at their positions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
 
+from phalanx.core.region import MeshAxes
 from phalanx.spmd.plan import Plan
 from phalanx.xla.collectives import Collectives
 from phalanx.xla.elementwise import Elementwise
@@ -17,33 +18,31 @@ from phalanx.xla.elementwise import Elementwise
 I32 = np.dtype(np.int32)
 
 
-class MappedAxes(Elementwise, Collectives):
-    """Knows which mesh axes each named axis of a mapped function lies over."""
+class RegionAxes(Elementwise, Collectives):
+    """Knows which mesh axes each named axis of a region lies over."""
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan, module)
-        self._unpadded: dict[ir.Value, tuple[ir.Value, int]] = {}
+        self._depth = 0  # how many regions enclose the current place
+        self._unpadded: dict[ir.Value, ir.Value] = {}
 
     @property
-    def depth(self) -> int:
-        """How many mapped axes that lie over the mesh enclose the current place."""
-        return self.scope.get(_DEPTH, 0)
-
-    def next_level(self) -> tuple[tuple[str, ...], int]:
-        """The mesh axes for a mapped axis here, and how many devices they have."""
+    def level(self) -> MeshAxes:
+        """The mesh axes over which a region here lies."""
         levels = self.plan.levels
-        names = levels[self.depth] if self.depth < len(levels) else ()
-        return names, math.prod(self._sizes(names))
+        return levels[self._depth] if self._depth < len(levels) else ()
 
     @contextmanager
-    def entering(self, axis: Any, names: tuple[str, ...]) -> Iterator[None]:
-        """Lower what is inside the mapped axis ``axis``, which lies over mesh axes ``names``."""
+    def inside(self, axes: Mapping[Any, tuple[str, ...]]) -> Iterator[None]:
+        """Lower what is inside a region, whose ``axes`` lie over these axes of the mesh."""
         outer = self.scope
-        self.scope = {**outer, axis: names, _DEPTH: self.depth + 1}
+        self.scope = {**outer, **axes}
+        self._depth += 1
         try:
             yield
         finally:
             self.scope = outer
+            self._depth -= 1
 
     def replica_groups(
         self, axes: Sequence[Any], groups: Sequence[Sequence[int]] | None
@@ -80,26 +79,29 @@ class MappedAxes(Elementwise, Collectives):
             here = self.divide(here, self.constant(stride, I32))
         return self.remainder(here, self.constant(math.prod(self._sizes(names)), I32))
 
-    def padded(self, x: ir.Value, dim: int, size: int) -> ir.Value:
-        """``x`` with copies of its last row at the end of ``dim``, ``size`` long."""
+    def padded(self, x: ir.Value, shape: tuple[int, ...]) -> ir.Value:
+        """``x`` in an array of ``shape``, with copies of its last rows at the ends."""
+        before = self._unpadded.get(x)
+        if before is not None and self.type(before).shape == shape:
+            return before
+        for dim, size in enumerate(shape):
+            x = self._padded(x, dim, size)
+        return x
+
+    def _padded(self, x: ir.Value, dim: int, size: int) -> ir.Value:
         shape = self.type(x).shape
         if shape[dim] == size:
             return x
-        before, at = self._unpadded.get(x, (None, None))
-        if before is not None and at == dim and self.type(before).shape[dim] == size:
-            return before
         start = [n - 1 if i == dim else 0 for i, n in enumerate(shape)]
         last = self.slice(x, tuple(start), shape, (1,) * len(shape))
         return self.concatenate([x, *[last] * (size - shape[dim])], dim)
 
-    def unpadded(self, x: ir.Value, dim: int, size: int) -> ir.Value:
-        """The first ``size`` rows of ``x`` along ``dim``; ``padded`` finds the others again."""
-        shape = self.type(x).shape
-        if shape[dim] == size:
+    def unpadded(self, x: ir.Value, shape: tuple[int, ...]) -> ir.Value:
+        """The array of ``shape`` at the front of ``x``; ``padded`` finds the rest again."""
+        if self.type(x).shape == shape:
             return x
-        limit = tuple(size if i == dim else n for i, n in enumerate(shape))
-        out = self.slice(x, (0,) * len(shape), limit, (1,) * len(shape))
-        self._unpadded[out] = x, dim
+        out = self.slice(x, (0,) * len(shape), shape, (1,) * len(shape))
+        self._unpadded[out] = x
         return out
 
     def host_constant(self, value: Any) -> ir.Value:
@@ -111,5 +113,3 @@ class MappedAxes(Elementwise, Collectives):
         size = dict(self.plan.axes)
         return [size[name] for name in names]
 
-
-_DEPTH = object()

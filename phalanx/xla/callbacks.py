@@ -17,7 +17,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import DeviceError, RuntimeFailure
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
-from phalanx.xla.axes import MappedAxes
+from phalanx.xla.axes import RegionAxes
 
 Function = Callable[..., Sequence[Any]]
 Types = Sequence[ArrayType]
@@ -193,7 +193,7 @@ def _fitted(
     return fitted
 
 
-class HostCalls(MappedAxes):
+class HostCalls(RegionAxes):
     """Builder: calls to Python."""
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:

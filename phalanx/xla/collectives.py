@@ -13,13 +13,13 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups
+from phalanx.core.region import Layout
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.regions import Regions
 
 Value = ir.Value
 Values = Sequence[ir.Value]
-Dims = Sequence[Sequence[str]]
 MESH = "mesh"
 U32 = np.dtype(np.uint32)
 I32 = np.dtype(np.int32)
@@ -29,9 +29,9 @@ I32 = np.dtype(np.int32)
 PACKED = 65536
 
 
-def sharding_attribute(dims: Dims, ndim: int) -> ir.Attribute:
+def sharding_attribute(layout: Layout, ndim: int) -> ir.Attribute:
     """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated."""
-    axes = [*dims, *[()] * (ndim - len(dims))]
+    axes = [*layout, *[()] * (ndim - len(layout))]
     split = [
         sdy.DimensionShardingAttr.get([sdy.AxisRefAttr.get(name) for name in names], True)
         for names in axes
@@ -154,8 +154,8 @@ class Collectives(Regions):
     def manual_computation(
         self,
         args: Values,
-        in_axes: Sequence[Dims],
-        out_axes: Sequence[Dims],
+        in_layouts: Sequence[Layout],
+        out_layouts: Sequence[Layout],
         out_types: Sequence[ArrayType],
         body: Body,
     ) -> list[Value]:
@@ -164,11 +164,11 @@ class Collectives(Regions):
         types = [self.type(a) for a in args]
         names = [ir.StringAttr.get(name) for name, _ in self.plan.axes]
         attributes = {
-            "in_shardings": _per_value(in_axes, types),
-            "out_shardings": _per_value(out_axes, out_types),
+            "in_shardings": _per_value(in_layouts, types),
+            "out_shardings": _per_value(out_layouts, out_types),
             "manual_axes": sdy.ManualAxesAttr.get(names),
         }
-        parts = [self._part(t, dims) for t, dims in zip(types, in_axes, strict=True)]
+        parts = [self._part(t, layout) for t, layout in zip(types, in_layouts, strict=True)]
         results = [self.tensor_of(t) for t in out_types]
         outer, self.manual = self.manual, True
         try:
@@ -183,13 +183,13 @@ class Collectives(Regions):
         finally:
             self.manual = outer
 
-    def _part(self, type: ArrayType, dims: Dims) -> ir.Type:
+    def _part(self, type: ArrayType, layout: Layout) -> ir.Type:
         """The type of what one device sees of an array."""
-        blocks = blocks_of(type.shape, self.plan.parts(dims))
+        blocks = blocks_of(type.shape, self.plan.parts(layout))
         return self.tensor(tuple(b.length for b in blocks), type.dtype)
 
 
-def _per_value(axes: Sequence[Dims], types: Sequence[ArrayType]) -> ir.Attribute:
+def _per_value(layouts: Sequence[Layout], types: Sequence[ArrayType]) -> ir.Attribute:
     return sdy.TensorShardingPerValueAttr.get(
-        [sharding_attribute(dims, t.ndim) for dims, t in zip(axes, types, strict=True)]
+        [sharding_attribute(x, t.ndim) for x, t in zip(layouts, types, strict=True)]
     )

@@ -22,7 +22,7 @@ from phalanx.xla.runtime import (
     sharding_of,
     xc,
 )
-from phalanx.xla.sharded import Sharded, form_of
+from phalanx.xla.sharded import Sharded, sharded_type
 from phalanx.xla.stored import load, load_or_compile, serialized
 
 # XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
@@ -36,8 +36,8 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
     """Compile a module for the devices of its plan."""
     devices = lowered.plan.devices
     options = options or {}
-    if lowered.plan.apart:
-        return Apart(lowered, _load_on_each(lowered, devices, options))
+    if lowered.plan.independent:
+        return Independent(lowered, _load_on_each(lowered, devices, options))
     loaded, _ = _load(lowered, devices, options)
     if lowered.callbacks.entries:
         return CallingBack(lowered, loaded)
@@ -102,10 +102,10 @@ class XlaExecutable:
         "_device_count",
         "_donated",
         "_execute",
-        "_forms",
         "_handlers",
         "_loaded",
         "_name",
+        "_out_types",
         "out_shardings",
     )
 
@@ -120,10 +120,10 @@ class XlaExecutable:
         self._loaded = loaded
         self._execute = loaded.execute_sharded
         self.out_shardings = _out_shardings(lowered, loaded)
-        self._forms = [
-            form_of(t, s) for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
+        self._out_types = [
+            sharded_type(t, s) for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
         ]
-        self._handlers = [result_handler(f.whole, f.whole_layout) for f in self._forms]
+        self._handlers = [result_handler(t.whole, t.whole_layout) for t in self._out_types]
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
         raise NotImplementedError
@@ -139,7 +139,7 @@ class XlaExecutable:
             wholes = results.consume_with_handlers(self._handlers)
             token = results.consume_token()
             _in_flight.append((token,))
-        return [Sharded(f, whole=w) for f, w in zip(self._forms, wholes, strict=True)], token
+        return [Sharded(t, whole=w) for t, w in zip(self._out_types, wholes, strict=True)], token
 
     def as_text(self) -> str:
         return text_of(self._bytecode)
@@ -223,7 +223,7 @@ class CallingBack(XlaExecutable):
             del failure, launch  # or the exception would hold itself, through its frames
 
 
-class Apart(XlaExecutable):
+class Independent(XlaExecutable):
     """Runs on several devices, on each by itself: a launch that spans them costs more than all."""
 
     __slots__ = ("_each",)
@@ -231,7 +231,10 @@ class Apart(XlaExecutable):
     def __init__(self, lowered: Lowered, loaded: list[Any]) -> None:
         super().__init__(lowered, loaded[0])
         self._each = [
-            (one.execute_sharded, [result_handler(f.part, f.part_layouts[i]) for f in self._forms])
+            (
+                one.execute_sharded,
+                [result_handler(t.part, t.part_layouts[i]) for t in self._out_types],
+            )
             for i, one in enumerate(loaded)
         ]
 
@@ -249,7 +252,7 @@ class Apart(XlaExecutable):
                     tokens.append(results.consume_token())
         except RuntimeError as e:
             raise translated(e, self._name) from None
-        return list(map(Sharded, self._forms, zip(*given, strict=True)))
+        return list(map(Sharded, self._out_types, zip(*given, strict=True)))
 
 
 def _make_room(who: str) -> None:
@@ -272,6 +275,6 @@ def _out_shardings(lowered: Lowered, loaded: Any) -> tuple[Sharding, ...]:
         return wanted  # type: ignore[return-value]
     chosen = loaded.get_output_shardings()
     return tuple(
-        sharding_of(found, plan.devices) if want is None else want
-        for want, found in zip(wanted, chosen, strict=True)
+        sharding_of(proto, plan.devices) if want is None else want
+        for want, proto in zip(wanted, chosen, strict=True)
     )

@@ -15,7 +15,7 @@ from jaxlib.mlir.dialects import func
 from phalanx.core.builder import Builder
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
-from phalanx.spmd.placement import of_one_device
+from phalanx.spmd.placement import block_of
 from phalanx.spmd.plan import Plan
 from phalanx.xla.builder import MlirBuilder
 from phalanx.xla.callbacks import Callbacks
@@ -67,15 +67,15 @@ def lower(
 ) -> Lowered:
     """Write ``program`` as the main function of a module, laid out by ``plan``.
 
-    ``donate`` are the positions of inputs whose memory the outputs may take over. For devices
-    that are apart it is the program of any one of them, unless it calls Python: what is called
-    belongs to one launch, over all devices.
+    ``donate`` are the positions of inputs whose memory the outputs may take over. For independent
+    devices it is the program of any one of them, unless it calls Python: what is called belongs
+    to one launch, over all devices.
     """
-    if plan.apart:
+    if plan.independent:
         lowered = _of_one_device(program, plan, donate, name or program.name)
         if not lowered.callbacks.entries:
             return lowered
-        plan = replace(plan, apart=False)
+        plan = replace(plan, independent=False)
     return build(
         program.input_types,
         program.output_types,
@@ -87,9 +87,8 @@ def lower(
 
 
 def _of_one_device(program: Program, plan: Plan, donate: tuple[int, ...], name: str) -> Lowered:
-    made = of_one_device(program, len(plan.devices))
-    alone = Plan(plan.devices[:1])
-    lowered = build(made.input_types, made.program.output_types, alone, made.lower, donate, name)
+    own = block_of(program, plan.levels).program
+    lowered = lower(own, Plan(plan.devices[:1]), donate, name)
     return replace(lowered, plan=plan, out_types=program.output_types)
 
 
@@ -108,35 +107,22 @@ def build(
         with ir.InsertionPoint(module.body):
             b = MlirBuilder(plan, module)
             _count_partitions(b, module)
-            inside = [plan.padded(t, d) for t, d in _with_dims(in_types, plan.in_dims)]
-            outside = [plan.padded(t, d) for t, d in _with_dims(out_types, plan.out_dims)]
+            inside = [plan.padded(t, x) for t, x in _laid_out(in_types, plan.in_layouts)]
+            outside = [plan.padded(t, x) for t, x in _laid_out(out_types, plan.out_layouts)]
             main = _main(b, inside, outside, donate)
 
         def body(b: Builder, *values: ir.Value) -> list[ir.Value]:
-            results = emit(b, *(_cut(b, v, t) for v, t in zip(values, in_types, strict=True)))
-            return [_fill(b, r, t) for r, t in zip(results, outside, strict=True)]
+            unpadded = [b.unpadded(v, t.shape) for v, t in zip(values, in_types, strict=True)]
+            results = emit(b, *unpadded)
+            return [b.padded(r, t.shape) for r, t in zip(results, outside, strict=True)]
 
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
         module.operation.verify()
     return Lowered(module, plan, tuple(out_types), donate, b.callbacks, name)
 
 
-def _with_dims(types: Sequence[ArrayType], dims: Sequence) -> Iterator[tuple]:
-    return zip(types, dims or ((),) * len(types), strict=True)
-
-
-def _cut(b: Builder, value: ir.Value, type: ArrayType) -> ir.Value:
-    """``value`` without padding."""
-    for dim, size in enumerate(type.shape):
-        value = b.unpadded(value, dim, size)
-    return value
-
-
-def _fill(b: Builder, value: ir.Value, type: ArrayType) -> ir.Value:
-    """``value`` with the padding of ``type``."""
-    for dim, size in reversed(list(enumerate(type.shape))):
-        value = b.padded(value, dim, size)
-    return value
+def _laid_out(types: Sequence[ArrayType], layouts: Sequence) -> Iterator[tuple]:
+    return zip(types, layouts or ((),) * len(types), strict=True)
 
 
 def _count_partitions(b: MlirBuilder, module: ir.Module) -> None:
@@ -160,11 +146,11 @@ def _main(
     for i in donate:
         arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     if b.plan.axes:
-        for attributes, dims, t in zip(arguments, b.plan.in_dims, in_types, strict=True):
-            attributes["sdy.sharding"] = sharding_attribute(dims, t.ndim)
-        for attributes, dims, t in zip(results, b.plan.out_dims, out_types, strict=True):
-            if dims is not None:
-                attributes["sdy.sharding"] = sharding_attribute(dims, t.ndim)
+        for attributes, layout, t in zip(arguments, b.plan.in_layouts, in_types, strict=True):
+            attributes["sdy.sharding"] = sharding_attribute(layout, t.ndim)
+        for attributes, layout, t in zip(results, b.plan.out_layouts, out_types, strict=True):
+            if layout is not None:
+                attributes["sdy.sharding"] = sharding_attribute(layout, t.ndim)
     main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
     main.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
     return main

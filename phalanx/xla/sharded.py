@@ -18,7 +18,7 @@ from phalanx.xla.failures import deleted, translated
 from phalanx.xla.runtime import parts_of, raw_sharding, xc
 
 
-class Form:
+class ShardedType:
     """The types and layouts of an array over several devices and of its addressable parts.
 
     Parts are in local order: part ``i`` is on ``sharding.local_devices[i]``.
@@ -36,20 +36,20 @@ class Form:
 
 
 @functools.lru_cache(maxsize=1024)
-def form_of(type: ArrayType, sharding: Sharding) -> Form:
-    """The form of arrays of ``type`` (without padding) laid out as ``sharding``; made once."""
-    return Form(type, sharding.plain)
+def sharded_type(type: ArrayType, sharding: Sharding) -> ShardedType:
+    """That of arrays of ``type`` (without padding) laid out as ``sharding``; made once."""
+    return ShardedType(type, sharding.plain)
 
 
 class Sharded:
     """A raw array over several devices: of its ``parts``, its ``whole``, or both at hand."""
 
-    __slots__ = ("_parts", "_whole", "form")
+    __slots__ = ("_parts", "_whole", "type")
 
     def __init__(
-        self, form: Form, parts: Sequence[Any] | None = None, whole: Any | None = None
+        self, type: ShardedType, parts: Sequence[Any] | None = None, whole: Any | None = None
     ) -> None:
-        self.form = form
+        self.type = type
         self._parts = parts
         self._whole = whole
 
@@ -57,15 +57,15 @@ class Sharded:
     def whole(self) -> Any:
         """The array that spans the devices."""
         if self._whole is None:
-            form = self.form
-            self._whole = xc.ArrayImpl(form.whole, form.whole_layout, list(self.parts), True, True)
+            whole, layout = self.type.whole, self.type.whole_layout
+            self._whole = xc.ArrayImpl(whole, layout, list(self.parts), True, True)
         return self._whole
 
     @property
     def parts(self) -> Sequence[Any]:
         """The arrays on the addressable devices, in local order."""
         if self._parts is None:
-            self._parts = _taken_apart(self.whole, self.form)
+            self._parts = _divided(self.whole, self.type)
         return self._parts
 
     def is_deleted(self) -> bool:
@@ -81,22 +81,23 @@ class Sharded:
             self._whole.delete()
 
 
-def _taken_apart(whole: Any, form: Form) -> list[Any]:
+def _divided(whole: Any, type: ShardedType) -> list[Any]:
     if whole.is_deleted():
         raise deleted("reading a shard")
     try:
-        found = parts_of(whole)
+        parts = parts_of(whole)
     except RuntimeError as e:
         raise translated(e, "reading a shard") from None
     return [
-        xc.ArrayImpl(form.part, layout, [part], True, True)
-        for layout, part in zip(form.part_layouts, found, strict=True)
+        xc.ArrayImpl(type.part, layout, [part], True, True)
+        for layout, part in zip(type.part_layouts, parts, strict=True)
     ]
 
 
 def sharded(whole: Any, type: ArrayType, sharding: Sharding) -> Any:
     """The raw array that an array of the runtime is."""
-    return Sharded(form_of(type, sharding), whole=whole) if len(sharding.devices) > 1 else whole
+    several = len(sharding.devices) > 1
+    return Sharded(sharded_type(type, sharding), whole=whole) if several else whole
 
 
 def whole_of(raw: Any) -> Any:

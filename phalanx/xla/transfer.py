@@ -13,7 +13,7 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.reshard import reshard
 from phalanx.xla.runtime import GATHERS, device_list, raw_sharding, to_numpy, without_jax, xc
-from phalanx.xla.sharded import Form, Sharded, form_of, held, sharded, whole_of
+from phalanx.xla.sharded import Sharded, ShardedType, held, sharded, sharded_type, whole_of
 
 Raw = Any
 _COPYING = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
@@ -26,10 +26,10 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
         raise ValueError(f"put: the data has shape {array.shape}, but the type is {type}")
     if len(sharding.devices) == 1:
         return _put_part(array, type, raw_sharding(sharding, type.ndim), sharding.devices[0])
-    form = form_of(type, sharding)
-    parts = _cut(array, form, sharding)
-    placed = zip(parts, form.part_layouts, sharding.local_devices, strict=True)
-    return Sharded(form, [_put_part(part, form.part, *where) for part, *where in placed])
+    split = sharded_type(type, sharding)
+    parts = _cut(array, split, sharding)
+    placed = zip(parts, split.part_layouts, sharding.local_devices, strict=True)
+    return Sharded(split, [_put_part(part, split.part, *where) for part, *where in placed])
 
 
 def _put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any) -> Any:
@@ -39,11 +39,11 @@ def _put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any) -> An
         raise translated(e, "put") from None
 
 
-def _cut(array: np.ndarray, form: Form, sharding: Sharding) -> list[np.ndarray]:
+def _cut(array: np.ndarray, split: ShardedType, sharding: Sharding) -> list[np.ndarray]:
     """What goes to each addressable device, in local order; padding repeats the last rows."""
     if sharding.is_fully_replicated:
         return [array] * len(sharding.local_positions)
-    whole = form.whole.shape
+    whole = split.whole.shape
     if array.shape != whole:
         ends = zip(array.shape, whole, strict=True)
         array = np.pad(array, [(0, end - n) for n, end in ends], mode="edge")
@@ -93,7 +93,7 @@ def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
 def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
     """One array of its parts, which are in local order."""
     if len(sharding.devices) > 1:
-        return Sharded(form_of(type, sharding), list(parts))
+        return Sharded(sharded_type(type, sharding), list(parts))
     return xc.ArrayImpl(type, raw_sharding(sharding, type.ndim), list(parts), True, True)
 
 

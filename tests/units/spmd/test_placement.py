@@ -57,7 +57,7 @@ def test_the_largest_axis_of_a_program_decides():
     traced = phalanx.jit(both).trace(*types).program
     mesh = mesh_of(traced, DEVICES)
     assert mesh is not None and mesh.sizes == (8,)
-    assert wanted_inputs(traced, mesh) == [mesh.split(0)] * 2
+    assert wanted_inputs(traced, mesh) == [(("m0", "m1", "m2"),)] * 2
 
 
 def test_arguments_are_wanted_where_their_lanes_are():
@@ -66,4 +66,4 @@ def test_arguments_are_wanted_where_their_lanes_are():
     traced = f.trace(w, x).program
     mesh = mesh_of(traced, DEVICES[:4])
     assert mesh is not None
-    assert wanted_inputs(traced, mesh) == [(), ((), mesh.levels[0])]
+    assert wanted_inputs(traced, mesh) == [(), ((), ("m0", "m1"))]

@@ -12,7 +12,7 @@ from phalanx.errors import DeletedArray
 pytestmark = pytest.mark.spmd
 COUNT = phalanx.local_device_count()
 SIZES = (1, COUNT, COUNT + 1, 3 * COUNT + 2)
-spread_out = pytest.mark.skipif(COUNT == 1, reason="needs several devices")
+several = pytest.mark.skipif(COUNT == 1, reason="needs several devices")
 
 
 def rows(size, *shape):
@@ -39,9 +39,9 @@ def test_values_with_shared_operands_and_results(size):
         assert a.shape == (3, size) and c.shape == (size,)
 
 
-@spread_out
+@several
 @pytest.mark.parametrize("size", SIZES[1:])
-def test_which_programs_are_run_apart(size):
+def test_which_programs_are_independent(size):
     x = rows(size, 2)
     assert not spans_devices(phalanx.pmap(lambda x: x + 1), x)
     assert not spans_devices(phalanx.pmap(phalanx.vmap(total, axis_name="i")), x)
@@ -57,14 +57,14 @@ def test_which_programs_are_run_apart(size):
 
 @pytest.mark.parametrize("size", SIZES)
 def test_results_feed_programs_that_span_devices_and_back(size):
-    apart = phalanx.pmap(lambda x: x * 2)
+    independent = phalanx.pmap(lambda x: x * 2)
     spanning = phalanx.pmap(lambda x: x + total(x), axis_name="i")
     x = rows(size, 2)
-    doubled = apart(x)
+    doubled = independent(x)
     summed = spanning(doubled)
     want = 2 * x + (2 * x).sum(0)
     np.testing.assert_allclose(summed, want, rtol=1e-6)
-    np.testing.assert_allclose(apart(summed), 2 * want, rtol=1e-6)
+    np.testing.assert_allclose(independent(summed), 2 * want, rtol=1e-6)
     np.testing.assert_allclose(phalanx.jit(lambda x: x.sum(0))(doubled), (2 * x).sum(0))
     np.testing.assert_array_equal(doubled[-1], 2 * x[-1])
     assert doubled.block_until_ready() is doubled and doubled.is_ready()
@@ -102,7 +102,7 @@ def test_programs_that_call_python_span_the_devices():
         applied(refused)(x)
 
 
-@spread_out
+@several
 @pytest.mark.parametrize("made", [lambda x: x + 1, lambda x: total(x) + x])
 @pytest.mark.parametrize("taken", [lambda y: y * 3, lambda y: total(y) - y])
 def test_nothing_is_started_or_donated_when_a_part_is_missing(made, taken):

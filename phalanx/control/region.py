@@ -1,0 +1,120 @@
+"""Lowering of regions: each device runs the program of its block.
+
+What is done with operands and results follows from the layouts of the region alone, whichever
+operation it is of.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.core.blocks import Blocks, blocks_of
+from phalanx.core.builder import Builder, Value
+from phalanx.core.program import Program
+from phalanx.core.region import Axes, Layout, Region, over_mesh
+
+I32 = np.dtype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """The parts of an array: per dimension the ``axes`` of devices that cut it, in ``blocks``."""
+
+    axes: tuple[Axes, ...]
+    blocks: tuple[Blocks, ...]
+
+    @property
+    def whole(self) -> tuple[int, ...]:
+        """The shape of all parts together, with padding."""
+        return tuple([b.padded for b in self.blocks])
+
+
+def _parts(shape: tuple[int, ...], layout: Layout, devices: dict[Any, tuple[Any, int]]) -> _Parts:
+    """``devices`` names, for each axis of a region, the axis of devices under it, and its size."""
+    axes = tuple(tuple(devices[axis] for axis in cutting) for cutting in layout)
+    return _Parts(axes, blocks_of(shape, [math.prod(n for _, n in over) for over in axes]))
+
+
+def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
+    """Write ``region``, which takes ``xs``, through the builder.
+
+    The outermost one is a manual computation. Dimensions that do not divide are padded.
+    """
+    cuts, types = region.cuts(b.level), b.outs
+    block = region.block(tuple([cut.blocks for cut in cuts]))
+    scope = {name: cut.mesh for name, cut in zip(block.names, cuts, strict=True)}
+
+    def run(b: Builder, *parts: Value) -> list[Value]:
+        with b.inside(scope):
+            return b.inline(block.program, *parts)
+
+    if not any(scope.values()):
+        return run(b, *xs)
+    devices = {
+        cut.axis: (name, cut.blocks.count) for cut, name in zip(cuts, block.names, strict=True)
+    }
+    ins = [_parts(b.type(x).shape, y, devices) for x, y in zip(xs, region.in_layouts, strict=True)]
+    outs = [_parts(t.shape, y, devices) for t, y in zip(types, region.out_layouts, strict=True)]
+    wholes = [b.padded(x, parts.whole) for x, parts in zip(xs, ins, strict=True)]
+    if b.manual:
+        with b.inside(scope):
+            results = _nested(b, wholes, block.program, ins, outs)
+    else:
+        results = b.manual_computation(
+            wholes,
+            [over_mesh(layout, cuts) for layout in region.in_layouts],
+            [over_mesh(layout, cuts) for layout in region.out_layouts],
+            [t.update(shape=parts.whole) for t, parts in zip(types, outs, strict=True)],
+            run,
+        )
+    return [b.unpadded(y, t.shape) for y, t in zip(results, types, strict=True)]
+
+
+def _nested(
+    b: Builder,
+    wholes: Sequence[Value],
+    program: Program,
+    ins: Sequence[_Parts],
+    outs: Sequence[_Parts],
+) -> list[Value]:
+    """A region inside another: each device takes its parts, and all gather those of the results."""
+    mine = [_part(b, x, parts) for x, parts in zip(wholes, ins, strict=True)]
+    results = b.inline(program, *mine)
+    return [_gathered(b, y, parts) for y, parts in zip(results, outs, strict=True)]
+
+
+def _part(b: Builder, x: Value, parts: _Parts) -> Value:
+    """The part of ``x`` that this device works on."""
+    if not any(parts.axes):
+        return x
+    starts = [b.constant(0, I32)] * len(parts.blocks)
+    for dim, axes in enumerate(parts.axes):
+        if axes:
+            length = b.constant(parts.blocks[dim].length, I32)
+            starts[dim] = b.multiply(_position(b, axes), length)
+    return b.dynamic_slice(x, starts, tuple([block.length for block in parts.blocks]))
+
+
+def _position(b: Builder, axes: Axes) -> Value:
+    """The position of this device along ``axes``, counted row by row."""
+    (first, _), *others = axes
+    position = b.axis_index(first)
+    for axis, size in others:
+        position = b.add(b.multiply(position, b.constant(size, I32)), b.axis_index(axis))
+    return position
+
+
+def _gathered(b: Builder, x: Value, parts: _Parts) -> Value:
+    """The whole array of which every device has a part ``x``."""
+    for dim, axes in enumerate(parts.axes):
+        if axes:
+            groups = b.replica_groups(tuple([axis for axis, _ in axes]), None)
+            shape = b.type(x).shape
+            whole = (*shape[:dim], parts.blocks[dim].padded, *shape[dim + 1 :])
+            x = b.all_gather(x, dim, groups, whole)
+    return x

@@ -87,59 +87,23 @@ class _Flat:
 
 def trace_carrying(
     trace: Callable[[Sequence[ArrayType]], Body], types: Sequence[ArrayType]
-) -> tuple[Body, list[ArrayType]]:
-    """Trace a body that carries values of ``types``; weak ones take the type they turn into.
+) -> tuple[Body, list[ArrayType], list[ArrayType]]:
+    """Trace a body that carries values of ``types``, where weak ones take the type they turn into.
 
-    Where that may change what the body computes it is traced again.
+    Returns:
+        The body, the types of the carry that it was traced for, and those of the carry between
+        two iterations. They differ in weakness alone: for another dtype the body is traced again.
     """
-    carried = list(types)
+    inside = list(types)
     while True:
-        body = trace(carried)
-        found = body.program.output_types[: len(carried)]
-        grown = [_promoted(t, f) for t, f in zip(carried, found, strict=False)]
-        grown += carried[len(found) :]
-        if grown == carried:
-            return body, carried
-        if _same_with_strong_inputs(body.program, carried, grown):
-            return _converting(body, carried, grown), grown
-        carried = grown
-
-
-def _same_with_strong_inputs(
-    program: Program, weak: Sequence[ArrayType], strong: Sequence[ArrayType]
-) -> bool:
-    """Whether ``program`` was the same if some inputs had the types ``strong``, and not ``weak``.
-
-    A weak dtype gives way to others of its kind. Where there is but one, that makes no difference
-    to what is computed; it may make one to whether results are weak.
-    """
-    if program.by_user or any(t.weak for t in program.output_types):
-        return False
-    changed = [(w.dtype, s.dtype) for w, s in zip(weak, strong, strict=True) if w is not s]
-    atoms = (a for e in program.walk() for a in (*e.inputs, *e.outputs))
-    inside = {v.type.dtype for v in program.inputs} | {a.type.dtype for a in atoms}
-    inexact = [d for d in inside if dtypes.is_inexact(d)]
-    integers = [d for d in inside if dtypes.is_integer(d)]
-    floating = all(dtypes.is_inexact(before) for before, _ in changed)
-    return (
-        all(before == after for before, after in changed)
-        and len(inexact) <= 1
-        and (floating or len(integers) <= 1)  # an integer may turn into a float, not back
-    )
-
-
-def _converting(body: Body, inside: Sequence[ArrayType], outside: Sequence[ArrayType]) -> Body:
-    """``body`` with a carry of the types ``outside``, of which it makes those ``inside``."""
-    count = len(body.captured)
-    fixed, rest = body.program.input_types[:count], body.program.input_types[count + len(inside) :]
-
-    def converted(*inputs: Any) -> tuple[list[Any], None]:
-        carry = [as_type(x, t) for x, t in zip(inputs[count:], inside, strict=False)]
-        every = [*inputs[:count], *carry, *inputs[count + len(carry) :]]
-        return evaluate(body.program, every), None
-
-    made = trace_closed(converted, [*fixed, *outside, *rest], body.program.name)
-    return replace(body, program=made.program)
+        body = trace(inside)
+        found = body.program.output_types[: len(inside)]
+        between = [_promoted(t, f) for t, f in zip(inside, found, strict=False)]
+        between += inside[len(found) :]
+        grown = [t if t.dtype == b.dtype else b for t, b in zip(inside, between, strict=True)]
+        if grown == inside:
+            return body, inside, between
+        inside = grown
 
 
 def _promoted(given: ArrayType, found: ArrayType) -> ArrayType:
@@ -158,17 +122,30 @@ def as_type(x: Any, wanted: ArrayType) -> Any:
     return convert(x, dtype=wanted.dtype, weak=wanted.weak)
 
 
-def with_output_types(program: Program, wanted: Sequence[ArrayType]) -> Program:
-    """``program`` with its first results, as many as are ``wanted``, converted to these types."""
-    count = len(wanted)
-    if program.output_types[:count] == tuple(wanted):
-        return program
+def retyped(
+    body: Body,
+    inside: Sequence[ArrayType],
+    outside: Sequence[ArrayType],
+    results: Sequence[ArrayType],
+) -> Body:
+    """``body`` with conversions at its ends.
+
+    In place of its first arguments, of the types ``inside``, it takes ones of the types
+    ``outside``; and its first results, as many as are given, have the types ``results``.
+    """
+    program, start = body.program, len(body.captured)
+    stop, count = start + len(inside), len(results)
+    if inside == outside and program.output_types[:count] == tuple(results):
+        return body
 
     def converted(*inputs: Any) -> tuple[list[Any], None]:
-        out = evaluate(program, inputs)
-        return [*(as_type(x, t) for x, t in zip(out, wanted, strict=False)), *out[count:]], None
+        args = [as_type(x, t) for x, t in zip(inputs[start:stop], inside, strict=True)]
+        out = evaluate(program, [*inputs[:start], *args, *inputs[stop:]])
+        first = [as_type(x, t) for x, t in zip(out[:count], results, strict=True)]
+        return [*first, *out[count:]], None
 
-    return trace_closed(converted, program.input_types, program.name).program
+    types = [*program.input_types[:start], *outside, *program.input_types[stop:]]
+    return replace(body, program=trace_closed(converted, types, program.name).program)
 
 
 # ---- finding what was traced before -------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -28,9 +28,9 @@ from phalanx.lax.bodies import (
     leaves_of,
     name_of,
     remembered,
+    retyped,
     trace_body,
     trace_carrying,
-    with_output_types,
 )
 from phalanx.lax.shape import concatenate, index_in_dim, slice_in_dim
 from phalanx.ops.basis import BOOL, I32, add, broadcast, reshape
@@ -95,10 +95,14 @@ def _while(
 
     def trace() -> _While:
         in_tree = tree.structure((init_val,))
-        body, carried = trace_carrying(lambda ts: trace_body(*step, in_tree, ts, who), types)
-        body = _keeping(body, body.out_tree, init_val, carried, who)
-        condition = trace_body(*test, in_tree, carried, who)
+        body, inside, carried = trace_carrying(
+            lambda ts: trace_body(*step, in_tree, ts, who), types
+        )
+        _check_carry(init_val, carried, body.out_tree, body.program.output_types, who)
+        body = retyped(body, inside, carried, carried)
+        condition = trace_body(*test, in_tree, inside, who)
         _check_condition(condition.program, who)
+        condition = retyped(condition, inside, carried, [])
         both = (condition, body)
         captured = [*condition.captured, *body.captured]
         return _While(_widened(0, both), _widened(1, both), captured, carried)
@@ -114,12 +118,10 @@ def _while(
     return treedef.unflatten(out)
 
 
-def _keeping(body: Body, out_tree: Any, init: Any, types: Sequence[ArrayType], who: str) -> Body:
-    """``body`` with a carry of exactly ``types``, which returns it in the structure ``out_tree``.
-
-    Raises:
-        TypeError: what one turn gives is not what the next one takes.
-    """
+def _check_carry(
+    init: Any, types: Sequence[ArrayType], out_tree: Any, out_types: Sequence[ArrayType], who: str
+) -> None:
+    """Raise TypeError unless what one turn gives is what the next one takes."""
     wanted = tree.structure(init)
     if out_tree != wanted:
         raise TypeError(
@@ -127,14 +129,13 @@ def _keeping(body: Body, out_tree: Any, init: Any, types: Sequence[ArrayType], w
             f"and the body, called at {user_location()}, returns {out_tree}"
         )
     paths = tree.leaves_with_path(init)
-    for (path, _), kind, found in zip(paths, types, body.program.output_types, strict=False):
+    for (path, _), kind, found in zip(paths, types, out_types, strict=False):
         if (kind.shape, kind.dtype) != (found.shape, found.dtype):
             raise TypeError(
                 f"{who}: the carry must keep its types from turn to turn; carry"
                 f"{tree.keystr(path)} starts as {kind} and the body, called at "
                 f"{user_location()}, returns {found}. Convert it where it starts, or in the body"
             )
-    return replace(body, program=with_output_types(body.program, types))
 
 
 def _check_condition(condition: Program, who: str) -> None:
@@ -275,11 +276,12 @@ def _scan(
 
     def trace() -> _Scan:
         in_tree = tree.structure((init, xs))
-        body, carried = trace_carrying(
+        body, inside, carried = trace_carrying(
             lambda ts: trace_body(f, call, in_tree, [*ts, *row_types], who), types
         )
         carry_tree, out_tree = _pair(body.out_tree, who)
-        body = _keeping(body, carry_tree, init, carried, who)
+        _check_carry(init, carried, carry_tree, body.program.output_types, who)
+        body = retyped(body, inside, carried, carried)
         return _Scan(body.program, body.captured, carried, carry_tree, out_tree)
 
     key = (who, call, init_tree, rows_tree, *types, *row_types)
@@ -515,7 +517,7 @@ def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple
     def trace() -> _Choice:
         bodies = [trace_body(f, _with_operands, in_tree, types, who) for f in functions]
         wanted = _common_types(who, functions, bodies)
-        alike = [replace(b, program=with_output_types(b.program, wanted)) for b in bodies]
+        alike = [retyped(body, [], [], wanted) for body in bodies]
         captured = [value for body in alike for value in body.captured]
         programs = tuple(_widened(i, alike) for i in range(len(alike)))
         return _Choice(programs, captured, bodies[0].out_tree)

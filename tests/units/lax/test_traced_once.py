@@ -110,37 +110,43 @@ def test_branches_that_differ_in_weakness_run_once_and_give_one_type(weak):
 
 
 HALF = jnp.ones((), jnp.bfloat16)
-WEAK_CARRIES = {
-    "sum": (lambda c, x: (c + x, None), 0.0, 1),
-    "sum and steps": (lambda c, x: ((c[0] + x, c[1]), c[0] * x), (0.0, START), 1),
-    "kept in rows": (lambda c, x: (c + x, c), 0.0, 2),
-    "one after the other": (lambda c, x: ((c[0] + x, c[0]), None), (0.0, 0.0), 2),
-    "beside another dtype": (lambda c, x: (c * HALF + x, None), 0.0, 2),
-    "of another dtype": (lambda c, x: (c + x, c), 0, 2),
-    "count": (lambda c, x: (c + jnp.int32(1), x), 0, 1),
-    "count that turns into a float": (
-        lambda c, x: (c + jnp.int32(1), (jnp.sin(c) * HALF).astype(x.dtype)), 0, 2,
+WEAK_CARRIES = {  # the body, the start, how often it runs, the types of what comes out
+    "sum": (lambda c, x: (c + x, None), 0.0, 1, ["f32"]),
+    "sum of rows": (lambda c, x: (c + x, c), 0.0, 1, ["f32", "f32~"]),
+    "two": (lambda c, x: ((c[0] + x, c[0]), None), (0.0, 0.0), 1, ["f32", "f32~"]),
+    "weak": (lambda c, x: (c * 0.5, x), 1.0, 1, ["f32~", "f32"]),
+    "beside another dtype": (lambda c, x: (c * HALF + x, c * HALF), 0.0, 1, ["f32", "bf16"]),
+    "count": (lambda c, x: (c + jnp.int32(1), jnp.sin(c) * HALF), 0, 1, ["i32", "bf16"]),
+    "to a float": (lambda c, x: (c + x, c), 0, 2, ["f32", "f32"]),
+    "to a smaller float": (lambda c, x: (c + HALF, c), 0.0, 2, ["bf16", "bf16"]),
+    "one to a float": (
+        lambda c, x: ((c[0] + x, c[1] + 1), x), (0, 0), 2, ["f32", "i32~", "f32"]
     ),
-    "count beside another dtype": (lambda c, x: (c + jnp.int8(1) + jnp.int32(1), x), 0, 2),
-    "weak": (lambda c, x: (c * 0.5, x), 1.0, 1),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", WEAK_CARRIES)
 def test_a_carry_that_starts_weak_takes_the_type_that_it_turns_into(case):
-    body, init, times = WEAK_CARRIES[case]
-    found = []
-    counted = Counted(body)
-    assert calls_of(lambda: found.append(lax.scan(counted, init, XS))) == times
-    carry = found[0][0]
-    strong = px.tree.map(lambda x: jnp.asarray(x, x.dtype) if not x.weak_type else x, carry)
-    start = px.tree.map(
-        lambda x, s: x if s.weak_type else np.asarray(x, s.dtype), init, strong
-    )
-    types = lambda tree: [(x.dtype, x.weak_type) for x in px.tree.leaves(tree)]  # noqa: E731
-    again = lax.scan(Counted(body), start, XS)
-    assert types(again) == types(found[0])
-    px.tree.map(np.testing.assert_array_equal, found[0], again)
+    function, init, times, types = WEAK_CARRIES[case]
+    out = []
+    assert calls_of(lambda: out.append(lax.scan(Counted(function), init, XS))) == times
+    leaves = px.tree.leaves(out[0])
+    assert [repr(x.type).split("[")[0] + "~" * x.weak_type for x in leaves] == types
+    carry, rows = init, []
+    for x in XS:
+        carry, row = function(carry, x)
+        rows.append(row)
+    expected = px.tree.leaves((carry, px.tree.map(lambda *ys: np.stack(ys), *rows)))
+    for found, wanted in zip(leaves, expected, strict=True):
+        np.testing.assert_allclose(np.float32(found), np.float32(wanted), rtol=1e-2)
+
+
+def test_the_condition_of_a_loop_sees_a_weak_carry_as_its_body_does():
+    seen = []
+    test = lambda c: (seen.append(c.weak_type), c < 5)[1]  # noqa: E731
+    step = lambda c: (seen.append(c.weak_type), c + START)[1]  # noqa: E731
+    out = lax.while_loop(test, step, 0.0)
+    assert (float(out), out.weak_type, seen) == (5, False, [True, True])
 
 
 def test_weak_carries_of_nested_loops_do_not_multiply():

@@ -300,8 +300,8 @@ def _intern(values: Mapping[str, Any]) -> int:
 
 def _host_devices(flags: str) -> int:
     """The number of CPU devices that XLA's own flag asks for."""
-    found = re.findall(r"--xla_force_host_platform_device_count=(\d+)", flags)
-    return max(1, int(found[-1])) if found else 1
+    counts = re.findall(r"--xla_force_host_platform_device_count=(\d+)", flags)
+    return max(1, int(counts[-1])) if counts else 1
 
 
 def _read_environment() -> None:

@@ -19,5 +19,5 @@ def user_cache() -> str | None:
         local = os.environ.get("LOCALAPPDATA", "")
         return os.path.join(local, "phalanx", "cache") if os.path.isabs(local) else None
     caches = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
-    found = os.path.expanduser(caches)
-    return os.path.join(found, "phalanx") if os.path.isabs(found) else None
+    folder = os.path.expanduser(caches)
+    return os.path.join(folder, "phalanx") if os.path.isabs(folder) else None

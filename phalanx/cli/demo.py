@@ -48,8 +48,8 @@ def run(devices: int | None, epochs: int, out: Path) -> int:
     console = Console()
     chosen = choose_devices(devices)
     if devices is not None and len(chosen) < devices:
-        found = count(len(chosen), f"{chosen[0].platform} device")
-        console.print(f"phalanx demo: there is no more than {found}, not {devices}")
+        shown = count(len(chosen), f"{chosen[0].platform} device")
+        console.print(f"phalanx demo: there is no more than {shown}, not {devices}")
     job = load_example("digits")
     console.print(
         f"[bold]Handwritten digits[/bold]: {LANES} lanes x {job.BATCH // LANES} images a step, "

@@ -100,8 +100,8 @@ def inexact_part(f: Callable, args: Sequence[Any]) -> tuple[Callable, list[Any]]
     chosen = [dtypes.is_inexact(typeof(x).dtype) for x in leaves]
 
     def inner(xs: list) -> list:
-        found = iter(xs)
-        whole = [next(found) if c else x for x, c in zip(leaves, chosen, strict=True)]
+        rest = iter(xs)
+        whole = [next(rest) if c else x for x, c in zip(leaves, chosen, strict=True)]
         outs = tree.leaves(f(*treedef.unflatten(whole)))
         return [y for y in outs if dtypes.is_inexact(typeof(y).dtype)]
 
@@ -167,8 +167,8 @@ def _claims(
         names[:] = [c.who for c in made]
         return [(c.found, c.expected) for c in made]
 
-    found = (jit(pairs) if staged else pairs)(xs)
-    return [_Claim(n, *pair) for n, pair in zip(names, found, strict=True)]
+    claims = (jit(pairs) if staged else pairs)(xs)
+    return [_Claim(n, *pair) for n, pair in zip(names, claims, strict=True)]
 
 
 def _derive(inner: Callable, xs: list, plan: _Plan, order: int, who: str) -> list[_Claim]:

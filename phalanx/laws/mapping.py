@@ -45,7 +45,7 @@ def check_batch(
     """
     who = f"check_batch({name_of(f)})"
     args = tree.map(as_array, tuple(args))
-    found = jit(vmap(f, in_axes=in_axes, out_axes=out_axes))(*args)
+    actual = jit(vmap(f, in_axes=in_axes, out_axes=out_axes))(*args)
     leaves, treedef = tree.flatten(args)
     dims = tree.broadcast_prefix(_spec(in_axes), args, who, is_leaf=is_none)
     size = next(typeof(x).shape[d] for x, d in zip(leaves, dims, strict=True) if d is not None)
@@ -58,7 +58,7 @@ def check_batch(
     expected = tree.structure(lanes[0]).unflatten(
         [_stacked(ys, to) for ys, to in zip(zip(*flat, strict=True), places, strict=True)]
     )
-    require_same(BatchError, f"{who}: vmap and loop", found, expected, rtol=rtol, atol=atol)
+    require_same(BatchError, f"{who}: vmap and loop", actual, expected, rtol=rtol, atol=atol)
 
 
 def _spec(axes: Any) -> Any:
@@ -155,9 +155,9 @@ def _check_equal(
     (flat_f, xs), (flat_g, _) = inexact_part(f, args), inexact_part(g, args)
     if order == 0 or not xs:
         return
-    found, expected = (stage(_Derivatives(h, order))(xs) for h in (flat_f, flat_g))
+    actual, expected = (stage(_Derivatives(h, order))(xs) for h in (flat_f, flat_g))
     for name in expected:
-        require_same(error, f"{who}, {name}", found[name], expected[name], **tolerances)
+        require_same(error, f"{who}, {name}", actual[name], expected[name], **tolerances)
 
 
 class _Derivatives:

@@ -68,14 +68,14 @@ def _dim(kind: ArrayType, axis: int) -> int:
 
 def _checked(result: Any, given: list, treedef: tree.PyTreeDef) -> list:
     """The leaves of a combination, which must be of the types that were combined."""
-    found, structure = leaves_of(result, _WHO, "the result")
-    types, wanted = ([str(typeof(x)) for x in leaves] for leaves in (found, given))
+    leaves_out, structure = leaves_of(result, _WHO, "the result")
+    types, wanted = ([str(typeof(x)) for x in leaves] for leaves in (leaves_out, given))
     if structure != treedef or types != wanted:
         raise TypeError(
             f"{_WHO}: fn must return what it combines, {treedef} of {', '.join(wanted)}; it "
             f"returns {structure} of {', '.join(types) or 'nothing'}, at {user_location()}"
         )
-    return found
+    return leaves_out
 
 
 def _flipped(x: Any) -> Any:

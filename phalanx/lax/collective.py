@@ -59,19 +59,19 @@ def _groups(groups: Groups, sizes: tuple[int, ...], who: str, even: bool) -> Any
     if len(sizes) != 1:
         raise ValueError(f"{who}: axis_index_groups needs a single axis name, got {len(sizes)}")
     try:
-        found = tuple(tuple(operator.index(i) for i in group) for group in groups)
+        checked = tuple(tuple(operator.index(i) for i in group) for group in groups)
     except TypeError:
         raise TypeError(
             f"{who}: axis_index_groups must be a sequence of sequences of integers, got {groups!r}"
         ) from None
-    if sorted(i for g in found for i in g) != list(range(sizes[0])):
+    if sorted(i for g in checked for i in g) != list(range(sizes[0])):
         raise ValueError(
             f"{who}: axis_index_groups must contain every index from 0 to {sizes[0] - 1} of the "
-            f"axis exactly once, got {found}"
+            f"axis exactly once, got {checked}"
         )
-    if even and len({len(g) for g in found}) > 1:
-        raise ValueError(f"{who}: axis_index_groups must have equal lengths, got {found}")
-    return found
+    if even and len({len(g) for g in checked}) > 1:
+        raise ValueError(f"{who}: axis_index_groups must have equal lengths, got {checked}")
+    return checked
 
 
 def _leaf(x: Any, who: str) -> Any:
@@ -131,8 +131,8 @@ def _reduce(prim: Any, x: Any, axis_name: AxisName, groups: Groups, who: str) ->
         dynamic.append(i)
     if dynamic:
         operands = [_as_operand(leaves[i]) for i in dynamic]
-        found = prim(*operands, axes=names, groups=checked)
-        for i, v in zip(dynamic, found, strict=True):
+        results = prim(*operands, axes=names, groups=checked)
+        for i, v in zip(dynamic, results, strict=True):
             out[i] = v
     return treedef.unflatten(out)
 

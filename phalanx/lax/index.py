@@ -151,10 +151,10 @@ def dynamic_index_in_dim(
     """
     who = "dynamic_index_in_dim"
     dim = dimension(f"lax.{who}", axis, typeof(accept(who, operand)).ndim)
-    found = dynamic_slice_in_dim(
+    row = dynamic_slice_in_dim(
         operand, index, 1, dim, allow_negative_indices=allow_negative_indices
     )
-    return found if keepdims else ops.squeeze(found, (dim,))
+    return row if keepdims else ops.squeeze(row, (dim,))
 
 
 def dynamic_update_slice(

@@ -110,9 +110,9 @@ def integers(who: str, what: str, values: Any) -> tuple[int, ...]:
     try:
         return tuple(operator.index(v) for v in values)
     except TypeError:
-        found = f"{values!r}" if not isinstance(values, Array) else "an array"
+        shown = f"{values!r}" if not isinstance(values, Array) else "an array"
         raise TypeError(
-            f"lax.{who}: {what} must be a sequence of Python integers, got {found}"
+            f"lax.{who}: {what} must be a sequence of Python integers, got {shown}"
         ) from None
 
 
@@ -127,7 +127,7 @@ def pairs(who: str, what: str, values: Iterable) -> tuple[tuple[int, int], ...]:
     Raises:
         ValueError: an entry is no pair.
     """
-    found = tuple(integers(who, what, v) for v in values)
-    if any(len(pair) != 2 for pair in found):
-        raise ValueError(f"lax.{who}: {what} must be (low, high) pairs, got {found}")
-    return found  # type: ignore[return-value]
+    rows = tuple(integers(who, what, v) for v in values)
+    if any(len(pair) != 2 for pair in rows):
+        raise ValueError(f"lax.{who}: {what} must be (low, high) pairs, got {rows}")
+    return rows  # type: ignore[return-value]

@@ -303,8 +303,8 @@ def _everywhere(combine: Callable, first: list, second: list) -> list:
     shape = typeof(first[0]).shape
     size = typeof(first[0]).size
     flat = [ops.reshape(x, shape=(size,)) for x in (*first, *second)]
-    found, dims = batch(lambda *pair: combine(pair), Axis(None, size), flat, [0] * len(flat))
-    out = [place_lanes(x, d, 0, size) for x, d in zip(found, dims, strict=True)]
+    values, dims = batch(lambda *pair: combine(pair), Axis(None, size), flat, [0] * len(flat))
+    out = [place_lanes(x, d, 0, size) for x, d in zip(values, dims, strict=True)]
     return [ops.reshape(x, shape=shape) for x in out]
 
 

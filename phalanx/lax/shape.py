@@ -142,8 +142,8 @@ def optimization_barrier(operand: Any) -> Any:
     {'a': Array([1.], dtype=float32), 'b': Array([2], dtype=int32)}
     """
     leaves, treedef = trees.flatten(operand)
-    found = [accept("optimization_barrier", x) for x in leaves]
-    return treedef.unflatten(ops.optimization_barrier(*found))
+    operands = [accept("optimization_barrier", x) for x in leaves]
+    return treedef.unflatten(ops.optimization_barrier(*operands))
 
 
 # ---- repeating ------------------------------------------------------------------------------
@@ -437,5 +437,5 @@ def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True)
             f"lax.index_in_dim: index {position} is out of bounds for dimension {dim} of "
             f"{typeof(x)}"
         )
-    found = slice_dim(x, position % n, position % n + 1, dim)
-    return found if keepdims else ops.squeeze(found, (dim,))
+    row = slice_dim(x, position % n, position % n + 1, dim)
+    return row if keepdims else ops.squeeze(row, (dim,))

@@ -19,8 +19,8 @@ def _static(axis: Axis) -> int | tuple[int, ...] | None:
 
 def _greatest(x: Any, axis: Any) -> Any:
     """The maximum along ``axis`` as a constant; 0 where it is infinite."""
-    found = jnp.max(ops.stop_gradient(x), axis=axis, keepdims=True, initial=-jnp.inf)
-    return jnp.where(jnp.isfinite(found), found, 0)
+    largest = jnp.max(ops.stop_gradient(x), axis=axis, keepdims=True, initial=-jnp.inf)
+    return jnp.where(jnp.isfinite(largest), largest, 0)
 
 
 # ---- logsumexp ------------------------------------------------------------------------------

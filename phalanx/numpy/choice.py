@@ -77,8 +77,8 @@ def nonzero(
     if not x.type.ndim:
         raise ValueError("nonzero: an array with dimensions is needed; see jnp.atleast_1d")
     if size is None:
-        found = np.nonzero(value_of("nonzero", x, "give size="))
-        return tuple(from_host(i.astype(dtypes.default_int())) for i in found)
+        indices = np.nonzero(value_of("nonzero", x, "give size="))
+        return tuple(from_host(i.astype(dtypes.default_int())) for i in indices)
     return _first_nonzero(boolean("nonzero", x), size, fill_value)
 
 
@@ -90,7 +90,7 @@ def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple:
     places = ops.cumsum(counted, dim=0, reverse=False)
     target = ops.select(flat, ops.sub(places, literal(places, 1)), literal(places, size))
     numbers = ops.ScatterNumbers((), (0,), (0,))
-    found = ops.scatter(
+    positions = ops.scatter(
         ops.full((size,), 0, index),
         ops.reshape(target, shape=(*flat.shape, 1)),
         ops.iota(dtype=index, shape=flat.shape, dim=0),
@@ -105,7 +105,7 @@ def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple:
     out: list[Any] = []
     for length, fill in zip(reversed(mask.type.shape), reversed(fills), strict=True):
         n = dtypes.scalar(max(length, 1), index)
-        place, found = ops.rem(found, n), ops.div(found, n)
+        place, positions = ops.rem(positions, n), ops.div(positions, n)
         out.append(where(exists, place, convert(as_array("nonzero", fill), index)))
     return tuple(reversed(out))
 

@@ -175,9 +175,9 @@ def _batched_matmul(x: Any, y: Any, options: _Options) -> Any:
     xl = (*names[len(names) - max(x.ndim - 2, 0) :], *rows, "sum")
     yl = (*names[len(names) - y.ndim + 2 :], "sum", "column")
     out = (*names, *rows, "column")
-    found, labels = _product(x, xl, y, yl, out, options)
+    product, labels = _product(x, xl, y, yl, out, options)
     return ops.reshape(
-        _arranged(found, labels, tuple(n for n in out if n in labels)),
+        _arranged(product, labels, tuple(n for n in out if n in labels)),
         shape=(*outer, *(x.shape[-2:-1] if rows else ()), y.shape[-1]),
     )
 
@@ -250,8 +250,8 @@ def vecdot(
     outer = common_shape("vecdot", x.shape[:-1], y.shape[:-1])
     names = tuple(range(len(outer)))
     xl, yl = ((*names[len(names) - v.ndim + 1 :], "sum") for v in (x, y))
-    found, labels = _product(x, xl, y, yl, names, options)
-    out = _arranged(found, labels, tuple(n for n in names if n in labels))
+    product, labels = _product(x, xl, y, yl, names, options)
+    out = _arranged(product, labels, tuple(n for n in names if n in labels))
     return _finished(ops.reshape(out, shape=outer), was_bool, options)
 
 
@@ -467,9 +467,9 @@ def einsum(
         terms = [t for i, t in enumerate(terms) if i not in step]
         needed = set(target).union(*(ls for _, ls in terms))
         terms.append(_combined(chosen, needed, options))
-    ((x, found),) = terms
-    x, found = _without(x, found, set(found) - set(target))
-    return _finished(_arranged(x, found, target), was_bool, options)
+    ((x, own),) = terms
+    x, own = _without(x, own, set(own) - set(target))
+    return _finished(_arranged(x, own, target), was_bool, options)
 
 
 def _combined(terms: list[tuple[Any, Labels]], needed: set, options: _Options) -> Any:

@@ -122,11 +122,11 @@ def load(file: Any, **options: Any) -> Any:
     >>> print(jnp.load(file))
     [0 1 2]
     """
-    found = np.load(file, **options)
-    if isinstance(found, np.ndarray):
-        return from_host(found)
-    with found:
-        return {name: from_host(found[name]) for name in found.files}
+    content = np.load(file, **options)
+    if isinstance(content, np.ndarray):
+        return from_host(content)
+    with content:
+        return {name: from_host(content[name]) for name in content.files}
 
 
 def on_device(x: Any, device: Any) -> Any:
@@ -145,9 +145,9 @@ def _from_data(data: Any, dtype: DTypeLike) -> Any:
     if isinstance(data, Array):
         return data if wanted is None else convert(data, wanted)
     if is_python_scalar(data):
-        found, weak = kind_of(data)
+        kind, weak = kind_of(data)
         if wanted is None:
-            return scalar_array(data, found, weak)
+            return scalar_array(data, kind, weak)
         return scalar_array(_truncated(data, wanted), wanted)
     if isinstance(data, np.generic) and data.dtype in dtypes.ALL:
         return scalar_array(data, wanted or dtypes.canonical(data.dtype))
@@ -258,8 +258,8 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
 
 
 def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike, device: Any) -> Any:
-    found = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    return on_device(ops.full(as_shape(who, shape), value, found), device)
+    kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    return on_device(ops.full(as_shape(who, shape), value, kind), device)
 
 
 def zeros(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
@@ -303,12 +303,12 @@ def full(
 
 def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike) -> Any:
     value = operand(who, value)
-    found, weak = kind_of(value)
+    kind, weak = kind_of(value)
     if dtype is not None:
-        found, weak = dtypes.canonical(dtype), False
+        kind, weak = dtypes.canonical(dtype), False
     if isinstance(value, Array):
-        return ops.broadcast_to(convert(value, found, weak), shape)
-    return convert(ops.full(shape, _truncated(value, found), found), found, weak)
+        return ops.broadcast_to(convert(value, kind, weak), shape)
+    return convert(ops.full(shape, _truncated(value, kind), kind), kind, weak)
 
 
 def zeros_like(
@@ -363,8 +363,8 @@ def full_like(
 def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> Any:
     if not (hasattr(a, "shape") and hasattr(a, "dtype")):  # what describes an array is enough
         a = operand(who, a)
-    found = a.shape if isinstance(a, (Array, np.ndarray)) else tuple(getattr(a, "shape", ()))
-    to_shape = found if shape is None else as_shape(who, shape)
+    lengths = a.shape if isinstance(a, (Array, np.ndarray)) else tuple(getattr(a, "shape", ()))
+    to_shape = lengths if shape is None else as_shape(who, shape)
     if dtype is not None:
         return on_device(_full(who, to_shape, value, dtype), device)
     kind, weak = kind_of(a)
@@ -386,7 +386,7 @@ def arange(
     [0 1 2 3] [2 5 8]
     """
     given = [x for x in (start, stop, step) if x is not None]
-    found = dtypes.result_type(*given) if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.result_type(*given) if dtype is None else dtypes.canonical(dtype)
     if stop is None:
         start, stop = 0, start
     first, last, by = map(_number, (start, stop, 1 if step is None else step))
@@ -395,7 +395,7 @@ def arange(
     count = max(0, math.ceil((last - first) / by))
     if all(isinstance(x, int) for x in (first, last, by)):
         count = len(range(first, last, by))
-    return on_device(_range(first, by, count, found), device)
+    return on_device(_range(first, by, count, kind), device)
 
 
 def _number(x: Any) -> Any:
@@ -456,13 +456,13 @@ def linspace(
     )
     first, last = broadcast("linspace", [first, last])
     kind = first.type.dtype
-    found = kind if dtype is None else dtypes.canonical(dtype)
+    target = kind if dtype is None else dtypes.canonical(dtype)
     parts = count - 1 if endpoint else count
     out = _interpolated(first, last, count, parts)
-    if found in INTEGERS:
+    if target in INTEGERS:
         out = floor(out)
     at = ops.dimension("linspace", axis, out.ndim)
-    out = on_device(convert(ops.move(out, 0, at), found), device)
+    out = on_device(convert(ops.move(out, 0, at), target), device)
     if not retstep:
         return out
     gap = ops.sub(last, first)

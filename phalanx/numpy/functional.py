@@ -66,10 +66,10 @@ def vectorize(
 def _cores(signature: str) -> list[int]:
     """The number of dimensions of each argument in "(n,m),(m)->(n)"."""
     left, arrow, right = signature.replace(" ", "").partition("->")
-    found = _CORE.findall(left)
-    if not arrow or ",".join(f"({f})" for f in found) != left or not _CORE.findall(right):
+    operands = _CORE.findall(left)
+    if not arrow or ",".join(f"({f})" for f in operands) != left or not _CORE.findall(right):
         raise ValueError(f"vectorize: {signature!r} is not a signature such as '(n,m),(m)->(n)'")
-    return [len(f.split(",")) if f else 0 for f in found]
+    return [len(f.split(",")) if f else 0 for f in operands]
 
 
 def _over_lanes(function: Callable[..., Any], xs: list[Any], ranks: Sequence[int]) -> Any:
@@ -97,12 +97,12 @@ def _over_lanes(function: Callable[..., Any], xs: list[Any], ranks: Sequence[int
         return [as_array("vectorize", y) for y in ([out] if single else out)]
 
     if not shape:
-        found = on_all(*flat)
+        results = on_all(*flat)
     else:
         ys, dims = batch(on_all, Axis(None, size), flat, lanes)
-        found = [place_lanes(y, d, 0, size) for y, d in zip(ys, dims, strict=True)]
-        found = [ops.reshape(y, shape=(*shape, *y.shape[1:])) for y in found]
-    return found[0] if single else tuple(found)
+        results = [place_lanes(y, d, 0, size) for y, d in zip(ys, dims, strict=True)]
+        results = [ops.reshape(y, shape=(*shape, *y.shape[1:])) for y in results]
+    return results[0] if single else tuple(results)
 
 
 def apply_along_axis(

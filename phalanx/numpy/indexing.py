@@ -439,13 +439,13 @@ def _points_looked_up(p: Plan) -> Plan:
 
 
 def _gathered(x: Any, p: Plan, mode: str, fill: Any, hints: dict[str, bool]) -> Any:
-    found = _lookup(p)
+    lookup = _lookup(p)
     return ops.gather(
         x,
-        found.indices,
-        numbers=found.numbers,
-        slice_sizes=found.window,
-        mode="promise" if found.inside else mode,
+        lookup.indices,
+        numbers=lookup.numbers,
+        slice_sizes=lookup.window,
+        mode="promise" if lookup.inside else mode,
         fill=fill,
         **hints,
     )
@@ -574,15 +574,15 @@ def _write_lookup(
     if not p.lookups:
         values = values if values.type.shape == sizes else ops.reshape(values, shape=sizes)
         return values if combine is None else combine(x, values)
-    found = _lookup(p)
+    lookup = _lookup(p)
     inner = tuple(
         n for e, n in zip(_flat_layout(p), values.type.shape, strict=True) if e is not None
     )
     if inner != values.type.shape:
         values = ops.reshape(values, shape=inner)
-    mode = "promise" if found.inside else mode
-    numbers = found.numbers.of_scatter()
-    return scatter(x, found.indices, values, numbers=numbers, mode=mode, **hints)
+    mode = "promise" if lookup.inside else mode
+    numbers = lookup.numbers.of_scatter()
+    return scatter(x, lookup.indices, values, numbers=numbers, mode=mode, **hints)
 
 
 def _flat_layout(p: Plan) -> list[Any]:

@@ -44,10 +44,10 @@ def _several(who: str, arrays: Any) -> list[Any]:
         return [ops.squeeze(v, (0,)) for v in ops.split(x, (1,) * x.shape[0], 0)]
     if not isinstance(arrays, Iterable):
         raise TypeError(f"{who}: a sequence of arrays is needed, got {arrays!r}")
-    found = list(arrays)
-    if not found:
+    every = list(arrays)
+    if not every:
         raise ValueError(f"{who}: at least one array is needed, got an empty sequence")
-    return found
+    return every
 
 
 def concatenate(

@@ -108,8 +108,8 @@ def _matrix_norm(x: Any, ord: Any, over: tuple[int, int], keepdims: bool) -> Any
         )
     first, second = over if ord in (1, -1) else (over[1], over[0])
     totals = sum(abs(x), first, keepdims=True)
-    found = choose(totals, second, keepdims=True)
-    return found if keepdims else ops.squeeze(found, over)
+    extreme = choose(totals, second, keepdims=True)
+    return extreme if keepdims else ops.squeeze(extreme, over)
 
 
 

@@ -171,9 +171,9 @@ def _set(array: type, name: str, method: Callable, function: Callable) -> None:
 def __getitem__(self: Any, index: Any) -> Any:
     """The part of the array that ``index`` names, as in NumPy; outside, the nearest element."""
     if type(index) is int or isinstance(index, (slice, np.integer)):
-        found = self._getitem_fast(index)
-        if found is not NotImplemented:
-            return found
+        row = self._getitem_fast(index)
+        if row is not NotImplemented:
+            return row
     return getitem(self, index)
 
 
@@ -249,23 +249,23 @@ def view(self: Any, dtype: Any = None) -> Any:
     """The bits of the array read as elements of another dtype."""
     if dtype is None:
         return self
-    wanted, found = dtypes.canonical(dtype), self.type.dtype
-    if wanted == found:
+    wanted, present = dtypes.canonical(dtype), self.type.dtype
+    if wanted == present:
         return self
-    if np.bool_ in (wanted, found):
+    if np.bool_ in (wanted, present):
         other = np.dtype("uint8")
-        if found == np.bool_:
+        if present == np.bool_:
             return view(convert(self, other), wanted)
         return convert(view(self, other), wanted)
-    if wanted.itemsize == found.itemsize:
+    if wanted.itemsize == present.itemsize:
         return ops.bitcast(self, dtype=wanted)
     if not self.type.ndim:
         raise ValueError(f"view: {self.type} has no dimension to change the length of")
     *outer, last = self.type.shape
-    if wanted.itemsize < found.itemsize:
+    if wanted.itemsize < present.itemsize:
         out = ops.bitcast(self, dtype=wanted)
         return ops.merge_dims(out, len(outer))
-    parts = wanted.itemsize // found.itemsize
+    parts = wanted.itemsize // present.itemsize
     if last % parts:
         raise ValueError(
             f"view: the last dimension of {self.type} must be divisible by {parts} to be read as "

@@ -196,9 +196,9 @@ def arrays(
     who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None
 ) -> list[Array]:
     """``operands`` with the constants, too, as arrays of the common shape."""
-    found = operands(who, *xs, to=to)
-    shape = next(x.type.shape for x in found if isinstance(x, Array))
-    return [x if isinstance(x, Array) else ops.full(shape, x, x.dtype) for x in found]
+    values = operands(who, *xs, to=to)
+    shape = next(x.type.shape for x in values if isinstance(x, Array))
+    return [x if isinstance(x, Array) else ops.full(shape, x, x.dtype) for x in values]
 
 
 def promote(who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None) -> list[Any]:
@@ -232,8 +232,8 @@ def promote_arrays(who: str, xs: Any, dtype: DTypeLike = None) -> list[Array]:
     arrays = [as_array(who, x) for x in xs]
     if dtype is not None:
         return [convert(x, dtypes.canonical(dtype)) for x in arrays]
-    found, weak = dtypes.promote(*(kind_of(x) for x in arrays))
-    return [convert(x, found, weak) for x in arrays]
+    common, weak = dtypes.promote(*(kind_of(x) for x in arrays))
+    return [convert(x, common, weak) for x in arrays]
 
 
 # ---- shapes ---------------------------------------------------------------------------------

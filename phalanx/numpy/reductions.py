@@ -52,9 +52,9 @@ def sum(
     [3 5 7]
     """
     no_out("sum", out)
-    x, found = _summand("sum", a, dtype, promote_integers)
+    x, kind = _summand("sum", a, dtype, promote_integers)
     total = _reduced(ops.reduce_sum, masked(x, where, 0), axis, keepdims)
-    total = convert(total, found)
+    total = convert(total, kind)
     return total if initial is None else _joined(add_arrays, total, initial)
 
 
@@ -74,19 +74,19 @@ def prod(
     24
     """
     no_out("prod", out)
-    x, found = _summand("prod", a, dtype, promote_integers)
+    x, kind = _summand("prod", a, dtype, promote_integers)
     total = _reduced(ops.reduce_prod, masked(x, where, 1), axis, keepdims)
-    total = convert(total, found)
+    total = convert(total, kind)
     return total if initial is None else _joined(multiply_arrays, total, initial)
 
 
 def _summand(who: str, a: Any, dtype: Any, promote_integers: bool) -> tuple[Any, np.dtype]:
     """``a`` in the dtype in which it is accumulated, and the dtype of the result."""
     x = as_array(who, a)
-    found = x.type.dtype if dtype is None else dtypes.canonical(dtype)
-    if dtype is None and promote_integers and found not in INEXACT:
-        found = _integer_sum_dtype(found)
-    return convert(x, wide(found)), found
+    kind = x.type.dtype if dtype is None else dtypes.canonical(dtype)
+    if dtype is None and promote_integers and kind not in INEXACT:
+        kind = _integer_sum_dtype(kind)
+    return convert(x, wide(kind)), kind
 
 
 def _integer_sum_dtype(dtype: np.dtype) -> np.dtype:
@@ -246,8 +246,8 @@ def _position(who: str, prim: Callable, a: Any, axis: Any, out: Any, keepdims: A
     line = ops.reshape(x, shape=(x.type.size,)) if axis is None else x
     if line.type.shape[over[0] if axis is not None else 0] == 0:
         raise ValueError(f"{who}: an array {x.type} has no element to choose along axis {axis}")
-    found = prim(line, dim=0 if axis is None else over[0], index_dtype=dtypes.default_int())
-    return _kept(found, x, over) if keepdims else found
+    place = prim(line, dim=0 if axis is None else over[0], index_dtype=dtypes.default_int())
+    return _kept(place, x, over) if keepdims else place
 
 
 # ---- truth ----------------------------------------------------------------------------------
@@ -326,10 +326,10 @@ def cumprod(
 def _running(who: str, prim: Callable, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     no_out(who, out)
     x = as_array(who, a)
-    found = x.type.dtype if dtype is None else dtypes.canonical(dtype)
-    if found == np.bool_:
-        found = dtypes.default_int()
-    x = convert(x, found)
+    kind = x.type.dtype if dtype is None else dtypes.canonical(dtype)
+    if kind == np.bool_:
+        kind = dtypes.default_int()
+    x = convert(x, kind)
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.type.size,)), 0
     return prim(x, dim=ops.dimension(who, axis, x.ndim), reverse=False)
@@ -486,11 +486,11 @@ def _nan_extremum(
     x = as_array(who, a)
     if x.type.dtype not in INEXACT:
         return reduce(x, axis, out, keepdims, initial, where)
-    found = reduce(nan_as(who, x, identity(x.type.dtype)), axis, out, keepdims, initial, where)
+    reduced = reduce(nan_as(who, x, identity(x.type.dtype)), axis, out, keepdims, initial, where)
     if initial is not None:
-        return found
+        return reduced
     nothing = all(isnan(x), axis, keepdims=keepdims)
-    return ops.select(nothing, literal(found, np.nan), found)
+    return ops.select(nothing, literal(reduced, np.nan), reduced)
 
 
 def nanargmax(
@@ -521,9 +521,9 @@ def _nan_position(
     x = as_array(who, a)
     if x.type.dtype not in INEXACT:
         return find(x, axis, out, keepdims)
-    found = find(nan_as(who, x, identity(x.type.dtype)), axis, out, keepdims)
+    place = find(nan_as(who, x, identity(x.type.dtype)), axis, out, keepdims)
     nothing = all(isnan(x), axis, keepdims=bool(keepdims))
-    return ops.select(nothing, literal(found, -1), found)
+    return ops.select(nothing, literal(place, -1), place)
 
 
 def nan_as(who: str, a: Any, value: Any) -> Any:

@@ -238,20 +238,20 @@ def unique(
         )
     if axis is not None and x.ndim != 1:
         raise ValueError("unique: size= is supported without axis, or for vectors")
-    found = _unique_sized(ops.reshape(x, shape=(x.size,)), size, fill_value, equal_nan)
+    values = _unique_sized(ops.reshape(x, shape=(x.size,)), size, fill_value, equal_nan)
     if return_inverse:
-        found[2] = ops.reshape(found[2], shape=x.shape)
+        values[2] = ops.reshape(values[2], shape=x.shape)
     wanted = (True, return_index, return_inverse, return_counts)
-    out = [v for v, w in zip(found, wanted, strict=True) if w]
+    out = [v for v, w in zip(values, wanted, strict=True) if w]
     return tuple(out) if len(out) > 1 else out[0]
 
 
 def _unique_known(x: Any, wanted: tuple[bool, bool, bool], axis: Any, equal_nan: bool) -> Any:
     known: Any = value_of("unique", x, "give size=")
-    found: Any = np.unique(known, *wanted, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
-    if not isinstance(found, tuple):
-        return from_host(found)
-    values, *rest = found
+    results: Any = np.unique(known, *wanted, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
+    if not isinstance(results, tuple):
+        return from_host(results)
+    values, *rest = results
     return from_host(values), *(from_host(i.astype(dtypes.default_int())) for i in rest)
 
 
@@ -311,8 +311,8 @@ def isin(
     shape = (*x.shape, tests.size)
     left = ops.broadcast(x, shape=shape, dims=tuple(range(x.ndim)))
     right = ops.broadcast_to(ops.reshape(tests, shape=(tests.size,)), shape)
-    found = any_over(ops.eq(left, right), -1)
-    return ops.not_(found) if invert else found
+    matches = any_over(ops.eq(left, right), -1)
+    return ops.not_(matches) if invert else matches
 
 
 def intersect1d(
@@ -407,8 +407,8 @@ def ravel_multi_index(
         )
     if mode == "raise":
         known = [value_of("ravel_multi_index", x, "use mode='clip' or 'wrap'") for x in xs]
-        found = np.ravel_multi_index(tuple(known), lengths, mode="raise", order=order)  # type: ignore
-        return from_host(np.asarray(found).astype(dtypes.default_int()))
+        flat_index = np.ravel_multi_index(tuple(known), lengths, mode="raise", order=order)  # type: ignore
+        return from_host(np.asarray(flat_index).astype(dtypes.default_int()))
     if mode not in ("clip", "wrap"):
         raise ValueError(f"ravel_multi_index: mode must be raise, clip or wrap, got {mode!r}")
     pairs = list(zip(xs, lengths, strict=True))

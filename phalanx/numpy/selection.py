@@ -274,5 +274,5 @@ def choose(
     shape = common_shape("choose", index.shape, rows.shape[1:])
     rows = ops.broadcast_to(rows, (len(choices), *shape))
     index = ops.reshape(ops.broadcast_to(index, shape), shape=(1, *shape))
-    found = take_along_axis(rows, index, 0, mode="wrap" if mode == "wrap" else "clip")
-    return ops.reshape(found, shape=shape)
+    chosen = take_along_axis(rows, index, 0, mode="wrap" if mode == "wrap" else "clip")
+    return ops.reshape(chosen, shape=shape)

@@ -52,10 +52,10 @@ def mean(
     """
     no_out("mean", out)
     x = as_array("mean", a)
-    found = dtypes.to_inexact(x.type.dtype) if dtype is None else dtypes.canonical(dtype)
-    x = convert(x, wide(found))
+    kind = dtypes.to_inexact(x.type.dtype) if dtype is None else dtypes.canonical(dtype)
+    x = convert(x, wide(kind))
     total = sum(x, axis, keepdims=keepdims, where=where)
-    return convert(_over_count(total, x, axis, keepdims, where), found)
+    return convert(_over_count(total, x, axis, keepdims, where), kind)
 
 
 def _count(x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
@@ -136,8 +136,8 @@ def var(
     """
     no_out("var", out)
     x = as_array("var", a)
-    found = dtypes.to_inexact(x.type.dtype) if dtype is None else dtypes.canonical(dtype)
-    x = convert(x, wide(found))
+    kind = dtypes.to_inexact(x.type.dtype) if dtype is None else dtypes.canonical(dtype)
+    x = convert(x, wide(kind))
     centre = mean(x, axis, keepdims=True, where=where)
     gap = ops.sub(x, ops.broadcast_to(centre, x.type.shape))
     if gap.type.dtype in COMPLEXES:
@@ -146,7 +146,7 @@ def var(
         squares = ops.mul(gap, gap)
     total = sum(squares, axis, keepdims=keepdims, where=where)
     less = ddof if correction is None else correction
-    return convert(_over_count(total, x, axis, keepdims, where, less), dtypes.to_real(found))
+    return convert(_over_count(total, x, axis, keepdims, where, less), dtypes.to_real(kind))
 
 
 def std(
@@ -228,8 +228,8 @@ def nanstd(
 def _not_nan(x: Any, where: Any) -> Any:
     if x.type.dtype not in INEXACT:
         return where
-    found = ops.not_(isnan(x))
-    return found if where is None else multiply(found, boolean("nanmean", where))
+    counted = ops.not_(isnan(x))
+    return counted if where is None else multiply(counted, boolean("nanmean", where))
 
 
 # ---- quantiles ------------------------------------------------------------------------------
@@ -369,12 +369,12 @@ def _quantiles(
     if not lines.shape[-1]:
         raise ValueError(f"{who}: an array {x.type} has no elements along axis {axis}")
     (ordered,) = ops.sort(lines, dim=lines.ndim - 1, num_keys=1, stable=False)
-    found = _at_shares(ordered, _flat(shares), method, ignore_nan)  # [..., shares]
-    found = ops.move(found, found.ndim - 1, 0)
+    quantiles = _at_shares(ordered, _flat(shares), method, ignore_nan)  # [..., shares]
+    quantiles = ops.move(quantiles, quantiles.ndim - 1, 0)
     rest = tuple(n for d, n in enumerate(x.shape) if d not in over)
     if keepdims:
         rest = tuple(1 if d in over else n for d, n in enumerate(x.shape))
-    return ops.reshape(found, shape=(*shares.shape, *rest))
+    return ops.reshape(quantiles, shape=(*shares.shape, *rest))
 
 
 def _flat(x: Any) -> Any:
@@ -415,12 +415,12 @@ def _at_shares(ordered: Any, shares: Any, method: str, ignore_nan: bool) -> Any:
         mixed = ops.add(
             ops.mul(below, ops.sub(literal(weight, 1), weight)), ops.mul(above, weight)
         )
-        found = ops.select(ops.eq(below, above), below, mixed)
+        value = ops.select(ops.eq(below, above), below, mixed)
     else:
-        found = ops.select(ops.gt(weight, literal(weight, 0)), above, below)
+        value = ops.select(ops.gt(weight, literal(weight, 0)), above, below)
     nothing = ops.eq(valid, np.int32(0)) if ignore_nan else ops.reduce_or(bad, dims=(last,))
     nothing = ops.broadcast(nothing, shape=shape, dims=tuple(range(last)))
-    return ops.select(nothing, literal(found, np.nan), found)
+    return ops.select(nothing, literal(value, np.nan), value)
 
 
 def _weight(method: str, place: Any, low: Any) -> Any:

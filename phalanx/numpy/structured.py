@@ -38,8 +38,8 @@ def eye(
     n, m = as_shape("eye", (N, N if M is None else M))
     row, column = _places(n, m)
     on = ops.eq(ops.add(row, np.int32(k)), column)
-    found = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    return on_device(convert(on, found), device)
+    kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    return on_device(convert(on, kind), device)
 
 
 def identity(n: int, dtype: DTypeLike = None) -> Array:
@@ -59,8 +59,8 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Ar
     [[1 0 0]
      [1 1 0]]
     """
-    found = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    return convert(_below("tri", (N, N if M is None else M), k), found)
+    kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    return convert(_below("tri", (N, N if M is None else M), k), kind)
 
 
 def _below(who: str, shape: Sequence[int], k: int) -> Any:
@@ -232,8 +232,8 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     return diag_indices(x.shape[0], x.ndim)
 
 
-def _index_arrays(found: Any) -> Any:
-    return tuple(from_host(i.astype(dtypes.default_int())) for i in found)
+def _index_arrays(indices: Any) -> Any:
+    return tuple(from_host(i.astype(dtypes.default_int())) for i in indices)
 
 
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
@@ -344,12 +344,12 @@ def indices(dimensions: Any, dtype: DTypeLike = None, sparse: bool = False) -> A
      [1 1]]
     """
     shape = as_shape("indices", dimensions)
-    found = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
     if sparse:
         thin = [tuple(n if i == d else 1 for i, n in enumerate(shape)) for d in range(len(shape))]
-        return tuple(ops.iota(dtype=found, shape=s, dim=d) for d, s in enumerate(thin))
-    grids = [ops.iota(dtype=found, shape=shape, dim=d) for d in range(len(shape))]
-    return ops.stack(grids, 0) if grids else ops.full((0,), 0, found)
+        return tuple(ops.iota(dtype=kind, shape=s, dim=d) for d, s in enumerate(thin))
+    grids = [ops.iota(dtype=kind, shape=shape, dim=d) for d in range(len(shape))]
+    return ops.stack(grids, 0) if grids else ops.full((0,), 0, kind)
 
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
@@ -392,10 +392,10 @@ class _Grid:
         self.__doc__ = doc
 
     def __getitem__(self, key: Any) -> Any:
-        found = self._host[key]
-        if isinstance(found, (list, tuple)):
-            return tuple(from_host(x) for x in found)
-        return from_host(found)
+        value = self._host[key]
+        if isinstance(value, (list, tuple)):
+            return tuple(from_host(x) for x in value)
+        return from_host(value)
 
 
 mgrid = _Grid(np.mgrid, "A full grid of coordinates, as one array, by slices.")

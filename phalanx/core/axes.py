@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from phalanx.base.errors import UnboundAxis
 from phalanx.core.blocks import Blocks
@@ -56,7 +56,7 @@ class Axis:
         return self.blocks.padding
 
     @property
-    def outside(self) -> tuple:
+    def outside(self) -> tuple[Any, ...]:
         """The name of the axis over which the blocks lie, if there are several."""
         return () if self.rest is None or self.devices == 1 else (self.rest.name,)
 
@@ -66,7 +66,7 @@ scope = _scope.get  # ((name, size), ...), innermost last: hashable, part of eve
 
 
 @contextmanager
-def binding(name: Any, size: int) -> Iterator[None]:
+def binding(name: Any, size: int) -> Generator[None]:
     """Bring the axis ``name`` of ``size`` into scope; an outer one of that name is shadowed."""
     outer = tuple(a for a in _scope.get() if a[0] != name)
     token = _scope.set((*outer, (name, size)))
@@ -77,7 +77,7 @@ def binding(name: Any, size: int) -> Iterator[None]:
 
 
 @contextmanager
-def only(axes: tuple[tuple[Any, int], ...]) -> Iterator[None]:
+def only(axes: tuple[tuple[Any, int], ...]) -> Generator[None]:
     """Replace the scope by ``axes``."""
     token = _scope.set(axes)
     try:
@@ -103,9 +103,10 @@ def is_internal(name: Any) -> bool:
     return isinstance(name, str) and name.startswith("<")
 
 
-def names_of(axis_name: Any, who: str) -> tuple:
+def names_of(axis_name: Any, who: str) -> tuple[Any, ...]:
     """``axis_name``, one name or a sequence of names, as a tuple of names that are in scope."""
-    names = tuple(axis_name) if isinstance(axis_name, (tuple, list)) else (axis_name,)
+    several = isinstance(axis_name, (tuple, list))
+    names: tuple[Any, ...] = tuple(cast(Iterable[Any], axis_name)) if several else (axis_name,)
     for name in names:
         if not isinstance(name, (str, int)) and not _hashable(name):
             raise TypeError(f"{who}: an axis name must be hashable, got {name!r}")
@@ -113,7 +114,7 @@ def names_of(axis_name: Any, who: str) -> tuple:
     return names
 
 
-def without(axes: Iterable, name: Any) -> tuple:
+def without(axes: Iterable[Any], name: Any) -> tuple[Any, ...]:
     """The names in ``axes`` except ``name``."""
     return tuple(a for a in axes if a != name)
 

@@ -8,15 +8,26 @@ from typing import Any, Concatenate, Final
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
+from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
 from phalanx.core.frame import Frame
 from phalanx.core.region import Region
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType
 
-Rule = Callable[..., Any]
-LowerRule = Callable[Concatenate[Builder, ...], Any]
 Active = tuple[bool, ...]  # of each operand, whether it has a tangent
+LaneDims = tuple[int | None, ...]  # of each operand, the dimension of its lanes, if it has any
+Derivative = tuple[Any, Callable[..., Any]]  # the result, and a linear function of tangents
+Cotangents = Sequence[Any]  # of each operand; None of one that is not linear
+Batched = tuple[Any, Any]  # the result, and the dimension of its lanes
+
+# Rules, by what they take first and give; how many operands and which parameters varies.
+Rule = Callable[..., Any]
+TypeRule = Callable[..., Any]  # an ArrayType, or a tuple of them
+LowerRule = Callable[Concatenate[Builder, ...], Any]
+LinearizeRule = Callable[Concatenate[Active, ...], Derivative]
+TransposeRule = Callable[..., Cotangents]
+BatchRule = Callable[Concatenate[Axis, tuple[Any, ...], LaneDims, ...], Batched]
 
 
 class Zero:
@@ -60,8 +71,8 @@ class Example:
     that are drawn for a type.
     """
 
-    args: tuple
-    params: dict[str, Any] = field(default_factory=dict)
+    args: tuple[Any, ...]
+    params: dict[str, Any] = field(default_factory=dict[str, Any])
     axes: tuple[tuple[str, int], ...] = ()
     low: float = -1.0
     high: float = 1.0
@@ -124,14 +135,14 @@ class Primitive:
     """
 
     name: str
-    type: Rule
+    type: TypeRule
     lower: LowerRule
-    lower_on: Mapping[str, LowerRule] = field(default_factory=dict)
-    linearize: Rule | ZeroDerivative | NoRule | None = None
+    lower_on: Mapping[str, LowerRule] = field(default_factory=dict[str, LowerRule])
+    linearize: LinearizeRule | ZeroDerivative | NoRule | None = None
     jvp: Rule | None = None
     differentiate: Rule | None = None
-    transpose: Rule | NoRule | None = None
-    batch: Rule | NoRule | None = None
+    transpose: TransposeRule | NoRule | None = None
+    batch: BatchRule | NoRule | None = None
     vary: Rule | None = None
     axes: Callable[[dict[str, Any]], frozenset[Any]] | None = None
     effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None
@@ -143,7 +154,7 @@ class Primitive:
     eager: Rule | None = None
     run: Rule | None = None
     by_user: bool = False
-    prepare: Callable[[tuple], tuple] | None = None
+    prepare: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
     fused: bool = False
     multi: bool = False
     doc: str = ""
@@ -188,4 +199,4 @@ class Primitive:
         """The axes over which each result varies; a tuple if ``multi`` and the rule says so."""
         if self.vary is not None:
             return self.vary(*operands, **params)
-        return frozenset().union(*operands)
+        return frozenset[Any]().union(*operands)

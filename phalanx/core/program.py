@@ -76,8 +76,8 @@ class Equation:
     @property
     def effects(self) -> frozenset[Any]:
         """What the equation does besides giving results, its sub-programs included."""
-        own = self.prim.effects(self.params) if self.prim.effects is not None else frozenset()
-        return own.union(*(p.effects for p in self.programs))
+        own = self.prim.effects(self.params) if self.prim.effects is not None else ()
+        return frozenset[Any](own).union(*(p.effects for p in self.programs))
 
     @property
     def programs(self) -> Iterator[Program]:
@@ -183,13 +183,12 @@ class _Printer:
     def param(self, value: Any) -> str:
         if isinstance(value, Program):
             return _Printer(self.indent + "  ").program(value)
-        if type(value) is tuple and value and isinstance(value[0], Program):
-            return "(" + ", ".join(map(self.param, value)) + ")"
-        if isinstance(value, np.dtype):
-            return value.name
+        items: list[Any] = [*value] if type(value) is tuple else []
+        if items and isinstance(items[0], Program):
+            return "(" + ", ".join(map(self.param, items)) + ")"
         if isinstance(value, FunctionType):
             return value.__name__
-        return str(value)
+        return f"{value}"
 
     def atom(self, atom: Atom) -> str:
         if isinstance(atom, Literal):

@@ -35,7 +35,7 @@ class Trace:
         self.name = name
         self.alive = True
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Bind ``prim``: one value, or a tuple where ``prim.multi``."""
         raise NotImplementedError
 
@@ -150,7 +150,7 @@ class Root(Trace):
         super().__init__(None, "eager evaluation")
         self.evaluate: Any = None
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         return self.evaluate(prim, args, params)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class ArrayType:
         return found if found is not None else cls._make(key)
 
     @classmethod
-    def _make(cls, key: tuple) -> ArrayType:
+    def _make(cls, key: tuple[Any, ...]) -> ArrayType:
         _, shape, dtype, weak = key
         normal = (cls, tuple(int(s) for s in shape), np.dtype(dtype), bool(weak))
         made = ArrayType._interned[normal]
@@ -63,7 +63,7 @@ class ArrayType:
             changes.get("weak", self.weak),
         )
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.shape, self.dtype, self.weak)
 
     def __str__(self) -> str:
@@ -174,9 +174,10 @@ def typeof(x: Any) -> ArrayType:
     if isinstance(x, Array):
         return x.type
     if isinstance(x, np.ndarray):
-        return ArrayType(x.shape, dtypes.canonical(x.dtype))
+        array = cast(np.ndarray, x)
+        return ArrayType(array.shape, dtypes.canonical(array.dtype))
     if isinstance(x, np.generic):
-        return LiteralType((), dtypes.canonical(x.dtype))
+        return LiteralType((), dtypes.canonical(cast(np.generic, x).dtype))
     if isinstance(x, SCALARS):
         return LiteralType((), dtypes.weak_dtype(type(x)), True)
     raise TypeError(f"{x!r} of type {type(x).__name__} is not an array or a number")

@@ -51,7 +51,7 @@ INTEGERS = frozenset((*_SIGNED, *_UNSIGNED, *_NARROW_INTS))
 FLOATS = frozenset((*_FLOATS, _BF16, *_FLOAT8))
 COMPLEXES = frozenset(_COMPLEX)
 INEXACT = FLOATS | COMPLEXES
-ALL = INTEGERS | INEXACT | {_BOOL, float0}
+ALL: frozenset[np.dtype] = INTEGERS | INEXACT | {_BOOL, float0}
 
 
 def is_bool(dtype: Any) -> bool:

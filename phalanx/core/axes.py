@@ -11,6 +11,8 @@ from typing import Any, cast
 from phalanx.base.errors import UnboundAxis
 from phalanx.core.blocks import Blocks
 
+Names = tuple[Any, ...]  # of axes
+
 
 @dataclass(frozen=True, slots=True)
 class Split:

@@ -9,21 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Concatenate, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from phalanx.base.source import Location
 from phalanx.core.region import Layout, MeshAxes
-from phalanx.core.types import ArrayType
+from phalanx.core.types import ArrayType, Ints, Shape
 
 Value = Any
 Values = Sequence[Any]
-Shape = tuple[int, ...]
-Ints = Sequence[int]
 Pairs = Sequence[tuple[int, int]]
 Groups = Sequence[Sequence[int]]  # of partition numbers, all of one length
-Body = Callable[Concatenate["Builder", ...], Any]  # body(b, *values): one value, or several
+Combine = Callable[["Builder", Value, Value], Value]  # of two elements: one
+# body(b, *values): one value, or several. Other than ``...`` it tells a lambda what it is given.
+Body = (
+    Callable[["Builder"], Any]
+    | Callable[["Builder", Value], Any]
+    | Callable[["Builder", Value, Any], Any]
+    | Callable[["Builder", Value, Any, Any], Any]
+    | Callable[["Builder", Value, Any, Any, Any], Any]
+)
 Precision = str | tuple[str, str] | None  # 'default', 'high', 'highest'; one for each operand
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Concatenate, Final
+from typing import Any, Concatenate, Final, TypeVar
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
@@ -15,9 +15,19 @@ from phalanx.core.region import Region
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType
 
+Operands = tuple[Any, ...]  # tracers of the current trace, arrays and scalars
 Active = tuple[bool, ...]  # of each operand, whether it has a tangent
-LaneDims = tuple[int | None, ...]  # of each operand, the dimension of its lanes, if it has any
-Derivative = tuple[Any, Callable[..., Any]]  # the result, and a linear function of tangents
+LaneDims = tuple[Any, ...]  # of each operand, the dimension of its lanes; None: it has none
+R = TypeVar("R")
+# A function of one argument or several. Other than ``...`` it tells a lambda what it is given.
+Of = (
+    Callable[[Any], R]
+    | Callable[[Any, Any], R]
+    | Callable[[Any, Any, Any], R]
+    | Callable[[Any, Any, Any, Any], R]
+    | Callable[[Any, Any, Any, Any, Any], R]
+)
+Derivative = tuple[Any, Of[Any]]  # the result, and a linear function of tangents
 Cotangents = Sequence[Any]  # of each operand; None of one that is not linear
 Batched = tuple[Any, Any]  # the result, and the dimension of its lanes
 
@@ -27,7 +37,7 @@ TypeRule = Callable[..., Any]  # an ArrayType, or a tuple of them
 LowerRule = Callable[Concatenate[Builder, ...], Any]
 LinearizeRule = Callable[Concatenate[Active, ...], Derivative]
 TransposeRule = Callable[..., Cotangents]
-BatchRule = Callable[Concatenate[Axis, tuple[Any, ...], LaneDims, ...], Batched]
+BatchRule = Callable[Concatenate[Axis, Operands, LaneDims, ...], Batched]
 
 
 class Zero:
@@ -154,7 +164,7 @@ class Primitive:
     eager: Rule | None = None
     run: Rule | None = None
     by_user: bool = False
-    prepare: Callable[[tuple[Any, ...]], tuple[Any, ...]] | None = None
+    prepare: Callable[[Operands], Operands] | None = None
     fused: bool = False
     multi: bool = False
     doc: str = ""

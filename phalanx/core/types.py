@@ -11,6 +11,9 @@ from phalanx.base import dtypes
 from phalanx.base.errors import DeletedArray
 from phalanx.base.recent import Unique
 
+Shape = tuple[int, ...]
+Ints = tuple[int, ...]  # positions of dimensions, or a number for each
+
 
 class ArrayType:
     """The static part of an array: shape, dtype, and whether the dtype is weak.
@@ -157,6 +160,7 @@ class Array:
         return self.type.weak
 
 
+Types = tuple[ArrayType, ...]
 SCALARS = (bool, int, float, complex)
 
 

@@ -1,6 +1,8 @@
 """The primitives, by family. Each stands whole, with all its rules, in one place."""
 
-# ruff: noqa: F401  (what stands here is what the package offers)
+# what stands here is what the package offers:
+# ruff: noqa: F401
+# pyright: reportUnusedImport=false
 
 from phalanx.ops.barrier import optimization_barrier
 from phalanx.ops.basis import (

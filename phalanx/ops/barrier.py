@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Active, Example, Primitive
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Batched,
+    Cotangents,
+    Derivative,
+    Example,
+    LaneDims,
+    Operands,
+    Primitive,
+)
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, i32
 
@@ -15,18 +24,22 @@ def _type(*xs: ArrayType) -> tuple[ArrayType, ...]:
     return tuple(ArrayType(x.shape, x.dtype, x.weak) for x in xs)
 
 
-def _linearize(active: Active, *xs: Any) -> tuple[tuple, Callable]:
+def _linearize(active: Active, *xs: Any) -> Derivative:
     return optimization_barrier(*xs), _of_nonzero
 
 
-def _of_nonzero(*ts: Any) -> tuple:
+def _of_nonzero(*ts: Any) -> Operands:
     """Tangents, or cotangents, behind a barrier of their own."""
     found = iter(optimization_barrier(*(t for t in ts if t is not ZERO)))
     return tuple(ZERO if t is ZERO else next(found) for t in ts)
 
 
-def _batch(axis: Axis, values: Sequence, dims: tuple) -> tuple:
+def _batch(axis: Axis, values: Operands, dims: LaneDims) -> Batched:
     return optimization_barrier(*values), dims
+
+
+def _transpose(cts: Operands, *xs: Any) -> Cotangents:
+    return _of_nonzero(*cts)
 
 
 optimization_barrier = Primitive(
@@ -34,7 +47,7 @@ optimization_barrier = Primitive(
     _type,
     lambda b, *xs: b.optimization_barrier(xs),
     linearize=_linearize,
-    transpose=lambda cts, *xs: list(_of_nonzero(*cts)),
+    transpose=_transpose,
     batch=_batch,
     vary=lambda *xs: xs,
     multi=True,

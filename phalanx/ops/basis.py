@@ -9,23 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Concatenate
 
 import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
+from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.primitive import (
     ZERO,
     Active,
+    Batched,
+    Cotangents,
+    Derivative,
     Example,
+    LaneDims,
     Linear,
     NoRule,
+    Of,
+    Operands,
     Primitive,
     Rule,
+    TransposeRule,
     ZeroDerivative,
 )
-from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
+from phalanx.core.types import SCALARS, ArrayType, Ints, LiteralType, Shape, typeof
 
 F32 = np.dtype("float32")
 I32 = np.dtype("int32")
@@ -50,6 +58,7 @@ def bools(*shape: int) -> ArrayType:
 # ---- the pointwise family: one result element from the operands' elements beside it ---------
 
 Domain = Callable[[np.dtype], bool]
+Partials = Sequence[Of[Any] | None] | str
 
 
 def anything(dtype: np.dtype) -> bool:
@@ -74,7 +83,7 @@ def integral(dtype: np.dtype) -> bool:
 
 def part_of_complex(dtype: np.dtype) -> bool:
     """The domain of the dtypes that complex numbers are made of."""
-    return dtype in (np.float32, np.float64)
+    return dtype.type in (np.float32, np.float64)
 
 
 _DOMAIN_NAMES = {
@@ -129,7 +138,7 @@ def _listed(types: Sequence[ArrayType]) -> str:
     return " and ".join(map(str, types))
 
 
-def fit_scalars(args: tuple) -> tuple:
+def fit_scalars(args: Operands) -> Operands:
     """Python scalars among elementwise operands take the dtype of the others."""
     for a in args:
         if isinstance(a, SCALARS) and not isinstance(a, np.generic):
@@ -137,7 +146,7 @@ def fit_scalars(args: tuple) -> tuple:
     return args
 
 
-def _fit_scalars(args: tuple) -> tuple:
+def _fit_scalars(args: Operands) -> Operands:
     python = [isinstance(a, SCALARS) and not isinstance(a, np.generic) for a in args]
     given = [typeof(a).dtype for a, p in zip(args, python, strict=True) if not p]
     dtype = given[0] if given else dtypes.promote(*((typeof(a).dtype, True) for a in args))[0]
@@ -146,10 +155,10 @@ def _fit_scalars(args: tuple) -> tuple:
     )
 
 
-def pointwise_lowering(lower: Rule) -> Rule:
+def pointwise_lowering(lower: Body) -> Rule:
     """``lower``, with rank-0 operands repeated to the shape of the others."""
 
-    def rule(b: Any, *xs: Any, **params: Any) -> Any:
+    def rule(b: Builder, *xs: Any, **params: Any) -> Any:
         shape = b.outs[0].shape
         if shape and len(xs) > 1:
             xs = tuple(
@@ -163,10 +172,12 @@ def pointwise_lowering(lower: Rule) -> Rule:
     return rule
 
 
-def align_lanes(axis: Axis, values: Sequence[Any], dims: Sequence[int | None]) -> tuple[list, int]:
+def align_lanes(
+    axis: Axis, values: Sequence[Any], dims: LaneDims
+) -> tuple[list[Any], int]:
     """``values`` of equal lane shape with their lanes in one dimension; scalars as they are."""
     dim = next(d for d in dims if d is not None)
-    aligned = []
+    aligned: list[Any] = []
     for v, d in zip(values, dims, strict=True):
         if d is None and not isinstance(v, np.generic):
             v = broadcast_lanes(v, dim, axis.size)
@@ -179,7 +190,7 @@ def align_lanes(axis: Axis, values: Sequence[Any], dims: Sequence[int | None]) -
 def batch_pointwise(prim: Callable[[], Primitive]) -> Rule:
     """The batching rule of an elementwise primitive."""
 
-    def rule(axis: Axis, values: Sequence, dims: Sequence, **params: Any) -> tuple[Any, int]:
+    def rule(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> tuple[Any, int]:
         if len(values) == 1:
             return prim()(values[0], **params), dims[0]
         aligned, dim = align_lanes(axis, values, dims)
@@ -198,13 +209,13 @@ def add_tangents(*terms: Any) -> Any:
 
 def pointwise(
     name: str,
-    lower: Rule,
+    lower: Body,
     *,
     on: Domain = anything,
     result: np.dtype | Callable[[np.dtype], np.dtype] | None = None,
-    partials: Sequence[Callable | None] | str = (),
-    linearize: Rule | None = None,
-    transpose: Rule | NoRule | None = None,
+    partials: Partials = (),
+    linearize: Of[Derivative] | None = None,
+    transpose: Of[Cotangents] | NoRule | None = None,
     doc: str,
     examples: Sequence[Example] = (),
 ) -> Primitive:
@@ -248,12 +259,12 @@ def pointwise(
 
 
 def _from_partials(
-    prim: Callable[[], Primitive], partials: Sequence[Callable | None] | str
+    prim: Callable[[], Primitive], partials: Partials
 ) -> Rule | ZeroDerivative:
     if isinstance(partials, str):
         return ZeroDerivative(partials)
 
-    def rule(active: Active, *primals: Any, **params: Any) -> tuple[Any, Callable]:
+    def rule(active: Active, *primals: Any, **params: Any) -> Derivative:
         out = prim()(*primals, **params)
         factors = [
             p(out, *primals, **params) if a and p is not None else None
@@ -283,7 +294,7 @@ class _Scaling:
 def linear_in_first(prim: Callable[[], Primitive]) -> Rule:
     """The linearize rule of a primitive that is linear in its first operand alone."""
 
-    def rule(active: Active, x: Any, *rest: Any, **params: Any) -> tuple[Any, Callable]:
+    def rule(active: Active, x: Any, *rest: Any, **params: Any) -> Derivative:
         def linear(t: Any, *_: Any) -> Any:
             return ZERO if t is ZERO else prim()(t, *rest, **params)
 
@@ -292,13 +303,20 @@ def linear_in_first(prim: Callable[[], Primitive]) -> Rule:
     return rule
 
 
+def _transpose_one(rule: Rule) -> TransposeRule:
+    def transpose(ct: Any, x: Linear, **params: Any) -> Cotangents:
+        return [rule(ct, x.type, **params)]
+
+    return transpose
+
+
 def structural(
     name: str,
-    type: Rule,
-    lower: Rule,
+    type: Of[ArrayType],
+    lower: Body,
     *,
-    transpose: Rule,
-    batch: Rule,
+    transpose: Of[Any],
+    batch: Callable[Concatenate[Axis, Any, int, ...], Batched],
     fused: bool = True,
     doc: str,
     examples: Sequence[Example] = (),
@@ -310,10 +328,7 @@ def structural(
     Without ``fused`` an element of the result may take many elements of the operand, as a sum does.
     """
 
-    def transpose_rule(ct: Any, x: Any, **params: Any) -> list:
-        return [transpose(ct, x.type, **params)]
-
-    def batch_rule(axis: Axis, values: Sequence, dims: Sequence, /, **params: Any) -> tuple:
+    def batch_rule(axis: Axis, values: Operands, dims: LaneDims, /, **params: Any) -> Batched:
         return batch(axis, values[0], dims[0], **params)
 
     prim = Primitive(
@@ -321,7 +336,7 @@ def structural(
         type,
         lower,
         linearize=linear_in_first(lambda: prim),
-        transpose=transpose_rule,
+        transpose=_transpose_one(transpose),
         batch=batch_rule,
         fused=fused,
         doc=doc,
@@ -333,13 +348,13 @@ def structural(
 # ---- arithmetic -----------------------------------------------------------------------------
 
 
-def _mul_transpose(ct: Any, x: Any, y: Any) -> list:
+def _mul_transpose(ct: Any, x: Any, y: Any) -> Cotangents:
     if isinstance(x, Linear) and isinstance(y, Linear):
         return [None, None]
     return [mul(ct, y), None] if isinstance(x, Linear) else [None, mul(x, ct)]
 
 
-def _mul_linearize(active: Active, x: Any, y: Any) -> tuple[Any, Callable]:
+def _mul_linearize(active: Active, x: Any, y: Any) -> Derivative:
     def linear(tx: Any, ty: Any) -> Any:
         return add_tangents(
             ZERO if tx is ZERO else mul(tx, y), ZERO if ty is ZERO else mul(x, ty)
@@ -396,7 +411,7 @@ neg = pointwise(
 # ---- moving and repeating elements ----------------------------------------------------------
 
 
-def _broadcast_type(x: ArrayType, *, shape: tuple, dims: tuple) -> ArrayType:
+def _broadcast_type(x: ArrayType, shape: Shape, dims: Ints) -> ArrayType:
     fits = len(dims) == x.ndim and all(
         0 <= d < len(shape) and s in (1, shape[d]) for s, d in zip(x.shape, dims, strict=True)
     )
@@ -408,7 +423,7 @@ def _broadcast_type(x: ArrayType, *, shape: tuple, dims: tuple) -> ArrayType:
     return ArrayType(shape, x.dtype, x.weak)
 
 
-def _broadcast_transpose(ct: Any, x: ArrayType, *, shape: tuple, dims: tuple) -> Any:
+def _broadcast_transpose(ct: Any, x: ArrayType, shape: Shape, dims: Ints) -> Any:
     stretched = [
         d for s, d in zip(x.shape, dims, strict=True) if s == 1 and shape[d] != 1
     ]
@@ -417,7 +432,7 @@ def _broadcast_transpose(ct: Any, x: ArrayType, *, shape: tuple, dims: tuple) ->
     return reshape(out, shape=x.shape) if stretched else out
 
 
-def _broadcast_batch(axis: Axis, x: Any, dim: int, *, shape: tuple, dims: tuple) -> tuple:
+def _broadcast_batch(axis: Axis, x: Any, dim: int, shape: Shape, dims: Ints) -> Batched:
     lanes = typeof(x).shape[dim]
     x = move(x, dim, 0)
     return broadcast(x, shape=(lanes, *shape), dims=(0, *(d + 1 for d in dims))), 0
@@ -437,7 +452,7 @@ broadcast = structural(
 )
 
 
-def _transpose_type(x: ArrayType, *, perm: tuple) -> ArrayType:
+def _transpose_type(x: ArrayType, perm: Ints) -> ArrayType:
     if sorted(perm) != list(range(x.ndim)):
         raise ValueError(f"transpose: {perm} is not a permutation of the dimensions of {x}")
     return ArrayType(tuple(x.shape[i] for i in perm), x.dtype, x.weak)
@@ -447,7 +462,7 @@ def _inverse(perm: Sequence[int]) -> tuple[int, ...]:
     return tuple(sorted(range(len(perm)), key=lambda i: perm[i]))
 
 
-def _transpose_batch(axis: Axis, x: Any, dim: int, *, perm: tuple) -> tuple:
+def _transpose_batch(axis: Axis, x: Any, dim: int, perm: Ints) -> Batched:
     shifted = tuple(i + (i >= dim) for i in perm)
     return transpose(x, perm=(dim, *shifted)), 0
 
@@ -479,7 +494,7 @@ def broadcast_lanes(x: Any, dim: int, size: int) -> Any:
     return broadcast(x, shape=(*shape[:dim], size, *shape[dim:]), dims=kept)
 
 
-def _reshape_type(x: ArrayType, *, shape: tuple) -> ArrayType:
+def _reshape_type(x: ArrayType, shape: Shape) -> ArrayType:
     out = ArrayType(shape, x.dtype, x.weak)
     if out.size != x.size:
         raise ValueError(
@@ -488,7 +503,7 @@ def _reshape_type(x: ArrayType, *, shape: tuple) -> ArrayType:
     return out
 
 
-def _reshape_batch(axis: Axis, x: Any, dim: int, *, shape: tuple) -> tuple:
+def _reshape_batch(axis: Axis, x: Any, dim: int, shape: Shape) -> Batched:
     lanes = typeof(x).shape[dim]
     return reshape(move(x, dim, 0), shape=(lanes, *shape)), 0
 
@@ -504,7 +519,7 @@ reshape = structural(
 )
 
 
-def reduced_type(name: str, x: ArrayType, dims: tuple) -> ArrayType:
+def reduced_type(name: str, x: ArrayType, dims: Ints) -> ArrayType:
     """The type of ``x`` without the dimensions ``dims``."""
     if any(not 0 <= d < x.ndim for d in dims) or len(set(dims)) != len(dims):
         raise ValueError(f"{name}: {dims} are not distinct dimensions of an array {x}")
@@ -512,18 +527,18 @@ def reduced_type(name: str, x: ArrayType, dims: tuple) -> ArrayType:
     return ArrayType(kept, x.dtype, x.weak)
 
 
-def reduced_batch(dim: int, dims: tuple) -> tuple[tuple[int, ...], int]:
+def reduced_batch(dim: int, dims: Ints) -> tuple[tuple[int, ...], int]:
     """Where ``dims`` of a lane lie in the batched array, and where its lanes end up."""
     shifted = tuple(d + (d >= dim) for d in dims)
     return shifted, dim - sum(d < dim for d in shifted)
 
 
-def _reduce_sum_batch(axis: Axis, x: Any, dim: int, *, dims: tuple) -> tuple:
+def _reduce_sum_batch(axis: Axis, x: Any, dim: int, dims: Ints) -> Batched:
     shifted, out = reduced_batch(dim, dims)
     return reduce_sum(x, dims=shifted), out
 
 
-def _reduce_sum_lower(b: Any, x: Any, dims: tuple) -> Any:
+def _reduce_sum_lower(b: Builder, x: Any, dims: Ints) -> Any:
     zero = b.constant(0, b.outs[0].dtype)
     return b.reduce([x], [zero], dims, lambda b, x, y: [b.add(x, y)])[0]
 
@@ -544,7 +559,7 @@ reduce_sum = structural(
 
 def _convert_linearize(
     active: Active, x: Any, *, dtype: np.dtype, weak: bool
-) -> tuple[Any, Callable]:
+) -> Derivative:
     source = typeof(x).dtype
     out = convert(x, dtype=dtype, weak=weak)
     if not (dtypes.is_inexact(source) and dtypes.is_inexact(dtype)):
@@ -556,12 +571,20 @@ def _convert_type(x: ArrayType, *, dtype: np.dtype, weak: bool) -> ArrayType:
     return ArrayType(x.shape, dtype, weak)
 
 
+def _convert_lower(b: Builder, x: Value, dtype: np.dtype, weak: bool) -> Value:
+    return b.convert(x, dtype)
+
+
+def _convert_transpose(ct: Any, x: Linear, dtype: np.dtype, weak: bool) -> Cotangents:
+    return [convert(ct, dtype=x.type.dtype, weak=x.type.weak)]
+
+
 convert = Primitive(
     "convert",
     _convert_type,
-    lambda b, x, dtype, weak: b.convert(x, dtype),
+    _convert_lower,
     linearize=_convert_linearize,
-    transpose=lambda ct, x, dtype, weak: [convert(ct, dtype=x.type.dtype, weak=x.type.weak)],
+    transpose=_convert_transpose,
     batch=batch_pointwise(lambda: convert),
     fused=True,
     doc="x in another dtype; stablehlo.convert",

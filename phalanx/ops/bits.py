@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
+from phalanx.core.builder import Body, Builder, Value
+from phalanx.core.primitive import (
+    Batched,
+    Example,
+    LaneDims,
+    NoRule,
+    Operands,
+    Primitive,
+    ZeroDerivative,
+)
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import BOOL, I32, bools, f32, i32, integral, move, pointwise
+from phalanx.ops.basis import BOOL, I32, Domain, bools, f32, i32, integral, move, pointwise
 
 U8 = np.dtype("uint8")
 U32 = np.dtype("uint32")
@@ -26,9 +32,9 @@ def u32(*shape: int) -> ArrayType:
 
 def _bitwise(
     name: str,
-    lower: Callable,
+    lower: Body,
     doc: str,
-    on: Callable = integral,
+    on: Domain = integral,
     n: int = 2,
     low: float = -9,
     high: float = 9,
@@ -118,15 +124,19 @@ def _bitcast_type(x: ArrayType, *, dtype: np.dtype) -> ArrayType:
 
 
 def _bitcast_batch(
-    axis: Axis, values: Sequence, dims: Sequence, *, dtype: np.dtype
-) -> tuple[Any, int]:
+    axis: Axis, values: Operands, dims: LaneDims, *, dtype: np.dtype
+) -> Batched:
     return bitcast(move(values[0], dims[0], 0), dtype=dtype), 0
+
+
+def _bitcast_lower(b: Builder, x: Value, dtype: np.dtype) -> Value:
+    return b.bitcast_convert(x, dtype, b.outs[0].shape)
 
 
 bitcast = Primitive(
     "bitcast",
     _bitcast_type,
-    lambda b, x, dtype: b.bitcast_convert(x, dtype, b.outs[0].shape),
+    _bitcast_lower,
     linearize=ZeroDerivative("bits are not numbers"),
     transpose=NoRule("it is not linear"),
     batch=_bitcast_batch,

@@ -18,9 +18,18 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.source import Location
-from phalanx.core.axes import Axis
-from phalanx.core.primitive import Active, NoRule, Primitive
-from phalanx.core.types import ArrayType
+from phalanx.core.axes import Axis, Names
+from phalanx.core.builder import Builder
+from phalanx.core.primitive import (
+    Active,
+    Batched,
+    Derivative,
+    LaneDims,
+    NoRule,
+    Operands,
+    Primitive,
+)
+from phalanx.core.types import ArrayType, Types
 from phalanx.ops.basis import broadcast_lanes, move
 from phalanx.ops.lanes import leading, place_of, without_padding
 from phalanx.ops.reduce import reduce_max
@@ -46,7 +55,7 @@ class Host:
     name: str
     location: Location
     function: Callable[..., Sequence[np.ndarray]]
-    effects: frozenset
+    effects: frozenset[Any]
     vmap_method: str | None = "sequential"
 
     def __repr__(self) -> str:
@@ -54,8 +63,8 @@ class Host:
 
 
 def _linearize(
-    active: Active, *primals: Any, host: Host, out_types: tuple, **params: Any
-) -> tuple:
+    active: Active, *primals: Any, host: Host, out_types: Types, **params: Any
+) -> Derivative:
     if out_types:
         raise ValueError(
             f"{host.name}: a Python function has no derivative, and the arguments of this one, at "
@@ -63,16 +72,20 @@ def _linearize(
             "contains the call a derivative with custom_jvp or custom_vjp, or stop the derivative "
             "before it with lax.stop_gradient"
         )
-    return host_call(*primals, host=host, out_types=out_types, **params), lambda *_: ()
+    return host_call(*primals, host=host, out_types=out_types, **params), _no_tangents
+
+
+def _no_tangents(*_: Any) -> tuple[()]:
+    return ()
 
 
 # ---- vectorization ------------------------------------------------------------------------------
 
 
 def _batch(
-    axis: Axis, values: Sequence, dims: Sequence, *, host: Host, out_types: tuple, axes: tuple,
+    axis: Axis, values: Operands, dims: LaneDims, *, host: Host, out_types: Types, axes: Names,
     levels: tuple[LEVEL, ...], token: bool,
-) -> tuple:  # fmt: skip
+) -> Batched:  # fmt: skip
     if host.vmap_method is None and axis.rest is None:
         raise ValueError(
             f"{host.name}: vmap has to know how to call a Python function for many lanes, at "
@@ -116,15 +129,15 @@ def _not_taken_yet(first: int, count: int, levels: tuple[LEVEL, ...]) -> int:
 
 
 def _batch_at_once(
-    axis: Axis, values: Sequence, dims: Sequence, *, host: Host, out_types: tuple
-) -> tuple:
+    axis: Axis, values: Operands, dims: LaneDims, *, host: Host, out_types: Types
+) -> Batched:
     """One call for all lanes, which lead every argument that has some, and every result."""
     called, *arguments = zip(values, dims, strict=True)
-    alone = {
-        "expand_dims": lambda v: broadcast_lanes(v, 0, 1),
-        "broadcast_all": lambda v: broadcast_lanes(v, 0, axis.size),
-        "legacy_vectorized": lambda v: v,
-    }[str(host.vmap_method)]
+    repeats = {"expand_dims": 1, "broadcast_all": axis.size}.get(str(host.vmap_method))
+
+    def alone(v: Any) -> Any:
+        return v if repeats is None else broadcast_lanes(v, 0, repeats)
+
     placed = [alone(v) if d is None else move(v, d, 0) for v, d in arguments]
     types = tuple(_with_lanes(t, axis.size) for t in out_types)
     found = host_call(
@@ -146,7 +159,7 @@ class _Call:
     __slots__ = ("function", "levels", "names", "token", "types")
 
     def __init__(
-        self, host: Host, out_types: tuple, axes: tuple, levels: tuple[LEVEL, ...], token: bool
+        self, host: Host, out_types: Types, axes: Names, levels: tuple[LEVEL, ...], token: bool
     ) -> None:
         self.function = host.function
         self.names = [name for name, _ in axes]
@@ -161,7 +174,7 @@ class _Call:
         token, *rest = operands
         return [token, *self._lanes(self.levels, [called, *rest])]
 
-    def _lanes(self, levels: list[LEVEL], operands: list) -> list[np.ndarray]:
+    def _lanes(self, levels: list[LEVEL], operands: list[Any]) -> list[np.ndarray]:
         if not levels:
             return self._once(*operands)
         *inner, (size, marks) = levels
@@ -176,11 +189,11 @@ class _Call:
         return list(self.function(self.types, positions, *rest[count:]))
 
 
-def _lane(operands: Sequence, marks: Sequence[bool], i: int) -> list:
+def _lane(operands: Sequence[Any], marks: Sequence[bool], i: int) -> list[Any]:
     return [x[i, ...] if m else x for x, m in zip(operands, marks, strict=True)]
 
 
-def _lower(b: Any, *xs: Any, host: Host, out_types: tuple, **params: Any) -> list:
+def _lower(b: Builder, *xs: Any, host: Host, out_types: Types, **params: Any) -> list[Any]:
     if params["token"] and b.manual:  # there is one such region, over all devices
         raise ValueError(
             f"{host.name}: ordered=True, at {host.location}, asks for the order of the program, "
@@ -191,21 +204,31 @@ def _lower(b: Any, *xs: Any, host: Host, out_types: tuple, **params: Any) -> lis
     return b.host_call(call, xs, out_types, has_side_effect=bool(host.effects))
 
 
-host_call: Callable = Primitive(
+def _type(*types: ArrayType, out_types: Types, **_: Any) -> Types:
+    return out_types
+
+
+def _eager(*xs: Any, **params: Any) -> list[np.ndarray]:
+    return _Call(**params)(*map(np.asarray, xs))
+
+
+host_call: Primitive = Primitive(
     "host_call",
-    lambda *types, out_types, **_: out_types,
+    _type,
     _lower,
     linearize=_linearize,
     transpose=NoRule("a Python function is not known to be linear"),
     batch=_batch,
     effects=lambda params: params["host"].effects,
-    eager=lambda *xs, **params: _Call(**params)(*map(np.asarray, xs)),
+    eager=_eager,
     multi=True,
     doc="function(operands), run by the host; stablehlo.custom_call",
 )
 
 
-def call_host(host: Host, out_types: tuple, positions: Sequence[tuple], args: Sequence) -> tuple:
+def call_host(
+    host: Host, out_types: Types, positions: Sequence[tuple[Any, int, Any]], args: Sequence[Any]
+) -> Operands:
     """Call ``host`` with ``args``; ``positions`` are (name, size, position) of mapped axes."""
     return host_call(
         np.bool_(True),

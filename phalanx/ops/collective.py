@@ -18,10 +18,24 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.core.axes import Axis, without
-from phalanx.core.builder import Body, Builder, Value, Values
-from phalanx.core.primitive import ZERO, Active, Example, NoRule, Primitive, Rule
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.axes import Axis, Names, without
+from phalanx.core.builder import Body, Builder, Combine, Pairs, Value, Values
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Batched,
+    Cotangents,
+    Derivative,
+    Example,
+    LaneDims,
+    LinearizeRule,
+    NoRule,
+    Of,
+    Operands,
+    Primitive,
+    TransposeRule,
+)
+from phalanx.core.types import ArrayType, Ints, typeof
 from phalanx.ops.basis import (
     I32,
     Domain,
@@ -53,14 +67,16 @@ from phalanx.ops.lanes import (
 from phalanx.ops.reduce import highest, lowest, reduce_max, reduce_min
 from phalanx.ops.shape import concatenate, iota, merge_dims, split_dim
 
-Groups = tuple[tuple[int, ...], ...] | None
+Partition = tuple[tuple[int, ...], ...]
+Groups = Partition | None
+Exchange = Callable[[Any], Any] | None
 
 
-def _axes_of(params: dict[str, Any]) -> frozenset:
+def _axes_of(params: dict[str, Any]) -> frozenset[Any]:
     return frozenset(params["axes"])
 
 
-def _position_table(groups: tuple[tuple[int, ...], ...]) -> dict[int, tuple[tuple[int, ...], int]]:
+def _position_table(groups: Partition) -> dict[int, tuple[tuple[int, ...], int]]:
     """Of each lane: its group and its position in it."""
     return {lane: (group, i) for group in groups for i, lane in enumerate(group)}
 
@@ -68,7 +84,7 @@ def _position_table(groups: tuple[tuple[int, ...], ...]) -> dict[int, tuple[tupl
 # ---- reductions -----------------------------------------------------------------------------
 
 
-def _reduce_groups(axis: Axis, x: Any, groups: tuple, reduction: _Reduction) -> Any:
+def _reduce_groups(axis: Axis, x: Any, groups: Partition, reduction: _Reduction) -> Any:
     """Reduce the leading lanes of ``x`` within each group; every member gets the result.
 
     Each block reduces its members of each group; then the blocks exchange one row per group.
@@ -88,12 +104,12 @@ def _reduce_groups(axis: Axis, x: Any, groups: tuple, reduction: _Reduction) -> 
     )
     totals = reduction.local(spread)
     if axis.outside:
-        (totals,) = reduction.prim(totals, axes=axis.outside, groups=None)
+        (totals,) = reduction.prim()(totals, axes=axis.outside, groups=None)
     return rows_at(totals, mine)
 
 
 def _lower_reduction(
-    b: Builder, xs: Values, partitions: Sequence[Sequence[int]], combine: Body
+    b: Builder, xs: Values, partitions: Sequence[Sequence[int]], combine: Combine
 ) -> list[Value]:
     """One variadic operation for the operands of each dtype."""
     out: list[Any] = [None] * len(xs)
@@ -107,7 +123,7 @@ def _lower_reduction(
     return out
 
 
-def _reduction_varies(*operands: frozenset, axes: tuple, groups: Groups) -> tuple:
+def _reduction_varies(*operands: frozenset[Any], axes: Names, groups: Groups) -> tuple[Any, ...]:
     if groups is not None:
         return tuple(v | set(axes) for v in operands)
     return tuple(v - set(axes) for v in operands)
@@ -117,17 +133,17 @@ def _reduction_varies(*operands: frozenset, axes: tuple, groups: Groups) -> tupl
 class _Reduction:
     """What an all-reduce does to the lanes in an array: the leading ones of it, or n copies."""
 
-    prim: Callable
-    local: Callable
-    repeated: Callable
+    prim: Callable[[], Primitive]
+    local: Callable[[Any], Any]
+    repeated: Callable[[Any, int], Any]
     neutral: Callable[[np.dtype], Any]
 
     def batch(
-        self, axis: Axis, xs: Sequence, dims: Sequence, *, axes: tuple, groups: Groups
+        self, axis: Axis, xs: Operands, dims: LaneDims, *, axes: Names, groups: Groups
     ) -> tuple[Any, Any]:
         """The batching rule."""
         if axis.name not in axes:
-            return self.prim(*xs, axes=axes, groups=groups), dims
+            return self.prim()(*xs, axes=axes, groups=groups), dims
         if groups is not None:
             lanes = [self._leading(axis, x, d) for x, d in zip(xs, dims, strict=True)]
             return tuple(_reduce_groups(axis, x, groups, self) for x in lanes), (0,) * len(xs)
@@ -143,24 +159,24 @@ class _Reduction:
     def _leading(self, axis: Axis, x: Any, dim: int | None) -> Any:
         return without_padding(axis, leading(x, dim, axis.size), self.neutral(typeof(x).dtype))
 
-    def _over(self, axes: tuple, out: list, places: Sequence[int], values: list) -> None:
+    def _over(self, axes: Names, out: list[Any], places: Sequence[int], values: list[Any]) -> None:
         """Put ``values``, reduced over ``axes``, in their ``places``."""
-        found = self.prim(*values, axes=axes, groups=None) if axes and values else values
+        found = self.prim()(*values, axes=axes, groups=None) if axes and values else values
         for i, value in zip(places, found, strict=True):
             out[i] = value
 
 
 def _reduction(
     name: str,
-    combine: Callable,
-    local: Callable,
-    repeated: Callable,
+    combine: Combine,
+    local: Callable[[Any], Any],
+    repeated: Callable[[Any, int], Any],
     neutral: Callable[[np.dtype], Any],
     *,
     on: Domain,
     doc: str,
-    linearize: Rule,
-    transpose: Rule | NoRule,
+    linearize: LinearizeRule,
+    transpose: TransposeRule | NoRule,
 ) -> Primitive:
     """Declare an all-reduce of several operands at once.
 
@@ -168,20 +184,21 @@ def _reduction(
     ``neutral(dtype)``; ``local(x)`` reduces the leading lanes, ``repeated(x, n)`` n copies.
     """
 
-    def type_rule(*types: ArrayType, axes: tuple, groups: Groups) -> tuple:
+    def type_rule(*types: ArrayType, axes: Names, groups: Groups) -> tuple[Any, ...]:
         for t in types:
             check_domain(name, t, on)
         return tuple(t.update(weak=False) for t in types)
 
+    def lower(b: Builder, *xs: Value, axes: Names, groups: Groups) -> list[Value]:
+        return _lower_reduction(b, xs, b.replica_groups(axes, groups), combine)
+
     prim = Primitive(
         name,
         type_rule,
-        lambda b, *xs, axes, groups: _lower_reduction(
-            b, xs, b.replica_groups(axes, groups), combine
-        ),
+        lower,
         linearize=linearize,
         transpose=transpose,
-        batch=lambda *args, **params: lanes.batch(*args, **params),
+        batch=_Reduction(lambda: prim, local, repeated, neutral).batch,
         vary=_reduction_varies,
         axes=_axes_of,
         multi=True,
@@ -191,37 +208,43 @@ def _reduction(
             Example((f32(3),), {"axes": ("i",), "groups": ((0, 2), (1, 3))}, axes=(("i", 4),)),
         ],
     )
-    lanes = _Reduction(prim, local, repeated, neutral)
     return prim
 
 
-def _nonzero(bind: Callable, ts: Sequence) -> tuple:
-    """Apply the multi-operand ``bind`` to the tangents or cotangents that are not ZERO."""
-    found = iter(bind(*(t for t in ts if t is not ZERO)))
-    return tuple(t if t is ZERO else next(found) for t in ts)
+def _psum_nonzero(ts: Sequence[Any], **params: Any) -> Operands:
+    """``psum`` of the tangents or cotangents that are not ZERO."""
+    totals = iter(psum(*(t for t in ts if t is not ZERO), **params))
+    return tuple(t if t is ZERO else next(totals) for t in ts)
 
 
-def _psum_linearize(active: Active, *xs: Any, **params: Any) -> tuple:
-    return psum(*xs, **params), lambda *ts: _nonzero(lambda *nz: psum(*nz, **params), ts)
+def _psum_linearize(active: Active, *xs: Any, **params: Any) -> Derivative:
+    def linear(*ts: Any) -> Operands:
+        return _psum_nonzero(ts, **params)
+
+    return psum(*xs, **params), linear
 
 
-def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
+def _psum_transpose(cts: Operands, *xs: Any, **params: Any) -> Cotangents:
+    return _psum_nonzero(cts, **params)
+
+
+def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     """The tangent at the extremum: the mean over the lanes that attain it."""
 
-    def rule(active: Active, *xs: Any, **params: Any) -> tuple:
+    def rule(active: Active, *xs: Any, **params: Any) -> Derivative:
         outs = prim()(*xs, **params)
         masks = [
             convert(eq(x, m), dtype=typeof(x).dtype, weak=False) if a else ZERO
             for a, x, m in zip(active, xs, outs, strict=True)
         ]
-        counts = _nonzero(lambda *nz: psum(*nz, **params), masks)
+        counts = _psum_nonzero(masks, **params)
         factors = [m if m is ZERO else div(m, c) for m, c in zip(masks, counts, strict=True)]
 
-        def linear(*ts: Any) -> tuple:
+        def linear(*ts: Any) -> Operands:
             scaled = [
                 t if t is ZERO else mul(t, f) for t, f in zip(ts, factors, strict=True)
             ]
-            return _nonzero(lambda *nz: psum(*nz, **params), scaled)
+            return _psum_nonzero(scaled, **params)
 
         return outs, linear
 
@@ -236,7 +259,7 @@ psum = _reduction(
     lambda dtype: 0,
     on=number,
     linearize=_psum_linearize,
-    transpose=lambda cts, *xs, **params: _nonzero(lambda *nz: psum(*nz, **params), cts),
+    transpose=_psum_transpose,
     doc="sum_l x_l in every lane; stablehlo.all_reduce with add",
 )
 
@@ -275,13 +298,13 @@ def group_size(sizes: tuple[int, ...], groups: Groups) -> int:
 
 def _exchange(
     name: str,
-    type: Rule,
-    lower: Rule,
+    type: Of[ArrayType],
+    lower: Body,
     *,
-    transpose: Callable,
-    batch: Callable,
-    batch_groups: Callable,
-    vary: Callable,
+    transpose: Callable[[], Primitive],
+    batch: Callable[[Axis, Any, int, Ints, Exchange], Batched],
+    batch_groups: Callable[[Axis, Any, Partition], Batched],
+    vary: Of[frozenset[Any]],
     takes_axis: bool,
     doc: str,
 ) -> Primitive:
@@ -294,8 +317,8 @@ def _exchange(
     """
 
     def batch_rule(
-        axis: Axis, xs: Sequence, dims: Sequence, *, axes: tuple, sizes: tuple, groups: Groups
-    ) -> tuple:
+        axis: Axis, xs: Operands, dims: LaneDims, *, axes: Names, sizes: Ints, groups: Groups
+    ) -> Batched:
         (x,), (dim,) = xs, dims
         if axis.name not in axes:
             return _bystander(x, dim, axes, sizes, groups)
@@ -312,14 +335,14 @@ def _exchange(
 
         return batch(axis, x, k, sizes, exchange if outside else None)
 
-    def _bystander(x: Any, dim: int, axes: tuple, sizes: tuple, groups: Groups) -> tuple:
+    def _bystander(x: Any, dim: int, axes: Names, sizes: Ints, groups: Groups) -> tuple[Any, ...]:
         """Another axis is being vectorized: its lanes ride along, behind the exchanged one."""
         at = 1 if takes_axis else 0
         out = prim(move(x, dim, at), axes=axes, sizes=sizes, groups=groups)
         return out, {"all_gather": 1, "psum_scatter": 0, "all_to_all": 1}[name]
 
-    def transpose_rule(ct: Any, x: Any, **params: Any) -> list:
-        return [transpose(ct, **params)]
+    def transpose_rule(ct: Any, x: Any, **params: Any) -> Cotangents:
+        return [transpose()(ct, **params)]
 
     operand = f32(4, 3) if takes_axis else f32(3)
     half = f32(2, 3) if takes_axis else f32(3)
@@ -342,7 +365,7 @@ def _exchange(
     return prim
 
 
-def _check_leading(name: str, x: ArrayType, sizes: tuple, groups: Groups) -> None:
+def _check_leading(name: str, x: ArrayType, sizes: Ints, groups: Groups) -> None:
     n = group_size(sizes, groups)
     if x.ndim == 0 or x.shape[0] != n:
         raise ValueError(
@@ -351,14 +374,14 @@ def _check_leading(name: str, x: ArrayType, sizes: tuple, groups: Groups) -> Non
         )
 
 
-def _all_gather_lower(b: Any, x: Any, axes: tuple, sizes: tuple, groups: Groups) -> Any:
+def _all_gather_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
     one = b.reshape(x, (1, *b.ins[0].shape))
     return b.all_gather(one, 0, b.replica_groups(axes, groups), b.outs[0].shape)
 
 
 def _all_gather_batch(
-    axis: Axis, x: Any, k: int, sizes: tuple, exchange: Callable | None
-) -> tuple:
+    axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange
+) -> Batched:
     shape = typeof(x).shape[1:]
     gathered = x if exchange is None else exchange(x)
     before, after = sizes[:k], sizes[k + 1 :]
@@ -375,7 +398,7 @@ def _every_lane(axis: Axis, x: Any) -> Any:
     return from_blocks(axis, all_gather(x, **params), 0)
 
 
-def _all_gather_groups(axis: Axis, x: Any, groups: tuple) -> tuple:
+def _all_gather_groups(axis: Axis, x: Any, groups: Partition) -> Batched:
     table = _position_table(groups)
     wanted = np.array([table[lane][0] for lane in range(axis.total)], np.int32)
     return _members(axis, _every_lane(axis, x), wanted), 0
@@ -393,7 +416,7 @@ all_gather = _exchange(
     "all_gather",
     lambda x, axes, sizes, groups: ArrayType((group_size(sizes, groups), *x.shape), x.dtype),
     _all_gather_lower,
-    transpose=lambda ct, **params: psum_scatter(ct, **params),
+    transpose=lambda: psum_scatter,
     batch=_all_gather_batch,
     batch_groups=_all_gather_groups,
     vary=lambda v, axes, sizes, groups: v - set(axes) if groups is None else v | set(axes),
@@ -402,12 +425,12 @@ all_gather = _exchange(
 )
 
 
-def _psum_scatter_type(x: ArrayType, axes: tuple, sizes: tuple, groups: Groups) -> ArrayType:
+def _psum_scatter_type(x: ArrayType, axes: Names, sizes: Ints, groups: Groups) -> ArrayType:
     _check_leading("psum_scatter", x, sizes, groups)
     return ArrayType(x.shape[1:], x.dtype)
 
 
-def _psum_scatter_lower(b: Any, x: Any, axes: tuple, sizes: tuple, groups: Groups) -> Any:
+def _psum_scatter_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
     shape = b.outs[0].shape
     out = b.reduce_scatter(
         x,
@@ -420,8 +443,8 @@ def _psum_scatter_lower(b: Any, x: Any, axes: tuple, sizes: tuple, groups: Group
 
 
 def _psum_scatter_batch(
-    axis: Axis, x: Any, k: int, sizes: tuple, exchange: Callable | None
-) -> tuple:
+    axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange
+) -> Batched:
     total = reduce_sum(without_padding(axis, x, 0), dims=(0,))
     shape = typeof(total).shape[1:]
     apart = into_blocks(axis, reshape(total, shape=(*sizes, *shape)), k)
@@ -433,7 +456,7 @@ def _psum_scatter_batch(
     return exchange(mine), 0
 
 
-def _psum_scatter_groups(axis: Axis, x: Any, groups: tuple) -> tuple:
+def _psum_scatter_groups(axis: Axis, x: Any, groups: Partition) -> Batched:
     exchanged, _ = _all_to_all_groups(axis, x, groups)
     return reduce_sum(exchanged, dims=(1,)), 0
 
@@ -442,7 +465,7 @@ psum_scatter = _exchange(
     "psum_scatter",
     _psum_scatter_type,
     _psum_scatter_lower,
-    transpose=lambda ct, **params: all_gather(ct, **params),
+    transpose=lambda: all_gather,
     batch=_psum_scatter_batch,
     batch_groups=_psum_scatter_groups,
     vary=lambda v, axes, sizes, groups: v | set(axes),
@@ -451,18 +474,18 @@ psum_scatter = _exchange(
 )
 
 
-def _all_to_all_type(x: ArrayType, axes: tuple, sizes: tuple, groups: Groups) -> ArrayType:
+def _all_to_all_type(x: ArrayType, axes: Names, sizes: Ints, groups: Groups) -> ArrayType:
     _check_leading("all_to_all", x, sizes, groups)
     return ArrayType(x.shape, x.dtype)
 
 
-def _all_to_all_lower(b: Any, x: Any, axes: tuple, sizes: tuple, groups: Groups) -> Any:
+def _all_to_all_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
     return b.all_to_all(x, 0, 0, b.replica_groups(axes, groups), b.outs[0].shape)
 
 
 def _all_to_all_batch(
-    axis: Axis, x: Any, k: int, sizes: tuple, exchange: Callable | None
-) -> tuple:
+    axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange
+) -> Batched:
     shape = typeof(x).shape[2:]
     counts = (*sizes[:k], axis.devices, *sizes[k + 1 :])
     apart = into_blocks(axis, reshape(x, shape=(axis.size, *sizes, *shape)), k + 1)
@@ -474,7 +497,7 @@ def _all_to_all_batch(
     return reshape(joined, shape=(axis.size, math.prod(sizes), *shape)), 0
 
 
-def _all_to_all_groups(axis: Axis, x: Any, groups: tuple) -> tuple:
+def _all_to_all_groups(axis: Axis, x: Any, groups: Partition) -> Batched:
     table = _position_table(groups)
     members = len(groups[0])
     wanted = [
@@ -489,7 +512,7 @@ all_to_all = _exchange(
     "all_to_all",
     _all_to_all_type,
     _all_to_all_lower,
-    transpose=lambda ct, **params: all_to_all(ct, **params),
+    transpose=lambda: all_to_all,
     batch=_all_to_all_batch,
     batch_groups=_all_to_all_groups,
     vary=lambda v, axes, sizes, groups: v | set(axes),
@@ -502,8 +525,8 @@ all_to_all = _exchange(
 
 
 def _ppermute_batch(
-    axis: Axis, xs: Sequence, dims: Sequence, *, axes: tuple, size: int, perm: tuple
-) -> tuple:
+    axis: Axis, xs: Operands, dims: LaneDims, *, axes: Names, size: int, perm: Pairs
+) -> Batched:
     (x,), (dim,) = xs, dims
     if axis.name not in axes:
         return ppermute(x, axes=axes, size=size, perm=perm), dim
@@ -519,7 +542,7 @@ def _ppermute_batch(
     return rows_at(joined, of_places(axis, position)), 0
 
 
-def _received(axis: Axis, x: Any, source: np.ndarray) -> tuple[list, np.ndarray]:
+def _received(axis: Axis, x: Any, source: np.ndarray) -> tuple[list[Any], np.ndarray]:
     """The rows that come to a block from all blocks, and where in them each lane finds its own.
 
     ``source`` says for each lane where its row comes from; -1 is nowhere, which is after the
@@ -548,16 +571,30 @@ def _received(axis: Axis, x: Any, source: np.ndarray) -> tuple[list, np.ndarray]
     return rows, position
 
 
+def _ppermute_type(x: ArrayType, axes: Names, size: int, perm: Pairs) -> ArrayType:
+    return ArrayType(x.shape, x.dtype)
+
+
+def _ppermute_lower(b: Builder, x: Value, axes: Names, size: int, perm: Pairs) -> Value:
+    return b.collective_permute(x, b.partition_pairs(axes, perm))
+
+
+def _ppermute_transpose(ct: Any, x: Any, axes: Names, size: int, perm: Pairs) -> Cotangents:
+    return [ppermute(ct, axes=axes, size=size, perm=tuple((t, s) for s, t in perm))]
+
+
+def _ppermute_varies(v: frozenset[Any], axes: Names, size: int, perm: Pairs) -> frozenset[Any]:
+    return v | set(axes)
+
+
 ppermute = Primitive(
     "ppermute",
-    lambda x, axes, size, perm: ArrayType(x.shape, x.dtype),
-    lambda b, x, axes, size, perm: b.collective_permute(x, b.partition_pairs(axes, perm)),
+    _ppermute_type,
+    _ppermute_lower,
     linearize=linear_in_first(lambda: ppermute),
-    transpose=lambda ct, x, axes, size, perm: [
-        ppermute(ct, axes=axes, size=size, perm=tuple((t, s) for s, t in perm))
-    ],
+    transpose=_ppermute_transpose,
     batch=_ppermute_batch,
-    vary=lambda v, axes, size, perm: v | set(axes),
+    vary=_ppermute_varies,
     axes=_axes_of,
     doc="out_t = x_s for (s, t) in perm, zeros elsewhere; stablehlo.collective_permute",
     examples=[

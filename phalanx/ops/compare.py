@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.core.primitive import ZERO, Active, Example, Linear, NoRule, Primitive
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Cotangents,
+    Derivative,
+    Example,
+    Linear,
+    NoRule,
+    Operands,
+    Primitive,
+)
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import (
     BOOL,
@@ -112,21 +121,21 @@ def _select_type(pred: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
     return out.update(shape=shaped[0].shape) if shaped else out
 
 
-def _select_prepare(args: tuple) -> tuple:
+def _select_prepare(args: Operands) -> Operands:
     pred, x, y = args
     if isinstance(pred, SCALARS):
         pred = np.bool_(pred)
     return (pred, *fit_scalars((x, y)))
 
 
-def _select_linearize(active: Active, pred: Any, x: Any, y: Any) -> tuple[Any, Callable]:
+def _select_linearize(active: Active, pred: Any, x: Any, y: Any) -> Derivative:
     def linear(_: Any, tx: Any, ty: Any) -> Any:
         return select(pred, 0 if tx is ZERO else tx, 0 if ty is ZERO else ty)
 
     return select(pred, x, y), linear
 
 
-def _select_transpose(ct: Any, pred: Any, x: Any, y: Any) -> list:
+def _select_transpose(ct: Any, pred: Any, x: Any, y: Any) -> Cotangents:
     return [
         None,
         select(pred, ct, 0) if isinstance(x, Linear) else None,

@@ -6,13 +6,12 @@ function of z = x + i y is ∂f/∂x - i ∂f/∂y.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.core.primitive import ZERO, Active, Example, Linear
+from phalanx.core.primitive import ZERO, Active, Cotangents, Derivative, Example, Linear
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, neg, part_of_complex, pointwise
 
@@ -24,14 +23,14 @@ def c64(*shape: int) -> ArrayType:
     return ArrayType(shape, C64)
 
 
-def _complex_linearize(active: Active, x: Any, y: Any) -> tuple[Any, Callable]:
+def _complex_linearize(active: Active, x: Any, y: Any) -> Derivative:
     def linear(tx: Any, ty: Any) -> Any:
         return complex(0.0 if tx is ZERO else tx, 0.0 if ty is ZERO else ty)
 
     return complex(x, y), linear
 
 
-def _complex_transpose(ct: Any, x: Any, y: Any) -> list:
+def _complex_transpose(ct: Any, x: Any, y: Any) -> Cotangents:
     return [
         real(ct) if isinstance(x, Linear) else None,
         neg(imag(ct)) if isinstance(y, Linear) else None,

@@ -11,8 +11,21 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Active, Example, Linear, Primitive
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Batched,
+    Cotangents,
+    Derivative,
+    Example,
+    LaneDims,
+    Linear,
+    LinearizeRule,
+    Operands,
+    Primitive,
+)
+from phalanx.core.types import ArrayType, Ints, typeof
 from phalanx.ops.basis import add_tangents, convert, f32, i32
 from phalanx.ops.shape import reorder, typeof_operand
 
@@ -50,7 +63,7 @@ def canonical_precision(who: str, precision: Any) -> tuple[str, str] | None:
         precision = config.default_matmul_precision
         if precision is None:
             return None
-    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+    pair: list[Any] = [*precision] if isinstance(precision, (tuple, list)) else [precision] * 2
     if len(pair) != 2 or any(p is not None and not _is_precision(p) for p in pair):
         raise ValueError(
             f"{who}: precision must be None, 'default', 'high', 'highest', a Precision or a "
@@ -93,10 +106,10 @@ def same_dtype(x: Any, y: Any) -> tuple[Any, Any]:
     return as_dtype(x, dtype), as_dtype(y, dtype)
 
 
-def bilinear_linearize(prim: Callable[[], Primitive]) -> Callable:
+def bilinear_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     """The linearize rule of a product of two operands."""
 
-    def rule(active: Active, x: Any, y: Any, **params: Any) -> tuple[Any, Callable]:
+    def rule(active: Active, x: Any, y: Any, **params: Any) -> Derivative:
         def linear(tx: Any, ty: Any) -> Any:
             return add_tangents(
                 ZERO if tx is ZERO else prim()(tx, y, **params),
@@ -118,7 +131,7 @@ def _free(ndim: int, *taken: Sequence[int]) -> list[int]:
     return [d for d in range(ndim) if d not in used]
 
 
-def _check_dims(side: str, x: ArrayType, contract: tuple, batch: tuple) -> None:
+def _check_dims(side: str, x: ArrayType, contract: Ints, batch: Ints) -> None:
     dims = (*contract, *batch)
     if len(set(dims)) != len(dims) or any(not 0 <= d < x.ndim for d in dims):
         raise ValueError(
@@ -164,8 +177,14 @@ def _dot_type(
 
 
 def _dot_lower(
-    b: Any, x: Any, y: Any, contract: Pair, batch: Pair, precision: Any = None, dtype: Any = None
-) -> Any:
+    b: Builder,
+    x: Value,
+    y: Value,
+    contract: Pair,
+    batch: Pair,
+    precision: Any = None,
+    dtype: np.dtype | None = None,
+) -> Value:
     return b.dot_general(x, y, contract, batch, b.outs[0].dtype, precision)
 
 
@@ -178,7 +197,7 @@ def _dot_transpose(
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
-) -> list:
+) -> Cotangents:
     if isinstance(x, Linear) and isinstance(y, Linear):
         return [None, None]
     # the dimensions of ct: batch, x's, y's
@@ -229,14 +248,14 @@ def _dot_cotangent(
 
 def _dot_batch(
     axis: Axis,
-    values: Sequence,
-    dims: Sequence,
+    values: Operands,
+    dims: LaneDims,
     *,
     contract: Pair,
     batch: Pair,
     precision: Any = None,
     dtype: np.dtype | None = None,
-) -> tuple[Any, int]:
+) -> Batched:
     (x, y), (dx, dy) = values, dims
     contract = (_shifted(contract[0], dx), _shifted(contract[1], dy))
     batch = (_shifted(batch[0], dx), _shifted(batch[1], dy))
@@ -252,7 +271,7 @@ def _dot_batch(
     return out, lanes
 
 
-def _place(dim: int, contract: tuple, batch: tuple) -> int:
+def _place(dim: int, contract: Ints, batch: Ints) -> int:
     """The place of a free dimension among the free dimensions of an operand."""
     return dim - sum(d < dim for d in (*contract, *batch))
 

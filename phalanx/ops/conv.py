@@ -19,8 +19,17 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import Example, Linear, Primitive
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.builder import Builder
+from phalanx.core.primitive import (
+    Batched,
+    Cotangents,
+    Example,
+    LaneDims,
+    Linear,
+    Operands,
+    Primitive,
+)
+from phalanx.core.types import ArrayType, Ints, typeof
 from phalanx.ops.basis import f32, move, zeros
 from phalanx.ops.contract import as_dtype, bilinear_linearize, product_type, same_dtype
 from phalanx.ops.shape import merge_dims, reverse, split_dim
@@ -73,7 +82,7 @@ def _check_specs(x: ArrayType, kernel: ArrayType, numbers: ConvDimensionNumbers)
         )
 
 
-def _check_windows(ndim: int, **windows: Sequence) -> None:
+def _check_windows(ndim: int, **windows: Sequence[Any]) -> None:
     for name, values in windows.items():
         if len(values) != ndim:
             raise ValueError(
@@ -113,10 +122,10 @@ def _conv_type(
     x: ArrayType,
     kernel: ArrayType,
     *,
-    strides: tuple,
+    strides: Ints,
     padding: Pairs,
-    lhs_dilation: tuple,
-    rhs_dilation: tuple,
+    lhs_dilation: Ints,
+    rhs_dilation: Ints,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
@@ -147,13 +156,13 @@ def _conv_type(
 
 
 def _conv_lower(
-    b: Any,
+    b: Builder,
     x: Any,
     kernel: Any,
-    strides: tuple,
+    strides: Ints,
     padding: Pairs,
-    lhs_dilation: tuple,
-    rhs_dilation: tuple,
+    lhs_dilation: Ints,
+    rhs_dilation: Ints,
     dimension_numbers: ConvDimensionNumbers,
     feature_group_count: int,
     batch_group_count: int,
@@ -203,7 +212,9 @@ class _Window:
         return self.low, reach - 1 + dilated(self.out, self.stride) - covered - self.low
 
 
-def _windows(x: ArrayType, kernel: ArrayType, ct: ArrayType, params: dict) -> list[_Window]:
+def _windows(
+    x: ArrayType, kernel: ArrayType, ct: ArrayType, params: dict[str, Any]
+) -> list[_Window]:
     numbers = params["dimension_numbers"]
     columns = (
         _at(x.shape, numbers.lhs_spec[2:]),
@@ -221,7 +232,7 @@ def _swapped(spec: tuple[int, ...]) -> tuple[int, ...]:
     return (spec[1], spec[0], *spec[2:])
 
 
-def _conv_transpose(ct: Any, x: Any, kernel: Any, **params: Any) -> list:
+def _conv_transpose(ct: Any, x: Any, kernel: Any, **params: Any) -> Cotangents:
     if isinstance(x, Linear) and isinstance(kernel, Linear):
         return [None, None]
     if isinstance(x, Linear):
@@ -229,7 +240,7 @@ def _conv_transpose(ct: Any, x: Any, kernel: Any, **params: Any) -> list:
     return [None, _transpose_rhs(ct, x, kernel.type, params)]
 
 
-def _transpose_lhs(ct: Any, x: ArrayType, kernel: Any, params: dict) -> Any:
+def _transpose_lhs(ct: Any, x: ArrayType, kernel: Any, params: dict[str, Any]) -> Any:
     if typeof(ct).size == 0 or x.size == 0:
         return zeros(x)
     numbers = params["dimension_numbers"]
@@ -258,7 +269,7 @@ def _transpose_lhs(ct: Any, x: ArrayType, kernel: Any, params: dict) -> Any:
     return as_dtype(out, x.dtype)
 
 
-def _transpose_rhs(ct: Any, x: Any, kernel: ArrayType, params: dict) -> Any:
+def _transpose_rhs(ct: Any, x: Any, kernel: ArrayType, params: dict[str, Any]) -> Any:
     if typeof(ct).size == 0 or typeof(x).size == 0 or kernel.size == 0:
         return zeros(kernel)
     numbers = params["dimension_numbers"]
@@ -312,7 +323,7 @@ def _unfold(x: Any, dim: int, size: int, groups: int = 1) -> tuple[Any, int]:
     return merge_dims(move(x, dim + 1, dim), dim + 1), dim
 
 
-def _conv_batch(axis: Axis, values: Sequence, dims: Sequence, **params: Any) -> tuple[Any, int]:
+def _conv_batch(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> Batched:
     (x, kernel), (dx, dk) = values, dims
     numbers = params["dimension_numbers"]
     features, batches = params["feature_group_count"], params["batch_group_count"]
@@ -387,7 +398,7 @@ conv_general_dilated = Primitive(
 
 def padding_same(lengths: Sequence[int], windows: Sequence[int], strides: Sequence[int]) -> Pairs:
     """The padding under which the result of a window has ``ceil(length / stride)`` elements."""
-    pads = []
+    pads: list[tuple[int, int]] = []
     for n, window, stride in zip(lengths, windows, strides, strict=True):
         missing = max(0, (math.ceil(n / stride) - 1) * stride + window - n)
         pads.append((missing // 2, missing - missing // 2))

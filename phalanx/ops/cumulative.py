@@ -9,11 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import Active, Example, NoRule, Primitive, Rule
+from phalanx.core.builder import Builder, Combine
+from phalanx.core.primitive import (
+    Active,
+    Batched,
+    Cotangents,
+    Derivative,
+    Example,
+    LaneDims,
+    LinearizeRule,
+    NoRule,
+    Of,
+    Operands,
+    Primitive,
+)
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import (
     Domain,
@@ -30,7 +41,7 @@ from phalanx.ops.basis import (
 from phalanx.ops.compare import eq, greater_share, max, min, ordered, select
 from phalanx.ops.complex import c64
 from phalanx.ops.elementwise import abs, exp, log1p
-from phalanx.ops.reduce import highest, lowest
+from phalanx.ops.reduce import Identity, highest, lowest
 from phalanx.ops.shape import concatenate, reverse, slice_dim
 
 # ---- the family -----------------------------------------------------------------------------
@@ -38,12 +49,12 @@ from phalanx.ops.shape import concatenate, reverse, slice_dim
 
 def _cumulative(
     name: str,
-    combine: Callable,
-    identity: Callable[[np.dtype], Any],
+    combine: Combine,
+    identity: Identity,
     *,
     on: Domain,
-    linearize: Rule,
-    transpose: Rule | NoRule,
+    linearize: LinearizeRule,
+    transpose: Of[Cotangents] | NoRule,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
@@ -53,7 +64,7 @@ def _cumulative(
             raise ValueError(f"{name}: there is no dimension {dim} in an array {x}")
         return ArrayType(x.shape, x.dtype, x.weak)
 
-    def lower(b: Any, x: Any, dim: int, reverse: bool) -> Any:
+    def lower(b: Builder, x: Any, dim: int, reverse: bool) -> Any:
         shape, dtype = b.outs[0].shape, b.outs[0].dtype
         if shape[dim] == 0:
             return x
@@ -67,7 +78,7 @@ def _cumulative(
             [x], [init], window, ones, ones, ones, padding, lambda b, x, y: [combine(b, x, y)]
         )[0]
 
-    def batch(axis: Axis, values: Sequence, dims: Sequence, *, dim: int, reverse: bool) -> tuple:
+    def batch(axis: Axis, values: Operands, dims: LaneDims, *, dim: int, reverse: bool) -> Batched:
         return prim(values[0], dim=dim + (dim >= dims[0]), reverse=reverse), dims[0]
 
     prim = Primitive(
@@ -83,16 +94,20 @@ def _cumulative(
     return prim
 
 
-def _by_doubling(prim: Callable[[], Primitive], combine: Callable, slopes: Callable) -> Rule:
+def _by_doubling(
+    prim: Callable[[], Primitive],
+    combine: Callable[[Any, Any], Any],
+    slopes: Callable[[Any, Any, Any], tuple[Any, Any]],
+) -> LinearizeRule:
     """Linearize by combining spans of 1, 2, 4, ... elements, keeping the slopes of each step.
 
     ``slopes`` are those of ``combine`` in its operands, from (result, earlier, later).
     """
 
-    def rule(active: Active, x: Any, *, dim: int, reverse: bool) -> tuple[Any, Callable]:
+    def rule(active: Active, x: Any, *, dim: int, reverse: bool) -> Derivative:
         n = typeof(x).shape[dim]
         y = _flipped(x, dim, reverse)
-        steps = []
+        steps: list[tuple[Any, Any]] = []
         for k in _spans(n):
             earlier, later = slice_dim(y, 0, n - k, dim), slice_dim(y, k, n, dim)
             both = combine(earlier, later)
@@ -124,7 +139,7 @@ def _flipped(x: Any, dim: int, reversed: bool) -> Any:
 # ---- the members ----------------------------------------------------------------------------
 
 
-def _logaddexp_lower(b: Any, x: Any, y: Any) -> Any:
+def _logaddexp_lower(b: Builder, x: Any, y: Any) -> Any:
     gap = b.subtract(x, y)
     tail = b.log_plus_one(b.exponential(b.negate(b.abs(gap))))
     equal_infinities = b.compare(gap, gap, "NE")

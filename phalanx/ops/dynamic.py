@@ -6,15 +6,26 @@ start differs between the lanes of a mapped axis, reading is a gather and writin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import Active, Example, Linear, Primitive
-from phalanx.core.types import SCALARS, ArrayType, typeof
+from phalanx.core.builder import Builder
+from phalanx.core.primitive import (
+    Active,
+    Batched,
+    Cotangents,
+    Derivative,
+    Example,
+    LaneDims,
+    Linear,
+    Operands,
+    Primitive,
+)
+from phalanx.core.types import SCALARS, ArrayType, Ints, typeof
 from phalanx.ops.basis import (
     I32,
     broadcast_lanes,
@@ -31,7 +42,7 @@ from phalanx.ops.index import GatherNumbers, gather, scatter
 from phalanx.ops.shape import concatenate, typeof_operand
 
 
-def _fit_starts(starts: Sequence[Any]) -> list:
+def _fit_starts(starts: Sequence[Any]) -> list[Any]:
     """Python integers among ``starts`` take the dtype of the others, or int32."""
     given = [typeof(s).dtype for s in starts if not _is_python(s)]
     dtype = given[0] if given else I32
@@ -42,7 +53,7 @@ def _is_python(x: Any) -> bool:
     return isinstance(x, SCALARS) and not isinstance(x, np.generic)
 
 
-def _check(who: str, x: ArrayType, sizes: tuple, starts: Sequence[ArrayType]) -> None:
+def _check(who: str, x: ArrayType, sizes: Ints, starts: Sequence[ArrayType]) -> None:
     if len(starts) != x.ndim or len(sizes) != x.ndim:
         raise ValueError(
             f"{who}: an operand {x} needs a start and a length for each of its dimensions, got "
@@ -59,12 +70,12 @@ def _check(who: str, x: ArrayType, sizes: tuple, starts: Sequence[ArrayType]) ->
             raise TypeError(f"{who}: starts must be integer scalars of one dtype, got {listed}")
 
 
-def _wide(b: Any, starts: Sequence[Any]) -> list:
+def _wide(b: Builder, starts: Sequence[Any]) -> list[Any]:
     """Starts narrower than 32 bits may not even hold the length of a dimension."""
     return [b.convert(s, I32) if b.type(s).dtype.itemsize < 4 else s for s in starts]
 
 
-def _start_rows(axis: Axis, starts: Sequence, dims: Sequence) -> Any:
+def _start_rows(axis: Axis, starts: Sequence[Any], dims: Sequence[Any]) -> Any:
     """The starts of all lanes as indices [lanes, len(starts)]."""
     shape = (axis.size, 1)
     columns = [
@@ -89,21 +100,21 @@ def _zero_start(starts: Sequence[Any]) -> np.generic:
 # ---- dynamic_slice --------------------------------------------------------------------------
 
 
-def _slice_type(x: ArrayType, *starts: ArrayType, sizes: tuple) -> ArrayType:
+def _slice_type(x: ArrayType, *starts: ArrayType, sizes: Ints) -> ArrayType:
     _check("dynamic_slice", x, sizes, starts)
     return ArrayType(sizes, x.dtype, x.weak)
 
 
-def _slice_lower(b: Any, x: Any, *starts: Any, sizes: tuple) -> Any:
+def _slice_lower(b: Builder, x: Any, *starts: Any, sizes: Ints) -> Any:
     return b.dynamic_slice(x, _wide(b, starts), sizes) if starts else x
 
 
-def _slice_transpose(ct: Any, x: Any, *starts: Any, sizes: tuple) -> list:
+def _slice_transpose(ct: Any, x: Any, *starts: Any, sizes: Ints) -> Cotangents:
     empty = zeros(x.type.update(dtype=typeof(ct).dtype))
     return [dynamic_update_slice(empty, ct, *starts), *(None for _ in starts)]
 
 
-def _slice_batch(axis: Axis, values: Sequence, dims: Sequence, *, sizes: tuple) -> tuple[Any, int]:
+def _slice_batch(axis: Axis, values: Operands, dims: LaneDims, *, sizes: Ints) -> Batched:
     (x, *starts), (dx, *ds) = values, dims
     if all(d is None for d in ds):
         starts.insert(dx, _zero_start(starts))
@@ -145,13 +156,13 @@ def _update_type(x: ArrayType, update: ArrayType, *starts: ArrayType) -> ArrayTy
     return x.update(weak=x.weak and update.weak)
 
 
-def _update_lower(b: Any, x: Any, update: Any, *starts: Any) -> Any:
+def _update_lower(b: Builder, x: Any, update: Any, *starts: Any) -> Any:
     return b.dynamic_update_slice(x, update, _wide(b, starts)) if starts else update
 
 
 def _update_linearize(
     active: Active, x: Any, update: Any, *starts: Any
-) -> tuple[Any, Callable]:
+) -> Derivative:
     type_x, type_u = typeof(x), typeof(update)
 
     def linear(tx: Any, tu: Any, *_: Any) -> Any:
@@ -160,7 +171,7 @@ def _update_linearize(
     return dynamic_update_slice(x, update, *starts), linear
 
 
-def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> list:
+def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> Cotangents:
     type = typeof_operand(update)
     ct_x = ct_u = None
     if isinstance(x, Linear):
@@ -170,7 +181,7 @@ def _update_transpose(ct: Any, x: Any, update: Any, *starts: Any) -> list:
     return [ct_x, ct_u, *(None for _ in starts)]
 
 
-def _update_batch(axis: Axis, values: Sequence, dims: Sequence) -> tuple[Any, int]:
+def _update_batch(axis: Axis, values: Operands, dims: LaneDims) -> Batched:
     (x, update, *starts), (dx, du, *ds) = values, dims
     x = broadcast_lanes(x, 0, axis.size) if dx is None else move(x, dx, 0)
     update = broadcast_lanes(update, 0, axis.size) if du is None else move(update, du, 0)

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.core.primitive import ZERO, Active, Example, Linear, Primitive
+from phalanx.core.builder import Body, Builder
+from phalanx.core.primitive import ZERO, Active, Derivative, Example, Linear, Primitive
 from phalanx.core.types import typeof
 from phalanx.ops.basis import (
+    Domain,
     add,
     add_tangents,
     f32,
@@ -51,7 +53,7 @@ def _inverse(x: Any) -> Any:
 # ---- sign and rounding ----------------------------------------------------------------------
 
 
-def _abs_linearize(active: Active, x: Any) -> tuple[Any, Callable]:
+def _abs_linearize(active: Active, x: Any) -> Derivative:
     direction = sign(x)
     if not dtypes.is_complex(typeof(x).dtype):
         return abs(x), lambda t: mul(t, direction)
@@ -59,14 +61,14 @@ def _abs_linearize(active: Active, x: Any) -> tuple[Any, Callable]:
     return abs(x), lambda t: real(mul(t, direction))
 
 
-def _sign_lower(b: Any, x: Any) -> Any:
+def _sign_lower(b: Builder, x: Any) -> Any:
     kind = b.type(x)
     if dtypes.is_unsigned(kind.dtype):
         return b.minimum(x, b.constant(1, kind.dtype, kind.shape))
     return b.sign(x)
 
 
-def _sign_linearize(active: Active, x: Any) -> tuple[Any, Callable]:
+def _sign_linearize(active: Active, x: Any) -> Derivative:
     out = sign(x)
     if not dtypes.is_complex(typeof(x).dtype):
         return out, lambda t: ZERO
@@ -102,7 +104,7 @@ sign = pointwise(
 _STEPS = "it is piecewise constant"
 
 
-def _round_lower(b: Any, x: Any, mode: str) -> Any:
+def _round_lower(b: Builder, x: Any, mode: str) -> Any:
     return b.round_nearest_even(x) if mode == "even" else b.round_nearest_afz(x)
 
 
@@ -167,7 +169,7 @@ nextafter = pointwise(
 # ---- quotients ------------------------------------------------------------------------------
 
 
-def _div_linearize(active: Active, x: Any, y: Any) -> tuple[Any, Callable]:
+def _div_linearize(active: Active, x: Any, y: Any) -> Derivative:
     out = div(x, y)
 
     def linear(tx: Any, ty: Any) -> Any:  # (tx - ty x/y) / y: keeps no more than what is there
@@ -206,7 +208,7 @@ rem = pointwise(
 # ---- powers and roots -----------------------------------------------------------------------
 
 
-def _power_by_squaring(b: Any, x: Any, y: int) -> Any:
+def _power_by_squaring(b: Builder, x: Any, y: int) -> Any:
     out = None
     while y:
         if y & 1:
@@ -217,14 +219,14 @@ def _power_by_squaring(b: Any, x: Any, y: int) -> Any:
     return out
 
 
-def _integer_pow_lower(b: Any, x: Any, y: int) -> Any:
+def _integer_pow_lower(b: Builder, x: Any, y: int) -> Any:
     if y > 0:
         return _power_by_squaring(b, x, y)
     one = b.constant(1, b.outs[0].dtype, b.outs[0].shape)
     return b.divide(one, _power_by_squaring(b, x, -y)) if y else one
 
 
-def _integer_pow_linearize(active: Active, x: Any, *, y: int) -> tuple[Any, Callable]:
+def _integer_pow_linearize(active: Active, x: Any, y: int) -> Derivative:
     out = integer_pow(x, y=y)
     if y == 0:
         return out, lambda t: ZERO
@@ -316,18 +318,18 @@ cbrt = pointwise(
 
 def _function(
     name: str,
-    lower: Callable,
-    slope: Callable,
+    lower: Body,
+    slope: Callable[[Any, Any], Any],
     doc: str,
     *examples: Example,
-    on: Callable = dtypes.is_inexact,
+    on: Domain = dtypes.is_inexact,
 ) -> Primitive:
     """A differentiable function of one variable; ``slope`` is that of (result, operand)."""
     found = examples or (_F, _C)
     return pointwise(name, lower, on=on, partials=[slope], doc=doc, examples=found)
 
 
-def _exp2_lower(b: Any, x: Any) -> Any:
+def _exp2_lower(b: Builder, x: Any) -> Any:
     return b.power(b.constant(2, b.outs[0].dtype, b.outs[0].shape), x)
 
 
@@ -371,7 +373,9 @@ def _one_minus_square(x: Any) -> Any:
     return mul(sub(1, x), add(1, x))
 
 
-sin = _function("sin", lambda b, x: b.sine(x), lambda y, x: cos(x), "sin x; stablehlo.sine")
+sin: Primitive = _function(
+    "sin", lambda b, x: b.sine(x), lambda y, x: cos(x), "sin x; stablehlo.sine"
+)
 cos = _function("cos", lambda b, x: b.cosine(x), lambda y, x: neg(sin(x)), "stablehlo.cosine")
 tan = _function("tan", lambda b, x: b.tan(x), lambda y, x: add(1, square(y)), "stablehlo.tan")
 asin = _function(
@@ -398,7 +402,9 @@ atan = _function(
     _F,
     Example((c64(3),), low=-0.5, high=0.5),
 )
-sinh = _function("sinh", lambda b, x: b.sinh(x), lambda y, x: cosh(x), "sinh x; chlo.sinh")
+sinh: Primitive = _function(
+    "sinh", lambda b, x: b.sinh(x), lambda y, x: cosh(x), "sinh x; chlo.sinh"
+)
 cosh = _function("cosh", lambda b, x: b.cosh(x), lambda y, x: sinh(x), "cosh x; chlo.cosh")
 tanh = _function(
     "tanh", lambda b, x: b.tanh(x), lambda y, x: _one_minus_square(y), "tanh x; stablehlo.tanh"

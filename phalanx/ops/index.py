@@ -17,8 +17,24 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import ZERO, Active, Example, Linear, NoRule, Primitive, Rule
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.builder import Builder, Combine
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Batched,
+    Cotangents,
+    Derivative,
+    Example,
+    LaneDims,
+    Linear,
+    LinearizeRule,
+    NoRule,
+    Operands,
+    Primitive,
+    Rule,
+    TransposeRule,
+)
+from phalanx.core.types import ArrayType, Ints, Shape, typeof
 from phalanx.ops.basis import (
     BOOL,
     I32,
@@ -171,7 +187,7 @@ def _check_indices(who: str, x: ArrayType, indices: ArrayType, n: GatherNumbers,
     _check_batching(who, x, indices, n)
 
 
-def _check_distinct(who: str, what: str, dims: tuple, x: ArrayType) -> None:
+def _check_distinct(who: str, what: str, dims: Ints, x: ArrayType) -> None:
     if len(set(dims)) != len(dims) or any(not 0 <= d < x.ndim for d in dims):
         raise ValueError(f"{who}: {what} must be distinct dimensions of the operand {x}")
 
@@ -188,7 +204,7 @@ def _check_batching(who: str, x: ArrayType, indices: ArrayType, n: GatherNumbers
             )
 
 
-def _check_window(who: str, x: ArrayType, window: tuple, single: tuple) -> None:
+def _check_window(who: str, x: ArrayType, window: Ints, single: Ints) -> None:
     fits = len(window) == x.ndim and all(
         0 <= w <= (min(n, 1) if d in single else n)
         for d, (w, n) in enumerate(zip(window, x.shape, strict=True))
@@ -200,7 +216,7 @@ def _check_window(who: str, x: ArrayType, window: tuple, single: tuple) -> None:
         )
 
 
-def _interleaved(ndim: int, inside: tuple, window: Sequence[int], batch: Sequence[int]) -> tuple:
+def _interleaved(ndim: int, inside: Ints, window: Sequence[int], batch: Sequence[int]) -> Shape:
     """A shape with the lengths ``window`` at the positions ``inside``, ``batch`` elsewhere."""
     if sorted(inside) != list(inside) or any(not 0 <= d < ndim for d in inside):
         raise ValueError(f"window dimensions must be increasing and below {ndim}, got {inside}")
@@ -211,12 +227,12 @@ def _interleaved(ndim: int, inside: tuple, window: Sequence[int], batch: Sequenc
 # ---- lowering -------------------------------------------------------------------------------
 
 
-def _wide(b: Any, indices: Any) -> Any:
+def _wide(b: Builder, indices: Any) -> Any:
     """Indices narrower than 32 bits may not even hold the length of a dimension."""
     return b.convert(indices, I32) if b.type(indices).dtype.itemsize < 4 else indices
 
 
-def _limits(b: Any, indices: Any, x: ArrayType, window: tuple, mapped: tuple) -> Any:
+def _limits(b: Builder, indices: Any, x: ArrayType, window: Ints, mapped: Ints) -> Any:
     """The last position of a window inside the operand, for each of the indices."""
     type = b.type(indices)
     last = np.array([x.shape[d] - window[d] for d in mapped], type.dtype)
@@ -225,7 +241,7 @@ def _limits(b: Any, indices: Any, x: ArrayType, window: tuple, mapped: tuple) ->
     return b.broadcast_in_dim(b.constant(last, type.dtype), type.shape, (type.ndim - 1,))
 
 
-def _clipped(b: Any, indices: Any, x: ArrayType, window: tuple, mapped: tuple) -> Any:
+def _clipped(b: Builder, indices: Any, x: ArrayType, window: Ints, mapped: Ints) -> Any:
     if not mapped:
         return indices
     type = b.type(indices)
@@ -233,7 +249,7 @@ def _clipped(b: Any, indices: Any, x: ArrayType, window: tuple, mapped: tuple) -
     return b.clamp(zero, indices, _limits(b, indices, x, window, mapped))
 
 
-def _inside(b: Any, indices: Any, x: ArrayType, window: tuple, mapped: tuple) -> Any:
+def _inside(b: Builder, indices: Any, x: ArrayType, window: Ints, mapped: Ints) -> Any:
     """For each row of the indices, whether its window lies wholly inside the operand."""
     type = b.type(indices)
     low = b.compare(indices, b.constant(0, type.dtype, type.shape), "GE")
@@ -268,7 +284,7 @@ def _gather_type(
     indices: ArrayType,
     *,
     numbers: GatherNumbers,
-    slice_sizes: tuple,
+    slice_sizes: Ints,
     mode: str,
     **hints: Any,
 ) -> ArrayType:
@@ -287,11 +303,11 @@ def _gather_type(
 
 
 def _gather_lower(
-    b: Any,
+    b: Builder,
     x: Any,
     indices: Any,
     numbers: GatherNumbers,
-    slice_sizes: tuple,
+    slice_sizes: Ints,
     mode: str,
     fill: Any = None,
     indices_are_sorted: bool = False,
@@ -312,7 +328,7 @@ def _gather_lower(
 
 def _gather_linearize(
     active: Active, x: Any, indices: Any, **params: Any
-) -> tuple[Any, Callable]:
+) -> Derivative:
     out = gather(x, indices, **params)
     return out, lambda t, _: gather(t, indices, **{**params, "fill": 0})
 
@@ -323,24 +339,24 @@ def _gather_transpose(
     indices: Any,
     *,
     numbers: GatherNumbers,
-    slice_sizes: tuple,
+    slice_sizes: Ints,
     mode: str,
     fill: Any = None,
     **hints: Any,
-) -> list:
+) -> Cotangents:
     empty = zeros(x.type.update(dtype=typeof(ct).dtype))
     return [scatter_add(empty, indices, ct, numbers=numbers.of_scatter(), mode=mode, **hints), None]
 
 
 def _gather_batch(
     axis: Axis,
-    values: Sequence,
-    dims: Sequence,
+    values: Operands,
+    dims: LaneDims,
     *,
     numbers: GatherNumbers,
-    slice_sizes: tuple,
+    slice_sizes: Ints,
     **params: Any,
-) -> tuple[Any, int]:
+) -> Batched:
     (x, indices), (dx, di) = values, dims
     if di is None:  # the lanes are one more dimension of the windows
         x = move(x, dx, 0)
@@ -446,9 +462,9 @@ def _scatter_type(
     return x.update(weak=x.weak and updates.weak)
 
 
-def _scatter_lower(combine: Callable) -> Rule:
+def _scatter_lower(combine: Combine) -> Rule:
     def rule(
-        b: Any,
+        b: Builder,
         x: Any,
         indices: Any,
         updates: Any,
@@ -469,7 +485,7 @@ def _scatter_lower(combine: Callable) -> Rule:
 
 def _scatter_batch(prim: Callable[[], Primitive]) -> Rule:
     def rule(
-        axis: Axis, values: Sequence, dims: Sequence, *, numbers: ScatterNumbers, **params: Any
+        axis: Axis, values: Operands, dims: LaneDims, *, numbers: ScatterNumbers, **params: Any
     ) -> tuple[Any, int]:
         lanes = [
             broadcast_lanes(v, 0, axis.size) if d is None else move(v, d, 0)
@@ -505,10 +521,10 @@ def _read(x: Any, indices: Any, u: ArrayType, *, numbers: ScatterNumbers, **para
 
 def _scatter(
     name: str,
-    combine: Callable,
+    combine: Combine,
     *,
-    linearize: Rule,
-    transpose: Rule | NoRule,
+    linearize: LinearizeRule,
+    transpose: TransposeRule | NoRule,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
@@ -530,7 +546,7 @@ def _joint(prim: Callable[[], Primitive]) -> Rule:
 
     def rule(
         active: Active, x: Any, indices: Any, u: Any, **params: Any
-    ) -> tuple[Any, Callable]:
+    ) -> Derivative:
         type_x, type_u = typeof(x), typeof(u)
 
         def linear(tx: Any, _: Any, tu: Any) -> Any:
@@ -543,7 +559,7 @@ def _joint(prim: Callable[[], Primitive]) -> Rule:
 
 def _scatter_linearize(
     active: Active, x: Any, indices: Any, u: Any, **params: Any
-) -> tuple[Any, Callable]:
+) -> Derivative:
     """Where several updates meet, one of them wins: mark which, and add up only the marked."""
     if params.get("unique_indices") or not active[2]:
         return _joint(lambda: scatter)(active, x, indices, u, **params)
@@ -561,20 +577,20 @@ def _scatter_linearize(
     return chosen(x, u), lambda tx, _, tu: chosen(tx, tu)
 
 
-def _scatter_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> list:
+def _scatter_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> Cotangents:
     type = typeof_operand(u).update(dtype=typeof(ct).dtype)
     ct_x = scatter(ct, indices, zeros(type), **params) if isinstance(x, Linear) else None
     return [ct_x, None, _read(ct, indices, type, **params) if isinstance(u, Linear) else None]
 
 
-def _scatter_add_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> list:
+def _scatter_add_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> Cotangents:
     ct_x = ct if isinstance(x, Linear) else None
     return [ct_x, None, _read(ct, indices, u.type, **params) if isinstance(u, Linear) else None]
 
 
 def _scatter_mul_linearize(
     active: Active, x: Any, indices: Any, u: Any, **params: Any
-) -> tuple[Any, Callable]:
+) -> Derivative:
     if active[2] and not params.get("unique_indices"):
         raise NotImplementedError(
             "scatter_mul: the derivative with respect to updates is known only where no two of "
@@ -592,16 +608,16 @@ def _scatter_mul_linearize(
     return scatter_mul(x, indices, u, **params), linear
 
 
-def _scatter_mul_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> list:
+def _scatter_mul_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any) -> Cotangents:
     return [scatter_mul(ct, indices, u, **params), None, None]
 
 
-def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
+def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     """The tangent at an extremum is the mean over the operands that attain it."""
 
     def rule(
         active: Active, x: Any, indices: Any, u: Any, **params: Any
-    ) -> tuple[Any, Callable]:
+    ) -> Derivative:
         out = prim()(x, indices, u, **params)
         type_x, type_u = typeof(x), typeof(u)
         at_x = convert(eq(x, out), dtype=type_x.dtype, weak=False)

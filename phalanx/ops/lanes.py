@@ -11,8 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.core.axes import Axis
-from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
+from phalanx.core.axes import Axis, Names
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import (
+    Batched,
+    Example,
+    LaneDims,
+    NoRule,
+    Operands,
+    Primitive,
+    ZeroDerivative,
+)
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import I32, add, broadcast, broadcast_lanes, full, move, mul
 from phalanx.ops.compare import lt, min, select
@@ -44,18 +53,26 @@ def lanes_at(x: Any, positions: Sequence[int]) -> Any:
     return rows_at(x, np.asarray(positions, np.int32))
 
 
-def _axis_index_batch(axis: Axis, xs: Sequence, dims: Sequence, *, axes: tuple) -> tuple:
+def _axis_index_batch(axis: Axis, xs: Operands, dims: LaneDims, *, axes: Names) -> Batched:
     return index_of(axis), 0
+
+
+def _axis_index_type(axes: Names) -> ArrayType:
+    return ArrayType((), I32)
+
+
+def _axis_index_lower(b: Builder, axes: Names) -> Value:
+    return b.axis_index(axes[0])
 
 
 axis_index = Primitive(
     "axis_index",
-    lambda axes: ArrayType((), I32),
-    lambda b, axes: b.axis_index(axes[0]),
+    _axis_index_type,
+    _axis_index_lower,
     linearize=ZeroDerivative("a position is an integer"),
     transpose=NoRule("it has no operand"),
     batch=_axis_index_batch,
-    vary=lambda axes: frozenset(axes),
+    vary=frozenset,
     axes=lambda params: frozenset(params["axes"]),
     doc="the position l of this lane along the axis; stablehlo.partition_id",
     examples=[Example((), {"axes": ("i",)}, axes=(("i", 4),))],

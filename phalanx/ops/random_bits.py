@@ -14,7 +14,15 @@ import numpy as np
 
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value, Values
-from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
+from phalanx.core.primitive import (
+    Batched,
+    Example,
+    LaneDims,
+    NoRule,
+    Operands,
+    Primitive,
+    ZeroDerivative,
+)
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import align_lanes, check_domain, common_type
 from phalanx.ops.bits import U32, u32
@@ -33,7 +41,7 @@ def _type(*types: ArrayType, once: bool) -> tuple[ArrayType, ArrayType]:
     return ArrayType(out.shape, U32), ArrayType(out.shape, U32)
 
 
-def _emit(b: Any, k0: Any, k1: Any, x: Any, y: Any) -> list:
+def _emit(b: Builder, k0: Any, k1: Any, x: Any, y: Any) -> list[Any]:
     shape = b.type(x).shape
     keys = _schedule(b, k0, k1)
     x, y = b.add(x, k0), b.add(y, k1)
@@ -45,13 +53,13 @@ def _emit(b: Any, k0: Any, k1: Any, x: Any, y: Any) -> list:
     return [x, y]
 
 
-def _emit_loop(b: Any, k0: Any, k1: Any, x: Any, y: Any) -> list:
+def _emit_loop(b: Builder, k0: Any, k1: Any, x: Any, y: Any) -> list[Any]:
     shape = b.type(x).shape
 
-    def more(b: Any, group: Any, *_: Any) -> list:
+    def more(b: Builder, group: Any, *_: Any) -> list[Any]:
         return [b.compare(group, b.constant(5, U32), "LT")]
 
-    def step(b: Any, group: Any, x: Any, y: Any, *keys: Any) -> list:
+    def step(b: Builder, group: Any, x: Any, y: Any, *keys: Any) -> list[Any]:
         odd = b.compare(b.and_(group, b.constant(1, U32)), b.constant(1, U32), "EQ")
         by_two = zip(*_ROTATIONS, strict=True)
         by = [b.select(odd, b.constant(q, U32), b.constant(p, U32)) for p, q in by_two]
@@ -65,11 +73,11 @@ def _emit_loop(b: Any, k0: Any, k1: Any, x: Any, y: Any) -> list:
     return b.while_(inits, more, step)[1:3]
 
 
-def _schedule(b: Any, k0: Any, k1: Any) -> tuple[Any, Any, Any]:
+def _schedule(b: Builder, k0: Any, k1: Any) -> tuple[Any, Any, Any]:
     return k0, k1, b.xor(b.xor(k0, k1), b.constant(_PARITY, U32, b.type(k0).shape))
 
 
-def _four_rounds(b: Any, x: Any, y: Any, rotations: Sequence) -> tuple[Any, Any]:
+def _four_rounds(b: Builder, x: Any, y: Any, rotations: Sequence[Any]) -> tuple[Any, Any]:
     width = b.constant(32, U32, b.type(x).shape)
     for by in rotations:
         x = b.add(x, y)
@@ -95,7 +103,7 @@ def _lower_on_cpu(b: Builder, *values: Value, once: bool) -> list[Value]:
     return _call(b, _emit_loop if once else _emit, values)
 
 
-def _batch(axis: Axis, values: Sequence, dims: Sequence, *, once: bool) -> tuple[tuple, tuple]:
+def _batch(axis: Axis, values: Operands, dims: LaneDims, *, once: bool) -> Batched:
     aligned, dim = align_lanes(axis, values, dims)
     return threefry2x32(*aligned, once=once), (dim, dim)
 

@@ -10,16 +10,21 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder, Combine
 from phalanx.core.primitive import (
     ZERO,
     Active,
+    Batched,
+    Derivative,
     Example,
+    LaneDims,
+    LinearizeRule,
     NoRule,
+    Operands,
     Primitive,
-    Rule,
     ZeroDerivative,
 )
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import ArrayType, Ints, typeof
 from phalanx.ops.basis import (
     I32,
     Domain,
@@ -44,6 +49,8 @@ from phalanx.ops.elementwise import div
 from phalanx.ops.shape import concatenate, slice_dim
 
 # ---- identities -----------------------------------------------------------------------------
+
+Identity = Callable[[np.dtype], Any]  # of a reduction, as an element of a dtype
 
 
 def lowest(dtype: np.dtype) -> Any:
@@ -75,24 +82,24 @@ def _all_bits(dtype: np.dtype) -> Any:
 
 def _reduction(
     name: str,
-    combine: Callable,
-    identity: Callable[[np.dtype], Any],
+    combine: Combine,
+    identity: Identity,
     *,
     on: Domain,
-    linearize: Rule | ZeroDerivative,
+    linearize: LinearizeRule | ZeroDerivative,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
-    def type_rule(x: ArrayType, *, dims: tuple) -> ArrayType:
+    def type_rule(x: ArrayType, *, dims: Ints) -> ArrayType:
         check_domain(name, x, on)
         return reduced_type(name, x, dims)
 
-    def lower(b: Any, x: Any, dims: tuple) -> Any:
+    def lower(b: Builder, x: Any, dims: Ints) -> Any:
         dtype = b.outs[0].dtype
         init = b.constant(identity(dtype), dtype)
         return b.reduce([x], [init], dims, lambda b, x, y: [combine(b, x, y)])[0]
 
-    def batch(axis: Axis, values: Sequence, dims_of: Sequence, *, dims: tuple) -> tuple:
+    def batch(axis: Axis, values: Operands, dims_of: LaneDims, *, dims: Ints) -> Batched:
         shifted, out = reduced_batch(dims_of[0], dims)
         return prim(values[0], dims=shifted), out
 
@@ -109,14 +116,14 @@ def _reduction(
     return prim
 
 
-def _kept(x: Any, dims: tuple) -> tuple[int, ...]:
+def _kept(x: Any, dims: Ints) -> tuple[int, ...]:
     return tuple(d for d in range(typeof(x).ndim) if d not in dims)
 
 
-def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
+def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     """The tangent of an extremum is the mean of those of the elements that attain it."""
 
-    def rule(active: Active, x: Any, *, dims: tuple) -> tuple[Any, Callable]:
+    def rule(active: Active, x: Any, *, dims: Ints) -> Derivative:
         out = prim()(x, dims=dims)
         type, kept = typeof(x), _kept(x, dims)
         attained = eq(x, broadcast(out, shape=type.shape, dims=kept))
@@ -128,7 +135,7 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> Rule:
     return rule
 
 
-def _prod_linearize(active: Active, x: Any, *, dims: tuple) -> tuple[Any, Callable]:
+def _prod_linearize(active: Active, x: Any, *, dims: Ints) -> Derivative:
     """Multiply halves until one element is left; no division, so zeros do no harm."""
     kept = _kept(x, dims)
     shape = tuple(typeof(x).shape[d] for d in kept)
@@ -137,7 +144,7 @@ def _prod_linearize(active: Active, x: Any, *, dims: tuple) -> tuple[Any, Callab
     def flat(v: Any) -> Any:
         return reshape(transpose(v, perm=(*kept, *dims)), shape=flat_shape)
 
-    steps = []
+    steps: list[tuple[Any, Any]] = []
     rest = flat(x)
     while typeof(rest).shape[-1] > 1:
         left, right, odd = _halves(rest)
@@ -236,7 +243,7 @@ reduce_xor = _reduction(
 # ---- positions of extrema -------------------------------------------------------------------
 
 
-def _position(name: str, extremum: Callable, identity: Callable, doc: str) -> Primitive:
+def _position(name: str, extremum: Combine, identity: Identity, doc: str) -> Primitive:
     """The first position of an extremum: the least of those where it is attained.
 
     Two plain reductions run faster than one of (value, position) pairs.
@@ -249,7 +256,7 @@ def _position(name: str, extremum: Callable, identity: Callable, doc: str) -> Pr
             raise ValueError(f"{name}: dimension {dim} of {x} is empty; it has no extremum")
         return ArrayType(out.shape, index_dtype)
 
-    def lower(b: Any, x: Any, dim: int, index_dtype: np.dtype) -> Any:
+    def lower(b: Builder, x: Any, dim: int, index_dtype: np.dtype) -> Any:
         shape, dtype = b.ins[0].shape, b.ins[0].dtype
         kept = tuple(d for d in range(len(shape)) if d != dim)
         init = b.constant(identity(dtype), dtype)
@@ -264,7 +271,7 @@ def _position(name: str, extremum: Callable, identity: Callable, doc: str) -> Pr
         init = b.constant(last, index_dtype)
         return b.reduce([places], [init], (dim,), lambda b, x, y: [b.minimum(x, y)])[0]
 
-    def batch(axis: Axis, values: Sequence, dims: Sequence, *, dim: int, **params: Any) -> tuple:
+    def batch(axis: Axis, values: Operands, dims: LaneDims, *, dim: int, **params: Any) -> Batched:
         (shifted,), out = reduced_batch(dims[0], (dim,))
         return prim(values[0], dim=shifted, **params), out
 

@@ -7,23 +7,30 @@ transpose puts the cotangents back where the elements came from.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
     ZERO,
     Active,
+    Batched,
+    Cotangents,
+    Derivative,
     Example,
+    LaneDims,
     Linear,
     NoRule,
+    Operands,
     Primitive,
+    R,
     ZeroDerivative,
 )
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import ArrayType, Ints, Shape, typeof
 from phalanx.ops.basis import (
     BOOL,
     F32,
@@ -72,27 +79,27 @@ def dimensions(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
         TypeError: one is not an integer.
         ValueError: there is no such dimension, or one is given twice.
     """
-    given = dims if isinstance(dims, Iterable) else (dims,)
+    given: list[Any] = [*dims] if isinstance(dims, Iterable) else [dims]
     found = tuple(dimension(who, d, ndim) for d in given)
     if len(set(found)) != len(found):
         raise ValueError(f"{who}: dimensions must be distinct, got {found}")
     return found
 
 
-def _inserted(values: tuple, position: int, value: Any) -> tuple:
+def _inserted(values: tuple[R, ...], position: int, value: R) -> tuple[R, ...]:
     return (*values[:position], value, *values[position:])
 
 
 # ---- reverse --------------------------------------------------------------------------------
 
 
-def _reverse_type(x: ArrayType, *, dims: tuple) -> ArrayType:
+def _reverse_type(x: ArrayType, dims: Ints) -> ArrayType:
     if len(set(dims)) != len(dims) or any(not 0 <= d < x.ndim for d in dims):
         raise ValueError(f"reverse: {dims} are not distinct dimensions of an array {x}")
     return ArrayType(x.shape, x.dtype, x.weak)
 
 
-def _reverse_batch(axis: Axis, x: Any, dim: int, *, dims: tuple) -> tuple[Any, int]:
+def _reverse_batch(axis: Axis, x: Any, dim: int, dims: Ints) -> Batched:
     return reverse(x, dims=tuple(d + (d >= dim) for d in dims)), dim
 
 
@@ -131,11 +138,11 @@ def _concatenate_type(*xs: ArrayType, dim: int) -> ArrayType:
     return ArrayType(shape, first.dtype, all(x.weak for x in xs))
 
 
-def _without(shape: tuple, dim: int) -> tuple:
+def _without(shape: Shape, dim: int) -> Shape:
     return shape[:dim] + shape[dim + 1 :]
 
 
-def _concatenate_linearize(active: Active, *xs: Any, dim: int) -> tuple[Any, Callable]:
+def _concatenate_linearize(active: Active, *xs: Any, dim: int) -> Derivative:
     types = [typeof(x) for x in xs]
 
     def linear(*tangents: Any) -> Any:
@@ -145,8 +152,9 @@ def _concatenate_linearize(active: Active, *xs: Any, dim: int) -> tuple[Any, Cal
     return concatenate(*xs, dim=dim), linear
 
 
-def _concatenate_transpose(ct: Any, *xs: Any, dim: int) -> list:
-    out, start = [], 0
+def _concatenate_transpose(ct: Any, *xs: Any, dim: int) -> Cotangents:
+    out: list[Any] = []
+    start = 0
     for x in xs:
         length = typeof_operand(x).shape[dim]
         part = slice_dim(ct, start, start + length, dim) if isinstance(x, Linear) else None
@@ -160,15 +168,19 @@ def typeof_operand(x: Any) -> ArrayType:
     return x.type if isinstance(x, Linear) else typeof(x)
 
 
-def _concatenate_batch(axis: Axis, xs: Sequence, dims: Sequence, *, dim: int) -> tuple[Any, int]:
+def _concatenate_batch(axis: Axis, xs: Operands, dims: LaneDims, *, dim: int) -> Batched:
     aligned, lanes = align_lanes(axis, xs, dims)
     return concatenate(*aligned, dim=dim + (dim >= lanes)), lanes
+
+
+def _concatenate_lower(b: Builder, *xs: Value, dim: int) -> Value:
+    return b.concatenate(xs, dim)
 
 
 concatenate = Primitive(
     "concatenate",
     _concatenate_type,
-    lambda b, *xs, dim: b.concatenate(xs, dim),
+    _concatenate_lower,
     linearize=_concatenate_linearize,
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
@@ -182,12 +194,14 @@ concatenate = Primitive(
 
 # ---- pad ------------------------------------------------------------------------------------
 
+Padding = tuple[tuple[int, int, int], ...]  # of each dimension: low, high, interior
+
 
 def _padded(n: int, low: int, high: int, interior: int) -> int:
     return low + high + n + max(0, n - 1) * interior
 
 
-def _pad_type(x: ArrayType, value: ArrayType, *, config: tuple) -> ArrayType:
+def _pad_type(x: ArrayType, value: ArrayType, *, config: Padding) -> ArrayType:
     if value.shape != () or value.dtype != x.dtype:
         raise TypeError(
             f"pad: the padding value of an operand {x} must be a scalar of its dtype, got {value}"
@@ -205,14 +219,14 @@ def _pad_type(x: ArrayType, value: ArrayType, *, config: tuple) -> ArrayType:
     return ArrayType(shape, x.dtype, x.weak)
 
 
-def _pad_lower(b: Any, x: Any, value: Any, config: tuple) -> Any:
+def _pad_lower(b: Builder, x: Any, value: Any, config: Padding) -> Any:
     low, high, interior = (tuple(c[i] for c in config) for i in range(3))
     return b.pad(x, value, low, high, interior)
 
 
 def _pad_linearize(
-    active: Active, x: Any, value: Any, *, config: tuple
-) -> tuple[Any, Callable]:
+    active: Active, x: Any, value: Any, *, config: Padding
+) -> Derivative:
     type = typeof(x)
 
     def linear(tx: Any, tv: Any) -> Any:
@@ -222,7 +236,7 @@ def _pad_linearize(
     return pad(x, value, config=config), linear
 
 
-def _pad_transpose(ct: Any, x: Any, value: Any, *, config: tuple) -> list:
+def _pad_transpose(ct: Any, x: Any, value: Any, *, config: Padding) -> Cotangents:
     ct_x = _unpad(ct, config) if isinstance(x, Linear) else None
     if not isinstance(value, Linear):
         return [ct_x, None]
@@ -231,7 +245,7 @@ def _pad_transpose(ct: Any, x: Any, value: Any, *, config: tuple) -> list:
     return [ct_x, reduce_sum(select(filled, ct, zeros(typeof(ct))), dims=all_dims)]
 
 
-def _unpad(ct: Any, config: tuple) -> Any:
+def _unpad(ct: Any, config: Padding) -> Any:
     """The elements of ``ct`` at the places where ``pad`` with ``config`` puts its operand."""
     edges = tuple((-low, -high, 0) for low, high, _ in config)
     cut = pad(ct, dtypes.scalar(0, typeof(ct).dtype), config=edges)
@@ -242,12 +256,12 @@ def _unpad(ct: Any, config: tuple) -> Any:
     return slice(cut, start=(0,) * len(shape), limit=shape, strides=strides)
 
 
-def _filling(shape: tuple, config: tuple) -> Any:
+def _filling(shape: Shape, config: Padding) -> Any:
     """True where ``pad`` of an array of ``shape`` with ``config`` puts its padding value."""
     return pad(full(shape, False, BOOL), np.bool_(True), config=config)
 
 
-def _pad_batch(axis: Axis, values: Sequence, dims: Sequence, *, config: tuple) -> tuple[Any, int]:
+def _pad_batch(axis: Axis, values: Operands, dims: LaneDims, *, config: Padding) -> Batched:
     (x, value), (dx, dv) = values, dims
     if dv is None:
         return pad(x, value, config=_inserted(config, dx, (0, 0, 0))), dx
@@ -278,7 +292,7 @@ pad = Primitive(
 
 
 def _slice_type(
-    x: ArrayType, *, start: tuple, limit: tuple, strides: tuple | None = None
+    x: ArrayType, start: Ints, limit: Ints, strides: Ints | None = None
 ) -> ArrayType:
     steps = strides or (1,) * x.ndim
     if not len(start) == len(limit) == len(steps) == x.ndim:
@@ -296,12 +310,12 @@ def _slice_type(
     return ArrayType(shape, x.dtype, x.weak)
 
 
-def _slice_lower(b: Any, x: Any, start: tuple, limit: tuple, strides: tuple | None = None) -> Any:
+def _slice_lower(b: Builder, x: Any, start: Ints, limit: Ints, strides: Ints | None = None) -> Any:
     return b.slice(x, start, limit, strides or (1,) * len(start))
 
 
 def _slice_transpose(
-    ct: Any, x: ArrayType, *, start: tuple, limit: tuple, strides: tuple | None = None
+    ct: Any, x: ArrayType, start: Ints, limit: Ints, strides: Ints | None = None
 ) -> Any:
     steps = strides or (1,) * x.ndim
     lengths = typeof(ct).shape
@@ -313,8 +327,8 @@ def _slice_transpose(
 
 
 def _slice_batch(
-    axis: Axis, x: Any, dim: int, *, start: tuple, limit: tuple, strides: tuple | None = None
-) -> tuple[Any, int]:
+    axis: Axis, x: Any, dim: int, start: Ints, limit: Ints, strides: Ints | None = None
+) -> Batched:
     out = slice(
         x,
         start=_inserted(start, dim, 0),
@@ -341,7 +355,7 @@ slice = structural(
 # ---- iota -----------------------------------------------------------------------------------
 
 
-def _iota_type(*, dtype: np.dtype, shape: tuple, dim: int) -> ArrayType:
+def _iota_type(*, dtype: np.dtype, shape: Shape, dim: int) -> ArrayType:
     if not 0 <= dim < len(shape):
         raise ValueError(f"iota: there is no dimension {dim} in shape {shape}")
     if dtype == BOOL:
@@ -349,10 +363,14 @@ def _iota_type(*, dtype: np.dtype, shape: tuple, dim: int) -> ArrayType:
     return ArrayType(shape, dtype)
 
 
+def _iota_lower(b: Builder, dtype: np.dtype, shape: Shape, dim: int) -> Value:
+    return b.iota(dtype, shape, dim)
+
+
 iota = Primitive(
     "iota",
     _iota_type,
-    lambda b, dtype, shape, dim: b.iota(dtype, shape, dim),
+    _iota_lower,
     linearize=ZeroDerivative("it has no operands"),
     transpose=NoRule("it has no operands"),
     batch=NoRule("it has no operands"),
@@ -406,7 +424,7 @@ def slice_dim(x: Any, start: int, limit: int, dim: int, stride: int = 1) -> Any:
     )
 
 
-def split(x: Any, sizes: Sequence[int], dim: int) -> list:
+def split(x: Any, sizes: Sequence[int], dim: int) -> list[Any]:
     """``x`` cut along ``dim`` into consecutive parts of the given ``sizes``."""
     ends = np.cumsum(sizes).tolist()
     return [slice_dim(x, end - n, end, dim) for n, end in zip(sizes, ends, strict=True)]

@@ -8,7 +8,7 @@ then fetched from their positions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,17 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import ZERO, Active, Example, NoRule, Primitive
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Batched,
+    Derivative,
+    Example,
+    LaneDims,
+    NoRule,
+    Operands,
+    Primitive,
+)
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import F32, I32, align_lanes, bools, check_domain, f32, i32, move, reshape
 from phalanx.ops.compare import ordered
@@ -49,7 +59,7 @@ def take_along(x: Any, positions: Any, dim: int) -> Any:
 # ---- the order of keys ----------------------------------------------------------------------
 
 
-def _sortable(b: Any, x: Any, join_zeros: bool) -> Any:
+def _sortable(b: Builder, x: Any, join_zeros: bool) -> Any:
     """Integers in the order of ``x``; the zeros become equal on demand."""
     type = b.type(x)
     if dtypes.is_floating(type.dtype):
@@ -59,7 +69,7 @@ def _sortable(b: Any, x: Any, join_zeros: bool) -> Any:
     return b.convert(x, U8) if dtypes.is_bool(type.dtype) else x
 
 
-def _ordered_bits(b: Any, x: Any, type: ArrayType, join_zeros: bool) -> Any:
+def _ordered_bits(b: Builder, x: Any, type: ArrayType, join_zeros: bool) -> Any:
     nan = b.constant(np.nan, type.dtype, type.shape)
     x = b.select(b.compare(x, x, "NE"), nan, x)
     if join_zeros:
@@ -68,7 +78,7 @@ def _ordered_bits(b: Any, x: Any, type: ArrayType, join_zeros: bool) -> Any:
     return _mirrored(b, b.bitcast_convert(x, _bits_of(type.dtype), type.shape))
 
 
-def _mirrored(b: Any, bits: Any) -> Any:
+def _mirrored(b: Builder, bits: Any) -> Any:
     """Sign and magnitude to two's complement, and back."""
     type = b.type(bits)
     low = b.constant(dtypes.iinfo(type.dtype).max, type.dtype, type.shape)
@@ -80,7 +90,7 @@ def _bits_of(dtype: np.dtype) -> np.dtype:
     return np.dtype(f"int{8 * dtype.itemsize}")
 
 
-def _restored(b: Any, keys: Any, type: ArrayType) -> Any:
+def _restored(b: Builder, keys: Any, type: ArrayType) -> Any:
     """The numbers of ``type`` that ``_sortable`` made ``keys`` of."""
     if not dtypes.is_floating(type.dtype):
         return b.convert(keys, type.dtype)
@@ -91,16 +101,16 @@ def _restored(b: Any, keys: Any, type: ArrayType) -> Any:
 # ---- lowering -------------------------------------------------------------------------------
 
 
-def _less(b: Any, x: Any, y: Any, *_: Any) -> Any:
+def _less(b: Builder, x: Any, y: Any, *_: Any) -> Any:
     return b.compare(x, y, "LT")
 
 
-def _sort_one(b: Any, x: Any, dim: int) -> Any:
+def _sort_one(b: Builder, x: Any, dim: int) -> Any:
     keys = b.sort([_sortable(b, x, join_zeros=False)], dim, False, _less)[0]
     return _restored(b, keys, b.outs[0])
 
 
-def _sort_packed(b: Any, xs: Sequence, dim: int) -> list:
+def _sort_packed(b: Builder, xs: Sequence[Any], dim: int) -> list[Any]:
     """Sort pairs of the key, in the high 32 bits, and its position, in the low ones."""
     shape = b.outs[0].shape
     key = _sortable(b, xs[0], join_zeros=True)
@@ -115,9 +125,9 @@ def _sort_packed(b: Any, xs: Sequence, dim: int) -> list:
 
 
 def _sort_lexicographically(
-    b: Any, xs: Sequence, dim: int, num_keys: int, stable: bool
-) -> list:
-    def comparator(b: Any, *pairs: Any) -> Any:
+    b: Builder, xs: Sequence[Any], dim: int, num_keys: int, stable: bool
+) -> list[Any]:
+    def comparator(b: Builder, *pairs: Any) -> Any:
         keys = zip(pairs[: 2 * num_keys : 2], pairs[1 : 2 * num_keys : 2], strict=True)
         parts = [p for x, y in keys for p in _real_pairs(b, x, y)]
         x, y = parts[-1]
@@ -130,20 +140,20 @@ def _sort_lexicographically(
     return b.sort(xs, dim, stable, comparator)
 
 
-def _real_pairs(b: Any, x: Any, y: Any) -> list[tuple[Any, Any]]:
+def _real_pairs(b: Builder, x: Any, y: Any) -> list[tuple[Any, Any]]:
     if dtypes.is_complex(b.type(x).dtype):
         return [(b.real(x), b.real(y)), (b.imag(x), b.imag(y))]
     return [(x, y)]
 
 
-def _number_less(b: Any, x: Any, y: Any) -> Any:
+def _number_less(b: Builder, x: Any, y: Any) -> Any:
     less = b.compare(x, y, "LT")
     if not dtypes.is_floating(b.type(x).dtype):
         return less
     return b.or_(less, b.and_(b.compare(x, x, "EQ"), b.compare(y, y, "NE")))
 
 
-def _number_equal(b: Any, x: Any, y: Any) -> Any:
+def _number_equal(b: Builder, x: Any, y: Any) -> Any:
     equal = b.compare(x, y, "EQ")
     if not dtypes.is_floating(b.type(x).dtype):
         return equal
@@ -179,19 +189,19 @@ def _sort_type(*xs: ArrayType, dim: int, num_keys: int, stable: bool) -> tuple[A
 
 def _sort_linearize(
     active: Active, *xs: Any, dim: int, **params: Any
-) -> tuple[tuple, Callable]:
+) -> Derivative:
     ids = iota(dtype=I32, shape=typeof(xs[0]).shape, dim=dim)
     *outs, positions = sort(*xs, ids, dim=dim, **params)
 
-    def linear(*tangents: Any) -> tuple:
+    def linear(*tangents: Any) -> Operands:
         return tuple(t if t is ZERO else take_along(t, positions, dim) for t in tangents)
 
     return tuple(outs), linear
 
 
 def _sort_batch(
-    axis: Axis, values: Sequence, dims: Sequence, *, dim: int, **params: Any
-) -> tuple[tuple, tuple]:
+    axis: Axis, values: Operands, dims: LaneDims, *, dim: int, **params: Any
+) -> Batched:
     aligned, lanes = align_lanes(axis, values, dims)
     outs = sort(*aligned, dim=dim + (dim >= lanes), **params)
     return outs, (lanes,) * len(outs)
@@ -231,20 +241,24 @@ def _top_k_type(x: ArrayType, *, k: int) -> tuple[ArrayType, ArrayType]:
     return ArrayType(shape, x.dtype, x.weak), ArrayType(shape, I32)
 
 
-def _top_k_linearize(active: Active, x: Any, *, k: int) -> tuple[tuple, Callable]:
+def _top_k_linearize(active: Active, x: Any, *, k: int) -> Derivative:
     values, positions = top_k(x, k=k)
     dim = typeof(x).ndim - 1
     return (values, positions), lambda t: (take_along(t, positions, dim), ZERO)
 
 
-def _top_k_batch(axis: Axis, values: Sequence, dims: Sequence, *, k: int) -> tuple[tuple, tuple]:
+def _top_k_batch(axis: Axis, values: Operands, dims: LaneDims, *, k: int) -> Batched:
     return top_k(move(values[0], dims[0], 0), k=k), (0, 0)
+
+
+def _top_k_lower(b: Builder, x: Value, k: int) -> list[Value]:
+    return b.top_k(x, k)
 
 
 top_k = Primitive(
     "top_k",
     _top_k_type,
-    lambda b, x, k: b.top_k(x, k),
+    _top_k_lower,
     linearize=_top_k_linearize,
     transpose=NoRule("it is not linear"),
     batch=_top_k_batch,

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from phalanx.base import dtypes
+from phalanx.core.builder import Builder
 from phalanx.core.primitive import Example
 from phalanx.ops.basis import f32, mul, neg, pointwise
 from phalanx.ops.elementwise import exp, square
@@ -18,7 +19,7 @@ def _bell(x: Any) -> Any:
     return mul(exp(neg(square(x))), _SLOPE_AT_0)
 
 
-def _polygamma_lower(b: Any, x: Any, order: int) -> Any:
+def _polygamma_lower(b: Builder, x: Any, order: int) -> Any:
     return b.polygamma(b.constant(order, b.outs[0].dtype, b.outs[0].shape), x)
 
 

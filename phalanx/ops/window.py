@@ -14,13 +14,29 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
-from phalanx.core.primitive import Active, Example, Linear, NoRule, Primitive, Rule
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.builder import Builder, Combine
+from phalanx.core.primitive import (
+    Active,
+    Batched,
+    Cotangents,
+    Derivative,
+    Example,
+    LaneDims,
+    Linear,
+    LinearizeRule,
+    LowerRule,
+    NoRule,
+    Operands,
+    Primitive,
+    TransposeRule,
+    TypeRule,
+)
+from phalanx.core.types import ArrayType, Ints, typeof
 from phalanx.ops.basis import Domain, align_lanes, check_domain, f32, i32, linear_in_first, number
 from phalanx.ops.compare import ordered
 from phalanx.ops.complex import c64
-from phalanx.ops.conv import dilated
-from phalanx.ops.reduce import highest, lowest
+from phalanx.ops.conv import Pairs, dilated
+from phalanx.ops.reduce import Identity, highest, lowest
 from phalanx.ops.shape import pad
 
 # ---- geometry -------------------------------------------------------------------------------
@@ -30,13 +46,13 @@ def _window_type(
     name: str,
     x: ArrayType,
     *,
-    window: tuple,
-    strides: tuple,
-    padding: tuple,
-    base_dilation: tuple,
-    window_dilation: tuple,
+    window: Ints,
+    strides: Ints,
+    padding: Pairs,
+    base_dilation: Ints,
+    window_dilation: Ints,
 ) -> ArrayType:
-    given = {
+    given: dict[str, tuple[Any, ...]] = {
         "window": window,
         "strides": strides,
         "padding": padding,
@@ -50,7 +66,7 @@ def _window_type(
             )
         if what != "padding" and any(v < 1 for v in value):
             raise ValueError(f"{name}: {what} must be positive, got {value}")
-    shape = []
+    shape: list[int] = []
     for n, w, s, (low, high), bd, wd in zip(x.shape, *given.values(), strict=True):
         room = dilated(n, bd) + low + high - dilated(w, wd)
         shape.append(room // s + 1 if room >= 0 else 0)
@@ -60,7 +76,7 @@ def _window_type(
 def _with_lanes(dim: int, params: dict[str, Any]) -> dict[str, Any]:
     """``params`` for an array with lanes in dimension ``dim``, which windows do not reach over."""
 
-    def inserted(values: tuple, value: Any) -> tuple:
+    def inserted(values: Operands, value: Any) -> tuple[Any, ...]:
         return (*values[:dim], value, *values[dim:])
 
     return {
@@ -74,12 +90,12 @@ def _with_lanes(dim: int, params: dict[str, Any]) -> dict[str, Any]:
 
 def _window_reduction(
     name: str,
-    combine: Callable,
-    identity: Callable[[np.dtype], Any],
+    combine: Combine,
+    identity: Identity,
     *,
     on: Domain,
-    linearize: Rule,
-    transpose: Rule | NoRule,
+    linearize: LinearizeRule,
+    transpose: TransposeRule | NoRule,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
@@ -88,13 +104,13 @@ def _window_reduction(
         return _window_type(name, x, **params)
 
     def lower(
-        b: Any,
+        b: Builder,
         x: Any,
-        window: tuple,
-        strides: tuple,
-        padding: tuple,
-        base_dilation: tuple,
-        window_dilation: tuple,
+        window: Ints,
+        strides: Ints,
+        padding: Pairs,
+        base_dilation: Ints,
+        window_dilation: Ints,
     ) -> Any:
         dtype = b.outs[0].dtype
         return b.reduce_window(
@@ -108,7 +124,7 @@ def _window_reduction(
             lambda b, x, y: [combine(b, x, y)],
         )[0]
 
-    def batch(axis: Axis, values: Sequence, dims: Sequence, **params: Any) -> tuple:
+    def batch(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> Batched:
         return prim(values[0], **_with_lanes(dims[0], params)), dims[0]
 
     prim = Primitive(
@@ -124,7 +140,7 @@ def _window_reduction(
     return prim
 
 
-def plain_windows(window: tuple, **changes: Any) -> dict[str, Any]:
+def plain_windows(window: Ints, **changes: Any) -> dict[str, Any]:
     """The parameters of a window reduction, with what is not given as simple as it can be."""
     ones = (1,) * len(window)
     defaults = {"strides": ones, "padding": ((0, 0),) * len(window)}
@@ -144,14 +160,14 @@ def _sum_transpose(
     ct: Any,
     x: Linear,
     *,
-    window: tuple,
-    strides: tuple,
-    padding: tuple,
-    base_dilation: tuple,
-    window_dilation: tuple,
-) -> list:
+    window: Ints,
+    strides: Ints,
+    padding: Pairs,
+    base_dilation: Ints,
+    window_dilation: Ints,
+) -> Cotangents:
     """Sums over the mirrored windows: strides become holes, and holes strides."""
-    config = []
+    config: list[tuple[int, int, int]] = []
     geometry = zip(
         typeof(ct).shape,
         x.type.shape,
@@ -203,19 +219,21 @@ reduce_window_sum = _window_reduction(
 # ---- extrema --------------------------------------------------------------------------------
 
 
-def _extremum_linearize(prim: Callable[[], Primitive], select: str, identity: Callable) -> Rule:
+def _extremum_linearize(
+    prim: Callable[[], Primitive], select: str, identity: Identity
+) -> LinearizeRule:
     """The tangent of an extremum is that of the first element that attains it."""
 
     def rule(
         active: Active,
         x: Any,
         *,
-        window: tuple,
-        strides: tuple,
-        padding: tuple,
-        base_dilation: tuple,
-        window_dilation: tuple,
-    ) -> tuple[Any, Callable]:
+        window: Ints,
+        strides: Ints,
+        padding: Pairs,
+        base_dilation: Ints,
+        window_dilation: Ints,
+    ) -> Derivative:
         out = prim()(
             x,
             window=window,
@@ -270,24 +288,24 @@ reduce_window_min = _window_reduction(
 # ---- to and from the elements that windows select -------------------------------------------
 
 
-def _selected_type(name: str, x: ArrayType, window: tuple, strides: tuple) -> ArrayType:
+def _selected_type(name: str, x: ArrayType, window: Ints, strides: Ints) -> ArrayType:
     return _window_type(name, x, **plain_windows(window, strides=strides))
 
 
 def _gather_type(
-    t: ArrayType, x: ArrayType, *, window: tuple, strides: tuple, select: str
+    t: ArrayType, x: ArrayType, *, window: Ints, strides: Ints, select: str
 ) -> ArrayType:
     if t.shape != x.shape:
         raise TypeError(f"select_and_gather_add: shapes of {t} and {x} must be equal")
     return _selected_type("select_and_gather_add", t, window, strides)
 
 
-def _gather_lower(b: Any, t: Any, x: Any, window: tuple, strides: tuple, select: str) -> Any:
+def _gather_lower(b: Builder, t: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:
     worst = (lowest if select == "GE" else highest)(b.ins[1].dtype)
     inits = [b.constant(0, b.ins[0].dtype), b.constant(worst, b.ins[1].dtype)]
     ones = (1,) * len(window)
 
-    def body(b: Any, t: Any, x: Any, t_new: Any, x_new: Any) -> list:
+    def body(b: Builder, t: Any, x: Any, t_new: Any, x_new: Any) -> list[Any]:
         kept = b.compare(x, x_new, select)
         return [b.select(kept, t, t_new), b.select(kept, x, x_new)]
 
@@ -296,7 +314,7 @@ def _gather_lower(b: Any, t: Any, x: Any, window: tuple, strides: tuple, select:
 
 
 def _scatter_type(
-    ct: ArrayType, x: ArrayType, *, window: tuple, strides: tuple, select: str
+    ct: ArrayType, x: ArrayType, *, window: Ints, strides: Ints, select: str
 ) -> ArrayType:
     wanted = _selected_type("select_and_scatter_add", x, window, strides)
     if ct.shape != wanted.shape or ct.dtype != x.dtype:
@@ -306,7 +324,7 @@ def _scatter_type(
     return ArrayType(x.shape, ct.dtype, ct.weak)
 
 
-def _scatter_lower(b: Any, ct: Any, x: Any, window: tuple, strides: tuple, select: str) -> Any:
+def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:
     return b.select_and_scatter(
         x,
         ct,
@@ -320,11 +338,19 @@ def _scatter_lower(b: Any, ct: Any, x: Any, window: tuple, strides: tuple, selec
 
 
 def _selecting(
-    name: str, type: Rule, lower: Rule, transpose: Rule, doc: str, example: Example
+    name: str,
+    type: TypeRule,
+    lower: LowerRule,
+    transpose: Callable[[], Primitive],
+    doc: str,
+    example: Example,
 ) -> Primitive:
     """A primitive that is linear in its first operand, at the places the second decides."""
 
-    def batch(axis: Axis, values: Sequence, dims: Sequence, **params: Any) -> tuple[Any, int]:
+    def transpose_rule(ct: Any, t: Any, x: Any, **params: Any) -> Cotangents:
+        return [transpose()(ct, x, **params), None]
+
+    def batch(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> Batched:
         aligned, dim = align_lanes(axis, values, dims)
         return prim(*aligned, **_with_lanes(dim, params)), dim
 
@@ -333,7 +359,7 @@ def _selecting(
         type,
         lower,
         linearize=linear_in_first(lambda: prim),
-        transpose=transpose,
+        transpose=transpose_rule,
         batch=batch,
         doc=doc,
         examples=[example],
@@ -348,7 +374,7 @@ select_and_gather_add = _selecting(
     "select_and_gather_add",
     _gather_type,
     _gather_lower,
-    lambda ct, t, x, **params: [select_and_scatter_add(ct, x, **params), None],
+    lambda: select_and_scatter_add,
     "t where x is extreme in each window; stablehlo.reduce_window of pairs",
     Example((f32(4, 6), _OPERAND), _WINDOWS),
 )
@@ -357,7 +383,7 @@ select_and_scatter_add = _selecting(
     "select_and_scatter_add",
     _scatter_type,
     _scatter_lower,
-    lambda ct, t, x, **params: [select_and_gather_add(ct, x, **params), None],
+    lambda: select_and_gather_add,
     "zeros, plus t added where x is extreme in each window; stablehlo.select_and_scatter",
     Example((f32(2, 4), _OPERAND), _WINDOWS),
 )

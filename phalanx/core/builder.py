@@ -22,7 +22,7 @@ Values = Sequence[Any]
 Pairs = Sequence[tuple[int, int]]
 Groups = Sequence[Sequence[int]]  # of partition numbers, all of one length
 Combine = Callable[["Builder", Value, Value], Value]  # of two elements: one
-# body(b, *values): one value, or several. Other than ``...`` it tells a lambda what it is given.
+# body(b, *values): one value, or several. With ``...`` a lambda's would be of unknown types.
 Body = (
     Callable[["Builder"], Any]
     | Callable[["Builder", Value], Any]
@@ -394,14 +394,8 @@ class RegionAxes(Protocol):
         """The array of ``shape`` at the front of ``x``; ``padded`` finds the rest again."""
         ...
 
-    def host_constant(self, value: Any) -> Value:
-        """An array that is known while lowering, written into the module."""
-        ...
 
-
-class Builder(
-    Elementwise, Structural, Contraction, Regions, Collectives, RegionAxes, Protocol
-):
+class Builder(Elementwise, Structural, Contraction, Regions, Collectives, RegionAxes, Protocol):
     """Everything a lowering rule may use.
 
     Attributes:

@@ -112,7 +112,7 @@ class Frame:
             yield self.condition
 
     @property
-    def key(self) -> tuple:
+    def key(self) -> tuple[Any, ...]:
         """What tells this frame from others around its first program."""
         return (*self.programs[1:], self.condition, self.ins, self.outs, self.runs)
 

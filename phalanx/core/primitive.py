@@ -19,7 +19,7 @@ Operands = tuple[Any, ...]  # tracers of the current trace, arrays and scalars
 Active = tuple[bool, ...]  # of each operand, whether it has a tangent
 LaneDims = tuple[Any, ...]  # of each operand, the dimension of its lanes; None: it has none
 R = TypeVar("R")
-# A function of one argument or several. Other than ``...`` it tells a lambda what it is given.
+# A function of a few arguments. With ``...`` for them a lambda's would be of unknown types.
 Of = (
     Callable[[Any], R]
     | Callable[[Any, Any], R]
@@ -209,4 +209,5 @@ class Primitive:
         """The axes over which each result varies; a tuple if ``multi`` and the rule says so."""
         if self.vary is not None:
             return self.vary(*operands, **params)
-        return frozenset[Any]().union(*operands)
+        none: frozenset[Any] = frozenset()
+        return none.union(*operands)

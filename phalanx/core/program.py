@@ -76,8 +76,10 @@ class Equation:
     @property
     def effects(self) -> frozenset[Any]:
         """What the equation does besides giving results, its sub-programs included."""
-        own = self.prim.effects(self.params) if self.prim.effects is not None else ()
-        return frozenset[Any](own).union(*(p.effects for p in self.programs))
+        own: frozenset[Any] = frozenset()
+        if self.prim.effects is not None:
+            own = self.prim.effects(self.params)
+        return own.union(*(p.effects for p in self.programs))
 
     @property
     def programs(self) -> Iterator[Program]:

@@ -128,8 +128,7 @@ def common_type(name: str, types: Sequence[ArrayType]) -> ArrayType:
             shaped = t
         elif shaped.shape != t.shape:
             raise TypeError(
-                f"{name}: operands must have one shape, got {_listed(types)}; "
-                "broadcast them first"
+                f"{name}: operands must have one shape, got {_listed(types)}; broadcast them first"
             )
     return ArrayType(shaped.shape if shaped is not None else (), first.dtype, weak)
 
@@ -150,9 +149,7 @@ def _fit_scalars(args: Operands) -> Operands:
     python = [isinstance(a, SCALARS) and not isinstance(a, np.generic) for a in args]
     given = [typeof(a).dtype for a, p in zip(args, python, strict=True) if not p]
     dtype = given[0] if given else dtypes.promote(*((typeof(a).dtype, True) for a in args))[0]
-    return tuple(
-        dtypes.scalar(a, dtype) if p else a for a, p in zip(args, python, strict=True)
-    )
+    return tuple(dtypes.scalar(a, dtype) if p else a for a, p in zip(args, python, strict=True))
 
 
 def pointwise_lowering(lower: Body) -> Rule:
@@ -172,9 +169,7 @@ def pointwise_lowering(lower: Body) -> Rule:
     return rule
 
 
-def align_lanes(
-    axis: Axis, values: Sequence[Any], dims: LaneDims
-) -> tuple[list[Any], int]:
+def align_lanes(axis: Axis, values: Sequence[Any], dims: LaneDims) -> tuple[list[Any], int]:
     """``values`` of equal lane shape with their lanes in one dimension; scalars as they are."""
     dim = next(d for d in dims if d is not None)
     aligned: list[Any] = []
@@ -258,9 +253,7 @@ def pointwise(
     return prim
 
 
-def _from_partials(
-    prim: Callable[[], Primitive], partials: Partials
-) -> Rule | ZeroDerivative:
+def _from_partials(prim: Callable[[], Primitive], partials: Partials) -> Rule | ZeroDerivative:
     if isinstance(partials, str):
         return ZeroDerivative(partials)
 
@@ -356,9 +349,7 @@ def _mul_transpose(ct: Any, x: Any, y: Any) -> Cotangents:
 
 def _mul_linearize(active: Active, x: Any, y: Any) -> Derivative:
     def linear(tx: Any, ty: Any) -> Any:
-        return add_tangents(
-            ZERO if tx is ZERO else mul(tx, y), ZERO if ty is ZERO else mul(x, ty)
-        )
+        return add_tangents(ZERO if tx is ZERO else mul(tx, y), ZERO if ty is ZERO else mul(x, ty))
 
     return mul(x, y), linear
 
@@ -424,9 +415,7 @@ def _broadcast_type(x: ArrayType, shape: Shape, dims: Ints) -> ArrayType:
 
 
 def _broadcast_transpose(ct: Any, x: ArrayType, shape: Shape, dims: Ints) -> Any:
-    stretched = [
-        d for s, d in zip(x.shape, dims, strict=True) if s == 1 and shape[d] != 1
-    ]
+    stretched = [d for s, d in zip(x.shape, dims, strict=True) if s == 1 and shape[d] != 1]
     summed = tuple(d for d in range(len(shape)) if d not in dims or d in stretched)
     out = reduce_sum(ct, dims=summed) if summed else ct
     return reshape(out, shape=x.shape) if stretched else out
@@ -557,9 +546,7 @@ reduce_sum = structural(
 )
 
 
-def _convert_linearize(
-    active: Active, x: Any, *, dtype: np.dtype, weak: bool
-) -> Derivative:
+def _convert_linearize(active: Active, x: Any, *, dtype: np.dtype, weak: bool) -> Derivative:
     source = typeof(x).dtype
     out = convert(x, dtype=dtype, weak=weak)
     if not (dtypes.is_inexact(source) and dtypes.is_inexact(dtype)):

@@ -102,8 +102,7 @@ def _bits(dtype: np.dtype) -> int:
 def _bitcast_type(x: ArrayType, *, dtype: np.dtype) -> ArrayType:
     if (x.dtype == BOOL) != (dtype == BOOL):
         raise TypeError(
-            f"bitcast: bool has no bits to share with other dtypes, got {x} and {dtype}; "
-            "use astype"
+            f"bitcast: bool has no bits to share with other dtypes, got {x} and {dtype}; use astype"
         )
     if dtypes.is_complex(x.dtype) or dtypes.is_complex(dtype):
         raise TypeError(
@@ -123,9 +122,7 @@ def _bitcast_type(x: ArrayType, *, dtype: np.dtype) -> ArrayType:
     return ArrayType(x.shape[:-1], dtype)
 
 
-def _bitcast_batch(
-    axis: Axis, values: Operands, dims: LaneDims, *, dtype: np.dtype
-) -> Batched:
+def _bitcast_batch(axis: Axis, values: Operands, dims: LaneDims, *, dtype: np.dtype) -> Batched:
     return bitcast(move(values[0], dims[0], 0), dtype=dtype), 0
 
 

@@ -115,9 +115,7 @@ def _lower_reduction(
     out: list[Any] = [None] * len(xs)
     for dtype in dict.fromkeys(t.dtype for t in b.outs):
         here = [i for i, t in enumerate(b.outs) if t.dtype == dtype]
-        found = b.all_reduce(
-            [xs[i] for i in here], partitions, lambda b, x, y: [combine(b, x, y)]
-        )
+        found = b.all_reduce([xs[i] for i in here], partitions, lambda b, x, y: [combine(b, x, y)])
         for i, value in zip(here, found, strict=True):
             out[i] = value
     return out
@@ -241,9 +239,7 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
         factors = [m if m is ZERO else div(m, c) for m, c in zip(masks, counts, strict=True)]
 
         def linear(*ts: Any) -> Operands:
-            scaled = [
-                t if t is ZERO else mul(t, f) for t, f in zip(ts, factors, strict=True)
-            ]
+            scaled = [t if t is ZERO else mul(t, f) for t, f in zip(ts, factors, strict=True)]
             return _psum_nonzero(scaled, **params)
 
         return outs, linear
@@ -379,9 +375,7 @@ def _all_gather_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Grou
     return b.all_gather(one, 0, b.replica_groups(axes, groups), b.outs[0].shape)
 
 
-def _all_gather_batch(
-    axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange
-) -> Batched:
+def _all_gather_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
     shape = typeof(x).shape[1:]
     gathered = x if exchange is None else exchange(x)
     before, after = sizes[:k], sizes[k + 1 :]
@@ -442,9 +436,7 @@ def _psum_scatter_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Gr
     return b.reshape(out, shape)
 
 
-def _psum_scatter_batch(
-    axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange
-) -> Batched:
+def _psum_scatter_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
     total = reduce_sum(without_padding(axis, x, 0), dims=(0,))
     shape = typeof(total).shape[1:]
     apart = into_blocks(axis, reshape(total, shape=(*sizes, *shape)), k)
@@ -483,9 +475,7 @@ def _all_to_all_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Grou
     return b.all_to_all(x, 0, 0, b.replica_groups(axes, groups), b.outs[0].shape)
 
 
-def _all_to_all_batch(
-    axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange
-) -> Batched:
+def _all_to_all_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
     shape = typeof(x).shape[2:]
     counts = (*sizes[:k], axis.devices, *sizes[k + 1 :])
     apart = into_blocks(axis, reshape(x, shape=(axis.size, *sizes, *shape)), k + 1)

@@ -160,9 +160,7 @@ def _update_lower(b: Builder, x: Any, update: Any, *starts: Any) -> Any:
     return b.dynamic_update_slice(x, update, _wide(b, starts)) if starts else update
 
 
-def _update_linearize(
-    active: Active, x: Any, update: Any, *starts: Any
-) -> Derivative:
+def _update_linearize(active: Active, x: Any, update: Any, *starts: Any) -> Derivative:
     type_x, type_u = typeof(x), typeof(update)
 
     def linear(tx: Any, tu: Any, *_: Any) -> Any:

@@ -326,9 +326,7 @@ def _gather_lower(
     return b.select(b.broadcast_in_dim(inside, out.shape, batch), found, filling)
 
 
-def _gather_linearize(
-    active: Active, x: Any, indices: Any, **params: Any
-) -> Derivative:
+def _gather_linearize(active: Active, x: Any, indices: Any, **params: Any) -> Derivative:
     out = gather(x, indices, **params)
     return out, lambda t, _: gather(t, indices, **{**params, "fill": 0})
 
@@ -544,9 +542,7 @@ def _scatter(
 def _joint(prim: Callable[[], Primitive]) -> Rule:
     """The linearize rule where the result is linear in operand and updates together."""
 
-    def rule(
-        active: Active, x: Any, indices: Any, u: Any, **params: Any
-    ) -> Derivative:
+    def rule(active: Active, x: Any, indices: Any, u: Any, **params: Any) -> Derivative:
         type_x, type_u = typeof(x), typeof(u)
 
         def linear(tx: Any, _: Any, tu: Any) -> Any:
@@ -557,9 +553,7 @@ def _joint(prim: Callable[[], Primitive]) -> Rule:
     return rule
 
 
-def _scatter_linearize(
-    active: Active, x: Any, indices: Any, u: Any, **params: Any
-) -> Derivative:
+def _scatter_linearize(active: Active, x: Any, indices: Any, u: Any, **params: Any) -> Derivative:
     """Where several updates meet, one of them wins: mark which, and add up only the marked."""
     if params.get("unique_indices") or not active[2]:
         return _joint(lambda: scatter)(active, x, indices, u, **params)
@@ -615,9 +609,7 @@ def _scatter_mul_transpose(ct: Any, x: Any, indices: Any, u: Any, **params: Any)
 def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     """The tangent at an extremum is the mean over the operands that attain it."""
 
-    def rule(
-        active: Active, x: Any, indices: Any, u: Any, **params: Any
-    ) -> Derivative:
+    def rule(active: Active, x: Any, indices: Any, u: Any, **params: Any) -> Derivative:
         out = prim()(x, indices, u, **params)
         type_x, type_u = typeof(x), typeof(u)
         at_x = convert(eq(x, out), dtype=type_x.dtype, weak=False)

@@ -224,9 +224,7 @@ def _pad_lower(b: Builder, x: Any, value: Any, config: Padding) -> Any:
     return b.pad(x, value, low, high, interior)
 
 
-def _pad_linearize(
-    active: Active, x: Any, value: Any, *, config: Padding
-) -> Derivative:
+def _pad_linearize(active: Active, x: Any, value: Any, *, config: Padding) -> Derivative:
     type = typeof(x)
 
     def linear(tx: Any, tv: Any) -> Any:
@@ -291,9 +289,7 @@ pad = Primitive(
 # ---- slice ----------------------------------------------------------------------------------
 
 
-def _slice_type(
-    x: ArrayType, start: Ints, limit: Ints, strides: Ints | None = None
-) -> ArrayType:
+def _slice_type(x: ArrayType, start: Ints, limit: Ints, strides: Ints | None = None) -> ArrayType:
     steps = strides or (1,) * x.ndim
     if not len(start) == len(limit) == len(steps) == x.ndim:
         raise ValueError(

@@ -187,9 +187,7 @@ def _sort_type(*xs: ArrayType, dim: int, num_keys: int, stable: bool) -> tuple[A
     return tuple(ArrayType(x.shape, x.dtype, x.weak) for x in xs)
 
 
-def _sort_linearize(
-    active: Active, *xs: Any, dim: int, **params: Any
-) -> Derivative:
+def _sort_linearize(active: Active, *xs: Any, dim: int, **params: Any) -> Derivative:
     ids = iota(dtype=I32, shape=typeof(xs[0]).shape, dim=dim)
     *outs, positions = sort(*xs, ids, dim=dim, **params)
 

@@ -104,11 +104,6 @@ class RegionAxes(Elementwise, Collectives):
         self._unpadded[out] = x
         return out
 
-    def host_constant(self, value: Any) -> ir.Value:
-        """An array that is known while lowering, written into the module."""
-        host = np.asarray(value)
-        return self.constant(host, host.dtype)
-
     def _sizes(self, names: Sequence[str]) -> list[int]:
         size = dict(self.plan.axes)
         return [size[name] for name in names]

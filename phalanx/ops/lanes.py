@@ -65,6 +65,10 @@ def _axis_index_lower(b: Builder, axes: Names) -> Value:
     return b.axis_index(axes[0])
 
 
+def _axis_index_varies(axes: Names) -> frozenset[Any]:
+    return frozenset(axes)
+
+
 axis_index = Primitive(
     "axis_index",
     _axis_index_type,
@@ -72,7 +76,7 @@ axis_index = Primitive(
     linearize=ZeroDerivative("a position is an integer"),
     transpose=NoRule("it has no operand"),
     batch=_axis_index_batch,
-    vary=frozenset,
+    vary=_axis_index_varies,
     axes=lambda params: frozenset(params["axes"]),
     doc="the position l of this lane along the axis; stablehlo.partition_id",
     examples=[Example((), {"axes": ("i",)}, axes=(("i", 4),))],

@@ -42,7 +42,7 @@ _I32 = np.dtype("int32")
 
 
 @dataclass(slots=True)
-class Plan:
+class IndexPlan:
     """What an index does to each dimension of an array, and how the result is laid out.
 
     Attributes:
@@ -67,7 +67,7 @@ class Plan:
         )
 
 
-def plan(x: Any, index: Any) -> tuple[Any, Plan]:
+def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
     """``index`` taken apart, and ``x`` with the dimensions that boolean scalars add.
 
     Raises:
@@ -78,7 +78,7 @@ def plan(x: Any, index: Any) -> tuple[Any, Plan]:
     entries = _entries(index)
     x, entries = _with_masks(x, entries)
     entries = _filled(x, entries)
-    out = Plan(x.type.shape)
+    out = IndexPlan(x.type.shape)
     spread = any(isinstance(e, (Array, np.ndarray)) and e.ndim for e in entries)
     dim = 0
     for e in entries:
@@ -245,7 +245,7 @@ def counted_from_front(i: Any, length: int) -> Any:
 # ---- the three steps, reading and writing ---------------------------------------------------
 
 
-def _strided(p: Plan) -> dict[int, tuple[int, int, int]]:
+def _strided(p: IndexPlan) -> dict[int, tuple[int, int, int]]:
     return {d: s for d, s in p.slices.items() if s[1] != 1 and s[2] > 1}
 
 
@@ -284,7 +284,7 @@ def _write_strided(x: Any, part: Any, strided: dict[int, tuple[int, int, int]]) 
     return ops.select(mask, spread, x)
 
 
-def _window(p: Plan) -> tuple[list[Any], tuple[int, ...]] | None:
+def _window(p: IndexPlan) -> tuple[list[Any], tuple[int, ...]] | None:
     """Where the window of slices and points starts, and its lengths; None if it is all."""
     strided = _strided(p)
     plain = {d: s for d, s in p.slices.items() if d not in strided}
@@ -304,7 +304,7 @@ def _start(i: Any, length: int) -> Any:
     return convert(i, _I32)
 
 
-def _outside(p: Plan) -> Any:
+def _outside(p: IndexPlan) -> Any:
     """Whether a point lies outside; a Python bool where that is known."""
     outside: Any = False
     for d, i in p.points.items():
@@ -322,7 +322,7 @@ def _outside(p: Plan) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Lookup:
-    """A gather or scatter of ``Plan.lookups``: its indices [..., k] and their arrangement."""
+    """A gather or scatter of ``IndexPlan.lookups``: its indices [..., k] and their arrangement."""
 
     indices: Any
     numbers: ops.GatherNumbers
@@ -331,7 +331,7 @@ class _Lookup:
     """Whether all positions are known to lie inside the array."""
 
 
-def _lookup(p: Plan) -> _Lookup:
+def _lookup(p: IndexPlan) -> _Lookup:
     shape = common_shape("index", *(np.shape(i) for i in p.lookups.values()))
     known = all(isinstance(i, (int, np.ndarray)) for i in p.lookups.values())
     if known:
@@ -368,7 +368,7 @@ def _index_rows(columns: list[Any], shape: tuple[int, ...]) -> Any:
     return ops.stack(out, len(shape))
 
 
-def _result_shape(p: Plan) -> tuple[int, ...]:
+def _result_shape(p: IndexPlan) -> tuple[int, ...]:
     sizes = p.sizes()
     out: list[int] = []
     for e in p.layout:
@@ -433,12 +433,12 @@ def read(x: Any, index: Any, mode: str, fill: Any, **hints: bool) -> Any:
     return x if x.type.shape == shape else ops.reshape(x, shape=shape)
 
 
-def _points_looked_up(p: Plan) -> Plan:
+def _points_looked_up(p: IndexPlan) -> IndexPlan:
     """The same plan with single positions looked up, which can yield a fill value."""
-    return Plan(p.shape, p.slices, {}, p.points, ["lookup", *p.layout])
+    return IndexPlan(p.shape, p.slices, {}, p.points, ["lookup", *p.layout])
 
 
-def _gathered(x: Any, p: Plan, mode: str, fill: Any, hints: dict[str, bool]) -> Any:
+def _gathered(x: Any, p: IndexPlan, mode: str, fill: Any, hints: dict[str, bool]) -> Any:
     lookup = _lookup(p)
     return ops.gather(
         x,
@@ -536,7 +536,7 @@ def _where_masked(x: Any, index: Any, how: str, values: Any) -> Any:
 
 
 def _write_plan(
-    x: Any, p: Plan, how: str, values: Any, mode: str, hints: dict[str, bool]
+    x: Any, p: IndexPlan, how: str, values: Any, mode: str, hints: dict[str, bool]
 ) -> Any:
     if not math.prod(values.type.shape):
         return x
@@ -548,7 +548,7 @@ def _write_plan(
 
 
 def _write_window(
-    x: Any, p: Plan, how: str, values: Any, mode: str, hints: dict[str, bool]
+    x: Any, p: IndexPlan, how: str, values: Any, mode: str, hints: dict[str, bool]
 ) -> Any:
     window = _window(p)
     outside = _outside(p) if mode == "fill" else False
@@ -567,7 +567,7 @@ def _write_window(
 
 
 def _write_lookup(
-    x: Any, p: Plan, how: str, values: Any, mode: str, hints: dict[str, bool]
+    x: Any, p: IndexPlan, how: str, values: Any, mode: str, hints: dict[str, bool]
 ) -> Any:
     combine, scatter = _COMBINE[how]
     sizes = p.sizes()
@@ -585,7 +585,7 @@ def _write_lookup(
     return scatter(x, lookup.indices, values, numbers=numbers, mode=mode, **hints)
 
 
-def _flat_layout(p: Plan) -> list[Any]:
+def _flat_layout(p: IndexPlan) -> list[Any]:
     """``layout`` with one entry for every dimension of the lookups' common shape."""
     out: list[Any] = []
     for e in p.layout:

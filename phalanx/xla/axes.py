@@ -12,13 +12,13 @@ from jaxlib.mlir import ir
 
 from phalanx.core.region import MeshAxes
 from phalanx.spmd.plan import Plan
-from phalanx.xla.collectives import Collectives
-from phalanx.xla.elementwise import Elementwise
+from phalanx.xla.collectives import CollectiveEmitter
+from phalanx.xla.elementwise import ElementwiseEmitter
 
 I32 = np.dtype(np.int32)
 
 
-class RegionAxes(Elementwise, Collectives):
+class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
     """Knows which mesh axes each named axis of a region lies over."""
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:

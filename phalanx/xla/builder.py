@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from phalanx.core.builder import Builder
-from phalanx.xla.callbacks import HostCalls
-from phalanx.xla.contraction import Contraction
+from phalanx.xla.callbacks import HostCallEmitter
+from phalanx.xla.contraction import ContractionEmitter
 
 
-class MlirBuilder(Contraction, HostCalls):
+class MlirBuilder(ContractionEmitter, HostCallEmitter):
     """Writes StableHLO. Make one inside an MLIR context, with a plan and a module."""
 
     @property

@@ -17,7 +17,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import DeviceError, RuntimeFailure
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
-from phalanx.xla.axes import RegionAxes
+from phalanx.xla.axes import RegionAxesEmitter
 
 Function = Callable[..., Sequence[Any]]
 Types = Sequence[ArrayType]
@@ -25,7 +25,7 @@ _TARGETS = {"cpu": "xla_ffi_python_cpu_callback"}
 _GPU_TARGET = "xla_ffi_python_gpu_callback"
 
 
-class _Entry:
+class _EntryPoint:
     """What the runtime calls. It holds the functions of a module weakly: jaxlib never lets go."""
 
     __slots__ = ("_callbacks", "_number")
@@ -81,8 +81,8 @@ class Stopped(Exception):
     @staticmethod
     def cause(error: RuntimeError) -> BaseException | None:
         """The exception that made the runtime fail with ``error``, if it was one."""
-        found = re.search(r"a callback raised exception number (\d+)\.", str(error))
-        return Stopped._causes.pop(int(found[1]), None) if found else None
+        match = re.search(r"a callback raised exception number (\d+)\.", str(error))
+        return Stopped._causes.pop(int(match[1]), None) if match else None
 
 
 _underway: set[Launch] = set()
@@ -102,14 +102,14 @@ class Callbacks:
 
     def __init__(self, devices: int) -> None:
         self.stops = devices == 1
-        self.entries: list[_Entry] = []
+        self.entries: list[_EntryPoint] = []
         self._functions: list[tuple[Function, tuple[ArrayType, ...]]] = []
         self._launches: list[Launch] = []
 
     def add(self, function: Function, out_types: Types) -> int:
         """Let the module call ``function``; returns its number."""
         number = len(self.entries)
-        self.entries.append(_Entry(self, number))
+        self.entries.append(_EntryPoint(self, number))
         self._functions.append((function, tuple(out_types)))
         return number
 
@@ -193,7 +193,7 @@ def _fitted(
     return fitted
 
 
-class HostCalls(RegionAxes):
+class HostCallEmitter(RegionAxesEmitter):
     """Builder: calls to Python."""
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:
@@ -215,10 +215,10 @@ class HostCalls(RegionAxes):
             return [np.zeros(t.shape, t.dtype) for t in out_types] if here else function(*args)
 
         def body(_: Any, *args: ir.Value) -> list[ir.Value]:
-            found = self._host_call(
+            results = self._host_call(
                 on_first, [self.partition_id(), *args], out_types, has_side_effect
             )
-            return [self._of_first_device(x) for x in found]
+            return [self._of_first_device(x) for x in results]
 
         return self.manual_computation(
             args, [()] * len(args), [()] * len(out_types), out_types, body

@@ -40,12 +40,12 @@ def _preferred() -> Any:
     reasons = []
     for name in names:
         try:
-            found = _named(_ALIASES.get(name, name))
+            client = _named(_ALIASES.get(name, name))
         except DeviceError as e:
             reasons.append(str(e))
         else:
             config.freeze("platforms", f"the client of platform {name} has started")
-            return found
+            return client
     raise DeviceError(f"devices: no platform of {', '.join(names)} is usable: {'; '.join(reasons)}")
 
 
@@ -115,9 +115,9 @@ def _find_plugin(package: str, pattern: str) -> str | None:
     """The path of a plugin, without importing the package that holds it."""
     spec = importlib.util.find_spec(package)
     for folder in (spec.submodule_search_locations if spec else None) or ():
-        found = sorted(glob.glob(os.path.join(folder, pattern)))
-        if found:
-            return found[-1]
+        paths = sorted(glob.glob(os.path.join(folder, pattern)))
+        if paths:
+            return paths[-1]
     return None
 
 

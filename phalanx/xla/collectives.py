@@ -16,7 +16,7 @@ from phalanx.core.builder import Body, Groups
 from phalanx.core.region import Layout
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
-from phalanx.xla.regions import Regions
+from phalanx.xla.regions import RegionEmitter
 
 Value = ir.Value
 Values = Sequence[ir.Value]
@@ -39,7 +39,7 @@ def sharding_attribute(layout: Layout, ndim: int) -> ir.Attribute:
     return sdy.TensorShardingAttr.get(MESH, split)
 
 
-class Collectives(Regions):
+class CollectiveEmitter(RegionEmitter):
     """Communication between devices, counted by partition number."""
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:

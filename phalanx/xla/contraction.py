@@ -16,7 +16,7 @@ Value = ir.Value
 Ints = Sequence[int]
 
 
-class Contraction(Emitter):
+class ContractionEmitter(Emitter):
     """Products summed over dimensions."""
 
     def dot_general(

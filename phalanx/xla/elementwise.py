@@ -18,7 +18,7 @@ BOOL = np.dtype(np.bool_)
 def _unary(name: str) -> Callable[[Any, Value], Value]:
     """The operation ``name`` whose result has the type of its operand."""
 
-    def method(self: Elementwise, x: Value, /) -> Value:
+    def method(self: ElementwiseEmitter, x: Value, /) -> Value:
         return self.op(name, x.type, [x])
 
     return method
@@ -27,7 +27,7 @@ def _unary(name: str) -> Callable[[Any, Value], Value]:
 def _binary(name: str) -> Callable[[Any, Value, Value], Value]:
     """The operation ``name`` whose result has the type of its operands."""
 
-    def method(self: Elementwise, x: Value, y: Value, /) -> Value:
+    def method(self: ElementwiseEmitter, x: Value, y: Value, /) -> Value:
         return self.op(name, x.type, [x, y])
 
     return method
@@ -37,7 +37,7 @@ def _real_part(dtype: np.dtype) -> np.dtype:
     return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
-class Elementwise(Emitter):
+class ElementwiseEmitter(Emitter):
     """One result element from the operands' elements at the same place."""
 
     negate = _unary("stablehlo.negate")

@@ -39,8 +39,8 @@ def refused_option(error: Exception, options: dict) -> PhalanxError | ValueError
     named = [name for name in options if name in text]
     if not named and not _OPTION.search(text):
         return None
-    found = ", ".join(f"{name}={options[name]!r}" for name in named or options)
-    return ValueError(f"compile: the compiler refuses the option {found}: {_cleaned(text)}")
+    listed = ", ".join(f"{name}={options[name]!r}" for name in named or options)
+    return ValueError(f"compile: the compiler refuses the option {listed}: {_cleaned(text)}")
 
 
 def _cleaned(text: str) -> str:

@@ -15,7 +15,7 @@ from phalanx.core.program import Literal, Program
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.emitter import element_type
-from phalanx.xla.structural import Structural
+from phalanx.xla.structural import StructuralEmitter
 
 Value = ir.Value
 Values = Sequence[ir.Value]
@@ -23,7 +23,7 @@ Ints = Sequence[int]
 I32 = np.dtype(np.int32)
 
 
-class Regions(Structural):
+class RegionEmitter(StructuralEmitter):
     """Operations that take functions, and functions of the module."""
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:

@@ -16,7 +16,7 @@ Value = ir.Value
 Ints = Sequence[int]
 
 
-class Structural(Emitter):
+class StructuralEmitter(Emitter):
     """Elements moved, repeated or selected by position."""
 
     def constant(self, value: Any, dtype: np.dtype, shape: tuple[int, ...] = ()) -> Value:

@@ -82,13 +82,13 @@ def calls(lanes: int) -> dict[str, Callable[[], Any]]:
 
     x, params = numbers(lanes, 8), parameters()
     each, dealt = rows_of(lanes, ROWS), rows_of(lanes, TOTAL // lanes)
-    found = {}
+    timed = {}
     for name, transform in (("pmap", mapped), ("jit(vmap)", vectorized)):
         f, g = transform(small), transform(gradient, **shared)
-        found[f"small, {name}"] = lambda f=f: f(x)
-        found[f"gradient, {name}"] = lambda g=g: g(params, *each)
-        found[f"same work, {name}"] = lambda g=g: g(params, *dealt)
-    return found
+        timed[f"small, {name}"] = lambda f=f: f(x)
+        timed[f"gradient, {name}"] = lambda g=g: g(params, *each)
+        timed[f"same work, {name}"] = lambda g=g: g(params, *dealt)
+    return timed
 
 
 def calls_on(count: int) -> dict[str, Callable[[], Any]]:
@@ -100,11 +100,11 @@ def calls_on(count: int) -> dict[str, Callable[[], Any]]:
     share = phalanx.pmap(lambda xs: xs, in_axes=None, out_axes=None, axis_size=LANES,
                          devices=devices)  # fmt: skip
     (x,), params = place(numbers(LANES, 8)), share(parameters())
-    found = {"a few operations": lambda: f(x)}
+    calls = {"a few operations": lambda: f(x)}
     for rows in (ROWS, 16 * ROWS):
         data = place(*rows_of(LANES, rows))
-        found[f"gradient, {rows} rows a lane"] = lambda data=data: g(params, *data)
-    return found
+        calls[f"gradient, {rows} rows a lane"] = lambda data=data: g(params, *data)
+    return calls
 
 
 def measure(cases: dict[int, dict[str, Callable[[], Any]]]) -> Times:
@@ -112,7 +112,7 @@ def measure(cases: dict[int, dict[str, Callable[[], Any]]]) -> Times:
 
     All cases are called in every round, so that what else the machine does falls on all of them.
     """
-    counts = {(n, name): _warm(call) for n, found in cases.items() for name, call in found.items()}
+    counts = {(n, name): _warm(call) for n, calls in cases.items() for name, call in calls.items()}
     times: Times = {name: {} for name in next(iter(cases.values()))}
     for _ in range(ROUNDS):
         for number, name in counts:

@@ -81,12 +81,12 @@ def measure(library: str) -> dict[str, int]:
     for part in ("numpy", "lax", "nn"):
         importlib.import_module(f"{library}.{part}")
     np = importlib.import_module("numpy")
-    found = {"without checkpoint": temporaries(np, api, layer(api))}
+    bytes_of = {"without checkpoint": temporaries(np, api, layer(api))}
     for name, policy in POLICIES.items():
         granted = getattr(api.checkpoint_policies, policy) if policy else None
         apply = api.checkpoint(layer(api), policy=granted, prevent_cse=False)
-        found[name] = temporaries(np, api, apply)
-    return found
+        bytes_of[name] = temporaries(np, api, apply)
+    return bytes_of
 
 
 def in_a_process(library: str) -> dict[str, int]:
@@ -99,14 +99,14 @@ def in_a_process(library: str) -> dict[str, int]:
     return json.loads(done.stdout)
 
 
-def table(found: dict[str, dict[str, int]]) -> Table:
+def table(bytes_of: dict[str, dict[str, int]]) -> Table:
     """Megabytes and ratios, one row a way to differentiate."""
     result = Table(title=f"gradient of {LAYERS} layers: temporary memory")
     result.add_column("case")
     for title in (*LIBRARIES, "ratio"):
         result.add_column(title, justify="right")
-    for name, ours in found["phalanx"].items():
-        theirs = found["jax"][name]
+    for name, ours in bytes_of["phalanx"].items():
+        theirs = bytes_of["jax"][name]
         result.add_row(
             name, f"{ours / 1e6:.1f} MB", f"{theirs / 1e6:.1f} MB", f"{ours / theirs:.2f}"
         )

@@ -43,11 +43,11 @@ class Exact:
         levels = []
         nodes = [example]
         while nodes:
-            found = [n for n in trees.leaves(nodes, _is_container) if _is_container(n)]
-            if any(type(n) in _TOLERATED for n in found):
+            containers = [n for n in trees.leaves(nodes, _is_container) if _is_container(n)]
+            if any(type(n) in _TOLERATED for n in containers):
                 return None
-            levels.append({id(n) for n in found if n is not sure})
-            nodes = [value for n in found for value in n.values()]
+            levels.append({id(n) for n in containers if n is not sure})
+            nodes = [value for n in containers for value in n.values()]
         return cls(example, [ids for ids in levels if ids])
 
     def leaves(self, tree: Any) -> list[Any] | None:

@@ -16,14 +16,14 @@ class LawBroken(PhalanxError, AssertionError):
 
     Attributes:
         who: the check, the function, and the law that is broken.
-        found: the value that was found.
+        actual: the value that was computed.
         expected: the value that the law demands.
     """
 
-    def __init__(self, who: str, what: str, found: Any, expected: Any) -> None:
+    def __init__(self, who: str, what: str, actual: Any, expected: Any) -> None:
         super().__init__(f"{who}: {what}")
         self.who = who
-        self.found = found
+        self.actual = actual
         self.expected = expected
 
 
@@ -72,7 +72,7 @@ def wide(x: np.ndarray) -> np.ndarray:
 def require_same(
     error: type[LawBroken],
     who: str,
-    found: Any,
+    actual: Any,
     expected: Any,
     *,
     rtol: float | None = None,
@@ -83,30 +83,30 @@ def require_same(
     Args:
         error: the exception to raise.
         who: the check, the function, and the law that is broken.
-        found: a tree of arrays.
+        actual: a tree of arrays.
         expected: the tree that it must equal.
         rtol: the largest difference, relative to the largest element of the leaf; default by
             dtype.
         atol: the same, absolute; default ``rtol``.
     """
-    leaves, treedef = tree.flatten_with_path(found)
+    leaves, treedef = tree.flatten_with_path(actual)
     wanted, expected_tree = tree.flatten(expected)
     if treedef != expected_tree:
-        raise error(who, f"the structure must be {expected_tree}, got {treedef}", found, expected)
+        raise error(who, f"the structure must be {expected_tree}, got {treedef}", actual, expected)
     for (path, x), y in zip(leaves, wanted, strict=True):
         what = mismatch(x, y, rtol, atol)
         if what is not None:
             raise error(who, f"result{tree.keystr(path)}: {what}", x, y)
 
 
-def mismatch(found: Any, expected: Any, rtol: float | None, atol: float | None) -> str | None:
+def mismatch(actual: Any, expected: Any, rtol: float | None, atol: float | None) -> str | None:
     """How two arrays differ, in words; None where they count as equal."""
-    kind, wanted = typeof(found), typeof(expected)
+    kind, wanted = typeof(actual), typeof(expected)
     if (kind.shape, kind.dtype) != (wanted.shape, wanted.dtype):
         return f"the type must be {wanted}, got {kind}"
     relative = rounding(kind.dtype) if rtol is None else rtol
     absolute = relative if atol is None else atol
-    x, y = wide(to_numpy(found)), wide(to_numpy(expected))
+    x, y = wide(to_numpy(actual)), wide(to_numpy(expected))
     if dtypes.is_inexact(kind.dtype):
         return _inexact_mismatch(x, y, relative, absolute)
     bad = np.argwhere(x != y)

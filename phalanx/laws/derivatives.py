@@ -1,7 +1,7 @@
 """Derivatives against finite differences, and forward mode against reverse mode.
 
 With L the derivative of f at x, t a tangent and c a cotangent, both random:
-L t = (f(x + h t) - f(x - h t)) / 2h, and <L t, c> = <t, L^T c>. Both are asked of f and then of
+L t = (f(x + h t) - f(x - h t)) / 2h, and <L t, c> = <t, L^T c>. Both must hold of f and then of
 x -> L t and x -> L^T c, to the order that is wanted.
 """
 
@@ -73,13 +73,13 @@ def check_grads(
         xs = [as_array(_double(x) if staged else x) for x in xs]
         outs = program.output_types if staged else [typeof(y) for y in inner(xs)]
         precision = _coarsest([*map(typeof, xs), *outs])
-        plan = _Plan(chosen, eps or precision ** (1 / 3))
+        method = _Method(chosen, eps or precision ** (1 / 3))
         loose = precision**0.4
-        for claim in _claims(inner, xs, plan, order, name_of(f), staged):
+        for claim in _claims(inner, xs, method, order, name_of(f), staged):
             require_same(
                 DerivativeError,
                 f"check_grads: {claim.who}",
-                claim.found,
+                claim.actual,
                 claim.expected,
                 rtol=loose if rtol is None else rtol,
                 atol=loose if atol is None else atol,
@@ -146,54 +146,54 @@ def direction(x: Any, seed: int) -> np.ndarray:
 @dataclass(frozen=True, slots=True)
 class _Claim:
     who: str
-    found: Any
+    actual: Any
     expected: Any
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _Method:
     modes: tuple[str, ...]
     step: float
 
 
 def _claims(
-    inner: Callable, xs: list, plan: _Plan, order: int, who: str, staged: bool
+    inner: Callable, xs: list, method: _Method, order: int, who: str, staged: bool
 ) -> list[_Claim]:
     """All claims, computed by one compiled program where the function can be staged."""
     names: list[str] = []
 
     def pairs(xs: list) -> list[tuple[Any, Any]]:
-        made = list(_derive(inner, xs, plan, order, who))
+        made = list(_derive(inner, xs, method, order, who))
         names[:] = [c.who for c in made]
-        return [(c.found, c.expected) for c in made]
+        return [(c.actual, c.expected) for c in made]
 
     claims = (jit(pairs) if staged else pairs)(xs)
     return [_Claim(n, *pair) for n, pair in zip(names, claims, strict=True)]
 
 
-def _derive(inner: Callable, xs: list, plan: _Plan, order: int, who: str) -> list[_Claim]:
+def _derive(inner: Callable, xs: list, method: _Method, order: int, who: str) -> list[_Claim]:
     ts = [direction(x, 2 * order) for x in xs]
     made: list[_Claim] = []
-    slope = _differences(inner, xs, ts, plan.step)
-    pushed = slope
-    if "fwd" in plan.modes:
-        _, pushed = jvp(inner, (xs,), (ts,))
+    slope = _differences(inner, xs, ts, method.step)
+    tangents = slope
+    if "fwd" in method.modes:
+        _, tangents = jvp(inner, (xs,), (ts,))
         made += [
             _Claim(f"jvp of {who} and finite differences, output {i}", t, d)
-            for i, (t, d) in enumerate(zip(pushed, slope, strict=True))
+            for i, (t, d) in enumerate(zip(tangents, slope, strict=True))
         ]
     cts = [direction(y, 2 * order + 1) for y in slope]
-    if "rev" in plan.modes:
+    if "rev" in method.modes:
         (pulled,) = vjp(inner, xs)[1](cts)
-        left, right = pairing(pushed, cts), pairing(ts, pulled)
+        left, right = pairing(tangents, cts), pairing(ts, pulled)
         made.append(_Claim(f"<c, jvp t> and <vjp c, t> of {who}", right, left))
     if order > 1:
-        if "fwd" in plan.modes:
+        if "fwd" in method.modes:
             along = f"(x -> jvp of {who} at x)"
-            made += _derive(lambda ys: jvp(inner, (ys,), (ts,))[1], xs, plan, order - 1, along)
-        if "rev" in plan.modes:
+            made += _derive(lambda ys: jvp(inner, (ys,), (ts,))[1], xs, method, order - 1, along)
+        if "rev" in method.modes:
             back = f"(x -> vjp of {who} at x)"
-            made += _derive(lambda ys: vjp(inner, ys)[1](cts)[0], xs, plan, order - 1, back)
+            made += _derive(lambda ys: vjp(inner, ys)[1](cts)[0], xs, method, order - 1, back)
     return made
 
 

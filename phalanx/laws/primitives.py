@@ -202,7 +202,7 @@ def law_batch(prim: Primitive, example: Example, limit: int | None = None) -> No
             for f in _vectorizations(case, dims)
         ]
 
-    found = iter(jit(vectorized)(*stacks))
+    batched = iter(jit(vectorized)(*stacks))
     loops: dict[tuple, list] = {}
     for dims in choices:
         mapped = tuple(d is not None for d in dims)
@@ -210,7 +210,7 @@ def law_batch(prim: Primitive, example: Example, limit: int | None = None) -> No
             loops[mapped] = _loop(case, per_lane, mapped)
         for _ in _vectorizations(case, dims):
             who = case.who(f"batch with lanes at {dims} and a loop")
-            require_same(PrimitiveError, who, next(found), loops[mapped])
+            require_same(PrimitiveError, who, next(batched), loops[mapped])
 
 
 def _vectorizations(case: Case, dims: tuple) -> Iterator[Callable]:
@@ -309,13 +309,13 @@ def law_transpose(prim: Primitive, example: Example) -> int:
     subsets = itertools.chain.from_iterable(
         itertools.combinations(inexact, n + 1) for n in range(len(inexact))
     )
-    found = 0
+    count = 0
     for subset in subsets:
         f = _partial(case, operands, subset)
         if _is_linear(case, f, [operands[i] for i in subset]):
             _check_transpose(case, f, [operands[i] for i in subset], subset)
-            found += 1
-    return found
+            count += 1
+    return count
 
 
 def _partial(case: Case, operands: list, subset: Sequence[int]) -> Callable:
@@ -429,8 +429,8 @@ def law_dtypes(prim: Primitive, example: Example) -> None:
         drawn = [c.operands() for c in cases]
         for mapping in (vmap, pmap) if example.axes else (vmap,):
             made = [c.over(mapping) for c in cases]
-            found = jit(lambda drawn, made=made: list(map(_apply, made, drawn)))(drawn)
-            for case, xs, out in zip(cases, drawn, found, strict=True):
+            results = jit(lambda drawn, made=made: list(map(_apply, made, drawn)))(drawn)
+            for case, xs, out in zip(cases, drawn, results, strict=True):
                 _check_types(case, xs, out)
 
 

@@ -36,8 +36,8 @@ class Signature:
     def of(cls, type: ArrayType, sharding: Sharding) -> Signature:
         """The signature of arrays of ``type`` laid out as ``sharding``."""
         key = (type, sharding.plain)
-        found = cls._interned[key]
-        return found if found is not None else cls._interned.add(key, cls(*key))
+        cached = cls._interned[key]
+        return cached if cached is not None else cls._interned.add(key, cls(*key))
 
     def __repr__(self) -> str:
         return f"{self.type} on {self.sharding}"
@@ -102,8 +102,8 @@ class DeviceArray(Array):
     @property
     def device(self) -> Any:
         """The device that holds the array, or the sharding if there are several."""
-        found = self.sig.sharding.devices
-        return found[0] if len(found) == 1 else self.sig.sharding
+        holders = self.sig.sharding.devices
+        return holders[0] if len(holders) == 1 else self.sig.sharding
 
     @property
     def committed(self) -> bool:
@@ -381,10 +381,10 @@ _scalars: Recent[DeviceArray] = Recent(2048)
 def from_scalar(value: Any, sharding: Sharding, type: ArrayType) -> DeviceArray:
     """The scalar ``value`` on devices as an array of ``type``; equal ones are put there once."""
     key = (type, value.tobytes(), sharding)
-    found = _scalars[key]
-    if found is None:
-        found = _scalars[key] = place(np.asarray(value), type, sharding)
-    return found
+    cached = _scalars[key]
+    if cached is None:
+        cached = _scalars[key] = place(np.asarray(value), type, sharding)
+    return cached
 
 
 def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:

@@ -73,8 +73,8 @@ class Sharding:
         _check(devices, tiles, assignment)
         normal = _normal(len(devices), math.prod(tiles), assignment)
         key = (devices, tiles, normal, committed or len(devices) > 1)
-        found = Sharding._interned[key]
-        return found if found is not None else Sharding._interned.add(key, Sharding._made(key))
+        cached = Sharding._interned[key]
+        return cached if cached is not None else Sharding._interned.add(key, Sharding._made(key))
 
     @staticmethod
     def _made(key: Key) -> Sharding:

@@ -76,11 +76,11 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
         return ArrayType(tuple(x.shape), dtypes.canonical(np.dtype(x.dtype)), weak)
     if not is_value(x):
         check_leaf(x, names[i], who)
-    found = typeof(x)
-    return ArrayType(found.shape, found.dtype, found.weak)
+    kind = typeof(x)
+    return ArrayType(kind.shape, kind.dtype, kind.weak)
 
 
 def sharding_of(x: Any) -> Sharding | None:
     """Where ``x`` says that it lies, if it does."""
-    found = getattr(x, "sharding", None)
-    return found if isinstance(found, Sharding) else None
+    sharding = getattr(x, "sharding", None)
+    return sharding if isinstance(sharding, Sharding) else None

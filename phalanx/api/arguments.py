@@ -100,14 +100,14 @@ class LeafNames:
 
     def _find(self) -> list[str]:
         names = positional_names(self.fun, max(self.where, default=-1) + 1)
-        found = []
+        leaf_names = []
         for position, arg in zip(self.where, self.args, strict=True):
             for path, _ in tree.leaves_with_path(arg):
-                found.append(names[position] + tree.keystr(path))
+                leaf_names.append(names[position] + tree.keystr(path))
         for path, _ in tree.leaves_with_path(self.kwargs):
             key, *rest = path
-            found.append(str(getattr(key, "key", key)) + tree.keystr(tuple(rest)))
-        return found
+            leaf_names.append(str(getattr(key, "key", key)) + tree.keystr(tuple(rest)))
+        return leaf_names
 
 
 def as_tuple(value: Any, who: str, what: str) -> tuple:
@@ -273,9 +273,9 @@ class Flat:
             args, kwargs = self.static.restore(args, kwargs)
         with replaying():  # nothing now: these are the user's lines
             out = self.fun(*args, **kwargs)
-        found, self.out_tree = tree.flatten(out)
-        check_results(found, self.out_tree, self.who)
-        return found
+        results, self.out_tree = tree.flatten(out)
+        check_results(results, self.out_tree, self.who)
+        return results
 
 
 def shown(structure: Any) -> str:
@@ -292,9 +292,9 @@ def shown_call(structure: Any) -> str:
     return f"({', '.join(parts)})"
 
 
-def check_same_tree(found: Any, wanted: Any, who: str, what: str) -> None:
+def check_same_tree(given: Any, wanted: Any, who: str, what: str) -> None:
     """Raise TreeError unless the structures agree."""
-    if found != wanted:
+    if given != wanted:
         raise TreeError(
-            f"{who}: {what} must have the structure {shown(wanted)}, got {shown(found)}"
+            f"{who}: {what} must have the structure {shown(wanted)}, got {shown(given)}"
         )

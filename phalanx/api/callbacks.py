@@ -41,14 +41,14 @@ class PythonCall:
         args, kwargs = self.in_tree.unflatten(arrays)
         with entering(ROOT):
             out = self.function(*args, **kwargs)
-        found, out_tree = tree.flatten(out)
+        results, out_tree = tree.flatten(out)
         if out_tree != self.out_tree:
             raise TreeError(
                 f"{self.who}: the function must return the structure {shown(self.out_tree)}, as "
                 f"result_shape_dtypes says at {self.location}, but it returned {shown(out_tree)}, "
                 "where * is an array"
             )
-        return [self._fitted(x, t, i) for i, (x, t) in enumerate(zip(found, types, strict=True))]
+        return [self._fitted(x, t, i) for i, (x, t) in enumerate(zip(results, types, strict=True))]
 
     def _fitted(self, x: Any, wanted: ArrayType, i: int) -> np.ndarray:
         """Result number ``i`` as an array of type ``wanted``."""
@@ -117,8 +117,8 @@ def _declared(result_shape_dtypes: Any, who: str) -> tuple[list[ArrayType], Any]
                 f"{who}: result_shape_dtypes must be a tree of things with a shape and a dtype, "
                 f"such as ShapeDtypeStruct((3,), 'float32'), got {x!r} in it, at {user_location()}"
             )
-    found = [aot.abstract(x, [""] * len(leaves), i, who) for i, x in enumerate(leaves)]
-    return [t.update(weak=False) for t in found], treedef
+    types = [aot.abstract(x, [""] * len(leaves), i, who) for i, x in enumerate(leaves)]
+    return [t.update(weak=False) for t in types], treedef
 
 
 def _call(

@@ -34,8 +34,8 @@ class _Watching:
     leaves: Sequence[Any]  # arrays are replaced by _ARRAY
 
     def __call__(self, types: Sequence, positions: Positions, *arrays: np.ndarray) -> tuple:
-        found = iter(arrays)
-        leaves = [next(found) if x is _ARRAY else x for x in self.leaves]
+        rest = iter(arrays)
+        leaves = [next(rest) if x is _ARRAY else x for x in self.leaves]
         args, kwargs = self.in_tree.unflatten(leaves)
         with entering(ROOT):
             self.function(positions, *args, **kwargs)
@@ -143,7 +143,7 @@ def _check_format(fmt: str, args: tuple, kwargs: dict[str, Any]) -> None:
 
 def _fields(fmt: str) -> set[int | str]:
     """The arguments that a format string asks for, by number or by name."""
-    found: set[int | str] = set()
+    fields: set[int | str] = set()
     pending, count = [fmt], 0
     while pending:
         for _, name, spec, _ in string.Formatter().parse(pending.pop()):
@@ -152,10 +152,10 @@ def _fields(fmt: str) -> set[int | str]:
             first = name.replace("[", ".").split(".")[0]
             if not first:
                 first, count = str(count), count + 1
-            found.add(int(first) if first.isdigit() else first)
+            fields.add(int(first) if first.isdigit() else first)
             if spec:
                 pending.append(spec)
-    return found
+    return fields
 
 
 def callback(
@@ -217,9 +217,9 @@ def breakpoint(*, ordered: bool = False, **kwargs: Any) -> None:
 
 def _values(names: dict[str, Any]) -> dict[str, Any]:
     """Those that are arrays, or trees of nothing but arrays."""
-    found = {}
+    arrays = {}
     for name, value in names.items():
         leaves = tree.leaves(value)
         if leaves and all(map(is_value, leaves)):
-            found[name] = value
-    return found
+            arrays[name] = value
+    return arrays

@@ -61,8 +61,8 @@ def _tangent_in(t: Any, x: Any, names: LeafNames, i: int, who: str) -> Any:
     """A tangent given by the user: checked, and ``ZERO`` where there is no derivative."""
     kind = typeof(x)
     if not dtypes.is_inexact(kind.dtype):
-        found = getattr(t, "dtype", None)
-        if found != dtypes.float0 and not (found is None and t == 0):
+        given_dtype = getattr(t, "dtype", None)
+        if given_dtype != dtypes.float0 and not (given_dtype is None and t == 0):
             raise TypeError(
                 f"{who}: {names[i]} is {kind}, which has no derivative; its tangent must be an "
                 f"array of dtype float0, got {t!r}"
@@ -86,11 +86,11 @@ def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
     if not dtypes.is_inexact(type.dtype):
         return ZERO
     check_leaf(ct, f"the cotangent of {name}", who)
-    found = typeof(ct)
-    if found.shape != type.shape or not (found.dtype == type.dtype or found.weak):
+    given = typeof(ct)
+    if given.shape != type.shape or not (given.dtype == type.dtype or given.weak):
         raise TypeError(
             f"{who}: the cotangent of {name} must be {plain(type)} like the result, got "
-            f"{plain(found)}"
+            f"{plain(given)}"
         )
     return instantiate_scalar(ct, type)
 
@@ -121,8 +121,8 @@ class Pullback:
             _given_out(ct, t, f"result {i}", "vjp")
             for i, (ct, t) in enumerate(zip(leaves, self.out_types, strict=True))
         ]
-        found = pull(self.linear, given, self.in_types)
-        args, _ = self.in_tree.unflatten(found)
+        cotangents = pull(self.linear, given, self.in_types)
+        args, _ = self.in_tree.unflatten(cotangents)
         return args
 
     def __repr__(self) -> str:
@@ -149,10 +149,10 @@ def pull(linear: LinearMap, cts: Sequence[Any], types: Sequence[ArrayType]) -> l
     variables = linear.program.inputs[len(linear.residuals) :]
     operands = [*linear.residuals, *(Linear(v.type) for v in variables)]
     given = [ct for ct, n in zip(cts, linear.nonzero, strict=True) if n]
-    found = iter(backward(linear.program, operands, given))
+    pulled = iter(backward(linear.program, operands, given))
     out = []
     for t in types:
-        ct = next(found) if dtypes.is_inexact(t.dtype) else ZERO
+        ct = next(pulled) if dtypes.is_inexact(t.dtype) else ZERO
         out.append(_zero_tangent(t) if ct is ZERO else ct)
     return out
 
@@ -195,7 +195,7 @@ class _Aux:
         self.who = who
         self.__wrapped__ = fun
         self.__name__ = name_of(fun)
-        self.found: Any = None
+        self._data: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         out = self.fun(*args, **kwargs)
@@ -206,12 +206,12 @@ class _Aux:
                 f"{self.who}: with has_aux the function must return a pair (result, data), "
                 f"got {out!r}"
             )
-        self.found = out[1]
+        self._data = out[1]
         return out[0]
 
     def aux(self) -> Any:
         """The data, with traced values replaced by their primal parts."""
-        return tree.map(_primal, self.found)
+        return tree.map(_primal, self._data)
 
 
 def _primal(x: Any) -> Any:
@@ -273,8 +273,8 @@ def value_and_grad(
         value = _scalar_result(outs, flat, holomorphic, who)
         types = [plain(typeof(x)) for x in leaves]
         one = dtypes.scalar(1, typeof(value).dtype)
-        found = pull(linear, [one], types)
-        grads, _ = treedef.unflatten([_as_array(g) for g in found])
+        cotangents = pull(linear, [one], types)
+        grads, _ = treedef.unflatten([_as_array(g) for g in cotangents])
         gradient = grads[0] if single else grads
         result = _as_array(value)
         return ((result, body.aux()) if has_aux else result), gradient
@@ -290,15 +290,15 @@ def _as_array(x: Any) -> Any:
 
 
 def _positions(positions: tuple, count: int, who: str) -> list[int]:
-    found = []
+    normalized = []
     for p in positions:
         if not -count <= p < count:
             raise ValueError(
                 f"{who}: argnums asks for positional argument {p}, but the call has {count}; "
                 "arguments passed by keyword are not differentiated"
             )
-        found.append(p % count)
-    return found
+        normalized.append(p % count)
+    return normalized
 
 
 def _check_input(
@@ -360,8 +360,8 @@ def grad(
     both = value_and_grad(fun, argnums, has_aux, holomorphic, allow_int)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        value, found = both(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
 
     return wrap(gradient, fun)
 
@@ -413,8 +413,8 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """(f(x), t -> f'(x) t): the value, and the derivative as a function to apply many times.
 
     >>> import phalanx, phalanx.numpy as jnp
-    >>> y, push = phalanx.linearize(jnp.sin, 0.0)
-    >>> float(push(3.0))
+    >>> y, derivative = phalanx.linearize(jnp.sin, 0.0)
+    >>> float(derivative(3.0))
     3.0
     """
     check_callable(fun, "linearize")
@@ -425,7 +425,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     outs, linear = linearize_flat(flat, leaves, wanted)
     out_types = [typeof(y) for y in outs]
 
-    def push(*tangents: Any) -> Any:
+    def derivative(*tangents: Any) -> Any:
         given, treedef = tree.flatten((tangents, {}))
         check_same_tree(treedef, flat.in_tree, who, "the tangents, like the arguments,")
         ts = [
@@ -435,16 +435,16 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         dense = [
             instantiate(t, typeof(x)) for t, x, w in zip(ts, leaves, wanted, strict=True) if w
         ]
-        found = linear(dense)
+        results = linear(dense)
         return flat.out_tree.unflatten(
             [
                 _zero_tangent(t) if y is ZERO else _as_array(y)
-                for y, t in zip(found, out_types, strict=True)
+                for y, t in zip(results, out_types, strict=True)
             ]
         )
 
     result = flat.out_tree.unflatten([_as_array(y) for y in outs])
-    return (result, push, body.aux()) if has_aux else (result, push)
+    return (result, derivative, body.aux()) if has_aux else (result, derivative)
 
 
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
@@ -474,14 +474,14 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
 
 
 def _example_type(x: Any, who: str) -> ArrayType:
-    found = (
+    kind = (
         ArrayType(tuple(x.shape), np.dtype(x.dtype))
         if hasattr(x, "shape") and hasattr(x, "dtype")
         else plain(typeof(x))
     )
-    if not dtypes.is_inexact(found.dtype):
-        raise TypeError(f"{who}: arguments must be floating-point or complex, got {found}")
-    return found
+    if not dtypes.is_inexact(kind.dtype):
+        raise TypeError(f"{who}: arguments must be floating-point or complex, got {kind}")
+    return kind
 
 
 # ---- Jacobians --------------------------------------------------------------------------------
@@ -547,11 +547,11 @@ def jacfwd(
         names = LeafNames(fun, chosen, {}, where)
         for i, x in enumerate(leaves):
             _check_input(x, names, i, holomorphic, False, who)
-        _, push = linearize(body, *chosen)
+        _, derivative = linearize(body, *chosen)
         columns, _ = _basis(leaves)
-        found = vmap(lambda *ts: push(*treedef.unflatten(ts)))(*columns)
+        tangents = vmap(lambda *ts: derivative(*treedef.unflatten(ts)))(*columns)
         out = tree.map(
-            lambda y: unpack(treedef.unflatten(_split_rows(y, leaves, leading=False))), found
+            lambda y: unpack(treedef.unflatten(_split_rows(y, leaves, leading=False))), tangents
         )
         return (out, body.aux()) if has_aux else out
 
@@ -587,8 +587,8 @@ def jacrev(
         result, pullback = vjp(body, *chosen)
         outs, out_tree = tree.flatten(result)
         rows, _ = _basis(outs)
-        found = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*rows)
-        split = [_split_rows(g, outs, leading=True) for g in tree.leaves(found)]
+        gradients = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*rows)
+        split = [_split_rows(g, outs, leading=True) for g in tree.leaves(gradients)]
         jac = out_tree.unflatten(
             [unpack(treedef.unflatten([s[i] for s in split])) for i in range(len(outs))]
         )

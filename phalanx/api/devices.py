@@ -120,15 +120,15 @@ def _targets(device: Any, x: Any, count: int) -> list[Any]:
     if isinstance(device, (list, tuple)) and not device:
         raise ValueError("device_put: the sequence of devices is empty; give at least one device")
     try:
-        found = tree.broadcast_prefix(device, x, "device_put device", is_leaf=_is_target)
+        targets = tree.broadcast_prefix(device, x, "device_put device", is_leaf=_is_target)
     except ValueError:
-        found = [device]
-    if not all(map(_is_target, found)):
+        targets = [device]
+    if not all(map(_is_target, targets)):
         raise TypeError(
             f"device_put: the target must be a device, a Sharding or a sequence of devices, got "
             f"{device!r}"
         )
-    return found
+    return targets
 
 
 def _put(x: Any, target: Any) -> Any:

@@ -160,11 +160,11 @@ class Jitted(Dispatched):
         names = self._names(static, rest, named)
         types = tuple(aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves))
         traced = self.traced(static, rest, named, treedef, types)
-        form = stages.Form(
+        call_traced = stages.TracedCall(
             self.who, names, static, traced.program, traced.captured, treedef, traced.out_tree,
             types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
         )  # fmt: skip
-        return stages.Traced(form)
+        return stages.Traced(call_traced)
 
 
 

@@ -305,11 +305,11 @@ class Pmapped(Dispatched):
         shell_args, shell_kwargs = tree.unflatten(treedef, shells)
         dims, size = self._mapping(static, shell_args, shell_kwargs, shells)
         body = self.body(static, shells, treedef, dims, size, names)
-        form = stages.Form(
+        call_traced = stages.TracedCall(
             self.who, names, static, body.whole(types), body.captured, treedef, body.out_tree,
             types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
         )  # fmt: skip
-        return stages.Traced(form)
+        return stages.Traced(call_traced)
 
 
 

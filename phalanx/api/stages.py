@@ -47,8 +47,8 @@ class MemoryStats:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """A traced function, and the arguments that it was traced for."""
+class TracedCall:
+    """A function traced for a call: its program, and the arguments of that call."""
 
     who: str
     names: LeafNames
@@ -62,52 +62,52 @@ class Form:
     donated: Sequence[bool]
 
 
-class Stage:
+class AheadOfTime:
     """What is known of a function from tracing on."""
 
-    def __init__(self, form: Form) -> None:
-        self._form = form
+    def __init__(self, traced: TracedCall) -> None:
+        self._traced = traced
 
     @property
     def fun_name(self) -> str:
         """The name of the function."""
-        return self._form.program.name
+        return self._traced.program.name
 
     @property
     def in_tree(self) -> Any:
         """The structure of the arguments, ``(args, kwargs)``, without the static ones."""
-        return self._form.in_tree
+        return self._traced.in_tree
 
     @property
     def out_tree(self) -> Any:
         """The structure of the results."""
-        return self._form.out_tree
+        return self._traced.out_tree
 
     @property
     def in_avals(self) -> Any:
         """The shapes and dtypes of the arguments, as a tree ``(args, kwargs)``."""
-        return self.in_tree.unflatten([struct(t) for t in self._form.types])
+        return self.in_tree.unflatten([struct(t) for t in self._traced.types])
 
     @property
     def args_info(self) -> Any:
         """The same, and which arguments are donated."""
-        pairs = zip(self._form.types, self._form.donated, strict=True)
+        pairs = zip(self._traced.types, self._traced.donated, strict=True)
         return self.in_tree.unflatten([ArgInfo(t.shape, t.dtype, d) for t, d in pairs])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
         """Which leaves of the arguments are donated."""
-        return tuple(i for i, donated in enumerate(self._form.donated) if donated)
+        return tuple(i for i, donated in enumerate(self._traced.donated) if donated)
 
     @property
     def out_info(self) -> Any:
         """The shapes and dtypes of the results."""
-        return self.out_tree.unflatten([struct(t) for t in self._form.program.output_types])
+        return self.out_tree.unflatten([struct(t) for t in self._traced.program.output_types])
 
     out_avals = out_info
 
 
-class Traced(Stage):
+class Traced(AheadOfTime):
     """A function traced for arguments of certain shapes and dtypes: ``jit(f).trace(x)``.
 
     >>> import phalanx
@@ -122,16 +122,16 @@ class Traced(Stage):
     @property
     def program(self) -> Program:
         """What the function does, as a program to print and to inspect."""
-        return self._form.program
+        return self._traced.program
 
     jaxpr = program  # the name that other tools use
 
     def lower(self) -> Lowered:
         """Choose devices and layouts, and write the StableHLO module."""
-        return Lowered(self._form)
+        return Lowered(self._traced)
 
 
-class Lowered(Stage):
+class Lowered(AheadOfTime):
     """A traced function as a module for certain devices: ``jit(f).lower(x)``.
 
     >>> import phalanx
@@ -140,13 +140,13 @@ class Lowered(Stage):
     True
     """
 
-    def __init__(self, form: Form) -> None:
-        super().__init__(form)
-        for value in form.captured:
+    def __init__(self, traced: TracedCall) -> None:
+        super().__init__(traced)
+        for value in traced.captured:
             refuse_escaped(value)
-        wanted = (default_sharding() if s is None else s for s in form.shardings)
-        self._sigs = list(map(Signature.of, form.types, wanted))
-        self._module = execute.lower_program(form.program, self._sigs, self.donate_argnums)
+        wanted = (default_sharding() if s is None else s for s in traced.shardings)
+        self._sigs = list(map(Signature.of, traced.types, wanted))
+        self._module = execute.lower_program(traced.program, self._sigs, self.donate_argnums)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -181,16 +181,16 @@ class Lowered(Stage):
             ValueError: XLA does not know an option, or not the value.
         """
         compiled = execute.compile_program(
-            self._form.program, self._sigs, self.donate_argnums, compiler_options, self._module
+            self._traced.program, self._sigs, self.donate_argnums, compiler_options, self._module
         )
-        return Compiled(self._form, compiled)
+        return Compiled(self._traced, compiled)
 
     def cost_analysis(self) -> dict[str, Any]:
         """XLA's estimate of the work, such as ``{"flops": ...}``."""
         return self.compile().cost_analysis()
 
 
-class Compiled(Stage):
+class Compiled(AheadOfTime):
     """A compiled function, for arguments of one structure and one set of shapes and dtypes.
 
     >>> import phalanx, phalanx.numpy as jnp
@@ -200,8 +200,8 @@ class Compiled(Stage):
     Array([0., 1., 8.], dtype=float32)
     """
 
-    def __init__(self, form: Form, compiled: execute.Compiled) -> None:
-        super().__init__(form)
+    def __init__(self, traced: TracedCall, compiled: execute.Compiled) -> None:
+        super().__init__(traced)
         self._compiled = compiled
         self._homes = compiled.in_shardings
 
@@ -233,17 +233,17 @@ class Compiled(Stage):
         return self(*args, **kwargs)
 
     def _argument(self, i: int, x: Any) -> DeviceArray:
-        form, wanted, home = self._form, self._form.types[i], self._homes[i]
+        call, wanted, home = self._traced, self._traced.types[i], self._homes[i]
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(
-                f"{form.who}: it was compiled ahead of time and needs arrays that hold data, but "
-                f"{form.names[i]} is traced, {x.type}. Transform the function itself, and compile "
+                f"{call.who}: it was compiled ahead of time and needs arrays that hold data, but "
+                f"{call.names[i]} is traced, {x.type}. Transform the function itself, and compile "
                 "what that gives"
             )
-        found = abstract(x, form.names, i, form.who)
-        if (found.shape, found.dtype) != (wanted.shape, wanted.dtype):
+        given = abstract(x, call.names, i, call.who)
+        if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
             raise TypeError(
-                f"{form.who}: {form.names[i]} was compiled for {wanted} and called with {found}; "
+                f"{call.who}: {call.names[i]} was compiled for {wanted} and called with {given}; "
                 "convert it, or lower and compile for its type"
             )
         if isinstance(x, DeviceArray):
@@ -251,22 +251,22 @@ class Compiled(Stage):
             return moved(x, home)
         return place(np.asarray(x, wanted.dtype), wanted, home)
 
-    def _other_structure(self, found: Any, args: tuple, kwargs: dict[str, Any]) -> str:
-        form, static = self._form, self._form.static
+    def _other_structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> str:
+        call, static = self._traced, self._traced.static
         positions = [i for i, _ in static.positional]
-        named = positional_names(form.names.fun, max(positions, default=-1) + 1)
+        named = positional_names(call.names.fun, max(positions, default=-1) + 1)
         fixed = {named[i]: value for i, value in static.positional} | dict(static.keywords)
         dynamic = tuple(a for i, a in enumerate(args) if i not in positions)
         others = {name: x for name, x in kwargs.items() if name not in fixed}
         if fixed and tree.structure((dynamic, others)) == self.in_tree:
             values = ", ".join(f"{name}={value!r}" for name, value in fixed.items())
             return (
-                f"{form.who}: compiled for the static arguments {values}, which are fixed; leave "
+                f"{call.who}: compiled for the static arguments {values}, which are fixed; leave "
                 "them out, or lower and compile for other values"
             )
         return (
-            f"{form.who}: compiled for arguments of the structure {shown_call(self.in_tree)} and "
-            f"called with {shown_call(found)}; pass the same structure, or lower and compile for "
+            f"{call.who}: compiled for arguments of the structure {shown_call(self.in_tree)} and "
+            f"called with {shown_call(treedef)}; pass the same structure, or lower and compile for "
             "this one"
         )
 
@@ -291,7 +291,7 @@ class Compiled(Stage):
         return self._compiled.executable
 
 
-def _dialect(asked: str | None, who: str) -> str:
-    if asked not in (None, "stablehlo", "hlo"):
-        raise ValueError(f"{who}: the dialects are 'stablehlo' and 'hlo', got {asked!r}")
-    return asked or "stablehlo"
+def _dialect(dialect: str | None, who: str) -> str:
+    if dialect not in (None, "stablehlo", "hlo"):
+        raise ValueError(f"{who}: the dialects are 'stablehlo' and 'hlo', got {dialect!r}")
+    return dialect or "stablehlo"

@@ -77,14 +77,14 @@ def input_dims(
         tree.leaves(kwargs)
     )
     leaves = tree.leaves((args, kwargs))
-    found = []
+    dims = []
     for i, (d, x) in enumerate(zip(wanted, leaves, strict=True)):
         if not is_value(x):
             check_leaf(x, names[i], who)
         ndim = typeof(x).ndim
         plain = d is None or (type(d) is int and 0 <= d < ndim)
-        found.append(d if plain else normal_dim(d, ndim, names[i], who))
-    return found
+        dims.append(d if plain else normal_dim(d, ndim, names[i], who))
+    return dims
 
 
 def mapped_size(
@@ -102,12 +102,12 @@ def mapped_size(
     """
     if axis_size is not None and not hasattr(axis_size, "__index__"):
         raise TypeError(f"{who}: axis_size must be an integer, got {axis_size!r}")
-    found = [
+    mapped = [
         (i, typeof(x).shape[d], d)
         for i, (x, d) in enumerate(zip(leaves, dims, strict=True))
         if d is not None
     ]
-    sizes = {s for _, s, _ in found}
+    sizes = {s for _, s, _ in mapped}
     if axis_size is not None:
         sizes.add(int(axis_size))
     if len(sizes) == 1:
@@ -117,7 +117,7 @@ def mapped_size(
             f"{who}: nothing tells the size of the mapped axis: map at least one argument "
             "(in_axes), or give axis_size"
         )
-    listed = [f"{names[i]} has size {s} on axis {d}" for i, s, d in found]
+    listed = [f"{names[i]} has size {s} on axis {d}" for i, s, d in mapped]
     if axis_size is not None:
         listed.append(f"axis_size is {axis_size}")
     note = " (each argument passed by keyword is mapped over axis 0)" if keywords else ""

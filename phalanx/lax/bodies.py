@@ -11,14 +11,13 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
-from phalanx.base.source import replaying, scope_name
+from phalanx.base.source import replaying, scope_name, user_location
 from phalanx.core import axes
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
-from phalanx.transforms.derive import trace_closed
 from phalanx.transforms.reach import NotComparable, Reach
-from phalanx.transforms.stage import evaluate, is_value, stage
+from phalanx.transforms.stage import is_value, stage
 
 # ---- tracing ------------------------------------------------------------------------------------
 
@@ -122,30 +121,28 @@ def as_type(x: Any, wanted: ArrayType) -> Any:
     return convert(x, dtype=wanted.dtype, weak=wanted.weak)
 
 
-def retyped(
-    body: Body,
-    inside: Sequence[ArrayType],
-    outside: Sequence[ArrayType],
-    results: Sequence[ArrayType],
-) -> Body:
-    """``body`` with conversions at its ends.
-
-    In place of its first arguments, of the types ``inside``, it takes ones of the types
-    ``outside``; and its first results, as many as are given, have the types ``results``.
-    """
+def retyped(body: Body, args: Sequence[ArrayType], results: Sequence[ArrayType]) -> Body:
+    """``body`` with conversions at its ends: of as many args, and of as many results, as given."""
     program, start = body.program, len(body.captured)
-    stop, count = start + len(inside), len(results)
-    if inside == outside and program.output_types[:count] == tuple(results):
+    inputs, outputs = list(program.inputs), list(program.outputs)
+    before, after = [], []
+    for i, kind in enumerate(args, start):
+        if kind is not inputs[i].type:
+            inputs[i] = Var(kind)
+            before.append(_conversion(inputs[i], program.inputs[i]))
+    for i, kind in enumerate(results):
+        if kind is not plain(outputs[i].type):
+            outputs[i] = result = Var(kind)
+            after.append(_conversion(program.outputs[i], result))
+    if not before and not after:
         return body
+    equations = [*before, *program.equations, *after]
+    return replace(body, program=Program(inputs, equations, outputs, program.name))
 
-    def converted(*inputs: Any) -> tuple[list[Any], None]:
-        args = [as_type(x, t) for x, t in zip(inputs[start:stop], inside, strict=True)]
-        out = evaluate(program, [*inputs[:start], *args, *inputs[stop:]])
-        first = [as_type(x, t) for x, t in zip(out[:count], results, strict=True)]
-        return [*first, *out[count:]], None
 
-    types = [*program.input_types[:start], *outside, *program.input_types[stop:]]
-    return replace(body, program=trace_closed(converted, types, program.name).program)
+def _conversion(x: Atom, result: Var) -> Equation:
+    params = {"dtype": result.type.dtype, "weak": result.type.weak}
+    return Equation(convert, [x], params, (result,), user_location())
 
 
 # ---- finding what was traced before -------------------------------------------------------------

@@ -99,10 +99,10 @@ def _while(
             lambda ts: trace_body(*step, in_tree, ts, who), types
         )
         _check_carry(init_val, carried, body.out_tree, body.program.output_types, who)
-        body = retyped(body, inside, carried, carried)
+        body = retyped(body, carried, carried)
         condition = trace_body(*test, in_tree, inside, who)
         _check_condition(condition.program, who)
-        condition = retyped(condition, inside, carried, [])
+        condition = retyped(condition, carried, [])
         both = (condition, body)
         captured = [*condition.captured, *body.captured]
         return _While(_widened(0, both), _widened(1, both), captured, carried)
@@ -276,12 +276,12 @@ def _scan(
 
     def trace() -> _Scan:
         in_tree = tree.structure((init, xs))
-        body, inside, carried = trace_carrying(
+        body, _, carried = trace_carrying(
             lambda ts: trace_body(f, call, in_tree, [*ts, *row_types], who), types
         )
         carry_tree, out_tree = _pair(body.out_tree, who)
         _check_carry(init, carried, carry_tree, body.program.output_types, who)
-        body = retyped(body, inside, carried, carried)
+        body = retyped(body, carried, carried)
         return _Scan(body.program, body.captured, carried, carry_tree, out_tree)
 
     key = (who, call, init_tree, rows_tree, *types, *row_types)
@@ -517,7 +517,7 @@ def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple
     def trace() -> _Choice:
         bodies = [trace_body(f, _with_operands, in_tree, types, who) for f in functions]
         wanted = _common_types(who, functions, bodies)
-        alike = [retyped(body, [], [], wanted) for body in bodies]
+        alike = [retyped(body, [], wanted) for body in bodies]
         captured = [value for body in alike for value in body.captured]
         programs = tuple(_widened(i, alike) for i in range(len(alike)))
         return _Choice(programs, captured, bodies[0].out_tree)

@@ -158,14 +158,14 @@ def law_pmap(prim: Primitive, example: Example) -> None:
         return
     case = Case(prim, example)
     operands = case.operands()
-    spread, local = case.over(pmap), case.over(vmap)
-    require_same(PrimitiveError, case.who("pmap and vmap"), spread(*operands), local(*operands))
+    mapped, local = case.over(pmap), case.over(vmap)
+    require_same(PrimitiveError, case.who("pmap and vmap"), mapped(*operands), local(*operands))
     if operands and callable(prim.linearize):
         ts = [direction(x, 1) for x in operands]
         require_same(
             PrimitiveError,
             case.who("jvp of pmap and of vmap"),
-            jvp(spread, operands, ts),
+            jvp(mapped, operands, ts),
             jvp(local, operands, ts),
         )
 

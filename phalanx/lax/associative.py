@@ -101,12 +101,12 @@ def _interleaved(even: Any, odd: Any, n: int) -> Any:
     """Rows of ``even`` and ``odd`` in turn, ``n`` in all."""
     zero = full((), 0, typeof(even).dtype)
     rest = [(0, 0, 0)] * (typeof(even).ndim - 1)
-    spread = pad(even, zero, [(0, (n + 1) % 2, 1), *rest])
-    behind = pad(odd, zero, [(1, n % 2, 1), *rest])
+    dilated = pad(even, zero, [(0, (n + 1) % 2, 1), *rest])
+    shifted = pad(odd, zero, [(1, n % 2, 1), *rest])
     if typeof(even).dtype == BOOL:
         return convert(
-            add(convert(spread, dtype=I32, weak=False), convert(behind, dtype=I32, weak=False)),
+            add(convert(dilated, dtype=I32, weak=False), convert(shifted, dtype=I32, weak=False)),
             dtype=BOOL,
             weak=False,
         )
-    return add(spread, behind)
+    return add(dilated, shifted)

@@ -317,8 +317,8 @@ def psum_scatter(
         if not tiled:
             _check_split(kind, dim, n, who)
             return ops.psum_scatter(move(v, dim, 0), axes=names, sizes=sizes, groups=groups)
-        apart = move(_divided(v, dim, n, who), dim, 0)
-        return ops.psum_scatter(apart, axes=names, sizes=sizes, groups=groups)
+        divided = move(_divided(v, dim, n, who), dim, 0)
+        return ops.psum_scatter(divided, axes=names, sizes=sizes, groups=groups)
 
     return tree.map(scatter_one, x)
 

@@ -352,20 +352,20 @@ def reduce_window(
     lengths = integers(who, "window_dimensions", window_dimensions)
     strides = ones if window_strides is None else integers(who, "window_strides", window_strides)
     base = ones if base_dilation is None else integers(who, "base_dilation", base_dilation)
-    spread = ones if window_dilation is None else integers(who, "window_dilation", window_dilation)
+    gaps = ones if window_dilation is None else integers(who, "window_dilation", window_dilation)
     for name, value in (("window_dimensions", lengths), ("window_strides", strides)):
         if len(value) != x.ndim:
             raise ValueError(
                 f"lax.{who}: {name} must have one entry per dimension of {x}, got {value}"
             )
-    reach = list(map(dilated, lengths, spread))
+    reach = list(map(dilated, lengths, gaps))
     out = monoid.over_windows(
         operand,
         window=lengths,
         strides=strides,
         padding=padtype_to_pads(list(map(dilated, x.shape, base)), reach, strides, padding),
         base_dilation=base,
-        window_dilation=spread,
+        window_dilation=gaps,
     )
     if monoid.combine is ops.add and not _is_identity(init_value, monoid, x.dtype):
         raise ValueError(f"lax.{who}: the init_value of a sum must be 0, got {init_value!r}")

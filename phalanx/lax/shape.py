@@ -214,9 +214,9 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
     shape, times = typeof(x).shape, integers("tile", "reps", reps)
     if len(times) != len(shape):
         raise ValueError(f"lax.tile: reps needs one entry per dimension of {typeof(x)}, got {reps}")
-    spread = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
+    interleaved = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
     dims = tuple(range(1, 2 * len(shape), 2))
-    repeated = ops.broadcast(x, shape=spread, dims=dims)
+    repeated = ops.broadcast(x, shape=interleaved, dims=dims)
     out = tuple(t * n for t, n in zip(times, shape, strict=True))
     return ops.reshape(repeated, shape=out)
 

@@ -64,12 +64,12 @@ def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: _Options) -> An
     )
 
 
-def _without(x: Any, labels: Labels, gone: set) -> tuple[Any, Labels]:
+def _without(x: Any, labels: Labels, summed: set) -> tuple[Any, Labels]:
     """``x`` summed over the dimensions whose labels are in ``gone``."""
-    over = tuple(i for i, name in enumerate(labels) if name in gone)
+    over = tuple(i for i, name in enumerate(labels) if name in summed)
     if not over:
         return x, labels
-    return ops.reduce_sum(x, dims=over), tuple(n for n in labels if n not in gone)
+    return ops.reduce_sum(x, dims=over), tuple(n for n in labels if n not in summed)
 
 
 def _product(
@@ -97,10 +97,10 @@ def _product(
 
 def _squeezed(x: Any, labels: Labels, other: dict[Any, int]) -> tuple[Any, Labels]:
     """``x`` without the dimensions of length 1 that the other operand has longer."""
-    gone = [i for i, n in enumerate(labels) if x.shape[i] == 1 and other.get(n, 1) != 1]
-    if not gone:
+    ones = [i for i, n in enumerate(labels) if x.shape[i] == 1 and other.get(n, 1) != 1]
+    if not ones:
         return x, labels
-    return ops.squeeze(x, gone), tuple(n for i, n in enumerate(labels) if i not in gone)
+    return ops.squeeze(x, ones), tuple(n for i, n in enumerate(labels) if i not in ones)
 
 
 def _elementwise(x: Any, xl: Labels, y: Any, yl: Labels) -> tuple[Any, Labels]:

@@ -83,11 +83,11 @@ def _over_lanes(function: Callable[..., Any], xs: list[Any], ranks: Sequence[int
     flat, lanes = [], []
     for x, own in zip(xs, outer, strict=True):
         core = x.shape[len(own) :]
-        spread = bool(own)
-        if spread:
+        mapped = bool(own)
+        if mapped:
             x = ops.reshape(ops.broadcast_to(x, (*shape, *core)), shape=(size, *core))
         flat.append(x)
-        lanes.append(0 if spread else None)
+        lanes.append(0 if mapped else None)
     single = True
 
     def on_all(*values: Any) -> list[Any]:

@@ -79,7 +79,7 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
     x, entries = _with_masks(x, entries)
     entries = _filled(x, entries)
     out = IndexPlan(x.type.shape)
-    spread = any(isinstance(e, (Array, np.ndarray)) and e.ndim for e in entries)
+    has_arrays = any(isinstance(e, (Array, np.ndarray)) and e.ndim for e in entries)
     dim = 0
     for e in entries:
         if e is None:
@@ -89,7 +89,7 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
         if isinstance(e, slice):
             out.slices[dim] = _slice(e, length)
             out.layout.append(dim)
-        elif spread:
+        elif has_arrays:
             out.lookups[dim] = _position(e, length)
             out.layout.append("lookup")
         else:
@@ -280,8 +280,8 @@ def _write_strided(x: Any, part: Any, strided: dict[int, tuple[int, int, int]]) 
             ops.eq(ops.rem(past, np.int32(gap)), np.int32(0)),
         )
         mask = here if mask is True else ops.and_(mask, here)
-    spread = ops.pad(_turned(part, strided), literal(x, 0), config=tuple(config))
-    return ops.select(mask, spread, x)
+    dilated = ops.pad(_turned(part, strided), literal(x, 0), config=tuple(config))
+    return ops.select(mask, dilated, x)
 
 
 def _window(p: IndexPlan) -> tuple[list[Any], tuple[int, ...]] | None:

@@ -142,12 +142,13 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     x = as_array("squeeze", a)
     if axis is None:
         return ops.reshape(x, shape=tuple(n for n in x.shape if n != 1))
-    gone = dims("squeeze", axis, x)
-    if any(x.shape[d] != 1 for d in gone):
+    removed = dims("squeeze", axis, x)
+    if any(x.shape[d] != 1 for d in removed):
         raise ValueError(
-            f"squeeze: the dimensions {gone} of an array {x.type} must have length 1 to be removed"
+            f"squeeze: the dimensions {removed} of an array {x.type} must have length 1 to be "
+            "removed"
         )
-    return ops.squeeze(x, gone)
+    return ops.squeeze(x, removed)
 
 
 def atleast_1d(*arys: ArrayLike) -> Any:
@@ -354,12 +355,12 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """
     x = as_array("rot90", m)
     first, second = dims("rot90", axes, x)
-    turns = k % 4
-    if turns == 0:
+    quarters = k % 4
+    if quarters == 0:
         return x
-    if turns == 2:
+    if quarters == 2:
         return flip(x, (first, second))
-    if turns == 1:
+    if quarters == 1:
         return swapaxes(flip(x, second), first, second)
     return flip(swapaxes(x, first, second), second)
 

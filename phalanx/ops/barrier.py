@@ -30,8 +30,8 @@ def _linearize(active: Active, *xs: Any) -> Derivative:
 
 def _of_nonzero(*ts: Any) -> Operands:
     """Tangents, or cotangents, behind a barrier of their own."""
-    found = iter(optimization_barrier(*(t for t in ts if t is not ZERO)))
-    return tuple(ZERO if t is ZERO else next(found) for t in ts)
+    tangents = iter(optimization_barrier(*(t for t in ts if t is not ZERO)))
+    return tuple(ZERO if t is ZERO else next(tangents) for t in ts)
 
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims) -> Batched:

@@ -110,11 +110,11 @@ def _batch(
         axes = (*axes[:outer], (None, axis.total), *axes[outer:])
         levels = with_operand(levels, at)
     types = [*out_types[:token], *(_with_lanes(t, axis.size) for t in out_types[token:])]
-    found = host_call(
+    results = host_call(
         *placed, host=host, out_types=tuple(types), axes=axes,
         levels=(*levels, (axis.size, tuple(marks))), token=token,
     )  # fmt: skip
-    return found, (None,) * token + (0,) * (len(types) - token)
+    return results, (None,) * token + (0,) * (len(types) - token)
 
 
 def with_operand(levels: tuple[LEVEL, ...], at: int) -> tuple[LEVEL, ...]:
@@ -140,10 +140,10 @@ def _batch_at_once(
 
     placed = [alone(v) if d is None else move(v, d, 0) for v, d in arguments]
     types = tuple(_with_lanes(t, axis.size) for t in out_types)
-    found = host_call(
+    results = host_call(
         called[0], *placed, host=host, out_types=types, axes=(), levels=(), token=False
     )
-    return found, (0,) * len(types)
+    return results, (0,) * len(types)
 
 
 def _with_lanes(type: ArrayType, size: int) -> ArrayType:

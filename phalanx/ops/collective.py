@@ -97,12 +97,12 @@ def _reduce_groups(axis: Axis, x: Any, groups: Partition, reduction: _Reduction)
     wide = (shape[0], len(groups), *shape[1:])
     number = broadcast(iota(dtype=I32, shape=(len(groups),), dim=0), shape=wide[:2], dims=(1,))
     member = eq(broadcast(mine, shape=wide[:2], dims=(0,)), number)
-    spread = select(
+    per_group = select(
         broadcast(member, shape=wide, dims=(0, 1)),
         broadcast(x, shape=wide, dims=(0, *range(2, len(wide)))),
         full(wide, reduction.neutral(dtype), dtype),
     )
-    totals = reduction.local(spread)
+    totals = reduction.local(per_group)
     if axis.outside:
         (totals,) = reduction.prim()(totals, axes=axis.outside, groups=None)
     return rows_at(totals, mine)
@@ -115,8 +115,9 @@ def _lower_reduction(
     out: list[Any] = [None] * len(xs)
     for dtype in dict.fromkeys(t.dtype for t in b.outs):
         here = [i for i, t in enumerate(b.outs) if t.dtype == dtype]
-        found = b.all_reduce([xs[i] for i in here], partitions, lambda b, x, y: [combine(b, x, y)])
-        for i, value in zip(here, found, strict=True):
+        operands = [xs[i] for i in here]
+        reduced = b.all_reduce(operands, partitions, lambda b, x, y: [combine(b, x, y)])
+        for i, value in zip(here, reduced, strict=True):
             out[i] = value
     return out
 
@@ -147,11 +148,11 @@ class _Reduction:
             return tuple(_reduce_groups(axis, x, groups, self) for x in lanes), (0,) * len(xs)
         others = without(axes, axis.name)
         shared = [i for i, d in enumerate(dims) if d is None]
-        spread = [i for i, d in enumerate(dims) if d is not None]
+        varying = [i for i, d in enumerate(dims) if d is not None]
         out = list(xs)
         self._over(others, out, shared, [self.repeated(xs[i], axis.total) for i in shared])
-        lanes = [self.local(self._leading(axis, xs[i], dims[i])) for i in spread]
-        self._over(others + axis.outside, out, spread, lanes)
+        lanes = [self.local(self._leading(axis, xs[i], dims[i])) for i in varying]
+        self._over(others + axis.outside, out, varying, lanes)
         return tuple(out), (None,) * len(out)
 
     def _leading(self, axis: Axis, x: Any, dim: int | None) -> Any:
@@ -159,8 +160,8 @@ class _Reduction:
 
     def _over(self, axes: Names, out: list[Any], places: Sequence[int], values: list[Any]) -> None:
         """Put ``values``, reduced over ``axes``, in their ``places``."""
-        found = self.prim()(*values, axes=axes, groups=None) if axes and values else values
-        for i, value in zip(places, found, strict=True):
+        results = self.prim()(*values, axes=axes, groups=None) if axes and values else values
+        for i, value in zip(places, results, strict=True):
             out[i] = value
 
 
@@ -379,8 +380,8 @@ def _all_gather_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchang
     shape = typeof(x).shape[1:]
     gathered = x if exchange is None else exchange(x)
     before, after = sizes[:k], sizes[k + 1 :]
-    apart = reshape(gathered, shape=(*before, axis.devices, *after, axis.size, *shape))
-    joined = from_blocks(axis, move(apart, len(sizes), k + 1), k)
+    blocks = reshape(gathered, shape=(*before, axis.devices, *after, axis.size, *shape))
+    joined = from_blocks(axis, move(blocks, len(sizes), k + 1), k)
     return reshape(joined, shape=(math.prod(sizes), *shape)), None
 
 
@@ -402,8 +403,8 @@ def _members(axis: Axis, rows: Any, wanted: np.ndarray) -> Any:
     """For each lane the rows that ``wanted`` lists for it."""
     mine = of_lanes(axis, wanted)
     count = wanted.shape[1]
-    found = rows_at(rows, reshape(mine, shape=(axis.size * count,)))
-    return split_dim(found, 0, (axis.size, count))
+    gathered = rows_at(rows, reshape(mine, shape=(axis.size * count,)))
+    return split_dim(gathered, 0, (axis.size, count))
 
 
 all_gather = _exchange(
@@ -439,8 +440,8 @@ def _psum_scatter_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Gr
 def _psum_scatter_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
     total = reduce_sum(without_padding(axis, x, 0), dims=(0,))
     shape = typeof(total).shape[1:]
-    apart = into_blocks(axis, reshape(total, shape=(*sizes, *shape)), k)
-    mine = move(apart, k + 1, len(sizes))
+    blocks = into_blocks(axis, reshape(total, shape=(*sizes, *shape)), k)
+    mine = move(blocks, k + 1, len(sizes))
     others = math.prod(sizes) // sizes[k] * axis.devices
     mine = reshape(mine, shape=(others, axis.size, *shape))
     if exchange is None:
@@ -478,12 +479,12 @@ def _all_to_all_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Grou
 def _all_to_all_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
     shape = typeof(x).shape[2:]
     counts = (*sizes[:k], axis.devices, *sizes[k + 1 :])
-    apart = into_blocks(axis, reshape(x, shape=(axis.size, *sizes, *shape)), k + 1)
-    mine = move(apart, k + 2, 0)  # receiving lane, sending lane, the positions of counts
+    blocks = into_blocks(axis, reshape(x, shape=(axis.size, *sizes, *shape)), k + 1)
+    mine = move(blocks, k + 2, 0)  # receiving lane, sending lane, the positions of counts
     flat = reshape(mine, shape=(axis.size, axis.size, math.prod(counts), *shape))
     sent = flat if exchange is None else move(exchange(move(flat, 2, 0)), 0, 2)
-    apart = reshape(sent, shape=(axis.size, axis.size, *counts, *shape))
-    joined = from_blocks(axis, move(apart, 1, k + 2), k + 1)
+    blocks = reshape(sent, shape=(axis.size, axis.size, *counts, *shape))
+    joined = from_blocks(axis, move(blocks, 1, k + 2), k + 1)
     return reshape(joined, shape=(axis.size, math.prod(sizes), *shape)), 0
 
 

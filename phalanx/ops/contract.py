@@ -85,7 +85,7 @@ def _is_precision(p: Any) -> bool:
 
 
 def product_type(who: str, x: ArrayType, y: ArrayType, dtype: np.dtype | None) -> np.dtype:
-    """The dtype of a product: ``dtype`` if it is asked for, else that of both operands.
+    """The dtype of a product: ``dtype`` if it is given, else that of both operands.
 
     Raises:
         TypeError: the operands' dtypes differ.
@@ -238,12 +238,12 @@ def _dot_cotangent(
     order = [*batch[0], *contracted, *free]
     if order == sorted(order):
         exchanged = {"contract": _exchanged(sums), "batch": _exchanged(beside)}
-        found = dot_general(y, ct, **exchanged, precision=_exchanged(precision))
+        cotangent = dot_general(y, ct, **exchanged, precision=_exchanged(precision))
     else:
         order = [*batch[0], *free, *contracted]
-        found = dot_general(ct, y, contract=sums, batch=beside, precision=precision)
-        found = reorder(found, sorted(range(x.ndim), key=lambda i: order[i]))
-    return as_dtype(found, x.dtype)
+        cotangent = dot_general(ct, y, contract=sums, batch=beside, precision=precision)
+        cotangent = reorder(cotangent, sorted(range(x.ndim), key=lambda i: order[i]))
+    return as_dtype(cotangent, x.dtype)
 
 
 def _dot_batch(

@@ -41,7 +41,7 @@ _FF = Example((f32(2, 3), f32(2, 3)))
 _II = Example((i32(3), i32(3)), low=1, high=9)
 
 
-def spread(x: Any, out: Any) -> Any:
+def filled(x: Any, out: Any) -> Any:
     """A scalar operand ``x`` repeated to the shape of ``out``; arrays as they are."""
     return full(out.shape, x, out.dtype) if isinstance(x, np.generic) else x
 
@@ -73,11 +73,11 @@ def _sign_linearize(active: Active, x: Any) -> Derivative:
     if not dtypes.is_complex(typeof(x).dtype):
         return out, lambda t: ZERO
     size = abs(x)
-    turn = mul(complex(0.0, div(1, select(eq(size, 0), 1, size))), out)
+    rotation = mul(complex(0.0, div(1, select(eq(size, 0), 1, size))), out)
     back = conj(out)
 
     def linear(t: Any) -> Any:
-        return mul(turn, complex(imag(mul(back, t)), 0.0))
+        return mul(rotation, complex(imag(mul(back, t)), 0.0))
 
     return out, linear
 
@@ -274,8 +274,8 @@ pow = pointwise(
     lambda b, x, y: b.power(x, y),
     on=number,
     partials=[
-        lambda out, x, y: _pow_slope(x, spread(y, out)),
-        lambda out, x, y: _pow_exponent_slope(out, spread(x, out)),
+        lambda out, x, y: _pow_slope(x, filled(y, out)),
+        lambda out, x, y: _pow_exponent_slope(out, filled(x, out)),
     ],
     doc="x^y; derivatives at x = 0 are limits or 0; stablehlo.power",
     examples=[
@@ -325,8 +325,8 @@ def _function(
     on: Domain = dtypes.is_inexact,
 ) -> Primitive:
     """A differentiable function of one variable; ``slope`` is that of (result, operand)."""
-    found = examples or (_F, _C)
-    return pointwise(name, lower, on=on, partials=[slope], doc=doc, examples=found)
+    tested = examples or (_F, _C)
+    return pointwise(name, lower, on=on, partials=[slope], doc=doc, examples=tested)
 
 
 def _exp2_lower(b: Builder, x: Any) -> Any:
@@ -439,8 +439,8 @@ atan2 = pointwise(
     lambda b, y, x: b.atan2(y, x),
     on=dtypes.is_inexact,
     partials=[
-        lambda out, y, x: div(x, _norm(spread(y, out), spread(x, out))),
-        lambda out, y, x: neg(div(y, _norm(spread(y, out), spread(x, out)))),
+        lambda out, y, x: div(x, _norm(filled(y, out), filled(x, out))),
+        lambda out, y, x: neg(div(y, _norm(filled(y, out), filled(x, out)))),
     ],
     doc="the angle of the point (x, y), given as (y, x); stablehlo.atan2",
     examples=[Example((f32(2, 3), f32(2, 3)), low=0.25, high=1.0)],

@@ -55,7 +55,7 @@ from phalanx.ops.compare import eq, select
 from phalanx.ops.elementwise import div
 from phalanx.ops.shape import iota, typeof_operand
 
-# ---- dimension numbers ----------------------------------------------------------------------
+# ---- dimension numbers, named as in StableHLO -------------------------------------------------
 
 
 class _Numbers:
@@ -158,13 +158,13 @@ def canonical_mode(who: str, mode: Any) -> str:
     Raises:
         ValueError: there is no such mode.
     """
-    found = _MODES.get(mode.lower() if isinstance(mode, str) else mode)
-    if found is None:
+    canonical = _MODES.get(mode.lower() if isinstance(mode, str) else mode)
+    if canonical is None:
         raise ValueError(
             f"{who}: mode must be 'clip', 'fill', 'drop', 'promise_in_bounds' or a "
             f"GatherScatterMode, got {mode!r}"
         )
-    return found
+    return canonical
 
 
 # ---- checks that gather and scatter share ---------------------------------------------------
@@ -314,16 +314,16 @@ def _gather_lower(
     unique_indices: bool = False,
 ) -> Any:
     indices = _wide(b, indices)
-    found = b.gather(x, indices, numbers, slice_sizes, indices_are_sorted)
+    gathered = b.gather(x, indices, numbers, slice_sizes, indices_are_sorted)
     mapped = numbers.start_index_map
     if mode != "fill" or not mapped:
-        return found
+        return gathered
     out = b.outs[0]
     inside = _inside(b, indices, b.ins[0], slice_sizes, mapped)
     batch = tuple(d for d in range(out.ndim) if d not in numbers.offset_dims)
     value = dtypes.scalar(fill_value(out.dtype) if fill is None else fill, out.dtype)
     filling = b.constant(value, out.dtype, out.shape)
-    return b.select(b.broadcast_in_dim(inside, out.shape, batch), found, filling)
+    return b.select(b.broadcast_in_dim(inside, out.shape, batch), gathered, filling)
 
 
 def _gather_linearize(active: Active, x: Any, indices: Any, **params: Any) -> Derivative:

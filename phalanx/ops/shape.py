@@ -62,14 +62,14 @@ def dimension(who: str, dim: Any, ndim: int) -> int:
         ValueError: there is no such dimension.
     """
     try:
-        found = operator.index(dim)
+        position = operator.index(dim)
     except TypeError:
         raise TypeError(f"{who}: a dimension must be an integer, got {dim!r}") from None
-    if not -ndim <= found < ndim:
+    if not -ndim <= position < ndim:
         raise ValueError(
-            f"{who}: dimension {found} is out of bounds for an array with {ndim} dimensions"
+            f"{who}: dimension {position} is out of bounds for an array with {ndim} dimensions"
         )
-    return found % ndim
+    return position % ndim
 
 
 def dimensions(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
@@ -80,10 +80,10 @@ def dimensions(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
         ValueError: there is no such dimension, or one is given twice.
     """
     given: list[Any] = [*dims] if isinstance(dims, Iterable) else [dims]
-    found = tuple(dimension(who, d, ndim) for d in given)
-    if len(set(found)) != len(found):
-        raise ValueError(f"{who}: dimensions must be distinct, got {found}")
-    return found
+    normalized = tuple(dimension(who, d, ndim) for d in given)
+    if len(set(normalized)) != len(normalized):
+        raise ValueError(f"{who}: dimensions must be distinct, got {normalized}")
+    return normalized
 
 
 def _inserted(values: tuple[R, ...], position: int, value: R) -> tuple[R, ...]:

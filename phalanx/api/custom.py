@@ -106,6 +106,16 @@ class Custom:
         self.symbolic_zeros = False
         functools.update_wrapper(self, fun, updated=())
 
+    def twin(self) -> Any:
+        """The same function, rules that it is given later included, as another object.
+
+        Programs hold that one: they live as long as the function of which they were made, and
+        would keep it alive.
+        """
+        other = object.__new__(type(self))
+        other.__dict__ = self.__dict__
+        return other
+
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 
@@ -153,23 +163,30 @@ def defined_at(fun: Callable) -> str:
 
 
 class Call:
-    """One call of a function with rules: its arguments as leaves, and the tree it returns."""
+    """One call of a function with rules: the types of its arguments, and the tree it returns.
+
+    A program keeps it for the rules, so it does not hold the values of the call.
+    """
 
     def __init__(self, custom: Custom, args: tuple) -> None:
-        self.custom = custom
-        self.args = args
+        self.custom = custom.twin()
         fixed = [i for i in custom.nondiff_argnums if i < len(args)]
         self.fixed = tuple(args[i] for i in fixed)
         self.moving = [i for i in range(len(args)) if i not in fixed]
-        self.leaves, self.tree = tree.flatten(tuple(args[i] for i in self.moving))
+        leaves, self.tree = tree.flatten(tuple(args[i] for i in self.moving))
         self.out_tree: Any = None
         self.out_types: list[ArrayType] = []
-        if not all(map(is_value, self.leaves)):
-            self._refuse_leaf()
+        if not all(map(is_value, leaves)):
+            self._refuse_leaf(args)
+        types = self.tree.unflatten([plain(typeof(x)) for x in leaves])
+        # in the place of what is differentiated, trees of types
+        self.args = list(args)
+        for i, kinds in zip(self.moving, types, strict=True):
+            self.args[i] = kinds
 
-    def _refuse_leaf(self) -> None:
+    def _refuse_leaf(self, args: tuple) -> None:
         for i in self.moving:
-            for path, x in tree.leaves_with_path(self.args[i]):
+            for path, x in tree.leaves_with_path(args[i]):
                 if not is_value(x):
                     name = self.name(i) + tree.keystr(path)
                     try:
@@ -179,6 +196,11 @@ class Call:
                             f"{e}. If it is no array by intention, list its position in "
                             "nondiff_argnums"
                         ) from None
+
+    def leaves(self, args: tuple) -> list[Any]:
+        """The leaves of those arguments that can be differentiated."""
+        moving: Any = tuple(args[i] for i in self.moving)
+        return self.tree.flatten_up_to(moving)
 
     def name(self, position: int) -> str:
         """The name of an argument."""

@@ -61,7 +61,13 @@ class custom_jvp(Custom):
     """
 
     kind = "custom_jvp"
-    jvp: Callable | None = None
+    rule: Callable | None = None
+    rules: tuple[Callable | None, ...] = ()
+
+    @property
+    def jvp(self) -> Callable | None:
+        """The rule that was given, or what the rules for each argument are together."""
+        return _Sum(self, self.rules) if self.rules else self.rule
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Give the rule: ``jvp(primals, tangents)`` to the results and their tangents.
@@ -77,7 +83,7 @@ class custom_jvp(Custom):
             ``jvp``, so that this is a decorator.
         """
         check_callable(jvp, f"{self.who}.defjvp")
-        self.jvp = jvp
+        self.rule, self.rules = jvp, ()
         self.symbolic_zeros = symbolic_zeros
         return jvp
 
@@ -100,19 +106,21 @@ class custom_jvp(Custom):
                 f"{self.who}.defjvps: there are nondifferentiable arguments, at positions "
                 f"{self.nondiff_argnums}; give one rule for all arguments, with defjvp"
             )
-        self.jvp = _Sum(self, jvps)
+        self.rules = jvps
         self.symbolic_zeros = True
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current() is ROOT:
             return self.fun(*args, **kwargs)
-        call = Call(self, positional(self.fun, args, kwargs, self.who))
+        given = positional(self.fun, args, kwargs, self.who)
+        call = Call(self, given)
+        jvp = self.jvp
         found = bind(
             custom_jvp_primitive,
             call.function,
-            call.leaves,
-            partial(JvpRule.of, name_of(self.jvp) if self.jvp else "none", partial(_pair, call)),
-            (self.fun, self.jvp, call.fixed),
+            call.leaves(given),
+            partial(JvpRule.of, name_of(jvp) if jvp else "none", partial(_pair, call)),
+            (self.fun, jvp, call.fixed),
             name_of(self.fun),
         )
         return call.out_tree.unflatten(found)

@@ -119,12 +119,13 @@ class custom_vjp(Custom):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current() is ROOT:
             return self.fun(*args, **kwargs)
-        call = Call(self, positional(self.fun, args, kwargs, self.who))
+        given = positional(self.fun, args, kwargs, self.who)
+        call = Call(self, given)
         name = name_of(self.fun)
         found = bind(
             custom_vjp_primitive,
             call.function,
-            call.leaves,
+            call.leaves(given),
             partial(VjpRule.of, name, partial(_forward, call), partial(_backward, call)),
             (self.fun, self.fwd, self.bwd, call.fixed),
             name,
@@ -214,12 +215,11 @@ def _cotangents(call: Call, found: Any) -> list[Any]:
             f"{who} must return a tuple of {len(names)} cotangents, one for each of "
             f"({', '.join(names)}), got {got}"
         )
-    leaves = iter(call.leaves)
     every: list[Any] = []
     for name, i, ct in zip(names, call.moving, found, strict=True):
         arg = call.args[i]
-        for path, x in _leaves_above(who, name, arg, ct):
-            kind = plain(typeof(next(leaves)))
+        above = _leaves_above(who, name, arg, ct)
+        for kind, (path, x) in zip(tree.leaves(arg), above, strict=True):
 
             def refuse(got: str, at: str = name + path, kind: ArrayType = kind) -> TypeError:
                 return TypeError(

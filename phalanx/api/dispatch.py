@@ -87,13 +87,22 @@ class Caches:
         self.only = None
 
 
-_by_function: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+# By weak reference to the function. What was traced may refer to the function in turn, and so keep
+# it alive: then it stays until the table forgets it.
+_by_function: Recent[Recent[Caches]] = Recent(4096)
 
 
 def caches_of(fun: Any, options: tuple) -> Caches:
     """The caches of ``fun``; they live as long as ``fun`` does."""
     try:
-        return _by_function.setdefault(fun, {}).setdefault(options, Caches())
+        reference = weakref.ref(fun, _by_function.forget)
+        of_function = _by_function[reference]
+        if of_function is None:
+            of_function = _by_function[reference] = Recent(KEPT)
+        caches = of_function[options]
+        if caches is None:
+            caches = of_function[options] = Caches()
+        return caches
     except TypeError:  # no weak reference, or not hashable
         return Caches()
 
@@ -139,41 +148,53 @@ class Dispatched(TracedOnce):
         wrap(self, self.fun)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.has_static:
+        if current() is not ROOT or self.has_static:
             return self._call(*self._split(args, kwargs))
-        if current() is ROOT:
-            caches = self.caches
-            if caches.only is None and not kwargs:
-                run = caches.runs[(POSITIONAL, config.key, *signatures(args))]
-                if run is not None:
-                    return run(args)
-            run, leaves = caches.find(args, kwargs)
+        caches = self.caches
+        if caches.only is None and not kwargs:
+            run = caches.runs[(POSITIONAL, config.key, *signatures(args))]
             if run is not None:
-                return run(leaves)
+                return run(args)
+        run, leaves = caches.find(args, kwargs)
+        if run is not None:
+            return run(leaves)
         return self._call(NO_STATIC, args, kwargs)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call where nothing was compiled yet, something is static, or a trace is running."""
         raise NotImplementedError
 
-    def _looking_for_nans(self, run: Run, static: Static, treedef: Any) -> Run:
-        """``run``; if it makes a NaN, the function once more without compiling, to find where."""
-        if not config.debug_nans:
-            return run
+    def _key(
+        self, static: Static, treedef: Any, args: tuple, kwargs: dict[str, Any], arrays: Sequence
+    ) -> tuple:
+        """Where in ``caches.runs`` is what to call with these arguments, of which ``arrays`` are
+        the leaves."""
+        structure = self.caches.structure(treedef, args, kwargs)
+        key = (structure, config.key, *[a.sig for a in arrays])
+        if static is NO_STATIC and not config.debug_nans:
+            return key
+        return static, *key  # which `__call__` does not find
 
-        def checked(arrays: Any) -> Any:
-            try:
-                return run(arrays)
-            except NonFiniteError as e:
-                found = e
-            args, kwargs = treedef.unflatten(arrays)
+    def _watched(
+        self, run: Run, arrays: Sequence[DeviceArray], static: Static, args: tuple, kwargs: dict
+    ) -> Any:
+        """What to call, called; if that makes a NaN, once more without compiling, to find where."""
+        if not config.debug_nans:
+            return run(arrays)
+        try:
+            return run(arrays)
+        except NonFiniteError as e:
+            error = e
+        try:
             with config.override(disable_jit=True):
                 self._call(static, args, kwargs)
-            raise found
-
-        return checked
+            raise error
+        finally:
+            del error  # or the exception would hold itself, through its frames
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
+        if not self.has_static:
+            return NO_STATIC, args, kwargs
         return split_static(args, kwargs, self.static_nums, self.static_names, self.who)
 
     def _names(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> LeafNames:

@@ -9,7 +9,6 @@ from typing import Any
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
-    NO_STATIC,
     Flat,
     Static,
     check_callable,
@@ -80,15 +79,12 @@ class Jitted(Dispatched):
             return self._bind(static, args, kwargs, leaves, treedef)
         donated = self._donated(static, args, kwargs)
         arrays = self._arrays(leaves, donated, static, args, kwargs)
-        structure = self.caches.structure(treedef, args, kwargs)
-        key = (structure, config.key, *[a.sig for a in arrays])
-        if static is not NO_STATIC:
-            key = (static, *key)
+        key = self._key(static, treedef, args, kwargs, arrays)
         run = self.caches.runs[key]
         if run is None:
             run = self._compile(static, args, kwargs, treedef, arrays, donated)
-            run = self.caches.runs[key] = self._looking_for_nans(run, static, treedef)
-        return run(arrays)
+            self.caches.runs[key] = run
+        return self._watched(run, arrays, static, args, kwargs)
 
     def _arrays(
         self, leaves: list, donated: Sequence[bool], static: Static, args: tuple, kwargs: dict

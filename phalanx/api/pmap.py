@@ -138,17 +138,14 @@ class Pmapped(Dispatched):
             mapping = body, self._homes(body, leaves)
         body, homes = mapping
         arrays = self._arrays(leaves, homes, names)
-        structure = self.caches.structure(treedef, args, kwargs)
-        key: tuple = (structure, config.key, *[a.sig for a in arrays])
-        if static is not NO_STATIC:
-            key = (static, *key)
+        key = self._key(static, treedef, args, kwargs, arrays)
         run = self.caches.runs[key]
         if run is None:
             run = self._compile(body, arrays, self._donated(static, args, kwargs))
-            run = self.caches.runs[key] = self._looking_for_nans(run, static, treedef)
+            self.caches.runs[key] = run
             if body.reusable:
                 self.caches.mappings[seen] = mapping
-        return run(arrays)
+        return self._watched(run, arrays, static, args, kwargs)
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]

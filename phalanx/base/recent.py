@@ -56,6 +56,12 @@ class Recent(dict[Any, Any], Generic[Value]):
         value = self[key]
         return default if value is None else value
 
+    def forget(self, key: Hashable) -> None:
+        """Drop the entry of ``key``, if there is one."""
+        self.pop(key, None)
+        if self._old is not _NONE:
+            self._old.pop(key, None)
+
     def clear(self) -> None:
         """Forget everything."""
         self._old = _NONE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import optree
@@ -167,18 +167,16 @@ def flatten_with_path(
     >>> [(keystr(path), leaf) for path, leaf in paths]
     [("['w'][0]", 1), ("['w'][1]", 2)]
     """
-    found: list[tuple[Path, Any]] = []
+    return list(_paths(tree, (), is_leaf)), structure(tree, is_leaf)
 
-    def walk(node: Any, path: Path) -> None:
-        level = None if is_leaf is not None and is_leaf(node) else _one_level(node)
-        if level is None:
-            found.append((path, node))
-            return
-        for key, child in zip(level.keys, level.children, strict=True):
-            walk(child, (*path, key))
 
-    walk(tree, ())
-    return found, structure(tree, is_leaf)
+def _paths(node: Tree, path: Path, is_leaf: IsLeaf) -> Iterator[tuple[Path, Any]]:
+    level = None if is_leaf is not None and is_leaf(node) else _one_level(node)
+    if level is None:
+        yield path, node
+        return
+    for key, child in zip(level.keys, level.children, strict=True):
+        yield from _paths(child, (*path, key), is_leaf)
 
 
 def leaves_with_path(tree: Tree, is_leaf: IsLeaf = None) -> list[tuple[Path, Any]]:
@@ -333,26 +331,26 @@ def broadcast_prefix(
     >>> broadcast_prefix((0, None), ({"a": 1, "b": 2}, [3, 4]))
     [0, 0, None, None]
     """
-    found: list[Any] = []
+    return list(_leaves_above(prefix, tree, (), name, is_leaf))
 
-    def walk(prefix: Any, node: Any, path: Path) -> None:
-        above = None if prefix is None or (is_leaf and is_leaf(prefix)) else _one_level(prefix)
-        if above is None:
-            found.extend([prefix] * len(leaves(node)))
-            return
-        below = _one_level(node)
-        what = _disagreement(prefix, above, node, below)
-        if what is not None or below is None:
-            raise TreeError(
-                f"pytree structure error: {what} at key path {name}{keystr(path)}: {name} has "
-                f"{_describe(prefix, above)} there, the value that it applies to is "
-                f"{_describe(node, below)}"
-            )
-        for key, over, under in _side_by_side(above, below):
-            walk(over, under, (*path, key))
 
-    walk(prefix, tree, ())
-    return found
+def _leaves_above(
+    prefix: Tree, node: Tree, path: Path, name: str, is_leaf: IsLeaf
+) -> Iterator[Any]:
+    above = None if prefix is None or (is_leaf and is_leaf(prefix)) else _one_level(prefix)
+    if above is None:
+        yield from [prefix] * len(leaves(node))
+        return
+    below = _one_level(node)
+    what = _disagreement(prefix, above, node, below)
+    if what is not None or below is None:
+        raise TreeError(
+            f"pytree structure error: {what} at key path {name}{keystr(path)}: {name} has "
+            f"{_describe(prefix, above)} there, the value that it applies to is "
+            f"{_describe(node, below)}"
+        )
+    for key, over, under in _side_by_side(above, below):
+        yield from _leaves_above(over, under, (*path, key), name, is_leaf)
 
 
 def _disagreement(a: Any, above: _Level, b: Any, below: _Level | None) -> str | None:

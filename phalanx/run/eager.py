@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import ItemsView
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,10 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     if prim.run is not None:
         return prim.run(*args, **params)
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
-    cache = _cache_for(prim, params) if prim.multi else _compiled
-    key = (prim, config.key, tuple(params.items()), *[a.sig for a in arrays])
+    owner = _owner(prim, params) if prim.multi else None
+    cache = _compiled if owner is None else owner.derived
+    items = tuple(params.items()) if owner is None else _without(owner, params.items())
+    key = (prim, config.key, items, *[a.sig for a in arrays])
     try:
         compiled = cache[key]
     except TypeError:
@@ -61,10 +64,16 @@ def _by_the_host(prim: Primitive, arrays: list[DeviceArray], params: dict[str, A
     return out if prim.multi else out[0]
 
 
-def _cache_for(prim: Primitive, params: dict[str, Any]) -> Recent[Any]:
-    """What is compiled for a sub-program lives and dies with it."""
-    owner = next(programs_in(prim, params), None)
-    return _compiled if owner is None else owner.derived
+def _owner(prim: Primitive, params: dict[str, Any]) -> Program | None:
+    """The sub-program with which lives and dies what is compiled for it."""
+    return next(programs_in(prim, params), None)
+
+
+def _without(owner: Program, value: Any) -> Any:
+    """A parameter as part of a key that its owner keeps, which must not hold the owner."""
+    if isinstance(value, (tuple, ItemsView)):
+        return tuple([_without(owner, x) for x in value])
+    return Program if value is owner else value
 
 
 def compile_one(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Compiled:

@@ -30,8 +30,7 @@ class Compiled:
     """An executable, the constants that it takes first, how its inputs must lie, what it gives."""
 
     __slots__ = (
-        "checked", "donate", "executable", "fixed", "in_shardings", "misplaced", "out_sigs",
-        "program",
+        "checked", "donate", "executable", "fixed", "in_shardings", "misplaced", "name", "out_sigs"
     )  # fmt: skip
 
     def __init__(
@@ -44,7 +43,7 @@ class Compiled:
         donate: tuple[int, ...],
         committed: bool,
     ) -> None:
-        self.program = program
+        self.name = program.name
         self.executable = executable
         homes = [s.plain for s in in_shardings]
         count = len(constants)
@@ -68,7 +67,7 @@ class Compiled:
             arrays[i].forget("was donated to a function, which may have reused its memory")
         out = list(map(DeviceArray, results, self.out_sigs))
         if self.checked:
-            check_finite(self.program, out)
+            check_finite(self.name, out)
         return out
 
     def caller(self, out_tree: Any) -> Callable[[Any], Any]:
@@ -237,12 +236,12 @@ def replicated(devices: tuple) -> Sharding:
     return from_axes(devices, (), ()) if len(devices) == 1 else Sharding(devices)
 
 
-def check_finite(program: Program, outputs: Sequence[DeviceArray]) -> None:
+def check_finite(name: str, outputs: Sequence[DeviceArray]) -> None:
     """Raise ``NonFiniteError`` if an output has a NaN; names the line that is being executed."""
     for output in outputs:
         if dtypes.is_inexact(output.dtype) and np.isnan(output.value).any():
             raise NonFiniteError(
-                f"{program.name}: NaN in a result {output.type} at {user_location()} (debug_nans "
+                f"{name}: NaN in a result {output.type} at {user_location()} (debug_nans "
                 "is set); its operands hold a NaN, or what it does with them has no value, such "
                 "as 0/0, log(-1) or inf - inf"
             )

@@ -115,6 +115,8 @@ class Stage(Trace):
         variables = [v for _, v in self.captured.values()]
         values = [x for x, _ in self.captured.values()]
         program = Program([*variables, *(i.var for i in inputs)], self.equations, results, name)
+        # Rules in a program may hold tracers, which hold this trace: it lets go of the program.
+        self.equations, self.captured, self.constants = [], {}, {}
         return program, values
 
 

@@ -32,7 +32,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.errors import MissingRule, TreeError
 from phalanx.base.source import user_location
 from phalanx.control.custom import bind, differentiated
-from phalanx.control.custom_vjp import Found, VjpRule, refuse_closed
+from phalanx.control.custom_vjp import ForwardResult, VjpRule, refuse_closed
 from phalanx.control.custom_vjp import custom_vjp as custom_vjp_primitive
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
@@ -163,7 +163,7 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, (Array, np.ndarray, np.generic))
 
 
-def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> Found:
+def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> ForwardResult:
     """The user's forward rule as a flat function."""
     custom: Any = call.custom
     if custom.fwd is None:
@@ -183,7 +183,7 @@ def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> Found:
     results = call.results(found[0], custom.fwd, "the first of a pair")
     kept, treedef = tree.flatten(found[1])
     fixed = tuple(_HOLE if _is_array(x) else x for x in kept)
-    return Found(
+    return ForwardResult(
         results,
         [x for x in kept if _is_array(x)],
         _Residuals(treedef, fixed, tuple(call.out_types)),

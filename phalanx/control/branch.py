@@ -14,15 +14,16 @@ import numpy as np
 from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
 from phalanx.core.axes import Axis
+from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.frame import CHOICE, FIXED, Frame
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program
 from phalanx.core.types import typeof
 from phalanx.ops.basis import broadcast
 from phalanx.ops.compare import eq, select
-from phalanx.transforms.batch import Dims, batch, place_lanes
+from phalanx.spmd.replication import Varying
+from phalanx.transforms.batch import Dims, on_lanes, place_lanes
 from phalanx.transforms.effects import conditional
-from phalanx.transforms.stage import evaluate
 
 Branches = tuple[Program, ...]
 
@@ -38,12 +39,18 @@ def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
     return {"programs": frame.programs}
 
 
-def _lower(b: Any, *xs: Any, programs: Branches) -> list:
+def _lower(b: Builder, *xs: Value, programs: Branches) -> list[Value]:
     index, *operands = xs
-    return b.case(index, [lambda b, p=p: b.inline(p, *operands) for p in programs])
+
+    def body(program: Program) -> Body:
+        return lambda b: b.inline(program, *operands)
+
+    return b.case(index, list(map(body, programs)))
 
 
-def _batch(axis: Axis, values: Sequence, dims: Dims, *, programs: Branches) -> tuple:
+def _batch(
+    axis: Axis, values: Sequence[Any], dims: Dims, *, programs: Branches
+) -> tuple[tuple[Any, ...], Dims]:
     if dims[0] is not None:
         return _choose_per_lane(axis, values, dims, programs)
     return _batch_alike(axis, values, dims, programs=programs)
@@ -52,27 +59,35 @@ def _batch(axis: Axis, values: Sequence, dims: Dims, *, programs: Branches) -> t
 _batch_alike = batch_rule(lambda: branch)
 
 
-def _choose_per_lane(axis: Axis, values: Sequence, dims: Dims, programs: Branches) -> tuple:
+def _choose_per_lane(
+    axis: Axis, values: Sequence[Any], dims: Dims, programs: Branches
+) -> tuple[tuple[Any, ...], Dims]:
     """Lanes that choose differently: run every branch and take from each what is its.
 
     The effects of a branch happen in the lanes that choose it.
     """
     index = place_lanes(values[0], dims[0], 0, axis.size)
-    every = []
+    every: list[list[Any]] = []
     for i, program in enumerate(programs):
-        run, args, where = program, values[1:], dims[1:]
+        run, args, places = program, values[1:], dims[1:]
         if program.effects:
-            run, args, where = conditional(program), [eq(index, np.int32(i)), *args], (0, *where)
-        every.append(batch(lambda *xs, p=run: evaluate(p, xs), axis, args, where))
-    out = []
-    for column in zip(*(zip(*pairs, strict=True) for pairs in every), strict=True):
-        lanes = [place_lanes(v, d, 0, axis.size) for v, d in column]
-        chosen = lanes[0]
-        for i, value in enumerate(lanes[1:], 1):
-            here = broadcast(eq(index, np.int32(i)), shape=typeof(value).shape, dims=(0,))
-            chosen = select(here, value, chosen)
-        out.append(chosen)
-    return tuple(out), (0,) * len(out)
+            run, args, places = conditional(program), [eq(index, np.int32(i)), *args], (0, *places)
+        every.append(on_lanes(run, axis, args, places))
+    results = tuple([_chosen(index, column) for column in zip(*every, strict=True)])
+    return results, (0,) * len(results)
+
+
+def _chosen(index: Any, results: Sequence[Any]) -> Any:
+    """Of ``results``, one of each branch with lanes first, that which each lane chooses."""
+    chosen, *others = results
+    for i, value in enumerate(others, 1):
+        here = broadcast(eq(index, np.int32(i)), shape=typeof(value).shape, dims=(0,))
+        chosen = select(here, value, chosen)
+    return chosen
+
+
+def _decides(operands: Sequence[Varying], **_: Any) -> Varying:
+    return operands[0]
 
 
 branch: Primitive = with_subprograms(
@@ -81,6 +96,6 @@ branch: Primitive = with_subprograms(
     _frame,
     _reframe,
     batch=_batch,
-    decides=lambda operands, programs: operands[0],
+    decides=_decides,
     doc="programs[index](operands); stablehlo.case",
 )

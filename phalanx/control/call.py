@@ -9,8 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.control.family import with_subprograms
+from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import FIXED, Frame
 from phalanx.core.primitive import Primitive
+from phalanx.core.program import Program
 
 
 def frame_of_one(params: dict[str, Any]) -> Frame:
@@ -24,11 +26,15 @@ def with_one(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
     return {**params, "program": frame.programs[0]}
 
 
-def lower_call(b: Any, *xs: Any, program: Any) -> list:
+def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
     """Write a call of a function of the module, or the program in place of it."""
     if program.axes or any(e.prim.region is not None for e in program.walk()):
         return b.inline(program, *xs)  # what it communicates over depends on where it stands
-    return b.call(program, lambda b, *ys: b.inline(program, *ys), xs)
+
+    def body(b: Builder, *parameters: Value) -> list[Value]:
+        return b.inline(program, *parameters)
+
+    return b.call(program, body, xs)
 
 
 call: Primitive = with_subprograms(

@@ -7,11 +7,14 @@ whatever is done to it, transposed above all, what it computes again never leave
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from phalanx.control.call import frame_of_one, lower_call, with_one
 from phalanx.control.family import with_subprograms
+from phalanx.core.builder import Builder, Value
+from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Primitive
 from phalanx.core.program import Program
 from phalanx.transforms.derive import keep
@@ -21,8 +24,8 @@ from phalanx.transforms.simplify import prune
 
 
 def _lower(
-    b: Any, *xs: Any, program: Program, policy: Policy, prevent_cse: bool, again: bool
-) -> list:
+    b: Builder, *xs: Value, program: Program, policy: Policy, prevent_cse: bool, again: bool
+) -> list[Value]:
     # behind a barrier XLA does not see that it computes what has been computed before, nor does
     # it start before the cotangents are there
     operands = b.optimization_barrier(xs) if again and prevent_cse else xs
@@ -44,16 +47,16 @@ class Halves:
     primal: Program
     linear: Program
     sources: tuple[int, ...]
-    nonzero: tuple[bool, ...]
+    nonzero: Marks
     recomputes: bool
 
 
-def checkpointed_halves(program: Program, active: tuple[bool, ...], policy: Policy) -> Halves:
+def checkpointed_halves(program: Program, active: Marks, policy: Policy) -> Halves:
     """``program`` linearized in the inputs marked ``active``, storing what ``policy`` grants."""
     return keep(program, ("checkpoint", active, policy), lambda: _split(program, active, policy))
 
 
-def _split(program: Program, active: tuple[bool, ...], policy: Policy) -> Halves:
+def _split(program: Program, active: Marks, policy: Policy) -> Halves:
     halves = linearize_program(program, active)
     whole, count = halves.primal, len(program.outputs)
     results, residuals = whole.outputs[:count], whole.outputs[count:]
@@ -78,14 +81,14 @@ def _split(program: Program, active: tuple[bool, ...], policy: Policy) -> Halves
 
 
 def _linearize(
-    active: tuple[bool, ...], *primals: Any, program: Program, prevent_cse: bool, **options: Any
-) -> tuple:
+    active: Marks, *primals: Any, program: Program, prevent_cse: bool, **options: Any
+) -> tuple[tuple[Any, ...], Callable[..., Any]]:
     parts = checkpointed_halves(program, active, options["policy"])
     results = checkpoint(*primals, program=parts.primal, prevent_cse=prevent_cse, **options)
     every = [*primals, *results]
     start = [every[i] for i in parts.sources]
 
-    def linear(*tangents: Any) -> tuple:
+    def linear(*tangents: Any) -> tuple[Any, ...]:
         given = [t for t in tangents if t is not ZERO]
         again = {**options, "prevent_cse": prevent_cse and parts.recomputes, "again": True}
         outputs = iter(checkpoint(*start, *given, program=parts.linear, **again))

@@ -11,48 +11,50 @@ The first operands, ``closed`` in number, are traced values that function and ru
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from phalanx.base import dtypes
 from phalanx.control.call import call, frame_of_one, lower_call, with_one
-from phalanx.control.family import with_subprograms
+from phalanx.control.family import Rewrite, StateAndResults, with_subprograms
 from phalanx.core import axes
 from phalanx.core.axes import Axis
-from phalanx.core.frame import Frame
-from phalanx.core.primitive import ZERO, Primitive
+from phalanx.core.builder import Builder, Value
+from phalanx.core.frame import Frame, Marks
+from phalanx.core.primitive import ZERO, Primitive, Rule
 from phalanx.core.program import Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, current
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert, full
-from phalanx.transforms.batch import batch, batch_program, place_lanes
+from phalanx.transforms.batch import Dims, batch, batch_program, place_lanes
 from phalanx.transforms.closures import Closure, closed_over, resolve
-from phalanx.transforms.linearize import DualTracer
+from phalanx.transforms.linearize import Dual, DualTracer
 from phalanx.transforms.stage import Stage, StagedTracer, stage
 
 Flat = Callable[..., Sequence[Any]]
 
 
-class Rule(Protocol):
+class UserRule(Protocol):
     """The rules of one call, as functions of operands."""
 
-    def lanes(self, axis: Axis, dims: tuple, places: Places) -> Rule:
+    def lanes(self, axis: Axis, dims: Dims, places: Places) -> UserRule:
         """The rules on all lanes of ``axis``, which the operands carry in ``dims``."""
         ...
 
-    def carrying(self, count: int) -> Rule:
-        """The rules with ``count`` operands before the others, which are the first results."""
+    def with_state(self) -> UserRule:
+        """The rules with an operand before the others, which is the first result as it is."""
         ...
 
 
 class Applied:
     """A Python function of operands, in place of a program."""
 
-    axes: frozenset = frozenset()
+    axes: frozenset[Any] = frozenset()
 
     def __init__(self, run: Callable[[Sequence[Any]], list[Any]]) -> None:
         self.run = run
 
-    def lanes(self, axis: Axis, dims: tuple, places: Places) -> Applied:
+    def lanes(self, axis: Axis, dims: Dims, places: Places) -> Applied:
         """The function on all lanes of ``axis``."""
 
         def run(operands: Sequence[Any]) -> list[Any]:
@@ -61,7 +63,7 @@ class Applied:
         return Applied(run)
 
 
-def run(*operands: Any, program: Program | Applied, **_: Any) -> tuple:
+def run(*operands: Any, program: Program | Applied, **_: Any) -> tuple[Any, ...]:
     """The results of a function, without regard to its rules."""
     if isinstance(program, Program):
         return call(*operands, program=program)
@@ -75,7 +77,7 @@ def bind(
     prim: Callable[..., Sequence[Any]],
     function: Flat,
     operands: Sequence[Any],
-    make_rule: Callable[[Closure], Rule],
+    make_rule: Callable[[Closure], UserRule],
     reach: Sequence[Any],
     name: str,
     check: Callable[[Sequence[Any]], Any] | None = None,
@@ -87,15 +89,15 @@ def bind(
         function: of ``operands``.
         operands: arrays.
         make_rule: makes the rule, from what function and rules close over.
-        reach: function and rules as the user wrote them, from which closed-over values are found.
+        reach: function and rules as the user wrote them, in which closed-over values are looked for.
         name: what to call the program.
         check: looks at the results where no operand is differentiated and no rule is of use.
     """
     trace = current()
     xs = [resolve(x, trace) for x in operands]
-    found = [(x, resolve(x, trace)) for x in closed_over(*reach)]
+    candidates = [(x, resolve(x, trace)) for x in closed_over(*reach)]
     # what does not live here was left in a container by something else, or needs no operand
-    closed, values = _columns([(x, v) for x, v in found if _lives_in(trace, v)])
+    closed, values = _columns([(x, v) for x, v in candidates if _lives_in(trace, v)])
     if not _recording(trace, (*xs, *values)):
         if all(differentiated(x) is None for x in xs):
             results = function(*xs)
@@ -119,7 +121,7 @@ def bind(
     return prim(*every, *xs, program=program, rule=rule, closed=len(every))
 
 
-def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple, tuple]:
+def _columns(pairs: Sequence[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
     return tuple([x for x, _ in pairs]), tuple([v for _, v in pairs])
 
 
@@ -148,18 +150,40 @@ def differentiated(x: Any) -> DualTracer | None:
     return next((inner for inner in _layers(x) if isinstance(inner, DualTracer)), None)
 
 
-def _layers(x: Any) -> Sequence[Any]:
-    found = []
+def _layers(x: Any) -> Sequence[Tracer]:
+    layers: list[Tracer] = []
     while isinstance(x, Tracer):
-        found.append(x)
+        layers.append(x)
         x = x.carried()
-    return found
+    return layers
 
 
-def fitted(results: Sequence[Any], program: Program | Applied) -> tuple:
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The operands of a function with rules, as ``dual`` takes its derivative.
+
+    ``primals`` has all of them, ``tangents`` those of the operands that ``nonzero`` marks among
+    those not closed over. ``seen`` is what the rule gets: what is closed over keeps its tangent.
+    """
+
+    primals: tuple[Any, ...]
+    nonzero: Marks
+    tangents: tuple[Any, ...]
+    seen: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, dual: Dual, args: Sequence[Any], closed: int) -> Operands:
+        """``args``, of which the first, ``closed`` in number, are closed over."""
+        primals, tangents = _columns([dual.split(a) for a in args])
+        nonzero = tuple([t is not ZERO for t in tangents[closed:]])
+        given = tuple([t for t in tangents[closed:] if t is not ZERO])
+        return cls(primals, nonzero, given, (*args[:closed], *primals[closed:]))
+
+
+def fitted(results: Sequence[Any], program: Program | Applied) -> tuple[Any, ...]:
     """What a rule gives for results, as arrays of exactly the types that the function gives."""
-    kinds = [plain(typeof(y)) for y in results]
-    types = program.output_types if isinstance(program, Program) else kinds
+    own = [plain(typeof(y)) for y in results]
+    types = program.output_types if isinstance(program, Program) else own
     return tuple([as_type(y, t) for y, t in zip(results, types, strict=True)])
 
 
@@ -179,15 +203,19 @@ def _frame(params: dict[str, Any]) -> Frame:
     return Frame((), (), ())
 
 
-def _lower(b: Any, *xs: Any, program: Program, **_: Any) -> list:
+def _lower(b: Builder, *xs: Value, program: Program, **_: Any) -> list[Value]:
     return lower_call(b, *xs, program=program)
 
 
-def with_rules(name: str, differentiate: Callable, *, apart: bool, doc: str) -> Primitive:
+def with_rules(name: str, differentiate: Rule, *, own_lanes: bool, doc: str) -> Primitive:
     """Declare a function with derivative rules: a call, but for derivatives and lanes.
 
-    ``differentiate`` is the primitive's rule for derivatives; ``apart`` is that of ``Places``.
+    ``differentiate`` is the primitive's rule for derivatives; ``own_lanes`` is that of ``Places``.
     """
+
+    def itself(*operands: Any, **params: Any) -> tuple[Any, ...]:
+        return prim(*operands, **params)
+
     prim: Primitive = with_subprograms(
         name,
         _lower,
@@ -197,8 +225,8 @@ def with_rules(name: str, differentiate: Callable, *, apart: bool, doc: str) -> 
         jvp=None,
         differentiate=differentiate,
         transpose=_transpose,
-        batch=batch_custom(name, lambda *xs, **params: prim(*xs, **params), apart),
-        carry_state=_carry_state(lambda *xs, **params: prim(*xs, **params)),
+        batch=_batch_rule(name, itself, own_lanes),
+        carry_state=_carry_state(itself),
         run=run,
         by_user=True,
         doc=doc,
@@ -206,8 +234,8 @@ def with_rules(name: str, differentiate: Callable, *, apart: bool, doc: str) -> 
     return prim
 
 
-def _transpose(cts: tuple, *operands: Any, program: Program, **_: Any) -> list:
-    return call.transpose(cts, *operands, program=program)  # type: ignore[attr-defined]
+def _transpose(cts: tuple[Any, ...], *operands: Any, program: Program, **_: Any) -> list[Any]:
+    return call.rule("transpose")(cts, *operands, program=program)
 
 
 # ---- vectorization ------------------------------------------------------------------------------
@@ -216,22 +244,22 @@ def _transpose(cts: tuple, *operands: Any, program: Program, **_: Any) -> list:
 class Places:
     """Where results have their lanes; a Python function tells that when it first runs.
 
-    ``apart``: results with derivatives have lanes in any case, also where all are the same. For
+    ``own_lanes``: results with derivatives have lanes in any case, also where all are the same. For
     the cotangents of lanes are added up where lanes share a result, and a backward rule, which
     need not be linear, is to see those of one lane.
     """
 
-    def __init__(self, axis: Axis, who: str, apart: bool) -> None:
+    def __init__(self, axis: Axis, who: str, own_lanes: bool) -> None:
         self.axis = axis
         self.who = who
-        self.apart = apart
-        self.dims: tuple | None = None
+        self.own_lanes = own_lanes
+        self.dims: Dims | None = None
 
     def put(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
         """The results with their lanes where they belong; behind them, any tangents of theirs."""
         if self.dims is None:
-            kinds = map(typeof, values)
-            self.dims = tuple([self.wanted(d, t) for d, t in zip(dims, kinds, strict=True)])
+            types = map(typeof, values)
+            self.dims = tuple([self.wanted(d, t) for d, t in zip(dims, types, strict=True)])
         return [
             self._placed(v, d, to) for v, d, to in zip(values, dims, self.dims, strict=True)
         ]
@@ -247,7 +275,7 @@ class Places:
 
     def wanted(self, dim: int | None, type: ArrayType) -> int | None:
         """Where a result gets its lanes that has them in ``dim``, if it has some."""
-        needed = self.apart and dtypes.is_inexact(type.dtype)
+        needed = self.own_lanes and dtypes.is_inexact(type.dtype)
         return 0 if dim is not None or needed else None
 
     def _placed(self, value: Any, dim: int | None, to: int | None) -> Any:
@@ -262,22 +290,30 @@ class Places:
         return place_lanes(value, dim, to, self.axis.size)
 
 
-def batch_custom(kind: str, prim: Callable[..., Sequence[Any]], apart: bool) -> Callable:
+def _batch_rule(kind: str, prim: Flat, own_lanes: bool) -> Rule:
     """The batching rule: function and rules are vectorized, and stay together."""
 
     def batch_rule(
-        axis: Axis, values: Sequence, dims: tuple, *, program: Any, rule: Any, closed: int
-    ) -> tuple:
-        places = Places(axis, f"{kind}({rule})", apart)
-        whole = isinstance(program, Program)
-        made = _lanes(program, dims, places) if whole else program.lanes(axis, dims, places)
+        axis: Axis,
+        values: Sequence[Any],
+        dims: Dims,
+        *,
+        program: Program | Applied,
+        rule: UserRule,
+        closed: int,
+    ) -> tuple[Sequence[Any], Dims | None]:
+        places = Places(axis, f"{kind}({rule})", own_lanes)
+        if isinstance(program, Program):
+            made = _lanes(program, dims, places)
+        else:
+            made = program.lanes(axis, dims, places)
         results = prim(*values, program=made, rule=rule.lanes(axis, dims, places), closed=closed)
         return results, places.dims
 
     return batch_rule
 
 
-def _lanes(program: Program, dims: tuple, places: Places) -> Program:
+def _lanes(program: Program, dims: Dims, places: Places) -> Program:
     """``program`` on all lanes; tells ``places``.
 
     Where any operand has lanes all results get them, because a rule may make a tangent of one
@@ -298,15 +334,14 @@ def _lanes(program: Program, dims: tuple, places: Places) -> Program:
 # ---- effects ------------------------------------------------------------------------------------
 
 
-def _carry_state(prim: Callable[..., Sequence[Any]]) -> Callable:
+def _carry_state(prim: Flat) -> Rule:
     """The rule for effects: the state goes through the function, past the rules."""
 
     def carry(
-        rewrite: Callable, state: Any, *xs: Any, program: Program, rule: Rule, closed: int
-    ) -> tuple:
-        carrying = rule.carrying(1)
+        rewrite: Rewrite, state: Any, *xs: Any, program: Program, rule: UserRule, closed: int
+    ) -> StateAndResults:
         after, *results = prim(
-            state, *xs, program=rewrite(program), rule=carrying, closed=closed + 1
+            state, *xs, program=rewrite(program), rule=rule.with_state(), closed=closed + 1
         )
         return after, results
 

@@ -1,7 +1,7 @@
 """``custom_jvp``: a function whose tangents a rule of the user's computes.
 
-The rule is a function of primals and tangents. Where the two halves of a derivative are apart,
-in reverse mode, it is run once and each operation goes to the half to which it belongs. Values
+The rule is a function of primals and tangents. In reverse mode, which has the two halves of a
+derivative one by one, it is run once and each operation joins the half to which it belongs. Values
 that the function closes over are not the rule's concern: they are differentiated as if there
 were none.
 """
@@ -12,18 +12,18 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base.source import user_location
-from phalanx.control.custom import Applied, Places, fitted, run, with_rules
+from phalanx.control.custom import Applied, Operands, Places, fitted, run, with_rules
 from phalanx.core.axes import Axis
+from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Primitive
 from phalanx.core.program import Program
 from phalanx.core.trace import entering
 from phalanx.ops.basis import add_tangents
-from phalanx.transforms.batch import batch
+from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure
-from phalanx.transforms.linearize import Dual, DualTracer, Partial
+from phalanx.transforms.linearize import Dual, DualTracer, RuleTrace
 
-Nonzero = tuple[bool, ...]
-Pair = Callable[[Nonzero, Sequence[Any]], Sequence[Any]]
+Pair = Callable[[Marks, Sequence[Any]], Sequence[Any]]
 
 
 class JvpRule:
@@ -39,29 +39,32 @@ class JvpRule:
     @classmethod
     def of(cls, name: str, pair: Pair, closure: Closure) -> JvpRule:
         """The rule of a function that closes over values: they become its first operands."""
-        return cls(
-            name,
-            lambda nonzero, operands: closure.run(lambda *xs: pair(nonzero, xs), operands),
-        )
 
-    def lanes(self, axis: Axis, dims: tuple, places: Places) -> JvpRule:
+        def explicit(nonzero: Marks, operands: Sequence[Any]) -> list[Any]:
+            return closure.run(lambda *xs: pair(nonzero, xs), operands)
+
+        return cls(name, explicit)
+
+    def lanes(self, axis: Axis, dims: Dims, places: Places) -> JvpRule:
         """The rule on all lanes of ``axis``."""
 
-        def pair(nonzero: Nonzero, operands: Sequence[Any]) -> list[Any]:
+        def pair(nonzero: Marks, operands: Sequence[Any]) -> list[Any]:
             moving = dims[len(dims) - len(nonzero) :]
             where = [*dims, *(d for d, n in zip(moving, nonzero, strict=True) if n)]
-            found = batch(lambda *xs: self.pair(nonzero, xs), axis, operands, where)
-            return places.put_pairs(*found)
+            return places.put_pairs(
+                *batch(lambda *xs: self.pair(nonzero, xs), axis, operands, where)
+            )
 
         return JvpRule(self.name, pair)
 
-    def carrying(self, count: int) -> JvpRule:
-        """The rule with ``count`` operands before the others, which are the first results."""
+    def with_state(self) -> JvpRule:
+        """The rule with an operand before the others, which is the first result as it is."""
 
-        def pair(nonzero: Nonzero, operands: Sequence[Any]) -> list[Any]:
-            out = list(self.pair(nonzero, operands[count:]))
+        def pair(nonzero: Marks, operands: Sequence[Any]) -> list[Any]:
+            state, *others = operands
+            out = self.pair(nonzero, others)
             half = len(out) // 2
-            return [*operands[:count], *out[:half], *[ZERO] * count, *out[half:]]
+            return [state, *out[:half], ZERO, *out[half:]]
 
         return JvpRule(self.name, pair)
 
@@ -71,34 +74,30 @@ class JvpRule:
 
 def _differentiate(
     dual: Dual, *args: Any, program: Program | Applied, rule: JvpRule, closed: int
-) -> tuple:
-    pairs = [dual.split(a) for a in args]
-    primals = [p for p, _ in pairs]
-    tangents = [t for _, t in pairs[closed:]]
-    nonzero = tuple(t is not ZERO for t in tangents)
-    given = [t for t in tangents if t is not ZERO]
-    operands = [*args[:closed], *primals[closed:]]  # what is closed over keeps its tangent
-    if not given:
-        with entering(dual.parent):  # type: ignore[arg-type]
-            out = custom_jvp(*primals, program=program, rule=rule, closed=closed)
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    operands = Operands.of(dual, args, closed)
+    if not operands.tangents:
+        with entering(dual.parent):
+            out = custom_jvp(*operands.primals, program=program, rule=rule, closed=closed)
         with entering(dual):
-            found = run(*operands, program=program)
-        return out, tuple(dual.split(y)[1] for y in found)
-    with entering(Partial(dual)):
-        found = rule.pair(nonzero, [*operands, *given])
-    count = len(found) // 2
-    halves = [dual.split(y) for y in found[:count]]
+            via_closed = run(*operands.seen, program=program)
+        return out, tuple(dual.split(y)[1] for y in via_closed)
+    with entering(RuleTrace(dual)):
+        pair = rule.pair(operands.nonzero, [*operands.seen, *operands.tangents])
+    count = len(pair) // 2
+    halves = [dual.split(y) for y in pair[:count]]
     if any(dual.depends(y) for y, _ in halves):
         raise TypeError(
             f"custom_jvp({rule}): a result depends on tangents, at {user_location()}; the rule "
             "must return a pair, first the result, computed from primals alone, then its tangent"
         )
-    pushed = [_of_dual(dual, t) for t in found[count:]]
-    with entering(dual.parent):  # type: ignore[arg-type]
+    tangents = [_of_dual(dual, t) for t in pair[count:]]
+    with entering(dual.parent):
         out = fitted([y for y, _ in halves], program)
     with entering(dual.tangents):
         return out, tuple(
-            add_tangents(t, via_closed) for t, (_, via_closed) in zip(pushed, halves, strict=True)
+            add_tangents(t, via_closed)
+            for t, (_, via_closed) in zip(tangents, halves, strict=True)
         )
 
 
@@ -112,6 +111,6 @@ def _of_dual(dual: Dual, tangent: Any) -> Any:
 custom_jvp: Primitive = with_rules(
     "custom_jvp",
     _differentiate,
-    apart=False,
+    own_lanes=False,
     doc="the results of a program whose tangents a rule gives; func.call",
 )

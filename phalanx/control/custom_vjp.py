@@ -13,22 +13,21 @@ from typing import Any, NoReturn
 
 from phalanx.base import dtypes
 from phalanx.base.source import user_location
-from phalanx.control.custom import Applied, Places, fitted, run, with_rules
+from phalanx.control.custom import Applied, Flat, Operands, Places, fitted, run, with_rules
 from phalanx.core.axes import Axis
+from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Linear, Primitive
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import entering
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import mul, reduce_sum
-from phalanx.transforms.batch import batch, place_lanes
+from phalanx.transforms.batch import Dims, batch, place_lanes
 from phalanx.transforms.closures import Closure
 from phalanx.transforms.linearize import Dual
 
-Nonzero = tuple[bool, ...]
-
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ForwardResult:
     """What the forward rule gives: results, residuals, and ``kept``, which goes to the backward."""
 
     results: Sequence[Any]
@@ -36,8 +35,8 @@ class Found:
     kept: Any
 
 
-Forward = Callable[[Nonzero, Sequence[Any]], Found]
-Backward = Callable[[Nonzero, Any, Sequence[Any]], Sequence[Any]]
+Forward = Callable[[Marks, Sequence[Any]], ForwardResult]
+Backward = Callable[[Marks, Any, Sequence[Any]], Sequence[Any]]
 
 
 class VjpRule:
@@ -56,57 +55,53 @@ class VjpRule:
     def of(cls, name: str, forward: Forward, backward: Backward, closure: Closure) -> VjpRule:
         """The rules of a function that closes over values: they become its first operands."""
 
-        def explicit(nonzero: Nonzero, operands: Sequence[Any]) -> Found:
+        def explicit(nonzero: Marks, operands: Sequence[Any]) -> ForwardResult:
             return _flat(lambda xs: forward(nonzero, xs), lambda f: closure.run(f, operands))
 
-        return cls(
-            name,
-            explicit,
-            lambda nonzero, kept, operands: closure.run(
-                lambda *xs: backward(nonzero, kept, xs), operands
-            ),
-        )
+        def explicit_back(nonzero: Marks, kept: Any, operands: Sequence[Any]) -> list[Any]:
+            return closure.run(lambda *xs: backward(nonzero, kept, xs), operands)
 
-    def lanes(self, axis: Axis, dims: tuple, places: Places) -> VjpRule:
+        return cls(name, explicit, explicit_back)
+
+    def lanes(self, axis: Axis, dims: Dims, places: Places) -> VjpRule:
         """The rules on all lanes of ``axis``."""
 
-        def forward(nonzero: Nonzero, operands: Sequence[Any]) -> Found:
+        def forward(nonzero: Marks, operands: Sequence[Any]) -> ForwardResult:
             where: list[int | None] = []
 
-            def vectorized(function: Callable) -> list[Any]:
-                values, found = batch(function, axis, operands, dims)
-                where.extend(found)
+            def vectorized(function: Flat) -> list[Any]:
+                values, value_dims = batch(function, axis, operands, dims)
+                where.extend(value_dims)
                 return values
 
-            found = _flat(lambda xs: self.forward(nonzero, xs), vectorized)
-            count = len(found.results)
-            results = places.put(found.results, where[:count])
-            return Found(results, found.residuals, (found.kept, tuple(where[count:])))
+            given = _flat(lambda xs: self.forward(nonzero, xs), vectorized)
+            count = len(given.results)
+            results = places.put(given.results, where[:count])
+            return ForwardResult(results, given.residuals, (given.kept, tuple(where[count:])))
 
-        def backward(nonzero: Nonzero, kept: Any, operands: Sequence[Any]) -> list[Any]:
+        def backward(nonzero: Marks, kept: Any, operands: Sequence[Any]) -> list[Any]:
             inner, residuals = kept
             moving = dims[len(dims) - len(nonzero) :]
             where = [*dims[: len(dims) - len(nonzero)], *residuals, *(places.dims or ())]
             lanes = [None if x is ZERO else d for x, d in zip(operands, where, strict=True)]
-            found = batch(lambda *xs: self.backward(nonzero, inner, xs), axis, operands, lanes)
-            return [_lanes_of(ct, d, to, axis) for ct, d, to in zip(*found, moving, strict=True)]
+            cts = batch(lambda *xs: self.backward(nonzero, inner, xs), axis, operands, lanes)
+            return [_lanes_of(ct, d, to, axis) for ct, d, to in zip(*cts, moving, strict=True)]
 
         return VjpRule(self.name, forward, backward)
 
-    def carrying(self, count: int) -> VjpRule:
-        """The rules with ``count`` operands before the others, which are the first results."""
+    def with_state(self) -> VjpRule:
+        """The rules with an operand before the others, which is the first result as it is."""
 
-        def forward(nonzero: Nonzero, operands: Sequence[Any]) -> Found:
-            found = self.forward(nonzero, operands[count:])
-            results = [*operands[:count], *found.results]
-            return Found(results, found.residuals, (found.kept, len(found.results)))
+        def forward(nonzero: Marks, operands: Sequence[Any]) -> ForwardResult:
+            state, *others = operands
+            given = self.forward(nonzero, others)
+            kept = given.kept, len(given.results)
+            return ForwardResult([state, *given.results], given.residuals, kept)
 
-        def backward(nonzero: Nonzero, kept: Any, operands: Sequence[Any]) -> Sequence[Any]:
+        def backward(nonzero: Marks, kept: Any, operands: Sequence[Any]) -> Sequence[Any]:
             inner, results = kept
             cts = len(operands) - results
-            return self.backward(
-                nonzero, inner, [*operands[count : cts - count], *operands[cts:]]
-            )
+            return self.backward(nonzero, inner, [*operands[1 : cts - 1], *operands[cts:]])
 
         return VjpRule(self.name, forward, backward)
 
@@ -114,18 +109,21 @@ class VjpRule:
         return self.name
 
 
-def _flat(forward: Callable[[Sequence[Any]], Found], through: Callable) -> Found:
+def _flat(
+    forward: Callable[[Sequence[Any]], ForwardResult], through: Callable[[Flat], list[Any]]
+) -> ForwardResult:
     """``forward`` as a function of flat results, run by ``through``."""
-    split: list[Any] = []
+    whole: list[ForwardResult] = []
 
     def function(*xs: Any) -> list[Any]:
-        found = forward(xs)
-        split[:] = [len(found.results), found.kept]
-        return [*found.results, *found.residuals]
+        given = forward(xs)
+        whole.append(given)
+        return [*given.results, *given.residuals]
 
     values = through(function)
-    count, kept = split
-    return Found(values[:count], values[count:], kept)
+    (given,) = whole
+    count = len(given.results)
+    return ForwardResult(values[:count], values[count:], given.kept)
 
 
 def _lanes_of(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:
@@ -142,36 +140,31 @@ def _lanes_of(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:
 
 def _differentiate(
     dual: Dual, *args: Any, program: Program | Applied, rule: VjpRule, closed: int
-) -> tuple:
-    pairs = [dual.split(a) for a in args]
-    primals = [p for p, _ in pairs]
-    tangents = [t for _, t in pairs[closed:]]
-    nonzero = tuple(t is not ZERO for t in tangents)
-    given = [t for t in tangents if t is not ZERO]
-    operands = [*args[:closed], *primals[closed:]]  # what is closed over keeps its tangent
-    if not given:
+) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    operands = Operands.of(dual, args, closed)
+    if not operands.tangents:
         with entering(dual):
-            _check_closed(dual, run(*operands, program=program), rule)
-        with entering(dual.parent):  # type: ignore[arg-type]
-            out = custom_vjp(*primals, program=program, rule=rule, closed=closed)
+            _check_closed(dual, run(*operands.seen, program=program), rule)
+        with entering(dual.parent):
+            out = custom_vjp(*operands.primals, program=program, rule=rule, closed=closed)
         return out, (ZERO,) * len(out)
     if dual.tangents is dual.parent:
         refuse_forward(rule.name)
     with entering(dual):
-        found = rule.forward(nonzero, operands)
-    _check_closed(dual, found.results, rule)
-    residuals = [dual.split(x)[0] for x in found.residuals]
-    with entering(dual.parent):  # type: ignore[arg-type]
-        out = fitted([dual.split(y)[0] for y in found.results], program)
+        given = rule.forward(operands.nonzero, operands.seen)
+    _check_closed(dual, given.results, rule)
+    with entering(dual.parent):
+        out = fitted([dual.split(y)[0] for y in given.results], program)
     types = tuple(plain(typeof(y)) for y in out)
+    known = [*operands.primals[:closed], *(dual.split(x)[0] for x in given.residuals)]
     with entering(dual.tangents):
-        pushed = iter(
+        tangents = iter(
             linear(
-                *primals[:closed], *residuals, *given, rule=rule, kept=Kept(found.kept),
-                nonzero=nonzero, known=closed + len(residuals), types=types,
+                *known, *operands.tangents, rule=rule, kept=Kept(given.kept),
+                nonzero=operands.nonzero, known=len(known), types=types,
             )
         )  # fmt: skip
-    return out, tuple(next(pushed) if dtypes.is_inexact(t.dtype) else ZERO for t in types)
+    return out, tuple(next(tangents) if dtypes.is_inexact(t.dtype) else ZERO for t in types)
 
 
 def _check_closed(dual: Dual, results: Sequence[Any], rule: VjpRule) -> None:
@@ -203,7 +196,7 @@ def refuse_forward(name: str) -> NoReturn:
 custom_vjp: Primitive = with_rules(
     "custom_vjp",
     _differentiate,
-    apart=True,
+    own_lanes=True,
     doc="the results of a program whose cotangents a rule gives; func.call",
 )
 
@@ -221,8 +214,11 @@ class Kept:
         return "kept"
 
 
-def _linear_types(*xs: ArrayType, types: tuple, **_: Any) -> tuple:
+def _linear_types(*_: ArrayType, types: Types, **__: Any) -> Types:
     return tuple(t for t in types if dtypes.is_inexact(t.dtype))
+
+
+Types = tuple[ArrayType, ...]
 
 
 def _forward_only(*_: Any, rule: VjpRule, **__: Any) -> NoReturn:
@@ -230,24 +226,24 @@ def _forward_only(*_: Any, rule: VjpRule, **__: Any) -> NoReturn:
 
 
 def _linear_transpose(
-    cts: tuple, *operands: Any, rule: VjpRule, kept: Kept, nonzero: Nonzero, known: int,
-    types: tuple,
-) -> list:  # fmt: skip
+    cts: tuple[Any, ...], *operands: Any, rule: VjpRule, kept: Kept, nonzero: Marks, known: int,
+    types: Types,
+) -> list[Any]:  # fmt: skip
     given = iter(cts)
     every = [next(given) if dtypes.is_inexact(t.dtype) else ZERO for t in types]
-    found = rule.backward(nonzero, kept.value, [*operands[:known], *every])
-    asked = [ct for ct, n in zip(found, nonzero, strict=True) if n]
+    backward = rule.backward(nonzero, kept.value, [*operands[:known], *every])
+    sent = [ct for ct, n in zip(backward, nonzero, strict=True) if n]
     wanted = [isinstance(x, Linear) for x in operands[known:]]
-    return [None] * known + [ct if w else None for ct, w in zip(asked, wanted, strict=True)]
+    return [None] * known + [ct if w else None for ct, w in zip(sent, wanted, strict=True)]
 
 
-linear: Callable = Primitive(
+linear = Primitive(
     "custom_vjp_linear",
     _linear_types,
-    lambda b, *xs, rule, **params: refuse_forward(rule.name),
-    linearize=lambda active, *xs, rule, **params: refuse_forward(rule.name),
+    _forward_only,
+    linearize=_forward_only,
     transpose=_linear_transpose,
-    batch=lambda axis, values, dims, rule, **params: refuse_forward(rule.name),
+    batch=_forward_only,
     run=_forward_only,
     by_user=True,
     multi=True,

@@ -18,31 +18,39 @@ from phalanx.control.framed import bind, frame_of
 from phalanx.control.lanes import batch_rule
 from phalanx.control.reverse import transpose_rule
 from phalanx.core.frame import CARRY, Frame, Lanes
-from phalanx.core.primitive import Primitive, Rule
+from phalanx.core.primitive import LowerRule, Primitive, Rule
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
-from phalanx.spmd.replication import varying_outputs
+from phalanx.spmd.replication import Varying, varying_outputs
 from phalanx.transforms.simplify import stable
 
 ReadFrame = Callable[[dict[str, Any]], Frame]
 WriteFrame = Callable[[dict[str, Any], Frame], dict[str, Any]]
+Rewrite = Callable[[Program], Program]  # to one with a state, its first input and first output
+StateAndResults = tuple[Any, list[Any]]
 
 
 def with_subprograms(
-    name: str, lower: Rule, frame: ReadFrame, reframe: WriteFrame, *, doc: str, **exceptions: Any
+    name: str, lower: LowerRule, frame: ReadFrame, reframe: WriteFrame, *, doc: str, **exceptions: Any
 ) -> Primitive:
     """Declare an operation with sub-programs; ``exceptions`` are rules in place of the family's."""
 
     def type_rule(*types: ArrayType, **params: Any) -> tuple[ArrayType, ...]:
         return frame(params).result_types
 
-    rules = {
-        "linearize": linearize_rule(lambda: prim),
-        "jvp": jvp_rule(lambda: prim),
-        "transpose": transpose_rule(lambda: prim),
-        "batch": batch_rule(lambda: prim),
-        "vary": lambda *operands, **params: varying_results(frame(params), operands)[0],
-        "carry_state": _carry_state(lambda: prim),
+    def vary(*operands: Varying, **params: Any) -> tuple[Varying, ...]:
+        return varying_results(frame(params), operands)[0]
+
+    def itself() -> Primitive:
+        return prim
+
+    rules: dict[str, Any] = {
+        "linearize": linearize_rule(itself),
+        "jvp": jvp_rule(itself),
+        "transpose": transpose_rule(itself),
+        "batch": batch_rule(itself),
+        "vary": vary,
+        "carry_state": _carry_state(itself),
         **exceptions,
     }
     prim = Primitive(
@@ -59,9 +67,9 @@ def with_subprograms(
     return prim
 
 
-def _axes(frame: Frame) -> frozenset:
+def _axes(frame: Frame) -> frozenset[Any]:
     """The named axes over which the programs communicate, as far as they lie outside."""
-    axes = frozenset().union(*(p.axes for p in frame.every))
+    axes = frozenset[Any]().union(*(p.axes for p in frame.every))
     return axes - {frame.runs.axis} if isinstance(frame.runs, Lanes) else axes
 
 
@@ -69,16 +77,16 @@ def _axes(frame: Frame) -> frozenset:
 
 
 def varying_results(
-    frame: Frame, operands: Sequence[frozenset]
-) -> tuple[tuple[frozenset, ...], frozenset]:
+    frame: Frame, operands: Sequence[Varying]
+) -> tuple[tuple[Varying, ...], Varying]:
     """The axes over which each result differs, and those over which the condition does."""
-    own = frozenset({frame.runs.axis}) if isinstance(frame.runs, Lanes) else frozenset()
-    chosen = frozenset().union(*frame.choices(operands))
+    own = Varying({frame.runs.axis} if isinstance(frame.runs, Lanes) else ())
+    chosen = Varying().union(*frame.choices(operands))
     start = [
         v if r.dim is None else v | own for r, v in zip(frame.ins, operands, strict=True)
     ]
 
-    def results(carry: Sequence[frozenset]) -> tuple[list[frozenset], frozenset]:
+    def results(carry: Sequence[Varying]) -> tuple[list[Varying], Varying]:
         inputs = frame.shown(frame.with_carry(start, carry))
         columns = zip(*(varying_outputs(p, inputs) for p in frame.programs), strict=True)
         stops = _varying_condition(frame.condition, inputs)
@@ -91,8 +99,8 @@ def varying_results(
     return tuple([v - own for v in every]), stops
 
 
-def _varying_condition(condition: Program | None, inputs: Sequence[frozenset]) -> frozenset:
-    return frozenset() if condition is None else varying_outputs(condition, inputs)[0]
+def _varying_condition(condition: Program | None, inputs: Sequence[Varying]) -> Varying:
+    return Varying() if condition is None else varying_outputs(condition, inputs)[0]
 
 
 # ---- effects ------------------------------------------------------------------------------------
@@ -101,7 +109,7 @@ def _varying_condition(condition: Program | None, inputs: Sequence[frozenset]) -
 def _carry_state(prim: Callable[[], Primitive]) -> Rule:
     """The rule for effects: the state goes into every program and out of it, from run to run."""
 
-    def rule(rewrite: Callable, state: Any, /, *operands: Any, **params: Any) -> tuple:
+    def rule(rewrite: Rewrite, state: Any, /, *operands: Any, **params: Any) -> StateAndResults:
         frame = frame_of(prim(), params)
         carrying = replace(
             frame,

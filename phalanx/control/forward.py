@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.control.framed import bind, frame_of
-from phalanx.core.frame import CARRY, FIXED, Frame, Role
+from phalanx.core.frame import CARRY, FIXED, Frame, Marks, Role, Roles
 from phalanx.core.primitive import ZERO, Primitive, Rule
 from phalanx.core.program import Atom, Program, Var, plain
 from phalanx.core.types import ArrayType, typeof
@@ -24,8 +24,6 @@ from phalanx.transforms.simplify import (
     without_effects,
 )
 from phalanx.transforms.stage import evaluate
-
-Marks = tuple[bool, ...]
 
 
 def _stable_tangents(
@@ -48,6 +46,7 @@ def _stable_tangents(
 
 
 def types_of(operands: Sequence[Any]) -> list[ArrayType]:
+    """The types of ``operands`` as arrays, also of those that are literals."""
     return [plain(typeof(x)) for x in operands]
 
 
@@ -56,13 +55,13 @@ def dense(tangents: Sequence[Any], types: Sequence[ArrayType], active: Marks) ->
     return [instantiate(t, kind) for t, kind, a in zip(tangents, types, active, strict=True) if a]
 
 
-def placed(values: Sequence[Any], marks: Marks) -> tuple:
+def placed(values: Sequence[Any], marks: Marks) -> tuple[Any, ...]:
     """``values`` where ``marks`` are set, and ZERO elsewhere."""
     rest = iter(values)
     return tuple([next(rest) if m else ZERO for m in marks])
 
 
-def _roles(roles: Sequence[Role], marks: Marks) -> tuple[Role, ...]:
+def _roles(roles: Roles, marks: Marks) -> Roles:
     return tuple([r for r, m in zip(roles, marks, strict=True) if m])
 
 
@@ -86,8 +85,8 @@ def jvp_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for results and tangents at once."""
 
     def rule(
-        primals: tuple, tangents: Sequence[Any], /, **params: Any
-    ) -> tuple[tuple, tuple]:
+        primals: tuple[Any, ...], tangents: Sequence[Any], /, **params: Any
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         frame = frame_of(prim(), params)
         pair = paired(frame, tuple([t is not ZERO for t in tangents]))
         operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
@@ -112,7 +111,7 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
         )
     active, nonzero = _stable_tangents(frame, active, lambda p, a: jvp_program(p, a).about)
     inputs = tuple(frame.shown(active))
-    programs = []
+    programs: list[Program] = []
     for program in frame.programs:
         made = jvp_program(program, inputs)
         given = [m for m, n in zip(made.about, nonzero, strict=True) if n]
@@ -177,14 +176,16 @@ class _Halves:
 def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for the result now, and the linear function of tangents."""
 
-    def rule(active: Marks, /, *primals: Any, **params: Any) -> tuple[tuple, Callable]:
+    def rule(
+        active: Marks, /, *primals: Any, **params: Any
+    ) -> tuple[tuple[Any, ...], Callable[..., Any]]:
         frame = frame_of(prim(), params)
         halves = linearized(frame, active)
         results = bind(prim(), primals, params, halves.primal)
         known = [*frame.choices(primals), *halves.collected(primals, results)]
         types = types_of(primals)
 
-        def linear(*tangents: Any) -> tuple:
+        def linear(*tangents: Any) -> tuple[Any, ...]:
             given = dense(tangents, types, halves.active)
             return placed(bind(prim(), [*known, *given], params, halves.linear), halves.nonzero)
 
@@ -275,7 +276,7 @@ class _Store:
         types = [plain(a.type) for a in (*whole.outputs[:count], *(a for _, a in self.extra))]
         return filled(made, types, [True] * count + [owner == which for owner, _ in self.extra])
 
-    def linear_program(self, which: int, nonzero: Marks, types: Sequence) -> Program:
+    def linear_program(self, which: int, nonzero: Marks, types: Sequence[ArrayType]) -> Program:
         """The linear half of program ``which``, which takes the residuals of all."""
         part = self.parts[which]
         linear = part.linear
@@ -288,7 +289,7 @@ class _Store:
         made = Program([*residuals, *tangents], linear.equations, linear.outputs, linear.name)
         return filled(made, types, [m for m, n in zip(part.nonzero, nonzero, strict=True) if n])
 
-    def _type_of(self, i: int) -> Any:
+    def _type_of(self, i: int) -> ArrayType:
         """The type of residual ``i``, as the linear half sees it."""
         owner = self.owner[i]
         at = self.owner[:i].count(owner)

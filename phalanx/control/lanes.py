@@ -8,7 +8,7 @@ from typing import Any
 
 from phalanx.control.framed import bind, frame_of
 from phalanx.core.axes import Axis
-from phalanx.core.frame import CARRY, Frame, Lanes, Role, each
+from phalanx.core.frame import CARRY, Frame, Lanes, Marks, Role, each
 from phalanx.core.primitive import Primitive, Rule
 from phalanx.ops.basis import move
 from phalanx.transforms.batch import Dims, batch_program, place_lanes
@@ -24,7 +24,7 @@ class Batched:
     """
 
     frame: Frame
-    carried: tuple[bool, ...]
+    carried: Marks
     dims: Dims
 
 
@@ -33,7 +33,7 @@ def batch_rule(prim: Callable[[], Primitive]) -> Rule:
 
     def rule(
         axis: Axis, values: Sequence[Any], dims: Dims, /, **params: Any
-    ) -> tuple[tuple, Dims]:
+    ) -> tuple[tuple[Any, ...], Dims]:
         frame = frame_of(prim(), params)
         inside = axis_inside(frame, axis)
         values, dims = rows_first(frame, values, dims)
@@ -138,7 +138,7 @@ def _result(role: Role, dim: int | None) -> tuple[Role, int | None]:
 
 def _leading(
     frame: Frame, plain: Sequence[Dims], carried: Sequence[bool]
-) -> tuple[bool, ...] | None:
+) -> Marks | None:
     """The results that get their lanes first: what is carried, and what several programs give."""
     if len(frame.programs) == 1 and not carried:
         return None

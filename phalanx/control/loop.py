@@ -7,7 +7,7 @@ halves runs the loop twice, and lanes may stop at different times.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +17,8 @@ from phalanx.control.forward import dense, paired, placed, types_of
 from phalanx.control.framed import bind
 from phalanx.control.lanes import batch_rule, inner_dims, place_carry, stable_lanes
 from phalanx.core.axes import Axis
-from phalanx.core.frame import CARRY, Frame, Loop, Role
+from phalanx.core.builder import Body, Builder, Value
+from phalanx.core.frame import CARRY, Frame, Loop, Marks, Roles
 from phalanx.core.primitive import NoRule, Primitive
 from phalanx.core.program import Program, Var
 from phalanx.core.types import ArrayType, typeof
@@ -25,12 +26,11 @@ from phalanx.ops.basis import BOOL, broadcast
 from phalanx.ops.bits import and_
 from phalanx.ops.compare import select
 from phalanx.ops.reduce import reduce_or
-from phalanx.transforms.batch import Dims, batch, batch_program, place_lanes, with_lanes
+from phalanx.spmd.replication import Varying
+from phalanx.transforms.batch import Dims, batch_program, on_lanes, with_lanes
 from phalanx.transforms.derive import derive, keep, trace_closed
 from phalanx.transforms.effects import State, conditional
 from phalanx.transforms.stage import evaluate
-
-Roles = tuple[Role, ...]
 
 
 def _frame(params: dict[str, Any]) -> Frame:
@@ -43,21 +43,23 @@ def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
     return {"condition": frame.condition, "program": frame.programs[0], "ins": frame.ins}
 
 
-def _lower(b: Any, *xs: Any, condition: Program, program: Program, ins: Roles) -> list:
-    frame = _frame({"condition": condition, "program": program, "ins": ins})
-    return b.while_(
-        frame.carried_in(xs),
-        lambda b, *state: b.inline(condition, *frame.with_carry(xs, state)),
-        lambda b, *state: b.inline(program, *frame.with_carry(xs, state)),
-    )
+def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
+    frame = _frame(params)
+
+    def body(program: Program) -> Body:
+        return lambda b, *state: b.inline(program, *frame.with_carry(xs, state))
+
+    return b.while_(frame.carried_in(xs), body(params["condition"]), body(params["program"]))
 
 
-def _linearize(active: tuple[bool, ...], *primals: Any, **params: Any) -> tuple:
+def _linearize(
+    active: Marks, *primals: Any, **params: Any
+) -> tuple[tuple[Any, ...], Callable[..., Any]]:
     """The loop now, and once more with the tangents: what it does happens the first time."""
     results = loop(*primals, **params)
     pair = paired(_frame(params), active, quiet=True)
 
-    def linear(*tangents: Any) -> tuple:
+    def linear(*tangents: Any) -> tuple[Any, ...]:
         operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
         both = bind(loop, operands, params, pair.frame)
         return placed(both[len(results) :], pair.nonzero)
@@ -68,7 +70,9 @@ def _linearize(active: tuple[bool, ...], *primals: Any, **params: Any) -> tuple:
 # ---- vectorization ------------------------------------------------------------------------------
 
 
-def _batch(axis: Axis, values: Sequence, dims: Dims, **params: Any) -> tuple:
+def _batch(
+    axis: Axis, values: Sequence[Any], dims: Dims, **params: Any
+) -> tuple[tuple[Any, ...], Dims]:
     frame, condition = _frame(params), params["condition"]
     inner = inner_dims(frame, dims, stable_lanes(frame, axis, dims))
     if batch_program(condition, axis, inner).about == (None,):
@@ -96,15 +100,13 @@ def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:
     """
     (program,), condition = frame.programs, frame.condition
     assert condition is not None
-    first = (0,) * len(program.outputs)
 
     def run(running: Any, *inputs: Any) -> tuple[list[Any], None]:
-        step, args, places = _where(running, program, inputs, inner)
-        new = _on_lanes(step, axis, args, places, first)
+        new = _while_running(program, axis, running, inputs, inner)
         old = frame.carried_in(inputs)
         kept = [_kept(running, n, o) for n, o in zip(new, old, strict=True)]
-        test, args, places = _where(running, condition, frame.with_carry(inputs, kept), inner)
-        (still,) = _on_lanes(test, axis, args, places, (0,))
+        inputs = tuple(frame.with_carry(inputs, kept))
+        (still,) = _while_running(condition, axis, running, inputs, inner)
         return [and_(running, still), *kept], None
 
     def anyone(running: Any, *_: Any) -> tuple[list[Any], None]:
@@ -124,21 +126,13 @@ def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:
     )
 
 
-def _on_lanes(
-    program: Program, axis: Axis, args: Sequence[Any], dims: Sequence[int | None], to: Sequence[int]
+def _while_running(
+    program: Program, axis: Axis, running: Any, inputs: Sequence[Any], dims: Dims
 ) -> list[Any]:
-    """The results of ``program``, with their lanes where ``to`` says."""
-    values, places = batch(lambda *xs: evaluate(program, xs), axis, args, dims)
-    return [
-        place_lanes(v, d, t, axis.size) for v, d, t in zip(values, places, to, strict=True)
-    ]
-
-
-def _where(running: Any, program: Program, args: Sequence, dims: Sequence) -> tuple:
-    """``program`` with effects only in the lanes that go on, its arguments, and their lanes."""
+    """The results of ``program`` on all lanes; its effects only in those that go on."""
     if program.effects:
-        return conditional(program), [running, *args], [0, *dims]
-    return program, args, dims
+        return on_lanes(conditional(program), axis, [running, *inputs], [0, *dims])
+    return on_lanes(program, axis, inputs, dims)
 
 
 def _kept(running: Any, new: Any, old: Any) -> Any:
@@ -149,20 +143,22 @@ def _kept(running: Any, new: Any, old: Any) -> Any:
 # ---- effects ------------------------------------------------------------------------------------
 
 
-def _carry_state(rewrite: State, state: Any, *operands: Any, **params: Any) -> tuple:
-    """The condition is asked at the end of each run, and whether to go on is carried."""
+def _carry_state(
+    rewrite: State, state: Any, *operands: Any, **params: Any
+) -> tuple[Any, list[Any]]:
+    """The condition is evaluated at the end of each run, and its result carried."""
     frame = _frame(params)
     (program,), condition = frame.programs, frame.condition
     assert condition is not None
-    ask, step = rewrite(condition), rewrite(program)
+    test, step = rewrite(condition), rewrite(program)
 
-    def run(goes_on: Any, state: Any, *inputs: Any) -> tuple[list[Any], None]:
+    def run(_: Any, state: Any, *inputs: Any) -> tuple[list[Any], None]:
         state, *carry = evaluate(step, [state, *inputs])
-        state, still = evaluate(ask, [state, *frame.with_carry(inputs, carry)])
+        state, still = evaluate(test, [state, *frame.with_carry(inputs, carry)])
         return [still, state, *carry], None
 
     types = [ArrayType((), BOOL), rewrite.type, *program.input_types]
-    body = derive(step, ("asking", ask, frame.ins), run, types).program
+    body = derive(step, ("and its condition", test, frame.ins), run, types).program
     inputs = [Var(t) for t in types]
     carrying = replace(
         frame,
@@ -171,9 +167,13 @@ def _carry_state(rewrite: State, state: Any, *operands: Any, **params: Any) -> t
         ins=(CARRY, CARRY, *frame.ins),
         outs=(CARRY, CARRY, *frame.outs),
     )
-    begun, goes_on = call(state, *operands, program=ask)
-    _, after, *results = bind(loop, [goes_on, begun, *operands], params, carrying)
+    begun, keep_going = call(state, *operands, program=test)
+    _, after, *results = bind(loop, [keep_going, begun, *operands], params, carrying)
     return after, results
+
+
+def _decides(operands: Sequence[Varying], **params: Any) -> Varying:
+    return varying_results(_frame(params), operands)[1]
 
 
 loop: Primitive = with_subprograms(
@@ -188,6 +188,6 @@ loop: Primitive = with_subprograms(
     ),
     batch=_batch,
     carry_state=_carry_state,
-    decides=lambda operands, **params: varying_results(_frame(params), operands)[1],
+    decides=_decides,
     doc="carry = program(fixed, carry) while condition(fixed, carry); stablehlo.while",
 )

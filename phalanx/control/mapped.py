@@ -13,6 +13,7 @@ from phalanx.control.family import with_subprograms
 from phalanx.control.region import lower_region
 from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks
+from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import FIXED, Frame, Lanes, each
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Program, Var
@@ -20,12 +21,10 @@ from phalanx.core.region import Block, Region, along
 from phalanx.core.types import typeof
 from phalanx.ops.basis import move, reshape
 from phalanx.ops.lanes import lanes_at
-from phalanx.transforms.batch import batch, place_lanes, with_lanes
+from phalanx.transforms.batch import Dims, batch, place_lanes, with_lanes
 from phalanx.transforms.derive import keep, trace_closed
 from phalanx.transforms.passes import within_a_device
 from phalanx.transforms.stage import evaluate
-
-Dims = tuple[int | None, ...]
 
 
 def _frame(params: dict[str, Any]) -> Frame:
@@ -61,15 +60,19 @@ def block(program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: D
 
 def _of_one_lane(program: Program, in_dims: Dims, out_dims: Dims) -> Program:
     """``program`` itself, between reshapes that take off and add a dimension of length one."""
-    before, after, inputs, outputs = [], [], [], []
+    before: list[Equation] = []
+    after: list[Equation] = []
+    inputs: list[Var] = []
+    outputs: list[Atom] = []
     for v, d in zip(program.inputs, in_dims, strict=True):
         inputs.append(v if d is None else Var(with_lanes(v.type, d, 1)))
         if d is not None:
             before.append(_reshaped(inputs[-1], v))
     for a, t, d in zip(program.outputs, program.output_types, out_dims, strict=True):
-        outputs.append(a if d is None else Var(with_lanes(t, d, 1)))
+        out = Var(t if d is None else with_lanes(t, d, 1))
+        outputs.append(a if d is None else out)
         if d is not None:
-            after.append(_reshaped(a, outputs[-1]))
+            after.append(_reshaped(a, out))
     return Program(inputs, [*before, *program.equations, *after], outputs, program.name)
 
 
@@ -122,9 +125,13 @@ def _region(params: dict[str, Any]) -> Region:
     )
 
 
+def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
+    return lower_region(b, *xs, region=_region(params))
+
+
 mapped: Primitive = with_subprograms(
     "mapped",
-    lambda b, *xs, **params: lower_region(b, *xs, region=_region(params)),
+    _lower,
     _frame,
     _reframe,
     region=_region,

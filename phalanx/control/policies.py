@@ -131,7 +131,7 @@ MAKERS = (
 )  # what they return are policies, they are none
 
 
-def _checked(who: str, names: tuple) -> frozenset[str]:
+def _checked(who: str, names: tuple[Any, ...]) -> frozenset[str]:
     for name in names:
         if not isinstance(name, str):
             raise TypeError(

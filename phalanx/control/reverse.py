@@ -13,7 +13,7 @@ from typing import Any
 
 from phalanx.base import dtypes
 from phalanx.control.framed import bind, frame_of
-from phalanx.core.frame import CARRY, CHOICE, FIXED, Frame, Lanes, Loop, Role
+from phalanx.core.frame import CARRY, CHOICE, FIXED, Frame, Lanes, Loop, Marks, Role
 from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
 from phalanx.core.program import Program
 from phalanx.ops.basis import add_tangents, instantiate, mul, zeros
@@ -21,8 +21,6 @@ from phalanx.ops.collective import psum
 from phalanx.transforms.derive import Derived, derive, keep
 from phalanx.transforms.simplify import filled
 from phalanx.transforms.transpose import backward
-
-Marks = tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +40,7 @@ class _Transposed:
 def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for reverse mode."""
 
-    def rule(cts: tuple, /, *operands: Any, **params: Any) -> list:
+    def rule(cts: tuple[Any, ...], /, *operands: Any, **params: Any) -> list[Any]:
         frame = frame_of(prim(), params)
         wanted = tuple([isinstance(x, Linear) for x in operands])
         _check_carry(frame)

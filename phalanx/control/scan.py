@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from phalanx.control.family import with_subprograms
-from phalanx.core.frame import CARRY, Frame, Loop, Role
+from phalanx.core.builder import Builder, Value
+from phalanx.core.frame import CARRY, Frame, Loop, Roles
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 
 I32 = np.dtype("int32")
-Roles = tuple[Role, ...]
 
 
 def _frame(params: dict[str, Any]) -> Frame:
@@ -35,13 +35,13 @@ def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
 
 
 def _lower(
-    b: Any, *xs: Any, program: Program, ins: Roles, outs: Roles, length: int, reverse: bool,
-    unroll: int,
-) -> list:  # fmt: skip
+    b: Builder, *xs: Value, program: Program, ins: Roles, outs: Roles, length: int,
+    reverse: bool, unroll: int,
+) -> list[Value]:  # fmt: skip
     """A loop that counts, and writes rows into whole arrays as it goes."""
     frame = Frame((program,), ins, outs, Loop(length, reverse))
 
-    def step(b: Any, i: Any, state: Sequence[Any]) -> list:
+    def step(b: Builder, i: Value, state: Sequence[Value]) -> list[Value]:
         at = b.subtract(b.constant(length - 1, I32), i) if reverse else i
         given = frame.with_carry(xs, frame.carried_out(state))
         rows = zip(given, ins, program.inputs, strict=True)
@@ -49,7 +49,7 @@ def _lower(
         results = zip(state, b.inline(program, *inputs), outs, strict=True)
         return [new if r is CARRY else _write(b, old, new, at) for old, new, r in results]
 
-    def body(b: Any, i: Any, *state: Any) -> list:
+    def body(b: Builder, i: Value, *state: Value) -> list[Value]:
         now = list(state)
         for _ in range(unroll):
             now = step(b, i, now)
@@ -64,22 +64,22 @@ def _lower(
     if not length:
         return start  # there is no row that the body could be given
     in_whole_steps = length - length % unroll
-    state = b.while_(
-        [b.constant(0, I32), *start],
-        lambda b, i, *_: b.compare(i, b.constant(in_whole_steps, I32), "LT"),
-        body,
-    )[1:]
+
+    def more(b: Builder, i: Value, *_: Value) -> Value:
+        return b.compare(i, b.constant(in_whole_steps, I32), "LT")
+
+    state = b.while_([b.constant(0, I32), *start], more, body)[1:]
     for i in range(in_whole_steps, length):
         state = step(b, b.constant(i, I32), state)
     return state
 
 
-def _row(b: Any, x: Any, at: Any, row: ArrayType) -> Any:
+def _row(b: Builder, x: Value, at: Value, row: ArrayType) -> Value:
     starts = [at] + [b.constant(0, I32)] * row.ndim
     return b.reshape(b.dynamic_slice(x, starts, (1, *row.shape)), row.shape)
 
 
-def _write(b: Any, whole: Any, row: Any, at: Any) -> Any:
+def _write(b: Builder, whole: Value, row: Value, at: Value) -> Value:
     shape = b.type(row).shape
     starts = [at] + [b.constant(0, I32)] * len(shape)
     return b.dynamic_update_slice(whole, b.reshape(row, (1, *shape)), starts)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base.config import config
 from phalanx.base.recent import Recent
 from phalanx.control.call import call
 from phalanx.core.program import Program, plain
-from phalanx.core.types import typeof
+from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.transforms.stage import stage
 
 PROGRAMS = 512  # of each function; each holds what was compiled for it
@@ -40,11 +40,16 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _trace(function: Callable, types: tuple, static: dict[str, Any], name: str) -> Program:
-    def flat(*given: Any) -> tuple:
+def _trace(
+    function: Callable[..., Any],
+    types: Sequence[ArrayType | None],
+    static: dict[str, Any],
+    name: str,
+) -> Program:
+    def flat(*given: Any) -> tuple[Any, ...]:
         arrays = iter(given)
         out = function(*[None if t is None else next(arrays) for t in types], **static)
-        return out if isinstance(out, tuple) else (out,)
+        return (out,) if isinstance(out, Array) else out
 
     program, captured = stage(flat, [t for t in types if t is not None], name)
     if captured:

@@ -42,8 +42,8 @@ def _check_types(equation: Equation) -> None:
     prim = equation.prim
     types = prim.type(*(a.type for a in equation.inputs), **equation.params)
     expected = tuple(types) if prim.multi else (types,)
-    found = tuple(v.type for v in equation.outputs)
-    if tuple(map(plain, expected)) != found:
+    written = tuple(v.type for v in equation.outputs)
+    if tuple(map(plain, expected)) != written:
         raise ProgramError(
-            f"equation {prim.name}: its type rule gives {expected}, but the program has {found}"
+            f"equation {prim.name}: its type rule gives {expected}, but the program has {written}"
         )

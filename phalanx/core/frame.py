@@ -18,11 +18,12 @@ if TYPE_CHECKING:
     from phalanx.core.program import Program
 
 T = TypeVar("T")
+Marks = tuple[bool, ...]  # of each operand or result, whether something is so
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What an operand or a result is to a program; ``dim`` is the dimension that is taken apart."""
+    """What an operand or a result is to a program; ``dim`` is the dimension that has the runs."""
 
     name: str
     dim: int | None = None
@@ -87,6 +88,7 @@ class Lanes:
 
 Runs = Once | Loop | Lanes
 ONCE = Once()
+Roles = tuple[Role, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,8 @@ class Frame:
     """
 
     programs: tuple[Program, ...]
-    ins: tuple[Role, ...]
-    outs: tuple[Role, ...]
+    ins: Roles
+    outs: Roles
     runs: Runs = ONCE
     condition: Program | None = None
 
@@ -124,7 +126,7 @@ class Frame:
         return tuple([r.outer(t, size) for r, t in zip(self.outs, types, strict=True)])
 
     @property
-    def seen(self) -> tuple[Role, ...]:
+    def seen(self) -> Roles:
         """The roles of the operands that the programs see, in order."""
         return tuple([r for r in self.ins if r is not CHOICE])
 

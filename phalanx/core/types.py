@@ -40,8 +40,8 @@ class ArrayType:
 
     def __new__(cls, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> ArrayType:
         key = (cls, shape, dtype, weak)
-        found = ArrayType._interned[key]
-        return found if found is not None else cls._make(key)
+        interned = ArrayType._interned[key]
+        return interned if interned is not None else cls._make(key)
 
     @classmethod
     def _make(cls, key: tuple[Any, ...]) -> ArrayType:

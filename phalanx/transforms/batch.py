@@ -57,7 +57,7 @@ class Batch(Trace):
             return x.value, x.dim
         return x, None
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         pairs = [self.split(a) for a in args]
         values = tuple([v for v, _ in pairs])
         dims = tuple([d for _, d in pairs])
@@ -95,6 +95,14 @@ def batch(
     with running(trace):
         pairs = [trace.split(y) for y in function(*inputs)]
     return [v for v, _ in pairs], [d for _, d in pairs]
+
+
+def on_lanes(
+    program: Program, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]
+) -> list[Any]:
+    """The results of ``program`` on all lanes of ``args``, which come first in each of them."""
+    values, places = batch(lambda *xs: evaluate(program, xs), axis, args, dims)
+    return [place_lanes(v, d, 0, axis.size) for v, d in zip(values, places, strict=True)]
 
 
 Dims = tuple[int | None, ...]

@@ -13,7 +13,7 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import CellType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,7 +28,7 @@ _PLAIN = (*SCALARS, str, bytes, type, type(None), np.ndarray, np.generic, Module
 
 def closed_over(*reach: Any) -> list[Tracer]:
     """The traced values that can be reached from functions, containers and objects."""
-    found: list[Tracer] = []
+    tracers: list[Tracer] = []
     seen: set[int] = set()
     pending = list(reach)[::-1]
     while pending and len(seen) < MOST_OBJECTS:
@@ -37,10 +37,10 @@ def closed_over(*reach: Any) -> list[Tracer]:
             continue
         seen.add(id(x))
         if isinstance(x, Tracer):
-            found.append(x)
+            tracers.append(x)
         elif not isinstance(x, Array):
             pending += list(_parts(x))[::-1]
-    return found
+    return tracers
 
 
 def _parts(x: Any) -> Iterable[Any]:
@@ -54,12 +54,12 @@ def _parts(x: Any) -> Iterable[Any]:
     if isinstance(x, functools.partial):
         return [x.func, x.args, x.keywords]
     if isinstance(x, dict):
-        return x.values()
+        return cast(dict[Any, Any], x).values()
     if isinstance(x, (tuple, list, set, frozenset)):
-        return x
+        return cast(Iterable[Any], x)
     if dataclasses.is_dataclass(x):
         return [getattr(x, f.name, None) for f in dataclasses.fields(x)]
-    return vars(x).values() if hasattr(x, "__dict__") else ()
+    return cast(dict[str, Any], vars(x)).values() if hasattr(x, "__dict__") else ()
 
 
 def _filled(cell: CellType) -> bool:
@@ -83,9 +83,9 @@ class Rebound(Trace):
         """What stands for ``x``."""
         return self.values.get(id(x), x)
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
-        found = tuple([self.find(a) for a in args])
-        return self.parent.process(prim, found, params)  # type: ignore[union-attr]
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        operands = tuple([self.find(a) for a in args])
+        return self.parent.process(prim, operands, params)  # type: ignore[union-attr]
 
 
 def resolve(x: Any, trace: Trace | None) -> Any:
@@ -101,8 +101,8 @@ def resolve(x: Any, trace: Trace | None) -> Any:
 class Closure:
     """The values that functions close over, and the named axes that were in scope for them."""
 
-    closed: tuple
-    scope: tuple
+    closed: tuple[Any, ...]
+    scope: tuple[tuple[Any, int], ...]
 
     def run(self, function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> list[Any]:
         """The results of a flat ``function``; the first operands are the values closed over."""

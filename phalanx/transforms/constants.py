@@ -42,7 +42,7 @@ def _lifted(program: Program) -> Lifted | None:
             inputs[id(atom.value)] = atom, Var(atom.type)
         return inputs[id(atom.value)][1]
 
-    equations = []
+    equations: list[Equation] = []
     for e in program.equations:
         e = _with_constants(e)
         equations.append(e.renamed({a: operand(a) for a in e.inputs}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -83,22 +83,22 @@ def _unnamed(e: Equation) -> Equation:
 
 def _granted(program: Program, policy: Policy) -> set[Var]:
     """The variables that may be stored, or must be."""
-    found: set[Var] = set()
+    granted: set[Var] = set()
     for e in program.equations:
         frame = divisible(e)
         if frame is not None:
             (body,) = frame.programs
             inner = _granted(body, policy)
             pairs = zip(e.outputs, body.outputs, strict=True)
-            found.update(v for v, a in pairs if a in inner)
+            granted.update(v for v, a in pairs if a in inner)
         elif e.effects or _allows(policy, e):  # effects do not happen again
-            found.update(e.outputs)
-    return found
+            granted.update(e.outputs)
+    return granted
 
 
 def _allows(policy: Policy, e: Equation) -> bool:
     """What the policy says of ``e``."""
-    verdict = policy(e.prim, *[plain(a.type) for a in e.inputs], **e.params)
+    verdict = cast(object, policy(e.prim, *[plain(a.type) for a in e.inputs], **e.params))
     if not isinstance(verdict, (bool, np.bool_)):
         name = getattr(policy, "__name__", str(policy))
         raise TypeError(
@@ -155,11 +155,11 @@ def _reframed(e: Equation, frame: Frame) -> dict[str, Any]:
 
 
 def _divided_inside(
-    frame: Frame, asked: tuple[bool, ...], policy: Policy
+    frame: Frame, requested: tuple[bool, ...], policy: Policy
 ) -> tuple[Divided, list[bool]]:
     """A sub-program divided, and which inputs the second part uses.
 
-    That has all results, of which those that are not ``asked`` for are zeros.
+    That has all results, of which those that are not ``requested`` are zeros.
     """
     body = frame.programs[0]
     carried = len(frame.carried_out(frame.outs))
@@ -173,19 +173,19 @@ def _divided_inside(
 
     def carry_of_next(carry: Sequence[bool]) -> Sequence[bool]:
         """What a run uses of the carry the run before must give."""
-        _, used = parts_for(_with_carried(frame, asked, carry))
+        _, used = parts_for(_with_carried(frame, requested, carry))
         return frame.carried_in(used[: len(frame.ins)])
 
     def make() -> tuple[Divided, list[bool]]:
-        carry = stable(frame.carried_out(asked), carry_of_next) if carried else ()
-        return parts_for(_with_carried(frame, asked, carry))
+        carry = stable(frame.carried_out(requested), carry_of_next) if carried else ()
+        return parts_for(_with_carried(frame, requested, carry))
 
-    return keep(body, ("divide", asked, frame.key, policy), make)
+    return keep(body, ("divide", requested, frame.key, policy), make)
 
 
-def _with_carried(frame: Frame, asked: Sequence[bool], carry: Sequence[bool]) -> list[bool]:
+def _with_carried(frame: Frame, marks: Sequence[bool], carry: Sequence[bool]) -> list[bool]:
     new = iter(carry)
-    return [next(new) if r is CARRY else a for r, a in zip(frame.outs, asked, strict=True)]
+    return [next(new) if r is CARRY else m for r, m in zip(frame.outs, marks, strict=True)]
 
 
 def _renewed(e: Equation, missing: set[Var]) -> Equation:

@@ -23,14 +23,17 @@ from phalanx.ops.callback import host_call, with_operand
 from phalanx.transforms.derive import derive
 
 
+Params = dict[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """What goes from effect to effect, which effects it goes through, and how a call takes it."""
 
     name: str
     type: ArrayType
-    concerns: Callable[[frozenset], bool]
-    call: Callable[[Any, Sequence, dict[str, Any]], tuple[Any, Sequence]]
+    concerns: Callable[[frozenset[Any]], bool]
+    call: Callable[[Any, Sequence[Any], Params], tuple[Any, Sequence[Any]]]
 
     def __call__(self, program: Program) -> Program:
         """``program`` with the state as its first input and as its first output."""
@@ -41,7 +44,7 @@ class State:
 
         return derive(program, self.name, carried, [self.type, *program.input_types]).program
 
-    def run(self, program: Program, state: Any, args: Sequence[Any]) -> tuple[Any, list]:
+    def run(self, program: Program, state: Any, args: Sequence[Any]) -> tuple[Any, list[Any]]:
         """The state after ``program``, and its results."""
         values: dict[Any, Any] = dict(zip(program.inputs, args, strict=True))
         with replaying() as at:
@@ -52,7 +55,7 @@ class State:
                 values.update(zip(e.outputs, out if e.prim.multi else (out,), strict=True))
         return state, [values[a] if type(a) is Var else a.value for a in program.outputs]
 
-    def _step(self, e: Equation, state: Any, operands: list) -> tuple[Any, Any]:
+    def _step(self, e: Equation, state: Any, operands: list[Any]) -> tuple[Any, Any]:
         if not self.concerns(e.effects):
             return state, e.prim(*operands, **e.params)
         if e.prim is host_call:
@@ -60,12 +63,12 @@ class State:
         return e.prim.rule("carry_state")(self, state, *operands, **e.params)
 
 
-def _if_called(condition: Any, operands: Sequence, params: dict[str, Any]) -> tuple:
+def _if_called(condition: Any, operands: Sequence[Any], params: Params) -> tuple[Any, list[Any]]:
     called, *rest = operands
     return condition, host_call(and_(condition, called), *rest, **params)
 
 
-def _after_the_last(token: Any, operands: Sequence, params: dict[str, Any]) -> tuple:
+def _after_the_last(token: Any, operands: Sequence[Any], params: Params) -> tuple[Any, list[Any]]:
     called, *rest = operands
     changed = {
         "out_types": (TOKEN.type, *params["out_types"]),
@@ -76,7 +79,7 @@ def _after_the_last(token: Any, operands: Sequence, params: dict[str, Any]) -> t
     return token, out
 
 
-def _never(state: Any, operands: Sequence, params: dict[str, Any]) -> tuple:
+def _never(state: Any, operands: Sequence[Any], params: Params) -> tuple[Any, list[Any]]:
     if params["out_types"]:
         host = params["host"]
         raise ValueError(
@@ -84,10 +87,10 @@ def _never(state: Any, operands: Sequence, params: dict[str, Any]) -> tuple:
             f"once for their derivatives, and the call at {host.location} must not; take what it "
             "gives out of the loop, or use scan or fori_loop with static bounds"
         )
-    return state, ()
+    return state, []
 
 
-def _in_order(effects: frozenset) -> bool:
+def _in_order(effects: frozenset[Any]) -> bool:
     return ORDERED in effects
 
 

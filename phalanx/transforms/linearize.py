@@ -56,7 +56,7 @@ class Dual(Trace):
             return x.primal, x.tangent
         return x, ZERO
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         pairs = [self.split(a) for a in args]
         primals = tuple([p for p, _ in pairs])
         tangents = [t for _, t in pairs]
@@ -85,7 +85,7 @@ class Dual(Trace):
     def _within_rule(self) -> bool:
         """Whether the halves of what this trace does may belong to those of an outer one."""
         trace: Trace | None = self.parent
-        while trace is not None and type(trace) is not Partial:
+        while trace is not None and type(trace) is not RuleTrace:
             trace = trace.parent
         return trace is not None
 
@@ -94,7 +94,7 @@ class Dual(Trace):
         return type(x) is StagedTracer and x.trace is self.tangents is not self.parent
 
 
-class Partial(Trace):
+class RuleTrace(Trace):
     """Runs a function of primals and tangents at once: its halves go to those of a ``Dual``.
 
     What depends on tangents joins the linear half; all else is done now. An operation with
@@ -107,7 +107,7 @@ class Partial(Trace):
         super().__init__(dual, dual.name)
         self.dual = dual
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         dual = self.dual
         if not any(dual.depends(a) for a in args):
             return dual.process(prim, args, params)
@@ -116,8 +116,9 @@ class Partial(Trace):
         if not prim.multi:
             return linear
         mark = frozenset({"a tangent"})
-        found = prim.result_varies([mark if dual.depends(a) else frozenset() for a in args], params)
-        depending = [found] * len(linear) if isinstance(found, frozenset) else found
+        marks = [mark if dual.depends(a) else frozenset[str]() for a in args]
+        results = prim.result_varies(marks, params)
+        depending = results if type(results) is tuple else [results] * len(linear)
         if all(mark <= d for d in depending):
             return linear
         zeroed = tuple([zeros(typeof(a)) if dual.depends(a) else a for a in args])
@@ -181,8 +182,8 @@ class LinearMap:
 
     def __call__(self, tangents: Sequence[Any]) -> list[Any]:
         """The tangents out, ``ZERO`` where nothing depends on the tangents in."""
-        found = iter(evaluate(self.program, [*self.residuals, *tangents]))
-        return [next(found) if n else ZERO for n in self.nonzero]
+        outputs = iter(evaluate(self.program, [*self.residuals, *tangents]))
+        return [next(outputs) if n else ZERO for n in self.nonzero]
 
 
 def linearize(
@@ -204,8 +205,8 @@ def linearize(
     with running(trace), running_aside(tangents):
         pairs = [trace.split(y) for y in function(*inputs)]
     nonzero = tuple(t is not ZERO for _, t in pairs)
-    found = [t for _, t in pairs if t is not ZERO]
-    program, residuals = tangents.finish(variables, found, "linear")
+    outputs = [t for _, t in pairs if t is not ZERO]
+    program, residuals = tangents.finish(variables, outputs, "linear")
     program, kept = prune(program, fixed=len(variables))
     return [p for p, _ in pairs], LinearMap(program, [residuals[i] for i in kept], nonzero)
 

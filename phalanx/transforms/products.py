@@ -57,7 +57,7 @@ def _contracting(program: Program, products: dict[Atom, Equation]) -> list[Equat
     uses.update([a for a in program.outputs if a in totals])
     single = {out for out in totals if uses[out] == 1}
     summed = {totals[out].outputs[0]: products[out] for out in single}
-    equations = []
+    equations: list[Equation] = []
     for e in program.equations:
         result = e.outputs[0] if e.outputs else None
         if result in summed:
@@ -117,20 +117,21 @@ def _reading(equations: list[Equation]) -> tuple[list[Equation], dict[Atom, Var]
     shared = _shared(equations)
     length: dict[Atom, int] = {}
     stored: dict[Atom, Var] = {}
-    found = []
+    reading: list[Equation] = []
     for e in equations:
         if stored and any([a in stored for a in e.inputs]):
             operands = [stored.get(a, a) for a in e.inputs]
             e = Equation(e.prim, operands, e.params, e.outputs, e.location)
-        found.append(e)
+        reading.append(e)
         if e.prim.fused:
             (out,) = e.outputs
             behind = 1 + sum([length.get(a, 0) for a in e.inputs])
             length[out] = min(behind, LONG + 1)
             if behind > LONG and out in shared:
                 stored[out] = Var(out.type)
-                found.append(Equation(optimization_barrier, [out], {}, (stored[out],), e.location))
-    return found, stored
+                barrier = Equation(optimization_barrier, [out], {}, (stored[out],), e.location)
+                reading.append(barrier)
+    return reading, stored
 
 
 def _shared(equations: list[Equation]) -> set[Atom]:

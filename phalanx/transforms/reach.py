@@ -28,7 +28,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any, Final, NamedTuple, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn, cast
 
 import numpy as np
 
@@ -54,19 +54,19 @@ class NotComparable(Exception):
 # ---- what objects contain -----------------------------------------------------------------------
 
 
-def _of_function(f: FunctionType) -> list:
+def _of_function(f: FunctionType) -> list[Any]:
     # without the names that it looks up in its module: they follow the rule of jit
     return [f.__code__, *(f.__closure__ or ()), f.__defaults__, f.__kwdefaults__, f.__dict__]
 
 
-def _of_cell(cell: CellType) -> list:
+def _of_cell(cell: CellType) -> list[Any]:
     try:
         return [cell.cell_contents]
     except ValueError:  # a name that is not bound yet
         return []
 
 
-def _of_dict(x: dict) -> list:
+def _of_dict(x: dict[Any, Any]) -> list[Any]:
     return [*dict.keys(x), *dict.values(x)]
 
 
@@ -98,7 +98,7 @@ class _WithAttributes:
     slots: tuple[MemberDescriptorType, ...]
     has_dict: bool
 
-    def __call__(self, x: Any) -> list:
+    def __call__(self, x: Any) -> list[Any]:
         parts = [*self.own(x)]
         for member in self.slots:
             try:
@@ -113,7 +113,7 @@ class _WithAttributes:
 def _contents_of(made: type) -> Callable[[Any], Iterable[Any]] | None:
     """What objects of class ``made`` contain; None where that is not known."""
     layout: Any = made
-    written = []
+    written: list[type] = []
     while _written_in_python(layout):
         written.append(layout)
         layout = layout.__base__  # from which it has its place in memory

@@ -32,10 +32,10 @@ class _Store:
     """
 
     made_by: dict[Var, Equation]
-    stored: list[Atom] = field(default_factory=list)
-    inputs: list[Var] = field(default_factory=list)
-    equations: list[Equation] = field(default_factory=list)
-    later: dict[Atom, Atom] = field(default_factory=dict)
+    stored: list[Atom] = field(default_factory=list[Atom])
+    inputs: list[Var] = field(default_factory=list[Var])
+    equations: list[Equation] = field(default_factory=list[Equation])
+    later: dict[Atom, Atom] = field(default_factory=dict[Atom, Atom])
 
     def provide(self, atom: Atom) -> Atom:
         """What stands for ``atom`` later; a constant for itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import broadcast
 
-Mark = TypeVar("Mark", bool, frozenset)
+Mark = TypeVar("Mark", bool, frozenset[Any])
 
 
 def stable(start: Sequence[Mark], step: Callable[[Sequence[Mark]], Sequence[Mark]]) -> list[Mark]:
@@ -56,7 +56,7 @@ def without_effects(program: Program) -> list[Equation]:
 def live_equations(program: Program) -> list[Equation]:
     """The equations that have effects or that an output needs, in order."""
     needed = {a for a in program.outputs if isinstance(a, Var)}
-    kept = []
+    kept: list[Equation] = []
     effects = bool(program.effects)
     for equation in reversed(program.equations):
         if any(v in needed for v in equation.outputs) or (effects and equation.effects):
@@ -67,12 +67,12 @@ def live_equations(program: Program) -> list[Equation]:
 
 def depending(program: Program, inputs: Iterable[Var]) -> set[Var]:
     """``inputs`` and every variable of ``program`` that depends on one of them or on an effect."""
-    found = set(inputs)
+    dependent = set(inputs)
     effects = bool(program.effects)
     for equation in program.equations:
-        if any(a in found for a in equation.inputs) or (effects and equation.effects):
-            found.update(equation.outputs)
-    return found
+        if any(a in dependent for a in equation.inputs) or (effects and equation.effects):
+            dependent.update(equation.outputs)
+    return dependent
 
 
 def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:

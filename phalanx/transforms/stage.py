@@ -85,7 +85,7 @@ class Stage(Trace):
             known = self.captured[id(value)] = (value, Var(plain(value.type)))
         return known[1]
 
-    def process(self, prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         inputs = [
             a.var if type(a) is StagedTracer and a.trace is self else self.atom(a) for a in args
         ]

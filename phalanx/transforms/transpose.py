@@ -11,6 +11,8 @@ from phalanx.core.program import Equation, Program, Var
 from phalanx.core.trace import current
 from phalanx.ops.basis import add
 
+Values = dict[Any, Any]  # by the variables of a program
+
 
 def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
     """The cotangents of the inputs given as ``Linear``, from those of the outputs.
@@ -19,7 +21,7 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
     in which the program is linear. ``cts`` has one per output; entries in and out may be
     ``ZERO``.
     """
-    values: dict[Any, Any] = {}
+    values: Values = {}
     linear: set[Any] = set()
     for var, operand in zip(program.inputs, operands, strict=True):
         if isinstance(operand, Linear):
@@ -27,20 +29,20 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
         else:
             values[var] = operand
     pending = _forward(program, values, linear)
-    found: dict[Any, Any] = {}
+    cotangents: Values = {}
     for atom, ct in zip(program.outputs, cts, strict=True):
         if atom in linear:
-            _accumulate(found, atom, ct)
+            _accumulate(cotangents, atom, ct)
     with replaying() as at:
         for equation in reversed(pending):
             at(equation.location)
-            _transpose_equation(equation, values, linear, found)
-    return [found.get(v, ZERO) for v in program.inputs if v in linear]
+            _transpose_equation(equation, values, linear, cotangents)
+    return [cotangents.get(v, ZERO) for v in program.inputs if v in linear]
 
 
-def _forward(program: Program, values: dict, linear: set) -> list[Equation]:
+def _forward(program: Program, values: Values, linear: set[Any]) -> list[Equation]:
     """Run what does not depend on the linear inputs; return the equations that do."""
-    pending = []
+    pending: list[Equation] = []
     trace = current()
     with replaying() as at:
         for e in program.equations:
@@ -55,8 +57,10 @@ def _forward(program: Program, values: dict, linear: set) -> list[Equation]:
     return pending
 
 
-def _transpose_equation(e: Equation, values: dict, linear: set, found: dict) -> None:
-    cts = tuple([found.pop(v, ZERO) for v in e.outputs])
+def _transpose_equation(
+    e: Equation, values: Values, linear: set[Any], cotangents: Values
+) -> None:
+    cts = tuple([cotangents.pop(v, ZERO) for v in e.outputs])
     if all(ct is ZERO for ct in cts):
         return
     operands = [
@@ -68,7 +72,7 @@ def _transpose_equation(e: Equation, values: dict, linear: set, found: dict) -> 
         if atom in linear:
             if ct is None:
                 _refuse_nonlinear(e)
-            _accumulate(found, atom, ct)
+            _accumulate(cotangents, atom, ct)
 
 
 def _refuse_nonlinear(e: Equation) -> NoReturn:
@@ -80,6 +84,6 @@ def _refuse_nonlinear(e: Equation) -> NoReturn:
     )
 
 
-def _accumulate(found: dict, atom: Any, ct: Any) -> None:
+def _accumulate(cotangents: Values, atom: Any, ct: Any) -> None:
     if ct is not ZERO:
-        found[atom] = add(found[atom], ct) if atom in found else ct
+        cotangents[atom] = add(cotangents[atom], ct) if atom in cotangents else ct

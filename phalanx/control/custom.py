@@ -89,7 +89,7 @@ def bind(
         function: of ``operands``.
         operands: arrays.
         make_rule: makes the rule, from what function and rules close over.
-        reach: function and rules as the user wrote them, in which closed-over values are looked for.
+        reach: function and rules as the user wrote them, to look for closed-over values in.
         name: what to call the program.
         check: looks at the results where no operand is differentiated and no rule is of use.
     """

@@ -31,7 +31,13 @@ StateAndResults = tuple[Any, list[Any]]
 
 
 def with_subprograms(
-    name: str, lower: LowerRule, frame: ReadFrame, reframe: WriteFrame, *, doc: str, **exceptions: Any
+    name: str,
+    lower: LowerRule,
+    frame: ReadFrame,
+    reframe: WriteFrame,
+    *,
+    doc: str,
+    **exceptions: Any,
 ) -> Primitive:
     """Declare an operation with sub-programs; ``exceptions`` are rules in place of the family's."""
 

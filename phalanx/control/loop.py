@@ -18,7 +18,7 @@ from phalanx.control.framed import bind
 from phalanx.control.lanes import batch_rule, inner_dims, place_carry, stable_lanes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
-from phalanx.core.frame import CARRY, Frame, Loop, Marks, Roles
+from phalanx.core.frame import CARRY, Frame, Loop, Marks
 from phalanx.core.primitive import NoRule, Primitive
 from phalanx.core.program import Program, Var
 from phalanx.core.types import ArrayType, typeof

@@ -40,6 +40,14 @@ class Trace:
         raise NotImplementedError
 
 
+class InnerTrace(Trace):
+    """A trace that hands on what it makes of primitives to its ``parent``: it always has one."""
+
+    __slots__ = ()
+
+    parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]: nobody takes it away
+
+
 class Tracer(Array):
     """A value that stands for an array inside one trace."""
 

@@ -8,7 +8,7 @@ from typing import Any
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, has_user_rules
-from phalanx.core.trace import Trace, Tracer, current, entering, running
+from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast_lanes, move
 from phalanx.transforms.derive import Derived, derive
@@ -42,12 +42,12 @@ def lane_type(type: ArrayType, dim: int) -> ArrayType:
     return ArrayType(type.shape[:dim] + type.shape[dim + 1 :], type.dtype, type.weak)
 
 
-class Batch(Trace):
+class Batch(InnerTrace):
     """Applies each primitive to all lanes of ``axis``."""
 
     __slots__ = ("axis",)
 
-    def __init__(self, parent: Trace | None, axis: Axis, name: str) -> None:
+    def __init__(self, parent: Trace, axis: Axis, name: str) -> None:
         super().__init__(parent, name)
         self.axis = axis
 
@@ -62,8 +62,8 @@ class Batch(Trace):
         values = tuple([v for v, _ in pairs])
         dims = tuple([d for _, d in pairs])
         if all(d is None for d in dims) and not self._concerns(prim, params):
-            return self.parent.process(prim, values, params)  # type: ignore[union-attr]
-        with entering(self.parent):  # type: ignore[arg-type]
+            return self.parent.process(prim, values, params)
+        with entering(self.parent):
             out, dim = prim.rule("batch")(self.axis, values, dims, **params)
         if not prim.multi:
             return out if dim is None else BatchTracer(self, out, dim)

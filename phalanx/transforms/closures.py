@@ -19,7 +19,7 @@ import numpy as np
 
 from phalanx.core import axes
 from phalanx.core.primitive import Primitive
-from phalanx.core.trace import Trace, Tracer, current, running
+from phalanx.core.trace import InnerTrace, Trace, Tracer, current, running
 from phalanx.core.types import SCALARS, Array
 
 MOST_OBJECTS = 10_000  # to look at in search of traced values; any others raise when they are used
@@ -70,7 +70,7 @@ def _filled(cell: CellType) -> bool:
     return True
 
 
-class Rebound(Trace):
+class Rebound(InnerTrace):
     """Puts ``values`` in the place of what a function closes over, for its parent to process."""
 
     __slots__ = ("values",)
@@ -85,7 +85,7 @@ class Rebound(Trace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         operands = tuple([self.find(a) for a in args])
-        return self.parent.process(prim, operands, params)  # type: ignore[union-attr]
+        return self.parent.process(prim, operands, params)
 
 
 def resolve(x: Any, trace: Trace | None) -> Any:

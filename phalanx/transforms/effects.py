@@ -22,7 +22,6 @@ from phalanx.ops.bits import and_
 from phalanx.ops.callback import host_call, with_operand
 from phalanx.transforms.derive import derive
 
-
 Params = dict[str, Any]
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
 from phalanx.core.program import Atom, Program, plain
-from phalanx.core.trace import Trace, Tracer, current, entering, running
+from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
 from phalanx.core.types import typeof
 from phalanx.ops.basis import zeros
 from phalanx.transforms.derive import Derived, derive, keep, trace_closed
@@ -41,7 +41,7 @@ class DualTracer(Tracer):
         return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
 
 
-class Dual(Trace):
+class Dual(InnerTrace):
     """Carries tangents along. ``tangents`` is the trace in which the linear half runs."""
 
     __slots__ = ("tangents",)
@@ -62,14 +62,14 @@ class Dual(Trace):
         tangents = [t for _, t in pairs]
         active = tuple([t is not ZERO for t in tangents])
         if True not in active or type(prim.linearize) is ZeroDerivative:
-            return self.parent.process(prim, primals, params)  # type: ignore[union-attr]
+            return self.parent.process(prim, primals, params)
         if prim.differentiate is not None:
             out, tangent = prim.differentiate(self, *args, **params)
         elif prim.jvp is not None and self.tangents is self.parent and not self._within_rule():
             with entering(self.tangents):
                 out, tangent = prim.jvp(primals, tangents, **params)
         else:
-            with entering(self.parent):  # type: ignore[arg-type]
+            with entering(self.parent):
                 out, linear = prim.rule("linearize")(active, *primals, **params)
             with entering(self.tangents):
                 tangent = linear(*tangents)
@@ -94,7 +94,7 @@ class Dual(Trace):
         return type(x) is StagedTracer and x.trace is self.tangents is not self.parent
 
 
-class RuleTrace(Trace):
+class RuleTrace(InnerTrace):
     """Runs a function of primals and tangents at once: its halves go to those of a ``Dual``.
 
     What depends on tangents joins the linear half; all else is done now. An operation with
@@ -117,8 +117,8 @@ class RuleTrace(Trace):
             return linear
         mark = frozenset({"a tangent"})
         marks = [mark if dual.depends(a) else frozenset[str]() for a in args]
-        results = prim.result_varies(marks, params)
-        depending = results if type(results) is tuple else [results] * len(linear)
+        rule: frozenset[str] | tuple[frozenset[str], ...] = prim.result_varies(marks, params)
+        depending = (rule,) * len(linear) if isinstance(rule, frozenset) else rule
         if all(mark <= d for d in depending):
             return linear
         zeroed = tuple([zeros(typeof(a)) if dual.depends(a) else a for a in args])
@@ -144,7 +144,7 @@ def jvp(
 
 def _variable(x: Any) -> Any:
     """``x``, but a NumPy scalar as an array: to rules, scalars are constants."""
-    return np.asarray(x) if isinstance(x, np.generic) else x
+    return np.asarray(cast(np.generic, x)) if isinstance(x, np.generic) else x
 
 
 def jvp_program(program: Program, active: tuple[bool, ...]) -> Derived[tuple[bool, ...]]:

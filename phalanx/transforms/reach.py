@@ -28,7 +28,7 @@ from types import (
     ModuleType,
     SimpleNamespace,
 )
-from typing import Any, Final, NamedTuple, NoReturn, cast
+from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from phalanx.core.trace import Tracer, current
 from phalanx.core.types import Array, ArrayType
 from phalanx.transforms.closures import resolve
 
+_class_of: Final[Callable[[Any], type[Any]]] = type
 MOST_OBJECTS: Final = 2_000  # looked at in less time than it takes to trace a function
 LARGEST_COPY: Final = 1 << 16  # bytes of a NumPy array: it can change, so its elements are compared
 
@@ -66,20 +67,18 @@ def _of_cell(cell: CellType) -> list[Any]:
         return []
 
 
-def _of_dict(x: dict[Any, Any]) -> list[Any]:
-    return [*dict.keys(x), *dict.values(x)]
+def _entries(made: Any) -> Callable[[Any], list[Any]]:
+    """Of dicts, the keys and the values as class ``made`` has them, whatever a subclass says."""
+    return lambda x: [*made.keys(x), *made.values(x)]
 
 
+_CONTAINERS: tuple[Any, ...] = (tuple, list, set, frozenset, deque)
 _CONTENTS: dict[type, Callable[[Any], Iterable[Any]]] = {
     object: lambda x: (),
-    tuple: tuple.__iter__,
-    list: list.__iter__,
-    set: set.__iter__,
-    frozenset: frozenset.__iter__,
-    deque: deque.__iter__,
-    dict: _of_dict,
-    defaultdict: lambda x: [x.default_factory, *_of_dict(x)],
-    OrderedDict: lambda x: [*OrderedDict.keys(x), *OrderedDict.values(x)],
+    **{made: made.__iter__ for made in _CONTAINERS},
+    dict: _entries(dict),
+    defaultdict: lambda x: [x.default_factory, *_entries(dict)(x)],
+    OrderedDict: _entries(OrderedDict),
     SimpleNamespace: lambda x: [x.__dict__],
     CellType: _of_cell,
     FunctionType: _of_function,
@@ -171,10 +170,10 @@ _UNCHANGING = (
 class _Kind(NamedTuple):
     look: Callable[[Any], Any]
     identified: bool  # whether it can be told that an object is the same one as before
-    of: weakref.ref[type]
+    of: weakref.ref[type[Any]]
 
 
-def _kind_of(made: type) -> _Kind:
+def _kind_of(made: type[Any]) -> _Kind:
     """How to look at objects of class ``made``; kept for as long as that is there."""
     number = id(made)
     look = _look_at(made)
@@ -183,7 +182,7 @@ def _kind_of(made: type) -> _Kind:
     return _kinds.setdefault(number, kind)
 
 
-def _look_at(made: type) -> Callable[[Any], Any]:
+def _look_at(made: type[Any]) -> Callable[[Any], Any]:
     if issubclass(made, Tracer):
         return _traced
     if made in _NUMBERS_AND_TEXT or issubclass(made, _UNCHANGING):
@@ -221,7 +220,8 @@ class Reach:
                 self.seen.append(places[number])
                 continue
             places[number] = len(places)
-            look, identified, _ = _kinds.get(id(type(x))) or _kind_of(type(x))
+            made = _class_of(x)
+            look, identified, _ = _kinds.get(id(made)) or _kind_of(made)
             if identified:
                 self.seen.append(number)
                 self.things.append(x)
@@ -234,8 +234,9 @@ class Reach:
         """Note what ``x`` holds; the objects in it are what to look at next."""
         held = look(x)
         parts = () if look is _elements else list(held)
-        self.seen += (id(type(x)), held if look is _elements else len(parts))
-        self.things.append(type(x))
+        made = _class_of(x)
+        self.seen += (id(made), held if look is _elements else len(parts))
+        self.things.append(made)
         return parts
 
     def references(self, forget: Callable[[Any], Any]) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -60,7 +60,7 @@ class Stage(Trace):
         if type(x) is StagedTracer and x.trace is self:
             return x.var
         if isinstance(x, np.generic):
-            return Literal(x)
+            return Literal(cast(np.generic, x))
         if isinstance(x, SCALARS):
             return Literal(dtypes.scalar(x, dtypes.weak_dtype(type(x))))
         value = resolve(x, self.parent)
@@ -70,11 +70,11 @@ class Stage(Trace):
         """An array that holds data; NumPy's may change later, so of those it is a copy."""
         known = self.constants.get(id(value))
         if known is None:
-            is_numpy = isinstance(value, np.ndarray)
-            kept = np.array(value, dtypes.canonical(value.dtype)) if is_numpy else value
-            known = Literal(kept)
-            if not is_numpy:  # the literal keeps ``value`` alive, and so its identity its own
-                self.constants[id(value)] = known
+            if isinstance(value, np.ndarray):
+                array = cast(np.ndarray, value)
+                return Literal(np.array(array, dtypes.canonical(array.dtype)))
+            known = Literal(value)  # it keeps ``value`` alive, and so its identity its own
+            self.constants[id(value)] = known
         return known
 
     def capture(self, value: Tracer) -> Var:
@@ -126,11 +126,12 @@ class Residuals(Stage):
     __slots__ = ()
 
     def constant(self, value: Any) -> Atom:
-        if isinstance(value, np.ndarray) and value.size <= LARGEST_LITERAL:
-            return super().constant(value)
-        known = self.captured.get(id(value))
+        array: Any = value
+        if isinstance(value, np.ndarray) and array.size <= LARGEST_LITERAL:
+            return super().constant(array)
+        known = self.captured.get(id(array))
         if known is None:
-            known = self.captured[id(value)] = (value, Var(plain(typeof(value))))
+            known = self.captured[id(array)] = (array, Var(plain(typeof(array))))
         return known[1]
 
 

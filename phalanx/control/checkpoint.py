@@ -7,7 +7,6 @@ whatever is done to it, transposed above all, what it computes again never leave
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +14,7 @@ from phalanx.control.call import frame_of_one, lower_call, with_one
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import Marks
-from phalanx.core.primitive import ZERO, Primitive
+from phalanx.core.primitive import ZERO, Derivative, Primitive
 from phalanx.core.program import Program
 from phalanx.transforms.derive import keep
 from phalanx.transforms.divide import Policy, divide
@@ -82,7 +81,7 @@ def _split(program: Program, active: Marks, policy: Policy) -> Halves:
 
 def _linearize(
     active: Marks, *primals: Any, program: Program, prevent_cse: bool, **options: Any
-) -> tuple[tuple[Any, ...], Callable[..., Any]]:
+) -> Derivative:
     parts = checkpointed_halves(program, active, options["policy"])
     results = checkpoint(*primals, program=parts.primal, prevent_cse=prevent_cse, **options)
     every = [*primals, *results]

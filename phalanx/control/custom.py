@@ -159,7 +159,7 @@ def _layers(x: Any) -> Sequence[Tracer]:
 
 
 @dataclass(frozen=True, slots=True)
-class Operands:
+class RuleOperands:
     """The operands of a function with rules, as ``dual`` takes its derivative.
 
     ``primals`` has all of them, ``tangents`` those of the operands that ``nonzero`` marks among
@@ -172,7 +172,7 @@ class Operands:
     seen: tuple[Any, ...]
 
     @classmethod
-    def of(cls, dual: Dual, args: Sequence[Any], closed: int) -> Operands:
+    def of(cls, dual: Dual, args: Sequence[Any], closed: int) -> RuleOperands:
         """``args``, of which the first, ``closed`` in number, are closed over."""
         primals, tangents = _columns([dual.split(a) for a in args])
         nonzero = tuple([t is not ZERO for t in tangents[closed:]])

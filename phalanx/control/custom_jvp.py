@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base.source import user_location
-from phalanx.control.custom import Applied, Operands, Places, fitted, run, with_rules
+from phalanx.control.custom import Applied, Places, RuleOperands, fitted, run, with_rules
 from phalanx.core.axes import Axis
 from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Primitive
@@ -75,7 +75,7 @@ class JvpRule:
 def _differentiate(
     dual: Dual, *args: Any, program: Program | Applied, rule: JvpRule, closed: int
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    operands = Operands.of(dual, args, closed)
+    operands = RuleOperands.of(dual, args, closed)
     if not operands.tangents:
         with entering(dual.parent):
             out = custom_jvp(*operands.primals, program=program, rule=rule, closed=closed)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from phalanx.base import dtypes
 from phalanx.base.source import user_location
-from phalanx.control.custom import Applied, Flat, Operands, Places, fitted, run, with_rules
+from phalanx.control.custom import Applied, Flat, Places, RuleOperands, fitted, run, with_rules
 from phalanx.core.axes import Axis
 from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Linear, Primitive
@@ -141,7 +141,7 @@ def _lanes_of(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:
 def _differentiate(
     dual: Dual, *args: Any, program: Program | Applied, rule: VjpRule, closed: int
 ) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    operands = Operands.of(dual, args, closed)
+    operands = RuleOperands.of(dual, args, closed)
     if not operands.tangents:
         with entering(dual):
             _check_closed(dual, run(*operands.seen, program=program), rule)

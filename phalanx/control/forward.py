@@ -8,7 +8,7 @@ from typing import Any
 
 from phalanx.control.framed import bind, frame_of
 from phalanx.core.frame import CARRY, FIXED, Frame, Marks, Role, Roles
-from phalanx.core.primitive import ZERO, Primitive, Rule
+from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule
 from phalanx.core.program import Atom, Program, Var, plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import instantiate
@@ -176,9 +176,7 @@ class _Halves:
 def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
     """The rule of the family for the result now, and the linear function of tangents."""
 
-    def rule(
-        active: Marks, /, *primals: Any, **params: Any
-    ) -> tuple[tuple[Any, ...], Callable[..., Any]]:
+    def rule(active: Marks, /, *primals: Any, **params: Any) -> Derivative:
         frame = frame_of(prim(), params)
         halves = linearized(frame, active)
         results = bind(prim(), primals, params, halves.primal)

@@ -7,7 +7,7 @@ halves runs the loop twice, and lanes may stop at different times.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from phalanx.control.lanes import batch_rule, inner_dims, place_carry, stable_la
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.frame import CARRY, Frame, Loop, Marks
-from phalanx.core.primitive import NoRule, Primitive
+from phalanx.core.primitive import Derivative, NoRule, Primitive
 from phalanx.core.program import Program, Var
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import BOOL, broadcast
@@ -47,14 +47,15 @@ def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
     frame = _frame(params)
 
     def body(program: Program) -> Body:
-        return lambda b, *state: b.inline(program, *frame.with_carry(xs, state))
+        def write(b: Builder, *state: Value) -> list[Value]:
+            return b.inline(program, *frame.with_carry(xs, state))
+
+        return write
 
     return b.while_(frame.carried_in(xs), body(params["condition"]), body(params["program"]))
 
 
-def _linearize(
-    active: Marks, *primals: Any, **params: Any
-) -> tuple[tuple[Any, ...], Callable[..., Any]]:
+def _linearize(active: Marks, *primals: Any, **params: Any) -> Derivative:
     """The loop now, and once more with the tangents: what it does happens the first time."""
     results = loop(*primals, **params)
     pair = paired(_frame(params), active, quiet=True)

@@ -39,7 +39,7 @@ from phalanx.core.trace import Tracer, current
 from phalanx.core.types import Array, ArrayType
 from phalanx.transforms.closures import resolve
 
-_class_of: Final[Callable[[Any], type[Any]]] = type
+_class_of: Callable[[Any], type[Any]] = type
 MOST_OBJECTS: Final = 2_000  # looked at in less time than it takes to trace a function
 LARGEST_COPY: Final = 1 << 16  # bytes of a NumPy array: it can change, so its elements are compared
 

@@ -80,14 +80,14 @@ class _Flat:
         args = self.in_tree.unflatten(leaves)
         with replaying():  # nothing now: these are the user's lines
             out = self.call(self.fun, *args)
-        found, self.out_tree = leaves_of(out, self.who, "the result")
-        return found
+        results, self.out_tree = leaves_of(out, self.who, "the result")
+        return results
 
 
 def trace_carrying(
     trace: Callable[[Sequence[ArrayType]], Body], types: Sequence[ArrayType]
 ) -> tuple[Body, list[ArrayType], list[ArrayType]]:
-    """Trace a body that carries values of ``types``, where weak ones take the type they turn into.
+    """Trace a body that carries values of ``types``, where weak ones take the type they get.
 
     Returns:
         The body, the types of the carry that it was traced for, and those of the carry between
@@ -96,19 +96,19 @@ def trace_carrying(
     inside = list(types)
     while True:
         body = trace(inside)
-        found = body.program.output_types[: len(inside)]
-        between = [_promoted(t, f) for t, f in zip(inside, found, strict=False)]
-        between += inside[len(found) :]
+        given = body.program.output_types[: len(inside)]
+        between = [_promoted(t, f) for t, f in zip(inside, given, strict=False)]
+        between += inside[len(given) :]
         grown = [t if t.dtype == b.dtype else b for t, b in zip(inside, between, strict=True)]
         if grown == inside:
             return body, inside, between
         inside = grown
 
 
-def _promoted(given: ArrayType, found: ArrayType) -> ArrayType:
-    if not given.weak or given is found or given.shape != found.shape:
+def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
+    if not given.weak or given is returned or given.shape != returned.shape:
         return given
-    dtype, weak = dtypes.promote((given.dtype, True), (found.dtype, found.weak))
+    dtype, weak = dtypes.promote((given.dtype, True), (returned.dtype, returned.weak))
     return ArrayType(given.shape, dtype, weak)
 
 

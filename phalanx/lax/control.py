@@ -48,7 +48,7 @@ __all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     """val = body(val) while cond(val), starting from ``init_val``.
 
-    The number of turns is known only while running; so it differentiates forward, not in
+    The number of iterations is known only while running; so it differentiates forward, not in
     reverse: for that use ``scan``, or ``fori_loop`` with static bounds.
 
     Args:
@@ -81,15 +81,19 @@ class _While:
 
 
 def _while(
-    test: tuple[Callable, Callable], step: tuple[Callable, Callable], init_val: Any, who: str
-) -> Any:
-    """The loop whose condition and body are functions, each with the way in which to call it."""
-    (cond_fun, asking), (body_fun, stepping) = test, step
+    test: tuple[Callable, Callable], step: tuple[Callable, Callable], init_val: Any, who: str,
+    own: int = 0,
+) -> Any:  # fmt: skip
+    """The loop whose condition and body are functions, each with the way in which to call it.
+
+    The first ``own`` keys of a path into what is carried are none that the user knows.
+    """
+    (cond_fun, test_with), (body_fun, step_with) = test, step
     if config.disable_jit:
-        while _is_known(goes := asking(cond_fun, init_val)):
-            if not goes:
+        while _is_known(goes_on := test_with(cond_fun, init_val)):
+            if not goes_on:
                 return init_val
-            init_val = stepping(body_fun, init_val)
+            init_val = step_with(body_fun, init_val)
     init, treedef = leaves_of(init_val, who, "init_val")
     types = [plain(typeof(x)) for x in init]
 
@@ -98,7 +102,7 @@ def _while(
         body, inside, carried = trace_carrying(
             lambda ts: trace_body(*step, in_tree, ts, who), types
         )
-        _check_carry(init_val, carried, body.out_tree, body.program.output_types, who)
+        _check_carry(init_val, carried, body.out_tree, body.program.output_types, who, own)
         body = retyped(body, carried, carried)
         condition = trace_body(*test, in_tree, inside, who)
         _check_condition(condition.program, who)
@@ -107,7 +111,7 @@ def _while(
         captured = [*condition.captured, *body.captured]
         return _While(_widened(0, both), _widened(1, both), captured, carried)
 
-    traced = remembered((cond_fun, body_fun), (who, asking, stepping, treedef, *types), trace)
+    traced = remembered((cond_fun, body_fun), (who, test_with, step_with, treedef, *types), trace)
     out = loop(
         *traced.captured,
         *(as_type(x, t) for x, t in zip(init, traced.types, strict=True)),
@@ -119,31 +123,32 @@ def _while(
 
 
 def _check_carry(
-    init: Any, types: Sequence[ArrayType], out_tree: Any, out_types: Sequence[ArrayType], who: str
-) -> None:
-    """Raise TypeError unless what one turn gives is what the next one takes."""
+    init: Any, types: Sequence[ArrayType], out_tree: Any, out_types: Sequence[ArrayType], who: str,
+    own: int = 0,
+) -> None:  # fmt: skip
+    """Raise TypeError unless what one iteration gives is what the next one takes."""
     wanted = tree.structure(init)
     if out_tree != wanted:
         raise TypeError(
-            f"{who}: the carry must keep its structure from turn to turn; it starts as {wanted} "
-            f"and the body, called at {user_location()}, returns {out_tree}"
+            f"{who}: the carry must keep its structure from iteration to iteration; it starts as "
+            f"{wanted} and the body, called at {user_location()}, returns {out_tree}"
         )
     paths = tree.leaves_with_path(init)
-    for (path, _), kind, found in zip(paths, types, out_types, strict=False):
-        if (kind.shape, kind.dtype) != (found.shape, found.dtype):
+    for (path, _), kind, returned in zip(paths, types, out_types, strict=False):
+        if (kind.shape, kind.dtype) != (returned.shape, returned.dtype):
             raise TypeError(
-                f"{who}: the carry must keep its types from turn to turn; carry"
-                f"{tree.keystr(path)} starts as {kind} and the body, called at "
-                f"{user_location()}, returns {found}. Convert it where it starts, or in the body"
+                f"{who}: the carry must keep its types from iteration to iteration; carry"
+                f"{tree.keystr(path[own:])} starts as {kind} and the body, called at "
+                f"{user_location()}, returns {returned}. Convert it where it starts, or in the body"
             )
 
 
 def _check_condition(condition: Program, who: str) -> None:
-    found = condition.output_types
-    if len(found) != 1 or found[0].shape != () or found[0].dtype != BOOL:
+    types = condition.output_types
+    if len(types) != 1 or types[0].shape != () or types[0].dtype != BOOL:
         raise TypeError(
             f"{who}: cond_fun must return one boolean without dimensions, got "
-            f"{', '.join(str(t) for t in found) or 'nothing'}, at {user_location()}"
+            f"{', '.join(str(t) for t in types) or 'nothing'}, at {user_location()}"
         )
 
 
@@ -159,7 +164,7 @@ def fori_loop(
         upper: an integer.
         body_fun: from the index and the carry to the next carry.
         init_val: a tree of arrays.
-        unroll: how many turns to write out per turn of the compiled loop; True for all.
+        unroll: how many iterations to write out per iteration of the compiled loop; True for all.
 
     >>> import phalanx.numpy as jnp
     >>> fori_loop(0, 4, lambda i, x: x + i, jnp.int32(0))
@@ -178,7 +183,7 @@ def fori_loop(
             f"fori_loop: only a loop with static bounds can be unrolled, at {user_location()}"
         )
     state = (*_common_bounds(lower, upper), init_val)
-    return _while((_before_end, _with_carry), (body_fun, _counting), state, "fori_loop")[2]
+    return _while((_before_end, _with_carry), (body_fun, _counting), state, "fori_loop", 1)[2]
 
 
 def _with_index(fun: Callable, val: Any, i: Any) -> tuple:
@@ -225,10 +230,10 @@ def scan(
         f: from the carry and a row to the next carry, of the same types, and a row.
         init: the first carry, a tree of arrays.
         xs: a tree of arrays ``[length, ...]``, or None.
-        length: the number of turns, where ``xs`` has no arrays, or to check it.
+        length: the number of iterations, where ``xs`` has no arrays, or to check it.
         reverse: whether to go from the last row to the first.
-        unroll: how many turns to write out per turn of the compiled loop; True for all of them,
-            False for one.
+        unroll: how many iterations to write out per iteration of the compiled loop; True for all
+            of them, False for one.
 
     Returns:
         The last carry, and a tree of arrays ``[length, ...]``.
@@ -268,9 +273,9 @@ def _scan(
     f, call = step
     init_leaves, init_tree = leaves_of(init, who, "init")
     rows, rows_tree = leaves_of(xs, who, "xs")
-    turns = _length(rows, length, who)
+    steps = _length(rows, length, who)
     if config.disable_jit:
-        return _scan_in_python(partial(call, f), init, rows, rows_tree, turns, reverse)
+        return _scan_in_python(partial(call, f), init, rows, rows_tree, steps, reverse)
     types = [plain(typeof(x)) for x in init_leaves]
     row_types = [lane_type(typeof(x), 0) for x in rows]
 
@@ -294,9 +299,9 @@ def _scan(
         program=traced.program,
         ins=(FIXED,) * len(traced.captured) + (CARRY,) * count + (each(0),) * len(rows),
         outs=(CARRY,) * count + (each(0),) * (len(traced.program.outputs) - count),
-        length=turns,
+        length=steps,
         reverse=bool(reverse),
-        unroll=_unrolled(unroll, turns, who),
+        unroll=_unrolled(unroll, steps, who),
     )
     return traced.carry_tree.unflatten(out[:count]), traced.out_tree.unflatten(out[count:])
 
@@ -308,14 +313,14 @@ def _length(rows: list[Any], length: int | None, who: str) -> int:
                 f"{who}: xs must have a leading axis to scan over, got {typeof(x)} at "
                 f"{user_location()}"
             )
-    found = {typeof(x).shape[0] for x in rows}
+    lengths = {typeof(x).shape[0] for x in rows}
     if length is not None:
-        found.add(operator.index(length))
-    if len(found) != 1:
-        what = f"the lengths must agree, got {sorted(found)}"
-        what = what if found else "nothing tells the length; give xs or length"
+        lengths.add(operator.index(length))
+    if len(lengths) != 1:
+        what = f"the lengths must agree, got {sorted(lengths)}"
+        what = what if lengths else "nothing tells the length; give xs or length"
         raise ValueError(f"{who}: {what}, at {user_location()}")
-    (only,) = found
+    (only,) = lengths
     if only < 0:
         raise ValueError(f"{who}: the length must be at least 0, got {only} at {user_location()}")
     return only
@@ -406,8 +411,8 @@ class _OnLanes:
     def __call__(self, f: Callable, _: None, block: list[Any]) -> tuple:
         def flat(*leaves: Any) -> list[Any]:
             nonlocal out_tree
-            found, out_tree = leaves_of(f(self.rows_tree.unflatten(leaves)), "map", "the result")
-            return found
+            results, out_tree = leaves_of(f(self.rows_tree.unflatten(leaves)), "map", "the result")
+            return results
 
         out_tree: Any = None
         size = typeof(block[0]).shape[0]
@@ -424,8 +429,8 @@ def _map_blocks(
         reshape(part, shape=((stop - start) // size, size, *typeof(part).shape[1:]))
         for part in (slice_in_dim(x, start, stop) for x in rows)
     ]
-    _, found = _scan((f, _OnLanes(rows_tree)), None, blocks, None, False, 1, "map")
-    return tree.map(lambda y: reshape(y, shape=(stop - start, *typeof(y).shape[2:])), found)
+    _, mapped = _scan((f, _OnLanes(rows_tree)), None, blocks, None, False, 1, "map")
+    return tree.map(lambda y: reshape(y, shape=(stop - start, *typeof(y).shape[2:])), mapped)
 
 
 # ---- branches -----------------------------------------------------------------------------------
@@ -452,9 +457,9 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> 
     """
     kind = typeof(pred) if is_value(pred) else None
     if kind is None or kind.shape != () or kind.dtype != BOOL:
-        found = repr(pred) if kind is None else str(plain(kind))
+        given = repr(pred) if kind is None else str(plain(kind))
         raise TypeError(
-            f"cond: the predicate must be one boolean without dimensions, got {found}, at "
+            f"cond: the predicate must be one boolean without dimensions, got {given}, at "
             f"{user_location()}; compare it with something, as in x > 0"
         )
     if config.disable_jit and _is_known(pred):
@@ -478,9 +483,9 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any) -> Any:
         raise ValueError(f"switch: at least one branch is needed, at {user_location()}")
     kind = typeof(index) if is_value(index) else None
     if kind is None or kind.shape != () or not dtypes.is_integer(kind.dtype):
-        found = repr(index) if kind is None else str(plain(kind))
+        given = repr(index) if kind is None else str(plain(kind))
         raise TypeError(
-            f"switch: the index must be an integer without dimensions, got {found} at "
+            f"switch: the index must be an integer without dimensions, got {given} at "
             f"{user_location()}"
         )
     if config.disable_jit and _is_known(index):

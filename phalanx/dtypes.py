@@ -10,14 +10,17 @@ from phalanx.base.dtypes import (
     promote_types,
     result_type,
 )
+from phalanx.base.extended import extended, prng_key
 
 __all__ = [
     "bfloat16",
     "canonical",
+    "extended",
     "finfo",
     "float0",
     "iinfo",
     "issubdtype",
+    "prng_key",
     "promote_types",
     "result_type",
 ]

@@ -73,7 +73,7 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
     """The type of an array, a number, or anything that has a shape and a dtype."""
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
-        return ArrayType(tuple(x.shape), dtypes.canonical(np.dtype(x.dtype)), weak)
+        return ArrayType(tuple(x.shape), dtypes.canonical(x.dtype), weak)
     if not is_value(x):
         check_leaf(x, names[i], who)
     kind = typeof(x)

@@ -12,6 +12,7 @@ from phalanx.api import aot
 from phalanx.api.arguments import LeafNames, check_callable, check_leaf, name_of, shown
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import TreeError
+from phalanx.base.extended import is_key
 from phalanx.base.source import Location, user_location
 from phalanx.core import axes
 from phalanx.core.primitive import CALLS, ORDERED
@@ -118,6 +119,11 @@ def _declared(result_shape_dtypes: Any, who: str) -> tuple[list[ArrayType], Any]
                 f"such as ShapeDtypeStruct((3,), 'float32'), got {x!r} in it, at {user_location()}"
             )
     types = [aot.abstract(x, [""] * len(leaves), i, who) for i, x in enumerate(leaves)]
+    if any(is_key(t.dtype) for t in types):
+        raise TypeError(
+            f"{who}: a Python function cannot return keys, at {user_location()}; declare their "
+            "words, u32[..., 2], and make keys of what it returns with random.wrap_key_data"
+        )
     return [t.update(weak=False) for t in types], treedef
 
 

@@ -475,7 +475,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
 
 def _example_type(x: Any, who: str) -> ArrayType:
     kind = (
-        ArrayType(tuple(x.shape), np.dtype(x.dtype))
+        ArrayType(tuple(x.shape), dtypes.as_dtype(x.dtype))
         if hasattr(x, "shape") and hasattr(x, "dtype")
         else plain(typeof(x))
     )

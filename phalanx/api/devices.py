@@ -9,10 +9,11 @@ import numpy as np
 
 from phalanx.api.arguments import check_leaf
 from phalanx.base import tree
+from phalanx.base.extended import is_key
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import plain
 from phalanx.core.trace import Tracer
-from phalanx.core.types import Array, typeof
+from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, moved, place
 from phalanx.run.runtime import backend, connect
 from phalanx.spmd.sharding import Sharding
@@ -143,7 +144,14 @@ def _put(x: Any, target: Any) -> Any:
 
 def _new(x: Any, sharding: Sharding) -> DeviceArray:
     type = plain(typeof(x))
-    return place(np.asarray(x).astype(type.dtype, copy=False), type, sharding)
+    return place(_on_host(x, type), type, sharding)
+
+
+def _on_host(x: Any, type: ArrayType) -> np.ndarray:
+    """The elements of an array of ``type``, or the words of keys."""
+    if isinstance(x, DeviceArray):
+        return x.fetched()
+    return np.asarray(x).astype(type.dtype, copy=False)
 
 
 def _sharding(target: Any, type: Any) -> Sharding:
@@ -192,7 +200,7 @@ def _stack(parts: tuple, devices: tuple) -> DeviceArray:
         raise ValueError(f"device_put_sharded: the shards must be of one type, got {listed}")
     (type,) = types
     whole = type.update(shape=(len(parts), *type.shape))
-    host = np.stack([np.asarray(p).astype(type.dtype, copy=False) for p in parts])
+    host = np.stack([_on_host(p, type) for p in parts])
     return place(host, whole, Sharding(devices, (len(devices),)))
 
 
@@ -210,13 +218,17 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """``x`` on the host: a tree of NumPy arrays.
+    """``x`` on the host: a tree of NumPy arrays. Keys, which NumPy does not have, stay as they are.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.device_get({"a": jnp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
     """
-    return tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, Array) else leaf, x)
+    return tree.map(lambda leaf: np.asarray(leaf) if _has_value(leaf) else leaf, x)
+
+
+def _has_value(x: Any) -> bool:
+    return isinstance(x, Array) and not is_key(x.type.dtype)
 
 
 def block_until_ready(x: Any) -> Any:

@@ -1,9 +1,10 @@
 """Element types: which there are, how they combine, and which of them are in use by default.
 
-A dtype is a ``numpy.dtype``; those that NumPy lacks come from ``ml_dtypes``. Two rules differ
-from NumPy. Unless ``enable_x64`` is set, 64-bit dtypes become 32-bit ones. And dtypes combine
-by the join of the lattice below, in which Python scalars are *weak*: they stand below all
-dtypes of their kind and do not widen them::
+A dtype is a ``numpy.dtype``; the numbers that NumPy lacks come from ``ml_dtypes``, and that of
+random keys stands apart, in ``extended``: no other combines with it. Two rules differ from NumPy.
+Unless ``enable_x64`` is set, 64-bit dtypes become 32-bit ones. And dtypes combine by the join of
+the lattice below, in which Python scalars are *weak*: they stand below all dtypes of their kind
+and do not widen them::
 
     b1 < int* < u8 .. u64, i8 .. i64 < float* < fp8 .., bf16, f16 < f32 < f64
                                        float* < complex* < c64 < c128
@@ -19,6 +20,7 @@ import numpy as np
 
 from phalanx.base.config import config
 from phalanx.base.errors import TypePromotionError
+from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
 
 # ---- the dtypes -----------------------------------------------------------------------------
 
@@ -97,8 +99,8 @@ _TO_32_BIT = {
     np.dtype("float64"): np.dtype("float32"),
     np.dtype("complex128"): np.dtype("complex64"),
 }
-_wide: dict[Any, np.dtype] = {dtype: dtype for dtype in ALL}
-_narrow: dict[Any, np.dtype] = {dtype: _TO_32_BIT.get(dtype, dtype) for dtype in ALL}
+_wide: dict[Any, Any] = {dtype: dtype for dtype in (*ALL, *KEY_TYPES.values())}
+_narrow: dict[Any, Any] = {dtype: _TO_32_BIT.get(dtype, dtype) for dtype in _wide}
 
 
 def canonical(dtype: Any) -> np.dtype:
@@ -135,6 +137,8 @@ def as_dtype(like: Any) -> np.dtype:
     """
     if like is None:
         raise TypeError("a dtype is needed, got None")
+    if is_key(like):
+        return like
     try:
         found = np.dtype(like)
     except TypeError:
@@ -206,7 +210,7 @@ def dtype_of(x: Any) -> np.dtype:
     if _is_python_scalar(x):
         return weak_dtype(type(x))
     found = getattr(x, "dtype", None)
-    return canonical(found if isinstance(found, np.dtype) else x)
+    return canonical(found if isinstance(found, (np.dtype, KeyType)) else x)
 
 
 def _is_python_scalar(x: Any) -> bool:
@@ -248,7 +252,7 @@ def _lattice() -> dict[_Node, tuple[_Node, ...]]:
     return {
         _BOOL: (_WEAK_INT,),
         _WEAK_INT: (u8, i8, *_NARROW_INTS),
-        **dict.fromkeys((*_NARROW_INTS, *_FLOAT8, float0), ()),
+        **dict.fromkeys((*_NARROW_INTS, *_FLOAT8, float0, *KEY_TYPES.values()), ()),
         u8: (u16, i16),
         u16: (u32, i32),
         u32: (u64, i64),
@@ -296,9 +300,9 @@ def _join(nodes: set[_Node]) -> _Node:
         if bounds <= _ABOVE[bound]:
             return bound
     names = sorted(str(n) for n in nodes)
+    advice = ADVICE if any(map(is_key, nodes)) else "convert one of the operands with astype"
     raise TypePromotionError(
-        f"dtypes {', '.join(names)} have no common dtype to convert to implicitly; convert one "
-        "of the operands with astype"
+        f"dtypes {', '.join(names)} have no common dtype to convert to implicitly; {advice}"
     )
 
 
@@ -395,7 +399,12 @@ def issubdtype(a: Any, b: Any) -> bool:
 
     >>> issubdtype("bfloat16", np.floating), issubdtype("int4", np.inexact)
     (True, False)
+    >>> from phalanx.base.extended import key_type, prng_key
+    >>> issubdtype(key_type("threefry2x32"), prng_key)
+    True
     """
+    if isinstance(b, KeyType):
+        return a is b
     a, b = _as_type(a), _as_type(b)
     if a is b:
         return True
@@ -409,6 +418,10 @@ def issubdtype(a: Any, b: Any) -> bool:
 
 def _as_type(x: Any) -> Any:
     """An abstract class of scalars as it is, everything else as a dtype."""
+    if isinstance(x, KeyType):
+        return x.type
+    if isinstance(x, type) and issubclass(x, extended):
+        return x
     if isinstance(x, type) and issubclass(x, np.generic) and x.__module__ == "numpy":
         return x if x.__subclasses__() or x is np.generic else np.dtype(x)
     return np.dtype(x)
@@ -440,7 +453,7 @@ def finfo(dtype: Any) -> Any:
     >>> float(finfo("bfloat16").max) > 3e38
     True
     """
-    found = np.dtype(dtype)
+    found = dtype if is_key(dtype) else np.dtype(dtype)
     if found not in INEXACT:
         raise ValueError(f"finfo: a floating-point dtype is needed, got {found}; see iinfo")
     return ml_dtypes.finfo(found)
@@ -452,7 +465,7 @@ def iinfo(dtype: Any) -> Any:
     >>> iinfo("int4").max
     7
     """
-    found = np.dtype(dtype)
+    found = dtype if is_key(dtype) else np.dtype(dtype)
     if found not in INTEGERS:
         raise ValueError(f"iinfo: an integer dtype is needed, got {found}; see finfo")
     return ml_dtypes.iinfo(found)

@@ -9,6 +9,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import DeletedArray
+from phalanx.base.extended import WORD, is_key
 from phalanx.base.recent import Unique
 
 Shape = tuple[int, ...]
@@ -32,7 +33,7 @@ class ArrayType:
     _interned: ClassVar[Unique[ArrayType]] = Unique(4096)
 
     shape: tuple[int, ...]
-    dtype: np.dtype
+    dtype: Any  # a numpy.dtype, or the KeyType of random keys
     weak: bool
     weak_type: bool
     ndim: int
@@ -46,7 +47,8 @@ class ArrayType:
     @classmethod
     def _make(cls, key: tuple[Any, ...]) -> ArrayType:
         _, shape, dtype, weak = key
-        normal = (cls, tuple(int(s) for s in shape), np.dtype(dtype), bool(weak))
+        kind = dtype if is_key(dtype) else np.dtype(dtype)
+        normal = (cls, tuple(int(s) for s in shape), kind, bool(weak))
         made = ArrayType._interned[normal]
         if made is None:
             made = object.__new__(cls)
@@ -65,6 +67,11 @@ class ArrayType:
             changes.get("dtype", self.dtype),
             changes.get("weak", self.weak),
         )
+
+    @property
+    def physical(self) -> ArrayType:
+        """The type of what devices hold: the same, but words in a last dimension for keys."""
+        return ArrayType((*self.shape, self.dtype.words), WORD) if is_key(self.dtype) else self
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.shape, self.dtype, self.weak)
@@ -140,8 +147,8 @@ class Array:
         return self.type.shape
 
     @property
-    def dtype(self) -> np.dtype:
-        """The NumPy dtype of the elements."""
+    def dtype(self) -> Any:
+        """The dtype of the elements: NumPy's, or that of random keys."""
         return self.type.dtype
 
     @property

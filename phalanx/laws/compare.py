@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import PhalanxError
+from phalanx.base.extended import is_key
 from phalanx.core.types import typeof
+from phalanx.ops import random_unwrap, random_wrap
 
 
 class LawBroken(PhalanxError, AssertionError):
@@ -57,9 +60,20 @@ def rounding(dtype: np.dtype) -> float:
 
 
 def to_numpy(x: Any) -> np.ndarray:
-    """The elements of an array or a number, as NumPy holds them."""
+    """The elements of an array or a number, or the words of keys, as NumPy holds them."""
     kind = typeof(x)
-    return np.asarray(x, kind.dtype)
+    return np.asarray(random_unwrap(x) if is_key(kind.dtype) else x, kind.physical.dtype)
+
+
+def of_numpy(value: np.ndarray, dtype: Any) -> Any:
+    """The inverse of ``to_numpy``: an array of ``dtype``."""
+    return random_wrap(value, dtype=dtype) if is_key(dtype) else value
+
+
+def stacked(lanes: Sequence[Any], dim: int = 0) -> Any:
+    """Arrays of one type as the lanes along a new dimension ``dim``."""
+    kind = typeof(lanes[0])
+    return of_numpy(np.stack(list(map(to_numpy, lanes)), dim % (kind.ndim + 1)), kind.dtype)
 
 
 def wide(x: np.ndarray) -> np.ndarray:

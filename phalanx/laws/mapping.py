@@ -14,7 +14,16 @@ from phalanx.api.pmap import pmap
 from phalanx.api.vmap import is_none, vmap
 from phalanx.base import tree
 from phalanx.core.types import typeof
-from phalanx.laws.compare import BatchError, JitError, LawBroken, PmapError, require_same, to_numpy
+from phalanx.laws.compare import (
+    BatchError,
+    JitError,
+    LawBroken,
+    PmapError,
+    of_numpy,
+    require_same,
+    stacked,
+    to_numpy,
+)
 from phalanx.laws.derivatives import direction, inexact_part
 from phalanx.run.eager import as_array
 
@@ -56,7 +65,10 @@ def check_batch(
     flat = [tree.leaves(lane) for lane in lanes]
     places = tree.broadcast_prefix(_spec(out_axes), lanes[0], who, is_leaf=is_none)
     expected = tree.structure(lanes[0]).unflatten(
-        [_stacked(ys, to) for ys, to in zip(zip(*flat, strict=True), places, strict=True)]
+        [
+            ys[0] if to is None else stacked(ys, to)
+            for ys, to in zip(zip(*flat, strict=True), places, strict=True)
+        ]
     )
     require_same(BatchError, f"{who}: vmap and loop", actual, expected, rtol=rtol, atol=atol)
 
@@ -66,12 +78,10 @@ def _spec(axes: Any) -> Any:
 
 
 def _lane(x: Any, dim: int | None, i: int) -> Any:
-    return x if dim is None else as_array(np.take(to_numpy(x), i, axis=dim))
-
-
-def _stacked(lanes: Sequence[Any], dim: int | None) -> np.ndarray:
-    arrays = [to_numpy(x) for x in lanes]
-    return arrays[0] if dim is None else np.stack(arrays, axis=dim)
+    if dim is None:
+        return x
+    kind = typeof(x)
+    return as_array(of_numpy(np.take(to_numpy(x), i, axis=dim % kind.ndim), kind.dtype))
 
 
 def check_jit(

@@ -21,12 +21,13 @@ from phalanx.api.program import make_program
 from phalanx.api.vmap import vmap
 from phalanx.base import dtypes
 from phalanx.base.config import config
+from phalanx.base.extended import is_key
 from phalanx.core.check import check
 from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType, typeof
-from phalanx.laws.compare import PrimitiveError, require_same, rounding, to_numpy
+from phalanx.laws.compare import PrimitiveError, require_same, rounding, stacked, to_numpy
 from phalanx.laws.derivatives import check_grads, direction, inexact_part, pairing
-from phalanx.ops.basis import add, move
+from phalanx.ops.basis import add, move, random_wrap
 from phalanx.ops.shape import slice_dim, squeeze
 
 LANES = 5  # a length that no dimension of an example has, so that a mixed-up one is found
@@ -99,8 +100,11 @@ def _constant_like(x: np.generic, like: Sequence[np.dtype]) -> np.generic:
     return x.astype(like[0])
 
 
-def draw(kind: ArrayType, example: Example, source: np.random.Generator) -> np.ndarray:
+def draw(kind: ArrayType, example: Example, source: np.random.Generator) -> Any:
     """A random array of type ``kind``, within the bounds of ``example``."""
+    if is_key(kind.dtype):
+        words = source.integers(0, 2**32, kind.physical.shape, np.uint32)
+        return random_wrap(words, dtype=kind.dtype)
     low, high, shape = example.low, example.high, kind.shape
     if kind.dtype == np.bool_:
         return source.integers(0, 2, shape).astype(bool)
@@ -193,7 +197,7 @@ def law_batch(prim: Primitive, example: Example, limit: int | None = None) -> No
     if not choices:
         return
     per_lane = [case.operands(seed) for seed in range(LANES)]
-    stacks = [np.stack(xs) for xs in zip(*per_lane, strict=True)]
+    stacks = [stacked(xs) for xs in zip(*per_lane, strict=True)]
 
     def vectorized(*stacks: Any) -> list:
         return [
@@ -247,7 +251,7 @@ def _loop(case: Case, per_lane: Sequence[Sequence], mapped: tuple[bool, ...]) ->
         case.tree(case(*(lane[i] if m else per_lane[0][i] for i, m in enumerate(mapped))))
         for lane in per_lane
     ]
-    return [np.stack([to_numpy(y) for y in ys]) for ys in zip(*lanes, strict=True)]
+    return [stacked(ys) for ys in zip(*lanes, strict=True)]
 
 
 # ---- derivatives --------------------------------------------------------------------------------
@@ -376,7 +380,7 @@ def law_vary(prim: Primitive, example: Example) -> None:
     case = Case(prim, example)
     axis, size = example.axes[0] if example.axes else ("lanes", LANES)
     bare = Case(prim, Example(example.args, example.params, low=example.low, high=example.high))
-    stacks = [np.stack(xs) for xs in zip(*map(bare.operands, range(size)), strict=True)]
+    stacks = [stacked(xs) for xs in zip(*map(bare.operands, range(size)), strict=True)]
     choices = list(itertools.product((0, None), repeat=len(case.free)))
 
     def mapped(*stacks: Any) -> list:

@@ -16,6 +16,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INTEGERS
+from phalanx.base.extended import is_key
 from phalanx.core.trace import Tracer
 from phalanx.core.types import SCALARS, Array
 from phalanx.numpy.arithmetic import floor, literal, power
@@ -165,6 +166,8 @@ def _on_host(value: np.ndarray, dtype: np.dtype | None) -> Any:
             f"array: numbers are needed, got data of dtype {value.dtype} ({what}); text, dates "
             "and Python objects have no place on a device"
         )
+    if is_key(dtype):
+        raise TypeError(f"array: numbers cannot become {dtype}; make keys with random.key(seed)")
     return from_host(value if dtype is None else value.astype(dtype))
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import NonConcreteBooleanIndexError
+from phalanx.base.extended import is_key
 from phalanx.control.staged import staged
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import Array
@@ -35,6 +36,7 @@ from phalanx.numpy.promotion import (
     kind_of,
     operand,
 )
+from phalanx.ops.basis import zeros
 
 _I32 = np.dtype("int32")
 
@@ -280,7 +282,8 @@ def _write_strided(x: Any, part: Any, strided: dict[int, tuple[int, int, int]]) 
             ops.eq(ops.rem(past, np.int32(gap)), np.int32(0)),
         )
         mask = here if mask is True else ops.and_(mask, here)
-    dilated = ops.pad(_turned(part, strided), literal(x, 0), config=tuple(config))
+    between = zeros(x.type.update(shape=())) if is_key(x.type.dtype) else literal(x, 0)
+    dilated = ops.pad(_turned(part, strided), between, config=tuple(config))
     return ops.select(mask, dilated, x)
 
 

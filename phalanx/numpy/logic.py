@@ -20,6 +20,7 @@ from phalanx.numpy.promotion import (
     convert,
     pair,
 )
+from phalanx.ops.basis import check_domain, number_or_bool
 
 # ---- comparisons ----------------------------------------------------------------------------
 
@@ -216,7 +217,7 @@ def isnan(x: ArrayLike, /) -> Array:
     [False  True]
     """
     x = as_array("isnan", x)
-    return ops.ne(x, x) if x.type.dtype in INEXACT else _everywhere(x, False)
+    return ops.ne(x, x) if x.type.dtype in INEXACT else _everywhere("isnan", x, False)
 
 
 def isfinite(x: ArrayLike, /) -> Array:
@@ -229,7 +230,7 @@ def isfinite(x: ArrayLike, /) -> Array:
     dtype = x.type.dtype
     if dtype in COMPLEXES:
         return ops.and_(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
-    return ops.is_finite(x) if dtype in INEXACT else _everywhere(x, True)
+    return ops.is_finite(x) if dtype in INEXACT else _everywhere("isfinite", x, True)
 
 
 def isinf(x: ArrayLike, /) -> Array:
@@ -242,7 +243,9 @@ def isinf(x: ArrayLike, /) -> Array:
     dtype = x.type.dtype
     if dtype in COMPLEXES:
         return ops.or_(isinf(ops.real(x)), isinf(ops.imag(x)))
-    return ops.eq(ops.abs(x), literal(x, np.inf)) if dtype in INEXACT else _everywhere(x, False)
+    if dtype not in INEXACT:
+        return _everywhere("isinf", x, False)
+    return ops.eq(ops.abs(x), literal(x, np.inf))
 
 
 def isposinf(x: ArrayLike, /) -> Array:
@@ -267,10 +270,13 @@ def _is_infinity(who: str, x: Any, infinity: float) -> Any:
     x = as_array(who, x)
     if x.type.dtype in COMPLEXES:
         raise TypeError(f"{who}: real numbers are needed, got {x.type}")
-    return ops.eq(x, literal(x, infinity)) if x.type.dtype in INEXACT else _everywhere(x, False)
+    if x.type.dtype not in INEXACT:
+        return _everywhere(who, x, False)
+    return ops.eq(x, literal(x, infinity))
 
 
-def _everywhere(x: Any, truth: bool) -> Any:
+def _everywhere(who: str, x: Any, truth: bool) -> Any:
+    check_domain(who, x.type, number_or_bool)
     return ops.full(x.type.shape, truth, np.dtype(bool))
 
 

@@ -32,6 +32,7 @@ from phalanx.numpy.at import At
 from phalanx.numpy.indexing import getitem
 from phalanx.numpy.joining import repeat
 from phalanx.numpy.promotion import convert
+from phalanx.ops.basis import check_domain, number_or_bool
 
 _OPERANDS = (Array, *SCALARS, np.ndarray, np.generic)
 _LISTS = (list, tuple, set, dict)
@@ -249,6 +250,7 @@ def view(self: Any, dtype: Any = None) -> Any:
     """The bits of the array read as elements of another dtype."""
     if dtype is None:
         return self
+    check_domain("view", self.type, number_or_bool)
     wanted, present = dtypes.canonical(dtype), self.type.dtype
     if wanted == present:
         return self

@@ -13,6 +13,8 @@ from phalanx.ops.basis import (
     move,
     mul,
     neg,
+    random_unwrap,
+    random_wrap,
     reduce_sum,
     reshape,
     sub,

@@ -14,6 +14,7 @@ from typing import Any, Concatenate
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.extended import ADVICE, WORD, KeyType, is_key, key_type
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.primitive import (
@@ -57,23 +58,32 @@ def bools(*shape: int) -> ArrayType:
 
 # ---- the pointwise family: one result element from the operands' elements beside it ---------
 
-Domain = Callable[[np.dtype], bool]
+Domain = Callable[[Any], bool]
 Partials = Sequence[Of[Any] | None] | str
 
 
-def anything(dtype: np.dtype) -> bool:
+_NUMBERS = dtypes.ALL - {BOOL}
+_REAL_NUMBERS = _NUMBERS - dtypes.COMPLEXES
+
+
+def anything(dtype: Any) -> bool:
     """The domain of every dtype."""
     return True
 
 
-def number(dtype: np.dtype) -> bool:
-    """The domain of every dtype but bool."""
-    return dtype != BOOL
+def number_or_bool(dtype: Any) -> bool:
+    """The domain of every dtype but those of keys."""
+    return dtype in dtypes.ALL
 
 
-def real_number(dtype: np.dtype) -> bool:
+def number(dtype: Any) -> bool:
+    """The domain of every dtype but bool and those of keys."""
+    return dtype in _NUMBERS
+
+
+def real_number(dtype: Any) -> bool:
     """The domain of integers and floating-point numbers."""
-    return dtype != BOOL and not dtypes.is_complex(dtype)
+    return dtype in _REAL_NUMBERS
 
 
 def integral(dtype: np.dtype) -> bool:
@@ -87,6 +97,7 @@ def part_of_complex(dtype: np.dtype) -> bool:
 
 
 _DOMAIN_NAMES = {
+    "number_or_bool": "a number or bool",
     "number": "a number",
     "real_number": "a real number",
     "integral": "bool or an integer",
@@ -103,9 +114,8 @@ def check_domain(name: str, type: ArrayType, on: Domain) -> None:
     """Raise TypeError unless the dtype of ``type`` lies in the domain ``on``."""
     if not on(type.dtype):
         wanted = _DOMAIN_NAMES.get(on.__name__, on.__name__)
-        raise TypeError(
-            f"{name}: the operand {type} must be {wanted}; convert it first, with .astype"
-        )
+        advice = ADVICE if is_key(type.dtype) else "convert it first, with .astype"
+        raise TypeError(f"{name}: the operand {type} must be {wanted}; {advice}")
 
 
 def common_type(name: str, types: Sequence[ArrayType]) -> ArrayType:
@@ -206,7 +216,7 @@ def pointwise(
     name: str,
     lower: Body,
     *,
-    on: Domain = anything,
+    on: Domain = number_or_bool,
     result: np.dtype | Callable[[np.dtype], np.dtype] | None = None,
     partials: Partials = (),
     linearize: Of[Derivative] | None = None,
@@ -423,6 +433,8 @@ def _broadcast_transpose(ct: Any, x: ArrayType, shape: Shape, dims: Ints) -> Any
 
 def _broadcast_batch(axis: Axis, x: Any, dim: int, shape: Shape, dims: Ints) -> Batched:
     lanes = typeof(x).shape[dim]
+    if dim == len(dims):  # lanes that come last stay last, where moving them would cost a copy
+        return broadcast(x, shape=(*shape, lanes), dims=(*dims, len(shape))), len(shape)
     x = move(x, dim, 0)
     return broadcast(x, shape=(lanes, *shape), dims=(0, *(d + 1 for d in dims))), 0
 
@@ -452,6 +464,8 @@ def _inverse(perm: Sequence[int]) -> tuple[int, ...]:
 
 
 def _transpose_batch(axis: Axis, x: Any, dim: int, perm: Ints) -> Batched:
+    if dim == len(perm):
+        return transpose(x, perm=(*perm, dim)), dim
     shifted = tuple(i + (i >= dim) for i in perm)
     return transpose(x, perm=(dim, *shifted)), 0
 
@@ -494,6 +508,8 @@ def _reshape_type(x: ArrayType, shape: Shape) -> ArrayType:
 
 def _reshape_batch(axis: Axis, x: Any, dim: int, shape: Shape) -> Batched:
     lanes = typeof(x).shape[dim]
+    if dim == typeof(x).ndim - 1:
+        return reshape(x, shape=(*shape, lanes)), len(shape)
     return reshape(move(x, dim, 0), shape=(lanes, *shape)), 0
 
 
@@ -532,9 +548,14 @@ def _reduce_sum_lower(b: Builder, x: Any, dims: Ints) -> Any:
     return b.reduce([x], [zero], dims, lambda b, x, y: [b.add(x, y)])[0]
 
 
+def _reduce_sum_type(x: ArrayType, dims: Ints) -> ArrayType:
+    check_domain("reduce_sum", x, number_or_bool)
+    return reduced_type("reduce_sum", x, dims)
+
+
 reduce_sum = structural(
     "reduce_sum",
-    lambda x, dims: reduced_type("reduce_sum", x, dims),
+    _reduce_sum_type,
     _reduce_sum_lower,
     transpose=lambda ct, x, dims: broadcast(
         ct, shape=x.shape, dims=tuple(i for i in range(x.ndim) if i not in dims)
@@ -555,6 +576,8 @@ def _convert_linearize(active: Active, x: Any, *, dtype: np.dtype, weak: bool) -
 
 
 def _convert_type(x: ArrayType, *, dtype: np.dtype, weak: bool) -> ArrayType:
+    if x.dtype is not dtype and (is_key(x.dtype) or is_key(dtype)):
+        raise TypeError(f"convert: {x} cannot become {dtype}; {ADVICE}")
     return ArrayType(x.shape, dtype, weak)
 
 
@@ -583,6 +606,64 @@ convert = Primitive(
 )
 
 
+# ---- keys -----------------------------------------------------------------------------------
+
+_NO_NUMBERS = ZeroDerivative("keys are no numbers to differentiate")
+
+
+def _wrap_type(x: ArrayType, *, dtype: KeyType) -> ArrayType:
+    if x.dtype != WORD or x.shape[-1:] != (dtype.words,):
+        raise TypeError(
+            f"random_wrap: the words of {dtype} are uint32, {dtype.words} in the last dimension "
+            f"for each key, got {x}"
+        )
+    return ArrayType(x.shape[:-1], dtype)
+
+
+def _wrap_batch(axis: Axis, values: Operands, dims: LaneDims, *, dtype: KeyType) -> Batched:
+    x, dim = values[0], dims[0]
+    if dim == typeof(x).ndim - 1:
+        x, dim = move(x, dim, 0), 0
+    return random_wrap(x, dtype=dtype), dim
+
+
+def _same_value(b: Builder, x: Value, **_: Any) -> Value:
+    return x
+
+
+random_wrap = Primitive(
+    "random_wrap",
+    _wrap_type,
+    _same_value,
+    linearize=_NO_NUMBERS,
+    transpose=NoRule("it is not linear"),
+    batch=_wrap_batch,
+    doc="the keys whose words are the last dimension of x; no operation",
+    examples=[Example((ArrayType((3, 2), WORD),), {"dtype": key_type("threefry2x32")})],
+)
+
+
+def _unwrap_type(x: ArrayType) -> ArrayType:
+    if not is_key(x.dtype):
+        raise TypeError(f"random_unwrap: keys are needed, as random.key makes them, got {x}")
+    return x.physical
+
+
+random_unwrap = Primitive(
+    "random_unwrap",
+    _unwrap_type,
+    _same_value,
+    linearize=_NO_NUMBERS,
+    transpose=NoRule("it is not linear"),
+    batch=lambda axis, values, dims: (random_unwrap(values[0]), dims[0]),
+    doc="the words of keys, in a last dimension; no operation",
+    examples=[Example((ArrayType((3,), key_type("threefry2x32")),))],
+)
+
+
+# ---- constants ------------------------------------------------------------------------------
+
+
 def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
     """An array of ``shape`` with ``value`` everywhere; ``value`` may be a rank-0 array."""
     if isinstance(value, (np.generic, *SCALARS)):
@@ -591,7 +672,9 @@ def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
 
 
 def zeros(type: ArrayType) -> Any:
-    """The array of ``type`` with zero everywhere."""
+    """The array of ``type`` with zero everywhere, in all words of keys."""
+    if is_key(type.dtype):
+        return random_wrap(zeros(type.physical), dtype=type.dtype)
     return full(type.shape, 0, type.dtype)
 
 

@@ -17,7 +17,19 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import BOOL, I32, Domain, bools, f32, i32, integral, move, pointwise
+from phalanx.ops.basis import (
+    BOOL,
+    I32,
+    Domain,
+    bools,
+    check_domain,
+    f32,
+    i32,
+    integral,
+    move,
+    number_or_bool,
+    pointwise,
+)
 
 U8 = np.dtype("uint8")
 U32 = np.dtype("uint32")
@@ -100,6 +112,8 @@ def _bits(dtype: np.dtype) -> int:
 
 
 def _bitcast_type(x: ArrayType, *, dtype: np.dtype) -> ArrayType:
+    for kind in (x, x.update(dtype=dtype)):
+        check_domain("bitcast", kind, number_or_bool)
     if (x.dtype == BOOL) != (dtype == BOOL):
         raise TypeError(
             f"bitcast: bool has no bits to share with other dtypes, got {x} and {dtype}; use astype"

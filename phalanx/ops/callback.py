@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base.extended import is_key
 from phalanx.base.source import Location
 from phalanx.core.axes import Axis, Names
 from phalanx.core.builder import Builder
@@ -29,8 +30,8 @@ from phalanx.core.primitive import (
     Operands,
     Primitive,
 )
-from phalanx.core.types import ArrayType, Types
-from phalanx.ops.basis import broadcast_lanes, move
+from phalanx.core.types import ArrayType, Types, typeof
+from phalanx.ops.basis import broadcast_lanes, move, random_unwrap
 from phalanx.ops.lanes import leading, place_of, without_padding
 from phalanx.ops.reduce import reduce_max
 
@@ -229,11 +230,14 @@ host_call: Primitive = Primitive(
 def call_host(
     host: Host, out_types: Types, positions: Sequence[tuple[Any, int, Any]], args: Sequence[Any]
 ) -> Operands:
-    """Call ``host`` with ``args``; ``positions`` are (name, size, position) of mapped axes."""
+    """Call ``host`` with ``args``; ``positions`` are (name, size, position) of mapped axes.
+
+    Of keys it is given the words.
+    """
     return host_call(
         np.bool_(True),
         *(p for _, _, p in positions),
-        *args,
+        *(random_unwrap(x) if is_key(typeof(x).dtype) else x for x in args),
         host=host,
         out_types=out_types,
         axes=tuple((name, size) for name, size, _ in positions),

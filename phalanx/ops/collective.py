@@ -421,6 +421,7 @@ all_gather = _exchange(
 
 
 def _psum_scatter_type(x: ArrayType, axes: Names, sizes: Ints, groups: Groups) -> ArrayType:
+    check_domain("psum_scatter", x, number)
     _check_leading("psum_scatter", x, sizes, groups)
     return ArrayType(x.shape[1:], x.dtype)
 

@@ -22,6 +22,7 @@ from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import (
     BOOL,
     add,
+    anything,
     batch_pointwise,
     bools,
     common_type,
@@ -35,10 +36,12 @@ from phalanx.ops.basis import (
 )
 from phalanx.ops.complex import c64
 
+_ORDERED = dtypes.ALL - dtypes.COMPLEXES
 
-def ordered(dtype: np.dtype) -> bool:
-    """The domain of dtypes whose elements are smaller and greater: all but complex ones."""
-    return not dtypes.is_complex(dtype)
+
+def ordered(dtype: Any) -> bool:
+    """The domain of dtypes whose elements are smaller and greater: bool and real numbers."""
+    return dtype in _ORDERED
 
 
 _PAIRS = (Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3))))
@@ -50,7 +53,7 @@ def _comparison(name: str, direction: str, doc: str, *, order: bool = True) -> P
     return pointwise(
         name,
         lambda b, x, y: b.compare(x, y, direction),
-        on=ordered if order else dtypes.ALL.__contains__,
+        on=ordered if order else anything,
         result=BOOL,
         partials=_CONSTANT,
         doc=f"{doc}; stablehlo.compare {direction}",

@@ -26,7 +26,7 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType, Ints, typeof
-from phalanx.ops.basis import add_tangents, convert, f32, i32
+from phalanx.ops.basis import add_tangents, check_domain, convert, f32, i32, number_or_bool
 from phalanx.ops.shape import reorder, typeof_operand
 
 # ---- precision ------------------------------------------------------------------------------
@@ -90,6 +90,7 @@ def product_type(who: str, x: ArrayType, y: ArrayType, dtype: np.dtype | None) -
     Raises:
         TypeError: the operands' dtypes differ.
     """
+    check_domain(who, x, number_or_bool)
     if x.dtype != y.dtype:
         raise TypeError(f"{who}: lhs {x} and rhs {y} must have one dtype; convert one of them")
     return x.dtype if dtype is None else dtype

@@ -19,6 +19,7 @@ from phalanx.ops.basis import (
     Domain,
     add,
     add_tangents,
+    anything,
     f32,
     full,
     i32,
@@ -151,6 +152,7 @@ is_finite = pointwise(
 stop_gradient = pointwise(
     "stop_gradient",
     lambda b, x: x,
+    on=anything,
     partials="stopping derivatives is its purpose",
     doc="x, as a constant to derivatives",
     examples=[_F, _I],

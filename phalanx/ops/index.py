@@ -38,9 +38,12 @@ from phalanx.core.types import ArrayType, Ints, Shape, typeof
 from phalanx.ops.basis import (
     BOOL,
     I32,
+    Domain,
     add,
     add_tangents,
+    anything,
     broadcast_lanes,
+    check_domain,
     convert,
     f32,
     full,
@@ -48,6 +51,7 @@ from phalanx.ops.basis import (
     instantiate,
     move,
     mul,
+    number_or_bool,
     reshape,
     zeros,
 )
@@ -521,14 +525,19 @@ def _scatter(
     name: str,
     combine: Combine,
     *,
+    on: Domain = number_or_bool,
     linearize: LinearizeRule,
     transpose: TransposeRule | NoRule,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
+    def type_rule(x: ArrayType, *types: ArrayType, **params: Any) -> ArrayType:
+        check_domain(name, x, on)
+        return _scatter_type(name, x, *types, **params)
+
     prim = Primitive(
         name,
-        lambda *types, **params: _scatter_type(name, *types, **params),
+        type_rule,
         _scatter_lower(combine),
         linearize=linearize,
         transpose=transpose,
@@ -654,6 +663,7 @@ _INTEGERS = Example(
 scatter = _scatter(
     "scatter",
     lambda b, x, u: u,
+    on=anything,
     linearize=_scatter_linearize,
     transpose=_scatter_transpose,
     doc="x with windows replaced by updates, one of those that meet; stablehlo.scatter",

@@ -43,6 +43,7 @@ from phalanx.ops.basis import (
     i32,
     instantiate,
     move,
+    number,
     reduce_sum,
     reshape,
     structural,
@@ -354,8 +355,8 @@ slice = structural(
 def _iota_type(*, dtype: np.dtype, shape: Shape, dim: int) -> ArrayType:
     if not 0 <= dim < len(shape):
         raise ValueError(f"iota: there is no dimension {dim} in shape {shape}")
-    if dtype == BOOL:
-        raise TypeError("iota: the dtype must be a number's, got bool")
+    if not number(dtype):
+        raise TypeError(f"iota: the dtype must be a number's, got {dtype}")
     return ArrayType(shape, dtype)
 
 

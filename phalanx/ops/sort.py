@@ -28,7 +28,18 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import F32, I32, align_lanes, bools, check_domain, f32, i32, move, reshape
+from phalanx.ops.basis import (
+    F32,
+    I32,
+    align_lanes,
+    bools,
+    check_domain,
+    f32,
+    i32,
+    move,
+    number_or_bool,
+    reshape,
+)
 from phalanx.ops.compare import ordered
 from phalanx.ops.complex import c64
 from phalanx.ops.index import GatherNumbers, gather
@@ -184,6 +195,8 @@ def _sort_type(*xs: ArrayType, dim: int, num_keys: int, stable: bool) -> tuple[A
         raise ValueError(
             f"sort: num_keys must be at least 1 and at most the {len(xs)} operands, got {num_keys}"
         )
+    for x in xs[:num_keys]:
+        check_domain("sort", x, number_or_bool)
     return tuple(ArrayType(x.shape, x.dtype, x.weak) for x in xs)
 
 

@@ -289,6 +289,7 @@ reduce_window_min = _window_reduction(
 
 
 def _selected_type(name: str, x: ArrayType, window: Ints, strides: Ints) -> ArrayType:
+    check_domain(name, x, number)
     return _window_type(name, x, **plain_windows(window, strides=strides))
 
 

@@ -21,7 +21,6 @@ from phalanx.random.distributions import (
     truncated_normal,
 )
 from phalanx.random.keys import (
-    KeyArray,
     PRNGKey,
     clone,
     fold_in,
@@ -34,7 +33,6 @@ from phalanx.random.keys import (
 from phalanx.random.uniform import bernoulli, bits, rademacher, randint, uniform
 
 __all__ = [
-    "KeyArray",
     "PRNGKey",
     "bernoulli",
     "bits",

@@ -54,14 +54,14 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     >>> sorted(random.permutation(random.key(0), 4).tolist())
     [0, 1, 2, 3]
     """
-    words = single("permutation", key)
+    key = single("permutation", key)
     x = _things("permutation", x)
     if isinstance(x, int):
-        return _shuffled_range(words, n=x)
+        return _shuffled_range(key, n=x)
     dim = dimension("permutation", axis, typeof(x).ndim)
     if independent or typeof(x).ndim == 1:
-        return _shuffled(words, x, dim=dim)
-    return _reordered(words, x, dim=dim)
+        return _shuffled(key, x, dim=dim)
+    return _reordered(key, x, dim=dim)
 
 
 def _things(who: str, x: Any) -> Any:
@@ -141,18 +141,18 @@ def choice(
     >>> random.choice(random.key(0), 10, (3,), replace=False).shape
     (3,)
     """
-    words = single("choice", key)
+    key = single("choice", key)
     wanted = as_shape("choice", shape)
     a = _things("choice", a)
     if isinstance(a, int):
         _check_choice(a, wanted, replace, p)
-        return _positions(words, a, wanted, replace, p)
+        return _positions(key, a, wanted, replace, p)
     dim = dimension("choice", axis, typeof(a).ndim)
     count = typeof(a).shape[dim]
     _check_choice(count, wanted, replace, p)
     if p is None and not replace:
-        return _first_shuffled(words, a, dim=dim, shape=wanted)
-    return _taken(a, _positions(words, count, wanted, replace, p), dim=dim)
+        return _first_shuffled(key, a, dim=dim, shape=wanted)
+    return _taken(a, _positions(key, count, wanted, replace, p), dim=dim)
 
 
 def _check_choice(count: int, shape: tuple[int, ...], replace: bool, p: Any) -> None:

@@ -105,8 +105,8 @@ def truncated_normal(
     found = float_dtype("truncated_normal", dtype)
     lower, upper = as_parameter(lower, found), as_parameter(upper, found)
     lengths = common_shape("truncated_normal", shape, lower, upper)
-    words = single("truncated_normal", key)
-    return _truncated_normal(words, lower, upper, shape=lengths, dtype=found)
+    key = single("truncated_normal", key)
+    return _truncated_normal(key, lower, upper, shape=lengths, dtype=found)
 
 
 @staged

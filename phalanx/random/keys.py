@@ -1,168 +1,56 @@
 """Keys: what random numbers are made from, and how keys are made from keys.
 
-A key is two 32-bit words. The same key always gives the same numbers; independent numbers
-need independent keys, which ``split`` and ``fold_in`` make. Everything here encrypts counters
-(Threefry-2x32), so results do not depend on devices or on how arrays lie on them.
+A key is two 32-bit words: an element of an array, of a dtype that names the generator which reads
+them, or in the old form the words themselves, an array uint32[2]. The same key always gives the
+same numbers; independent numbers need independent keys, which ``split`` and ``fold_in`` make.
+Everything here encrypts counters (Threefry-2x32), so results do not depend on devices or on how
+arrays lie on them.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import config
-from phalanx.base.tree import register_pytree_node_class
+from phalanx.base.extended import KeyType, is_key, key_type
 from phalanx.control.staged import staged
-from phalanx.core.types import typeof
+from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops import (
     add,
     bitcast,
     broadcast,
     convert,
-    eq,
     mul,
-    reduce_and,
+    random_unwrap,
+    random_wrap,
     reshape,
     shift_right_logical,
     threefry2x32,
 )
-from phalanx.ops.shape import broadcast_to, iota, slice_dim, stack
+from phalanx.ops.shape import iota, slice_dim, stack
+from phalanx.run.array import DeviceArray, keys_of, words_of
 
 U32 = np.dtype("uint32")
 U64 = np.dtype("uint64")
 ZERO_WORD = np.uint32(0)
-
-
-# ---- typed keys -----------------------------------------------------------------------------
-
-
-class KeyType:
-    """The dtype of typed keys: two 32-bit words, under the generator that reads them."""
-
-    __slots__ = ()
-    name = "key<fry>"
-    itemsize = 8
-
-    def __repr__(self) -> str:
-        return self.name
-
-
-KEY_TYPE = KeyType()
-
-
-@register_pytree_node_class
-class KeyArray:
-    """An array of keys. In trees it is a node with one leaf: its words, uint32[..., 2].
-
-    >>> from phalanx import random
-    >>> keys = random.split(random.key(0), 3)
-    >>> keys.shape, keys.dtype, len(keys)
-    ((3,), key<fry>, 3)
-    """
-
-    __slots__ = ("_words",)
-    dtype = KEY_TYPE
-
-    def __init__(self, words: Any) -> None:
-        self._words = words
-
-    def tree_flatten(self) -> tuple[tuple, None]:
-        return (self._words,), None
-
-    @classmethod
-    def tree_unflatten(cls, _: None, children: Sequence) -> KeyArray:
-        return cls(*children)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape, not counting the two words of a key."""
-        return tuple(self._words.shape[:-1])
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of keys."""
-        return math.prod(self.shape)
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise TypeError("len() of a single key; it has no dimensions")
-        return self.shape[0]
-
-    def __getitem__(self, index: Any) -> KeyArray:
-        if isinstance(index, int) and self.shape:
-            return KeyArray(self._words[index])
-        entries = index if isinstance(index, tuple) else (index,)
-        if not any(e is Ellipsis for e in entries):
-            entries = (*entries, Ellipsis)
-        used = sum(_dims_indexed(e) for e in entries)
-        if used > self.ndim:
-            raise IndexError(
-                f"too many indices for keys of shape {self.shape}: {used}, but there are "
-                f"{self.ndim} dimensions"
-            )
-        return KeyArray(self._words[(*entries, slice(None))])
-
-    def __iter__(self) -> Iterator[KeyArray]:
-        return map(KeyArray, self._words) if len(self) else iter(())
-
-    def reshape(self, *shape: Any) -> KeyArray:
-        """The same keys in another shape; one length may be -1."""
-        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
-        return KeyArray(self._words.reshape((*_completed(wanted, self.size), 2)))
-
-    def ravel(self) -> KeyArray:
-        """The same keys in one dimension."""
-        return self.reshape(-1)
-
-    flatten = ravel
-
-    def block_until_ready(self) -> KeyArray:
-        """Wait until the keys are computed."""
-        self._words.block_until_ready()
-        return self
-
-    def __eq__(self, other: object) -> Any:
-        if not isinstance(other, KeyArray):
-            return NotImplemented
-        shape = np.broadcast_shapes(self._words.shape, other._words.shape)
-        same = eq(broadcast_to(self._words, shape), broadcast_to(other._words, shape))
-        return reduce_and(same, dims=(len(shape) - 1,))
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return f"KeyArray({self.shape}, dtype={self.dtype}) overlaying:\n{self._words}"
-
-
-def _dims_indexed(entry: Any) -> int:
-    if entry is None or entry is Ellipsis:
-        return 0
-    is_mask = getattr(entry, "dtype", None) == np.dtype(bool)
-    return entry.ndim if is_mask else 1
-
-
-def _completed(shape: Any, size: int) -> tuple[int, ...]:
-    """``shape`` with its -1, if any, replaced."""
-    wanted = tuple(operator.index(n) for n in shape)
-    known = math.prod(n for n in wanted if n != -1)
-    return tuple(size // known if n == -1 and known else n for n in wanted)
+THREEFRY = key_type("threefry2x32")
+_SINGLE = (ArrayType((), THREEFRY), ArrayType((2,), U32))  # a key, and one in the old form
 
 
 # ---- making keys ----------------------------------------------------------------------------
 
 
-def key(seed: Any, *, impl: str | None = None) -> KeyArray:
-    """The key of a seed.
+def key(seed: Any, *, impl: str | None = None) -> Any:
+    """The key of a seed: an array without dimensions, of dtype ``key<fry>``.
+
+    Arrays of keys are arrays like others: they can be indexed, stacked, mapped and carried. What
+    they do not have is arithmetic, or a value that NumPy could read.
 
     Args:
         seed: an integer, or an integer scalar array; 32 bits of it are used, 64 bits if
@@ -171,12 +59,14 @@ def key(seed: Any, *, impl: str | None = None) -> KeyArray:
 
     Raises:
         TypeError: the seed is not a single integer.
+        ValueError: there is no such generator.
 
     >>> from phalanx import random
-    >>> random.key(0).shape
-    ()
+    >>> random.key(0).shape, random.key(0).dtype
+    ((), key<fry>)
     """
-    return KeyArray(_words_of_seed("key", seed, impl))
+    dtype = _dtype_of("key", impl)
+    return _wrapped(_words_of_seed("key", seed), dtype)
 
 
 def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
@@ -186,12 +76,15 @@ def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
     >>> random.PRNGKey(7).tolist()
     [0, 7]
     """
-    return _words_of_seed("PRNGKey", seed, impl)
+    _dtype_of("PRNGKey", impl)
+    return _words_of_seed("PRNGKey", seed)
 
 
-def _words_of_seed(who: str, seed: Any, impl: str | None) -> Any:
-    if impl not in (None, "threefry2x32"):
-        raise ValueError(f"{who}: impl must be 'threefry2x32', got {impl!r}")
+def _dtype_of(who: str, impl: str | None) -> KeyType:
+    return THREEFRY if impl is None else key_type(impl, who)
+
+
+def _words_of_seed(who: str, seed: Any) -> Any:
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         if not -(2**63) <= seed < 2**64:
             raise OverflowError(f"{who}: the seed must fit 64 bits, got {seed}")
@@ -221,72 +114,97 @@ def _words_of_array(seed: Any) -> Any:
 def key_data(keys: Any) -> Any:
     """The words of keys, uint32[..., 2].
 
+    Raises:
+        TypeError: ``keys`` are none.
+
     >>> from phalanx import random
     >>> random.key_data(random.key(7)).tolist()
     [0, 7]
     """
-    return words("key_data", keys)
+    if not is_key(_check("key_data", keys).dtype):
+        return keys
+    return words_of(keys) if type(keys) is DeviceArray else random_unwrap(keys)
 
 
-def wrap_key_data(data: Any, *, impl: str | None = None) -> KeyArray:
-    """Typed keys from their words, uint32[..., 2].
+def wrap_key_data(data: Any, *, impl: str | None = None) -> Any:
+    """The keys of which ``data``, uint32[..., 2], are the words.
+
+    Raises:
+        TypeError: ``data`` has another dtype, or another last dimension.
+        ValueError: there is no generator ``impl``.
 
     >>> from phalanx import random
     >>> random.wrap_key_data(random.PRNGKey(7)) == random.key(7)
     Array(True, dtype=bool)
     """
-    if impl not in (None, "threefry2x32"):
-        raise ValueError(f"wrap_key_data: impl must be 'threefry2x32', got {impl!r}")
-    return KeyArray(words("wrap_key_data", data))
+    dtype = _dtype_of("wrap_key_data", impl)
+    given = _check("wrap_key_data", data)
+    if is_key(given.dtype):
+        raise TypeError(f"wrap_key_data: words u32[..., 2] are needed, got keys already, {given}")
+    return _wrapped(data, dtype)
+
+
+def _wrapped(words: Any, dtype: KeyType) -> Any:
+    """The keys of ``words``, in the same memory where no key is split over devices."""
+    if type(words) is DeviceArray and len(words.sharding.tiles) < words.ndim:
+        return keys_of(words, dtype)
+    return random_wrap(words, dtype=dtype)
 
 
 def key_impl(keys: Any) -> str:
-    """The name of the generator that ``keys`` are for."""
-    words("key_impl", keys)
-    return "threefry2x32"
+    """The name of the generator that ``keys`` are for.
+
+    Raises:
+        TypeError: ``keys`` are none.
+
+    >>> from phalanx import random
+    >>> random.key_impl(random.key(0))
+    'threefry2x32'
+    """
+    dtype = _check("key_impl", keys).dtype
+    return dtype.impl if is_key(dtype) else THREEFRY.impl
 
 
 def clone(keys: Any) -> Any:
     """The same keys; says that they are meant to be used again."""
+    _check("clone", keys)
     return keys
 
 
-def words(who: str, keys: Any) -> Any:
-    """The words of typed keys, or of keys in the old form.
+def _check(who: str, keys: Any) -> ArrayType:
+    """The type of ``keys``, or of words that can be keys in the old form.
 
     Raises:
         TypeError: ``keys`` are neither.
     """
-    if isinstance(keys, KeyArray):
-        return keys._words
-    shape, dtype = getattr(keys, "shape", None), getattr(keys, "dtype", None)
-    if shape is None or dtype != U32 or tuple(shape[-1:]) != (2,):
-        found = typeof(keys) if shape is not None and dtype is not None else repr(keys)
-        raise TypeError(
-            f"{who}: a key is needed, as random.key(seed) makes it, or its data u32[2]; got {found}"
-        )
-    return keys
+    given = typeof(keys) if isinstance(keys, (Array, np.ndarray)) else None
+    if given is not None and (
+        is_key(given.dtype) or (given.dtype == U32 and given.shape[-1:] == (2,))
+    ):
+        return given
+    raise TypeError(
+        f"{who}: a key is needed, as random.key(seed) makes it, or its data u32[2]; got "
+        f"{given or repr(keys)}"
+    )
 
 
 def single(who: str, keys: Any) -> Any:
-    """The words, uint32[2], of a single key.
+    """``keys``, a single key in either form.
 
     Raises:
         TypeError: it is no key.
         ValueError: there are several.
     """
-    found = words(who, keys)
-    if tuple(found.shape) != (2,):
+    if isinstance(keys, Array) and keys.type in _SINGLE:
+        return keys
+    given = _check(who, keys)
+    shape = given.shape if is_key(given.dtype) else given.shape[:-1]
+    if shape:
         raise ValueError(
-            f"{who}: a single key is needed, got keys of shape {tuple(found.shape[:-1])}; "
-            "use vmap to draw with each of them"
+            f"{who}: a single key is needed, got keys of shape {shape}; use vmap to draw with "
+            "each of them"
         )
-    return found
-
-
-def same_form(keys: Any, found: Any) -> Any:
-    """The words ``found`` as typed keys if ``keys`` are."""
-    return KeyArray(found) if isinstance(keys, KeyArray) else found
+    return keys
 
 
 # ---- keys from keys -------------------------------------------------------------------------
@@ -307,16 +225,22 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
         shape = tuple(operator.index(n) for n in shape)
     except TypeError:
         raise TypeError(f"split: num must be an integer or a tuple of them, got {num!r}") from None
-    return same_form(key, _split(single("split", key), shape=shape))
+    return _split(single("split", key), shape=shape)
 
 
 @staged
 def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
-    return stack(encrypted_counters(key, shape, once=True), len(shape))
+    return _in_form_of(key, stack(encrypted_counters(key, shape, once=True), len(shape)))
+
+
+def _in_form_of(key: Any, words: Any) -> Any:
+    """Keys of which ``words`` are the words, typed ones if ``key`` is."""
+    dtype = typeof(key).dtype
+    return random_wrap(words, dtype=dtype) if is_key(dtype) else words
 
 
 def split_words(key: Any, num: int) -> list:
-    """The words of ``num`` independent keys, for use inside a staged function."""
+    """``num`` independent keys in the old form, for use inside a staged function."""
     pairs = stack(encrypted_counters(key, (num,), once=True), 1)
     return [reshape(slice_dim(pairs, i, i + 1, 0), shape=(2,)) for i in range(num)]
 
@@ -339,16 +263,18 @@ def fold_in(key: Any, data: Any) -> Any:
     type = typeof(data)
     if not dtypes.is_integer(type.dtype) or type.shape != ():
         raise TypeError(f"fold_in: data must be a single integer, got {type}; use vmap for more")
-    return same_form(key, _fold_in(single("fold_in", key), data))
+    return _fold_in(single("fold_in", key), data)
 
 
 @staged
 def _fold_in(key: Any, data: Any) -> Any:
     word = convert(data, dtype=U32, weak=False)
-    return stack(threefry2x32(*_pair(key), ZERO_WORD, word, once=True), 0)
+    return _in_form_of(key, stack(threefry2x32(*_pair(key), ZERO_WORD, word, once=True), 0))
 
 
 def _pair(key: Any) -> tuple[Any, Any]:
+    """The two words of a key in either form."""
+    key = random_unwrap(key) if is_key(typeof(key).dtype) else key
     return tuple(reshape(slice_dim(key, i, i + 1, 0), shape=()) for i in (0, 1))  # type: ignore[return-value]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import DeletedArray
+from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.recent import Recent, Unique
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array, ArrayType, LiteralType
@@ -256,10 +257,16 @@ class DeviceArray(Array):
         """The elements as a read-only NumPy array; kept, so that it is fetched once."""
         host = getattr(self, "_host", None)
         if host is None:
-            self.check_alive()
-            host = backend().fetch(self.raw, self.type, self.sharding)
-            host.flags.writeable = False
-            self._host = host
+            if is_key(self.type.dtype):
+                raise TypeError(f"an array {self.type} has no value as numbers: {ADVICE}")
+            host = self._host = self.fetched()
+        return host
+
+    def fetched(self) -> np.ndarray:
+        """What devices hold: the elements, or the words of keys."""
+        self.check_alive()
+        host = backend().fetch(self.raw, self.type, self.sharding)
+        host.flags.writeable = False
         return host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -270,6 +277,8 @@ class DeviceArray(Array):
 
     def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
         self.check_alive()
+        if is_key(self.type.dtype):
+            raise BufferError(f"__dlpack__: {self.type} cannot be exported: {ADVICE}")
         if len(self.sharding.devices) > 1:
             raise BufferError(
                 f"__dlpack__: array {self.type} lies on {len(self.sharding.devices)} devices; "
@@ -324,11 +333,15 @@ class DeviceArray(Array):
         return (self[i] for i in range(self.type.shape[0]))
 
     def __format__(self, spec: str) -> str:
+        if is_key(self.type.dtype):
+            return format(repr(self), spec)
         return format(self.value[()] if not self.type.ndim else self.value, spec)
 
     def __repr__(self) -> str:
         if isinstance(self.sig, Gone):
             return f"<array {self.type}: {self.sig.why}>"
+        if is_key(self.type.dtype):
+            return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self.fetched()}"
         head = "Array("
         weak = ", weak_type=True" if self.type.weak else ""
         text = np.array2string(self.value, separator=", ", prefix=head)
@@ -337,19 +350,22 @@ class DeviceArray(Array):
         return f"{head}{text}, dtype={self.dtype.name}{weak})"
 
     def __str__(self) -> str:
-        return repr(self) if isinstance(self.sig, Gone) else str(self.value)
+        plain = isinstance(self.sig, Gone) or is_key(self.type.dtype)
+        return repr(self) if plain else str(self.value)
 
     def __hash__(self) -> int:
         raise TypeError("unhashable type: an array; use x.item(), or a tuple x.tolist()")
 
     def __reduce__(self) -> tuple:
+        if is_key(self.type.dtype):
+            return _unpickle_keys, (self.fetched(), self.type)
         return _unpickle, (self.value, self.type.weak)
 
     def __copy__(self) -> DeviceArray:
         return self
 
     def __deepcopy__(self, memo: dict) -> DeviceArray:
-        return from_host(self.value, self.type.weak, self.sharding)
+        return place(self.fetched(), self.type, self.sharding)
 
 
 @functools.cache  # devices do not change once the client has started
@@ -370,7 +386,7 @@ def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -
 
 
 def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray:
-    """The NumPy array ``value`` on devices as an array of ``type``."""
+    """The NumPy array ``value``, or the words of keys, on devices as an array of ``type``."""
     raw = backend().put(value, type, sharding)
     return DeviceArray(raw, Signature.of(type, sharding))
 
@@ -402,6 +418,23 @@ def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) 
     """One array of parts that lie on ``sharding.local_devices``, in order, without a copy."""
     raw = backend().assemble([p.raw for p in parts], type, sharding)
     return DeviceArray(raw, Signature.of(type, sharding))
+
+
+def words_of(keys: DeviceArray) -> DeviceArray:
+    """The words of keys, in the same memory."""
+    keys.check_alive()
+    return DeviceArray(keys.raw, Signature.of(keys.type.physical, keys.sharding))
+
+
+def keys_of(words: DeviceArray, dtype: KeyType) -> DeviceArray:
+    """The keys of ``words``, in the same memory; no key may be split over devices."""
+    words.check_alive()
+    type = ArrayType(words.type.shape[:-1], dtype)
+    return DeviceArray(words.raw, Signature.of(type, words.sharding))
+
+
+def _unpickle_keys(words: np.ndarray, type: ArrayType) -> DeviceArray:
+    return place(words, type, default_sharding())
 
 
 def _unpickle(value: np.ndarray, weak: bool) -> DeviceArray:

@@ -3,6 +3,7 @@
 Everything here is about *raw* arrays: handles of the runtime, opaque to all but the backend. A
 raw array holds the shards of an array on the addressable devices of its sharding, those that this
 process can reach. It knows neither its type nor its sharding: whoever holds it passes them along.
+Of random keys devices and host hold the words (``ArrayType.physical``), split as the keys are.
 """
 
 from __future__ import annotations

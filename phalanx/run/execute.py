@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,12 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NonFiniteError
+from phalanx.base.extended import is_key
 from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.region import Layout
+from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, from_host, moved
 from phalanx.run.backend import Executable, Lowered
 from phalanx.run.runtime import backend
@@ -130,7 +132,7 @@ def compile_program(
     donate = _donated(donate)
     taking = _ready(program)
     every = [*(c.sig for c in taking.constants), *sigs]
-    plan, committed = _planned(taking.program, every)
+    plan, committed = _planned(program, taking, every)
 
     def make() -> Executable:
         module = lower_program(program, sigs, donate) if lowered is None else lowered
@@ -161,7 +163,7 @@ def lower_program(
 ) -> Lowered:
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
     taking = _ready(program)
-    plan, _ = _planned(taking.program, [*(c.sig for c in taking.constants), *sigs])
+    plan, _ = _planned(program, taking, [*(c.sig for c in taking.constants), *sigs])
     count = len(taking.constants)
     return backend().lower(taking.program, plan, tuple([i + count for i in _donated(donate)]))
 
@@ -171,14 +173,29 @@ def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:
     return () if config.debug_nans else donate
 
 
-def _planned(program: Program, sigs: Sequence[Signature]) -> tuple[Plan, bool]:
+def _planned(
+    program: Program, taking: _Ready, sigs: Sequence[Signature]
+) -> tuple[Plan, bool]:
     for sig in sigs:
         if isinstance(sig, Gone):
             raise DeletedArray(
                 f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer "
                 "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"
             )
-    return make_plan(program, [s.sharding for s in sigs])
+    plan, committed = make_plan(taking.program, [s.sharding for s in sigs])
+    return _of_whole_keys(plan, program.output_types), committed
+
+
+def _of_whole_keys(plan: Plan, types: Sequence[ArrayType]) -> Plan:
+    """``plan``, where XLA does not choose to part the words of the keys among the outputs."""
+    if not any(is_key(t.dtype) for t in types):
+        return plan
+    open_dims = [(None,) * t.ndim if is_key(t.dtype) else None for t in types]
+    chosen = [
+        dims if layout is None else layout
+        for layout, dims in zip(plan.out_layouts, open_dims, strict=True)
+    ]
+    return replace(plan, out_layouts=tuple(chosen))
 
 
 def make_plan(program: Program, shardings: Sequence[Sharding]) -> tuple[Plan, bool]:

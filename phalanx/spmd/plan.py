@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
@@ -12,6 +12,8 @@ from phalanx.core.region import Layout, MeshAxes
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.sharding import Devices, Sharding
+
+OpenLayout = tuple[tuple[Any, ...] | None, ...]  # None: what cuts the dimension is left open
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +23,25 @@ class Plan:
     Device ``i`` is partition ``i``: the place ``i``, counted row by row, of the mesh with axes
     ``axes``. A single device has no mesh. ``in_layouts`` says for each input, and ``out_layouts``
     for each output, which axes split which dimension: ``()`` is replicated. An output for which
-    it says None lies as XLA's partitioner chooses. ``levels`` says over which axes of the mesh
-    regions lie, by their depth of nesting. Where devices are ``independent`` they do not
-    communicate: each runs a program of its own on its parts of the inputs.
+    it says None, or a dimension of one, lies as XLA's partitioner chooses. ``levels`` says over
+    which axes of the mesh regions lie, by their depth of nesting. Where devices are
+    ``independent`` they do not communicate: each runs a program of its own on its parts of the
+    inputs.
     """
 
     devices: Devices
     axes: MeshAxes = ()
     in_layouts: tuple[Layout, ...] = ()
-    out_layouts: tuple[Layout | None, ...] = ()
+    out_layouts: tuple[OpenLayout | None, ...] = ()
     levels: tuple[MeshAxes, ...] = ()
     independent: bool = False
 
-    def parts(self, layout: Sequence[Sequence[str]] | None) -> tuple[int, ...]:
+    def parts(self, layout: OpenLayout | None) -> tuple[int, ...]:
         """Per dimension that may be split, into how many parts ``layout`` cuts it."""
         sizes = dict(self.axes)
-        return tuple(math.prod(sizes[name] for name in names) for names in layout or ())
+        return tuple(math.prod(sizes[name] for name in names or ()) for names in layout or ())
 
-    def padded(self, type: ArrayType, layout: Layout | None) -> ArrayType:
+    def padded(self, type: ArrayType, layout: OpenLayout | None) -> ArrayType:
         """The type of an array that ``layout`` cuts, with the padding that makes parts equal."""
         blocks = blocks_of(type.shape, self.parts(layout))
         return type.update(shape=tuple(b.padded for b in blocks))
@@ -58,6 +61,8 @@ class Plan:
     def out_shardings(self) -> tuple[Sharding | None, ...]:
         """The sharding of each output; None where it is left open."""
         return tuple(
-            None if layout is None else from_axes(self.devices, self.axes, layout)
+            None
+            if layout is None or None in layout
+            else from_axes(self.devices, self.axes, layout)  # type: ignore[arg-type]
             for layout in self.out_layouts
         )

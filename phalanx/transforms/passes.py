@@ -9,6 +9,7 @@ from phalanx.core.program import Equation, Program
 from phalanx.transforms.constants import Lifted, lifted
 from phalanx.transforms.derive import keep
 from phalanx.transforms.effects import in_order
+from phalanx.transforms.keys import on_words
 from phalanx.transforms.products import around_products
 
 Pass = Callable[[Program], Program]
@@ -65,4 +66,5 @@ def ready(program: Program) -> Lifted:
     """A whole program, ready to be written, and the constants that it takes first."""
     for change in (*WHOLE, *WITHIN):
         program = change(program)
-    return lifted(program)
+    made = lifted(program)
+    return replace(made, program=on_words(made.program))  # whose constants are operands by now

@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from phalanx.base.extended import WORD, is_key
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType
-from phalanx.ops.basis import broadcast
+from phalanx.ops.basis import broadcast, random_wrap
 
 Mark = TypeVar("Mark", bool, frozenset[Any])
 
@@ -26,6 +27,9 @@ def stable(start: Sequence[Mark], step: Callable[[Sequence[Mark]], Sequence[Mark
 
 def blank(type: ArrayType) -> Equation:
     """Zeros in place of a value that is not there, or not used."""
+    if is_key(type.dtype):
+        words = Literal(np.zeros(type.physical.shape, WORD))
+        return Equation(random_wrap, [words], {"dtype": type.dtype}, (Var(type),), None)
     zero = Literal(np.zeros((), type.dtype)[()])
     params = {"shape": type.shape, "dims": ()}
     return Equation(broadcast, [zero], params, (Var(broadcast.type(zero.type, **params)),), None)

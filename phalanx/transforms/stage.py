@@ -99,6 +99,14 @@ class Stage(Trace):
         self.equations.append(Equation(prim, inputs, params, (out,), location))
         return StagedTracer(self, out, location)
 
+    def write(self, equation: Equation) -> None:
+        """Take over an equation as it is."""
+        self.equations.append(equation)
+
+    def tracer(self, atom: Atom) -> Any:
+        """What stands for ``atom`` of this program while it is traced."""
+        return StagedTracer(self, atom, None) if type(atom) is Var else atom.value
+
     def sources(self, x: StagedTracer) -> list[str]:
         """The names of the arguments that ``x`` was computed from."""
         needed = {x.var}

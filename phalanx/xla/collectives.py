@@ -15,7 +15,7 @@ from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups
 from phalanx.core.region import Layout
 from phalanx.core.types import ArrayType
-from phalanx.spmd.plan import Plan
+from phalanx.spmd.plan import OpenLayout, Plan
 from phalanx.xla.regions import RegionEmitter
 
 Value = ir.Value
@@ -29,11 +29,16 @@ I32 = np.dtype(np.int32)
 PACKED = 65536
 
 
-def sharding_attribute(layout: Layout, ndim: int) -> ir.Attribute:
-    """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated."""
+def sharding_attribute(layout: Layout | OpenLayout, ndim: int) -> ir.Attribute:
+    """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated.
+
+    Where the layout says None of a dimension, the partitioner chooses.
+    """
     axes = [*layout, *[()] * (ndim - len(layout))]
     split = [
-        sdy.DimensionShardingAttr.get([sdy.AxisRefAttr.get(name) for name in names], True)
+        sdy.DimensionShardingAttr.get(
+            [sdy.AxisRefAttr.get(name) for name in names or ()], names is not None
+        )
         for names in axes
     ]
     return sdy.TensorShardingAttr.get(MESH, split)

@@ -20,7 +20,8 @@ _COPYING = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 
 def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
-    """Copy ``host`` to the devices of ``sharding``, as an array of ``type``."""
+    """Copy ``host``, or the words of keys, to the devices of ``sharding``, as ``type`` says."""
+    type = type.physical
     array = np.asarray(host, type.dtype)
     if array.shape != type.shape:
         raise ValueError(f"put: the data has shape {array.shape}, but the type is {type}")
@@ -52,11 +53,11 @@ def _cut(array: np.ndarray, split: ShardedType, sharding: Sharding) -> list[np.n
 
 
 def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
-    """The whole array on the host, read-only."""
+    """The whole array, or the words of keys, on the host, read-only."""
     if raw.is_deleted():
         raise deleted("fetch")
     try:
-        return _fetch(raw, type, sharding)
+        return _fetch(raw, type.physical, sharding)
     except RuntimeError as e:
         raise translated(e, "fetch") from None
 
@@ -92,6 +93,7 @@ def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
 
 def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
     """One array of its parts, which are in local order."""
+    type = type.physical
     if len(sharding.devices) > 1:
         return Sharded(sharded_type(type, sharding), list(parts))
     return xc.ArrayImpl(type, raw_sharding(sharding, type.ndim), list(parts), True, True)
@@ -99,7 +101,7 @@ def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
 
 def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     """The same array laid out as ``target``."""
-    source, target = source.plain, target.plain
+    type, source, target = type.physical, source.plain, target.plain
     if (source.devices, source.tiles, source.assignment) == (
         target.devices,
         target.tiles,

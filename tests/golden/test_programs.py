@@ -5,7 +5,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx import lax
+from phalanx import lax, random
 
 X = np.ones((4, 3), np.float32)
 W = np.ones((3, 2), np.float32)
@@ -27,6 +27,10 @@ def step(w, x):
     return w - 0.1 * lax.pmean(phalanx.grad(loss)(w, x), "i")
 
 
+def turns(keys):
+    return lax.scan(lambda key, other: (jnp.where(True, key, other), other), keys[0], keys)
+
+
 PROGRAMS = {
     "layer": lambda: phalanx.make_program(layer)(W, X),
     "captured": lambda: phalanx.make_program(lambda x: x @ jnp.asarray(W))(X),
@@ -42,6 +46,7 @@ PROGRAMS = {
     "grad_of_pmap": lambda: phalanx.make_program(
         phalanx.grad(lambda x: phalanx.pmap(centered, axis_name="i")(x).sum())
     )(X),
+    "keys": lambda: phalanx.make_program(turns)(random.split(random.key(0), 3)),
     "nested": lambda: phalanx.make_program(
         phalanx.pmap(phalanx.pmap(lambda v: lax.psum(v, ("i", "j")), axis_name="j"), axis_name="i")
     )(X),
@@ -56,3 +61,8 @@ def test_program(name, golden):
 def test_stablehlo(golden):
     lowered = phalanx.jit(layer).lower(W, X)
     golden("programs/layer.mlir.txt", lowered.as_text().strip())
+
+
+def test_stablehlo_of_keys(golden):
+    lowered = phalanx.jit(turns).lower(random.split(random.key(0), 3))
+    golden("programs/keys.mlir.txt", lowered.as_text().strip())

@@ -159,7 +159,7 @@ def _carry_state(
         return [still, state, *carry], None
 
     types = [ArrayType((), BOOL), rewrite.type, *program.input_types]
-    body = derive(step, ("and its condition", test, frame.ins), run, types).program
+    body = derive(step, ("and its condition", frame.key), run, types).program
     inputs = [Var(t) for t in types]
     carrying = replace(
         frame,

@@ -8,6 +8,7 @@ that transformations do to such operations follows from the roles.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -115,8 +116,13 @@ class Frame:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What tells this frame from others around its first program."""
-        return (*self.programs[1:], self.condition, self.ins, self.outs, self.runs)
+        """What tells this frame from others around its first program.
+
+        What is made of a frame is kept with that program, and each of the others may be the first
+        one somewhere else, or be the same: so none is held.
+        """
+        _, *others = self.every
+        return (*map(weakref.ref, others), self.ins, self.outs, self.runs)
 
     @property
     def result_types(self) -> tuple[ArrayType, ...]:

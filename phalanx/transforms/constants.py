@@ -91,12 +91,15 @@ def _with_constants(e: Equation) -> Equation:
 
 def _taking(program: Program, constants: dict[int, Literal]) -> Program:
     """``program`` with an input for each of ``constants``, of which it may use only some."""
+    own = lifted(program)
+    places = {id(c.value): i for i, c in enumerate(own.constants)}
+    # by place or type: the identity of a constant is its own only as long as somebody holds it
+    sources = tuple([places.get(number, c.type) for number, c in constants.items()])
 
     def make() -> Program:
-        own = lifted(program)
-        mine = {id(c.value): v for c, v in zip(own.constants, own.program.inputs, strict=False)}
-        first = [mine.get(i) or Var(c.type) for i, c in constants.items()]
-        rest = own.program.inputs[len(own.constants) :]
+        inputs = own.program.inputs
+        first = [inputs[s] if isinstance(s, int) else Var(s) for s in sources]
+        rest = inputs[len(own.constants) :]
         return Program([*first, *rest], own.program.equations, own.program.outputs, program.name)
 
-    return keep(program, ("taking", tuple(constants)), make)
+    return keep(program, ("taking", sources), make)

@@ -1,8 +1,8 @@
 """Traces without levels: who interprets the primitives that are bound right now.
 
 A context variable holds the current trace; each trace knows its parent. A trace owns the
-tracers that it made and treats every other value as a constant: that is what keeps the
-perturbations of nested derivatives apart.
+tracers that it made and treats every other value as a constant: that is why the
+perturbations of nested derivatives do not mix.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A program in two: one that stores what a policy lets be stored, one that computes the rest again.
 
-The policy is asked for every operation, those of sub-programs included; what it grants is
+The policy is called for every operation, those of sub-programs included; what it grants is
 stored only where the rest needs it.
 """
 

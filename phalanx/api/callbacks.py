@@ -202,7 +202,7 @@ def io_callback(
 ) -> Any:
     """callback(*args, **kwargs), a Python function with effects, also inside ``jit``.
 
-    It is called once for each time that the program comes to it: in every turn of a loop, in
+    It is called once for each time that the program comes to it: in every iteration of a loop, in
     the branch that is taken, in each lane of ``vmap``, on each device of ``pmap``.
 
     Args:

@@ -59,7 +59,7 @@ def print(
 ) -> None:
     """Print fmt.format(*args, **kwargs) when the program comes to it, with the values it has.
 
-    It prints in every turn of a loop, in the branch that is taken, for each lane of ``vmap``
+    It prints in every iteration of a loop, in the branch that is taken, for each lane of ``vmap``
     and ``pmap``, which the line then names. Derivatives print what the function prints, once.
 
     Args:

@@ -189,10 +189,10 @@ def rule_with_values_and_tangents_in_one_loop():
 
     @f.defjvp
     def rule(primals, tangents):
-        def turn(i, pair):
+        def step(i, pair):
             return phalanx.jvp(jnp.sin, pair[:1], pair[1:])
 
-        return lax.fori_loop(0, 3, turn, primals + tangents)
+        return lax.fori_loop(0, 3, step, primals + tangents)
 
     phalanx.grad(f)(1.0)
 

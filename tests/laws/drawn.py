@@ -53,7 +53,7 @@ ORACLE = SimpleNamespace(
     call=lambda f, *xs: f(*xs),
     repeat=lambda f, x: f(f(f(x))),
     window=lambda x, i: x[i : i + 2],
-    turns=lambda f, m, v: in_turns(np, f, m, v),
+    scan=lambda f, m, v: scanned(np, f, m, v),
     branch=lambda f, m, v: f(m, v) if m.sum() > 0.05 else (np.sin(m), v),
     rule=lambda f, m, v: f(m, v),
     backward_rule=lambda f, m, v: f(m, v),
@@ -61,7 +61,7 @@ ORACLE = SimpleNamespace(
 )
 
 
-def in_turns(np, f, m, v):
+def scanned(np, f, m, v):
     m, v = calm(np, (m, v))
     for weight in WEIGHTS:
         m, v = calm(np, f(m * weight, v))
@@ -98,7 +98,7 @@ PHALANX = SimpleNamespace(
     repeat=lambda f, x: lax.fori_loop(0, 3, lambda i, x: f(x), x),
     window=lambda x, i: lax.dynamic_slice(x, (jnp.int32(i),) + (jnp.int32(0),) * (x.ndim - 1),
                                           (2, *x.shape[1:])),
-    turns=lambda f, m, v: lax.scan(
+    scan=lambda f, m, v: lax.scan(
         lambda c, w: (calm(jnp, f(c[0] * w, c[1])), None), calm(jnp, (m, v)),
         jnp.array(WEIGHTS))[0],
     branch=lambda f, m, v: lax.cond(
@@ -175,8 +175,8 @@ MIXED = {
 
 
 # Around a program of both. A function with a rule for reverse mode has no forward mode.
-AROUND = ("turns", "branch", "rule", "memory", "call both")
-BACKWARD = ("turns", "branch", "backward_rule", "memory", "call both")
+AROUND = ("scan", "branch", "rule", "memory", "call both")
+BACKWARD = ("scan", "branch", "backward_rule", "memory", "call both")
 
 
 @dataclass(frozen=True)

@@ -25,11 +25,11 @@ def double():
 # ---- one function under a stack of transformations --------------------------------------------
 
 
-def push(f):
+def forward(f):
     return lambda x: phalanx.jvp(f, (x,), (jnp.cos(x),))[1]
 
 
-def pull(f):
+def reverse(f):
     def pulled(x):
         y, pullback = phalanx.vjp(f, x)
         return pullback(jnp.sin(y))[0]
@@ -45,7 +45,7 @@ def repeat(f):
     return lambda x: lax.scan(lambda c, w: (c * w + 0.1 * f(c), None), x, W[:2])[0]
 
 
-DERIVATIVES = {"push": push, "pull": pull, "replay": replay}
+DERIVATIVES = {"forward": forward, "reverse": reverse, "replay": replay}
 OTHERS = {"repeat": repeat, "jit": phalanx.jit}
 MAPPINGS = {"pmap": phalanx.pmap, "vmap": phalanx.vmap}
 

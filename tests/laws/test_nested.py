@@ -45,16 +45,16 @@ def test_first_derivatives(program):
     args, ts, cts = (program.arguments(seed) for seed in range(3))
 
     def derivatives(args, ts, cts):
-        _, pushed = phalanx.jvp(program, args, ts)
+        _, tangents = phalanx.jvp(program, args, ts)
         _, pullback = phalanx.vjp(program, *args)
-        return pushed, pullback(cts), phalanx.linearize(program, *args)[1](*ts)
+        return tangents, pullback(cts), phalanx.linearize(program, *args)[1](*ts)
 
     expected = smoothly_along(program.oracle, args, ts)
     for run in (phalanx.jit(derivatives), derivatives):
-        pushed, pulled, again = run(args, ts, cts)
-        close(pushed, expected, 1e-6)
-        close(again, pushed)
-        close(dot(pulled, ts), dot(cts, pushed))
+        tangents, pulled, again = run(args, ts, cts)
+        close(tangents, expected, 1e-6)
+        close(again, tangents)
+        close(dot(pulled, ts), dot(cts, tangents))
 
 
 @fewer

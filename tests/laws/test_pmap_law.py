@@ -81,13 +81,13 @@ def test_derivatives_by_captured_values(program):
 
         @phalanx.jit
         def derivatives(w, t, ct, f=capturing):
-            value, pushed = phalanx.jvp(f, (w,), (t,))
+            value, tangents = phalanx.jvp(f, (w,), (t,))
             (pulled,) = phalanx.vjp(f, w)[1](ct)
-            return value, pushed, pulled, phalanx.vmap(f, out_axes=-1)(jnp.stack([t, w]))
+            return value, tangents, pulled, phalanx.vmap(f, out_axes=-1)(jnp.stack([t, w]))
 
-        value, pushed, pulled, both = derivatives(w, t, ct)
+        value, tangents, pulled, both = derivatives(w, t, ct)
         close(value, expected)
-        close(pushed, slope, 1e-6)
+        close(tangents, slope, 1e-6)
         close(np.vdot(pulled, t), np.vdot(ct, slope), 1e-6)
         close(both[..., 1], expected)
 
@@ -102,12 +102,12 @@ def test_first_derivatives_from_outside(program):
 
         @phalanx.jit
         def derivatives(args, ts, ct, f=f):
-            _, pushed = phalanx.jvp(f, args, ts)
+            _, tangents = phalanx.jvp(f, args, ts)
             _, pullback = phalanx.vjp(f, *args)
-            return pushed, pullback(ct)
+            return tangents, pullback(ct)
 
-        pushed, pulled = derivatives(args, ts, ct)
-        close(pushed, slope, 1e-6)
+        tangents, pulled = derivatives(args, ts, ct)
+        close(tangents, slope, 1e-6)
         assert [np.shape(p) for p in pulled] == [np.shape(a) for a in args]
         close(sum(np.vdot(p, t) for p, t in zip(pulled, ts, strict=True)), np.vdot(ct, slope), 1e-6)
 
@@ -190,8 +190,8 @@ def test_gradient_of_gradient_from_inside(program):
 
         @phalanx.jit
         def derivatives(args, us, f=f):
-            _, pushed = phalanx.jvp(lambda *a: f(*a).sum(), args, us)
-            return pushed, dot(phalanx.grad(lambda *a: f(*a).sum(), (0, 1))(*args), us)
+            _, tangents = phalanx.jvp(lambda *a: f(*a).sum(), args, us)
+            return tangents, dot(phalanx.grad(lambda *a: f(*a).sum(), (0, 1))(*args), us)
 
         for found in derivatives((x, w), us):
             close(found, bend, 1e-5)
@@ -199,12 +199,12 @@ def test_gradient_of_gradient_from_inside(program):
 
 @given(programs())
 def test_tangents_from_inside(program):
-    """jvp inside pushes each lane's tangents, through the collectives."""
+    """jvp inside maps tangents lane by lane, through the collectives."""
     m, (x, w), (t, _) = program.mapping, program.arguments(), program.arguments(1)
     slope = along(program.oracle, (x, w), (t, np.zeros_like(w)))
 
-    def pushed(x, w, t):
+    def tangents(x, w, t):
         return phalanx.jvp(lambda x: program.lane(x, w), (x,), (t,))[1]
 
     for chosen in nestings(program):
-        close(phalanx.jit(m.over(chosen, pushed, m.x_dims))(x, w, t), slope, 1e-6)
+        close(phalanx.jit(m.over(chosen, tangents, m.x_dims))(x, w, t), slope, 1e-6)

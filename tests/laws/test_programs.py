@@ -82,16 +82,16 @@ def test_first_derivatives(program):
     args, ts, cts = (program.arguments(seed) for seed in range(3))
 
     def derivatives(args, ts, cts):
-        _, pushed = phalanx.jvp(program, args, ts)
+        _, tangents = phalanx.jvp(program, args, ts)
         _, pullback = phalanx.vjp(program, *args)
-        _, push = phalanx.linearize(program, *args)
-        return pushed, pullback(cts), push(*ts)
+        _, derivative = phalanx.linearize(program, *args)
+        return tangents, pullback(cts), derivative(*ts)
 
     expected = along(program.oracle, args, ts)
-    pushed, pulled, again = phalanx.jit(derivatives)(args, ts, cts)
-    close(pushed, expected, 1e-6)
-    close(again, pushed)
-    close(dot(pulled, ts), dot(cts, pushed))
+    tangents, pulled, again = phalanx.jit(derivatives)(args, ts, cts)
+    close(tangents, expected, 1e-6)
+    close(again, tangents)
+    close(dot(pulled, ts), dot(cts, tangents))
 
 
 @given(drawn_programs)
@@ -99,10 +99,10 @@ def test_derivatives_of_calls(program):
     """Differentiating a compiled function is differentiating the function."""
     args, ts, cts = (program.arguments(seed) for seed in range(3))
     compiled = phalanx.jit(program)
-    _, pushed = phalanx.jvp(compiled, args, ts)
-    close(pushed, along(program.oracle, args, ts), 1e-6)
+    _, tangents = phalanx.jvp(compiled, args, ts)
+    close(tangents, along(program.oracle, args, ts), 1e-6)
     pulled = phalanx.vjp(compiled, *args)[1](cts)
-    close(dot(pulled, ts), dot(cts, pushed))
+    close(dot(pulled, ts), dot(cts, tangents))
 
 
 @given(drawn_programs)

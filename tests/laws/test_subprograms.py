@@ -15,7 +15,7 @@ X = np.linspace(-0.9, 1.1, 4).astype(np.float32)
 W = np.array([0.4, -0.7, 1.3], np.float32)
 
 
-def turn(w, i, x):
+def advance(w, i, x):
     return jnp.sin(x * w) + 0.1 * i
 
 
@@ -54,7 +54,7 @@ def scan_of_indices(x, w):
 
 
 def fori(x, w):
-    return lax.fori_loop(0, 4, lambda i, y: turn(w, i, y), x)
+    return lax.fori_loop(0, 4, lambda i, y: advance(w, i, y), x)
 
 
 def fori_of_scans(x, w):
@@ -75,7 +75,8 @@ def switch(x, w):
 
 
 def while_loop(x, w):
-    return lax.while_loop(lambda s: s[0] < 3 + w, lambda s: (s[0] + 1, turn(w, 1, s[1])), (0.0, x))
+    body = lambda s: (s[0] + 1, advance(w, 1, s[1]))  # noqa: E731
+    return lax.while_loop(lambda s: s[0] < 3 + w, body, (0.0, x))
 
 
 def pmap_in_a_scan(x, w):

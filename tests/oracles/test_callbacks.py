@@ -54,12 +54,12 @@ def printed(library, transform, capfd):
     def f(x):
         debug.print("x {}", x, ordered=True)
 
-        def turn(c, i):
-            debug.print("turn {} {c}", i, c=c, ordered=True)
+        def step(c, i):
+            debug.print("step {} {c}", i, c=c, ordered=True)
             c = lax.cond(i > 0, lambda c: (debug.print("yes", ordered=True), c)[1], lambda c: c, c)
             return c * x, None
 
-        c, _ = lax.scan(turn, x, np.arange(3))
+        c, _ = lax.scan(step, x, np.arange(3))
         debug.print("{:.1f}", c, ordered=True)
         return c
 

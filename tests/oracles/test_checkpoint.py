@@ -37,10 +37,10 @@ def attention(api, name):
 
 def layers(api, name):
     def f(w, x):
-        def turn(c, _):
+        def step(c, _):
             return name(api.numpy.tanh(c @ w), "hidden") @ w, None
 
-        return api.lax.scan(turn, x, None, length=5)[0]
+        return api.lax.scan(step, x, None, length=5)[0]
 
     return f
 

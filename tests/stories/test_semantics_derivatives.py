@@ -234,9 +234,9 @@ def halved_squares(r):
 @pytest.mark.spmd
 def test_linearize_jvp_and_vjp_go_through():
     t = np.ones_like(ROWS)
-    y, push = phalanx.linearize(halved_squares, ROWS)
+    y, derivative = phalanx.linearize(halved_squares, ROWS)
     np.testing.assert_allclose(y, ROWS**2 / 2, rtol=1e-6)
-    np.testing.assert_allclose(push(t), ROWS, rtol=1e-6)
+    np.testing.assert_allclose(derivative(t), ROWS, rtol=1e-6)
     np.testing.assert_allclose(phalanx.jvp(halved_squares, (ROWS,), (t,))[1], ROWS, rtol=1e-6)
     _, pull = phalanx.vjp(halved_squares, ROWS)
     np.testing.assert_allclose(pull(2 * t)[0], 2 * ROWS, rtol=1e-6)

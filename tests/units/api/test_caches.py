@@ -210,11 +210,11 @@ def test_the_programs_of_one_function_are_bounded_and_all_calls_are_right(monkey
     f = phalanx.jit(lambda x: x * 2)
     g = phalanx.pmap(lambda x: x * 3)
     h = phalanx.jit(lambda t: [t[0] + t[0]])
-    for turn in range(2):
+    for attempt in range(2):
         for n in range(1, 20):
             x = np.arange(n, dtype=np.float32)
             np.testing.assert_array_equal(f(x), x * 2)
-            np.testing.assert_array_equal(h([x])[0] if turn else h((x,))[0], x + x)
+            np.testing.assert_array_equal(h([x])[0] if attempt else h((x,))[0], x + x)
             np.testing.assert_array_equal(g(x), x * 3)
 
 

@@ -128,13 +128,13 @@ def speak(log, name, x, ordered=True):
 @EAGER_AND_COMPILED
 def test_ordered_calls_in_loops_and_branches(how):
     def program(x, log):
-        def turn(c, i):
-            c = speak(log, "turn", c)
+        def step(c, i):
+            c = speak(log, "step", c)
             c = lax.cond(i % 2 == 0, lambda c: speak(log, "even", c), lambda c: c, c)
             return c + 1, c
 
         x = speak(log, "start", x)
-        x, _ = lax.scan(turn, x, np.arange(3))
+        x, _ = lax.scan(step, x, np.arange(3))
         x = px.jit(lambda x: speak(log, "call", x))(x)
         x = lax.while_loop(
             lambda c: speak(log, "test", c) < 5, lambda c: speak(log, "body", c) + 1, x
@@ -148,23 +148,23 @@ def test_ordered_calls_in_loops_and_branches(how):
         program(np.float32(0), wanted)
     assert found == wanted
     assert [name for name, _ in found] == [
-        "start", "turn", "even", "turn", "turn", "even", "call",
+        "start", "step", "even", "step", "step", "even", "call",
         "test", "body", "test", "body", "test", "end",
     ]  # fmt: skip
 
 
 def test_calls_in_loops_that_are_differentiated():
     def program(x, log):
-        def turn(c, w):
+        def step(c, w):
             speak(log, "fixed", x, ordered=False)
-            return jnp.sin(c) * speak(log, "turn", c, ordered=False), w
+            return jnp.sin(c) * speak(log, "step", c, ordered=False), w
 
-        c, _ = lax.scan(turn, x, np.ones(2, np.float32))
+        c, _ = lax.scan(step, x, np.ones(2, np.float32))
         return c
 
     found = []
     px.jit(px.grad(lambda x: program(x, found)))(np.float32(1))
-    assert sorted(name for name, _ in found) == ["fixed"] * 2 + ["turn"] * 2
+    assert sorted(name for name, _ in found) == ["fixed"] * 2 + ["step"] * 2
     found.clear()
     body = lambda c: speak(found, "body", c) + 1  # noqa: E731
     test = lambda c: speak(found, "test", c) < 2  # noqa: E731

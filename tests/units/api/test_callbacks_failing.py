@@ -105,12 +105,12 @@ def test_loops_that_wait_for_a_result_end(kind):
         def test(state):
             return lax.pmin(jnp.int32(state[1] < 1), "i") == 1
 
-        def turn(state):
+        def step(state):
             i, _ = state
             out = px.io_callback(python, px.ShapeDtypeStruct((), kind), i, x)
             return i + 1, out
 
-        return lax.while_loop(test, turn, (0, jnp.asarray(0, kind)))
+        return lax.while_loop(test, step, (0, jnp.asarray(0, kind)))
 
     with pytest.raises(Failure):
         px.pmap(f, axis_name="i")(XS)

@@ -210,9 +210,9 @@ def test_linearize_traces_once():
         calls.append(1)
         return jnp.sin(x) * W
 
-    y, push = phalanx.linearize(f, X)
+    y, derivative = phalanx.linearize(f, X)
     for t in np.eye(3, dtype=np.float32):
-        np.testing.assert_allclose(push(t), np.cos(X) * t * W, rtol=1e-5, atol=1e-7)
+        np.testing.assert_allclose(derivative(t), np.cos(X) * t * W, rtol=1e-5, atol=1e-7)
     assert len(calls) == 1
     assert np.asarray(y).shape == (2, 3)
 

@@ -172,8 +172,8 @@ def test_a_barrier_keeps_the_compiler_from_storing_after_all(prevent_cse):
 
 def test_forward_mode_computes_nothing_again():
     f = px.checkpoint(lambda w: layer(w, X))
-    push = lambda f: lambda w: px.jvp(f, (w,), (w,))  # noqa: E731
-    assert products(push(f), W) == products(push(lambda w: layer(w, X)), W)
+    forward = lambda f: lambda w: px.jvp(f, (w,), (w,))  # noqa: E731
+    assert products(forward(f), W) == products(forward(lambda w: layer(w, X)), W)
 
 
 # ---- with everything else -----------------------------------------------------------------------
@@ -208,11 +208,11 @@ def test_branches_and_loops():
 
     def counted(wrap):
         part = wrap(jnp.sin)
-        turn = lambda s: (s[0] + 1, part(s[1]))  # noqa: E731
-        return lambda x: lax.while_loop(lambda s: s[0] < 3, turn, (0, x))
+        step = lambda s: (s[0] + 1, part(s[1]))  # noqa: E731
+        return lambda x: lax.while_loop(lambda s: s[0] < 3, step, (0, x))
 
-    push = lambda f: px.jvp(lambda x: f(x)[1], (X,), (X,))  # noqa: E731
-    near(push(counted(px.checkpoint)), push(counted(lambda f: f)))
+    forward = lambda f: px.jvp(lambda x: f(x)[1], (X,), (X,))  # noqa: E731
+    near(forward(counted(px.checkpoint)), forward(counted(lambda f: f)))
 
 
 def test_without_jit_outside():

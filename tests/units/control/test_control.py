@@ -16,7 +16,7 @@ def near(found, wanted, rtol=1e-4, atol=1e-5):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=atol)
 
 
-def turn(w):
+def step(w):
     def body(c, x):
         n = jnp.tanh(c * w + x * jnp.sin(w))
         return n, n * x
@@ -25,13 +25,13 @@ def turn(w):
 
 
 def scanned(w, c, xs, **options):
-    return lax.scan(turn(w), c, xs, **options)
+    return lax.scan(step(w), c, xs, **options)
 
 
 def written_out(w, c, xs, reverse=False, **_):
     order, out = range(xs.shape[0]), []
     for i in reversed(order) if reverse else order:
-        c, y = turn(w)(c, xs[i])
+        c, y = step(w)(c, xs[i])
         out.append(y)
     return c, jnp.stack(out[::-1] if reverse else out)
 

@@ -215,22 +215,22 @@ class Call:
 
     def function(self, *leaves: Any) -> list[Any]:
         """The results of the function as leaves."""
-        found, self.out_tree = tree.flatten(self.custom.fun(*self.whole(leaves)))
-        check_results(found, self.out_tree, self.custom.who)
-        self.out_types = [plain(typeof(y)) for y in found]
-        return found
+        results, self.out_tree = tree.flatten(self.custom.fun(*self.whole(leaves)))
+        check_results(results, self.out_tree, self.custom.who)
+        self.out_types = [plain(typeof(y)) for y in results]
+        return results
 
     def results(self, out: Any, rule: Callable, what: str) -> list[Any]:
         """The leaves of what a rule returns as the results, which must be those of the function."""
-        leaves, found = tree.flatten(out)
-        check_results(leaves, found, self.custom.who)
+        leaves, treedef = tree.flatten(out)
+        check_results(leaves, treedef, self.custom.who)
         kinds = [plain(typeof(y)) for y in leaves]
         if self.out_tree is None:
-            self.out_tree, self.out_types = found, kinds
+            self.out_tree, self.out_types = treedef, kinds
         who = f"{self.custom.who}: {defined_at(rule)} must return as {what} what the function does"
-        if found != self.out_tree:
+        if treedef != self.out_tree:
             raise TypeError(
-                f"{who}: structure {shown(self.out_tree)} is expected, got {shown(found)}"
+                f"{who}: structure {shown(self.out_tree)} is expected, got {shown(treedef)}"
             )
         for path, wanted, kind in zip(self.paths(), self.out_types, kinds, strict=True):
             if not same_kind(kind, wanted):
@@ -240,8 +240,8 @@ class Call:
     def paths(self) -> list[str]:
         """The path of every leaf among the results."""
         count = self.out_tree.num_leaves
-        found = tree.leaves_with_path(self.out_tree.unflatten(range(count)))
-        return [tree.keystr(path) for path, _ in found]
+        pairs = tree.leaves_with_path(self.out_tree.unflatten(range(count)))
+        return [tree.keystr(path) for path, _ in pairs]
 
 
 def same_kind(kind: ArrayType, wanted: ArrayType) -> bool:
@@ -255,16 +255,16 @@ def same_kind(kind: ArrayType, wanted: ArrayType) -> bool:
 def checked_tangent(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError]) -> Any:
     """A tangent or cotangent from a rule, for a value of type ``kind``; ZERO where it is zero.
 
-    ``refuse`` makes the error, from what was found.
+    ``refuse`` makes the error, from what was given.
     """
     if isinstance(x, SymbolicZero) or not dtypes.is_inexact(kind.dtype):
         return ZERO
     if not is_value(x):
         raise refuse(f"{x!r} of type {type(x).__name__}")
-    found = plain(typeof(x))
-    if not same_kind(found, kind):
-        raise refuse(str(found))
-    return x if found.dtype == kind.dtype and not is_scalar(x) else as_type(x, kind)
+    given = plain(typeof(x))
+    if not same_kind(given, kind):
+        raise refuse(str(given))
+    return x if given.dtype == kind.dtype and not is_scalar(x) else as_type(x, kind)
 
 
 def as_array(x: Any) -> Any:

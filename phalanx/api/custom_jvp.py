@@ -115,7 +115,7 @@ class custom_jvp(Custom):
         given = positional(self.fun, args, kwargs, self.who)
         call = Call(self, given)
         jvp = self.jvp
-        found = bind(
+        results = bind(
             custom_jvp_primitive,
             call.function,
             call.leaves(given),
@@ -123,7 +123,7 @@ class custom_jvp(Custom):
             (self.fun, jvp, call.fixed),
             name_of(self.fun),
         )
-        return call.out_tree.unflatten(found)
+        return call.out_tree.unflatten(results)
 
 
 class _Sum:
@@ -172,21 +172,22 @@ def _pair(call: Call, nonzero: tuple[bool, ...], operands: Sequence[Any]) -> lis
         as_array(next(rest)) if n else zero_like(plain(typeof(x)), custom.symbolic_zeros)
         for x, n in zip(primals, nonzero, strict=True)
     ]
-    found = rule(*call.fixed, call.tree.unflatten(primals), call.tree.unflatten(tangents))
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
+    pair = rule(*call.fixed, call.tree.unflatten(primals), call.tree.unflatten(tangents))
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
-            f"{custom.who}: {defined_at(rule)} must return a pair (result, tangent), got {found!r}"
+            f"{custom.who}: {defined_at(rule)} must return a pair (result, tangent), got {pair!r}"
         )
-    results = call.results(found[0], rule, "results")
-    return [*results, *_tangents(call, found[1], rule)]
+    results = call.results(pair[0], rule, "results")
+    return [*results, *_tangents(call, pair[1], rule)]
 
 
 def _tangents(call: Call, out: Any, rule: Callable) -> list[Any]:
     """The leaves of the tangents that a rule returns, checked against those of the results."""
-    leaves, found = tree.flatten(out)
+    leaves, treedef = tree.flatten(out)
     who = f"{call.custom.who}: {defined_at(rule)} must return tangents like the results"
-    if found != call.out_tree:
-        raise TypeError(f"{who}: structure {shown(call.out_tree)} is expected, got {shown(found)}")
+    if treedef != call.out_tree:
+        expected = shown(call.out_tree)
+        raise TypeError(f"{who}: structure {expected} is expected, got {shown(treedef)}")
     every = []
     for path, kind, x in zip(call.paths(), call.out_types, leaves, strict=True):
         def refuse(got: str, path: str = path, kind: Any = kind) -> TypeError:

@@ -122,7 +122,7 @@ class custom_vjp(Custom):
         given = positional(self.fun, args, kwargs, self.who)
         call = Call(self, given)
         name = name_of(self.fun)
-        found = bind(
+        results = bind(
             custom_vjp_primitive,
             call.function,
             call.leaves(given),
@@ -131,7 +131,7 @@ class custom_vjp(Custom):
             name,
             partial(_check_alone, call),
         )
-        return call.out_tree.unflatten(found)
+        return call.out_tree.unflatten(results)
 
 
 def _check_alone(call: Call, results: Sequence[Any]) -> None:
@@ -174,14 +174,14 @@ def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> ForwardRe
     leaves = [as_array(x) if n else x for x, n in zip(operands, nonzero, strict=True)]
     if custom.symbolic_zeros:
         leaves = [CustomVJPPrimal(x, n) for x, n in zip(leaves, nonzero, strict=True)]
-    found = custom.fwd(*call.whole(leaves))
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
+    pair = custom.fwd(*call.whole(leaves))
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
         raise TypeError(
             f"{custom.who}: {defined_at(custom.fwd)} must return a pair (result, residuals), got "
-            f"{found!r}"
+            f"{pair!r}"
         )
-    results = call.results(found[0], custom.fwd, "the first of a pair")
-    kept, treedef = tree.flatten(found[1])
+    results = call.results(pair[0], custom.fwd, "the first of a pair")
+    kept, treedef = tree.flatten(pair[1])
     fixed = tuple(_HOLE if _is_array(x) else x for x in kept)
     return ForwardResult(
         results,
@@ -201,22 +201,22 @@ def _backward(
         for ct, t in zip(operands[count:], kept.out_types, strict=True)
     ]
     residuals = kept.rebuild(operands[:count])
-    found = custom.bwd(*call.fixed, residuals, call.out_tree.unflatten(cts))
-    return _cotangents(call, found)
+    returned = custom.bwd(*call.fixed, residuals, call.out_tree.unflatten(cts))
+    return _cotangents(call, returned)
 
 
-def _cotangents(call: Call, found: Any) -> list[Any]:
+def _cotangents(call: Call, returned: Any) -> list[Any]:
     """The leaves of the cotangents that a backward rule returns, checked against the arguments."""
     who = f"{call.custom.who}: {defined_at(call.custom.bwd)}"  # type: ignore[attr-defined]
     names = [call.name(i) for i in call.moving]
-    if not isinstance(found, (tuple, list)) or len(found) != len(names):
-        got = f"{len(found)} of them" if isinstance(found, (tuple, list)) else repr(found)
+    if not isinstance(returned, (tuple, list)) or len(returned) != len(names):
+        got = f"{len(returned)} of them" if isinstance(returned, (tuple, list)) else repr(returned)
         raise TypeError(
             f"{who} must return a tuple of {len(names)} cotangents, one for each of "
             f"({', '.join(names)}), got {got}"
         )
     every: list[Any] = []
-    for name, i, ct in zip(names, call.moving, found, strict=True):
+    for name, i, ct in zip(names, call.moving, returned, strict=True):
         arg = call.args[i]
         above = _leaves_above(who, name, arg, ct)
         for kind, (path, x) in zip(tree.leaves(arg), above, strict=True):
@@ -240,16 +240,16 @@ def _leaves_above(who: str, name: str, arg: Any, ct: Any) -> list[tuple[str, Any
         if x is not None
     ]
     try:
-        found = tree.broadcast_prefix(ct, arg, is_leaf=is_none)
+        cotangents = tree.broadcast_prefix(ct, arg, is_leaf=is_none)
     except TreeError:
-        found = None
-    if found is None or not set(given) <= set(paths):
+        cotangents = None
+    if cotangents is None or not set(given) <= set(paths):
         raise TypeError(
             f"{who} must return cotangents like the arguments: for {name} structure "
             f"{shown(tree.structure(arg))} is expected, got "
             f"{shown(tree.structure(ct, is_leaf=is_none))}; None stands for zeros"
         )
-    return list(zip(paths, found, strict=True))
+    return list(zip(paths, cotangents, strict=True))
 
 
 def custom_gradient(fun: Callable) -> Callable:
@@ -286,8 +286,8 @@ def custom_gradient(fun: Callable) -> Callable:
 
     def backward(residuals: Any, cts: Any) -> tuple:
         captured, program, pull = residuals
-        found = pull.tree.unflatten(evaluate(program, [*captured, *tree.leaves(cts)]))
-        return found if isinstance(found, tuple) else (found,)
+        cotangents = pull.tree.unflatten(evaluate(program, [*captured, *tree.leaves(cts)]))
+        return cotangents if isinstance(cotangents, tuple) else (cotangents,)
 
     inner = custom_vjp(result)
     inner.fun.__wrapped__ = fun  # type: ignore[attr-defined]
@@ -325,8 +325,8 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     moved = [isinstance(x, Tracer) and dtypes.is_inexact(x.dtype) for x in captured]
 
     def converted(*args: Any) -> Any:
-        given, found = tree.flatten((args[: len(example_args)], {}))
-        check_same_tree(found, in_tree, who, "the arguments, like the examples,")
+        given, treedef = tree.flatten((args[: len(example_args)], {}))
+        check_same_tree(treedef, in_tree, who, "the arguments, like the examples,")
         rest = iter(args[len(example_args) :])
         constants = [next(rest) if m else x for x, m in zip(captured, moved, strict=True)]
         return flat.out_tree.unflatten(evaluate(program, [*constants, *given]))
@@ -335,13 +335,13 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
 
 
 def _result_and_gradient(fun: Callable, args: Sequence[Any], who: str) -> tuple[Any, Callable]:
-    found = fun(*args)
-    if not isinstance(found, (tuple, list)) or len(found) != 2 or not callable(found[1]):
+    pair = fun(*args)
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
         raise TypeError(
             f"{who}: {defined_at(fun)} must return a pair of the result and a function of "
-            f"cotangents, got {found!r}"
+            f"cotangents, got {pair!r}"
         )
-    return found[0], found[1]
+    return pair[0], pair[1]
 
 
 class _Pull:
@@ -354,6 +354,6 @@ class _Pull:
         self.tree: Any = None
 
     def __call__(self, *cts: Any) -> list[Any]:
-        found, self.tree = tree.flatten(self.gradient(self.in_tree.unflatten(cts)))
-        check_results(found, self.tree, self.who)
-        return found
+        cotangents, self.tree = tree.flatten(self.gradient(self.in_tree.unflatten(cts)))
+        check_results(cotangents, self.tree, self.who)
+        return cotangents

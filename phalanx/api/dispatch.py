@@ -53,16 +53,16 @@ class Caches:
 
     def structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         """What stands for the structure of these arguments in ``runs``."""
-        found = self.structures[treedef]
-        if found is None:
+        key = self.structures[treedef]
+        if key is None:
             exact = None
             if not kwargs and treedef.num_nodes == len(args) + 3 == treedef.num_leaves + 3:
-                found = POSITIONAL
+                key = POSITIONAL
             else:
-                found = exact = Exact.of((args, kwargs), sure=kwargs)
+                key = exact = Exact.of((args, kwargs), sure=kwargs)
             self.only = None if self.structures else exact
-            found = self.structures[treedef] = found or object()
-        return found
+            key = self.structures[treedef] = key or object()
+        return key
 
     def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Run | None, Sequence[Any]]:
         """What to call, and with which leaves of the arguments; None if it is not there."""

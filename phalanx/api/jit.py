@@ -30,7 +30,7 @@ from phalanx.transforms.stage import is_value, stage
 
 
 @dataclass(slots=True)
-class Traced:
+class TracedFunction:
     """A function traced at types: the program, traced values it closes over, its tree."""
 
     program: Program
@@ -116,19 +116,19 @@ class Jitted(Dispatched):
 
     def traced(
         self, static: Static, args: tuple, kwargs: dict, treedef: Any, types: tuple
-    ) -> Traced:
+    ) -> TracedFunction:
         """The function traced at ``types``; made once, unless it captures traced values."""
         key = (static, treedef, types, config.key, axes.scope())
-        found = self.caches.traced[key]
-        if found is None:
+        traced = self.caches.traced[key]
+        if traced is None:
             flat = Flat(self.fun, treedef, static, self.who)
             program, captured = stage(
                 flat, types, name_of(self.fun), self._names(static, args, kwargs).all()
             )
-            found = Traced(program, captured, flat.out_tree)
-            if found.reusable:
-                self.caches.traced[key] = found
-        return found
+            traced = TracedFunction(program, captured, flat.out_tree)
+            if traced.reusable:
+                self.caches.traced[key] = traced
+        return traced
 
     def _compile(
         self,

@@ -1,4 +1,4 @@
-"""``pmap``: a function of one lane becomes a function of a whole axis, spread over devices."""
+"""``pmap``: a function of one lane becomes a function of a whole axis, distributed over devices."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ _enclosing: ContextVar[str | None] = ContextVar("enclosing pmap", default=None)
 
 
 @dataclass(slots=True)
-class Body:
-    """A mapped function traced at the types of a lane."""
+class TracedLane:
+    """A mapped function traced at the types of a lane: the body of ``mapped``."""
 
     program: Program
     captured: list[Any]
@@ -68,15 +68,15 @@ class Body:
 
     def whole(self, types: Sequence[ArrayType]) -> Program:
         """The program of one mapped equation, on whole arrays of ``types``."""
-        found = self.wholes[tuple(types)]
-        if found is None:
-            found = self.wholes[tuple(types)] = self._whole(types)
-        return found
+        program = self.wholes[tuple(types)]
+        if program is None:
+            program = self.wholes[tuple(types)] = self._whole(types)
+        return program
 
     def _whole(self, types: Sequence[ArrayType]) -> Program:
         inputs = [Var(plain(typeof(c))) for c in self.captured] + [Var(t) for t in types]
-        found = mapped.type(*(v.type for v in inputs), **self.params)  # type: ignore[attr-defined]
-        outputs = tuple(Var(t) for t in found)
+        out_types = mapped.type(*(v.type for v in inputs), **self.params)  # type: ignore[attr-defined]
+        outputs = tuple(Var(t) for t in out_types)
         equation = Equation(mapped, list(inputs), self.params, outputs, None)  # type: ignore[arg-type]
         return Program(inputs, [equation], outputs, f"pmap_{self.program.name}")
 
@@ -120,8 +120,8 @@ class Pmapped(Dispatched):
                 return self._eagerly(static, leaves, treedef, dims, size)
             names = self._names(static, args, kwargs)
             body = self.body(static, leaves, treedef, dims, size, names)
-            found = mapped(*body.captured, *leaves, **body.params)
-            return body.out_tree.unflatten(found)
+            results = mapped(*body.captured, *leaves, **body.params)
+            return body.out_tree.unflatten(results)
         return self._run(static, args, kwargs, leaves, treedef)
 
     def _run(
@@ -178,23 +178,23 @@ class Pmapped(Dispatched):
     def body(
         self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence[int | None],
         size: int, names: LeafNames,
-    ) -> Body:  # fmt: skip
+    ) -> TracedLane:  # fmt: skip
         """The function traced in one lane; made once, unless it captures traced values."""
         lanes = tuple(
             [_lane(typeof(x), d) for x, d in zip(leaves, dims, strict=True)]
         )
         key = (static, treedef, lanes, tuple(dims), size, config.key, axes.scope())
-        found = self.caches.traced[key]
-        if found is None:
-            found = self._trace(static, treedef, lanes, dims, size, names)
-            if found.reusable:
-                self.caches.traced[key] = found  # type: ignore[assignment]
-        return found  # type: ignore[return-value]
+        body = self.caches.traced[key]
+        if body is None:
+            body = self._trace(static, treedef, lanes, dims, size, names)
+            if body.reusable:
+                self.caches.traced[key] = body  # type: ignore[assignment]
+        return body  # type: ignore[return-value]
 
     def _trace(
         self, static: Static, treedef: Any, lanes: tuple, dims: Sequence[int | None], size: int,
         names: LeafNames,
-    ) -> Body:  # fmt: skip
+    ) -> TracedLane:  # fmt: skip
         flat = Flat(self.fun, treedef, static, self.who)
         with axes.binding(self.axis, size), inside(self.who):
             program, captured = stage(flat, lanes, name_of(self.fun), names.all())
@@ -211,10 +211,10 @@ class Pmapped(Dispatched):
             "out_dims": out_dims,
             "devices": self.devices,
         }
-        return Body(program, captured, flat.out_tree, params)
+        return TracedLane(program, captured, flat.out_tree, params)
 
     def _compile(
-        self, body: Body, arrays: list[DeviceArray], donated: list[bool]
+        self, body: TracedLane, arrays: list[DeviceArray], donated: list[bool]
     ) -> Callable[[Any], Any]:
         for value in body.captured:
             refuse_escaped(value)
@@ -236,7 +236,7 @@ class Pmapped(Dispatched):
                 arrays.append(to_device(x, names, i, self.who))
         return arrays
 
-    def _homes(self, body: Body, leaves: Sequence[Any]) -> list[Sharding | None]:
+    def _homes(self, body: TracedLane, leaves: Sequence[Any]) -> list[Sharding | None]:
         """Where arguments from the host go: to their lanes, if those lie on several devices."""
         whole = body.whole([plain(typeof(x)) for x in leaves])
         mesh = placement.mesh_of(whole, backend().local_devices())
@@ -252,9 +252,9 @@ class Pmapped(Dispatched):
         flat = Flat(self.fun, treedef, static, self.who)
         available = self.devices if self.devices is not None else backend().local_devices()
         used = available[: fewest_blocks(size, len(available)).count]
-        spread = len(used) > 1 and _enclosing.get() is None
+        several = len(used) > 1 and _enclosing.get() is None
         placed = [
-            self._spread_rows(x, d, used) if spread else x
+            self._over_devices(x, d, used) if several else x
             for x, d in zip(leaves, dims, strict=True)
         ]
         with axes.binding(self.axis, size), inside(self.who):
@@ -267,10 +267,10 @@ class Pmapped(Dispatched):
             if to is None and d is not None:
                 raise ReplicationError(_differs(self.who, "a result", self.axis, []))
             whole = v if to is None else place_lanes(v, d, to, size)
-            out.append(self._spread_rows(whole, to, used) if spread else whole)
+            out.append(self._over_devices(whole, to, used) if several else whole)
         return flat.out_tree.unflatten(out)
 
-    def _spread_rows(self, x: Any, dim: int | None, devices: Sequence) -> Any:
+    def _over_devices(self, x: Any, dim: int | None, devices: Sequence) -> Any:
         if isinstance(x, Tracer):
             return x
         tiles = () if dim is None else (1,) * dim + (len(devices),)
@@ -348,16 +348,16 @@ def _lane(type: ArrayType, dim: int | None) -> ArrayType:
 def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | None:
     if devices is None:
         return None if platform is None else tuple(backend().local_devices(platform))
-    found = tuple(devices)
-    strange = next((d for d in found if not hasattr(d, "device_kind")), None)
+    chosen = tuple(devices)
+    strange = next((d for d in chosen if not hasattr(d, "device_kind")), None)
     if strange is not None:
         raise TypeError(f"{who}: devices must be a sequence of devices, got {strange!r} in it")
-    if not found:
+    if not chosen:
         raise ValueError(f"{who}: devices is empty; give at least one, or None for all")
-    repeated = [d for i, d in enumerate(found) if d in found[:i]]
+    repeated = [d for i, d in enumerate(chosen) if d in chosen[:i]]
     if repeated:
         raise ValueError(f"{who}: devices repeats {repeated[0]}; each may occur once")
-    return found
+    return chosen
 
 
 def _check_together(program: Program, axis: Any, in_dims: Sequence, who: str) -> None:
@@ -381,9 +381,9 @@ def _check_replicated(
     if None not in out_dims:
         return
     inputs = [frozenset() if d is None else frozenset({axis}) for d in in_dims]
-    found = varying_outputs(program, inputs)
+    varying = varying_outputs(program, inputs)
     paths = tree.leaves_with_path(out_tree.unflatten([0] * out_tree.num_leaves))
-    for (path, _), atom, dim, v in zip(paths, program.outputs, out_dims, found, strict=True):
+    for (path, _), atom, dim, v in zip(paths, program.outputs, out_dims, varying, strict=True):
         if dim is None and axis in v:
             where = culprits(program, inputs, atom, axis)
             raise ReplicationError(_differs(who, "result" + tree.keystr(path), axis, where))
@@ -413,7 +413,7 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
 ) -> Any:
-    """``fun`` in every lane of an axis, spread over devices: out[i] = fun(x[i]).
+    """``fun`` in every lane of an axis, distributed over devices: out[i] = fun(x[i]).
 
     The axis has any size. Its lanes are dealt out over the devices in equal blocks; by the pmap
     law the values are those that ``vmap`` with the same arguments gives.

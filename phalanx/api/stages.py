@@ -200,7 +200,7 @@ class Compiled(AheadOfTime):
     Array([0., 1., 8.], dtype=float32)
     """
 
-    def __init__(self, traced: TracedCall, compiled: execute.Compiled) -> None:
+    def __init__(self, traced: TracedCall, compiled: execute.Runnable) -> None:
         super().__init__(traced)
         self._compiled = compiled
         self._homes = compiled.in_shardings

@@ -219,11 +219,11 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) 
     >>> map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
     {'a': 11, 'b': (22, 33)}
     """
-    found, treedef = _flatten(tree, is_leaf, False, _SPACE)
+    leaves, treedef = _flatten(tree, is_leaf, False, _SPACE)
     if not rest:
-        return treedef.unflatten([f(leaf) for leaf in found])
+        return treedef.unflatten([f(leaf) for leaf in leaves])
     columns = [_flatten_like(tree, treedef, other, i, is_leaf) for i, other in enumerate(rest, 1)]
-    return treedef.unflatten([f(*row) for row in zip(found, *columns, strict=True)])
+    return treedef.unflatten([f(*row) for row in zip(leaves, *columns, strict=True)])
 
 
 def _flatten_like(
@@ -232,10 +232,10 @@ def _flatten_like(
     try:
         return treedef.flatten_up_to(other)
     except ValueError as error:
-        found = _mismatch(tree, other, (), is_leaf)
-        if found is None:
+        mismatch = _mismatch(tree, other, (), is_leaf)
+        if mismatch is None:
             raise TreeError(f"tree.map: {error}") from None
-        path, what, first, second = found
+        path, what, first, second = mismatch
         raise TreeError(
             f"tree.map: pytree structure error: {what} at key path tree{keystr(path)}: the first "
             f"tree has {first} there, tree number {position + 1} has {second}"
@@ -248,9 +248,9 @@ def map_with_path(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLea
     >>> map_with_path(lambda path, x: keystr(path), {"a": [1, 2]})
     {'a': ["['a'][0]", "['a'][1]"]}
     """
-    found, treedef = flatten_with_path(tree, is_leaf)
+    pairs, treedef = flatten_with_path(tree, is_leaf)
     columns = [_flatten_like(tree, treedef, other, i, is_leaf) for i, other in enumerate(rest, 1)]
-    rows = zip(found, *columns, strict=True)
+    rows = zip(pairs, *columns, strict=True)
     return treedef.unflatten([f(path, leaf, *others) for (path, leaf), *others in rows])
 
 
@@ -387,9 +387,9 @@ def _mismatch(a: Tree, b: Tree, path: Path, is_leaf: IsLeaf) -> tuple[Path, str,
     if what is not None or below is None:
         return path, what or "different types", _describe(a, above), _describe(b, below)
     for key, x, y in _side_by_side(above, below):
-        found = _mismatch(x, y, (*path, key), is_leaf)
-        if found is not None:
-            return found
+        mismatch = _mismatch(x, y, (*path, key), is_leaf)
+        if mismatch is not None:
+            return mismatch
     return None
 
 

@@ -1,4 +1,4 @@
-"""Bodies of loops and branches: functions of trees, traced once, and found when they come again."""
+"""Bodies of loops and branches: functions of trees, traced once and kept for the next time."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def leaves_of(x: Any, who: str, what: str) -> tuple[list[Any], tree.PyTreeDef]:
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class TracedBody:
     """A function traced: its program, what this captured, and the tree that it returns."""
 
     program: Program
@@ -55,14 +55,14 @@ class Body:
 
 def trace_body(
     fun: Callable, call: Callable, in_tree: tree.PyTreeDef, types: Sequence[ArrayType], who: str
-) -> Body:
+) -> TracedBody:
     """Trace ``call(fun, *args)`` for args of the structure ``in_tree``, with leaves of ``types``.
 
     ``call`` says how a kind of loop uses the function that the user gave to it.
     """
     flat = _Flat(fun, call, in_tree, who)
     program, captured = stage(flat, types, name_of(fun))
-    return Body(program, captured, flat.out_tree)
+    return TracedBody(program, captured, flat.out_tree)
 
 
 class _Flat:
@@ -85,8 +85,8 @@ class _Flat:
 
 
 def trace_carrying(
-    trace: Callable[[Sequence[ArrayType]], Body], types: Sequence[ArrayType]
-) -> tuple[Body, list[ArrayType], list[ArrayType]]:
+    trace: Callable[[Sequence[ArrayType]], TracedBody], types: Sequence[ArrayType]
+) -> tuple[TracedBody, list[ArrayType], list[ArrayType]]:
     """Trace a body that carries values of ``types``, where weak ones take the type they get.
 
     Returns:
@@ -121,7 +121,9 @@ def as_type(x: Any, wanted: ArrayType) -> Any:
     return convert(x, dtype=wanted.dtype, weak=wanted.weak)
 
 
-def retyped(body: Body, args: Sequence[ArrayType], results: Sequence[ArrayType]) -> Body:
+def retyped(
+    body: TracedBody, args: Sequence[ArrayType], results: Sequence[ArrayType]
+) -> TracedBody:
     """``body`` with conversions at its ends: of as many args, and of as many results, as given."""
     program, start = body.program, len(body.captured)
     inputs, outputs = list(program.inputs), list(program.outputs)
@@ -158,14 +160,14 @@ class _Traced(Protocol):
 T = TypeVar("T", bound=_Traced)
 
 
-class _Entry(NamedTuple):
+class _Remembered(NamedTuple):
     traced: Any
     seen: list[Any]
     references: list[Any]
 
 
 _MOST_ENTRIES = 1024
-_entries: OrderedDict[tuple, _Entry] = OrderedDict()  # those used last are at the end
+_entries: OrderedDict[tuple, _Remembered] = OrderedDict()  # those used last are at the end
 
 
 def remembered(
@@ -209,4 +211,4 @@ def _remember(place: tuple, roots: Sequence[Any], traced: Any) -> None:
     while len(_entries) >= _MOST_ENTRIES:
         _entries.popitem(last=False)
     forget = functools.partial(_entries.pop, place)  # called with a dead reference, its default
-    _entries[place] = _Entry(traced, reach.seen, reach.references(forget))
+    _entries[place] = _Remembered(traced, reach.seen, reach.references(forget))

@@ -23,7 +23,7 @@ from phalanx.core.program import Program, Var, plain
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
-    Body,
+    TracedBody,
     as_type,
     leaves_of,
     name_of,
@@ -537,7 +537,7 @@ def _with_operands(fun: Callable, *operands: Any) -> Any:
 
 
 def _common_types(
-    who: str, functions: Sequence[Callable], bodies: Sequence[Body]
+    who: str, functions: Sequence[Callable], bodies: Sequence[TracedBody]
 ) -> list[ArrayType]:
     """The types of the results, on which all branches must agree but for weakness."""
     first = bodies[0].out_tree
@@ -562,7 +562,7 @@ def _common_types(
     return common
 
 
-def _widened(which: int, bodies: Sequence[Body]) -> Program:
+def _widened(which: int, bodies: Sequence[TracedBody]) -> Program:
     """The program of body ``which`` with what all bodies captured among its inputs."""
     program = bodies[which].program
     own = len(bodies[which].captured)

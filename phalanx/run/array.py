@@ -44,7 +44,7 @@ class Signature:
         return f"{self.type} on {self.sharding}"
 
 
-class Gone(Signature):
+class DeletedSignature(Signature):
     """The signature of an array whose buffers are deleted. Equal to no other: no cache hits."""
 
     __slots__ = ("why",)
@@ -212,8 +212,8 @@ class DeviceArray(Array):
     # ---- life ----
 
     def check_alive(self) -> None:
-        """Raise ``DeletedArray`` if the buffers are gone."""
-        if isinstance(self.sig, Gone):
+        """Raise ``DeletedArray`` if the buffers are deleted."""
+        if isinstance(self.sig, DeletedSignature):
             raise DeletedArray(
                 f"array {self.type} {self.sig.why}; its value is no longer there. Keep a copy "
                 "(x.copy()) if it is needed again, or do not donate it"
@@ -224,20 +224,20 @@ class DeviceArray(Array):
 
     def forget(self, why: str) -> None:
         """Let go of the buffers; any further use raises ``DeletedArray`` that says ``why``."""
-        if not isinstance(self.sig, Gone):
-            self.sig = Gone(self.sig, why)
+        if not isinstance(self.sig, DeletedSignature):
+            self.sig = DeletedSignature(self.sig, why)
             if hasattr(self, "_host"):
                 del self._host
 
     def delete(self) -> None:
         """Free the memory now. Deleting twice is allowed."""
-        if not isinstance(self.sig, Gone):
+        if not isinstance(self.sig, DeletedSignature):
             backend().delete(self.raw)
             self.forget("has been deleted")
 
     def is_deleted(self) -> bool:
         """Whether the memory has been freed or donated."""
-        return isinstance(self.sig, Gone) or backend().is_deleted(self.raw)
+        return isinstance(self.sig, DeletedSignature) or backend().is_deleted(self.raw)
 
     def block_until_ready(self) -> DeviceArray:
         """Wait until the value has been computed; returns the array itself."""
@@ -338,7 +338,7 @@ class DeviceArray(Array):
         return format(self.value[()] if not self.type.ndim else self.value, spec)
 
     def __repr__(self) -> str:
-        if isinstance(self.sig, Gone):
+        if isinstance(self.sig, DeletedSignature):
             return f"<array {self.type}: {self.sig.why}>"
         if is_key(self.type.dtype):
             return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self.fetched()}"
@@ -350,7 +350,7 @@ class DeviceArray(Array):
         return f"{head}{text}, dtype={self.dtype.name}{weak})"
 
     def __str__(self) -> str:
-        plain = isinstance(self.sig, Gone) or is_key(self.type.dtype)
+        plain = isinstance(self.sig, DeletedSignature) or is_key(self.type.dtype)
         return repr(self) if plain else str(self.value)
 
     def __hash__(self) -> int:

@@ -1,4 +1,4 @@
-"""What the rest of Phalanx asks of a compiler and runtime.
+"""What the rest of Phalanx needs from a compiler and runtime.
 
 Everything here is about *raw* arrays: handles of the runtime, opaque to all but the backend. A
 raw array holds the shards of an array on the addressable devices of its sharding, those that this
@@ -60,11 +60,11 @@ class Executable(Protocol):
         ...
 
 
-class Lowered(Protocol):
+class Module(Protocol):
     """A program in StableHLO, not compiled yet."""
 
     def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
-        """The program in a dialect, "stablehlo" or "hlo"; with the user's lines if asked for."""
+        """The program in a dialect, "stablehlo" or "hlo"; on request with the user's lines."""
         ...
 
     def ir(self, dialect: str = "stablehlo") -> Any:
@@ -90,7 +90,7 @@ class Backend(Protocol):
         ...
 
     def platform(self) -> str:
-        """The platform that is used where none is asked for."""
+        """The platform that is used where none is given."""
         ...
 
     def process_index(self) -> int: ...
@@ -105,7 +105,7 @@ class Backend(Protocol):
         plan: Plan,
         donate: tuple[int, ...] = (),
         name: str | None = None,
-    ) -> Lowered:
+    ) -> Module:
         """``program`` as a module laid out by ``plan``; inputs ``donate`` give their memory."""
         ...
 

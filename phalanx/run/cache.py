@@ -62,14 +62,14 @@ class Cache:
             with open(os.open(path, _OPEN), "rb") as file:
                 if not _private(os.fstat(file.fileno())):
                     return None
-                found = file.read()
+                content = file.read()
             with contextlib.suppress(OSError):  # where nothing can be written, nothing is evicted
                 os.utime(path)
         except OSError:
             return None
         head = len(_MAGIC) + hashlib.sha256().digest_size
-        packed = found[head:]
-        if found[:head] == _MAGIC + _checksum(key, packed):
+        packed = content[head:]
+        if content[:head] == _MAGIC + _checksum(key, packed):
             with contextlib.suppress(zlib.error):
                 return zlib.decompress(packed)
         self.remove(key)
@@ -97,8 +97,8 @@ class Cache:
 
     def entries(self) -> list[Entry]:
         """All entries, in no order."""
-        found = (_entry(file) for file in self._files() if _NAME.fullmatch(file.name))
-        return [entry for entry in found if entry is not None]
+        present = (_entry(file) for file in self._files() if _NAME.fullmatch(file.name))
+        return [entry for entry in present if entry is not None]
 
     def trim(self) -> None:
         """Drop what was not used for longest until less than the limit is left."""
@@ -164,20 +164,20 @@ def unusable(folder: str) -> str | None:
     """Why ``folder`` cannot hold a cache, or None where it can; makes it where it is not there."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        found = os.stat(folder)
+        status = os.stat(folder)
     except OSError as e:
         return f"it cannot be made: {e.strerror}"
-    if not _private(found):
+    if not _private(status):
         return "others own it or can write to it; make it yours alone with chmod 700"
     return None
 
 
-def _private(found: os.stat_result) -> bool:
+def _private(status: os.stat_result) -> bool:
     """Whether nobody but the user of this process can have written there."""
     if not hasattr(os, "geteuid"):
         return True  # profiles of users are private where there are no such bits
-    writable = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return found.st_uid == os.geteuid() and not writable
+    writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == os.geteuid() and not writable
 
 
 def _checksum(key: str, packed: bytes) -> bytes:
@@ -186,10 +186,10 @@ def _checksum(key: str, packed: bytes) -> bytes:
 
 def _entry(file: os.DirEntry) -> Entry | None:
     try:
-        found: Any = file.stat(follow_symlinks=False)
+        status: Any = file.stat(follow_symlinks=False)
     except OSError:
         return None
-    return Entry(file.path, found.st_size, found.st_mtime)
+    return Entry(file.path, status.st_size, status.st_mtime)
 
 
 def _delete(path: str) -> None:

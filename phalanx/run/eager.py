@@ -16,9 +16,9 @@ from phalanx.core.program import Equation, Program, Var, plain, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, LiteralType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
-from phalanx.run.execute import Compiled, compile_program
+from phalanx.run.execute import Runnable, compile_program
 
-_compiled: Recent[Compiled] = Recent(4096)
+_compiled: Recent[Runnable] = Recent(4096)
 
 
 def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
@@ -59,8 +59,8 @@ def _by_the_host(prim: Primitive, arrays: list[DeviceArray], params: dict[str, A
     """The results of what the host does itself, where the first operand on one device lies."""
     places = [a.sharding for a in arrays if len(a.sharding.devices) == 1 and a.committed]
     sharding = places[0] if places else default_sharding()
-    found = prim.eager(*arrays, **params)  # type: ignore[misc]
-    out = tuple([from_host(x, sharding=sharding) for x in (found if prim.multi else (found,))])
+    results = prim.eager(*arrays, **params)  # type: ignore[misc]
+    out = tuple([from_host(x, sharding=sharding) for x in (results if prim.multi else (results,))])
     return out if prim.multi else out[0]
 
 
@@ -76,7 +76,7 @@ def _without(owner: Program, value: Any) -> Any:
     return Program if value is owner else value
 
 
-def compile_one(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Compiled:
+def compile_one(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Runnable:
     """The executable of the one-equation program of ``prim``."""
     types = prim.type(*[a.sig.type for a in arrays], **params)
     inputs = [Var(a.sig.type) for a in arrays]

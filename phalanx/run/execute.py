@@ -17,8 +17,15 @@ from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.region import Layout
 from phalanx.core.types import ArrayType
-from phalanx.run.array import DeviceArray, Gone, Signature, default_sharding, from_host, moved
-from phalanx.run.backend import Executable, Lowered
+from phalanx.run.array import (
+    DeletedSignature,
+    DeviceArray,
+    Signature,
+    default_sharding,
+    from_host,
+    moved,
+)
+from phalanx.run.backend import Executable, Module
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.layout import axes_of, from_axes, prime_axes
@@ -28,8 +35,8 @@ from phalanx.transforms.derive import keep
 from phalanx.transforms.passes import ready
 
 
-class Compiled:
-    """An executable, the constants that it takes first, how its inputs must lie, what it gives."""
+class Runnable:
+    """An executable that runs on arrays: its constants, how inputs must lie, what it gives."""
 
     __slots__ = (
         "checked", "donate", "executable", "fixed", "in_shardings", "misplaced", "name", "out_sigs"
@@ -123,8 +130,8 @@ def compile_program(
     sigs: Sequence[Signature],
     donate: tuple[int, ...] = (),
     options: dict[str, Any] | None = None,
-    lowered: Lowered | None = None,
-) -> Compiled:
+    lowered: Module | None = None,
+) -> Runnable:
     """Compile ``program`` for inputs of the signatures ``sigs``.
 
     What was compiled for the same layout is used again; ``lowered`` may give the module.
@@ -146,7 +153,7 @@ def compile_program(
         in_shardings = tuple(
             s.sharding if s.sharding.devices == plan.devices else sharding for s in every
         )
-    return Compiled(program, executable, taking.constants, sigs, in_shardings, donate, committed)
+    return Runnable(program, executable, taking.constants, sigs, in_shardings, donate, committed)
 
 
 def _option_key(options: dict[str, Any]) -> frozenset:
@@ -160,7 +167,7 @@ def _option_key(options: dict[str, Any]) -> frozenset:
 
 def lower_program(
     program: Program, sigs: Sequence[Signature], donate: tuple[int, ...] = ()
-) -> Lowered:
+) -> Module:
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
     taking = _ready(program)
     plan, _ = _planned(program, taking, [*(c.sig for c in taking.constants), *sigs])
@@ -177,7 +184,7 @@ def _planned(
     program: Program, taking: _Ready, sigs: Sequence[Signature]
 ) -> tuple[Plan, bool]:
     for sig in sigs:
-        if isinstance(sig, Gone):
+        if isinstance(sig, DeletedSignature):
             raise DeletedArray(
                 f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer "
                 "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"

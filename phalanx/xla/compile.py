@@ -14,7 +14,7 @@ from phalanx.base.errors import DeletedArray
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.failures import deleted, refused_option, translated
-from phalanx.xla.lower import Lowered, text_of
+from phalanx.xla.lower import XlaModule, text_of
 from phalanx.xla.runtime import (
     OLD,
     device_list,
@@ -32,7 +32,7 @@ _in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch
 _launching = threading.RLock()
 
 
-def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecutable:
+def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExecutable:
     """Compile a module for the devices of its plan."""
     devices = lowered.plan.devices
     options = options or {}
@@ -45,7 +45,7 @@ def compile(lowered: Lowered, options: dict[str, Any] | None = None) -> XlaExecu
     return make(lowered, loaded)
 
 
-def _load(lowered: Lowered, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:
+def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:
     """The executable for ``devices``, and its content if it was read or written."""
     settings = _settings(devices)
 
@@ -61,7 +61,7 @@ def _load(lowered: Lowered, devices: tuple, options: dict[str, Any]) -> tuple[An
         raise refused_option(e, options) or translated(e, "compile") from None
 
 
-def _load_on_each(lowered: Lowered, devices: tuple, options: dict[str, Any]) -> list[Any]:
+def _load_on_each(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> list[Any]:
     """Compiled once, and loaded for every device by itself."""
     first, content = _load(lowered, devices[:1], options)
     content = content or serialized(first)
@@ -111,7 +111,7 @@ class XlaExecutable:
 
     out_shardings: tuple[Sharding, ...]
 
-    def __init__(self, lowered: Lowered, loaded: Any) -> None:
+    def __init__(self, lowered: XlaModule, loaded: Any) -> None:
         self._bytecode = lowered.bytecode()  # the module itself would keep 250 KB alive
         self._callbacks = lowered.callbacks  # lives as long as it may be called
         self._device_count = len(lowered.plan.devices)
@@ -228,7 +228,7 @@ class Independent(XlaExecutable):
 
     __slots__ = ("_each",)
 
-    def __init__(self, lowered: Lowered, loaded: list[Any]) -> None:
+    def __init__(self, lowered: XlaModule, loaded: list[Any]) -> None:
         super().__init__(lowered, loaded[0])
         self._each = [
             (
@@ -266,7 +266,7 @@ def _make_room(who: str) -> None:
             token.block_until_ready()
 
 
-def _out_shardings(lowered: Lowered, loaded: Any) -> tuple[Sharding, ...]:
+def _out_shardings(lowered: XlaModule, loaded: Any) -> tuple[Sharding, ...]:
     plan = lowered.plan
     if len(plan.devices) == 1:
         return (Sharding(plan.devices),) * len(lowered.out_types)

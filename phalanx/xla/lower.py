@@ -25,7 +25,7 @@ from phalanx.xla.runtime import xc
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class XlaModule:
     """A module, and what compiling and running it needs besides."""
 
     module: ir.Module
@@ -64,7 +64,7 @@ def text_of(bytecode: bytes) -> str:
 
 def lower(
     program: Program, plan: Plan, donate: tuple[int, ...] = (), name: str | None = None
-) -> Lowered:
+) -> XlaModule:
     """Write ``program`` as the main function of a module, laid out by ``plan``.
 
     ``donate`` are the positions of inputs whose memory the outputs may take over. For independent
@@ -86,7 +86,7 @@ def lower(
     )
 
 
-def _of_one_device(program: Program, plan: Plan, donate: tuple[int, ...], name: str) -> Lowered:
+def _of_one_device(program: Program, plan: Plan, donate: tuple[int, ...], name: str) -> XlaModule:
     own = block_of(program, plan.levels).program
     lowered = lower(own, Plan(plan.devices[:1]), donate, name)
     return replace(lowered, plan=plan, out_types=program.output_types)
@@ -99,7 +99,7 @@ def build(
     emit: Callable[..., Any],
     donate: tuple[int, ...] = (),
     name: str = "main",
-) -> Lowered:
+) -> XlaModule:
     """The module whose main function ``emit(b, *inputs)`` writes."""
     with make_context(), ir.Location.unknown():
         module = ir.Module.create()
@@ -118,7 +118,7 @@ def build(
 
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
         module.operation.verify()
-    return Lowered(module, plan, tuple(out_types), donate, b.callbacks, name)
+    return XlaModule(module, plan, tuple(out_types), donate, b.callbacks, name)
 
 
 def _laid_out(types: Sequence[ArrayType], layouts: Sequence) -> Iterator[tuple]:

@@ -20,7 +20,7 @@ from jaxlib import version
 
 from phalanx.base.config import config
 from phalanx.run.cache import cache
-from phalanx.xla.lower import Lowered
+from phalanx.xla.lower import XlaModule
 from phalanx.xla.runtime import device_list, xc
 
 # What the compiler reads besides its options.
@@ -28,7 +28,7 @@ _VARIABLES = ("XLA_FLAGS", "LIBTPU_INIT_ARGS", "NVIDIA_TF32_OVERRIDE", "PJRT_NPR
 
 
 def load_or_compile(
-    lowered: Lowered,
+    lowered: XlaModule,
     devices: tuple,
     settings: Any,
     overrides: dict[str, Any],
@@ -65,7 +65,7 @@ def load(content: bytes, devices: tuple, settings: Any, callbacks: Sequence[Any]
     return client.deserialize_executable(content, device_list(devices), settings, list(callbacks))
 
 
-def key_of(lowered: Lowered, devices: tuple, settings: bytes, overrides: dict[str, Any]) -> str:
+def key_of(lowered: XlaModule, devices: tuple, settings: bytes, overrides: dict[str, Any]) -> str:
     """The name of the executable of ``lowered``: 64 hexadecimal digits."""
     parts = (
         _surroundings(devices),

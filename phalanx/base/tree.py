@@ -14,7 +14,6 @@ from typing import Any, NamedTuple, TypeVar
 
 import optree
 from optree import PyTreeSpec
-from optree._C import flatten as _flatten  # the function under `tree_flatten`, at half the cost
 
 from phalanx.base.errors import TreeError
 
@@ -38,7 +37,7 @@ def flatten(tree: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     >>> flatten({"b": (2, None), "a": 1})
     ([1, 2], PyTreeSpec({'a': *, 'b': (*, None)}))
     """
-    return _flatten(tree, is_leaf, False, _SPACE)
+    return optree.tree_flatten(tree, is_leaf, namespace=_SPACE)
 
 
 def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
@@ -47,7 +46,7 @@ def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
     >>> leaves([1, {"y": 2, "x": 3}])
     [1, 3, 2]
     """
-    return _flatten(tree, is_leaf, False, _SPACE)[0]
+    return optree.tree_flatten(tree, is_leaf, namespace=_SPACE)[0]
 
 
 def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
@@ -56,7 +55,7 @@ def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
     >>> structure((1, [2])) == structure((3, [4]))
     True
     """
-    return _flatten(tree, is_leaf, False, _SPACE)[1]
+    return optree.tree_flatten(tree, is_leaf, namespace=_SPACE)[1]
 
 
 def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Tree:
@@ -219,7 +218,7 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) 
     >>> map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
     {'a': 11, 'b': (22, 33)}
     """
-    leaves, treedef = _flatten(tree, is_leaf, False, _SPACE)
+    leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_SPACE)
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
     columns = [_flatten_like(tree, treedef, other, i, is_leaf) for i, other in enumerate(rest, 1)]

@@ -21,7 +21,29 @@ OLD = VERSION < (0, 11)  # 0.10.x
 RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()
 GATHERS = hasattr(xc.ArrayImpl, "_to_np_array_did_copy")  # whole arrays to NumPy in one call
 
-_hiding = threading.RLock()
+
+class _WithoutJax(threading.local):
+    """A finder of modules that says, in threads where it is ``active``, that there is no jax.
+
+    It stays in ``sys.meta_path``. Nothing else is changed, so other threads can import jax at any
+    time. Until they have, no part of it is imported here: of two threads that import modules which
+    need each other, Python lets one fail.
+    """
+
+    active = False
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        if self.active and name.partition(".")[0] == "jax" and not _is_imported("jax"):
+            raise ModuleNotFoundError(f"{name} is not imported here for the first time", name=name)
+
+
+def _is_imported(name: str) -> bool:
+    spec = getattr(sys.modules.get(name), "__spec__", None)
+    return spec is not None and not getattr(spec, "_initializing", False)
+
+
+_hiding = _WithoutJax()
+sys.meta_path.insert(0, _hiding)
 
 
 def parts_of(raw: Any) -> list[Any]:
@@ -30,7 +52,7 @@ def parts_of(raw: Any) -> list[Any]:
     jaxlib looks for classes of the package jax here, and does without where importing it
     fails. That import takes a third of a second, once, and changes settings of jaxlib.
     """
-    return raw._arrays if "jax" in sys.modules else without_jax(lambda: raw._arrays)
+    return without_jax(lambda: raw._arrays)
 
 
 def to_numpy(raw: Any) -> np.ndarray:
@@ -42,15 +64,11 @@ def to_numpy(raw: Any) -> np.ndarray:
 
 def without_jax(function: Callable[[], Any]) -> Any:
     """The result of ``function``, in which importing jax for the first time fails."""
-    modules: dict[str, Any] = sys.modules  # type: ignore[assignment]
-    with _hiding:
-        if "jax" in modules:
-            return function()
-        modules["jax"] = None
-        try:
-            return function()
-        finally:
-            modules.pop("jax", None)
+    before, _hiding.active = _hiding.active, True
+    try:
+        return function()
+    finally:
+        _hiding.active = before
 
 
 @functools.lru_cache(maxsize=1024)

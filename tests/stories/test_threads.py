@@ -223,6 +223,100 @@ def test_jax_is_not_imported_by_importing_or_running():
     """)
 
 
+def test_others_can_import_jax_at_any_moment(tmp_path):
+    """The module here is not the package: it takes as long to import as is needed to see it."""
+    package = tmp_path / "jax"
+    package.mkdir()
+    package.joinpath("__init__.py").write_text("import events; events.pause(); done = True")
+    package.joinpath("part.py").write_text("")
+    run(f"""
+        import sys, threading, types
+        sys.path.insert(0, {str(tmp_path)!r})
+        from phalanx.xla.runtime import without_jax
+
+        importing, go_on = threading.Event(), threading.Event()
+        sys.modules["events"] = types.SimpleNamespace(
+            pause=lambda: (importing.set(), go_on.wait(60))
+        )
+        looking, enough = threading.Event(), threading.Event()
+        got = []
+
+        def look():
+            try:
+                import jax
+            except ImportError as e:
+                got.append(e)
+            looking.set()
+            enough.wait(60)
+
+        # while one thread is told that there is none, another one begins to import it ...
+        thread = threading.Thread(target=without_jax, args=(look,))
+        thread.start()
+        looking.wait(60)
+        assert len(got) == 1 and "jax" not in sys.modules
+        other = threading.Thread(target=lambda: got.append(__import__("jax")))
+        other.start()
+        assert importing.wait(60)
+        # ... and goes on when the first one has left
+        enough.set()
+        thread.join()
+        assert "jax" in sys.modules
+        try:
+            without_jax(lambda: __import__("jax.part"))
+        except ImportError:
+            pass
+        else:
+            raise AssertionError("a part was imported here while another thread imports the whole")
+        go_on.set()
+        other.join()
+        without_jax(lambda: __import__("jax.part"))
+        assert got[1].done and sys.modules["jax"] is got[1]
+        assert without_jax(lambda: __import__("jax")) is got[1]
+    """)
+
+
+@needs_jax
+def test_jax_is_imported_while_another_thread_reads_arrays():
+    run("""
+        import os, sys, threading, warnings
+        os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+        warnings.simplefilter("ignore")
+        import numpy as np, phalanx
+        import phalanx.numpy as jnp
+
+        f = phalanx.pmap(lambda x: x - phalanx.lax.pmean(x, "i"), axis_name="i")
+        x = np.arange(16, dtype=np.float32).reshape(8, 2)
+        wrong, rounds, stop = [], [], threading.Event()
+
+        def read():
+            try:
+                while not stop.is_set():
+                    y = f(x)
+                    np.testing.assert_array_equal(y[7], [7, 7])
+                    np.testing.assert_array_equal(y.addressable_shards[0].data, [[-7, -7]])
+                    np.testing.assert_array_equal(jnp.from_dlpack(x[0]), x[0])
+                    rounds.append("jax" in sys.modules)
+            except BaseException as e:
+                wrong.append(e)
+
+        readers = [threading.Thread(target=read) for _ in range(3)]
+        for reader in readers:
+            reader.start()
+        while len(rounds) < 20 and not wrong:
+            pass
+        assert not any(rounds[:20])
+        import jax.numpy
+        assert float(jax.jit(lambda x: x.sum())(x)) == x.sum()
+        seen = len(rounds)
+        while len(rounds) < seen + 20 and not wrong:
+            pass
+        stop.set()
+        for reader in readers:
+            reader.join()
+        assert not wrong, wrong
+    """)
+
+
 @needs_jax
 @pytest.mark.parametrize("first", ["jax", "phalanx"])
 def test_both_compute_in_one_process_whichever_comes_first(first):

@@ -152,7 +152,9 @@ class Dispatched(TracedOnce):
             return self._call(*self._split(args, kwargs))
         caches = self.caches
         if caches.only is None and not kwargs:
-            run = caches.runs[(POSITIONAL, config.key, *signatures(args))]
+            # `signatures`, written out: the call would be felt
+            sigs = [x.sig if type(x) is DeviceArray else None for x in args]
+            run = caches.runs[(POSITIONAL, config.key, *sigs)]
             if run is not None:
                 return run(args)
         run, leaves = caches.find(args, kwargs)

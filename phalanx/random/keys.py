@@ -65,8 +65,7 @@ def key(seed: Any, *, impl: str | None = None) -> Any:
     >>> random.key(0).shape, random.key(0).dtype
     ((), key<fry>)
     """
-    dtype = _dtype_of("key", impl)
-    return _wrapped(_words_of_seed("key", seed), dtype)
+    return _of_seed("key", seed, _dtype_of("key", impl))
 
 
 def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
@@ -77,38 +76,43 @@ def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
     [0, 7]
     """
     _dtype_of("PRNGKey", impl)
-    return _words_of_seed("PRNGKey", seed)
+    return _of_seed("PRNGKey", seed, None)
 
 
 def _dtype_of(who: str, impl: str | None) -> KeyType:
     return THREEFRY if impl is None else key_type(impl, who)
 
 
-def _words_of_seed(who: str, seed: Any) -> Any:
+def _of_seed(who: str, seed: Any, dtype: KeyType | None) -> Any:
+    """The key of a seed, in its old form where ``dtype`` is None."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         if not -(2**63) <= seed < 2**64:
             raise OverflowError(f"{who}: the seed must fit 64 bits, got {seed}")
         high = (int(seed) >> 32) & 0xFFFFFFFF if config.enable_x64 else 0
-        return _joined_words(np.uint32(high), np.uint32(int(seed) & 0xFFFFFFFF))
+        return _of_words(np.uint32(high), np.uint32(int(seed) & 0xFFFFFFFF), dtype=dtype)
     type = typeof(seed)
     if not dtypes.is_integer(type.dtype) or type.shape != ():
         raise TypeError(f"{who}: the seed must be a single integer, got {type}; use vmap for more")
-    return _words_of_array(seed)
+    return _of_integer(seed, dtype=dtype)
 
 
 @staged
-def _joined_words(high: Any, low: Any) -> Any:
-    return stack([high, low], 0)
+def _of_words(high: Any, low: Any, *, dtype: KeyType | None) -> Any:
+    return _in_form(stack([high, low], 0), dtype)
+
+
+def _in_form(words: Any, dtype: KeyType | None) -> Any:
+    """The keys of ``words``: of ``dtype``, or the words themselves where it is None."""
+    return words if dtype is None else random_wrap(words, dtype=dtype)
 
 
 @staged
-def _words_of_array(seed: Any) -> Any:
-    dtype = typeof(seed).dtype
+def _of_integer(seed: Any, *, dtype: KeyType | None) -> Any:
     low = convert(seed, dtype=U32, weak=False)
-    if dtype.itemsize <= 4:
-        return stack([broadcast(ZERO_WORD, shape=(), dims=()), low], 0)
+    if typeof(seed).dtype.itemsize <= 4:
+        return _in_form(stack([broadcast(ZERO_WORD, shape=(), dims=()), low], 0), dtype)
     high = shift_right_logical(bitcast(seed, dtype=U64), 32)
-    return stack([convert(high, dtype=U32, weak=False), low], 0)
+    return _in_form(stack([convert(high, dtype=U32, weak=False), low], 0), dtype)
 
 
 def key_data(keys: Any) -> Any:
@@ -236,7 +240,7 @@ def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
 def _in_form_of(key: Any, words: Any) -> Any:
     """Keys of which ``words`` are the words, typed ones if ``key`` is."""
     dtype = typeof(key).dtype
-    return random_wrap(words, dtype=dtype) if is_key(dtype) else words
+    return _in_form(words, dtype if is_key(dtype) else None)
 
 
 def split_words(key: Any, num: int) -> list:

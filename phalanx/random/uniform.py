@@ -20,6 +20,7 @@ from phalanx.ops import (
     le,
     lt,
     mul,
+    optimization_barrier,
     or_,
     rem,
     select,
@@ -174,14 +175,23 @@ def _uniform(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: np
 def draw_uniform(
     key: Any, shape: tuple[int, ...], dtype: np.dtype, low: Any = 0.0, high: Any = 1.0
 ) -> Any:
-    """Random mantissas under the exponent of 1, moved from [1, 2) to [low, high)."""
+    """Random mantissas under the exponent of 1, moved from [1, 2) to [low, high).
+
+    Whether a product and a sum are rounded together or each by itself is up to the compiler, and
+    depends on what else it computes in the same loop. So what moves the numbers has a loop of its
+    own: they are the same to the last bit in every program that draws them, eager or compiled.
+    """
     info = dtypes.finfo(dtype)
     width = info.bits if info.nmant >= 8 else 8
-    mantissas = shift_right_logical(draw_bits(key, shape, width), width - info.nmant)
+    standard = is_scalar(low) and is_scalar(high) and (low, high) == (0, 1)
+    drawn = draw_bits(key, shape, width)
+    if not standard:
+        (drawn,) = optimization_barrier(drawn)
+    mantissas = shift_right_logical(drawn, width - info.nmant)
     words = convert(mantissas, dtype=unsigned(info.bits), weak=False)
     one = int(np.ones((), dtype).view(unsigned(info.bits)))
     unit = sub(bitcast(or_(words, one), dtype=dtype), 1)
-    if is_scalar(low) and is_scalar(high) and (low, high) == (0, 1):
+    if standard:
         return maximum(unit, 0)
     low = broadcast_to(as_parameter(low, dtype), shape)
     high = broadcast_to(as_parameter(high, dtype), shape)

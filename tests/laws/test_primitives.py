@@ -1,27 +1,59 @@
-"""Every primitive computes what its type rule says, eager or compiled."""
+"""Every primitive obeys every law that applies to it.
+
+A case is a law, a primitive and the number of one of its examples. Transposes and exchanges between
+devices are checked of all examples at once: not every example is linear in something.
+"""
+
+import importlib
+import os
+import pkgutil
 
 import pytest
 
+import phalanx.ops
 from phalanx.core.primitive import REGISTRY
-from phalanx.laws.primitives import law_jit, law_pmap, law_type, law_vary
+from phalanx.laws.primitives import LAWS
 
-NAMED = [n for n, p in sorted(REGISTRY.items()) if p.axes is not None and p.examples]
+for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
+    importlib.import_module(module.name)
 
-
-def test_type(prim, example):
-    law_type(prim, example)
-
-
-def test_jit(prim, example):
-    law_jit(prim, example)
+# How many of the ways in which the operands may have lanes; the seed draws which.
+CHOICES = None if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 12
 
 
-def test_vary(prim, example):
-    law_vary(prim, example)
+def cases(law):
+    """The primitives with the numbers of the examples to which ``law`` applies."""
+    return {
+        name: numbers
+        for name, prim in sorted(REGISTRY.items())
+        if (numbers := [i for i, e in enumerate(prim.examples) if LAWS[law].applies(prim, e)])
+    }
+
+
+BY_EXAMPLE = [
+    (law, name, number)
+    for law in ("type", "dtypes", "jit", "batch", "linearize", "vary")
+    for name, numbers in cases(law).items()
+    for number in numbers
+]
+
+
+@pytest.mark.parametrize("law, name, number", BY_EXAMPLE)
+def test_law(law, name, number, pytestconfig):
+    drawn = {"limit": CHOICES, "seed": pytestconfig.option.hypothesis_seed}
+    options = drawn if law == "batch" else {}
+    LAWS[law].check(REGISTRY[name], REGISTRY[name].examples[number], **options)
+
+
+@pytest.mark.parametrize("name", cases("transpose"))
+def test_transpose(name):
+    prim = REGISTRY[name]
+    linear = [LAWS["transpose"].check(prim, prim.examples[i]) for i in cases("transpose")[name]]
+    assert sum(linear), "it is linear in nothing"
 
 
 @pytest.mark.spmd
-@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("name", cases("pmap"))
 def test_pmap(name):
-    for one in REGISTRY[name].examples:
-        law_pmap(REGISTRY[name], one)
+    for number in cases("pmap")[name]:
+        LAWS["pmap"].check(REGISTRY[name], REGISTRY[name].examples[number])

@@ -1,0 +1,48 @@
+"""Which tests a run with ``--sample`` takes: each statement once, and a share of its other cases.
+
+The laws of the primitives, the sub-programs and the oracles state few things of many cases, each
+of which XLA compiles. What they state is checked in every run, in one case at least; which case,
+and which others besides, changes with the seed.
+"""
+
+import hashlib
+
+SAMPLED = ("tests/laws/test_primitives", "tests/laws/test_subprograms", "tests/oracles/")
+SHARE = 0.25
+SUBJECTS = ("law", "name", "f")  # parameters that name what is tested; others are cases of it
+
+
+def selected(items, seed):
+    """The ``items`` of a run: of each statement the case that ``seed`` draws first, a share of the
+    other cases, and all tests that are not sampled."""
+    least = {}
+    for item in items:
+        least[statement(item)] = min(draw(item, seed), least.get(statement(item), 1))
+    return [
+        item
+        for item in items
+        if not is_sampled(item) or draw(item, seed) <= max(SHARE, least[statement(item)])
+    ]
+
+
+def is_sampled(item):
+    """Whether the test is one of those that are too many."""
+    return item.nodeid.startswith(SAMPLED)
+
+
+def statement(item):
+    """What a test states and of what: its function, and the subjects among its parameters."""
+    params = item.callspec.params if hasattr(item, "callspec") else {}
+    subjects = tuple(label(params[p]) for p in SUBJECTS if p in params)
+    return item.nodeid.split("[")[0], *subjects
+
+
+def label(subject):
+    """The name of a primitive or of a function; a string is its own."""
+    return getattr(subject, "name", None) or getattr(subject, "__name__", subject)
+
+
+def draw(item, seed):
+    """A number in [0, 1) that depends on the test and the seed alone, the same in every worker."""
+    digest = hashlib.sha256(f"{seed} {item.nodeid}".encode()).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64

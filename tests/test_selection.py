@@ -1,0 +1,91 @@
+"""What a run takes of the tests that are many, and that it leaves no law of a primitive out."""
+
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import phalanx.ops
+from phalanx.core.primitive import Primitive
+from phalanx.laws.primitives import LAWS
+from tests.selection import selected, statement
+
+ROOT = Path(__file__).parents[1]
+SEEDS = range(20)
+PRIMITIVES = {
+    value.name: value
+    for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops.")
+    for value in vars(importlib.import_module(module.name)).values()
+    if isinstance(value, Primitive)
+}
+
+
+def collected(*options):
+    """What pytest prints of the tests that a run with ``options`` takes."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", *options]
+    run = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout
+
+
+def test_a_run_checks_every_law_of_every_primitive():
+    printed = collected("--sample", "tests/laws/test_primitives.py")
+    checked = set(re.findall(r"test_law\[(\w+)-(.+)-\d+\]", printed))
+    checked |= set(re.findall(r"test_(transpose|pmap)\[(.+)\]", printed))
+    promised = {
+        (law, name)
+        for name, prim in PRIMITIVES.items()
+        for law, rule in LAWS.items()
+        if any(rule.applies(prim, example) for example in prim.examples)
+    }
+    assert checked == promised and len(promised) > 4 * len(PRIMITIVES)
+
+
+def test_the_option_in_the_report_repeats_the_sample():
+    file = "tests/oracles/test_numpy_methods.py"
+    printed = collected("--sample", file)
+    (option,) = re.findall(r"--hypothesis-seed=\d+", printed)
+    taken, again = (
+        re.findall("<Function .*>", p) for p in (printed, collected("--sample", option, file))
+    )
+    assert taken == again and 0 < len(taken) < len(re.findall("<Function .*>", collected(file)))
+
+
+def item(path, function, **params):
+    values = "-".join(str(v) for v in params.values())
+    return SimpleNamespace(
+        nodeid=f"{path}::{function}[{values}]", callspec=SimpleNamespace(params=params)
+    )
+
+
+LAW_ITEMS = [
+    item("tests/laws/test_primitives.py", "test_law", law=law, name=name, number=i)
+    for law in ("jit", "batch")
+    for name in ("add", "mul", "sin")
+    for i in range(6)
+]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_everything_stated_is_checked_once(seed):
+    kept = selected(LAW_ITEMS, seed)
+    assert set(map(statement, kept)) == set(map(statement, LAW_ITEMS))
+    assert kept == [x for x in LAW_ITEMS if x in kept]
+    assert kept == [x for x in LAW_ITEMS if x in selected(LAW_ITEMS[::-1], seed)]
+
+
+def test_everything_is_taken_by_some_seed():
+    taken = [x.nodeid for seed in range(60) for x in selected(LAW_ITEMS, seed)]
+    assert set(taken) == {x.nodeid for x in LAW_ITEMS}
+    assert len(taken) < 60 * len(LAW_ITEMS) / 2
+
+
+def test_other_tests_are_always_taken():
+    others = [item("tests/stories/test_lanes.py", "test_a", n=n) for n in range(50)]
+    assert selected(others, 0) == others

@@ -122,6 +122,18 @@ def test_parameters_that_are_arrays():
     same("bernoulli", np.linspace(0, 1, 100).astype(np.float32))
 
 
+@pytest.mark.parametrize("shape", [(4, 5), (200, 5), (3, 4, 5)])
+def test_numbers_between_arrays_are_the_same_in_every_program(shape):
+    low = np.linspace(-3, 0, 5).astype(np.float32)
+    same("uniform", shape, minval=low, maxval=low + 3.1)
+
+    def draw(key, low):
+        return random.uniform(key, shape, minval=low, maxval=low + 3.1)
+
+    key = random.key(5)
+    assert np.array_equal(phalanx.jit(draw)(key, low), draw(key, low))
+
+
 def test_complex_normal():
     same("normal", (100,), "complex64")
 

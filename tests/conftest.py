@@ -29,10 +29,17 @@ def pytest_addoption(parser):
     )
 
 
-@pytest.hookimpl(tryfirst=True)  # before Hypothesis looks, and before the workers are started
+@pytest.hookimpl(tryfirst=True)  # before Hypothesis looks at the option
 def pytest_configure(config):
     if config.option.hypothesis_seed is None:
-        config.option.hypothesis_seed = random.SystemRandom().randrange(2**32)
+        new = random.SystemRandom().randrange(2**32)
+        config.option.hypothesis_seed = getattr(config, "workerinput", {}).get("seed", new)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """The workers of pytest-xdist have the seed of the process that started them."""
+    node.workerinput["seed"] = node.config.option.hypothesis_seed
 
 
 def pytest_report_header(config):

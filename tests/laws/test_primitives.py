@@ -18,7 +18,7 @@ for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops."):
     importlib.import_module(module.name)
 
 # How many of the ways in which the operands may have lanes; the seed draws which.
-CHOICES = None if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 12
+CHOICES = None if os.environ.get("PHALANX_HYPOTHESIS") == "heavy" else 6
 
 
 def cases(law):

@@ -17,6 +17,11 @@ from phalanx import lax
 ROWS, COLUMNS = 3, 4
 WEIGHTS = (0.5, 0.9)
 SHAPES = ((ROWS, COLUMNS), (COLUMNS,))
+TABLES = {
+    "small": np.linspace(0.5, 1, ROWS * COLUMNS),
+    "large": np.linspace(0.5, 1, 5000),  # more than what programs write down
+    "numpy": np.linspace(1, 0.5, 5000),
+}
 
 
 def sigmoid(x):
@@ -58,6 +63,11 @@ ORACLE = SimpleNamespace(
     rule=lambda f, m, v: f(m, v),
     backward_rule=lambda f, m, v: f(m, v),
     memory=lambda f, m, v: f(m, v),
+    loop=lambda f, m, v: scanned(np, f, m, v),
+    never=lambda f, m, v: (m, v),
+    no_rows=lambda f, m, v: (m, v),
+    mapped=lambda f, m, v: mean_of(np, [f(m * w, v) for w in WEIGHTS]),
+    tables=TABLES,
 )
 
 
@@ -68,6 +78,10 @@ def scanned(np, f, m, v):
     return m, v
 
 
+def mean_of(np, pairs):
+    return tuple(np.mean(np.stack(parts), 0) for parts in zip(*pairs, strict=True))
+
+
 def calm(np, pair):
     """Small, so that what is repeated stays so."""
     return tuple(np.sin(x) for x in pair)
@@ -76,16 +90,46 @@ def calm(np, pair):
 def ruled(f):
     """``f`` with a rule of its own, which says what is true anyway."""
     g = phalanx.custom_jvp(f)
-    g.defjvp(lambda primals, tangents: phalanx.jvp(f, primals, tangents))
+
+    @g.defjvp
+    def rule(primals, tangents):
+        values, slopes = phalanx.jvp(f, primals, tangents)
+        return values, times_units(slopes)
+
     return g
 
 
 def ruled_backward(f):
     """The same for reverse mode."""
     g = phalanx.custom_vjp(f)
-    g.defvjp(lambda *xs: (f(*xs), xs), lambda xs, cts: phalanx.vjp(f, *xs)[1](cts))
+    g.defvjp(lambda *xs: (f(*xs), xs), lambda xs, cts: phalanx.vjp(f, *xs)[1](times_units(cts)))
     return g
 
+
+def times_units(xs):
+    """``xs``, by way of arrays that only rules use."""
+    return tuple(x * UNITS[0] * MANY_UNITS[-1] for x in xs)
+
+
+def while_there_are_weights(f, m, v):
+    weights = jnp.array(WEIGHTS)
+
+    def step(state):
+        i, m, v = state
+        return i + 1, *calm(jnp, f(m * weights[i], v))
+
+    start = (0, *calm(jnp, (m, v)))
+    return lax.while_loop(lambda state: state[0] < len(WEIGHTS), step, start)[1:]
+
+
+def in_lanes(f, m, v):
+    pairs = phalanx.pmap(lambda w: f(m * w, v))(jnp.array(WEIGHTS))
+    return tuple(y.mean(0) for y in pairs)
+
+
+with phalanx.config.override(enable_x64=True):
+    ON_DEVICES = {k: t if k == "numpy" else jnp.asarray(t) for k, t in TABLES.items()}
+    UNITS, MANY_UNITS = jnp.ones(3), jnp.ones(5000)
 
 PHALANX = SimpleNamespace(
     np=jnp,
@@ -106,6 +150,12 @@ PHALANX = SimpleNamespace(
     rule=lambda f, m, v: ruled(f)(m, v),
     backward_rule=lambda f, m, v: ruled_backward(f)(m, v),
     memory=lambda f, m, v: phalanx.checkpoint(f)(m, v),
+    loop=while_there_are_weights,
+    never=lambda f, m, v: lax.fori_loop(0, 0, lambda i, c: f(*c), (m, v)),
+    no_rows=lambda f, m, v: lax.scan(
+        lambda c, w: (f(c[0] * w, c[1]), c), (m, v), jnp.zeros(0))[0],
+    mapped=in_lanes,
+    tables=ON_DEVICES,
 )  # fmt: skip
 
 # Of one operand of any shape; all are bounded where it matters, and smooth almost everywhere.
@@ -174,26 +224,43 @@ MIXED = {
 }
 
 
-# Around a program of both. A function with a rule for reverse mode has no forward mode.
-AROUND = ("scan", "branch", "rule", "memory", "call both")
-BACKWARD = ("scan", "branch", "backward_rule", "memory", "call both")
+# What a function uses besides its operands: arrays, or the operands of the function around it.
+CAPTURED = (*TABLES, "outer")
+
+
+def captured(b, name, x, outer):
+    if name == "outer":
+        return x + 0.3 * b.np.sin(outer)
+    return x * b.np.take(b.tables[name], np.arange(x.size)).reshape(x.shape)
+
+
+# Around a program of both. A function with a rule for reverse mode has no forward mode, and a loop
+# whose length is not known no reverse mode.
+BOTH_WAYS = ("scan", "branch", "memory", "call both", "never", "no_rows", "mapped")
+AROUND = (*BOTH_WAYS, "rule")
+BACKWARD = (*BOTH_WAYS, "backward_rule")
+FORWARD = (*AROUND, "loop")
+EVERYTHING = (*BACKWARD, "rule", "loop")
 
 
 @dataclass(frozen=True)
 class Drawn:
     """Operations on a matrix and a vector, each replacing one of the two.
 
-    A step is a name and which of the two it is for, or a name out of ``AROUND`` and a program.
+    A step is a name and which of the two it is for, or a name out of ``EVERYTHING`` and a program.
     """
 
     steps: tuple
 
-    def run(self, b, m, v):
+    def run(self, b, m, v, outer=None):
+        outer = outer or (m, v)
         for name, target in self.steps:
             if isinstance(target, Drawn):
                 m, v = self.around(b, name, target, m, v)
                 continue
-            if name in UNARY:
+            if name in CAPTURED:
+                new = captured(b, name, (m, v)[target], outer[target])
+            elif name in UNARY:
                 new = UNARY[name](b, m if target == 0 else v)
             elif name in BINARY:
                 new = BINARY[name](b, m, v) if target == 0 else BINARY[name](b, v, m[0])
@@ -203,8 +270,10 @@ class Drawn:
         return m, v
 
     def around(self, b, name, program, m, v):
+        outer = (m, v) if name != "backward_rule" else None  # it has cotangents for operands only
+
         def f(m, v):
-            return program.run(b, m, v)
+            return program.run(b, m, v, outer)
 
         return b.call(f, m, v) if name == "call both" else getattr(b, name)(f, m, v)
 
@@ -227,7 +296,7 @@ drawn_programs = st.lists(
 
 def nested_programs(around=AROUND, depth=2):
     """Programs in loops, branches, rules and checkpoints, which may be in each other."""
-    plain = st.tuples(st.sampled_from(NAMES), st.integers(0, 1))
+    plain = st.tuples(st.sampled_from(NAMES) | st.sampled_from(CAPTURED), st.integers(0, 1))
     level = st.lists(plain, min_size=1, max_size=3)
     for _ in range(depth):
         inner = level.map(lambda steps: Drawn(tuple(steps)))

@@ -8,7 +8,16 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.core.check import check
-from tests.laws.drawn import BACKWARD, nested_programs
+from phalanx.core.primitive import REGISTRY
+from tests.laws.drawn import (
+    BACKWARD,
+    BOTH_WAYS,
+    CAPTURED,
+    EVERYTHING,
+    FORWARD,
+    Drawn,
+    nested_programs,
+)
 from tests.laws.slopes import along, smoothly_along
 from tests.laws.test_programs import close, dot
 
@@ -22,8 +31,80 @@ def double():
         yield
 
 
+USES_ALL = Drawn(tuple((name, target) for name in CAPTURED for target in (0, 1)))
+PAIRS = dict(zip(EVERYTHING, EVERYTHING[1:] + EVERYTHING[:1], strict=True))
+
+
+def inside(outer, inner):
+    """A program that uses all kinds of captured arrays in two operations that hold programs."""
+    return Drawn((("sin", 0), (outer, Drawn((("outer", 0), (inner, USES_ALL)))), ("cos", 1)))
+
+
+def test_every_operation_that_holds_programs_is_among_them():
+    used = set()
+    for outer, inner in PAIRS.items():
+        program = phalanx.make_program(inside(outer, inner))(*USES_ALL.arguments())
+        used |= {e.prim for e in program.walk() if e.prim.frame is not None}
+    assert used == {prim for prim in REGISTRY.values() if prim.frame is not None}
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("outer", PAIRS)
+def test_what_programs_capture(outer):
+    kinds = {outer, PAIRS[outer]}
+    program = inside(outer, PAIRS[outer])
+    args, ts, cts = (program.arguments(seed) for seed in range(3))
+    lanes = [np.stack([a, 0.5 * a, -a], -1) for a in args]
+
+    @phalanx.jit
+    def everything(args, ts, cts, lanes):
+        (m, v), (ms, vs) = args, lanes
+        values = {
+            "values": program(m, v),
+            "lanes of both": phalanx.vmap(program, in_axes=(2, 1), out_axes=(2, 1))(ms, vs),
+            "lanes of one": phalanx.vmap(program, in_axes=(None, 1))(m, vs),
+        }
+        if "backward_rule" not in kinds:
+            values["slopes"] = phalanx.jvp(program, args, ts)[1]
+            values["slopes again"] = phalanx.linearize(program, *args)[1](*ts)
+        if "loop" not in kinds:
+            gradient = phalanx.grad(scalar(program, cts), (0, 1))(*args)
+            values["slope of the sum"] = dot(gradient, ts)
+        return values
+
+    m, v = args
+    each = [program.oracle(ms, vs) for ms, vs in zip(*lanes_first(lanes), strict=True)]
+    with_m = [program.oracle(m, vs) for vs in lanes_first(lanes)[1]]
+    slopes = along(program.oracle, args, ts)
+    expected = {
+        "values": program.oracle(m, v),
+        "lanes of both": [np.stack(y, -1) for y in zip(*each, strict=True)],
+        "lanes of one": [np.stack(y) for y in zip(*with_m, strict=True)],
+        "slopes": slopes,
+        "slopes again": slopes,
+        "slope of the sum": dot(cts, slopes),
+    }
+    for what, value in everything(args, ts, cts, lanes).items():
+        close(value, expected[what], 1e-6 if "slope" in what else 1e-9)
+    close(phalanx.pmap(program, in_axes=(None, 1))(m, lanes[1]), expected["lanes of one"])
+
+
+@pytest.mark.parametrize("outer", BOTH_WAYS)
+def test_what_rules_for_reverse_mode_capture(outer):
+    program = inside(outer, "backward_rule")
+    args, ts, cts = (program.arguments(seed) for seed in range(3))
+    gradient = phalanx.grad(scalar(program, cts), (0, 1))
+    slope = dot(cts, along(program.oracle, args, ts))
+    for run in (phalanx.jit(gradient), gradient):
+        close(dot(run(*args), ts), slope, 1e-6)
+
+
+def lanes_first(lanes):
+    return [np.moveaxis(x, -1, 0) for x in lanes]
+
+
 @fewer
-@given(nested_programs())
+@given(nested_programs(EVERYTHING))
 def test_values(program):
     args = program.arguments()
     expected = program.oracle(*args)
@@ -58,6 +139,15 @@ def test_first_derivatives(program):
 
 
 @fewer
+@given(nested_programs(FORWARD))
+def test_forward_mode_with_loops_of_unknown_length(program):
+    args, ts = (program.arguments(seed) for seed in range(2))
+    tangents = phalanx.jit(lambda *ts: phalanx.jvp(program, args, ts)[1])(*ts)
+    close(tangents, smoothly_along(program.oracle, args, ts), 1e-6)
+    close(phalanx.linearize(program, *args)[1](*ts), tangents)
+
+
+@fewer
 @given(nested_programs(BACKWARD))
 def test_reverse_mode_with_rules_for_it(program):
     args, ts, cts = (program.arguments(seed) for seed in range(3))
@@ -88,7 +178,7 @@ def test_second_derivatives(program):
 
 @pytest.mark.spmd
 @fewer
-@given(nested_programs(BACKWARD))
+@given(nested_programs(EVERYTHING))
 def test_lanes(program):
     args = program.arguments(lanes=(LANES,))
     lanes = [program.oracle(*(a[i] for a in args)) for i in range(LANES)]

@@ -36,12 +36,12 @@ class Location:
         self.scope = scope
 
     @classmethod
-    def at(cls, file: str, line: int, function: str) -> Location:
+    def at(cls, file: str, line: int, function: str, scope: str = "") -> Location:
         """The location of ``line`` in ``file``, for when there is no frame to take it from."""
         code = _nothing.__code__.replace(
             co_filename=file, co_name=function, co_qualname=function, co_firstlineno=line
         )
-        return cls(code, 0)
+        return cls(code, 0, scope)
 
     @property
     def file(self) -> str:
@@ -80,11 +80,11 @@ class Location:
     def __hash__(self) -> int:
         return hash(self._key())
 
-    def __reduce__(self) -> tuple[Callable[..., Location], tuple[str, int, str]]:
+    def __reduce__(self) -> tuple[Callable[..., Location], tuple]:
         return Location.at, self._key()
 
-    def _key(self) -> tuple[str, int, str]:
-        return self.file, self.line, self.function
+    def _key(self) -> tuple[str, int, str, str]:
+        return self.file, self.line, self.function, self.scope
 
 
 def _nothing() -> None: ...

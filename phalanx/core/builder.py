@@ -398,13 +398,15 @@ class RegionAxes(Protocol):
 class Builder(Elementwise, Structural, Contraction, Regions, Collectives, RegionAxes, Protocol):
     """Everything a lowering rule may use.
 
-    Attributes:
-        ins: the types of the operands of the equation being lowered.
-        outs: the types of its results.
-    """
+    @property
+    def ins(self) -> tuple[ArrayType, ...]:
+        """The types of the operands of the equation being lowered."""
+        ...
 
-    ins: tuple[ArrayType, ...]
-    outs: tuple[ArrayType, ...]
+    @property
+    def outs(self) -> tuple[ArrayType, ...]:
+        """The types of its results."""
+        ...
 
     def type(self, x: Value) -> ArrayType:
         """The type of a value; never weak."""

@@ -29,11 +29,7 @@ I32 = np.dtype(np.int32)
 PACKED = 65536
 
 
-def sharding_attribute(layout: Layout | OpenLayout, ndim: int) -> ir.Attribute:
-    """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated.
-
-    Where the layout says None of a dimension, the partitioner chooses.
-    """
+def _sharding(layout: Layout | OpenLayout, ndim: int) -> ir.Attribute:
     axes = [*layout, *[()] * (ndim - len(layout))]
     split = [
         sdy.DimensionShardingAttr.get(
@@ -55,6 +51,18 @@ class CollectiveEmitter(RegionEmitter):
         """Write the mesh of the plan into the module."""
         axes = [sdy.MeshAxisAttr.get(name, size) for name, size in self.plan.axes]
         sdy.mesh(MESH, sdy.MeshAttr.get(axes))
+
+    def sharding(self, layout: Layout | OpenLayout, ndim: int) -> ir.Attribute:
+        """``#sdy.sharding`` that splits dimensions over mesh axes; the rest is replicated.
+
+        Where the layout says None of a dimension, the partitioner chooses.
+        """
+        return self.attribute(_sharding, layout, ndim)
+
+    def _shardings(self, layouts: Sequence[Layout], types: Sequence[ArrayType]) -> ir.Attribute:
+        return sdy.TensorShardingPerValueAttr.get(
+            [self.sharding(x, t.ndim) for x, t in zip(layouts, types, strict=True)]
+        )
 
     def _channel(self) -> ir.Attribute:
         self._channels += 1
@@ -169,8 +177,8 @@ class CollectiveEmitter(RegionEmitter):
         types = [self.type(a) for a in args]
         names = [ir.StringAttr.get(name) for name, _ in self.plan.axes]
         attributes = {
-            "in_shardings": _per_value(in_layouts, types),
-            "out_shardings": _per_value(out_layouts, out_types),
+            "in_shardings": self._shardings(in_layouts, types),
+            "out_shardings": self._shardings(out_layouts, out_types),
             "manual_axes": sdy.ManualAxesAttr.get(names),
         }
         parts = [self._part(t, layout) for t, layout in zip(types, in_layouts, strict=True)]
@@ -192,9 +200,3 @@ class CollectiveEmitter(RegionEmitter):
         """The type of what one device sees of an array."""
         blocks = blocks_of(type.shape, self.plan.parts(layout))
         return self.tensor(tuple(b.length for b in blocks), type.dtype)
-
-
-def _per_value(layouts: Sequence[Layout], types: Sequence[ArrayType]) -> ir.Attribute:
-    return sdy.TensorShardingPerValueAttr.get(
-        [sharding_attribute(x, t.ndim) for x, t in zip(layouts, types, strict=True)]
-    )

@@ -34,18 +34,12 @@ class ContractionEmitter(Emitter):
             *(n for d, n in enumerate(lhs) if d not in (*contract[0], *batch[0])),
             *(n for d, n in enumerate(rhs) if d not in (*contract[1], *batch[1])),
         )
-        numbers = hlo.DotDimensionNumbers.get(
-            lhs_batching_dimensions=list(batch[0]),
-            rhs_batching_dimensions=list(batch[1]),
-            lhs_contracting_dimensions=list(contract[0]),
-            rhs_contracting_dimensions=list(contract[1]),
-        )
         return self.op(
             "stablehlo.dot_general",
             self.tensor(shape, np.dtype(out_dtype)),
             [x, y],
-            dot_dimension_numbers=numbers,
-            precision_config=_precision(precision),
+            dot_dimension_numbers=self.attribute(_dot_numbers, *contract, *batch),
+            precision_config=self._precision(precision),
         )
 
     def convolution(
@@ -85,7 +79,7 @@ class ContractionEmitter(Emitter):
             dimension_numbers=numbers,
             feature_group_count=self.int_attribute(feature_group_count),
             batch_group_count=self.int_attribute(batch_group_count),
-            precision_config=_precision(precision),
+            precision_config=self._precision(precision),
         )
 
     def fft(self, x: Value, kind: str, lengths: Ints) -> Value:
@@ -119,8 +113,20 @@ class ContractionEmitter(Emitter):
             transpose_a=hlo.TransposeAttr.get(transpose),
         )
 
+    def _precision(self, precision: Precision) -> ir.Attribute:
+        """One precision for each operand."""
+        pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
+        return self.attribute(_precisions, *pair)
 
-def _precision(precision: Precision) -> ir.Attribute:
-    pair = precision if isinstance(precision, (tuple, list)) else (precision, precision)
-    names = [(p or "default").upper() for p in pair]
-    return ir.ArrayAttr.get([hlo.PrecisionAttr.get(n) for n in names])
+
+def _dot_numbers(x_contract: Ints, y_contract: Ints, x_batch: Ints, y_batch: Ints) -> ir.Attribute:
+    return hlo.DotDimensionNumbers.get(
+        lhs_batching_dimensions=list(x_batch),
+        rhs_batching_dimensions=list(y_batch),
+        lhs_contracting_dimensions=list(x_contract),
+        rhs_contracting_dimensions=list(y_contract),
+    )
+
+
+def _precisions(*names: str | None) -> ir.Attribute:
+    return ir.ArrayAttr.get([hlo.PrecisionAttr.get((n or "default").upper()) for n in names])

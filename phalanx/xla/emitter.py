@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -15,6 +14,7 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base.source import Location
 from phalanx.core.builder import Body, Builder
+from phalanx.core.program import Equation
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 
@@ -83,14 +83,13 @@ class Emitter:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.platform = plan.devices[0].platform
-        self.ins: tuple[ArrayType, ...] = ()
-        self.outs: tuple[ArrayType, ...] = ()
+        self.equation: Equation | None = None  # that is being lowered
         self.scope: dict[Any, Any] = {}
         self._tensors: dict[tuple, ir.Type] = {}
         self._types: dict[ir.Type, ArrayType] = {}
-        self._splats: dict[tuple, ir.Attribute] = {}
-        self._int_lists: dict[tuple, ir.Attribute] = {}
-        self._locations: dict[Location, ir.Location] = {}
+        self._attributes: dict[tuple, ir.Attribute] = {}
+        self._places: dict[tuple, tuple[Location, ir.Location]] = {}
+        self._written: dict[tuple, ir.Value] = {}
         self._i64 = ir.IntegerType.get_signless(64)
 
     @property
@@ -99,6 +98,16 @@ class Emitter:
         raise NotImplementedError
 
     # ---- types ----
+
+    @property
+    def ins(self) -> tuple[ArrayType, ...]:
+        """The types of the operands of the equation being lowered."""
+        return tuple([a.type for a in self.equation.inputs]) if self.equation else ()
+
+    @property
+    def outs(self) -> tuple[ArrayType, ...]:
+        """The types of the results of the equation being lowered."""
+        return tuple([v.type for v in self.equation.outputs]) if self.equation else ()
 
     def type(self, x: ir.Value) -> ArrayType:
         """The type of a value."""
@@ -123,13 +132,17 @@ class Emitter:
 
     # ---- attributes ----
 
+    def attribute(self, make: Callable[..., ir.Attribute], *of: Any) -> ir.Attribute:
+        """``make(*of)``, made once."""
+        key = make, of
+        known = self._attributes.get(key)
+        if known is None:
+            known = self._attributes[key] = make(*of)
+        return known
+
     def int_list(self, values: Sequence[int]) -> ir.Attribute:
         """``array<i64: ...>``."""
-        key = tuple(values)
-        found = self._int_lists.get(key)
-        if found is None:
-            found = self._int_lists[key] = ir.DenseI64ArrayAttr.get(list(key))
-        return found
+        return self.attribute(ir.DenseI64ArrayAttr.get, tuple(values))
 
     def int_table(self, rows: Sequence[Sequence[int]], width: int = 2) -> ir.Attribute:
         """``dense<[[...], ...]> : tensor<n x width x i64>``."""
@@ -142,16 +155,9 @@ class Emitter:
 
     def dense(self, value: np.ndarray, shape: tuple[int, ...]) -> ir.Attribute:
         """The elements of an array; those of a scalar are repeated over ``shape``."""
-        dtype = value.dtype
         if value.ndim == 0:
-            key = (dtype, value.tobytes(), shape)
-            found = self._splats.get(key)
-            if found is None:
-                tensor = self.tensor(shape, dtype)
-                found = ir.DenseElementsAttr.get(_buffer(value), type=tensor)
-                self._splats[key] = found
-            return found
-        element = element_type(dtype)
+            return ir.DenseElementsAttr.get(_buffer(value), type=self.tensor(shape, value.dtype))
+        element = element_type(value.dtype)
         return ir.DenseElementsAttr.get(_buffer(value), type=element, shape=list(value.shape))
 
     # ---- operations ----
@@ -163,6 +169,13 @@ class Emitter:
         return ir.Operation.create(
             name, results=[result], operands=operands, attributes=attributes or None
         ).result
+
+    def once(self, key: tuple, write: Callable[[], ir.Value]) -> ir.Value:
+        """What ``write`` writes; in each region once for each ``key``."""
+        known = self._written.get(key)
+        if known is None:
+            known = self._written[key] = write()
+        return known
 
     def region_op(
         self,
@@ -190,23 +203,30 @@ class Emitter:
     ) -> list[ir.Value]:
         """Write ``body`` into an empty region; the values that it returns."""
         block = ir.Block.create_at_start(region, list(parameters))
+        outer, self._written = self._written, {}
         with ir.InsertionPoint(block):
             values = body(self.builder, *block.arguments)
             values = list(values) if isinstance(values, (list, tuple)) else [values]
             ir.Operation.create(terminator, operands=values)
+        self._written = outer
         return values
 
     def at(self, location: Location | None) -> Any:
         """A context manager: what is written inside comes from ``location``."""
+        return self.place(location, ir.Location.current)
+
+    def place(self, location: Location | None, around: ir.Location) -> ir.Location:
+        """``location`` as operations carry it; ``around`` where there is none."""
         if location is None:
-            return contextlib.nullcontext()
-        found = self._locations.get(location)
-        if found is None:
-            place = ir.Location.file(location.file, location.line, 0)
+            return around
+        # To compare locations takes their lines, and a line takes long to find.
+        key = id(location.code), location.lasti, location.scope
+        known = self._places.get(key)
+        if known is None:
+            line = ir.Location.file(location.file, location.line, 0)
             name = f"{location.scope}/{location.function}".removeprefix("/")
-            found = ir.Location.name(name, place)
-            self._locations[location] = found
-        return found
+            known = self._places[key] = location, ir.Location.name(name, line)
+        return known[1]
 
 
 def _buffer(value: np.ndarray) -> Any:

@@ -19,7 +19,6 @@ from phalanx.spmd.placement import block_of
 from phalanx.spmd.plan import Plan
 from phalanx.xla.builder import MlirBuilder
 from phalanx.xla.callbacks import Callbacks
-from phalanx.xla.collectives import sharding_attribute
 from phalanx.xla.emitter import make_context
 from phalanx.xla.runtime import xc
 
@@ -147,10 +146,10 @@ def _main(
         arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     if b.plan.axes:
         for attributes, layout, t in zip(arguments, b.plan.in_layouts, in_types, strict=True):
-            attributes["sdy.sharding"] = sharding_attribute(layout, t.ndim)
+            attributes["sdy.sharding"] = b.sharding(layout, t.ndim)
         for attributes, layout, t in zip(results, b.plan.out_layouts, out_types, strict=True):
             if layout is not None:
-                attributes["sdy.sharding"] = sharding_attribute(layout, t.ndim)
+                attributes["sdy.sharding"] = b.sharding(layout, t.ndim)
     main.arg_attrs = ir.ArrayAttr.get([ir.DictAttr.get(a) for a in arguments])
     main.result_attrs = ir.ArrayAttr.get([ir.DictAttr.get(r) for r in results])
     return main

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
 from phalanx.core.builder import Body
-from phalanx.core.program import Literal, Program
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.emitter import element_type
@@ -162,24 +163,13 @@ class RegionEmitter(StructuralEmitter):
             parameters = [a.type for a in args]
             with ir.InsertionPoint(self.module.body):
                 function = func.FuncOp(name, (parameters, []), visibility="private")
-            outer, self.ins_outs = self.ins_outs, ((), ())
             values = self.fill(function.regions[0], parameters, emit, "func.return")
-            self.ins_outs = outer
             results = [v.type for v in values]
             function.attributes["function_type"] = ir.TypeAttr.get(
                 ir.FunctionType.get(parameters, results)
             )
             found = self._functions[key] = (name, results)
         return found
-
-    @property
-    def ins_outs(self) -> tuple:
-        """The types of the operands and results of the equation being lowered."""
-        return self.ins, self.outs
-
-    @ins_outs.setter
-    def ins_outs(self, types: tuple) -> None:
-        self.ins, self.outs = types
 
     def _fresh_name(self, wish: str) -> str:
         base = name = re.sub(r"\W", "_", wish) or "f"
@@ -192,26 +182,29 @@ class RegionEmitter(StructuralEmitter):
 
     def inline(self, program: Program, *values: Value) -> list[Value]:
         env: dict[Any, Value] = dict(zip(program.inputs, values, strict=True))
+        outer, around = self.equation, ir.Location.current
+        places = groupby(program.equations, lambda e: self.place(e.location, around))
+        for place, equations in places:
+            with place:
+                for equation in equations:
+                    self._write(equation, env)
+        self.equation = outer
+        return self._read(program.outputs, env)
 
-        def read(atom: Any) -> Value:
-            if type(atom) is Literal:
-                return self.constant(atom.value, atom.type.dtype)
-            return env[atom]
+    def _write(self, equation: Equation, env: dict[Any, Value]) -> None:
+        self.equation = equation
+        prim = equation.prim
+        operands = self._read(equation.inputs, env)
+        out = prim.lowering(self.platform)(self.builder, *operands, **equation.params)
+        if prim.multi:
+            env.update(zip(equation.outputs, out, strict=True))
+        else:
+            env[equation.outputs[0]] = out
 
-        outer = self.ins_outs
-        for eq in program.equations:
-            prim = eq.prim
-            self.ins = tuple([a.type for a in eq.inputs])
-            self.outs = tuple([v.type for v in eq.outputs])
-            with self.at(eq.location):
-                lower = prim.lowering(self.platform)
-                out = lower(self.builder, *[read(a) for a in eq.inputs], **eq.params)
-            if prim.multi:
-                env.update(zip(eq.outputs, out, strict=True))
-            else:
-                env[eq.outputs[0]] = out
-        self.ins_outs = outer
-        return [read(a) for a in program.outputs]
+    def _read(self, atoms: Iterable[Atom], env: dict[Any, Value]) -> list[Value]:
+        return [
+            env[a] if type(a) is Var else self.constant(a.value, a.type.dtype) for a in atoms
+        ]
 
     # ---- functions that others provide ----
 

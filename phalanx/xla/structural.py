@@ -21,15 +21,25 @@ class StructuralEmitter(Emitter):
 
     def constant(self, value: Any, dtype: np.dtype, shape: tuple[int, ...] = ()) -> Value:
         array = np.asarray(value, dtype)
-        shape = tuple(shape) if array.ndim == 0 else array.shape
-        attribute = self.dense(array, shape)
-        return self.op("stablehlo.constant", self.tensor(shape, array.dtype), (), value=attribute)
+        if array.ndim:
+            return self._constant(array, array.shape)
+        key = array.dtype, array.tobytes(), tuple(shape)
+        return self.once(key, lambda: self._constant(array, tuple(shape)))
+
+    def _constant(self, value: np.ndarray, shape: tuple[int, ...]) -> Value:
+        attribute = self.dense(value, shape)
+        return self.op("stablehlo.constant", self.tensor(shape, value.dtype), (), value=attribute)
 
     def iota(self, dtype: np.dtype, shape: tuple[int, ...], dim: int) -> Value:
         result = self.tensor(tuple(shape), np.dtype(dtype))
         return self.op("stablehlo.iota", result, (), iota_dimension=self.int_attribute(dim))
 
     def broadcast_in_dim(self, x: Value, shape: tuple[int, ...], dims: Ints) -> Value:
+        if dims:
+            return self._broadcast_in_dim(x, shape, dims)
+        return self.once((x, tuple(shape)), lambda: self._broadcast_in_dim(x, shape, ()))
+
+    def _broadcast_in_dim(self, x: Value, shape: tuple[int, ...], dims: Ints) -> Value:
         return self.op(
             "stablehlo.broadcast_in_dim",
             self.tensor(tuple(shape), self.type(x).dtype),

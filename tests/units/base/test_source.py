@@ -86,7 +86,10 @@ def test_a_location_keeps_its_line_after_the_function_has_gone_on():
 def test_a_location_made_by_hand_and_one_through_pickle(line):
     place = Location.at("/x/train.py", line, "loss")
     assert (place.file, place.line, place.function) == ("/x/train.py", line, "loss")
-    assert pickle.loads(pickle.dumps(place)) == place
+    place = Location(place.code, place.lasti, "outer/inner")
+    again = pickle.loads(pickle.dumps(place))
+    assert again == place and again.scope == "outer/inner"
+    assert place != Location(place.code, place.lasti, "outer")
     assert repr(place) == f"Location(/x/train.py:{line}, loss)"
 
 

@@ -1,10 +1,14 @@
 """Operations that take functions, and functions of the module."""
 
+import re
+
 import numpy as np
 import pytest
 
 from phalanx.base.source import Location
+from phalanx.core.program import Equation, Program, Var
 from phalanx.core.types import ArrayType
+from phalanx.ops.elementwise import cos, sin, tan
 from phalanx.spmd.plan import Plan
 from phalanx.xla.lower import build
 
@@ -139,6 +143,67 @@ def test_locations_name_the_users_line(one):
 
     text = build([t], [t], Plan(one.devices), emit).as_text(locations=True)
     assert 'loc("/home/ada/train.py":12:0)' in text and '"loss"' in text
+
+
+def test_scopes_on_one_line_name_operations_apart(one):
+    t = ArrayType((2,), F)
+    place = Location.at("/home/ada/train.py", 12, "loss")
+
+    def emit(b, x):
+        with b.at(Location(place.code, place.lasti, "first")):
+            y = b.sine(x)
+        with b.at(Location(place.code, place.lasti, "second")):
+            return [b.cosine(y)]
+
+    text = build([t], [t], Plan(one.devices), emit).as_text(locations=True)
+    assert '"first/loss"' in text and '"second/loss"' in text
+
+
+def test_equations_keep_their_lines_and_what_has_none_that_of_what_it_stands_in(one):
+    t = ArrayType((2,), F)
+    x, y, z, w = (Var(t) for _ in range(4))
+    first, second = (Location.at("/home/ada/train.py", n, f"step_{n}") for n in (1, 2))
+    equations = [
+        Equation(sin, [x], {}, (y,), first),
+        Equation(cos, [y], {}, (z,), None),
+        Equation(tan, [z], {}, (w,), second),
+    ]
+    program = Program([x], equations, [w])
+
+    def emit(b, x):
+        with b.at(Location.at("/home/ada/train.py", 3, "call")):
+            return b.inline(program, x)
+
+    text = build([t], [t], Plan(one.devices), emit).as_text(locations=True)
+    names = dict(re.findall(r'^(#loc\d+) = loc\("(\w+)"', text, re.M))
+    places = re.findall(r"(stablehlo\.\w+|tan) .* loc\((#loc\d+)\)$", text, re.M)
+    assert [names[place] for _, place in places] == ["step_1", "call", "step_2"]
+
+
+def test_a_scalar_constant_is_written_once_for_each_region(one, check):
+    t = ArrayType((2,), F)
+
+    def emit(b, x):
+        two = [b.broadcast_in_dim(b.constant(2, F), (2,), ()) for _ in range(3)]
+        body = lambda b, v: b.multiply(v, b.broadcast_in_dim(b.constant(2, F), (2,), ()))  # noqa: E731
+        done = lambda b, v: b.compare(b.constant(1, I), b.constant(1, I), "NE")  # noqa: E731
+        (y,) = b.while_([x], done, body)
+        return [b.add(b.add(y, two[0]), b.add(two[1], two[2]))]
+
+    text = build([t], [t], Plan(one.devices), emit).as_text()
+    assert text.count("dense<2.000000e+00>") == 2 and text.count("dense<1>") == 1
+    assert text.count("stablehlo.broadcast_in_dim") == 2
+    x = np.array([1, 2], F)
+    check(emit, [x], [x + 6])
+
+
+def test_constants_of_equal_bits_and_other_types_or_signs_are_told_apart(check):
+    def emit(b, x):
+        values = [b.constant(0.0, F), b.constant(-0.0, F), b.convert(b.constant(0, I), F)]
+        return [b.divide(x, b.broadcast_in_dim(v, (2,), ())) for v in values]
+
+    x = np.ones(2, F)
+    check(emit, [x], [np.array([s * np.inf] * 2, F) for s in (1, -1, 1)])
 
 
 def test_host_calls(check, run):

@@ -28,7 +28,7 @@ def with_one(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
 
 def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
     """Write a call of a function of the module, or the program in place of it."""
-    if program.axes or any(e.prim.region is not None for e in program.walk()):
+    if program.axes or any(p.region is not None for p in program.primitives):
         return b.inline(program, *xs)  # what it communicates over depends on where it stands
 
     def body(b: Builder, *parameters: Value) -> list[Value]:

@@ -396,7 +396,7 @@ class RegionAxes(Protocol):
 
 
 class Builder(Elementwise, Structural, Contraction, Regions, Collectives, RegionAxes, Protocol):
-    """Everything a lowering rule may use.
+    """Everything a lowering rule may use."""
 
     @property
     def ins(self) -> tuple[ArrayType, ...]:

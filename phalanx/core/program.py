@@ -98,11 +98,12 @@ class Program:
     A program is immutable once made and compares by identity, so it can be a parameter of an
     equation. ``derived`` keeps what transformations made of it (its linearization, its
     batched form, ...), so that none is made twice; it lives and dies with the program.
+    ``primitives`` are those of its equations and of all sub-programs.
     """
 
     __slots__ = (
-        "__weakref__", "axes", "by_user", "derived", "effects", "equations", "inputs", "name",
-        "outputs",
+        "__weakref__", "axes", "derived", "effects", "equations", "inputs", "name", "outputs",
+        "primitives",
     )  # fmt: skip
 
     def __init__(
@@ -116,14 +117,14 @@ class Program:
         self.equations = equations
         self.outputs = tuple(outputs)
         self.name = name
-        self.axes: frozenset[Any] = frozenset().union(
-            *(e.axes for e in equations if e.prim.axes is not None)
-        )
         # what has several results, or none, has sub-programs or effects; the rest has neither
-        self.effects: frozenset[Any] = frozenset().union(
-            *(e.effects for e in equations if e.prim.multi)
+        several = [e for e in equations if e.prim.multi]
+        inner = [p.primitives for e in several for p in e.programs]
+        self.primitives: frozenset[Primitive] = frozenset({e.prim for e in equations}).union(*inner)
+        self.axes: frozenset[Any] = frozenset().union(
+            *[e.axes for e in equations if e.prim.axes is not None]
         )
-        self.by_user = any(has_user_rules(e.prim, e.params) for e in equations if e.prim.multi)
+        self.effects: frozenset[Any] = frozenset().union(*[e.effects for e in several])
         self.derived: Recent[Any] = Recent(DERIVED)
 
     @property
@@ -133,6 +134,11 @@ class Program:
     @property
     def output_types(self) -> tuple[ArrayType, ...]:
         return tuple(plain(a.type) for a in self.outputs)
+
+    @property
+    def by_user(self) -> bool:
+        """Whether rules of the user's concern an operation."""
+        return any([p.by_user for p in self.primitives])
 
     def walk(self) -> Iterator[Equation]:
         """Every equation, those of sub-programs included."""

@@ -46,6 +46,8 @@ class ProgramMesh:
 
 def regions(program: Program) -> Iterator[Region]:
     """The outermost regions of ``program``, those in its sub-programs included."""
+    if all(p.region is None for p in program.primitives):
+        return
     for equation in program.equations:
         if equation.prim.region is not None:
             yield equation.prim.region(equation.params)

@@ -60,7 +60,7 @@ def divergences(program: Program, inputs: Sequence[Varying]) -> list[Divergence]
     They run a collective over an axis, but lanes of that axis may decide differently whether or
     how often: on devices, some would wait for ever.
     """
-    if not any(e.prim.decides is not None for e in program.walk()):
+    if not any(p.decides is not None for p in program.primitives):
         return []
     seen: list[Divergence] = []
     token = _divergences.set(seen)

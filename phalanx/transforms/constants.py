@@ -29,8 +29,10 @@ def lifted(program: Program) -> Lifted:
 
 def _lifted(program: Program) -> Lifted | None:
     """None where there are none."""
-    if not any(map(_is_lifted, program.outputs)) and not any(
-        map(_needs_constants, program.equations)
+    atoms = [a for e in program.equations for a in e.inputs if type(a) is Literal]
+    inner = (p for e in program.equations if e.prim.frame is not None for p in e.programs)
+    if not any(map(_is_lifted, (*atoms, *program.outputs))) and not any(
+        lifted(p).constants for p in inner
     ):
         return None
     inputs: dict[int, tuple[Literal, Var]] = {}  # by the identity of the value
@@ -58,16 +60,6 @@ def _is_lifted(atom: Atom) -> bool:
     if isinstance(atom.value, np.ndarray):
         return atom.value.size > LARGEST_WRITTEN
     return isinstance(atom.value, Array)
-
-
-def _needs_constants(e: Equation) -> bool:
-    """Whether ``e`` uses any, or a sub-program of it does."""
-    for atom in e.inputs:
-        if type(atom) is Literal and _is_lifted(atom):
-            return True
-    return e.prim.frame is not None and any(
-        lifted(p).constants for p in e.prim.frame(e.params).every
-    )
 
 
 def _with_constants(e: Equation) -> Equation:

@@ -119,9 +119,8 @@ def _reading(equations: list[Equation]) -> tuple[list[Equation], dict[Atom, Var]
     stored: dict[Atom, Var] = {}
     reading: list[Equation] = []
     for e in equations:
-        if stored and any([a in stored for a in e.inputs]):
-            operands = [stored.get(a, a) for a in e.inputs]
-            e = Equation(e.prim, operands, e.params, e.outputs, e.location)
+        if not stored.keys().isdisjoint(e.inputs):
+            e = e.renamed(stored)
         reading.append(e)
         if e.prim.fused:
             (out,) = e.outputs
@@ -136,5 +135,5 @@ def _reading(equations: list[Equation]) -> tuple[list[Equation], dict[Atom, Var]
 
 def _shared(equations: list[Equation]) -> set[Atom]:
     """What both products and other equations take."""
-    read = {a for e in equations if e.prim in PRODUCTS for a in e.inputs}
-    return {a for e in equations if e.prim not in PRODUCTS for a in e.inputs if a in read}
+    read: set[Atom] = set().union(*[e.inputs for e in equations if e.prim in PRODUCTS])
+    return read.intersection([a for e in equations if e.prim not in PRODUCTS for a in e.inputs])

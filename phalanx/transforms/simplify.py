@@ -59,13 +59,13 @@ def without_effects(program: Program) -> list[Equation]:
 
 def live_equations(program: Program) -> list[Equation]:
     """The equations that have effects or that an output needs, in order."""
-    needed = {a for a in program.outputs if isinstance(a, Var)}
+    needed = set(program.outputs)
     kept: list[Equation] = []
     effects = bool(program.effects)
     for equation in reversed(program.equations):
-        if any(v in needed for v in equation.outputs) or (effects and equation.effects):
+        if not needed.isdisjoint(equation.outputs) or (effects and equation.effects):
             kept.append(equation)
-            needed.update(a for a in equation.inputs if isinstance(a, Var))
+            needed.update(equation.inputs)
     return kept[::-1]
 
 
@@ -74,7 +74,7 @@ def depending(program: Program, inputs: Iterable[Var]) -> set[Var]:
     dependent = set(inputs)
     effects = bool(program.effects)
     for equation in program.equations:
-        if any(a in dependent for a in equation.inputs) or (effects and equation.effects):
+        if not dependent.isdisjoint(equation.inputs) or (effects and equation.effects):
             dependent.update(equation.outputs)
     return dependent
 
@@ -86,7 +86,7 @@ def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:
         The program and the positions of the leading inputs that it still has.
     """
     equations = live_equations(program)
-    used = {a for e in equations for a in e.inputs} | set(program.outputs)
+    used = set(program.outputs).union(*[e.inputs for e in equations])
     leading = len(program.inputs) - fixed
     kept = [i for i in range(leading) if program.inputs[i] in used]
     inputs = [*(program.inputs[i] for i in kept), *program.inputs[leading:]]

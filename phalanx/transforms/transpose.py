@@ -46,7 +46,7 @@ def _forward(program: Program, values: Values, linear: set[Any]) -> list[Equatio
     trace = current()
     with replaying() as at:
         for e in program.equations:
-            if any(a in linear for a in e.inputs):
+            if not linear.isdisjoint(e.inputs):
                 pending.append(e)
                 linear.update(e.outputs)
                 continue

@@ -165,6 +165,22 @@ class replaying:
         _replayed.reset(self.token)
 
 
+class on_one_line:
+    """Locations taken inside the block are all that of the line executed when it begins.
+
+    Inside a rule of ours that is the line of the operation, however many others the rule is made
+    of; so it is found once.
+    """
+
+    __slots__ = ("token",)
+
+    def __enter__(self) -> None:
+        self.token = _replayed.set(user_location())
+
+    def __exit__(self, *_: object) -> None:
+        _replayed.reset(self.token)
+
+
 _scopes: ContextVar[str] = ContextVar("named scopes", default="")
 scope_name = _scopes.get
 

@@ -158,6 +158,8 @@ def has_user_rules(prim: Primitive, params: dict[str, Any]) -> bool:
 
 def plain(type: ArrayType) -> ArrayType:
     """``type`` as the type of an array, also where it is that of a literal."""
+    if type.__class__ is ArrayType:
+        return type
     return ArrayType(type.shape, type.dtype, type.weak)
 
 

@@ -51,25 +51,21 @@ class InnerTrace(Trace):
 class Tracer(Array):
     """A value that stands for an array inside one trace."""
 
-    __slots__ = ("_type", "location", "trace")
+    __slots__ = ("location", "trace", "type")
 
     def __init__(self, trace: Trace, type: ArrayType, location: Location | None = None) -> None:
         self.trace = trace
-        self._type = type
+        self.type = type
         self.location = location
 
-    @property
-    def type(self) -> ArrayType:
-        return self._type
-
     def __repr__(self) -> str:
-        return f"Traced<{self._type!r}> in {self.trace.name}"
+        return f"Traced<{self.type!r}> in {self.trace.name}"
 
     def describe(self) -> str:
         """Where the value comes from, in the user's terms."""
         place = self.place()
         made = f" made at {place}" if place else ""
-        return f"value {self._type}{made} in {self.trace.name}"
+        return f"value {self.type}{made} in {self.trace.name}"
 
     def concrete(self) -> Any:
         """The value where it is known while tracing (outside ``jit``), else None."""

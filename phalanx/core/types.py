@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.base.errors import DeletedArray
 from phalanx.base.extended import WORD, is_key
 from phalanx.base.recent import Unique
 
@@ -137,9 +136,7 @@ class Array:
         def __invert__(self) -> Array: ...
         def __len__(self) -> int: ...
 
-    @property
-    def type(self) -> ArrayType:
-        raise DeletedArray("this array has no data")
+    type: ArrayType
 
     @property
     def shape(self) -> tuple[int, ...]:

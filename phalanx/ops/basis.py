@@ -8,6 +8,7 @@ operation is declared in a module of its own, through the families of this one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Concatenate
 
@@ -39,6 +40,8 @@ from phalanx.core.types import SCALARS, ArrayType, Ints, LiteralType, Shape, typ
 F32 = np.dtype("float32")
 I32 = np.dtype("int32")
 BOOL = np.dtype("bool")
+
+TYPES = 1024  # of each primitive: results of its type rule that are kept
 
 
 def f32(*shape: int) -> ArrayType:
@@ -240,11 +243,12 @@ def pointwise(
         examples: for the tests.
     """
 
+    @lru_cache(maxsize=TYPES)
     def type_rule(*types: ArrayType, **params: Any) -> ArrayType:
         common = common_type(name, types)
         check_domain(name, common, on)
         if result is None:
-            return ArrayType(common.shape, common.dtype, common.weak)
+            return common
         dtype = result(common.dtype) if callable(result) else result
         return ArrayType(common.shape, dtype, common.weak and dtype != BOOL)
 
@@ -336,7 +340,7 @@ def structural(
 
     prim = Primitive(
         name,
-        type,
+        lru_cache(maxsize=TYPES)(type),
         lower,
         linearize=linear_in_first(lambda: prim),
         transpose=_transpose_one(transpose),

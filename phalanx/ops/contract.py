@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,15 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import ArrayType, Ints, typeof
-from phalanx.ops.basis import add_tangents, check_domain, convert, f32, i32, number_or_bool
+from phalanx.ops.basis import (
+    TYPES,
+    add_tangents,
+    check_domain,
+    convert,
+    f32,
+    i32,
+    number_or_bool,
+)
 from phalanx.ops.shape import reorder, typeof_operand
 
 # ---- precision ------------------------------------------------------------------------------
@@ -155,6 +164,7 @@ def _check_pairs(kind: str, x: ArrayType, y: ArrayType, dims: Pair) -> None:
             )
 
 
+@lru_cache(maxsize=TYPES)
 def _dot_type(
     x: ArrayType,
     y: ArrayType,

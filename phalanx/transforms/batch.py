@@ -22,7 +22,7 @@ class BatchTracer(Tracer):
 
     def __init__(self, trace: Batch, value: Any, dim: int) -> None:
         self.trace = trace
-        self._type = lane_type(typeof(value), dim)
+        self.type = lane_type(typeof(value), dim)
         self.location = None
         self.value = value
         self.dim = dim
@@ -34,7 +34,7 @@ class BatchTracer(Tracer):
         return f"it stands for the values of {self.trace.axis.size} lanes at once"
 
     def __repr__(self) -> str:
-        return f"Traced<{self._type!r}> over {self.trace.axis.size} lanes: {self.value!r}"
+        return f"Traced<{self.type!r}> over {self.trace.axis.size} lanes: {self.value!r}"
 
 
 def lane_type(type: ArrayType, dim: int) -> ArrayType:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from phalanx.base.source import on_one_line
 from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
 from phalanx.core.program import Atom, Program, plain
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
@@ -29,7 +30,7 @@ class DualTracer(Tracer):
 
     def __init__(self, trace: Dual, primal: Any, tangent: Any) -> None:
         self.trace = trace
-        self._type = plain(typeof(primal))
+        self.type = plain(typeof(primal))
         self.location = None
         self.primal = primal
         self.tangent = tangent
@@ -69,10 +70,10 @@ class Dual(InnerTrace):
             with entering(self.tangents):
                 out, tangent = prim.jvp(primals, tangents, **params)
         else:
-            with entering(self.parent):
+            with on_one_line(), entering(self.parent):
                 out, linear = prim.rule("linearize")(active, *primals, **params)
-            with entering(self.tangents):
-                tangent = linear(*tangents)
+                with entering(self.tangents):
+                    tangent = linear(*tangents)
         if not prim.multi:
             return out if tangent is ZERO else DualTracer(self, out, tangent)
         return tuple(

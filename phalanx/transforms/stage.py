@@ -25,7 +25,7 @@ class StagedTracer(Tracer):
 
     def __init__(self, trace: Stage, var: Var, location: Any) -> None:
         self.trace = trace
-        self._type = var.type
+        self.type = var.type
         self.location = location
         self.var = var
 

@@ -12,6 +12,7 @@ from phalanx.core.trace import current
 from phalanx.ops.basis import add
 
 Values = dict[Any, Any]  # by the variables of a program
+Linears = dict[Any, Linear]  # likewise
 
 
 def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -22,10 +23,10 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
     ``ZERO``.
     """
     values: Values = {}
-    linear: set[Any] = set()
+    linear: Linears = {}
     for var, operand in zip(program.inputs, operands, strict=True):
         if isinstance(operand, Linear):
-            linear.add(var)
+            linear[var] = operand
         else:
             values[var] = operand
     pending = _forward(program, values, linear)
@@ -40,15 +41,15 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
     return [cotangents.get(v, ZERO) for v in program.inputs if v in linear]
 
 
-def _forward(program: Program, values: Values, linear: set[Any]) -> list[Equation]:
+def _forward(program: Program, values: Values, linear: Linears) -> list[Equation]:
     """Run what does not depend on the linear inputs; return the equations that do."""
     pending: list[Equation] = []
     trace = current()
     with replaying() as at:
         for e in program.equations:
-            if not linear.isdisjoint(e.inputs):
+            if not linear.keys().isdisjoint(e.inputs):
                 pending.append(e)
-                linear.update(e.outputs)
+                linear.update([(v, Linear(v.type)) for v in e.outputs])
                 continue
             at(e.location)
             operands = tuple([values[a] if type(a) is Var else a.value for a in e.inputs])
@@ -58,14 +59,13 @@ def _forward(program: Program, values: Values, linear: set[Any]) -> list[Equatio
 
 
 def _transpose_equation(
-    e: Equation, values: Values, linear: set[Any], cotangents: Values
+    e: Equation, values: Values, linear: Linears, cotangents: Values
 ) -> None:
     cts = tuple([cotangents.pop(v, ZERO) for v in e.outputs])
-    if all(ct is ZERO for ct in cts):
+    if all([ct is ZERO for ct in cts]):
         return
     operands = [
-        Linear(a.type) if a in linear else values[a] if type(a) is Var else a.value
-        for a in e.inputs
+        linear[a] if a in linear else values[a] if type(a) is Var else a.value for a in e.inputs
     ]
     results = e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
     for atom, ct in zip(e.inputs, results, strict=True):

@@ -37,7 +37,7 @@ class _Parts:
 def _parts(shape: tuple[int, ...], layout: Layout, devices: dict[Any, tuple[Any, int]]) -> _Parts:
     """``devices`` names, for each axis of a region, the axis of devices under it, and its size."""
     axes = tuple(tuple(devices[axis] for axis in cutting) for cutting in layout)
-    return _Parts(axes, blocks_of(shape, [math.prod(n for _, n in over) for over in axes]))
+    return _Parts(axes, blocks_of(shape, tuple([math.prod(n for _, n in over) for over in axes])))
 
 
 def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:

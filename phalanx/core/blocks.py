@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,8 @@ def fewest_blocks(size: int, room: int) -> Blocks:
     return Blocks(size, Blocks(size, Blocks(size, room).length).length)
 
 
-def blocks_of(shape: Sequence[int], counts: Sequence[int]) -> tuple[Blocks, ...]:
+@lru_cache(maxsize=1024)  # programs have many values of few shapes
+def blocks_of(shape: tuple[int, ...], counts: tuple[int, ...]) -> tuple[Blocks, ...]:
     """Per dimension of ``shape`` its blocks; the dimensions beyond ``counts`` are one block.
 
     >>> blocks_of((13, 2), (4,))

@@ -66,7 +66,7 @@ class NoRule:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)  # one is made for each variable: freezing takes time
 class Linear:
     """In place of an operand of a transpose rule: the operand being differentiated."""
 

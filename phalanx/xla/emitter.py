@@ -215,7 +215,7 @@ class Emitter:
         """A context manager: what is written inside comes from ``location``."""
         return self.place(location, ir.Location.current)
 
-    def place(self, location: Location | None, around: ir.Location) -> ir.Location:
+    def place(self, location: Location | None, around: Any) -> ir.Location:
         """``location`` as operations carry it; ``around`` where there is none."""
         if location is None:
             return around

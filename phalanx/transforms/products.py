@@ -135,5 +135,5 @@ def _reading(equations: list[Equation]) -> tuple[list[Equation], dict[Atom, Var]
 
 def _shared(equations: list[Equation]) -> set[Atom]:
     """What both products and other equations take."""
-    read: set[Atom] = set().union(*[e.inputs for e in equations if e.prim in PRODUCTS])
+    read = {a for e in equations if e.prim in PRODUCTS for a in e.inputs}
     return read.intersection([a for e in equations if e.prim not in PRODUCTS for a in e.inputs])

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from phalanx.base import dtypes
 from phalanx.control.call import call, frame_of_one, lower_call, with_one
 from phalanx.control.family import Rewrite, StateAndResults, with_subprograms
+from phalanx.control.places import Places, program_on_lanes
 from phalanx.core import axes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
@@ -26,7 +26,7 @@ from phalanx.core.program import Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, current
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert, full
-from phalanx.transforms.batch import Dims, batch, batch_program, place_lanes
+from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure, closed_over, resolve
 from phalanx.transforms.linearize import Dual, DualTracer
 from phalanx.transforms.stage import Stage, StagedTracer, stage
@@ -74,7 +74,7 @@ def run(*operands: Any, program: Program | Applied, **_: Any) -> tuple[Any, ...]
 
 
 def bind(
-    prim: Callable[..., Sequence[Any]],
+    prim: Flat,
     function: Flat,
     operands: Sequence[Any],
     make_rule: Callable[[Closure], UserRule],
@@ -97,27 +97,38 @@ def bind(
     xs = [resolve(x, trace) for x in operands]
     candidates = [(x, resolve(x, trace)) for x in closed_over(*reach)]
     # what does not live here was left in a container by something else, or needs no operand
-    closed, values = _columns([(x, v) for x, v in candidates if _lives_in(trace, v)])
-    if not _recording(trace, (*xs, *values)):
-        if all(differentiated(x) is None for x in xs):
-            results = function(*xs)
-            if check is not None:
-                check(results)
-            return results
-        closure = Closure(closed, axes.scope())
-        program = Applied(lambda operands: closure.run(function, operands))
-        rule = make_rule(closure)
-        return prim(*values, *xs, program=program, rule=rule, closed=len(values))
+    closed = [(x, v) for x, v in candidates if _lives_in(trace, v)]
+    if _recording(trace, (*xs, *(v for _, v in closed))):
+        return _bind_program(prim, function, xs, make_rule, closed, name)
+    if all(differentiated(x) is None for x in xs):
+        results = function(*xs)
+        if check is not None:
+            check(results)
+        return results
+    outer, values = _columns(closed)
+    closure = Closure(outer, axes.scope())
+    program = Applied(lambda operands: closure.run(function, operands))
+    return prim(*values, *xs, program=program, rule=make_rule(closure), closed=len(values))
+
+
+def _bind_program(
+    prim: Flat,
+    function: Flat,
+    xs: Sequence[Any],
+    make_rule: Callable[[Closure], UserRule],
+    closed: Sequence[tuple[Any, Any]],
+    name: str,
+) -> Sequence[Any]:
+    """The same where a program is recorded, which then holds the function as a program."""
     program, captured = stage(function, [typeof(x) for x in xs], name)
     known = {id(x) for x in captured}
-    pairs = zip(closed, values, strict=True)
-    more, given = _columns([(x, v) for x, v in pairs if id(x) not in known])
-    unused = [Var(plain(typeof(v))) for v in given]
-    rule = make_rule(Closure((*captured, *more), axes.scope()))
+    only_rules, values = _columns([(x, v) for x, v in closed if id(x) not in known])
+    unused = [Var(plain(typeof(v))) for v in values]
     count = len(captured)
     inputs = [*program.inputs[:count], *unused, *program.inputs[count:]]
     program = Program(inputs, program.equations, program.outputs, name)
-    every = [*captured, *given]
+    rule = make_rule(Closure((*captured, *only_rules), axes.scope()))
+    every = [*captured, *values]
     return prim(*every, *xs, program=program, rule=rule, closed=len(every))
 
 
@@ -241,55 +252,6 @@ def _transpose(cts: tuple[Any, ...], *operands: Any, program: Program, **_: Any)
 # ---- vectorization ------------------------------------------------------------------------------
 
 
-class Places:
-    """Where results have their lanes; a Python function tells that when it first runs.
-
-    ``own_lanes``: results with derivatives have lanes in any case, also where all are the same. For
-    the cotangents of lanes are added up where lanes share a result, and a backward rule, which
-    need not be linear, is to see those of one lane.
-    """
-
-    def __init__(self, axis: Axis, who: str, own_lanes: bool) -> None:
-        self.axis = axis
-        self.who = who
-        self.own_lanes = own_lanes
-        self.dims: Dims | None = None
-
-    def put(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        """The results with their lanes where they belong; behind them, any tangents of theirs."""
-        if self.dims is None:
-            types = map(typeof, values)
-            self.dims = tuple([self.wanted(d, t) for d, t in zip(dims, types, strict=True)])
-        return [
-            self._placed(v, d, to) for v, d, to in zip(values, dims, self.dims, strict=True)
-        ]
-
-    def put_pairs(self, values: Sequence[Any], dims: Sequence[int | None]) -> list[Any]:
-        """Results and then their tangents, each tangent where its result is."""
-        count = len(values) // 2
-        pairs = list(zip(dims[:count], dims[count:], strict=True))
-        if self.dims is None:
-            self.dims = tuple([None if a is None and b is None else 0 for a, b in pairs])
-        where = [*self.dims, *self.dims]
-        return [self._placed(v, d, to) for v, d, to in zip(values, dims, where, strict=True)]
-
-    def wanted(self, dim: int | None, type: ArrayType) -> int | None:
-        """Where a result gets its lanes that has them in ``dim``, if it has some."""
-        needed = self.own_lanes and dtypes.is_inexact(type.dtype)
-        return 0 if dim is not None or needed else None
-
-    def _placed(self, value: Any, dim: int | None, to: int | None) -> Any:
-        if value is ZERO or (to is None and dim is None):
-            return value
-        if to is None:
-            raise TypeError(
-                f"{self.who}: the function's result is the same in all lanes of axis "
-                f"{self.axis.name!r}, but what the rule gives for it differs between them; reduce "
-                "it in the rule as the function does, with psum or pmean"
-            )
-        return place_lanes(value, dim, to, self.axis.size)
-
-
 def _batch_rule(kind: str, prim: Flat, own_lanes: bool) -> Rule:
     """The batching rule: function and rules are vectorized, and stay together."""
 
@@ -304,31 +266,13 @@ def _batch_rule(kind: str, prim: Flat, own_lanes: bool) -> Rule:
     ) -> tuple[Sequence[Any], Dims | None]:
         places = Places(axis, f"{kind}({rule})", own_lanes)
         if isinstance(program, Program):
-            made = _lanes(program, dims, places)
+            made = program_on_lanes(program, dims, places)
         else:
             made = program.lanes(axis, dims, places)
         results = prim(*values, program=made, rule=rule.lanes(axis, dims, places), closed=closed)
         return results, places.dims
 
     return batch_rule
-
-
-def _lanes(program: Program, dims: Dims, places: Places) -> Program:
-    """``program`` on all lanes; tells ``places``.
-
-    Where any operand has lanes all results get them, because a rule may make a tangent of one
-    depend on any operand; unless the function communicates, and so makes results the same.
-    """
-    axis = places.axis
-    alone = batch_program(program, axis, dims).about
-    mixing = axis.name in program.axes or all(d is None for d in dims)
-    places.dims = tuple(
-        [
-            places.wanted(d, t) if mixing else 0
-            for d, t in zip(alone, program.output_types, strict=True)
-        ]
-    )
-    return batch_program(program, axis, dims, tuple([d == 0 for d in places.dims])).program
 
 
 # ---- effects ------------------------------------------------------------------------------------

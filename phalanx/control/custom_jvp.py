@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base.source import user_location
-from phalanx.control.custom import Applied, Places, RuleOperands, fitted, run, with_rules
+from phalanx.control.custom import Applied, RuleOperands, fitted, run, with_rules
+from phalanx.control.places import Places
 from phalanx.core.axes import Axis
 from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Primitive

@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 
 from phalanx.base import dtypes
 from phalanx.base.source import user_location
-from phalanx.control.custom import Applied, Flat, Places, RuleOperands, fitted, run, with_rules
+from phalanx.control.custom import Applied, Flat, RuleOperands, fitted, run, with_rules
+from phalanx.control.places import Places
 from phalanx.core.axes import Axis
 from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Linear, Primitive

@@ -1,6 +1,6 @@
 """`python -m benchmarks [--quick] [--only NAME] [--repeat N] [--devices N] [--json FILE]`.
 
-Phalanx and jax take turns, a process each, on eight CPU devices; the table shows the medians over
+Phalanx and jax alternate, a process each, on eight CPU devices; the table shows the medians over
 everything that was measured, and the ratios of the medians and of the minima. With `--devices`
 Phalanx has so many, and the eight lanes share them; the peer needs its eight.
 """
@@ -121,25 +121,25 @@ def version(package: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="one turn each, short rounds")
+    parser.add_argument("--quick", action="store_true", help="one repetition each, short rounds")
     parser.add_argument("--only", default="", metavar="NAME", help="cases whose name holds NAME")
-    parser.add_argument("--repeat", type=int, metavar="N", help="turns (default: 5)")
+    parser.add_argument("--repeat", type=int, metavar="N", help="repetitions (default: 5)")
     parser.add_argument(
         "--devices", type=int, default=DEVICES, metavar="N", help="devices of Phalanx (default: 8)"
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all samples there")
     arguments = parser.parse_args()
     names = [case.name for case in CASES if arguments.only in case.name]
-    turns = arguments.repeat or (1 if arguments.quick else 5)
+    repetitions = arguments.repeat or (1 if arguments.quick else 5)
     console = Console()
     packages = ", ".join(version(package) for package in (*LIBRARIES, "jaxlib"))
     console.print(f"Python {platform.python_version()}, {packages}")
     samples: Samples = {name: defaultdict(list) for name in (IMPORT, *names)}
     problems = []
     with console.status("measuring") as status, tempfile.TemporaryDirectory() as cache:
-        for turn in range(turns):
-            for library in LIBRARIES[:: 1 if turn % 2 == 0 else -1]:
-                status.update(f"turn {turn + 1} of {turns}: {library}")
+        for repetition in range(repetitions):
+            for library in LIBRARIES[:: 1 if repetition % 2 == 0 else -1]:
+                status.update(f"repetition {repetition + 1} of {repetitions}: {library}")
                 seconds = 0.1 if arguments.quick else 0.7
                 problems += run_turn(library, seconds, names, arguments.devices, samples, cache)
     console.print(table(samples, arguments.devices))

@@ -67,8 +67,8 @@ def eager_gradient(np: Any, api: Any) -> Callable:
 
 def mapped(np: Any, api: Any, f: Callable, *shape: int) -> tuple[Callable, Any]:
     """`f` over eight devices, and an argument that lies there already."""
-    spread = api.pmap(lambda x: x + 0.0)(np.ones((DEVICES, *shape), np.float32))
-    return api.pmap(f, axis_name="i"), spread
+    placed = api.pmap(lambda x: x + 0.0)(np.ones((DEVICES, *shape), np.float32))
+    return api.pmap(f, axis_name="i"), placed
 
 
 @case("pmap call, sharded input")

@@ -1,7 +1,7 @@
 """`python -m benchmarks.memory`: what the gradient of a deep transformer needs, with checkpoint.
 
 A transformer of 48 layers, small ones, scanned over. XLA's analysis of the compiled gradient says
-how many bytes it needs besides arguments and results; Phalanx and jax are asked, a process each.
+how many bytes it needs besides arguments and results; Phalanx and jax are measured, a process each.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ class Static:
             hash(self._key)
         except TypeError:
             bad = next(v for _, v in positional + keywords if not _hashable(v))
-            raise ValueError(
+            raise ValueError(  # "Non-hashable ... supported" is the field's, for matching
                 f"{who}: Non-hashable static arguments are not supported: {bad!r} of type "
                 f"{type(bad).__name__}; pass a tuple instead of a list, or a frozen dataclass"
             ) from None

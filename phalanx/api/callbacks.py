@@ -162,7 +162,7 @@ def pure_callback(
         result_shape_dtypes: a tree of objects with ``shape`` and ``dtype``, such as
             ``ShapeDtypeStruct``: what the function returns.
         *args: trees of arrays.
-        sharding: accepted; in programs that the compiler spreads over devices, the first calls.
+        sharding: accepted; in programs that the compiler partitions, the first calls.
         vmap_method: what ``vmap`` does. "sequential" calls once per lane; "expand_dims" once,
             lanes leading, where an argument that all lanes share has length one there;
             "broadcast_all" repeats such an argument; "legacy_vectorized" gives it as it is.

@@ -170,7 +170,7 @@ class Pmapped(Dispatched):
         if size < 1:
             raise ValueError(f"{self.who}: the mapped axis must have at least one lane, got {size}")
         if self.devices is not None and _enclosing.get() is not None:
-            raise ValueError(
+            raise ValueError(  # "Nested ... argument" is how the field says it, for matching
                 f"{self.who}: Nested pmap with explicit devices argument. Give devices to the "
                 f"outermost, {_enclosing.get()}; the inner axis is laid over what remains"
             )

@@ -67,7 +67,7 @@ def input_dims(
         )
     spec = tuple(in_axes) if isinstance(in_axes, list) else in_axes
     if isinstance(spec, tuple) and len(spec) != len(args):
-        raise TreeError(
+        raise TreeError(  # "pytree structure error ... key path" is the field's, for matching
             f"{who}: in_axes has {len(spec)} entries, but there are {len(args)} positional "
             f"arguments; give one entry for each: pytree structure error: different lengths of "
             f"tuple at key path {who.split('(')[0]} in_axes"
@@ -120,6 +120,7 @@ def mapped_size(
     listed = [f"{names[i]} has size {s} on axis {d}" for i, s, d in mapped]
     if axis_size is not None:
         listed.append(f"axis_size is {axis_size}")
+    # "each argument passed by keyword is mapped" is the field's, for matching
     note = " (each argument passed by keyword is mapped over axis 0)" if keywords else ""
     raise AxisSizeError(
         f"{who}: mapped arguments disagree about the size of the axis: "

@@ -37,6 +37,7 @@ class UnboundAxis(PhalanxError, NameError):
         advice = suggest(str(name), [axis for axis, _ in sizes if isinstance(axis, str)]) or (
             "Bind it with pmap(..., axis_name=...) or vmap(..., axis_name=...)."
         )
+        # "unbound axis name: NAME" is the field's, for matching
         return cls(f"{who}: unbound axis name: {name} (in scope: {listed}). {advice}")
 
 
@@ -76,7 +77,7 @@ class DeletedArray(PhalanxError, RuntimeError, ValueError):
 
 
 class DeviceError(PhalanxError, RuntimeError):
-    """The devices asked for do not exist, or cannot be used together."""
+    """The requested devices do not exist, or cannot be used together."""
 
 
 class NonFiniteError(PhalanxError, FloatingPointError):

@@ -235,7 +235,7 @@ def _flatten_like(
         if mismatch is None:
             raise TreeError(f"tree.map: {error}") from None
         path, what, first, second = mismatch
-        raise TreeError(
+        raise TreeError(  # "pytree structure error ... key path" is the field's, for matching
             f"tree.map: pytree structure error: {what} at key path tree{keystr(path)}: the first "
             f"tree has {first} there, tree number {position + 1} has {second}"
         ) from None
@@ -343,7 +343,7 @@ def _leaves_above(
     below = _one_level(node)
     what = _disagreement(prefix, above, node, below)
     if what is not None or below is None:
-        raise TreeError(
+        raise TreeError(  # as above
             f"pytree structure error: {what} at key path {name}{keystr(path)}: {name} has "
             f"{_describe(prefix, above)} there, the value that it applies to is "
             f"{_describe(node, below)}"

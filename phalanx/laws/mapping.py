@@ -140,10 +140,10 @@ def check_pmap(
     >>> check_pmap(lambda x: x / phalanx.lax.psum(x, "i"), (jnp.ones((2, 3)),), "i")
     """
     who = f"check_pmap({name_of(f)}): pmap(f) and vmap(f)"
-    spread = pmap(f, axis_name, in_axes=in_axes, out_axes=out_axes)
+    mapped = pmap(f, axis_name, in_axes=in_axes, out_axes=out_axes)
     local = vmap(f, axis_name=axis_name, in_axes=in_axes, out_axes=out_axes)
     tolerances = {"rtol": rtol, "atol": atol}
-    _check_equal(PmapError, who, spread, jit(local), args, order, tolerances, jit)
+    _check_equal(PmapError, who, mapped, jit(local), args, order, tolerances, jit)
 
 
 def _check_equal(
@@ -184,7 +184,7 @@ class _Derivatives:
         if order == 0:
             return []
         ts = [direction(x, order) for x in xs]
-        outs, pushed = jvp(h, (xs,), (ts,))
+        outs, tangents = jvp(h, (xs,), (ts,))
         cts = [direction(y, order) for y in outs]
 
         def forward(xs: list) -> list:
@@ -194,7 +194,7 @@ class _Derivatives:
             return vjp(h, xs)[1](cts)[0]
 
         return [
-            (f"jvp{name}", pushed),
+            (f"jvp{name}", tangents),
             (f"vjp{name}", reverse(xs)),
             *self._of(forward, xs, order - 1, f" of jvp{name}"),
             *self._of(reverse, xs, order - 1, f" of vjp{name}"),

@@ -176,8 +176,8 @@ def remembered(
     """``trace()``, or what that gave before for the same functions and the same key.
 
     It is the same if the functions, and all that they can reach, have not changed since. What
-    tracing itself changed does not count: side effects happen once. An entry goes when one of
-    the functions goes, or anything that they had reached.
+    tracing itself changed does not count: side effects happen once. An entry is dropped with any
+    of the functions, and with anything that they had reached.
     """
     roots = [root for f in functions for root in _owners(f)]
     place = (*map(id, roots), config.key, axes.scope(), scope_name(), *key)

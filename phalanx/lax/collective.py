@@ -486,7 +486,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     _, sizes = _axes(axis_name, "pshuffle")
     order = [int(i) for i in perm]
     if sorted(order) != list(range(math.prod(sizes))):
-        raise ValueError(
+        raise ValueError(  # "`perm` ... permutation: [...]" is the field's, for matching
             f"pshuffle: `perm` does not represent a permutation: {order}; it must hold every "
             f"index from 0 to {math.prod(sizes) - 1} once"
         )

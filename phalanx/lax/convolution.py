@@ -122,8 +122,8 @@ def conv_general_dilated(
         rhs: the kernel, with an output feature, an input feature and spatial dimensions.
         window_strides: per spatial dimension, the step from window to window.
         padding: 'SAME', 'SAME_LOWER', 'VALID', or (low, high) per spatial dimension.
-        lhs_dilation: spreads the elements of lhs, with zeros between.
-        rhs_dilation: spreads the elements of rhs.
+        lhs_dilation: the distance of the elements of lhs, with zeros between.
+        rhs_dilation: the distance of the elements of rhs.
         dimension_numbers: which dimension is which; see ``conv_dimension_numbers``.
         feature_group_count: features of lhs and rhs fall into that many independent groups.
         batch_group_count: the batch of lhs and the outputs of rhs do.

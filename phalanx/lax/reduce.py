@@ -330,8 +330,8 @@ def reduce_window(
         window_dimensions: the lengths of the window, one per dimension of the operand.
         window_strides: the steps from window to window; default 1.
         padding: 'SAME', 'SAME_LOWER', 'VALID', or (low, high) per dimension.
-        base_dilation: spreads the elements of the operand.
-        window_dilation: spreads the elements of the window.
+        base_dilation: the distance of the elements of the operand.
+        window_dilation: the distance of the elements of the window.
 
     Raises:
         NotImplementedError: the computation is another one.

@@ -65,7 +65,7 @@ def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: _Options) -> An
 
 
 def _without(x: Any, labels: Labels, summed: set) -> tuple[Any, Labels]:
-    """``x`` summed over the dimensions whose labels are in ``gone``."""
+    """``x`` summed over the dimensions whose labels are in ``summed``."""
     over = tuple(i for i, name in enumerate(labels) if name in summed)
     if not over:
         return x, labels

@@ -131,7 +131,7 @@ class Cache:
             yield from files
 
     def _sweep(self, before: float) -> None:
-        """Drop what processes that are gone have left half written."""
+        """Drop what processes that have ended have left half written."""
         for file in self._files():
             entry = _entry(file) if file.name.startswith(_TEMPORARY) else None
             if entry is not None and entry.used <= before:

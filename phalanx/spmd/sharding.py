@@ -147,7 +147,7 @@ class Sharding:
             ) from None
 
     def commit(self) -> Sharding:
-        """The same sharding as one that the user asked for."""
+        """The same sharding as one that the user gave."""
         return self if self.committed else Sharding(self.devices)
 
     def tile_at(self, position: int) -> tuple[int, ...]:

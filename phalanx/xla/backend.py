@@ -23,7 +23,7 @@ def _own_devices(client: Any) -> tuple:
 
 
 class XlaBackend:
-    """XLA through jaxlib. Nothing starts before it is asked for."""
+    """XLA through jaxlib. Nothing starts before it is used."""
 
     def devices(self, platform: str | None = None) -> tuple:
         return _all_devices(client(platform))

@@ -93,7 +93,7 @@ class Callbacks:
     """The Python functions that a module calls, and the launches of it that are underway.
 
     A program on one device stops where a function raises: the runtime fails with a text in
-    which the number of the exception is found again. On several devices it has to go on to its
+    which the number of the exception is looked up. On several devices it has to go on to its
     end, or others would wait for ever for the one that stopped; functions are not called any
     more then, and nobody sees the results made up for them. The runtime does not say which
     launch a call belongs to: where threads run one program over several devices at the same
@@ -209,7 +209,7 @@ class HostCallEmitter(RegionAxesEmitter):
     ) -> list[ir.Value]:
         if not self.plan.axes or self.manual:
             return self._host_call(function, args, out_types, has_side_effect)
-        # code that the partitioner spreads over devices: the first device calls for all
+        # code that the compiler partitions: the first device calls for all
 
         def on_first(here: Any, *args: Any) -> Sequence[Any]:
             return [np.zeros(t.shape, t.dtype) for t in out_types] if here else function(*args)

@@ -1,4 +1,4 @@
-"""Clients of the XLA runtime: one per platform, started when first asked for."""
+"""Clients of the XLA runtime: one per platform, started at the first use."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def client(platform: str | None = None) -> Any:
 
 @functools.cache
 def _preferred() -> Any:
-    asked = config.platforms
-    names = [n.strip() for n in asked.split(",") if n.strip()] if asked else ["tpu", "cuda", "cpu"]
+    given = config.platforms
+    names = [n.strip() for n in given.split(",") if n.strip()] if given else ["tpu", "cuda", "cpu"]
     reasons = []
     for name in names:
         try:

@@ -161,7 +161,7 @@ class XlaExecutable:
         }
 
     def _check(self, raws: list[Any]) -> None:
-        """Raise DeletedArray for arrays that are gone, or would be while they are used."""
+        """Raise DeletedArray for arrays that are deleted, or would be while they are used."""
         for i in self._donated:
             if sum(r is raws[i] for r in raws) > 1:
                 raise DeletedArray(

@@ -27,7 +27,7 @@ def translated(error: Exception, who: str) -> Exception:
 
 
 def deleted(who: str) -> DeletedArray:
-    """The error of ``who`` that needs an array which is gone."""
+    """The error of ``who`` that needs an array which is deleted."""
     return DeletedArray(
         f"{who}: an array was deleted or donated before this use; keep a copy, or do not donate it"
     )

@@ -411,7 +411,7 @@ def escaped_from_vmap_and_asked_for_its_value():
     float(kept[0].sum())  # HERE
 
 
-# ---- arrays that are gone -----------------------------------------------------------------------
+# ---- arrays that are deleted --------------------------------------------------------------------
 
 
 @mistake(errors.DeletedArray)
@@ -776,15 +776,15 @@ def failing_calls():
     jitted = phalanx.jit(add, donate_argnums=0)
     mapped = phalanx.pmap(add, donate_argnums=0)
     branching = phalanx.pmap(lambda x: x if x.sum() > 0 else -x, donate_argnums=0)
-    gone = jnp.ones((N, 3))
-    gone.delete()
+    deleted = jnp.ones((N, 3))
+    deleted.delete()
 
     def compiled(x):
         return mapped.lower(ROWS, ROWS).compile()(x, ROWS.astype(np.int32))
 
     def with_warm_cache(x):
         mapped(jnp.array(ROWS), ROWS)
-        mapped(x, gone)
+        mapped(x, deleted)
 
     def nan(x):
         with phalanx.config.override(debug_nans=True):
@@ -792,7 +792,7 @@ def failing_calls():
 
     return {
         "another argument is no array": lambda x: jitted(x, "y"),
-        "another argument is deleted": lambda x: jitted(x, gone),
+        "another argument is deleted": lambda x: jitted(x, deleted),
         "another argument is deleted, the function compiled": with_warm_cache,
         "sizes disagree": lambda x: mapped(x, ROWS[:2]),
         "shapes do not fit": lambda x: mapped(x, np.ones((N, 2), np.float32)),
@@ -809,9 +809,9 @@ def failing_calls():
 
 @pytest.mark.spmd
 @pytest.mark.parametrize("name", failing_calls())
-@pytest.mark.parametrize("spread", [False, True])
-def test_a_failed_call_neither_donates_nor_deletes(name, spread):
-    x = phalanx.pmap(lambda r: r + 0)(ROWS) if spread else jnp.array(ROWS)
+@pytest.mark.parametrize("on_devices", [False, True])
+def test_a_failed_call_neither_donates_nor_deletes(name, on_devices):
+    x = phalanx.pmap(lambda r: r + 0)(ROWS) if on_devices else jnp.array(ROWS)
     with pytest.raises((TypeError, ValueError, FloatingPointError)):
         failing_calls()[name](x)
     assert not x.is_deleted()

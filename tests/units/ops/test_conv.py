@@ -21,16 +21,16 @@ def by_definition(x, kernel, strides, padding, lhs_dilation, rhs_dilation, group
     n, c, width = x.shape
     outputs, inputs, window = kernel.shape
     (stride,), ((low, high),), (ld,), (rd,) = strides, padding, lhs_dilation, rhs_dilation
-    spread = np.zeros((n, c, (width - 1) * ld + 1 + low + high), x.dtype)
+    dilated = np.zeros((n, c, (width - 1) * ld + 1 + low + high), x.dtype)
     for i in range(width):
-        if 0 <= i * ld + low < spread.shape[2]:
-            spread[:, :, i * ld + low] = x[:, :, i]
-    size = (spread.shape[2] - (window - 1) * rd - 1) // stride + 1
+        if 0 <= i * ld + low < dilated.shape[2]:
+            dilated[:, :, i * ld + low] = x[:, :, i]
+    size = (dilated.shape[2] - (window - 1) * rd - 1) // stride + 1
     out = np.zeros((n // batches, outputs, size), x.dtype)
     for b, o, p, i, k in itertools.product(*map(range, (*out.shape, inputs, window))):
         group = o // (outputs // groups)
         batch = b + (o // (outputs // batches)) * out.shape[0]
-        out[b, o, p] += spread[batch, group * inputs + i, p * stride + k * rd] * kernel[o, i, k]
+        out[b, o, p] += dilated[batch, group * inputs + i, p * stride + k * rd] * kernel[o, i, k]
     return out
 
 

@@ -153,13 +153,13 @@ def windows_by_hand(x, reference, fill, window, strides, padding, base_dilation,
     """The definition, with loops."""
     for dim, (d, (low, high)) in enumerate(zip(base_dilation, padding, strict=True)):
         n = x.shape[dim]
-        spread = np.full((*x.shape[:dim], (n - 1) * d + 1, *x.shape[dim + 1 :]), fill, x.dtype)
+        dilated = np.full((*x.shape[:dim], (n - 1) * d + 1, *x.shape[dim + 1 :]), fill, x.dtype)
         index = [np.s_[:]] * x.ndim
         index[dim] = np.s_[::d]
-        spread[tuple(index)] = x
+        dilated[tuple(index)] = x
         width = [(0, 0)] * x.ndim
         width[dim] = (max(low, 0), max(high, 0))
-        x = np.pad(spread, width, constant_values=fill)
+        x = np.pad(dilated, width, constant_values=fill)
         x = x.take(range(max(-low, 0), x.shape[dim] - max(-high, 0)), dim)
     reach = [(w - 1) * d + 1 for w, d in zip(window, window_dilation, strict=True)]
     counts = [(n - r) // s + 1 for n, r, s in zip(x.shape, reach, strides, strict=True)]

@@ -74,8 +74,8 @@ def test_the_second_one_is_found_and_is_the_same(kept, compiled, backend, one):
 
 @pytest.mark.spmd
 def test_over_devices_with_layouts_that_the_partitioner_chose(kept, compiled, backend, devices):
-    def made(spread):
-        plan = Plan(devices, MESH, (spread,), (None, ()))
+    def made(layout):
+        plan = Plan(devices, MESH, (layout,), (None, ()))
         return build([T], [T, T], plan, lambda b, x: [b.transpose(x, (1, 0)), b.negate(x)])
 
     (first, _), (second, new), (_, other) = (compiled(made(d)) for d in (ROWS, ROWS, ((), ())))

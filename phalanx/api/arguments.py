@@ -78,7 +78,7 @@ class LeafNames:
     ``where`` are the positions of ``args`` among the arguments of ``fun``.
     """
 
-    __slots__ = ("_found", "args", "fun", "kwargs", "where")
+    __slots__ = ("_names", "args", "fun", "kwargs", "where")
 
     def __init__(
         self, fun: Any, args: Sequence[Any], kwargs: dict[str, Any], where: Sequence[int]
@@ -87,16 +87,16 @@ class LeafNames:
         self.args = args
         self.kwargs = kwargs
         self.where = where
-        self._found: list[str] | None = None
+        self._names: list[str] | None = None
 
     def __getitem__(self, i: int) -> str:
         return self.all()[i]
 
     def all(self) -> list[str]:
         """All names, in the order of the leaves."""
-        if self._found is None:
-            self._found = self._find()
-        return self._found
+        if self._names is None:
+            self._names = self._find()
+        return self._names
 
     def _find(self) -> list[str]:
         names = positional_names(self.fun, max(self.where, default=-1) + 1)

@@ -123,10 +123,10 @@ def canonical(dtype: Any) -> np.dtype:
 
 
 def _canonical(like: Any) -> np.dtype:
-    found = as_dtype(like)
+    dtype = as_dtype(like)
     if isinstance(like, (type, str)):
-        _wide[like], _narrow[like] = found, _TO_32_BIT.get(found, found)
-    return found if config.enable_x64 else _TO_32_BIT.get(found, found)
+        _wide[like], _narrow[like] = dtype, _TO_32_BIT.get(dtype, dtype)
+    return dtype if config.enable_x64 else _TO_32_BIT.get(dtype, dtype)
 
 
 def as_dtype(like: Any) -> np.dtype:
@@ -140,17 +140,17 @@ def as_dtype(like: Any) -> np.dtype:
     if is_key(like):
         return like
     try:
-        found = np.dtype(like)
+        dtype = np.dtype(like)
     except TypeError:
         raise TypeError(f"{like!r} is not a dtype") from None
-    if not found.isnative:
-        found = np.dtype(found.type)
-    if found not in ALL:
+    if not dtype.isnative:
+        dtype = np.dtype(dtype.type)
+    if dtype not in ALL:
         raise TypeError(
-            f"arrays of dtype {found} are not supported; use bool, an integer, floating-point "
+            f"arrays of dtype {dtype} are not supported; use bool, an integer, floating-point "
             "or complex dtype"
         )
-    return found
+    return dtype
 
 
 def default_int() -> np.dtype:
@@ -209,8 +209,8 @@ def dtype_of(x: Any) -> np.dtype:
     """
     if _is_python_scalar(x):
         return weak_dtype(type(x))
-    found = getattr(x, "dtype", None)
-    return canonical(found if isinstance(found, (np.dtype, KeyType)) else x)
+    own = getattr(x, "dtype", None)
+    return canonical(own if isinstance(own, (np.dtype, KeyType)) else x)
 
 
 def _is_python_scalar(x: Any) -> bool:
@@ -219,22 +219,22 @@ def _is_python_scalar(x: Any) -> bool:
 
 def to_inexact(dtype: Any) -> np.dtype:
     """``dtype`` if it is floating-point or complex, the default float dtype otherwise."""
-    found = canonical(dtype)
-    return found if found in INEXACT else default_float()
+    given = canonical(dtype)
+    return given if given in INEXACT else default_float()
 
 
 def to_real(dtype: Any) -> np.dtype:
     """The dtype of the real part: that of the components of a complex dtype, else ``dtype``."""
-    found = canonical(dtype)
-    return np.dtype(f"float{4 * found.itemsize}") if found in COMPLEXES else found
+    given = canonical(dtype)
+    return np.dtype(f"float{4 * given.itemsize}") if given in COMPLEXES else given
 
 
 def to_complex(dtype: Any) -> np.dtype:
     """The complex dtype that holds ``dtype``: complex128 for 64 bits of float, else complex64."""
-    found = to_inexact(dtype)
-    if found in COMPLEXES:
-        return found
-    return _COMPLEX[1] if found == _FLOATS[2] else _COMPLEX[0]
+    inexact = to_inexact(dtype)
+    if inexact in COMPLEXES:
+        return inexact
+    return _COMPLEX[1] if inexact == _FLOATS[2] else _COMPLEX[0]
 
 
 # ---- promotion ------------------------------------------------------------------------------
@@ -274,16 +274,16 @@ def _lattice() -> dict[_Node, tuple[_Node, ...]]:
 
 def _closure(above: dict[_Node, tuple[_Node, ...]]) -> dict[_Node, frozenset[_Node]]:
     """Everything at or above each node."""
-    found: dict[_Node, frozenset[_Node]] = {}
+    closure: dict[_Node, frozenset[_Node]] = {}
 
     def reach(node: _Node) -> frozenset[_Node]:
-        if node not in found:
-            found[node] = frozenset((node,)).union(*(reach(n) for n in above[node]))
-        return found[node]
+        if node not in closure:
+            closure[node] = frozenset((node,)).union(*(reach(n) for n in above[node]))
+        return closure[node]
 
     for node in above:
         reach(node)
-    return found
+    return closure
 
 
 _ABOVE = _closure(_lattice())
@@ -327,21 +327,21 @@ def promote(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     (dtype('float16'), False)
     """
     key = (config.enable_x64, operands)
-    found = _promoted.get(key)
-    if found is None:
-        found = _promoted[key] = _promote(operands)
-    return found
+    promoted = _promoted.get(key)
+    if promoted is None:
+        promoted = _promoted[key] = _promote(operands)
+    return promoted
 
 
 def _promote(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, bool]:
     known = {dtype for dtype, _ in operands}
     weak = all(weak for _, weak in operands)
     if weak or len(known) == 1:
-        found = _join(known)
+        node = _join(known)
     else:
-        found = _join({_weak_node(dtype) if weak else dtype for dtype, weak in operands})
-        weak = found in _WEAK_NODES
-    dtype = canonical(_WEAK_NODES.get(found, found))
+        node = _join({_weak_node(dtype) if weak else dtype for dtype, weak in operands})
+        weak = node in _WEAK_NODES
+    dtype = canonical(_WEAK_NODES.get(node, node))
     return dtype, weak and dtype != _BOOL
 
 
@@ -370,9 +370,9 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     """
     given = (as_dtype(a), as_dtype(b))
     nodes = {_weak_node(t) if _is_scalar_type(x) else t for x, t in zip((a, b), given, strict=True)}
-    found: Any = _join(nodes)
-    found = _WEAK_NODES.get(found, found)
-    return found if _TO_32_BIT.keys() & given else canonical(found)
+    joined: Any = _join(nodes)
+    joined = _WEAK_NODES.get(joined, joined)
+    return joined if _TO_32_BIT.keys() & given else canonical(joined)
 
 
 def _is_scalar_type(x: Any) -> bool:
@@ -453,10 +453,10 @@ def finfo(dtype: Any) -> Any:
     >>> float(finfo("bfloat16").max) > 3e38
     True
     """
-    found = dtype if is_key(dtype) else np.dtype(dtype)
-    if found not in INEXACT:
-        raise ValueError(f"finfo: a floating-point dtype is needed, got {found}; see iinfo")
-    return ml_dtypes.finfo(found)
+    given = dtype if is_key(dtype) else np.dtype(dtype)
+    if given not in INEXACT:
+        raise ValueError(f"finfo: a floating-point dtype is needed, got {given}; see iinfo")
+    return ml_dtypes.finfo(given)
 
 
 def iinfo(dtype: Any) -> Any:
@@ -465,10 +465,10 @@ def iinfo(dtype: Any) -> Any:
     >>> iinfo("int4").max
     7
     """
-    found = dtype if is_key(dtype) else np.dtype(dtype)
-    if found not in INTEGERS:
-        raise ValueError(f"iinfo: an integer dtype is needed, got {found}; see finfo")
-    return ml_dtypes.iinfo(found)
+    given = dtype if is_key(dtype) else np.dtype(dtype)
+    if given not in INTEGERS:
+        raise ValueError(f"iinfo: an integer dtype is needed, got {given}; see finfo")
+    return ml_dtypes.iinfo(given)
 
 
 _LIMITS = {t: (int(ml_dtypes.iinfo(t).min), int(ml_dtypes.iinfo(t).max)) for t in INTEGERS}

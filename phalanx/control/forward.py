@@ -203,29 +203,30 @@ def _linearized(frame: Frame, active: Marks) -> _Halves:
     active, nonzero = _stable_tangents(frame, active, lambda p, a: linearize_program(p, a).nonzero)
     inputs = tuple(frame.shown(active))
     parts = [linearize_program(p, inputs) for p in frame.programs]
-    store = _Store(frame)
+    sources = _ResidualSources(frame)
     for part in parts:
-        store.add(part)
+        sources.add(part)
     primal = replace(
         frame,
-        programs=tuple(map(store.primal_program, range(len(parts)))),
-        outs=(*frame.outs, *(frame.stored,) * len(store.extra)),
+        programs=tuple(map(sources.primal_program, range(len(parts)))),
+        outs=(*frame.outs, *(frame.stored,) * len(sources.extra)),
     )
     types = [t for t, n in zip(frame.programs[0].output_types, nonzero, strict=True) if n]
     linear = replace(
         frame,
-        programs=tuple([store.linear_program(i, nonzero, types) for i in range(len(parts))]),
+        programs=tuple([sources.linear_program(i, nonzero, types) for i in range(len(parts))]),
         ins=(
             *frame.choices(frame.ins),
-            *(r.role for r in store.residuals),
+            *(r.role for r in sources.residuals),
             *_roles(frame.ins, active),
         ),
         outs=_roles(frame.outs, nonzero),
     )
-    return _Halves(primal, linear, store.once_program(), tuple(store.residuals), active, nonzero)
+    residuals = tuple(sources.residuals)
+    return _Halves(primal, linear, sources.once_program(), residuals, active, nonzero)
 
 
-class _Store:
+class _ResidualSources:
     """Where the residuals of the programs of a frame come from, and what has to be stored."""
 
     def __init__(self, frame: Frame) -> None:

@@ -189,11 +189,11 @@ def _first_of_range(key: Any, *, n: int, shape: tuple[int, ...]) -> Any:
 def _first_shuffled(key: Any, a: Any, *, dim: int, shape: tuple[int, ...]) -> Any:
     lengths = typeof(a).shape
     if len(lengths) == 1:
-        found = _shuffle(key, a, 0)
+        shuffled = _shuffle(key, a, 0)
     else:
-        found = _take(a, _shuffle(key, _range(lengths[dim]), 0), dim)
-    found = slice_dim(found, 0, math.prod(shape), dim)
-    return reshape(found, shape=(*lengths[:dim], *shape, *lengths[dim + 1 :]))
+        shuffled = _take(a, _shuffle(key, _range(lengths[dim]), 0), dim)
+    shuffled = slice_dim(shuffled, 0, math.prod(shape), dim)
+    return reshape(shuffled, shape=(*lengths[:dim], *shape, *lengths[dim + 1 :]))
 
 
 @staged
@@ -215,12 +215,12 @@ def _weighted(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
 def _first_not_below(ascending: Any, marks: Any) -> Any:
     """The first position in ``ascending`` with an element >= each mark, by bisection."""
     (n,) = typeof(ascending).shape
-    found = broadcast_to(dtypes.scalar(0, dtypes.default_int()), typeof(marks).shape)
+    position = broadcast_to(dtypes.scalar(0, dtypes.default_int()), typeof(marks).shape)
     for step in reversed([1 << i for i in range(n.bit_length())]):
-        further = add(found, step)
+        further = add(position, step)
         before = _take(ascending, min(sub(further, 1), n - 1), 0)
-        found = select(and_(le(further, n), lt(before, marks)), further, found)
-    return found
+        position = select(and_(le(further, n), lt(before, marks)), further, position)
+    return position
 
 
 @staged

@@ -41,8 +41,8 @@ _SQRT_2 = math.sqrt(2)
 
 
 def _standard(core: Callable, who: str, key: Any, shape: Any, dtype: Any) -> Any:
-    found = float_dtype(who, dtype)
-    return core(single(who, key), shape=as_shape(who, shape), dtype=found)
+    chosen = float_dtype(who, dtype)
+    return core(single(who, key), shape=as_shape(who, shape), dtype=chosen)
 
 
 # ---- normal ---------------------------------------------------------------------------------
@@ -62,8 +62,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     (2, 3)
     """
     if dtype is not None and dtypes.is_complex(dtypes.canonical(dtype)):
-        found, core = dtypes.canonical(dtype), _complex_normal
-        return core(single("normal", key), shape=as_shape("normal", shape), dtype=found)
+        chosen, core = dtypes.canonical(dtype), _complex_normal
+        return core(single("normal", key), shape=as_shape("normal", shape), dtype=chosen)
     return _standard(_normal, "normal", key, shape, dtype)
 
 
@@ -102,11 +102,11 @@ def truncated_normal(
     >>> bool((abs(x) < 2).all())
     True
     """
-    found = float_dtype("truncated_normal", dtype)
-    lower, upper = as_parameter(lower, found), as_parameter(upper, found)
+    chosen = float_dtype("truncated_normal", dtype)
+    lower, upper = as_parameter(lower, chosen), as_parameter(upper, chosen)
     lengths = common_shape("truncated_normal", shape, lower, upper)
     key = single("truncated_normal", key)
-    return _truncated_normal(key, lower, upper, shape=lengths, dtype=found)
+    return _truncated_normal(key, lower, upper, shape=lengths, dtype=chosen)
 
 
 @staged
@@ -132,10 +132,10 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) 
     >>> random.lognormal(random.key(0), 0.5, (2,)).shape
     (2,)
     """
-    found = float_dtype("lognormal", dtype)
-    sigma = as_parameter(sigma, found)
+    chosen = float_dtype("lognormal", dtype)
+    sigma = as_parameter(sigma, chosen)
     lengths = common_shape("lognormal", shape, sigma)
-    return _lognormal(single("lognormal", key), sigma, shape=lengths, dtype=found)
+    return _lognormal(single("lognormal", key), sigma, shape=lengths, dtype=chosen)
 
 
 @staged

@@ -45,12 +45,12 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
     """
     given = shape if isinstance(shape, Iterable) else (shape,)
     try:
-        found = tuple(operator.index(n) for n in given)
+        lengths = tuple(operator.index(n) for n in given)
     except TypeError:
         raise TypeError(f"{who}: shape must be a tuple of integers, got {shape!r}") from None
-    if any(n < 0 for n in found):
-        raise ValueError(f"{who}: lengths in shape must not be negative, got {found}")
-    return found
+    if any(n < 0 for n in lengths):
+        raise ValueError(f"{who}: lengths in shape must not be negative, got {lengths}")
+    return lengths
 
 
 def float_dtype(who: str, dtype: Any) -> np.dtype:
@@ -59,10 +59,10 @@ def float_dtype(who: str, dtype: Any) -> np.dtype:
     Raises:
         TypeError: it is no floating-point dtype.
     """
-    found = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    if not dtypes.is_floating(found):
-        raise TypeError(f"{who}: dtype must be a floating-point dtype, got {found}")
-    return found
+    chosen = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    if not dtypes.is_floating(chosen):
+        raise TypeError(f"{who}: dtype must be a floating-point dtype, got {chosen}")
+    return chosen
 
 
 def as_parameter(x: Any, dtype: np.dtype) -> Any:
@@ -82,16 +82,16 @@ def common_shape(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     needed = np.broadcast_shapes(*(typeof(p).shape for p in parameters))
     if shape is None:
         return needed
-    found = as_shape(who, shape)
+    given = as_shape(who, shape)
     try:
-        fits = np.broadcast_shapes(needed, found) == found
+        fits = np.broadcast_shapes(needed, given) == given
     except ValueError:
         fits = False
     if not fits:
         raise ValueError(
-            f"{who}: parameters of shape {needed} do not broadcast to shape {found}"
+            f"{who}: parameters of shape {needed} do not broadcast to shape {given}"
         )
-    return found
+    return given
 
 
 # ---- bits -----------------------------------------------------------------------------------
@@ -112,10 +112,10 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     >>> random.bits(random.key(0), (3,)).dtype
     dtype('uint32')
     """
-    found = dtypes.default_uint() if dtype is None else dtypes.canonical(dtype)
-    if not dtypes.is_unsigned(found):
-        raise TypeError(f"bits: dtype must be an unsigned integer dtype, got {found}")
-    return _bits(single("bits", key), shape=as_shape("bits", shape), dtype=found)
+    chosen = dtypes.default_uint() if dtype is None else dtypes.canonical(dtype)
+    if not dtypes.is_unsigned(chosen):
+        raise TypeError(f"bits: dtype must be an unsigned integer dtype, got {chosen}")
+    return _bits(single("bits", key), shape=as_shape("bits", shape), dtype=chosen)
 
 
 @staged
@@ -161,10 +161,10 @@ def uniform(
     >>> random.uniform(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    found = float_dtype("uniform", dtype)
-    low, high = as_parameter(minval, found), as_parameter(maxval, found)
+    chosen = float_dtype("uniform", dtype)
+    low, high = as_parameter(minval, chosen), as_parameter(maxval, chosen)
     lengths = common_shape("uniform", as_shape("uniform", shape), low, high)
-    return _uniform(single("uniform", key), low, high, shape=lengths, dtype=found)
+    return _uniform(single("uniform", key), low, high, shape=lengths, dtype=chosen)
 
 
 @staged
@@ -220,14 +220,14 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     >>> int(dice.min()), int(dice.max())
     (1, 6)
     """
-    found = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
-    if not dtypes.is_integer(found):
-        raise TypeError(f"randint: dtype must be an integer dtype, got {found}")
-    drawn = found if dtypes.iinfo(found).bits >= 32 else np.dtype("int32")
+    chosen = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    if not dtypes.is_integer(chosen):
+        raise TypeError(f"randint: dtype must be an integer dtype, got {chosen}")
+    drawn = chosen if dtypes.iinfo(chosen).bits >= 32 else np.dtype("int32")
     low, _ = _bound("minval", minval, drawn)
     high, beyond = _bound("maxval", maxval, drawn)
     lengths = common_shape("randint", as_shape("randint", shape), low, high)
-    return _randint(single("randint", key), low, high, beyond, shape=lengths, dtype=found)
+    return _randint(single("randint", key), low, high, beyond, shape=lengths, dtype=chosen)
 
 
 def _bound(name: str, x: Any, dtype: np.dtype) -> tuple[Any, Any]:
@@ -313,9 +313,9 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     >>> set(random.rademacher(random.key(0), (20,)).tolist()) == {1, -1}
     True
     """
-    found = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    chosen = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
     lengths = as_shape("rademacher", shape)
-    return _rademacher(single("rademacher", key), shape=lengths, dtype=found)
+    return _rademacher(single("rademacher", key), shape=lengths, dtype=chosen)
 
 
 @staged

@@ -10,8 +10,8 @@ from phalanx import lax
 X = np.arange(12.0, dtype=np.float32).reshape(3, 4) / 7
 
 
-def equal(found, expected, rtol=1e-5):
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=rtol, atol=1e-6)
+def equal(actual, expected, rtol=1e-5):
+    np.testing.assert_allclose(np.asarray(actual), expected, rtol=rtol, atol=1e-6)
 
 
 def test_eager():

@@ -220,7 +220,7 @@ def test_mappings_that_differ():
 
 
 @pytest.mark.parametrize(
-    "found, expected, message",
+    "actual, expected, message",
     [
         ((1.0,), [1.0], "structure"),
         ({"a": np.float32(1)}, {"a": np.int32(1)}, r"result\['a'\]: the type must be i32"),
@@ -231,9 +231,9 @@ def test_mappings_that_differ():
         (np.array(True), np.array(False), "it must be equal"),
     ],
 )
-def test_differences_are_described(found, expected, message):
+def test_differences_are_described(actual, expected, message):
     with pytest.raises(JitError, match=message):
-        require_same(JitError, "test", found, expected)
+        require_same(JitError, "test", actual, expected)
 
 
 def test_what_counts_as_equal():

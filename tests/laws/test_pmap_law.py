@@ -20,11 +20,11 @@ pytestmark = pytest.mark.spmd
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
 
 
-def close(found, expected, tolerance=1e-8):
+def close(actual, expected, tolerance=1e-8):
     expected = np.asarray(expected)
-    assert np.shape(found) == expected.shape
+    assert np.shape(actual) == expected.shape
     scale = tolerance * (1 + np.abs(expected).max(initial=0))
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=0, atol=scale)
+    np.testing.assert_allclose(np.asarray(actual), expected, rtol=0, atol=scale)
 
 
 def nestings(program):

@@ -15,9 +15,9 @@ from tests.laws.slopes import along
 EVERY = [Drawn(((name, 0), ("sin", 0), ("sin", 1))) for name in NAMES]
 
 
-def close(found, expected, tolerance=1e-9):
-    found, expected = (map(np.asarray, phalanx.tree.leaves(t)) for t in (found, expected))
-    for x, y in zip(found, expected, strict=True):
+def close(actual, expected, tolerance=1e-9):
+    actual, expected = (map(np.asarray, phalanx.tree.leaves(t)) for t in (actual, expected))
+    for x, y in zip(actual, expected, strict=True):
         assert x.shape == y.shape
         scale = tolerance * (1 + np.abs(y).max(initial=0))
         np.testing.assert_allclose(x, y, rtol=0, atol=scale)

@@ -68,8 +68,8 @@ def stored(api, module, which, policy):
     return Counter(re.match(r"\w+\[[\d,]*\]", line)[0] for line in lines), (g, x)
 
 
-def elements(found):
-    shapes = [[int(d) for d in re.findall(r"\d+", kind.split("[")[1])] for kind in found.elements()]
+def elements(actual):
+    shapes = [[int(d) for d in re.findall(r"\d+", kind.split("[")[1])] for kind in actual.elements()]
     return sum(map(math.prod, shapes))
 
 

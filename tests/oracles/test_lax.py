@@ -58,9 +58,9 @@ class Case:
 case = Case
 
 
-def same(name, found, expected, tolerance=3e-5):
-    assert len(found) == len(expected), name
-    for x, y in zip(found, expected, strict=True):
+def same(name, actual, expected, tolerance=3e-5):
+    assert len(actual) == len(expected), name
+    for x, y in zip(actual, expected, strict=True):
         x, y = np.asarray(x), np.asarray(y)
         assert (x.shape, x.dtype) == (y.shape, y.dtype), name
         if x.dtype.kind in "fc":

@@ -24,9 +24,9 @@ def operands(formula, dots=(2, 3)):
     return [draw(*s) for s in shapes]
 
 
-def close(found, expected, rtol=1e-4):
-    assert found.shape == expected.shape
-    np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-5)
+def close(actual, expected, rtol=1e-4):
+    assert actual.shape == expected.shape
+    np.testing.assert_allclose(actual, expected, rtol=rtol, atol=1e-5)
 
 
 FORMULAS = [

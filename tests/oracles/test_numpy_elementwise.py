@@ -44,11 +44,11 @@ remainder"""
 )
 
 
-def same(found, expected, rtol=2e-5, atol=1e-6):
+def same(actual, expected, rtol=2e-5, atol=1e-6):
     expected = np.asarray(expected)
-    assert found.shape == expected.shape
-    assert np.dtype(found.dtype).kind == expected.dtype.kind
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=rtol, atol=atol)
+    assert actual.shape == expected.shape
+    assert np.dtype(actual.dtype).kind == expected.dtype.kind
+    np.testing.assert_allclose(np.asarray(actual), expected, rtol=rtol, atol=atol)
 
 
 def numpy(name, *args):

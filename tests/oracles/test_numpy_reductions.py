@@ -13,8 +13,8 @@ I = RNG.integers(-5, 6, (3, 4)).astype(np.int32)  # noqa: E741
 AXES = [None, 0, -1, (0, 2)]
 
 
-def close(found, expected, rtol=1e-5):
-    np.testing.assert_allclose(np.asarray(found), expected, rtol=rtol, atol=1e-6)
+def close(actual, expected, rtol=1e-5):
+    np.testing.assert_allclose(np.asarray(actual), expected, rtol=rtol, atol=1e-6)
 
 
 @pytest.mark.parametrize("axis", AXES, ids=str)

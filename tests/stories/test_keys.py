@@ -23,9 +23,9 @@ def words(keys):
     return np.asarray(random.key_data(keys))
 
 
-def same(found, wanted):
+def same(actual, wanted):
     """Whether two arrays of keys are equal, in shape and in every word."""
-    return found.dtype is wanted.dtype and np.array_equal(words(found), words(wanted))
+    return actual.dtype is wanted.dtype and np.array_equal(words(actual), words(wanted))
 
 
 # ---- arrays -----------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ X = RNG.normal(size=3).astype("float32")
 ROWS = RNG.normal(size=(5, 3, 3)).astype("float32")
 
 
-def near(found, wanted, rtol=1e-4, atol=1e-5):
-    for a, b in zip(px.tree.leaves(found), px.tree.leaves(wanted), strict=True):
+def near(actual, wanted, rtol=1e-4, atol=1e-5):
+    for a, b in zip(px.tree.leaves(actual), px.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=atol)
 
 

@@ -11,8 +11,8 @@ W, C = 0.7, 0.3
 XS = np.linspace(-1, 1, 5).astype("float32")
 
 
-def near(found, wanted, rtol=1e-4, atol=1e-5):
-    for a, b in zip(px.tree.leaves(found), px.tree.leaves(wanted), strict=True):
+def near(actual, wanted, rtol=1e-4, atol=1e-5):
+    for a, b in zip(px.tree.leaves(actual), px.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=atol)
 
 

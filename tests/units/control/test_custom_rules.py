@@ -14,8 +14,8 @@ from phalanx.errors import EscapedTracer, MissingRule
 X = np.array([0.3, 0.9, -0.8], np.float32)
 
 
-def near(found, wanted, rtol=1e-4, atol=1e-5):
-    for a, b in zip(px.tree.leaves(found), px.tree.leaves(wanted), strict=True):
+def near(actual, wanted, rtol=1e-4, atol=1e-5):
+    for a, b in zip(px.tree.leaves(actual), px.tree.leaves(wanted), strict=True):
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=rtol, atol=atol)
 
 

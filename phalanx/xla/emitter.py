@@ -115,12 +115,12 @@ class Emitter:
 
     def tensor(self, shape: tuple[int, ...], dtype: np.dtype) -> ir.Type:
         """The MLIR type of an array."""
-        found = self._tensors.get((shape, dtype))
-        if found is None:
-            found = ir.RankedTensorType.get(shape, element_type(dtype))
-            self._tensors[shape, dtype] = found
-            self._types[found] = ArrayType(shape, dtype)
-        return found
+        kind = self._tensors.get((shape, dtype))
+        if kind is None:
+            kind = ir.RankedTensorType.get(shape, element_type(dtype))
+            self._tensors[shape, dtype] = kind
+            self._types[kind] = ArrayType(shape, dtype)
+        return kind
 
     def tensor_of(self, type: ArrayType) -> ir.Type:
         """The MLIR type of an array of ``type``."""

@@ -157,8 +157,8 @@ class RegionEmitter(StructuralEmitter):
         return self.region_op("func.call", results, args, {"callee": callee})
 
     def _function(self, key: Any, emit: Body, args: Values) -> tuple[str, list[ir.Type]]:
-        found = self._functions.get(key)
-        if found is None:
+        written = self._functions.get(key)
+        if written is None:
             name = self._fresh_name(getattr(key[0], "name", "f"))
             parameters = [a.type for a in args]
             with ir.InsertionPoint(self.module.body):
@@ -168,8 +168,8 @@ class RegionEmitter(StructuralEmitter):
             function.attributes["function_type"] = ir.TypeAttr.get(
                 ir.FunctionType.get(parameters, results)
             )
-            found = self._functions[key] = (name, results)
-        return found
+            written = self._functions[key] = (name, results)
+        return written
 
     def _fresh_name(self, wish: str) -> str:
         base = name = re.sub(r"\W", "_", wish) or "f"

@@ -69,7 +69,8 @@ def stored(api, module, which, policy):
 
 
 def elements(actual):
-    shapes = [[int(d) for d in re.findall(r"\d+", kind.split("[")[1])] for kind in actual.elements()]
+    sizes = (kind.split("[")[1] for kind in actual.elements())
+    shapes = [[int(d) for d in re.findall(r"\d+", size)] for size in sizes]
     return sum(map(math.prod, shapes))
 
 

@@ -27,7 +27,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
     Args:
         fn: from two trees of arrays to one, elementwise along ``axis``.
         elems: a tree of arrays of equal length along ``axis``.
-        reverse: whether to start from the end.
+        reverse: whether to start from the end: out[i] = x[-1] * x[-2] * ... * x[i].
         axis: the dimension to scan over.
 
     Raises:
@@ -49,8 +49,7 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
         rows = [_flipped(x) for x in rows]
 
     def combine(a: list, b: list) -> list:
-        first, second = treedef.unflatten(a), treedef.unflatten(b)
-        return _checked(fn(second, first) if reverse else fn(first, second), a, treedef)
+        return _checked(fn(treedef.unflatten(a), treedef.unflatten(b)), a, treedef)
 
     out = _scan_pairs(combine, rows, lengths.pop())
     if reverse:

@@ -255,6 +255,20 @@ def test_associative_scan(n, reverse):
     near(found, wanted)
 
 
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scan_gives_what_a_scan_in_its_direction_gives(n, reverse):
+    factors, terms = np.random.default_rng(n).normal(size=(2, n)).astype("float32")
+    _, both = lax.associative_scan(
+        lambda a, b: (b[0] * a[0], b[0] * a[1] + b[1]), (factors, terms), reverse=reverse
+    )
+    order = range(n)[::-1] if reverse else range(n)
+    state, wanted = 0.0, np.zeros(n)
+    for i in order:
+        wanted[i] = state = factors[i] * state + terms[i]
+    near(both, wanted)
+
+
 def test_the_carry_takes_the_type_that_it_turns_into():
     carry, _ = lax.scan(lambda c, x: (c + x, None), 0, jnp.arange(3.0))
     assert carry.dtype == np.float32 and float(carry) == 3.0

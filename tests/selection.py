@@ -8,7 +8,7 @@ and which others besides, changes with the seed.
 import hashlib
 
 SAMPLED = ("tests/laws/test_primitives", "tests/laws/test_subprograms", "tests/oracles/")
-SHARE = 0.25
+SHARE = 0.1
 SUBJECTS = ("law", "name", "f")  # parameters that name what is tested; others are cases of it
 
 

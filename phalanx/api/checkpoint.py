@@ -99,7 +99,7 @@ def checkpoint(
     if not isinstance(prevent_cse, (bool, np.bool_)):
         raise TypeError(f"{who}: prevent_cse must be True or False, got {prevent_cse!r}")
     _check_policy(policy, who)
-    return Checkpointed(fun, **{**options, "policy": policy or nothing_saveable})
+    return Checkpointed(fun, **{**options, "policy": policy or nothing_saveable}).function()
 
 
 def _check_policy(policy: Any, who: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from types import MethodType
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_host, from_scalar
 from phalanx.run.eager import as_array
-from phalanx.transforms.reach import TracedOnce
+from phalanx.transforms.reach import TRACED_ONCE
 
 Run = Callable[[Sequence[Any]], Any]
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
@@ -127,7 +126,7 @@ def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
     return as_array(x)
 
 
-class Dispatched(TracedOnce):
+class Dispatched:
     """A function that is traced and compiled when it is called, once per types of arguments.
 
     Subclasses say how, in ``_call``; this class finds again what was compiled before.
@@ -141,26 +140,38 @@ class Dispatched(TracedOnce):
     donate_names: frozenset[str]
 
     def _remember(self, *options: Any) -> None:
-        """Look up the caches for these options, and take over the name of the function."""
+        """Look up the caches for these options."""
         self.has_static = bool(self.static_nums or self.static_names)
         nums = (self.static_nums, self.static_names, self.donate_nums, self.donate_names)
         self.caches = caches_of(self.fun, (type(self), *options, *nums))
-        wrap(self, self.fun)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if current() is not ROOT or self.has_static:
-            return self._call(*self._split(args, kwargs))
-        caches = self.caches
-        if caches.only is None and not kwargs:
-            # `signatures`, written out: the call would be felt
-            sigs = [x.sig if type(x) is DeviceArray else None for x in args]
-            run = caches.runs[(POSITIONAL, config.key, *sigs)]
+    def function(self, *methods: Callable) -> Callable:
+        """What users call, with ``methods`` of this object and those of all such as attributes.
+
+        It is a Python function, because these cost less to call than other objects.
+        """
+        caches, runs, has_static = self.caches, self.caches.runs, self.has_static
+        call, split = self._call, self._split
+
+        def dispatch(*args: Any, **kwargs: Any) -> Any:
+            if has_static or current() is not ROOT:
+                return call(*split(args, kwargs))
+            if not kwargs and caches.only is None:
+                # `signatures`, written out: the call would be felt
+                sigs = [x.sig if type(x) is DeviceArray else None for x in args]
+                run = runs[(POSITIONAL, config.key, *sigs)]
+                if run is not None:
+                    return run(args)
+            run, leaves = caches.find(args, kwargs)
             if run is not None:
-                return run(args)
-        run, leaves = caches.find(args, kwargs)
-        if run is not None:
-            return run(leaves)
-        return self._call(NO_STATIC, args, kwargs)
+                return run(leaves)
+            return call(NO_STATIC, args, kwargs)
+
+        wrap(dispatch, self.fun)
+        setattr(dispatch, TRACED_ONCE, True)
+        for method in (self.trace, self.lower, self.eval_shape, self.clear_cache, *methods):
+            setattr(dispatch, method.__name__, method)
+        return dispatch
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         """Call where nothing was compiled yet, something is static, or a trace is running."""
@@ -211,9 +222,6 @@ class Dispatched(TracedOnce):
             marks += [name in self.donate_names] * len(tree.leaves(kwargs[name]))
         return marks
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
-
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
         raise NotImplementedError
@@ -229,6 +237,3 @@ class Dispatched(TracedOnce):
     def clear_cache(self) -> None:
         """Forget what was traced and compiled."""
         self.caches.clear()
-
-    def __repr__(self) -> str:
-        return f"<{self.who}>"

@@ -215,4 +215,4 @@ def jit(
     if fun is None:
         return functools.partial(jit, **options)
     check_callable(fun, "jit")
-    return Jitted(fun, **options)
+    return Jitted(fun, **options).function()

@@ -460,4 +460,5 @@ def pmap(
         return functools.partial(pmap, axis_name=axis_name, **options)
     check_callable(fun, "pmap")
     check_axis_name(axis_name, "pmap")
-    return Pmapped(fun, axis_name, **options)
+    mapped = Pmapped(fun, axis_name, **options)
+    return mapped.function(mapped.placement)

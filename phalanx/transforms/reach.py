@@ -44,8 +44,7 @@ MOST_OBJECTS: Final = 2_000  # looked at in less time than it takes to trace a f
 LARGEST_COPY: Final = 1 << 16  # bytes of a NumPy array: it can change, so its elements are compared
 
 
-class TracedOnce:
-    """Base class of functions under the rule of ``jit``: what they reach does not matter."""
+TRACED_ONCE: Final = "__traced_once__"  # an attribute of functions that are under the rule of jit
 
 
 class NotComparable(Exception):
@@ -55,7 +54,9 @@ class NotComparable(Exception):
 # ---- what objects contain -----------------------------------------------------------------------
 
 
-def _of_function(f: FunctionType) -> list[Any]:
+def _of_function(f: FunctionType) -> Sequence[Any]:
+    if TRACED_ONCE in f.__dict__:
+        return ()
     # without the names that it looks up in its module: they follow the rule of jit
     return [f.__code__, *(f.__closure__ or ()), f.__defaults__, f.__kwdefaults__, f.__dict__]
 
@@ -163,7 +164,7 @@ _NUMBERS_AND_TEXT = (
 )  # fmt: skip
 _UNCHANGING = (
     type, ModuleType, CodeType, np.generic, np.dtype, np.ufunc, enum.Enum, Array, ArrayType,
-    Primitive, Program, PyTreeDef, TracedOnce,
+    Primitive, Program, PyTreeDef,
 )  # fmt: skip
 
 

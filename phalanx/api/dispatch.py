@@ -168,6 +168,7 @@ class Dispatched:
             return call(NO_STATIC, args, kwargs)
 
         wrap(dispatch, self.fun)
+        dispatch.__qualname__ = self.who  # what Python shows of a function
         setattr(dispatch, TRACED_ONCE, True)
         for method in (self.trace, self.lower, self.eval_shape, self.clear_cache, *methods):
             setattr(dispatch, method.__name__, method)

@@ -8,7 +8,7 @@ Of random keys devices and host hold the words (``ArrayType.physical``), split a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,6 +41,11 @@ class Executable(Protocol):
             OutOfMemory, RuntimeFailure: the runtime failed. Failures of a program that runs
                 asynchronously surface where its outputs are used.
         """
+        ...
+
+    @property
+    def start(self) -> Callable[[list[Raw]], list[Raw]]:
+        """What ``__call__`` is, as a function that costs less to call."""
         ...
 
     def as_text(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,10 @@ class XlaExecutable:
     def __call__(self, raws: list[Any], /) -> list[Any]:
         raise NotImplementedError
 
+    @property
+    def start(self) -> Callable[[list[Any]], list[Any]]:
+        return self.__call__  # bound: half the cost of calling an object
+
     def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:
         """The outputs, and the token of the launch; over several devices within the window."""
         if self._device_count == 1:
@@ -185,6 +189,20 @@ class OnOneDevice(XlaExecutable):
             return self._execute(raws).consume_with_handlers(self._handlers)
         except RuntimeError as e:
             raise translated(e, self._name) from None
+
+    @property
+    def start(self) -> Callable[[list[Any]], list[Any]]:
+        if OLD or self._donated:
+            return self.__call__
+        execute, handlers, name = self._execute, self._handlers, self._name
+
+        def run(raws: list[Any]) -> list[Any]:
+            try:
+                return execute(raws).consume_with_handlers(handlers)
+            except RuntimeError as e:
+                raise translated(e, name) from None
+
+        return run
 
 
 class OnDevices(XlaExecutable):

@@ -194,6 +194,8 @@ def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
 
 def linearized(frame: Frame, active: Marks) -> _Halves:
     """``frame`` in two halves, where the operands marked ``active`` have a tangent."""
+    for program in frame.programs:  # here, and not further down: this goes as deep as calls nest
+        linearize_program(program, tuple(frame.shown(active)))
     return keep(
         frame.programs[0], ("halves", frame.key, active), lambda: _linearized(frame, active)
     )

@@ -62,3 +62,13 @@ def test_derivatives_of_derivatives():
     x = jnp.array([0.3, 0.7])
     for f in (branched, lambda x: lax.fori_loop(0, 1, lambda i, y: jnp.sin(y), x)):
         np.testing.assert_allclose(third(f)(x), -np.cos(x), rtol=1e-5)
+
+
+def test_calls_nest_deep():
+    def nested(depth):
+        f = jnp.sin
+        for _ in range(depth):
+            f = (lambda g: phalanx.jit(lambda x: g(x) * 1.0))(f)
+        return f
+
+    np.testing.assert_allclose(phalanx.grad(nested(60))(0.3), np.cos(0.3), rtol=1e-6)

@@ -20,6 +20,7 @@ from phalanx.numpy.promotion import (
     inexact_pair,
     is_python_scalar,
     kind_of,
+    number_array,
     pair,
 )
 
@@ -74,7 +75,7 @@ def positive(x: ArrayLike, /) -> Array:
     >>> print(jnp.positive(jnp.arange(3)))
     [0 1 2]
     """
-    return as_array("positive", x)
+    return number_array("positive", x)
 
 
 def absolute(x: ArrayLike, /) -> Array:
@@ -457,7 +458,7 @@ def clip(
     >>> print(jnp.clip(jnp.arange(6), 1, 4))
     [1 1 2 3 4 4]
     """
-    out = as_array("clip", x)
+    out = number_array("clip", x)
     if min is not None:
         out = maximum(min, out)
     if max is not None:
@@ -474,7 +475,7 @@ def floor(x: ArrayLike, /) -> Array:
     >>> print(jnp.floor(jnp.array([-1.5, 1.5])))
     [-2.  1.]
     """
-    x = as_array("floor", x)
+    x = number_array("floor", x)
     return ops.floor(x) if x.type.dtype in INEXACT else x
 
 
@@ -484,7 +485,7 @@ def ceil(x: ArrayLike, /) -> Array:
     >>> print(jnp.ceil(jnp.array([-1.5, 1.5])))
     [-1.  2.]
     """
-    x = as_array("ceil", x)
+    x = number_array("ceil", x)
     return ops.ceil(x) if x.type.dtype in INEXACT else x
 
 
@@ -494,7 +495,7 @@ def trunc(x: ArrayLike, /) -> Array:
     >>> print(jnp.trunc(jnp.array([-1.5, 1.5])))
     [-1.  1.]
     """
-    x = as_array("trunc", x)
+    x = number_array("trunc", x)
     if x.type.dtype not in INEXACT:
         return x
     return ops.select(ops.lt(x, literal(x, 0)), ops.ceil(x), ops.floor(x))
@@ -520,7 +521,7 @@ def round(x: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     >>> print(jnp.round(jnp.array([1.25, 2.5])), jnp.round(jnp.array([15, 25]), -1))
     [1. 2.] [20 20]
     """
-    x = as_array("round", x)
+    x = number_array("round", x)
     dtype = x.type.dtype
     if dtype not in INEXACT:
         return x if decimals >= 0 or dtype == np.bool_ else _round_integers(x, 10**-decimals)

@@ -22,6 +22,7 @@ from phalanx.numpy.promotion import (
     broadcast,
     convert,
     from_host,
+    number_array,
     operands,
     promote,
     value_of,
@@ -175,7 +176,7 @@ def nan_to_num(
     >>> print(jnp.nan_to_num(jnp.array([jnp.nan, 1.0])))
     [0. 1.]
     """
-    x = as_array("nan_to_num", x)
+    x = number_array("nan_to_num", x)
     dtype = x.type.dtype
     if dtype not in INEXACT:
         return x
@@ -192,7 +193,7 @@ def nan_to_num(
 
 def _in_dtype_of(x: Any, value: Any) -> Any:
     if isinstance(value, (Array, np.ndarray)):
-        return convert(as_array("nan_to_num", value), x.type.dtype, x.type.weak)
+        return convert(number_array("nan_to_num", value), x.type.dtype, x.type.weak)
     return literal(x, float(value)) if not x.type.weak else float(value)
 
 

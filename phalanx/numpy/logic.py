@@ -18,6 +18,7 @@ from phalanx.numpy.promotion import (
     boolean,
     broadcast,
     convert,
+    number_array,
     pair,
 )
 from phalanx.ops.basis import check_domain, number_or_bool
@@ -336,7 +337,7 @@ def real(x: ArrayLike, /) -> Array:
     >>> print(jnp.real(jnp.array([1 + 2j, 3])))
     [1. 3.]
     """
-    x = as_array("real", x)
+    x = number_array("real", x)
     return ops.real(x) if x.type.dtype in COMPLEXES else x
 
 
@@ -346,7 +347,7 @@ def imag(x: ArrayLike, /) -> Array:
     >>> print(jnp.imag(jnp.array([1 + 2j, 3])))
     [2. 0.]
     """
-    x = as_array("imag", x)
+    x = number_array("imag", x)
     if x.type.dtype in COMPLEXES:
         return ops.imag(x)
     return convert(ops.zeros_like(x), x.type.dtype, x.type.weak)
@@ -358,7 +359,7 @@ def conjugate(x: ArrayLike, /) -> Array:
     >>> print(jnp.conjugate(jnp.array([1 + 2j])))
     [1.-2.j]
     """
-    x = as_array("conjugate", x)
+    x = number_array("conjugate", x)
     return ops.conj(x) if x.type.dtype in COMPLEXES else x
 
 

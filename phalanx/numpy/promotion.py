@@ -19,6 +19,7 @@ from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import SCALARS, Array, typeof
+from phalanx.ops.basis import check_domain, number_or_bool
 from phalanx.run.array import from_host
 
 ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
@@ -79,6 +80,17 @@ def as_array(who: str, x: Any) -> Array:
     """
     x = operand(who, x)
     return x if isinstance(x, Array) else scalar_array(x, *kind_of(x))
+
+
+def number_array(who: str, x: Any) -> Array:
+    """``x`` as an array of numbers or bools; for functions that give some of them as they are.
+
+    Raises:
+        TypeError: it is none; it may be an array of keys.
+    """
+    x = as_array(who, x)
+    check_domain(who, x.type, number_or_bool)
+    return x
 
 
 def scalar_array(value: Any, dtype: np.dtype, weak: bool = False) -> Array:

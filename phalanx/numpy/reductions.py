@@ -29,6 +29,7 @@ from phalanx.numpy.promotion import (
     convert,
     dims,
     no_out,
+    number_array,
 )
 
 Axis = int | Sequence[int] | None
@@ -115,7 +116,7 @@ def _reduced(prim: Callable, x: Any, axis: Any, keepdims: bool) -> Any:
         over: tuple[int, ...] = (axis % x.ndim,)
     else:
         over = dims(prim.name.removeprefix("reduce_"), axis, x)  # type: ignore[attr-defined]
-    total = prim(x, dims=over) if over else x
+    total = prim(x, dims=over) if over else number_array(prim.name, x)  # type: ignore[attr-defined]
     return _kept(total, x, over) if keepdims else total
 
 

@@ -139,6 +139,27 @@ def test_arithmetic_is_refused_with_advice():
             mistake()
 
 
+# Functions of one array that move its elements, or copy it.
+MOVERS = {
+    "array", "asarray", "atleast_1d", "atleast_2d", "atleast_3d", "block", "broadcast_arrays",
+    "copy", "flip", "from_dlpack", "meshgrid", "permute_dims", "ravel", "squeeze", "transpose",
+}  # fmt: skip
+
+
+def test_functions_of_numbers_refuse_keys_even_where_numbers_need_no_work():
+    public = {name: x for name, x in vars(jnp).items() if callable(x) and name[0] != "_"}
+    assert {name for name, function in public.items() if gives_keys(function)} == MOVERS
+
+
+def gives_keys(function):
+    """Whether ``function`` gives keys when it is called with one."""
+    try:
+        results = phalanx.tree.leaves(function(KEY))
+    except (TypeError, ValueError, IndexError):
+        return False
+    return any(isinstance(x, phalanx.Array) and x.dtype is KEY.dtype for x in results)
+
+
 def test_copies_and_pickles_are_equal():
     copies = (copy.copy(TABLE), copy.deepcopy(TABLE), pickle.loads(pickle.dumps(TABLE)))
     for made in (*copies, TABLE.copy(), jnp.array(TABLE), jnp.asarray(TABLE)):

@@ -10,12 +10,16 @@ import numpy as np
 from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base import dtypes
 from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import check_lengths
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import is_value
 
 
 class ShapeDtypeStruct:
     """The shape and dtype of an array, and where it should lie, without its data.
+
+    Raises:
+        ValueError: a length is negative.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
@@ -32,6 +36,7 @@ class ShapeDtypeStruct:
         weak_type: bool = False,
     ) -> None:
         self.shape = tuple(shape)
+        check_lengths("ShapeDtypeStruct", self.shape)
         self.dtype = dtypes.canonical(dtypes.as_dtype(dtype))
         self.sharding = sharding
         self.weak_type = weak_type

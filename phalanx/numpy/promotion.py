@@ -19,7 +19,7 @@ from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import SCALARS, Array, typeof
-from phalanx.ops.basis import check_domain, number_or_bool
+from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
 from phalanx.run.array import from_host
 
 ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
@@ -293,8 +293,7 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
     """
     entries = shape if isinstance(shape, (tuple, list)) else _entries(shape)
     out = tuple([s if type(s) is int else _length(who, s) for s in entries])
-    if any(s < 0 for s in out):
-        raise ValueError(f"{who}: the lengths in a shape must not be negative, got {out}")
+    check_lengths(who, out)
     return out
 
 

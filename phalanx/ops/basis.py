@@ -416,7 +416,14 @@ neg = pointwise(
 # ---- moving and repeating elements ----------------------------------------------------------
 
 
+def check_lengths(name: str, shape: Shape) -> None:
+    """Raise ValueError unless arrays can have this shape."""
+    if shape and min(shape) < 0:
+        raise ValueError(f"{name}: the lengths in a shape must not be negative, got {shape}")
+
+
 def _broadcast_type(x: ArrayType, shape: Shape, dims: Ints) -> ArrayType:
+    check_lengths("broadcast", shape)
     fits = len(dims) == x.ndim and all(
         0 <= d < len(shape) and s in (1, shape[d]) for s, d in zip(x.shape, dims, strict=True)
     )

@@ -38,6 +38,7 @@ from phalanx.ops.basis import (
     align_lanes,
     broadcast,
     broadcast_lanes,
+    check_lengths,
     f32,
     full,
     i32,
@@ -355,6 +356,7 @@ slice = structural(
 def _iota_type(*, dtype: np.dtype, shape: Shape, dim: int) -> ArrayType:
     if not 0 <= dim < len(shape):
         raise ValueError(f"iota: there is no dimension {dim} in shape {shape}")
+    check_lengths("iota", shape)
     if not number(dtype):
         raise TypeError(f"iota: the dtype must be a number's, got {dtype}")
     return ArrayType(shape, dtype)

@@ -33,6 +33,7 @@ from phalanx.ops import (
     shift_right_logical,
     threefry2x32,
 )
+from phalanx.ops.basis import check_lengths
 from phalanx.ops.shape import iota, slice_dim, stack
 from phalanx.run.array import DeviceArray, keys_of, words_of
 
@@ -221,6 +222,10 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
         key: a single key, which should not be used again.
         num: how many, or in which shape.
 
+    Raises:
+        TypeError: ``num`` is neither an integer nor a tuple of them.
+        ValueError: ``num`` is negative, or there are several keys.
+
     >>> from phalanx import random
     >>> first, second = random.split(random.key(0))
     """
@@ -229,6 +234,7 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
         shape = tuple(operator.index(n) for n in shape)
     except TypeError:
         raise TypeError(f"split: num must be an integer or a tuple of them, got {num!r}") from None
+    check_lengths("split", shape)
     return _split(single("split", key), shape=shape)
 
 

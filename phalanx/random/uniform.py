@@ -30,6 +30,7 @@ from phalanx.ops import (
     xor,
 )
 from phalanx.ops import max as maximum
+from phalanx.ops.basis import check_lengths
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.keys import U64, encrypted_counters, single, split_words
 
@@ -48,8 +49,7 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
         lengths = tuple(operator.index(n) for n in given)
     except TypeError:
         raise TypeError(f"{who}: shape must be a tuple of integers, got {shape!r}") from None
-    if any(n < 0 for n in lengths):
-        raise ValueError(f"{who}: lengths in shape must not be negative, got {lengths}")
+    check_lengths(who, lengths)
     return lengths
 
 

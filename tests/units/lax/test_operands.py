@@ -83,6 +83,15 @@ def test_length_one_stretches():
         (lambda: lax.gather(X, I, None, (1,)), TypeError, "must be GatherDimensionNumbers"),
         (lambda: lax.sort(X, num_keys=2), ValueError, "num_keys must be between 1 and"),
         (lambda: lax.argmax(X, 2, np.int32), ValueError, "lax.argmax: dimension 2 is out of"),
+        (lambda: lax.full((-1,), 1.0), ValueError, r"lengths in a shape.*negative, got \(-1,\)"),
+        (lambda: lax.empty((2, -1), "f4"), ValueError, "lengths in a shape must not be negative"),
+        (lambda: lax.broadcast(X, (-1,)), ValueError, "lengths in a shape must not be negative"),
+        (lambda: lax.iota("int32", -1), ValueError, "iota: the lengths in a shape must not be"),
+        (
+            lambda: phalanx.ShapeDtypeStruct((-1,), "float32"),
+            ValueError,
+            "ShapeDtypeStruct: the lengths in a shape must not be negative",
+        ),
     ],
 )
 def test_errors(call, error, message):

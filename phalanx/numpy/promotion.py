@@ -164,6 +164,9 @@ def pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
         if isinstance(y, Array):
             if x.type is y.type:
                 return x, y
+            if x.type.dtype == y.type.dtype and x.type.weak == y.type.weak:
+                x, y = broadcast(who, [x, y])
+                return x, y
         else:
             literal = _LITERAL.get((type(y), x.type.dtype))
             if literal is not None:

@@ -35,7 +35,7 @@ from phalanx.core.primitive import (
     TransposeRule,
     ZeroDerivative,
 )
-from phalanx.core.types import SCALARS, ArrayType, Ints, LiteralType, Shape, typeof
+from phalanx.core.types import SCALARS, Array, ArrayType, Ints, LiteralType, Shape, typeof
 
 F32 = np.dtype("float32")
 I32 = np.dtype("int32")
@@ -153,7 +153,7 @@ def _listed(types: Sequence[ArrayType]) -> str:
 def fit_scalars(args: Operands) -> Operands:
     """Python scalars among elementwise operands take the dtype of the others."""
     for a in args:
-        if isinstance(a, SCALARS) and not isinstance(a, np.generic):
+        if not isinstance(a, (Array, np.generic)):
             return _fit_scalars(args)
     return args
 

@@ -43,10 +43,9 @@ def on_words(program: Program) -> Program:
 
 def _has_keys(program: Program) -> bool:
     def look() -> bool:
-        results = [v.type for e in program.equations for v in e.outputs]
-        return any([is_key(t.dtype) for t in (*program.input_types, *results)]) or (
-            any(map(_runs_on_keys, program.equations))
-        )
+        types = {v.type for e in program.equations for v in e.outputs}.union(program.input_types)
+        inner = (p for e in program.equations if e.prim.frame is not None for p in e.programs)
+        return any([is_key(t.dtype) for t in types]) or any(map(_has_keys, inner))
 
     return keep(program, "has keys", look)
 

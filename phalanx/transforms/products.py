@@ -119,7 +119,7 @@ def _reading(equations: list[Equation]) -> tuple[list[Equation], dict[Atom, Var]
     stored: dict[Atom, Var] = {}
     reading: list[Equation] = []
     for e in equations:
-        if not stored.keys().isdisjoint(e.inputs):
+        if stored and not stored.keys().isdisjoint(e.inputs):
             e = e.renamed(stored)
         reading.append(e)
         if e.prim.fused:

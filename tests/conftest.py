@@ -5,6 +5,7 @@ that a run takes (``tests/selection.py``). It is new in every run, and the repor
 option that repeats it. PHALANX_HYPOTHESIS=heavy draws more programs.
 """
 
+import gc
 import os
 import random
 
@@ -53,3 +54,7 @@ def pytest_collection_modifyitems(config, items):
     left = set(items).difference(kept)
     items[:] = kept
     config.hook.pytest_deselected(items=list(left))
+
+
+def pytest_collection_finish():
+    gc.freeze()  # tests that call the collector need not wait while it looks at all tests

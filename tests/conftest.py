@@ -56,5 +56,9 @@ def pytest_collection_modifyitems(config, items):
     config.hook.pytest_deselected(items=list(left))
 
 
-def pytest_collection_finish():
-    gc.freeze()  # tests that call the collector need not wait while it looks at all tests
+@pytest.fixture(autouse=True, scope="module")
+def _collected():
+    """What other modules leave is out of the collector's sight: it would look at all of it again
+    in each test that calls the collector."""
+    gc.collect()
+    gc.freeze()

@@ -60,7 +60,7 @@ from phalanx.api.program import (
 )
 from phalanx.api.vmap import vmap
 from phalanx.base.config import config
-from phalanx.core.trace import ROOT
+from phalanx.core.trace import ROOT as _ROOT
 from phalanx.core.types import Array
 from phalanx.custom_derivatives import (
     closure_convert,
@@ -69,13 +69,13 @@ from phalanx.custom_derivatives import (
     custom_vjp,
 )
 from phalanx.lax import stop_gradient
-from phalanx.numpy.methods import install
-from phalanx.run.eager import evaluate
+from phalanx.numpy.methods import install as _install
+from phalanx.run.eager import evaluate as _evaluate
 
 __version__ = "0.1.0"
 
-ROOT.evaluate = evaluate
-install(Array)
+_ROOT.evaluate = _evaluate
+_install(Array)
 
 make_jaxpr = make_program
 jacobian = jacrev

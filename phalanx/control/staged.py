@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,15 +21,19 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, traced once for each combination of types and static arguments.
 
     Args:
-        function: of arrays, by position, and hashable static arguments, by keyword; it
+        function: of arrays, and hashable static arguments that are given by keyword alone; it
             returns an array or a tuple of them. An array that is None stays None. It must
             not use arrays that are not arguments.
     """
     programs: Recent[Program] = Recent(PROGRAMS)
     name = function.__name__.strip("_")
+    parameters = inspect.signature(function).parameters.values()
+    names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
 
     @functools.wraps(function)
     def run(*arrays: Any, **static: Any) -> Any:
+        if len(arrays) < len(names):  # the others are given by keyword
+            arrays += tuple([static.pop(n) for n in names[len(arrays) :] if n in static])
         types = tuple([None if a is None else plain(typeof(a)) for a in arrays])
         key = (types, config.key, *static.items())
         program = programs[key]

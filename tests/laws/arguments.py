@@ -1,0 +1,269 @@
+"""What public functions are called with: by the names of their parameters, and, for those that
+need something else, by the names of the functions."""
+
+import io
+
+import numpy as np
+
+import phalanx
+from phalanx import lax, random
+from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required, room_of
+
+ROOMS = ("", "lax", "nn", "nn.initializers", "numpy", "numpy.linalg", "random")
+
+X = Operand("mn")
+V = Operand("n")
+S = Operand("")
+SQUARE = Operand("nn")
+SORTED = Operand("n", ordered=True)
+KEY = Operand("2", np.uint32)
+MASK = Operand("mn", bool)
+
+
+def index(shape, high=2):
+    return Operand(shape, np.int32, high)
+
+
+def reverse(x):
+    return x[::-1]
+
+
+IMAGES, KERNELS = Operand("kmnn"), Operand("3m22")
+PRODUCT = (((1,), (0,)), ((), ()))
+ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
+ROWS_OUT = lax.ScatterDimensionNumbers((1,), (0,), (0,))
+
+# what a required parameter of that name takes
+PARAMETERS = {
+    **dict.fromkeys(["x", "y", "a", "b", "m", "f", "z", "arr", "array", "object", "A", "p"], X),
+    **dict.fromkeys(["a1", "a2", "ar", "ar1", "ar2", "v", "filt", "ary", "element"], V),
+    **dict.fromkeys(["test_elements", "operand", "x1", "x2", "elems", "xs", "init_val"], X),
+    **dict.fromkeys(["at_zero", "values", "init", "update", "on_true", "on_false"], X),
+    **dict.fromkeys(["lhs", "rhs", "src", "logits", "*cases", "*arys", "value"], X),
+    **dict.fromkeys(["xp", "bins"], SORTED),
+    **dict.fromkeys(["fp", "*xi"], V),
+    **dict.fromkeys(["min", "max", "fill_value", "padding_value", "init_value", "val"], S),
+    **dict.fromkeys(["condition", "pred"], MASK),
+    **dict.fromkeys(["key", "data"], KEY),
+    **{name: [X, X] for name in ("arrays", "tup", "operands", "keys")},
+    **dict.fromkeys(["shape", "dims", "dimensions", "new_shape"], (2, 3)),
+    **dict.fromkeys(["dtype", "new_dtype"], np.float32),
+    **dict.fromkeys(["index_dtype"], np.int32),
+    **dict.fromkeys(["N", "M", "n", "repeats", "reps", "size", "rank", "num_classes"], 3),
+    **dict.fromkeys(["axis", "axis1", "source", "dimension", "obj", "start_dimension"], 0),
+    **dict.fromkeys(["axis2", "destination", "kth", "k", "shift", "pad_width", "seed"], 1),
+    **dict.fromkeys(["axes"], (0,)),
+    **dict.fromkeys(["fn", "computation"], lax.add),
+    "indices_or_sections": [1],
+    "exponent": index("mn"),
+    "indices": index("k"),
+    "start_indices": (index(""), index("")),
+    "index": index(""),
+    "start_index": index(""),
+    "which": MASK,
+    "q": 0.5,
+    "start": 1.0,
+    "stop": 2.0,
+    "axis_name": AXIS,
+    "split_axis": 0,
+    "concat_axis": 0,
+}
+
+# Functions that take something else, as ``{room: {names: arguments}}``.
+ARGUMENTS = {
+    "": {
+        "block_until_ready device_get device_put stop_gradient": (X,),
+        "closure_convert eval_shape linear_transpose linearize vjp": (reverse, X),
+        "checkpoint custom_gradient remat": (reverse,),
+        "grad hessian jacfwd jacobian jacrev jit make_jaxpr make_program named_call pmap "
+        "value_and_grad vmap": (reverse,),
+        "jvp": (reverse, (X,), (X,)),
+        "named_scope": ("here",),
+        "device_put_replicated": (X, Made(lambda: phalanx.devices()[:1])),
+        "device_put_sharded": ([X], Made(lambda: phalanx.devices()[:1])),
+        "io_callback pure_callback": (np.asarray, np.float32(0), Operand("", np.float32)),
+    },
+    "lax": {
+        "all_to_all": (Operand("2n"), AXIS, 0, 0),
+        "batch_matmul": (Operand("kmn"), Operand("knm")),
+        "broadcast": (X, (2,)),
+        "broadcast_in_dim": (X, Sizes("kmn"), (1, 2)),
+        "broadcast_shapes": ((2, 1), (3,)),
+        "clamp": (S, X, S),
+        "cond": (Operand("", bool), reverse, reverse, X),
+        "conv conv_general_dilated": (IMAGES, KERNELS, (1, 1), "SAME"),
+        "conv_dimension_numbers": ((1, 2, 3, 3), (1, 2, 3, 3), None),
+        "conv_transpose": (Operand("knnm"), Operand("22m3"), (2, 2), "SAME"),
+        "conv_with_general_padding": (IMAGES, KERNELS, (1, 1), [(0, 1)] * 2, (2, 1), (1, 2)),
+        "dot": (X, Operand("nk")),
+        "dot_general": (X, Operand("nk"), PRODUCT),
+        "dynamic_slice": (X, (index(""), index("")), Sizes("mn")),
+        "dynamic_slice_in_dim": (X, index(""), 1),
+        "dynamic_update_index_in_dim": (X, V, index(""), 0),
+        "dynamic_update_slice_in_dim": (X, X, index(""), 0),
+        "fori_loop": (0, 2, lambda i, x: x[::-1], X),
+        "gather": (X, index("k1"), ROWS, Sizes("1n")),
+        "index_in_dim": (X, 0),
+        "index_take": (X, (index("k"),), (0,)),
+        "integer_pow": (X, 2),
+        "iota": (np.int32, 3),
+        "map": (reverse, X),
+        "pad": (X, S, [(0, 1, 0), (1, 0, 1)]),
+        "padtype_to_pads": ((3, 3), (2, 2), (1, 1), "SAME"),
+        "pbroadcast": (X, AXIS, 0),
+        "ppermute": (X, AXIS, [(0, 1)]),
+        "pshuffle": (X, AXIS, [1, 0]),
+        "psum_scatter": (Operand("2n"), AXIS),
+        "pswapaxes": (Operand("2n"), AXIS, 0),
+        "reduce": (X, S, lax.add, (0,)),
+        "reduce_window": (X, 0.0, lax.add, (1, 2)),
+        "reshape": (X, Sizes("nm")),
+        "rev expand_dims": (X, (0,)),
+        "scan": (lambda carry, x: (carry, x), V, X),
+        "scatter scatter_add scatter_max scatter_min scatter_mul scatter_sub": (
+            X, index("k1"), Operand("kn"), ROWS_OUT,
+        ),
+        "slice": (X, (0, 0), Sizes("mn")),
+        "slice_in_dim": (X, 0, None),
+        "split": (X, Sizes("m")),
+        "squeeze": (Operand("1n"), (0,)),
+        "sort_key_val": (X, X),
+        "switch": (index(""), [reverse, reverse], X),
+        "tile": (X, (1, 2)),
+        "transpose": (X, (1, 0)),
+        "unstack": (X,),
+        "while_loop": (lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1]), (index(""), X)),
+    },
+    "nn": {"glu": (Operand("n4"),), "one_hot": (index("n"), 4)},
+    "nn.initializers": {
+        "constant": (1.0,),
+        "ones zeros": (KEY, (2, 3)),
+        "variance_scaling": (1.0, "fan_in", "normal"),
+    },
+    "numpy": {
+        "apply_along_axis": (lambda v: v[::-1], 0, X),
+        "apply_over_axes": (lambda x, axis: x.sum(axis, keepdims=True), X, (0,)),
+        "arange": (5,),
+        "bincount": (index("n"),),
+        "blackman hamming hanning": (5,),
+        "broadcast_arrays": (X, V),
+        "broadcast_shapes": ((2, 1), (3,)),
+        "broadcast_to": (V, Sizes("mn")),
+        "can_cast": (np.int8, np.int16),
+        "choose": (index("mn"), [X, X]),
+        "clip": (X, 1, 2),
+        "compress": (Operand("m", bool), X, 0),
+        "convolve correlate": (V, V),
+        "cumulative_prod cumulative_sum": (V,),
+        "cross": (Operand("m3"), Operand("m3")),
+        "diag_indices_from": (SQUARE,),
+        "dot matmul": (X, Operand("nk")),
+        "dsplit": (Operand("mnk"), [1]),
+        "einsum einsum_path": ("ij,jk->ik", X, Operand("nk")),
+        "fill_diagonal": (X, 1),
+        "frombuffer": (b"1234", np.uint8),
+        "fromfunction": (lambda i, j: i + j, Sizes("mn")),
+        "fromiter": ([1, 2], np.int32),
+        "fromstring": ("1 2",),
+        "gradient unwrap diff": (X,),
+        "insert": (X, 0, S, 0),
+        "interp": (X, SORTED, V),
+        "issubdtype": (np.int32, np.integer),
+        "ix_": (V, V),
+        "kron": (V, X),
+        "iinfo": (np.int32,),
+        "lexsort": ([V, V],),
+        "load": (Made(lambda: saved(np.ones(3))),),
+        "matvec": (X, V),
+        "pad": (X, 1),
+        "piecewise": (X, [MASK], [lambda x: x + x, 0]),
+        "polyval": (V, X),
+        "get_printoptions printoptions set_printoptions": (),
+        "promote_types": (np.int8, np.float16),
+        "put": (X, index("k"), Operand("k")),
+        "put_along_axis": (X, index("mn"), X, 1),
+        "ravel_multi_index": ((index("n"), index("n")), (2, 3)),
+        "result_type": (X, np.float32),
+        "reshape": (X, Sizes("nm")),
+        "save savez": (Made(io.BytesIO), X),
+        "searchsorted": (SORTED, X),
+        "select": ([MASK, MASK], [X, X]),
+        "take_along_axis": (X, index("mn"), 1),
+        "unravel_index": (index("n", 6), (2, 3)),
+        "vander": (V,),
+        "vecmat": (Operand("m"), X),
+        "vectorize": (reverse,),
+        "hsplit split vsplit array_split": (X, [1]),
+        "where": (MASK, X, X),
+    },
+    "numpy.linalg": {
+        "cross": (Operand("m3"), Operand("m3")),
+        "matmul": (X, Operand("nk")),
+        "matrix_power": (SQUARE, 2),
+        "multi_dot": ([X, Operand("nk")],),
+    },
+    "random": {
+        "categorical choice permutation": (KEY, X),
+        "clone key_data key_impl": (Made(lambda: random.key(0)),),
+        "fold_in": (KEY, 1),
+        "randint": (KEY, (2, 3), 0, 5),
+        "truncated_normal": (KEY, -1.0, 1.0),
+    },
+}  # fmt: skip
+
+# What some need besides, by keyword.
+KEYWORDS = {
+    "numpy.fill_diagonal": {"inplace": False},
+    "numpy.fromstring": {"sep": " "},
+    "numpy.put": {"inplace": False},
+    "numpy.put_along_axis": {"inplace": False},
+}
+
+
+# Those that refuse floating-point numbers.
+ONLY = {
+    np.int32: {
+        "lax": "bitwise_and bitwise_not bitwise_or bitwise_xor clz population_count reduce_and "
+        "reduce_or reduce_xor shift_left shift_right_arithmetic shift_right_logical",
+        "numpy": "bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not "
+        "bitwise_or bitwise_right_shift bitwise_xor gcd invert lcm left_shift right_shift",
+    },
+    np.complex64: {"lax": "imag real"},
+}
+
+
+def saved(array):
+    """A file that holds an array."""
+    file = io.BytesIO()
+    np.save(file, array)
+    file.seek(0)
+    return file
+
+
+def calls():
+    """An example of every public function; where there is none, ``args`` is None."""
+    return [
+        Call(
+            room, name, arguments(room, name), KEYWORDS.get(f"{room}.{name}", {}), dtype(room, name)
+        )
+        for room in ROOMS
+        for name in public(room)
+    ]
+
+
+def arguments(room, name):
+    """Those listed for the function, or what its required parameters take by their names."""
+    for names, args in ARGUMENTS.get(room, {}).items():
+        if name in names.split():
+            return args
+    parameters = required(getattr(room_of(room), name))
+    if parameters == () and room == "numpy":  # a dtype, which converts
+        return (X,)
+    known = all(p in PARAMETERS for p in parameters)
+    return tuple(PARAMETERS[p] for p in parameters) if known else None
+
+
+def dtype(room, name):
+    """The dtype of operands that the function takes for certain."""
+    only = (t for t, names in ONLY.items() if name in names.get(room, "").split())
+    return next(only, np.float32)

@@ -36,7 +36,7 @@ from phalanx.control.custom_vjp import ForwardResult, VjpRule, refuse_closed
 from phalanx.control.custom_vjp import custom_vjp as custom_vjp_primitive
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
-from phalanx.core.trace import ROOT, Tracer, current
+from phalanx.core.trace import ROOT, Tracer, current, trace_of
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.transforms.stage import evaluate, stage
 
@@ -139,7 +139,7 @@ def _check_alone(call: Call, results: Sequence[Any]) -> None:
     for y in results:
         layer = differentiated(y)
         if layer is not None:
-            refuse_closed(name_of(call.custom.fun), layer.trace.name)
+            refuse_closed(name_of(call.custom.fun), trace_of(layer).name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,11 @@ from phalanx.api.vmap import vmap
 from phalanx.base import dtypes, tree
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import plain
+from phalanx.core.trace import carried, trace_of
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import full, instantiate, move, reshape, zeros
 from phalanx.ops.shape import slice as slice_
-from phalanx.transforms.linearize import LinearMap
+from phalanx.transforms.linearize import DualTracer, LinearMap
 from phalanx.transforms.linearize import jvp as jvp_flat
 from phalanx.transforms.linearize import linearize as linearize_flat
 from phalanx.transforms.stage import is_value, stage
@@ -215,8 +216,8 @@ class _Aux:
 
 
 def _primal(x: Any) -> Any:
-    while hasattr(x, "primal") and not x.trace.alive:
-        x = x.primal
+    while isinstance(x, DualTracer) and not trace_of(x).alive:
+        x = carried(x)
     return x
 
 

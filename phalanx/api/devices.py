@@ -150,7 +150,7 @@ def _new(x: Any, sharding: Sharding) -> DeviceArray:
 def _on_host(x: Any, type: ArrayType) -> np.ndarray:
     """The elements of an array of ``type``, or the words of keys."""
     if isinstance(x, DeviceArray):
-        return x.fetched()
+        return x._fetched()
     return np.asarray(x).astype(type.dtype, copy=False)
 
 
@@ -228,13 +228,13 @@ def device_get(x: Any) -> Any:
 
 
 def _has_value(x: Any) -> bool:
-    return isinstance(x, Array) and not is_key(x.type.dtype)
+    return isinstance(x, Array) and not is_key(x.aval.dtype)
 
 
 def block_until_ready(x: Any) -> Any:
     """Wait until every array in the tree ``x`` has been computed; returns ``x``."""
     arrays = [leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)]
     for array in arrays:
-        array.check_alive()
-    backend().block([array.raw for array in arrays])
+        array._check_alive()
+    backend().block([array._raw for array in arrays])
     return x

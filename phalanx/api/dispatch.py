@@ -108,7 +108,7 @@ def caches_of(fun: Any, options: tuple) -> Caches:
 
 def signatures(leaves: Sequence[Any]) -> list[Signature | None]:
     """The signature of each leaf that is an array with data; None, which no key has, of others."""
-    return [x.sig if type(x) is DeviceArray else None for x in leaves]
+    return [x._sig if type(x) is DeviceArray else None for x in leaves]
 
 
 def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
@@ -158,7 +158,7 @@ class Dispatched:
                 return call(*split(args, kwargs))
             if not kwargs and caches.only is None:
                 # `signatures`, written out: the call would be felt
-                sigs = [x.sig if type(x) is DeviceArray else None for x in args]
+                sigs = [x._sig if type(x) is DeviceArray else None for x in args]
                 run = runs[(POSITIONAL, config.key, *sigs)]
                 if run is not None:
                     return run(args)
@@ -184,7 +184,7 @@ class Dispatched:
         """Where in ``caches.runs`` is what to call with these arguments, of which ``arrays`` are
         the leaves."""
         structure = self.caches.structure(treedef, args, kwargs)
-        key = (structure, config.key, *[a.sig for a in arrays])
+        key = (structure, config.key, *[a._sig for a in arrays])
         if static is NO_STATIC and not config.debug_nans:
             return key
         return static, *key  # which `__call__` does not find

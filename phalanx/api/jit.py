@@ -93,8 +93,8 @@ class Jitted(Dispatched):
         names = self._names(static, args, kwargs)
         for i, x in enumerate(leaves):
             a = to_device(x, names, i, self.who)
-            if donated[i] and not a.type.ndim and a is not x:
-                a = place(a.value, a.type, a.sharding)  # the cached scalar must survive
+            if donated[i] and not a.aval.ndim and a is not x:
+                a = place(a._value, a.aval, a.sharding)  # the cached scalar must survive
             arrays.append(a)
         return arrays
 
@@ -139,12 +139,12 @@ class Jitted(Dispatched):
         arrays: list[DeviceArray],
         donated: list[bool],
     ) -> Callable[[Any], Any]:
-        types = tuple(a.type for a in arrays)
+        types = tuple(a.aval for a in arrays)
         traced = self.traced(static, args, kwargs, treedef, types)
         for value in traced.captured:
             refuse_escaped(value)
         donate = tuple([i for i, d in enumerate(donated) if d])
-        compiled = compile_program(traced.program, [a.sig for a in arrays], donate)
+        compiled = compile_program(traced.program, [a._sig for a in arrays], donate)
         return compiled.caller(traced.out_tree)
 
     # ---- ahead of time ----

@@ -218,9 +218,9 @@ class Pmapped(Dispatched):
     ) -> Callable[[Any], Any]:
         for value in body.captured:
             refuse_escaped(value)
-        whole = body.whole([a.type for a in arrays])
+        whole = body.whole([a.aval for a in arrays])
         donate = tuple([i for i, d in enumerate(donated) if d])
-        return compile_program(whole, [a.sig for a in arrays], donate).caller(body.out_tree)
+        return compile_program(whole, [a._sig for a in arrays], donate).caller(body.out_tree)
 
     # ---- placing arguments ----
 

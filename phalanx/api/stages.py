@@ -237,7 +237,7 @@ class Compiled(AheadOfTime):
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(
                 f"{call.who}: it was compiled ahead of time and needs arrays that hold data, but "
-                f"{call.names[i]} is traced, {x.type}. Transform the function itself, and compile "
+                f"{call.names[i]} is traced, {x.aval}. Transform the function itself, and compile "
                 "what that gives"
             )
         given = abstract(x, call.names, i, call.who)
@@ -247,7 +247,7 @@ class Compiled(AheadOfTime):
                 "convert it, or lower and compile for its type"
             )
         if isinstance(x, DeviceArray):
-            x.check_alive()
+            x._check_alive()
             return moved(x, home)
         return place(np.asarray(x, wanted.dtype), wanted, home)
 

@@ -144,7 +144,7 @@ def visualize_array_sharding(
     """
     if isinstance(arr, Tracer):
         raise TypeError(
-            f"visualize_array_sharding: {arr.type} is traced and lies nowhere yet; call this with "
+            f"visualize_array_sharding: {arr.aval} is traced and lies nowhere yet; call this with "
             "the result, outside the transformation"
         )
     if not isinstance(arr, DeviceArray):

@@ -23,7 +23,7 @@ from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import Frame, Marks
 from phalanx.core.primitive import ZERO, Primitive, Rule
 from phalanx.core.program import Program, Var, plain
-from phalanx.core.trace import Trace, Tracer, current
+from phalanx.core.trace import Trace, Tracer, carried, current, trace_of
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert, full
 from phalanx.transforms.batch import Dims, batch
@@ -141,7 +141,7 @@ def _lives_in(trace: Trace | None, x: Any) -> bool:
     if not isinstance(x, Tracer):
         return True
     while trace is not None:
-        if x.trace is trace:
+        if trace_of(x) is trace:
             return True
         trace = trace.parent
     return False
@@ -165,7 +165,7 @@ def _layers(x: Any) -> Sequence[Tracer]:
     layers: list[Tracer] = []
     while isinstance(x, Tracer):
         layers.append(x)
-        x = x.carried()
+        x = carried(x)
     return layers
 
 

@@ -5,6 +5,9 @@ tracers that it made and treats every other value as a constant: that is why the
 perturbations of nested derivatives do not mix.
 """
 
+# Tracers are private to users, not to the traces that make them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 import operator
@@ -49,48 +52,52 @@ class InnerTrace(Trace):
 
 
 class Tracer(Array):
-    """A value that stands for an array inside one trace."""
+    """A value that stands for an array inside one trace.
 
-    __slots__ = ("location", "trace", "type")
+    Users call any method of NumPy's on it, so every name that is ours alone is private; the
+    functions below tell other modules what they may know of it.
+    """
+
+    __slots__ = ("_location", "_trace", "aval")
 
     def __init__(self, trace: Trace, type: ArrayType, location: Location | None = None) -> None:
-        self.trace = trace
-        self.type = type
-        self.location = location
+        self._trace = trace
+        self.aval = type
+        self._location = location
 
     def __repr__(self) -> str:
-        return f"Traced<{self.type!r}> in {self.trace.name}"
+        return f"Traced<{self.aval!r}> in {self._trace.name}"
 
-    def describe(self) -> str:
+    def _describe(self) -> str:
         """Where the value comes from, in the user's terms."""
-        place = self.place()
+        place = self._place()
         made = f" made at {place}" if place else ""
-        return f"value {self.type}{made} in {self.trace.name}"
+        return f"value {self.aval}{made} in {self._trace.name}"
 
-    def concrete(self) -> Any:
+    def _concrete(self) -> Any:
         """The value where it is known while tracing (outside ``jit``), else None."""
         return None
 
-    def known(self) -> str:
+    def _reason(self) -> str:
         """What is known of the value, as the reason why Python code cannot have it."""
         return "while tracing only its shape and dtype are known"
 
-    def carried(self) -> Any:
+    def _carried(self) -> Any:
         """The value of an outer trace that this one stands for, if it does for one."""
         return None
 
-    def place(self) -> Location | None:
+    def _place(self) -> Location | None:
         """The user's line that made the value, where known."""
-        inner = self.carried()
-        return inner.place() if isinstance(inner, Tracer) else self.location
+        inner = self._carried()
+        return inner._place() if isinstance(inner, Tracer) else self._location
 
-    def sources(self) -> list[str]:
+    def _sources(self) -> list[str]:
         """The names of the user's arguments that it was computed from, where known."""
-        inner = self.carried()
-        return inner.sources() if isinstance(inner, Tracer) else []
+        inner = self._carried()
+        return inner._sources() if isinstance(inner, Tracer) else []
 
     def _known(self, error: type[Exception], what: str) -> Any:
-        value = self.concrete()
+        value = self._concrete()
         if value is None:
             raise error(unknown_value(self, what))
         return value
@@ -126,20 +133,48 @@ class Tracer(Array):
         return self._known(errors.ConcretizationTypeError, "a Python list").tolist()
 
     def __format__(self, spec: str) -> str:
-        return format(self.concrete(), spec) if self.concrete() is not None else repr(self)
+        return format(self._concrete(), spec) if self._concrete() is not None else repr(self)
 
     def __hash__(self) -> int:
-        raise TypeError(f"unhashable: {self.describe()}; use its shape or dtype, or id()")
+        raise TypeError(f"unhashable: {self._describe()}; use its shape or dtype, or id()")
+
+
+def trace_of(x: Tracer) -> Trace:
+    """The trace that made ``x``."""
+    return x._trace
+
+
+def carried(x: Tracer) -> Any:
+    """The value of an outer trace that ``x`` stands for, if it does for one."""
+    return x._carried()
+
+
+def describe(x: Tracer) -> str:
+    """Where ``x`` comes from, in the user's terms."""
+    return x._describe()
+
+
+def is_known(x: Any) -> bool:
+    """Whether the elements of ``x`` can be looked at now, and not only when a program runs."""
+    return not isinstance(x, Tracer) or x._concrete() is not None
+
+
+def known_value(x: Any) -> Any:
+    """``x`` without its tangents where its elements are known while tracing, else None.
+
+    Only for what has no derivative: which way Python goes, and the shapes of results.
+    """
+    return x._concrete() if isinstance(x, Tracer) else x
 
 
 def unknown_value(x: Tracer, what: str) -> str:
     """The message for a traced value that Python code wants to look at."""
     check_alive(x)
-    sources = x.sources()
+    sources = x._sources()
     origin = f" It depends on {', '.join(sources)}." if sources else ""
     return (
-        f"{x.describe()} is needed as {what} at {user_location()}, but {x.known()}.{origin} Ways "
-        "out: jnp.where or lax.select for a choice between values; static_argnums "
+        f"{x._describe()} is needed as {what} at {user_location()}, but {x._reason()}.{origin} "
+        "Ways out: jnp.where or lax.select for a choice between values; static_argnums "
         "(static_broadcasted_argnums in pmap) for an argument that decides what is computed; "
         ".shape and .ndim, which are plain numbers; or run this part outside jit, vmap and pmap"
     )
@@ -195,23 +230,23 @@ class running(entering):
 
 def check_alive(x: Tracer) -> None:
     """Raise ``EscapedTracer`` if the transformation that made ``x`` has ended."""
-    if not x.trace.alive:
+    if not x._trace.alive:
         refuse_escaped(x)
 
 
 def refuse_escaped(x: Tracer) -> NoReturn:
     """Raise the error for a tracer that outlived its transformation."""
-    sources = x.sources()
-    place = x.place()
+    sources = x._sources()
+    place = x._place()
     made = f" made at {place}" if place else f" ({sources[0]})" if sources else ""
-    if x.trace.alive:
+    if x._trace.alive:
         raise errors.EscapedTracer(
-            f"value {x.type}{made} belongs to {x.trace.name}, but is used at {user_location()}, "
+            f"value {x.aval}{made} belongs to {x._trace.name}, but is used at {user_location()}, "
             "which runs outside of it: in another thread, or in a function with derivative rules "
             "of its own, or in these rules; pass it to that function as an argument"
         )
     raise errors.EscapedTracer(
-        f"value {x.type}{made} left {x.trace.name} and is used at {user_location()}; a traced "
+        f"value {x.aval}{made} left {x._trace.name} and is used at {user_location()}; a traced "
         "value lives only while its transformation runs: return it from the function instead "
         "of storing it in a variable, list or attribute outside"
     )

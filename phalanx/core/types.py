@@ -136,32 +136,32 @@ class Array:
         def __invert__(self) -> Array: ...
         def __len__(self) -> int: ...
 
-    type: ArrayType
+    aval: ArrayType  # the static part
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The lengths of the dimensions."""
-        return self.type.shape
+        return self.aval.shape
 
     @property
     def dtype(self) -> Any:
         """The dtype of the elements: NumPy's, or that of random keys."""
-        return self.type.dtype
+        return self.aval.dtype
 
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
-        return self.type.ndim
+        return self.aval.ndim
 
     @property
     def size(self) -> int:
         """The number of elements."""
-        return self.type.size
+        return self.aval.size
 
     @property
     def weak_type(self) -> bool:
         """Whether the dtype yields to that of other operands, as a Python number's does."""
-        return self.type.weak
+        return self.aval.weak
 
 
 Types = tuple[ArrayType, ...]
@@ -180,7 +180,7 @@ def typeof(x: Any) -> ArrayType:
         TypeError: ``x`` is none of these.
     """
     if isinstance(x, Array):
-        return x.type
+        return x.aval
     if isinstance(x, np.ndarray):
         array = cast(np.ndarray, x)
         return ArrayType(array.shape, dtypes.canonical(array.dtype))

@@ -16,7 +16,7 @@ import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.core import axes
-from phalanx.core.types import SCALARS, typeof
+from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.ops import collective as ops
 from phalanx.ops import lanes
 from phalanx.ops.basis import BOOL, I32, add, broadcast, convert, full, move, mul, reshape, zeros
@@ -75,7 +75,7 @@ def _groups(groups: Groups, sizes: tuple[int, ...], who: str, even: bool) -> Any
 
 
 def _leaf(x: Any, who: str) -> Any:
-    if not hasattr(x, "type") and not isinstance(x, (np.ndarray, np.generic, *SCALARS)):
+    if not isinstance(x, (Array, np.ndarray, np.generic, *SCALARS)):
         raise TypeError(
             f"{who}: every leaf must be an array or a number, got {x!r} of type {type(x).__name__}"
         )

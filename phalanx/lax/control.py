@@ -20,7 +20,7 @@ from phalanx.control.scan import scan as scan_rows
 from phalanx.core.axes import Axis
 from phalanx.core.frame import CARRY, FIXED, each
 from phalanx.core.program import Program, Var, plain
-from phalanx.core.trace import Tracer
+from phalanx.core.trace import is_known
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
     TracedBody,
@@ -90,7 +90,7 @@ def _while(
     """
     (cond_fun, test_with), (body_fun, step_with) = test, step
     if config.disable_jit:
-        while _is_known(goes_on := test_with(cond_fun, init_val)):
+        while is_known(goes_on := test_with(cond_fun, init_val)):
             if not goes_on:
                 return init_val
             init_val = step_with(body_fun, init_val)
@@ -462,7 +462,7 @@ def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> 
             f"cond: the predicate must be one boolean without dimensions, got {given}, at "
             f"{user_location()}; compare it with something, as in x > 0"
         )
-    if config.disable_jit and _is_known(pred):
+    if config.disable_jit and is_known(pred):
         return true_fun(*operands) if pred else false_fun(*operands)
     return _choose("cond", _whole_number(pred), [false_fun, true_fun], operands)
 
@@ -488,7 +488,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any) -> Any:
             f"switch: the index must be an integer without dimensions, got {given} at "
             f"{user_location()}"
         )
-    if config.disable_jit and _is_known(index):
+    if config.disable_jit and is_known(index):
         return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
     if is_scalar(index):
         which: Any = np.int32(min(max(int(index), 0), len(branches) - 1))
@@ -499,11 +499,6 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any) -> Any:
 
 def _whole_number(x: Any) -> Any:
     return as_type(x, ArrayType((), I32))
-
-
-def _is_known(x: Any) -> bool:
-    """Whether Python can look at ``x``: not where it stands for the values of many lanes."""
-    return not isinstance(x, Tracer) or x.concrete() is not None
 
 
 @dataclass(frozen=True, slots=True)

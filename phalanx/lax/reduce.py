@@ -215,8 +215,7 @@ def _recognized(computation: Callable, dtype: np.dtype) -> _Monoid | None:
 
 def _is_identity(init: Any, monoid: _Monoid, dtype: np.dtype) -> bool:
     """Whether ``init`` is known now, and combining with it changes nothing."""
-    known = init.concrete() if isinstance(init, Tracer) else init
-    return known is not None and bool(np.asarray(known) == monoid.identity(dtype))
+    return not isinstance(init, Tracer) and bool(np.asarray(init) == monoid.identity(dtype))
 
 
 def reduce(

@@ -107,8 +107,8 @@ def sign(x: ArrayLike, /) -> Array:
     [-1.  0.  1.]
     """
     x = as_array("sign", x)
-    if is_unsigned(x.type.dtype):
-        return convert(ops.ne(x, literal(x, 0)), x.type.dtype, x.type.weak)
+    if is_unsigned(x.aval.dtype):
+        return convert(ops.ne(x, literal(x, 0)), x.aval.dtype, x.aval.weak)
     return ops.sign(x)
 
 
@@ -310,7 +310,7 @@ def lcm(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 def _integers(who: str, x: Any, y: Any) -> list[Any]:
     both = arrays(who, x, y)
-    if not dtypes.is_integer(both[0].type.dtype):
+    if not dtypes.is_integer(both[0].aval.dtype):
         raise TypeError(f"{who}: integers are needed, got {typeof(x)} and {typeof(y)}")
     return both
 
@@ -350,7 +350,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     if typeof(x).dtype in INEXACT:
         return ops.pow(x, y)
     x, y = arrays("power", x, y)
-    if x.type.dtype == np.bool_:
+    if x.aval.dtype == np.bool_:
         x, y = convert_both(x, y, dtypes.default_int())
     return _power_of_integers(x, y)
 
@@ -367,9 +367,9 @@ def _integer_power(x: Any, y: Any) -> Any:
     x = as_array("power", x)
     if isinstance(y, float):
         x = convert(x, *dtypes.promote(kind_of(x), kind_of(y)))
-    elif x.type.dtype == np.bool_:
+    elif x.aval.dtype == np.bool_:
         x = convert(x, dtypes.default_int())
-    if y < 0 and x.type.dtype not in INEXACT:
+    if y < 0 and x.aval.dtype not in INEXACT:
         raise TypeError(
             f"power: integers cannot be raised to the negative power {y}; make the base a "
             f"floating-point number, as in x.astype(float) ** {y}"
@@ -445,7 +445,7 @@ def fmin(x: ArrayLike, y: ArrayLike, /) -> Array:
 def _ignoring_nan(who: str, better: Any, x: Any, y: Any) -> Any:
     x, y = arrays(who, x, y)
     chosen = better(x, y)
-    if x.type.dtype in INEXACT:
+    if x.aval.dtype in INEXACT:
         chosen = ops.or_(chosen, ops.ne(y, y))
     return ops.select(chosen, x, y)
 
@@ -476,7 +476,7 @@ def floor(x: ArrayLike, /) -> Array:
     [-2.  1.]
     """
     x = number_array("floor", x)
-    return ops.floor(x) if x.type.dtype in INEXACT else x
+    return ops.floor(x) if x.aval.dtype in INEXACT else x
 
 
 def ceil(x: ArrayLike, /) -> Array:
@@ -486,7 +486,7 @@ def ceil(x: ArrayLike, /) -> Array:
     [-1.  2.]
     """
     x = number_array("ceil", x)
-    return ops.ceil(x) if x.type.dtype in INEXACT else x
+    return ops.ceil(x) if x.aval.dtype in INEXACT else x
 
 
 def trunc(x: ArrayLike, /) -> Array:
@@ -496,7 +496,7 @@ def trunc(x: ArrayLike, /) -> Array:
     [-1.  1.]
     """
     x = number_array("trunc", x)
-    if x.type.dtype not in INEXACT:
+    if x.aval.dtype not in INEXACT:
         return x
     return ops.select(ops.lt(x, literal(x, 0)), ops.ceil(x), ops.floor(x))
 
@@ -522,7 +522,7 @@ def round(x: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     [1. 2.] [20 20]
     """
     x = number_array("round", x)
-    dtype = x.type.dtype
+    dtype = x.aval.dtype
     if dtype not in INEXACT:
         return x if decimals >= 0 or dtype == np.bool_ else _round_integers(x, 10**-decimals)
     if dtype in COMPLEXES:
@@ -535,7 +535,7 @@ def round(x: ArrayLike, decimals: int = 0, out: None = None) -> Array:
         scaled = ops.div(ops.round(ops.mul(wide, factor), mode="even"), factor)
     else:
         scaled = ops.mul(ops.round(ops.div(wide, factor), mode="even"), factor)
-    return convert(scaled, dtype, x.type.weak)
+    return convert(scaled, dtype, x.aval.weak)
 
 
 around = round
@@ -562,7 +562,7 @@ def signbit(x: ArrayLike, /) -> Array:
     number = as_array("signbit", x)
     dtype = number.dtype
     if dtype in COMPLEXES:
-        raise TypeError(f"signbit: real numbers are needed, got {number.type}")
+        raise TypeError(f"signbit: real numbers are needed, got {number.aval}")
     if dtype in INEXACT:
         number = ops.bitcast(number, dtype=np.dtype(f"int{8 * dtype.itemsize}"))
     if _never_negative(number):
@@ -588,7 +588,7 @@ def ldexp(x: ArrayLike, exponent: ArrayLike, /) -> Array:
     [ 4. 12.]
     """
     x = inexact("ldexp", x)
-    power_of_two = ops.exp2(convert(as_array("ldexp", exponent), x.type.dtype, True))
+    power_of_two = ops.exp2(convert(as_array("ldexp", exponent), x.aval.dtype, True))
     return multiply(x, power_of_two)
 
 
@@ -599,7 +599,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     [0.75, 4.0]
     """
     x = inexact("frexp", x)
-    dtype = x.type.dtype
+    dtype = x.aval.dtype
     info, width = dtypes.finfo(dtype), 8 * dtype.itemsize
     whole, index = np.dtype(f"int{width}"), np.dtype("int32")
     bias, mask = 2 ** (width - info.nmant - 2) - 1, 2 ** (width - info.nmant - 1) - 1

@@ -117,7 +117,7 @@ class Part:
     def _factors(self, values: Any, options: dict[str, Any]) -> Any:
         """``values`` in this part, multiplied where they meet, and 1 elsewhere."""
         kind = dtypes.promote(kind_of(self.array), kind_of(operand("at", values)))[0]
-        ones = ops.full(self.array.type.shape, 1, kind)
+        ones = ops.full(self.array.aval.shape, 1, kind)
         return Part(ones, self.index).multiply(values, **options)
 
     def min(self, values: Any, **options: Any) -> Any:

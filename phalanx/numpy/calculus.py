@@ -56,7 +56,7 @@ def diff(
         length = x.shape[d]
         later = ops.slice_dim(x, builtins.min(1, length), length, d)
         earlier = ops.slice_dim(x, 0, builtins.max(length - 1, 0), d)
-        x = (ops.ne if x.type.dtype == np.bool_ else ops.sub)(later, earlier)
+        x = (ops.ne if x.aval.dtype == np.bool_ else ops.sub)(later, earlier)
     return x
 
 
@@ -80,7 +80,7 @@ def ediff1d(
     x = as_array("ediff1d", ary)
     inside = diff(ops.reshape(x, shape=(x.size,)))
     parts = [as_array("ediff1d", v) for v in (to_begin, inside, to_end) if v is not None]
-    parts = [convert(ops.reshape(p, shape=(p.size,)), x.type.dtype) for p in parts]
+    parts = [convert(ops.reshape(p, shape=(p.size,)), x.aval.dtype) for p in parts]
     return ops.concatenate(*parts, dim=0) if len(parts) > 1 else inside
 
 
@@ -114,7 +114,7 @@ def gradient(
 def _slope(x: Any, gap: Any, d: int) -> Any:
     n = x.shape[d]
     if n < 2:
-        raise ValueError(f"gradient: at least 2 samples are needed along an axis, got {x.type}")
+        raise ValueError(f"gradient: at least 2 samples are needed along an axis, got {x.aval}")
     steps = diff(x, axis=d)
     ends = (ops.slice_dim(steps, 0, 1, d), ops.slice_dim(steps, n - 2, n - 1, d))
     both = ops.sub(ops.slice_dim(x, 2, n, d), ops.slice_dim(x, 0, n - 2, d))
@@ -168,7 +168,7 @@ def interp(
     at, places = (inexact("interp", v) for v in promote_arrays("interp", [x, xp]))
     if places.ndim != 1 or values.shape != places.shape or not places.size:
         raise ValueError(
-            f"interp: two vectors of one length are needed, got {places.type} and {values.type}"
+            f"interp: two vectors of one length are needed, got {places.aval} and {values.aval}"
         )
     if period is not None:
         at, places, values = _periodic(at, places, values, period)
@@ -239,7 +239,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     """
     coefficients, x = promote_arrays("polyval", [p, x])
     shape = common_shape("polyval", coefficients.shape[1:], x.shape)
-    out: Any = ops.full(shape, 0, x.type.dtype)
+    out: Any = ops.full(shape, 0, x.aval.dtype)
     for i in range(coefficients.shape[0]):
         c = ops.squeeze(ops.slice_dim(coefficients, i, i + 1, 0), (0,))
         out = add(multiply(out, x), c)

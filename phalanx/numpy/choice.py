@@ -75,7 +75,7 @@ def nonzero(
     [1 3]
     """
     x = as_array("nonzero", a)
-    if not x.type.ndim:
+    if not x.aval.ndim:
         raise ValueError("nonzero: an array with dimensions is needed; see jnp.atleast_1d")
     if size is None:
         indices = np.nonzero(value_of("nonzero", x, "give size="))
@@ -85,7 +85,7 @@ def nonzero(
 
 def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple:
     index = dtypes.default_int()
-    flat = ops.reshape(mask, shape=(mask.type.size,))
+    flat = ops.reshape(mask, shape=(mask.aval.size,))
     counted = ops.convert(flat, dtype=index, weak=False)
     # the k-th element that is not zero stands where the count of them first reaches k + 1
     places = ops.cumsum(counted, dim=0, reverse=False)
@@ -102,9 +102,9 @@ def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple:
     exists = ops.lt(
         ops.iota(dtype=index, shape=(size,), dim=0), ops.broadcast_to(total, (size,))
     )
-    fills = _fills(fill_value, mask.type.ndim)
+    fills = _fills(fill_value, mask.aval.ndim)
     out: list[Any] = []
-    for length, fill in zip(reversed(mask.type.shape), reversed(fills), strict=True):
+    for length, fill in zip(reversed(mask.aval.shape), reversed(fills), strict=True):
         n = dtypes.scalar(max(length, 1), index)
         place, positions = ops.rem(positions, n), ops.div(positions, n)
         out.append(where(exists, place, convert(as_array("nonzero", fill), index)))
@@ -130,7 +130,7 @@ def flatnonzero(
     [1 2]
     """
     x = as_array("flatnonzero", a)
-    flat = ops.reshape(x, shape=(x.type.size,))
+    flat = ops.reshape(x, shape=(x.aval.size,))
     return nonzero(flat, size=size, fill_value=fill_value)[0]
 
 
@@ -177,7 +177,7 @@ def nan_to_num(
     [0. 1.]
     """
     x = number_array("nan_to_num", x)
-    dtype = x.type.dtype
+    dtype = x.aval.dtype
     if dtype not in INEXACT:
         return x
     if dtype in COMPLEXES:
@@ -193,8 +193,8 @@ def nan_to_num(
 
 def _in_dtype_of(x: Any, value: Any) -> Any:
     if isinstance(value, (Array, np.ndarray)):
-        return convert(number_array("nan_to_num", value), x.type.dtype, x.type.weak)
-    return literal(x, float(value)) if not x.type.weak else float(value)
+        return convert(number_array("nan_to_num", value), x.aval.dtype, x.aval.weak)
+    return literal(x, float(value)) if not x.aval.weak else float(value)
 
 
 def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
@@ -276,4 +276,4 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
 
 
 def _all(x: Any) -> Any:
-    return ops.reduce_and(x, dims=tuple(range(x.type.ndim)))
+    return ops.reduce_and(x, dims=tuple(range(x.aval.ndim)))

@@ -45,7 +45,7 @@ class _Options:
 def _operands(who: str, xs: Sequence[Any]) -> tuple[list[Any], bool]:
     """Arrays of one dtype, and whether it was bool, of which products are counted in int32."""
     arrays = promote_arrays(who, xs)
-    if arrays[0].type.dtype != np.bool_:
+    if arrays[0].aval.dtype != np.bool_:
         return arrays, False
     return [convert(x, np.dtype("int32")) for x in arrays], True
 
@@ -152,13 +152,13 @@ def matmul(
     (x, y), was_bool = _operands("matmul", (a, b))
     if not x.ndim or not y.ndim:
         raise ValueError(
-            f"matmul: operands with dimensions are needed, got {x.type} and {y.type}; a number "
+            f"matmul: operands with dimensions are needed, got {x.aval} and {y.aval}; a number "
             "multiplies with *"
         )
     inner = 0 if y.ndim == 1 else y.ndim - 2
     if x.shape[-1] != y.shape[inner]:
         raise ValueError(
-            f"matmul: the last dimension of lhs {x.type} and dimension {inner} of rhs {y.type} "
+            f"matmul: the last dimension of lhs {x.aval} and dimension {inner} of rhs {y.aval} "
             f"must be equal, got {x.shape[-1]} and {y.shape[inner]}"
         )
     if y.ndim <= 2:
@@ -201,7 +201,7 @@ def dot(
     inner = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[inner]:
         raise ValueError(
-            f"dot: the last dimension of lhs {x.type} and dimension {inner} of rhs {y.type} must "
+            f"dot: the last dimension of lhs {x.aval} and dimension {inner} of rhs {y.aval} must "
             f"be equal, got {x.shape[-1]} and {y.shape[inner]}"
         )
     out = _dot(x, y, ((x.ndim - 1,), (inner,)), ((), ()), options)
@@ -338,13 +338,13 @@ def tensordot(
         count = operator.index(axes)  # type: ignore[arg-type]
         if not 0 <= count <= min(x.ndim, y.ndim):
             raise ValueError(
-                f"tensordot: {count} axes cannot be paired of operands {x.type} and {y.type}"
+                f"tensordot: {count} axes cannot be paired of operands {x.aval} and {y.aval}"
             )
         left, right = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
     lengths = [tuple(v.shape[d] for d in ds) for v, ds in ((x, left), (y, right))]
     if lengths[0] != lengths[1]:
         raise ValueError(
-            f"tensordot: axes {left} of lhs {x.type} and {right} of rhs {y.type} must have equal "
+            f"tensordot: axes {left} of lhs {x.aval} and {right} of rhs {y.aval} must have equal "
             f"lengths, got {lengths[0]} and {lengths[1]}"
         )
     return _finished(_dot(x, y, (left, right), ((), ()), options), was_bool, options)
@@ -391,7 +391,7 @@ def cross(
     x, y = promote_arrays("cross", [a, b])
     x, y = (ops.move(v, dim("cross", d, v), v.ndim - 1) for v, d in ((x, axisa), (y, axisb)))
     if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
-        raise ValueError(f"cross: vectors of length 2 or 3 are needed, got {x.type} and {y.type}")
+        raise ValueError(f"cross: vectors of length 2 or 3 are needed, got {x.aval} and {y.aval}")
     parts = [[ops.squeeze(p, (v.ndim - 1,)) for p in _columns(v)] for v in (x, y)]
     (x0, x1, x2), (y0, y1, y2) = ([*p, None][:3] for p in parts)
     third = ops.sub(*_both(_times(x0, y1), _times(x1, y0)))
@@ -460,9 +460,9 @@ def einsum(
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
     arrays, was_bool = _operands("einsum", operands)
-    labels, target = _parsed(subscripts, tuple(x.type.shape for x in arrays))
+    labels, target = _parsed(subscripts, tuple(x.aval.shape for x in arrays))
     terms = [_own_diagonal(x, ls) for x, ls in zip(arrays, labels, strict=True)]
-    for step in _path(labels, target, tuple(x.type.shape for x in arrays), optimize):
+    for step in _path(labels, target, tuple(x.aval.shape for x in arrays), optimize):
         chosen = [terms[i] for i in step]
         terms = [t for i, t in enumerate(terms) if i not in step]
         needed = set(target).union(*(ls for _, ls in terms))
@@ -610,6 +610,6 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
         words[-1], target = letters[-2], target[:-1]
     if any(x.ndim != len(w) for x, w in zip(xs, words, strict=True)):
         raise ValueError(
-            f"multi_dot: matrices are needed, got {', '.join(str(x.type) for x in xs)}"
+            f"multi_dot: matrices are needed, got {', '.join(str(x.aval) for x in xs)}"
         )
     return einsum(",".join(words) + "->" + target, *xs, optimize="optimal", precision=precision)

@@ -72,7 +72,7 @@ def array(
     """
     out = _from_data(object, dtype)
     if copy and out is object:
-        out = ops.convert(out, dtype=out.type.dtype, weak=out.type.weak)
+        out = ops.convert(out, dtype=out.aval.dtype, weak=out.aval.weak)
     if ndmin > out.ndim:
         out = ops.reshape(out, shape=(1,) * (ndmin - out.ndim) + out.shape)
     return on_device(out, device)
@@ -213,7 +213,7 @@ def _stacked(data: Any, dtype: np.dtype) -> Any:
     if not parts:
         return ops.full((0,), 0, dtype)
     if any(p.shape != parts[0].shape for p in parts):
-        shapes = ", ".join(str(p.type) for p in parts)
+        shapes = ", ".join(str(p.aval) for p in parts)
         raise ValueError(
             f"array: the entries of a list must have one shape, got {shapes}; see "
             "jnp.concatenate for arrays of different lengths"
@@ -458,7 +458,7 @@ def linspace(
         for x in operands("linspace", start, stop, to=dtypes.to_inexact)
     )
     first, last = broadcast("linspace", [first, last])
-    kind = first.type.dtype
+    kind = first.aval.dtype
     target = kind if dtype is None else dtypes.canonical(dtype)
     parts = count - 1 if endpoint else count
     out = _interpolated(first, last, count, parts)
@@ -474,7 +474,7 @@ def linspace(
 
 def _interpolated(first: Any, last: Any, count: int, parts: int) -> Any:
     """(1 - t) first + t last, for t = 0, 1/parts, 2/parts, ..."""
-    kind, shape = first.type.dtype, (count, *first.shape)
+    kind, shape = first.aval.dtype, (count, *first.shape)
     first, last = (ops.broadcast_to(x, shape) for x in (first, last))
     if parts <= 0:
         return first

@@ -77,7 +77,7 @@ def _over_lanes(function: Callable[..., Any], xs: list[Any], ranks: Sequence[int
     outer = [x.shape[: x.ndim - r] for x, r in zip(xs, ranks, strict=True)]
     for x, r in zip(xs, ranks, strict=True):
         if x.ndim < r:
-            raise ValueError(f"vectorize: an argument needs {r} dimensions, got {x.type}")
+            raise ValueError(f"vectorize: an argument needs {r} dimensions, got {x.aval}")
     shape = common_shape("vectorize", *outer)
     size = math.prod(shape)
     flat, lanes = [], []
@@ -161,7 +161,7 @@ def piecewise(
 
     def value(function: Any) -> Any:
         y = function(x, *args, **kw) if callable(function) else function
-        return convert(as_array("piecewise", y), x.type.dtype)
+        return convert(as_array("piecewise", y), x.aval.dtype)
 
     out = ops.broadcast_to(value(default), x.shape)
     for condition, function in zip(conditions, functions, strict=False):

@@ -24,7 +24,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import NonConcreteBooleanIndexError
 from phalanx.base.extended import is_key
 from phalanx.control.staged import staged
-from phalanx.core.trace import ROOT, Tracer, current
+from phalanx.core.trace import ROOT, current, describe, is_known
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.promotion import (
@@ -80,7 +80,7 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
     entries = _entries(index)
     x, entries = _with_masks(x, entries)
     entries = _filled(x, entries)
-    out = IndexPlan(x.type.shape)
+    out = IndexPlan(x.aval.shape)
     has_arrays = any(isinstance(e, (Array, np.ndarray)) and e.ndim for e in entries)
     dim = 0
     for e in entries:
@@ -141,7 +141,7 @@ def _entry(e: Any) -> Any:
 
 
 def _described(e: Any) -> str:
-    return str(e.type) if isinstance(e, Array) else f"an array of {e.dtype}"
+    return str(e.aval) if isinstance(e, Array) else f"an array of {e.dtype}"
 
 
 def _is_mask(e: Any) -> bool:
@@ -157,7 +157,7 @@ def _with_masks(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
     used = sum(_consumed(e) for e in entries)
     for e in entries:
         if e is Ellipsis:
-            dim += x.type.ndim - used
+            dim += x.aval.ndim - used
         if not _is_mask(e):
             out.append(e)
             dim += _consumed(e)
@@ -167,10 +167,10 @@ def _with_masks(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
             x = ops.expand_dims(x, (dim,))
             mask = mask.reshape(1)
             used += 1
-        if mask.shape != x.type.shape[dim : dim + mask.ndim]:
+        if mask.shape != x.aval.shape[dim : dim + mask.ndim]:
             raise IndexError(
                 f"a mask of shape {mask.shape} does not fit dimension {dim} and following of an "
-                f"array {x.type}"
+                f"array {x.aval}"
             )
         out += [i.astype(_I32) for i in np.nonzero(mask)]
         dim += mask.ndim
@@ -190,9 +190,9 @@ def known_mask(e: Any) -> np.ndarray:
     Raises:
         NonConcreteBooleanIndexError: it is traced.
     """
-    if isinstance(e, Tracer) and e.concrete() is None:
+    if not is_known(e):
         raise NonConcreteBooleanIndexError(
-            f"a mask, {e.describe()}, is used as an index, but which elements it selects, and so "
+            f"a mask, {describe(e)}, is used as an index, but which elements it selects, and so "
             "the shape of the result, is not known while tracing. Use jnp.where(mask, x, "
             "other), x.at[mask].set(value) with one value, or jnp.nonzero(mask, size=...)"
         )
@@ -205,10 +205,10 @@ def _filled(x: Any, entries: list[Any]) -> list[Any]:
     if len(dots) > 1:
         raise IndexError("an index can have one ellipsis (...), got several")
     used = sum(_consumed(e) for e in entries)
-    missing = x.type.ndim - used
+    missing = x.aval.ndim - used
     if missing < 0:
         raise IndexError(
-            f"too many indices: an array {x.type} has {x.type.ndim} dimensions, got {used}"
+            f"too many indices: an array {x.aval} has {x.aval.ndim} dimensions, got {used}"
         )
     at = dots[0] if dots else len(entries)
     return [*entries[:at], *[slice(None)] * missing, *entries[at + len(dots) :]]
@@ -216,9 +216,9 @@ def _filled(x: Any, entries: list[Any]) -> list[Any]:
 
 def _slice(s: slice, length: int) -> tuple[int, int, int]:
     for part in (s.start, s.stop, s.step):
-        if isinstance(part, Tracer) and part.concrete() is None:
+        if not is_known(part):
             raise IndexError(
-                f"a slice needs bounds that are known while tracing, got {part.describe()}; for a "
+                f"a slice needs bounds that are known while tracing, got {describe(part)}; for a "
                 "window of fixed length at a traced start use lax.dynamic_slice, or index with "
                 "start + jnp.arange(length)"
             )
@@ -238,9 +238,9 @@ def _position(e: Any, length: int) -> Any:
 
 def counted_from_front(i: Any, length: int) -> Any:
     """The array ``i`` of positions, negative ones counted from the end, in 32 bits or more."""
-    if dtypes.is_unsigned(i.type.dtype):
-        return convert(i, _I32) if i.type.dtype.itemsize < 4 else i
-    i = convert(i, i.type.dtype if i.type.dtype.itemsize >= 4 else _I32)
+    if dtypes.is_unsigned(i.aval.dtype):
+        return convert(i, _I32) if i.aval.dtype.itemsize < 4 else i
+    i = convert(i, i.aval.dtype if i.aval.dtype.itemsize >= 4 else _I32)
     return ops.select(ops.lt(i, literal(i, 0)), ops.add(i, literal(i, length)), i)
 
 
@@ -252,7 +252,7 @@ def _strided(p: IndexPlan) -> dict[int, tuple[int, int, int]]:
 
 
 def _read_strided(x: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
-    shape = x.type.shape
+    shape = x.aval.shape
     start, limit, strides = [0] * len(shape), list(shape), [1] * len(shape)
     for d, (first, step, count) in strided.items():
         last = first + (count - 1) * step
@@ -269,7 +269,7 @@ def _turned(x: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
 
 def _write_strided(x: Any, part: Any, strided: dict[int, tuple[int, int, int]]) -> Any:
     """``x`` with ``part`` where ``_read_strided`` reads: between its elements, those of ``x``."""
-    shape = x.type.shape
+    shape = x.aval.shape
     config = [(0, 0, 0)] * len(shape)
     mask: Any = True
     for d, (first, step, count) in strided.items():
@@ -282,7 +282,7 @@ def _write_strided(x: Any, part: Any, strided: dict[int, tuple[int, int, int]]) 
             ops.eq(ops.rem(past, np.int32(gap)), np.int32(0)),
         )
         mask = here if mask is True else ops.and_(mask, here)
-    between = zeros(x.type.update(shape=())) if is_key(x.type.dtype) else literal(x, 0)
+    between = zeros(x.aval.update(shape=())) if is_key(x.aval.dtype) else literal(x, 0)
     dilated = ops.pad(_turned(part, strided), between, config=tuple(config))
     return ops.select(mask, dilated, x)
 
@@ -317,7 +317,7 @@ def _outside(p: IndexPlan) -> Any:
                 return True
             continue
         beyond = ops.ge(i, literal(i, n))
-        if not dtypes.is_unsigned(i.type.dtype):
+        if not dtypes.is_unsigned(i.aval.dtype):
             beyond = ops.or_(ops.lt(i, literal(i, 0)), beyond)
         outside = beyond if outside is False else ops.or_(outside, beyond)
     return outside
@@ -395,8 +395,8 @@ READ_MODES = {
 
 def getitem(x: Any, index: Any) -> Any:
     """``x[index]``."""
-    if type(index) is int and current() is ROOT and x.type.ndim:
-        length = x.type.shape[0]
+    if type(index) is int and current() is ROOT and x.aval.ndim:
+        length = x.aval.shape[0]
         if -length <= index < length:
             return _row(x, np.int32(index % length))
     return read(x, index, "clip", None)
@@ -405,7 +405,7 @@ def getitem(x: Any, index: Any) -> Any:
 @staged
 def _row(x: Any, index: Any) -> Any:
     """``x[index]`` outside transformations: one program for all rows."""
-    shape = x.type.shape
+    shape = x.aval.shape
     starts = (index, *[np.int32(0)] * (len(shape) - 1))
     return ops.reshape(ops.dynamic_slice(x, *starts, sizes=(1, *shape[1:])), shape=shape[1:])
 
@@ -433,7 +433,7 @@ def read(x: Any, index: Any, mode: str, fill: Any, **hints: bool) -> Any:
     if p.lookups:
         x = _gathered(x, p, mode, fill, hints)
     shape = _result_shape(p)
-    return x if x.type.shape == shape else ops.reshape(x, shape=shape)
+    return x if x.aval.shape == shape else ops.reshape(x, shape=shape)
 
 
 def _points_looked_up(p: IndexPlan) -> IndexPlan:
@@ -480,12 +480,12 @@ def write(
     masked = _where_masked(x, index, how, values)
     if masked is not None:
         return masked
-    shape = x.type.shape
+    shape = x.aval.shape
     x, p = plan(x, index)
     target = _result_shape(p)
     values = fitted(values, target)
     out = _write_plan(x, p, how, values, mode, hints)
-    return out if out.type.shape == shape else ops.reshape(out, shape=shape)
+    return out if out.aval.shape == shape else ops.reshape(out, shape=shape)
 
 
 def written(x: Any, values: Any) -> Any:
@@ -493,8 +493,8 @@ def written(x: Any, values: Any) -> Any:
     imaginary part and fractions are cut off where ``x`` has none."""
     values = operand("at", values)
     if isinstance(values, Array):
-        return convert(values, x.type.dtype, x.type.weak and values.type.weak)
-    kind, wanted = kind_of(values)[0], x.type.dtype
+        return convert(values, x.aval.dtype, x.aval.weak and values.aval.weak)
+    kind, wanted = kind_of(values)[0], x.aval.dtype
     if dtypes.is_complex(kind) and not dtypes.is_complex(wanted):
         values = values.real
     if is_python_scalar(values) and dtypes.is_inexact(kind) and dtypes.is_integer(wanted):
@@ -506,7 +506,7 @@ def fitted(values: Any, target: tuple[int, ...]) -> Any:
     """``values`` broadcast to ``target``, the shape of the part that they are written to."""
     if isinstance(values, np.generic):
         return ops.full(target, values, values.dtype)
-    shape = values.type.shape
+    shape = values.aval.shape
     while len(shape) > len(target) and shape[0] == 1:
         shape = shape[1:]
     fits = len(shape) <= len(target) and all(
@@ -514,10 +514,10 @@ def fitted(values: Any, target: tuple[int, ...]) -> Any:
     )
     if not fits:
         raise ValueError(
-            f"at: values of shape {values.type.shape} do not broadcast to {target}, the shape of "
+            f"at: values of shape {values.aval.shape} do not broadcast to {target}, the shape of "
             "the part that they are written to"
         )
-    if shape != values.type.shape:
+    if shape != values.aval.shape:
         values = ops.reshape(values, shape=shape)
     return ops.broadcast_to(values, target)
 
@@ -527,7 +527,7 @@ def _where_masked(x: Any, index: Any, how: str, values: Any) -> Any:
     mask = index[0] if isinstance(index, tuple) and len(index) == 1 else index
     if not isinstance(mask, (Array, np.ndarray)) or mask.dtype != np.bool_ or not mask.ndim:
         return None
-    shape = x.type.shape
+    shape = x.aval.shape
     if np.ndim(values) > len(shape) - mask.ndim or mask.shape != shape[: mask.ndim]:
         return None
     mask = as_array("at", mask)
@@ -541,7 +541,7 @@ def _where_masked(x: Any, index: Any, how: str, values: Any) -> Any:
 def _write_plan(
     x: Any, p: IndexPlan, how: str, values: Any, mode: str, hints: dict[str, bool]
 ) -> Any:
-    if not math.prod(values.type.shape):
+    if not math.prod(values.aval.shape):
         return x
     strided = _strided(p)
     if strided:
@@ -575,13 +575,13 @@ def _write_lookup(
     combine, scatter = _COMBINE[how]
     sizes = p.sizes()
     if not p.lookups:
-        values = values if values.type.shape == sizes else ops.reshape(values, shape=sizes)
+        values = values if values.aval.shape == sizes else ops.reshape(values, shape=sizes)
         return values if combine is None else combine(x, values)
     lookup = _lookup(p)
     inner = tuple(
-        n for e, n in zip(_flat_layout(p), values.type.shape, strict=True) if e is not None
+        n for e, n in zip(_flat_layout(p), values.aval.shape, strict=True) if e is not None
     )
-    if inner != values.type.shape:
+    if inner != values.aval.shape:
         values = ops.reshape(values, shape=inner)
     mode = "promise" if lookup.inside else mode
     numbers = lookup.numbers.of_scatter()

@@ -40,7 +40,7 @@ def _several(who: str, arrays: Any) -> list[Any]:
     if isinstance(arrays, (Array, np.ndarray)):
         x = as_array(who, arrays)
         if not x.ndim:
-            raise ValueError(f"{who}: a sequence of arrays is needed, got one array {x.type}")
+            raise ValueError(f"{who}: a sequence of arrays is needed, got one array {x.aval}")
         return [ops.squeeze(v, (0,)) for v in ops.split(x, (1,) * x.shape[0], 0)]
     if not isinstance(arrays, Iterable):
         raise TypeError(f"{who}: a sequence of arrays is needed, got {arrays!r}")
@@ -80,8 +80,8 @@ def _joined(who: str, xs: list[Any], axis: int) -> Any:
             n != m for i, (n, m) in enumerate(zip(x.shape, first, strict=True)) if i != d
         ):
             raise ValueError(
-                f"{who}: arrays must have equal shapes but along axis {axis}, got {xs[0].type} "
-                f"and {x.type}"
+                f"{who}: arrays must have equal shapes but along axis {axis}, got {xs[0].aval} "
+                f"and {x.aval}"
             )
     return ops.concatenate(*xs, dim=d) if len(xs) > 1 else xs[0]
 
@@ -97,7 +97,7 @@ def stack(
     """
     xs = promote_arrays("stack", _several("stack", arrays), dtype)
     if any(x.shape != xs[0].shape for x in xs):
-        shapes = ", ".join(str(x.type) for x in xs)
+        shapes = ", ".join(str(x.aval) for x in xs)
         raise ValueError(f"stack: all arrays must have one shape, got {shapes}")
     return ops.stack(xs, ops.dimension("stack", axis, xs[0].ndim + 1))
 
@@ -228,7 +228,7 @@ def _split(who: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -
     length, more = divmod(n, parts)
     if more and not uneven:
         raise ValueError(
-            f"{who}: dimension {d} of an array {x.type} is not divisible into {parts} equal parts; "
+            f"{who}: dimension {d} of an array {x.aval} is not divisible into {parts} equal parts; "
             "see array_split"
         )
     return ops.split(x, [length + (i < more) for i in range(parts)], d)
@@ -428,8 +428,8 @@ def _pad_constant(x: Any, widths: list[tuple[int, int]], values: Any) -> Any:
 
 def _fill(x: Any, value: Any) -> Any:
     if isinstance(value, (Array, np.ndarray)):
-        return convert(as_array("pad", value), x.type.dtype)
-    if isinstance(value, (float, complex)) and not dtypes.is_inexact(x.type.dtype):
+        return convert(as_array("pad", value), x.aval.dtype)
+    if isinstance(value, (float, complex)) and not dtypes.is_inexact(x.aval.dtype):
         value = int(complex(value).real)
     return literal(x, value)
 
@@ -441,7 +441,7 @@ def _pad_ramp(x: Any, d: int, width: tuple[int, int], ends: tuple[Any, Any]) -> 
             continue
         edge = ops.slice_dim(x, 0, 1, d) if side == 0 else ops.slice_dim(x, n - 1, n, d)
         shape = tuple(count if i == d else m for i, m in enumerate(x.shape))
-        real = dtypes.to_inexact(x.type.dtype)
+        real = dtypes.to_inexact(x.aval.dtype)
         step = ops.div(
             ops.iota(dtype=real, shape=shape, dim=d), dtypes.scalar(count, real)
         )  # 0, 1/count, ...: the edge is at 1
@@ -450,9 +450,9 @@ def _pad_ramp(x: Any, d: int, width: tuple[int, int], ends: tuple[Any, Any]) -> 
         edge = ops.broadcast_to(convert(edge, real), shape)
         last = ops.broadcast_to(convert(as_array("pad", end), real), shape)
         ramp = ops.add(last, ops.mul(ops.sub(edge, last), step))
-        if dtypes.is_integer(x.type.dtype):
+        if dtypes.is_integer(x.aval.dtype):
             ramp = ops.floor(ramp)
-        ramp = convert(ramp, x.type.dtype, x.type.weak)
+        ramp = convert(ramp, x.aval.dtype, x.aval.weak)
         parts = [ramp, *parts] if side == 0 else [*parts, ramp]
     return ops.concatenate(*parts, dim=d) if len(parts) > 1 else x
 
@@ -461,9 +461,9 @@ def _pad_statistic(x: Any, d: int, width: tuple[int, int], reduce: Callable) -> 
     if not any(width):
         return x
     value = reduce(x, axis=d, keepdims=True)
-    if dtypes.is_integer(x.type.dtype) and not dtypes.is_integer(value.type.dtype):
+    if dtypes.is_integer(x.aval.dtype) and not dtypes.is_integer(value.aval.dtype):
         value = ops.round(value, mode="even")
-    value = convert(value, x.type.dtype, x.type.weak)
+    value = convert(value, x.aval.dtype, x.aval.weak)
     parts = []
     for count in width:
         shape = tuple(count if i == d else n for i, n in enumerate(x.shape))
@@ -505,7 +505,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     d = dim("insert", axis, x)
     n = x.shape[d]
-    new = convert(as_array("insert", values), x.type.dtype)
+    new = convert(as_array("insert", values), x.aval.dtype)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))
     where = value_of("insert", operand("insert", _as_positions(obj)), "give known positions")

@@ -66,11 +66,11 @@ def norm(
         return _vector_norm(x, 2 if ord is None else ord, over, keepdims)
     if len(over) == 2:
         return _matrix_norm(x, "fro" if ord is None else ord, (over[0], over[1]), keepdims)
-    raise ValueError(f"norm: one axis or two are needed, got {over} of an array {x.type}")
+    raise ValueError(f"norm: one axis or two are needed, got {over} of an array {x.aval}")
 
 
 def _euclidean(x: Any, over: tuple[int, ...], keepdims: bool) -> Any:
-    if x.type.dtype in COMPLEXES:
+    if x.aval.dtype in COMPLEXES:
         squares = ops.add(*(ops.mul(p, p) for p in (ops.real(x), ops.imag(x))))
     else:
         squares = ops.mul(x, x)
@@ -91,7 +91,7 @@ def _vector_norm(x: Any, ord: Any, over: tuple[int, ...], keepdims: bool) -> Any
         return sum(size, over, keepdims=keepdims)
     if ord == 0:
         count = ops.convert(
-            ops.ne(size, literal(size, 0)), dtype=size.type.dtype, weak=False
+            ops.ne(size, literal(size, 0)), dtype=size.aval.dtype, weak=False
         )
         return sum(count, over, keepdims=keepdims)
     return power(sum(power(size, ord), over, keepdims=keepdims), 1.0 / ord)
@@ -138,7 +138,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") ->
     """
     x = inexact("matrix_norm", x)
     if x.ndim < 2:
-        raise ValueError(f"matrix_norm: at least 2 dimensions are needed, got {x.type}")
+        raise ValueError(f"matrix_norm: at least 2 dimensions are needed, got {x.aval}")
     return _matrix_norm(x, ord, (x.ndim - 2, x.ndim - 1), keepdims)
 
 
@@ -152,13 +152,13 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     x = as_array("matrix_power", a)
     count = operator.index(n)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
-        raise ValueError(f"matrix_power: square matrices are needed, got {x.type}")
+        raise ValueError(f"matrix_power: square matrices are needed, got {x.aval}")
     if count < 0:
         raise ValueError(
             f"matrix_power: the power must not be negative, got {count}: there is no inverse"
         )
     if count == 0:
-        return ops.broadcast_to(eye(x.shape[-1], dtype=x.type.dtype), x.shape)
+        return ops.broadcast_to(eye(x.shape[-1], dtype=x.aval.dtype), x.shape)
     out: Any = None
     while True:
         if count % 2:

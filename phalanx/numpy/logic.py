@@ -178,7 +178,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     [0 1 3]
     """
     x = as_array("bitwise_count", x)
-    size = ops.abs(x) if dtypes.is_signed(x.type.dtype) else x
+    size = ops.abs(x) if dtypes.is_signed(x.aval.dtype) else x
     return convert(ops.population_count(size), np.dtype("uint8"))
 
 
@@ -218,7 +218,7 @@ def isnan(x: ArrayLike, /) -> Array:
     [False  True]
     """
     x = as_array("isnan", x)
-    return ops.ne(x, x) if x.type.dtype in INEXACT else _everywhere("isnan", x, False)
+    return ops.ne(x, x) if x.aval.dtype in INEXACT else _everywhere("isnan", x, False)
 
 
 def isfinite(x: ArrayLike, /) -> Array:
@@ -228,7 +228,7 @@ def isfinite(x: ArrayLike, /) -> Array:
     [ True False False]
     """
     x = as_array("isfinite", x)
-    dtype = x.type.dtype
+    dtype = x.aval.dtype
     if dtype in COMPLEXES:
         return ops.and_(ops.is_finite(ops.real(x)), ops.is_finite(ops.imag(x)))
     return ops.is_finite(x) if dtype in INEXACT else _everywhere("isfinite", x, True)
@@ -241,7 +241,7 @@ def isinf(x: ArrayLike, /) -> Array:
     [False  True False]
     """
     x = as_array("isinf", x)
-    dtype = x.type.dtype
+    dtype = x.aval.dtype
     if dtype in COMPLEXES:
         return ops.or_(isinf(ops.real(x)), isinf(ops.imag(x)))
     if dtype not in INEXACT:
@@ -269,16 +269,16 @@ def isneginf(x: ArrayLike, /) -> Array:
 
 def _is_infinity(who: str, x: Any, infinity: float) -> Any:
     x = as_array(who, x)
-    if x.type.dtype in COMPLEXES:
-        raise TypeError(f"{who}: real numbers are needed, got {x.type}")
-    if x.type.dtype not in INEXACT:
+    if x.aval.dtype in COMPLEXES:
+        raise TypeError(f"{who}: real numbers are needed, got {x.aval}")
+    if x.aval.dtype not in INEXACT:
         return _everywhere(who, x, False)
     return ops.eq(x, literal(x, infinity))
 
 
 def _everywhere(who: str, x: Any, truth: bool) -> Any:
-    check_domain(who, x.type, number_or_bool)
-    return ops.full(x.type.shape, truth, np.dtype(bool))
+    check_domain(who, x.aval, number_or_bool)
+    return ops.full(x.aval.shape, truth, np.dtype(bool))
 
 
 def iscomplex(x: ArrayLike, /) -> Array:
@@ -338,7 +338,7 @@ def real(x: ArrayLike, /) -> Array:
     [1. 3.]
     """
     x = number_array("real", x)
-    return ops.real(x) if x.type.dtype in COMPLEXES else x
+    return ops.real(x) if x.aval.dtype in COMPLEXES else x
 
 
 def imag(x: ArrayLike, /) -> Array:
@@ -348,9 +348,9 @@ def imag(x: ArrayLike, /) -> Array:
     [2. 0.]
     """
     x = number_array("imag", x)
-    if x.type.dtype in COMPLEXES:
+    if x.aval.dtype in COMPLEXES:
         return ops.imag(x)
-    return convert(ops.zeros_like(x), x.type.dtype, x.type.weak)
+    return convert(ops.zeros_like(x), x.aval.dtype, x.aval.weak)
 
 
 def conjugate(x: ArrayLike, /) -> Array:
@@ -360,7 +360,7 @@ def conjugate(x: ArrayLike, /) -> Array:
     [1.-2.j]
     """
     x = number_array("conjugate", x)
-    return ops.conj(x) if x.type.dtype in COMPLEXES else x
+    return ops.conj(x) if x.aval.dtype in COMPLEXES else x
 
 
 conj = conjugate
@@ -373,7 +373,7 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     90.0
     """
     z = as_array("angle", z)
-    if z.type.dtype not in INEXACT:
+    if z.aval.dtype not in INEXACT:
         z = convert(z, dtypes.default_float())
     out = ops.atan2(imag(z), real(z))
     return ops.mul(out, literal(out, 180 / np.pi)) if deg else out

@@ -192,16 +192,16 @@ def __setitem__(self: Any, index: Any, value: Any) -> NoReturn:
 
 def __len__(self: Any) -> int:
     """The length of the first dimension."""
-    if not self.type.shape:
+    if not self.aval.shape:
         raise TypeError("len() of an array without dimensions")
-    return self.type.shape[0]
+    return self.aval.shape[0]
 
 
 def __iter__(self: Any) -> Any:
     """The parts along the first dimension."""
-    if not self.type.shape:
+    if not self.aval.shape:
         raise TypeError("iteration over an array without dimensions")
-    return (self[i] for i in range(self.type.shape[0]))
+    return (self[i] for i in range(self.aval.shape[0]))
 
 
 def __round__(self: Any, ndigits: int | None = None) -> Any:
@@ -228,7 +228,7 @@ def astype(self: Any, dtype: Any, copy: bool = False, device: Any = None) -> Any
 
 def copy(self: Any) -> Any:
     """A copy, which outlives the deletion or donation of this array."""
-    return ops.convert(self, dtype=self.type.dtype, weak=self.type.weak)
+    return ops.convert(self, dtype=self.aval.dtype, weak=self.aval.weak)
 
 
 def flatten(self: Any, order: str = "C") -> Any:
@@ -250,8 +250,8 @@ def view(self: Any, dtype: Any = None) -> Any:
     """The bits of the array read as elements of another dtype."""
     if dtype is None:
         return self
-    check_domain("view", self.type, number_or_bool)
-    wanted, present = dtypes.canonical(dtype), self.type.dtype
+    check_domain("view", self.aval, number_or_bool)
+    wanted, present = dtypes.canonical(dtype), self.aval.dtype
     if wanted == present:
         return self
     if np.bool_ in (wanted, present):
@@ -261,16 +261,16 @@ def view(self: Any, dtype: Any = None) -> Any:
         return convert(view(self, other), wanted)
     if wanted.itemsize == present.itemsize:
         return ops.bitcast(self, dtype=wanted)
-    if not self.type.ndim:
-        raise ValueError(f"view: {self.type} has no dimension to change the length of")
-    *outer, last = self.type.shape
+    if not self.aval.ndim:
+        raise ValueError(f"view: {self.aval} has no dimension to change the length of")
+    *outer, last = self.aval.shape
     if wanted.itemsize < present.itemsize:
         out = ops.bitcast(self, dtype=wanted)
         return ops.merge_dims(out, len(outer))
     parts = wanted.itemsize // present.itemsize
     if last % parts:
         raise ValueError(
-            f"view: the last dimension of {self.type} must be divisible by {parts} to be read as "
+            f"view: the last dimension of {self.aval} must be divisible by {parts} to be read as "
             f"{wanted}"
         )
     split = ops.reshape(self, shape=(*outer, last // parts, parts))
@@ -325,12 +325,12 @@ def _at(self: Any) -> At:
 
 def _itemsize(self: Any) -> int:
     """The number of bytes of an element."""
-    return self.type.dtype.itemsize
+    return self.aval.dtype.itemsize
 
 
 def _nbytes(self: Any) -> int:
     """The number of bytes of all elements."""
-    return math.prod(self.type.shape) * self.type.dtype.itemsize
+    return math.prod(self.aval.shape) * self.aval.dtype.itemsize
 
 
 _PROPERTIES: dict[str, Callable] = {

@@ -17,7 +17,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError
-from phalanx.core.trace import ROOT, Tracer, current
+from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
 from phalanx.run.array import from_host
@@ -65,7 +65,7 @@ def is_python_scalar(x: Any) -> bool:
 def kind_of(x: Any) -> tuple[np.dtype, bool]:
     """The dtype of an operand, and whether it is weak."""
     if isinstance(x, Array):
-        return x.type.dtype, x.type.weak
+        return x.aval.dtype, x.aval.weak
     if is_python_scalar(x):
         dtype = dtypes.dtype_of(x)
         return dtype, dtype != np.bool_
@@ -89,7 +89,7 @@ def number_array(who: str, x: Any) -> Array:
         TypeError: it is none; it may be an array of keys.
     """
     x = as_array(who, x)
-    check_domain(who, x.type, number_or_bool)
+    check_domain(who, x.aval, number_or_bool)
     return x
 
 
@@ -102,20 +102,20 @@ def scalar_array(value: Any, dtype: np.dtype, weak: bool = False) -> Array:
 
 def convert(x: Any, dtype: np.dtype, weak: bool = False) -> Array:
     """The array ``x`` in ``dtype``; ``x`` itself if it has that and is as weak already."""
-    type = x.type
+    type = x.aval
     if type.dtype == dtype and type.weak == weak:
         return x
     if type.dtype in dtypes.COMPLEXES and dtype not in dtypes.COMPLEXES:
         x = ops.real(x)
     if dtype == np.bool_ and type.dtype != dtype:
-        return ops.ne(x, dtypes.scalar(0, x.type.dtype))
+        return ops.ne(x, dtypes.scalar(0, x.aval.dtype))
     return ops.convert(x, dtype=dtype, weak=weak)
 
 
 def inexact(who: str, x: Any) -> Array:
     """``x`` as an array of a floating-point or complex dtype."""
     x = as_array(who, x)
-    type = x.type
+    type = x.aval
     return x if type.dtype in INEXACT else convert(x, dtypes.default_float(), type.weak)
 
 
@@ -131,13 +131,13 @@ def value_of(who: str, x: Any, remedy: str) -> np.ndarray:
         ConcretizationTypeError: ``x`` is traced and its value not known; the message
             offers the ``remedy``.
     """
-    if isinstance(x, Tracer) and x.concrete() is None:
+    if not is_known(x):
         raise ConcretizationTypeError(
-            f"{who}: the shape of the result depends on the elements of {x.describe()}, of "
+            f"{who}: the shape of the result depends on the elements of {describe(x)}, of "
             f"which only shape and dtype are known while tracing; {remedy}, or call it "
             "outside jit, vmap and pmap"
         )
-    return np.asarray(x)
+    return np.asarray(known_value(x))
 
 
 # ---- several operands -----------------------------------------------------------------------
@@ -162,17 +162,17 @@ def pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
     """``operands`` of two, where in the common cases there is nothing to do."""
     if isinstance(x, Array):
         if isinstance(y, Array):
-            if x.type is y.type:
+            if x.aval is y.aval:
                 return x, y
-            if x.type.dtype == y.type.dtype and x.type.weak == y.type.weak:
+            if x.aval.dtype == y.aval.dtype and x.aval.weak == y.aval.weak:
                 x, y = broadcast(who, [x, y])
                 return x, y
         else:
-            literal = _LITERAL.get((type(y), x.type.dtype))
+            literal = _LITERAL.get((type(y), x.aval.dtype))
             if literal is not None:
                 return x, literal(y)
     elif isinstance(y, Array):
-        literal = _LITERAL.get((type(x), y.type.dtype))
+        literal = _LITERAL.get((type(x), y.aval.dtype))
         if literal is not None:
             return literal(x), y
     x, y = operands(who, x, y)
@@ -182,7 +182,7 @@ def pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
 def inexact_pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
     """Two operands of one floating-point or complex dtype and one shape."""
     known = x if isinstance(x, Array) else y
-    if isinstance(known, Array) and known.type.dtype in INEXACT:
+    if isinstance(known, Array) and known.aval.dtype in INEXACT:
         return pair(who, x, y)
     x, y = operands(who, x, y, to=dtypes.to_inexact)
     return x, y
@@ -212,7 +212,7 @@ def arrays(
 ) -> list[Array]:
     """``operands`` with the constants, too, as arrays of the common shape."""
     values = operands(who, *xs, to=to)
-    shape = next(x.type.shape for x in values if isinstance(x, Array))
+    shape = next(x.aval.shape for x in values if isinstance(x, Array))
     return [x if isinstance(x, Array) else ops.full(shape, x, x.dtype) for x in values]
 
 
@@ -229,7 +229,7 @@ def promote(who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None
     for x in values:
         if not _is(x):
             out.append(dtypes.scalar(x, dtype))
-        elif x.type.dtype != dtype or strengthen:
+        elif x.aval.dtype != dtype or strengthen:
             out.append(convert(x, dtype, weak))
         else:
             out.append(x)
@@ -256,7 +256,7 @@ def promote_arrays(who: str, xs: Any, dtype: DTypeLike = None) -> list[Array]:
 
 def broadcast(who: str, xs: list[Any]) -> list[Any]:
     """The arrays among ``xs`` repeated to their common shape; scalars as they are."""
-    shapes = {x.type.shape for x in xs if isinstance(x, Array)}
+    shapes = {x.aval.shape for x in xs if isinstance(x, Array)}
     if len(shapes) == 1:
         return xs
     shape = common_shape(who, *shapes)

@@ -84,7 +84,7 @@ def prod(
 def _summand(who: str, a: Any, dtype: Any, promote_integers: bool) -> tuple[Any, np.dtype]:
     """``a`` in the dtype in which it is accumulated, and the dtype of the result."""
     x = as_array(who, a)
-    kind = x.type.dtype if dtype is None else dtypes.canonical(dtype)
+    kind = x.aval.dtype if dtype is None else dtypes.canonical(dtype)
     if dtype is None and promote_integers and kind not in INEXACT:
         kind = _integer_sum_dtype(kind)
     return convert(x, wide(kind)), kind
@@ -108,7 +108,7 @@ def masked(x: Any, mask: Any, identity: Any) -> Any:
     """``x`` where ``mask`` holds or is None, the constant ``identity`` elsewhere."""
     if mask is None:
         return x
-    return convert(choose(boolean("where", mask), x, literal(x, identity)), x.type.dtype)
+    return convert(choose(boolean("where", mask), x, literal(x, identity)), x.aval.dtype)
 
 
 def _reduced(prim: Callable, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -122,12 +122,12 @@ def _reduced(prim: Callable, x: Any, axis: Any, keepdims: bool) -> Any:
 
 def _kept(total: Any, x: Any, over: tuple[int, ...]) -> Any:
     return ops.reshape(
-        total, shape=tuple(1 if i in over else n for i, n in enumerate(x.type.shape))
+        total, shape=tuple(1 if i in over else n for i, n in enumerate(x.aval.shape))
     )
 
 
 def _joined(combine: Callable, total: Any, initial: Any) -> Any:
-    return convert(combine(total, initial), total.type.dtype)
+    return convert(combine(total, initial), total.aval.dtype)
 
 
 # ---- extrema --------------------------------------------------------------------------------
@@ -188,19 +188,19 @@ def _extremum(
     who, prim, identity, combine = kind
     no_out(who, out)
     x = as_array(who, a)
-    x = convert(x, x.type.dtype)
+    x = convert(x, x.aval.dtype)
     if initial is None:
         _check_some(who, x, axis, where)
-    total = _reduced(prim, masked(x, where, identity(x.type.dtype)), axis, keepdims)
+    total = _reduced(prim, masked(x, where, identity(x.aval.dtype)), axis, keepdims)
     return total if initial is None else _joined(combine, total, initial)
 
 
 def _check_some(who: str, x: Any, axis: Any, where: Any) -> None:
     if where is not None:
         raise ValueError(f"{who}: with where, no element may be left; give initial=, too")
-    if not x.type.size and not builtins.all(x.type.shape[d] for d in dims(who, axis, x)):
+    if not x.aval.size and not builtins.all(x.aval.shape[d] for d in dims(who, axis, x)):
         raise ValueError(
-            f"{who}: an array {x.type} has no element to choose along axis {axis}; give initial="
+            f"{who}: an array {x.aval} has no element to choose along axis {axis}; give initial="
         )
 
 
@@ -242,11 +242,11 @@ def argmin(
 def _position(who: str, prim: Callable, a: Any, axis: Any, out: Any, keepdims: Any) -> Any:
     no_out(who, out)
     x = as_array(who, a)
-    shape = x.type.shape
+    shape = x.aval.shape
     over = tuple(range(len(shape))) if axis is None else (ops.dimension(who, axis, len(shape)),)
-    line = ops.reshape(x, shape=(x.type.size,)) if axis is None else x
-    if line.type.shape[over[0] if axis is not None else 0] == 0:
-        raise ValueError(f"{who}: an array {x.type} has no element to choose along axis {axis}")
+    line = ops.reshape(x, shape=(x.aval.size,)) if axis is None else x
+    if line.aval.shape[over[0] if axis is not None else 0] == 0:
+        raise ValueError(f"{who}: an array {x.aval} has no element to choose along axis {axis}")
     place = prim(line, dim=0 if axis is None else over[0], index_dtype=dtypes.default_int())
     return _kept(place, x, over) if keepdims else place
 
@@ -327,12 +327,12 @@ def cumprod(
 def _running(who: str, prim: Callable, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     no_out(who, out)
     x = as_array(who, a)
-    kind = x.type.dtype if dtype is None else dtypes.canonical(dtype)
+    kind = x.aval.dtype if dtype is None else dtypes.canonical(dtype)
     if kind == np.bool_:
         kind = dtypes.default_int()
     x = convert(x, kind)
     if axis is None:
-        x, axis = ops.reshape(x, shape=(x.type.size,)), 0
+        x, axis = ops.reshape(x, shape=(x.aval.size,)), 0
     return prim(x, dim=ops.dimension(who, axis, x.ndim), reverse=False)
 
 
@@ -373,7 +373,7 @@ def _cumulative(
 ) -> Any:
     x = as_array(who, x)
     if axis is None and x.ndim != 1:
-        raise ValueError(f"{who}: axis is needed for an array {x.type} that is no vector")
+        raise ValueError(f"{who}: axis is needed for an array {x.aval} that is no vector")
     dim = ops.dimension(who, 0 if axis is None else axis, x.ndim)
     total = run(x, dim, dtype)
     if not include_initial:
@@ -485,9 +485,9 @@ def _nan_extremum(
     where: Any,
 ) -> Any:
     x = as_array(who, a)
-    if x.type.dtype not in INEXACT:
+    if x.aval.dtype not in INEXACT:
         return reduce(x, axis, out, keepdims, initial, where)
-    reduced = reduce(nan_as(who, x, identity(x.type.dtype)), axis, out, keepdims, initial, where)
+    reduced = reduce(nan_as(who, x, identity(x.aval.dtype)), axis, out, keepdims, initial, where)
     if initial is not None:
         return reduced
     nothing = all(isnan(x), axis, keepdims=keepdims)
@@ -520,9 +520,9 @@ def _nan_position(
     who: str, find: Callable, identity: Callable, a: Any, axis: Any, out: Any, keepdims: Any
 ) -> Any:
     x = as_array(who, a)
-    if x.type.dtype not in INEXACT:
+    if x.aval.dtype not in INEXACT:
         return find(x, axis, out, keepdims)
-    place = find(nan_as(who, x, identity(x.type.dtype)), axis, out, keepdims)
+    place = find(nan_as(who, x, identity(x.aval.dtype)), axis, out, keepdims)
     nothing = all(isnan(x), axis, keepdims=bool(keepdims))
     return ops.select(nothing, literal(place, -1), place)
 
@@ -530,5 +530,5 @@ def _nan_position(
 def nan_as(who: str, a: Any, value: Any) -> Any:
     """``a`` with nan replaced by the constant ``value``."""
     x = as_array(who, a)
-    return ops.select(isnan(x), literal(x, value), x) if x.type.dtype in INEXACT else x
+    return ops.select(isnan(x), literal(x, value), x) if x.aval.dtype in INEXACT else x
 

@@ -146,7 +146,7 @@ def searchsorted(
         raise ValueError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
     line, wanted = promote_arrays("searchsorted", [a, v])
     if line.ndim != 1:
-        raise ValueError(f"searchsorted: a vector is needed, got {line.type}")
+        raise ValueError(f"searchsorted: a vector is needed, got {line.aval}")
     if sorter is not None:
         line = take(line, sorter, 0)
     index = dtypes.default_int()
@@ -169,7 +169,7 @@ def searchsorted(
 def _less(x: Any, y: Any) -> Any:
     """x < y where nan is the greatest."""
     less = ops.lt(x, y)
-    if x.type.dtype not in INEXACT:
+    if x.aval.dtype not in INEXACT:
         return less
     return ops.or_(less, ops.and_(isnan(y), ops.not_(isnan(x))))
 
@@ -186,7 +186,7 @@ def digitize(
     """
     edges, values = as_array("digitize", bins), as_array("digitize", x)
     if edges.ndim != 1:
-        raise ValueError(f"digitize: a vector of bins is needed, got {edges.type}")
+        raise ValueError(f"digitize: a vector of bins is needed, got {edges.aval}")
     n = edges.size
     if not n:
         return ops.full(values.shape, 0, dtypes.default_int())
@@ -264,7 +264,7 @@ def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[A
     ordered, origin = ops.sort(x, places, dim=0, num_keys=1, stable=True)
     first, second = ops.slice_dim(ordered, 0, n - 1, 0), ops.slice_dim(ordered, 1, n, 0)
     differs = ops.ne(first, second)
-    if equal_nan and x.type.dtype in INEXACT:
+    if equal_nan and x.aval.dtype in INEXACT:
         differs = ops.and_(differs, ops.not_(ops.and_(isnan(first), isnan(second))))
     is_new = ops.concatenate(ops.full((1,), True, np.dtype(bool)), differs, dim=0)
     group = ops.cumsum(convert(is_new, index), dim=0, reverse=False)
@@ -274,7 +274,7 @@ def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[A
     missing = ops.ge(starts, literal(starts, n))
     fill = ops.slice_dim(ordered, 0, 1, 0)
     if fill_value is not None:
-        fill = convert(as_array("unique", fill_value), x.type.dtype)
+        fill = convert(as_array("unique", fill_value), x.aval.dtype)
     values = ops.select(missing, ops.broadcast_to(fill, values.shape), values)
     numbers = ops.ScatterNumbers((), (0,), (0,))
     inverse = ops.scatter(
@@ -376,8 +376,8 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     """
     lengths = as_shape("unravel_index", shape)
     rest = as_array("unravel_index", indices)
-    if not dtypes.is_integer(rest.type.dtype):
-        raise TypeError(f"unravel_index: integers are needed, got {rest.type}")
+    if not dtypes.is_integer(rest.aval.dtype):
+        raise TypeError(f"unravel_index: integers are needed, got {rest.aval}")
     count = math.prod(lengths)
     rest = ops.select(ops.lt(rest, literal(rest, 0)), ops.add(rest, literal(rest, count)), rest)
     rest = ops.clamp(literal(rest, 0), rest, literal(rest, max(count - 1, 0)))

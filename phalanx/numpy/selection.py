@@ -66,7 +66,7 @@ def take(
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     dim = ops.dimension("take", axis, x.ndim)
-    places, mode = _places("take", as_array("take", indices), x.type.shape[dim], mode)
+    places, mode = _places("take", as_array("take", indices), x.aval.shape[dim], mode)
     rest = range(x.ndim - 1)
     offset = tuple(d if d < dim else d + places.ndim for d in rest)
     return ops.gather(
@@ -83,12 +83,12 @@ def take(
 
 def _places(who: str, i: Any, length: int, mode: str | None) -> tuple[Any, str]:
     """Positions from the front, and the gather's mode, as ``mode`` has it."""
-    if not dtypes.is_integer(i.type.dtype):
-        raise TypeError(f"{who}: indices must be integers, got {i.type}")
+    if not dtypes.is_integer(i.aval.dtype):
+        raise TypeError(f"{who}: indices must be integers, got {i.aval}")
     if mode == "wrap":
         return arithmetic.remainder(convert(i, _I32), builtins.max(length, 1)), "promise"
     if mode == "clip":
-        return convert(i, i.type.dtype), "clip"
+        return convert(i, i.aval.dtype), "clip"
     modes = {None: "fill", "fill": "fill", "promise_in_bounds": "promise", "wrap": "", "clip": ""}
     return counted_from_front(i, length), mode_of(who, mode, modes)
 
@@ -113,7 +113,7 @@ def take_along_axis(
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     dim = ops.dimension("take_along_axis", axis, x.ndim)
     x, i = _aligned("take_along_axis", x, i, dim)
-    if mode == "clip" and dtypes.is_integer(i.type.dtype):
+    if mode == "clip" and dtypes.is_integer(i.aval.dtype):
         i = counted_from_front(i, x.shape[dim])
     places, mode = _places("take_along_axis", i, x.shape[dim], mode)
     others = tuple(d for d in range(x.ndim) if d != dim)
@@ -131,7 +131,7 @@ def _aligned(who: str, x: Any, i: Any, dim: int) -> tuple[Any, Any]:
     """Both in the shape that their dimensions other than ``dim`` broadcast to."""
     if x.ndim != i.ndim:
         raise ValueError(
-            f"{who}: array and indices must have equally many dimensions, got {x.type} and {i.type}"
+            f"{who}: array and indices must have equally many dimensions, got {x.aval} and {i.aval}"
         )
     outer = [tuple(1 if d == dim else n for d, n in enumerate(v.shape)) for v in (x, i)]
     shape = common_shape(who, *outer)
@@ -223,7 +223,7 @@ def fill_diagonal(
         raise ValueError("fill_diagonal: wrap=True is not supported")
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) != 1):
         raise ValueError(
-            f"fill_diagonal: a matrix, or an array whose lengths are equal, is needed, got {x.type}"
+            f"fill_diagonal: a matrix, or an array whose lengths are equal, is needed, got {x.aval}"
         )
     along = np.arange(builtins.min(x.shape))
     values = as_array("fill_diagonal", val)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
-from phalanx.core.trace import Tracer
+from phalanx.core.trace import is_known
 from phalanx.core.types import Array
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -86,7 +86,7 @@ def _reshape(x: Any, shape: tuple[int, ...], order: str) -> Any:
         return transpose(turned)
     if order not in ("C", "K", "A"):
         raise ValueError(f"reshape: order must be 'C' or 'F', got {order!r}")
-    return x if x.type.shape == shape else ops.reshape(x, shape=shape)
+    return x if x.aval.shape == shape else ops.reshape(x, shape=shape)
 
 
 def completed(who: str, x: Any, shape: Any) -> tuple[int, ...]:
@@ -100,10 +100,10 @@ def completed(who: str, x: Any, shape: Any) -> tuple[int, ...]:
     known = as_shape(who, tuple(s for i, s in enumerate(entries) if i not in free))
     if not free:
         return known
-    count, rest = math.prod(known), x.type.size
+    count, rest = math.prod(known), x.aval.size
     if count == 0 or rest % count:
         raise ValueError(
-            f"{who}: the {rest} elements of an array {x.type} do not fill shape {entries}: "
+            f"{who}: the {rest} elements of an array {x.aval} do not fill shape {entries}: "
             f"{rest} is not divisible by {count}"
         )
     return (*known[: free[0]], rest // count, *known[free[0] :])
@@ -116,7 +116,7 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
     [1 2 3 4]
     """
     x = as_array("ravel", a)
-    return _reshape(x, (x.type.size,), order)
+    return _reshape(x, (x.aval.size,), order)
 
 
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
@@ -145,7 +145,7 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     removed = dims("squeeze", axis, x)
     if any(x.shape[d] != 1 for d in removed):
         raise ValueError(
-            f"squeeze: the dimensions {removed} of an array {x.type} must have length 1 to be "
+            f"squeeze: the dimensions {removed} of an array {x.aval} must have length 1 to be "
             "removed"
         )
     return ops.squeeze(x, removed)
@@ -206,7 +206,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     order = range(x.ndim)[::-1] if axes is None else dims("transpose", axes, x)
     if len(order) != x.ndim:
         raise ValueError(
-            f"transpose: axes must name each of the {x.ndim} dimensions of an array {x.type} "
+            f"transpose: axes must name each of the {x.ndim} dimensions of an array {x.aval} "
             f"once, got {axes}"
         )
     return ops.reorder(x, order)
@@ -223,7 +223,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     """
     x = as_array("matrix_transpose", x)
     if x.ndim < 2:
-        raise ValueError(f"matrix_transpose: at least 2 dimensions are needed, got {x.type}")
+        raise ValueError(f"matrix_transpose: at least 2 dimensions are needed, got {x.aval}")
     return swapaxes(x, -1, -2)
 
 
@@ -269,7 +269,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     x = as_array("rollaxis", a)
     origin = dim("rollaxis", axis, x)
     if not -x.ndim <= start <= x.ndim:
-        raise ValueError(f"rollaxis: start {start} is out of bounds for an array {x.type}")
+        raise ValueError(f"rollaxis: start {start} is out of bounds for an array {x.aval}")
     target = start + x.ndim if start < 0 else start
     return ops.move(x, origin, target - (origin < target))
 
@@ -287,7 +287,7 @@ def broadcast_to(array: ArrayLike, shape: Any) -> Array:
     x = as_array("broadcast_to", array)
     target = as_shape("broadcast_to", shape)
     if common_shape("broadcast_to", x.shape, target) != target:
-        raise ValueError(f"broadcast_to: an array {x.type} does not broadcast to shape {target}")
+        raise ValueError(f"broadcast_to: an array {x.aval} does not broadcast to shape {target}")
     return ops.broadcast_to(x, target)
 
 
@@ -387,7 +387,7 @@ def roll(
 
 
 def _shifts(shift: Any, count: int) -> list[Any]:
-    if isinstance(shift, Tracer) and shift.concrete() is None:
+    if not is_known(shift):
         if shift.ndim == 0:
             return [shift] * count
         return [ops.reshape(s, shape=()) for s in ops.split(shift, (1,) * shift.size, 0)]
@@ -425,7 +425,7 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     target = as_shape("resize", new_shape)
     count = math.prod(target)
     if not count or not x.size:
-        return ops.full(target, 0, x.type.dtype)
+        return ops.full(target, 0, x.aval.dtype)
     flat = ops.reshape(x, shape=(x.size,))
     copies = len(range(0, count, x.size))
     flat = ops.concatenate(*[flat] * copies, dim=0) if copies > 1 else flat

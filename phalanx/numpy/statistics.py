@@ -52,7 +52,7 @@ def mean(
     """
     no_out("mean", out)
     x = as_array("mean", a)
-    kind = dtypes.to_inexact(x.type.dtype) if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.to_inexact(x.aval.dtype) if dtype is None else dtypes.canonical(dtype)
     x = convert(x, wide(kind))
     total = sum(x, axis, keepdims=keepdims, where=where)
     return convert(_over_count(total, x, axis, keepdims, where), kind)
@@ -61,8 +61,8 @@ def mean(
 def _count(x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
     """How many elements take part: a Python int, or an array where ``where`` decides."""
     if where is None:
-        return math.prod(x.type.shape[d] for d in dims("mean", axis, x))
-    mask = ops.broadcast_to(boolean("mean", where), x.type.shape)
+        return math.prod(x.aval.shape[d] for d in dims("mean", axis, x))
+    mask = ops.broadcast_to(boolean("mean", where), x.aval.shape)
     return sum(mask, axis, keepdims=keepdims)
 
 
@@ -71,7 +71,7 @@ def _over_count(total: Any, x: Any, axis: Axis, keepdims: bool, where: Any, ddof
     if isinstance(count, int) and is_python_scalar(ddof):
         count = count - ddof
         return ops.div(total, literal(total, builtins.max(count, 0)))
-    count = convert(as_array("mean", count), dtypes.to_real(total.type.dtype))
+    count = convert(as_array("mean", count), dtypes.to_real(total.aval.dtype))
     count = subtract(count, ddof)
     return true_divide(total, maximum(count, 0))
 
@@ -94,7 +94,7 @@ def average(
     x = inexact("average", a)
     if weights is None:
         out = mean(x, axis, keepdims=keepdims)
-        total = ops.full(out.shape, _count(x, axis, keepdims, None), out.type.dtype)
+        total = ops.full(out.shape, _count(x, axis, keepdims, None), out.aval.dtype)
         return (out, total) if returned else out
     x, w = promote_arrays("average", [x, weights])
     w = _fitted_weights(x, w, axis)
@@ -109,7 +109,7 @@ def _fitted_weights(x: Any, w: Any, axis: Axis) -> Any:
     over = dims("average", axis, x)
     if axis is None or w.shape != tuple(x.shape[d] for d in over):
         raise ValueError(
-            f"average: weights {w.type} need the shape of the array {x.type}, or that of its "
+            f"average: weights {w.aval} need the shape of the array {x.aval}, or that of its "
             f"dimensions along axis {axis}"
         )
     order = sorted(range(len(over)), key=lambda i: over[i])
@@ -136,11 +136,11 @@ def var(
     """
     no_out("var", out)
     x = as_array("var", a)
-    kind = dtypes.to_inexact(x.type.dtype) if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.to_inexact(x.aval.dtype) if dtype is None else dtypes.canonical(dtype)
     x = convert(x, wide(kind))
     centre = mean(x, axis, keepdims=True, where=where)
-    gap = ops.sub(x, ops.broadcast_to(centre, x.type.shape))
-    if gap.type.dtype in COMPLEXES:
+    gap = ops.sub(x, ops.broadcast_to(centre, x.aval.shape))
+    if gap.aval.dtype in COMPLEXES:
         squares = ops.add(*(ops.mul(p, p) for p in (ops.real(gap), ops.imag(gap))))
     else:
         squares = ops.mul(gap, gap)
@@ -226,7 +226,7 @@ def nanstd(
 
 
 def _not_nan(x: Any, where: Any) -> Any:
-    if x.type.dtype not in INEXACT:
+    if x.aval.dtype not in INEXACT:
         return where
     counted = ops.not_(isnan(x))
     return counted if where is None else multiply(counted, boolean("nanmean", where))
@@ -358,16 +358,16 @@ def _quantiles(
     who: str, a: Any, q: Any, axis: Axis, method: str, keepdims: bool, ignore_nan: bool
 ) -> Any:
     x = inexact(who, a)
-    x = convert(x, x.type.dtype)
+    x = convert(x, x.aval.dtype)
     if method not in _METHODS:
         raise ValueError(f"{who}: method must be one of {', '.join(_METHODS)}, got {method!r}")
-    if x.type.dtype in COMPLEXES:
-        raise TypeError(f"{who}: complex numbers have no order, got {x.type}")
+    if x.aval.dtype in COMPLEXES:
+        raise TypeError(f"{who}: complex numbers have no order, got {x.aval}")
     over = dims(who, axis, x)
     shares = inexact(who, q)
     lines = _as_lines(x, over)  # [..., n]
     if not lines.shape[-1]:
-        raise ValueError(f"{who}: an array {x.type} has no elements along axis {axis}")
+        raise ValueError(f"{who}: an array {x.aval} has no elements along axis {axis}")
     (ordered,) = ops.sort(lines, dim=lines.ndim - 1, num_keys=1, stable=False)
     quantiles = _at_shares(ordered, _flat(shares), method, ignore_nan)  # [..., shares]
     quantiles = ops.move(quantiles, quantiles.ndim - 1, 0)
@@ -391,7 +391,7 @@ def _as_lines(x: Any, over: tuple[int, ...]) -> Any:
 
 def _at_shares(ordered: Any, shares: Any, method: str, ignore_nan: bool) -> Any:
     """The elements at ``shares`` of sorted lines, in which nan comes last."""
-    n, dtype = ordered.shape[-1], ordered.type.dtype
+    n, dtype = ordered.shape[-1], ordered.aval.dtype
     shape = (*ordered.shape[:-1], shares.size)
     last = ordered.ndim - 1
     bad = isnan(ordered)
@@ -457,7 +457,7 @@ def cov(
     """
     x = inexact("cov", m)
     if x.ndim > 2:
-        raise ValueError(f"cov: an array of at most 2 dimensions is needed, got {x.type}")
+        raise ValueError(f"cov: an array of at most 2 dimensions is needed, got {x.aval}")
     rows = _variables(x, rowvar)
     if y is not None:
         rows, more = promote_arrays("cov", [rows, _variables(inexact("cov", y), rowvar)])
@@ -466,7 +466,7 @@ def cov(
     less = (0 if bias else 1) if ddof is None else ddof
     centre = mean(rows, 1, keepdims=True)
     gap = ops.sub(rows, ops.broadcast_to(centre, rows.shape))
-    other = ops.conj(gap) if gap.type.dtype in COMPLEXES else gap
+    other = ops.conj(gap) if gap.aval.dtype in COMPLEXES else gap
     total = ops.dot_general(gap, other, contract=((1,), (1,)), batch=((), ()))
     out = ops.div(total, literal(total, n - less if n > less else 0))
     return ops.reshape(out, shape=()) if out.shape == (1, 1) else out
@@ -492,13 +492,13 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> A
     flat = ops.reshape(c, shape=(n * n,))
     variances = ops.slice_dim(flat, 0, n * n, 0, n + 1)
     deviation = ops.sqrt(
-        ops.real(variances) if variances.type.dtype in COMPLEXES else variances
+        ops.real(variances) if variances.aval.dtype in COMPLEXES else variances
     )
-    deviation = convert(deviation, c.type.dtype)
+    deviation = convert(deviation, c.aval.dtype)
     across = ops.broadcast(deviation, shape=c.shape, dims=(0,))
     down = ops.broadcast(deviation, shape=c.shape, dims=(1,))
     out = ops.div(ops.div(c, across), down)
-    if out.type.dtype in COMPLEXES:
+    if out.aval.dtype in COMPLEXES:
         return out
     return ops.clamp(literal(out, -1), out, literal(out, 1))
 
@@ -525,10 +525,10 @@ def bincount(
     [1 2 0 1]
     """
     index = as_array("bincount", x)
-    if not dtypes.is_integer(index.type.dtype) and index.type.dtype != np.bool_:
-        raise TypeError(f"bincount: integers are needed, got {index.type}")
+    if not dtypes.is_integer(index.aval.dtype) and index.aval.dtype != np.bool_:
+        raise TypeError(f"bincount: integers are needed, got {index.aval}")
     if index.ndim != 1:
-        raise ValueError(f"bincount: a vector is needed, got {index.type}")
+        raise ValueError(f"bincount: a vector is needed, got {index.aval}")
     if length is None:
         known = value_of("bincount", index, "give length=")
         length = builtins.max(int(known.max(initial=-1)) + 1, minlength)
@@ -539,9 +539,9 @@ def bincount(
     else:
         amounts = as_array("bincount", weights)
     return ops.scatter_add(
-        ops.full((length,), 0, amounts.type.dtype),
+        ops.full((length,), 0, amounts.aval.dtype),
         ops.reshape(index, shape=(*index.shape, 1)),
-        convert(amounts, amounts.type.dtype),
+        convert(amounts, amounts.aval.dtype),
         numbers=ops.ScatterNumbers((), (0,), (0,)),
         mode="fill",
     )
@@ -565,9 +565,9 @@ def histogram_bin_edges(
     given = as_array("histogram_bin_edges", bins)
     x = inexact("histogram_bin_edges", a)
     if given.ndim:
-        return convert(given, dtypes.promote((given.type.dtype, False), (x.type.dtype, False))[0])
+        return convert(given, dtypes.promote((given.aval.dtype, False), (x.aval.dtype, False))[0])
     low, high = (min(x), max(x)) if range is None else promote_arrays("histogram", range)
-    low, high = (convert(v, x.type.dtype) for v in (low, high))
+    low, high = (convert(v, x.aval.dtype) for v in (low, high))
     same = ops.eq(low, high)
     half = literal(low, 0.5)
     low = ops.select(same, ops.sub(low, half), low)
@@ -598,19 +598,19 @@ def histogram(
     edges = histogram_bin_edges(x, bins, range)
     x = ops.reshape(x, shape=(x.size,))
     count = edges.shape[0] - 1
-    w = ops.full(x.shape, 1, x.type.dtype)
+    w = ops.full(x.shape, 1, x.aval.dtype)
     if weights is not None:
         w = _flat(as_array("histogram", weights))
     place = searchsorted(edges, x, "right")
     place = ops.sub(place, literal(place, 1))
     on_last = ops.eq(x, ops.broadcast_to(ops.slice_dim(edges, count, count + 1, 0), x.shape))
-    place = ops.select(on_last, ops.full(x.shape, count - 1, place.type.dtype), place)
+    place = ops.select(on_last, ops.full(x.shape, count - 1, place.aval.dtype), place)
     outside = ops.lt(place, literal(place, 0))
     place = ops.select(outside, literal(place, count), place)
     counts = bincount(place, w, length=count)
     if density:
         widths = ops.sub(ops.slice_dim(edges, 1, count + 1, 0), ops.slice_dim(edges, 0, count, 0))
         total = ops.broadcast_to(sum(counts), counts.shape)
-        counts = ops.div(ops.div(counts, convert(widths, counts.type.dtype)), total)
+        counts = ops.div(ops.div(counts, convert(widths, counts.aval.dtype)), total)
     return counts, edges
 

@@ -93,7 +93,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 def _matrices(who: str, x: Any) -> Any:
     x = as_array(who, x)
     if x.ndim < 2:
-        raise ValueError(f"{who}: an array with at least 2 dimensions is needed, got {x.type}")
+        raise ValueError(f"{who}: an array with at least 2 dimensions is needed, got {x.aval}")
     return x
 
 
@@ -112,7 +112,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
-        raise ValueError(f"diag: an array of 1 or 2 dimensions is needed, got {x.type}")
+        raise ValueError(f"diag: an array of 1 or 2 dimensions is needed, got {x.aval}")
     return _on_diagonal(x, k)
 
 
@@ -120,7 +120,7 @@ def _on_diagonal(x: Any, k: int) -> Any:
     """In row-major order, neighbours on a diagonal of an n by n matrix are n + 1 apart."""
     n = x.shape[0] + abs(k)
     if not x.shape[0]:
-        return ops.full((n, n), 0, x.type.dtype)
+        return ops.full((n, n), 0, x.aval.dtype)
     before = k if k >= 0 else -k * n
     after = n * n - before - ((x.shape[0] - 1) * (n + 1) + 1)
     flat = ops.pad(x, literal(x, 0), config=((before, after, n),))
@@ -151,7 +151,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     *outer, n, m = x.shape
     count = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
     if not count:
-        return ops.full((*outer, 0), 0, x.type.dtype)
+        return ops.full((*outer, 0), 0, x.aval.dtype)
     first = offset if offset >= 0 else -offset * m
     flat = ops.reshape(x, shape=(*outer, n * m))
     return ops.slice_dim(flat, first, first + (count - 1) * (m + 1) + 1, len(outer), m + 1)
@@ -228,7 +228,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """
     x = _matrices("diag_indices_from", arr)
     if len(set(x.shape)) != 1:
-        raise ValueError(f"diag_indices_from: all lengths must be equal, got {x.type}")
+        raise ValueError(f"diag_indices_from: all lengths must be equal, got {x.aval}")
     return diag_indices(x.shape[0], x.ndim)
 
 
@@ -245,11 +245,11 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     """
     x = as_array("vander", x)
     if x.ndim != 1:
-        raise ValueError(f"vander: a vector is needed, got {x.type}")
+        raise ValueError(f"vander: a vector is needed, got {x.aval}")
     count = x.shape[0] if N is None else operator.index(N)
     exponents = range(count) if increasing else range(count - 1, -1, -1)
     if not count:
-        return ops.full((x.shape[0], 0), 0, x.type.dtype)
+        return ops.full((x.shape[0], 0), 0, x.aval.dtype)
     return ops.stack([power(x, e) for e in exponents], 1)
 
 
@@ -322,7 +322,7 @@ def meshgrid(
         raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
     for x in vectors:
         if x.ndim > 1:
-            raise ValueError(f"meshgrid: vectors are needed, got {x.type}")
+            raise ValueError(f"meshgrid: vectors are needed, got {x.aval}")
     order = list(range(len(vectors)))
     if indexing == "xy" and len(order) > 1:
         order[:2] = 1, 0
@@ -363,8 +363,8 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     for i, a in enumerate(args):
         x = as_array("ix_", a)
         if x.ndim != 1:
-            raise ValueError(f"ix_: vectors are needed, got {x.type}")
-        if x.type.dtype == np.bool_:
+            raise ValueError(f"ix_: vectors are needed, got {x.aval}")
+        if x.aval.dtype == np.bool_:
             x = from_host(np.flatnonzero(np.asarray(x)).astype(np.int32))
         shape = [1] * len(args)
         shape[i] = x.size

@@ -200,7 +200,7 @@ def single(who: str, keys: Any) -> Any:
         TypeError: it is no key.
         ValueError: there are several.
     """
-    if isinstance(keys, Array) and keys.type in _SINGLE:
+    if isinstance(keys, Array) and keys.aval in _SINGLE:
         return keys
     given = _check(who, keys)
     shape = given.shape if is_key(given.dtype) else given.shape[:-1]

@@ -79,47 +79,47 @@ class Shard:
 class DeviceArray(Array):
     """An immutable array whose data lies on devices."""
 
-    __slots__ = ("_blocks", "_host", "raw", "sig")
+    __slots__ = ("_blocks", "_host", "_raw", "_sig")
 
     def __init__(self, raw: Any, sig: Signature) -> None:
-        self.raw = raw
-        self.sig = sig
+        self._raw = raw
+        self._sig = sig
 
     # ---- what it is and where it lies ----
 
     @property
-    def type(self) -> ArrayType:
-        return self.sig.type
+    def aval(self) -> ArrayType:
+        return self._sig.type
 
     @property
     def sharding(self) -> Sharding:
         """How the array is laid out over devices."""
-        return self.sig.sharding
+        return self._sig.sharding
 
     def devices(self) -> set:
         """The devices that hold the array or a part of it."""
-        return self.sig.sharding.device_set
+        return self._sig.sharding.device_set
 
     @property
     def device(self) -> Any:
         """The device that holds the array, or the sharding if there are several."""
-        holders = self.sig.sharding.devices
-        return holders[0] if len(holders) == 1 else self.sig.sharding
+        holders = self._sig.sharding.devices
+        return holders[0] if len(holders) == 1 else self._sig.sharding
 
     @property
     def committed(self) -> bool:
         """Whether the user chose where the array lies."""
-        return self.sig.sharding.committed
+        return self._sig.sharding.committed
 
     @property
     def is_fully_replicated(self) -> bool:
         """Whether every device holds the whole array."""
-        return self.sig.sharding.is_fully_replicated
+        return self._sig.sharding.is_fully_replicated
 
     @property
     def is_fully_addressable(self) -> bool:
         """Whether this process can read every part."""
-        return self.sig.sharding.is_fully_addressable
+        return self._sig.sharding.is_fully_addressable
 
     @property
     def addressable_shards(self) -> list[Shard]:
@@ -127,15 +127,15 @@ class DeviceArray(Array):
         sharding = self.sharding
         indices, replicas = sharding.indices(self.shape), sharding.replica_ids
         return [
-            Shard(sharding.devices[p], indices[p], self.part(p), replicas[p])
+            Shard(sharding.devices[p], indices[p], self._part(p), replicas[p])
             for p in sharding.local_positions
         ]
 
     def addressable_data(self, index: int) -> DeviceArray:
         """The part on number ``index`` of the devices of this process, in their order."""
-        return self.part(self.sharding.local_positions[index])
+        return self._part(self.sharding.local_positions[index])
 
-    def part(self, position: int) -> DeviceArray:
+    def _part(self, position: int) -> DeviceArray:
         """The part on ``sharding.devices[position]``; no copy unless padding is cut off.
 
         Raises:
@@ -150,7 +150,7 @@ class DeviceArray(Array):
 
     def _block(self, position: int) -> DeviceArray:
         """What ``sharding.devices[position]`` holds, padding included, without a copy."""
-        self.check_alive()
+        self._check_alive()
         sharding = self.sharding
         if len(sharding.devices) == 1:
             return self
@@ -158,8 +158,8 @@ class DeviceArray(Array):
         try:
             return self._blocks[local]
         except AttributeError:
-            type = self.type.update(shape=sharding.shard_shape(self.shape))
-            raws = backend().shards(self.raw, self.type, sharding)
+            type = self.aval.update(shape=sharding.shard_shape(self.shape))
+            raws = backend().shards(self._raw, self.aval, sharding)
             self._blocks = [
                 DeviceArray(raw, Signature.of(type, Sharding((device,))))
                 for raw, device in zip(raws, sharding.local_devices, strict=True)
@@ -171,11 +171,11 @@ class DeviceArray(Array):
 
         Only where this process can reach them all: what another has to take part in, all do.
         """
-        sharding = self.sig.sharding
+        sharding = self._sig.sharding
         if len(sharding.tiles) != 1 or not sharding.is_fully_addressable or isinstance(index, bool):
             return NotImplemented
         if isinstance(index, slice):
-            return self._blocks_within(*index.indices(self.sig.type.shape[0]))
+            return self._blocks_within(*index.indices(self._sig.type.shape[0]))
         try:
             row = operator.index(index)
         except TypeError:
@@ -184,7 +184,7 @@ class DeviceArray(Array):
 
     def _row(self, row: int) -> Any:
         """Row number ``row``, from the one block that has it."""
-        shape, sharding = self.sig.type.shape, self.sig.sharding
+        shape, sharding = self._sig.type.shape, self._sig.sharding
         length = shape[0]
         if not -length <= row < length:
             return NotImplemented
@@ -195,96 +195,96 @@ class DeviceArray(Array):
 
     def _blocks_within(self, start: int, stop: int, step: int) -> Any:
         """The rows from ``start`` to ``stop`` where they are whole blocks: no copy."""
-        shape, sharding = self.sig.type.shape, self.sig.sharding
+        shape, sharding = self._sig.type.shape, self._sig.sharding
         blocks = sharding.blocks(shape)[0]
         tiles = blocks.covering(start, stop)
         if step != 1 or sharding.copies > 1 or not tiles:
             return NotImplemented
         positions = [sharding.position_of(tile) for tile in tiles]
         if len(tiles) == 1:
-            return self.part(positions[0])
+            return self._part(positions[0])
         if Blocks(stop - start, len(tiles)).length != blocks.length:
             return NotImplemented
         kept = Sharding([sharding.devices[p] for p in positions], (len(tiles),))
-        type = self.type.update(shape=(stop - start, *shape[1:]))
+        type = self.aval.update(shape=(stop - start, *shape[1:]))
         return assemble([self._block(p) for p in positions], type, kept)
 
     # ---- life ----
 
-    def check_alive(self) -> None:
+    def _check_alive(self) -> None:
         """Raise ``DeletedArray`` if the buffers are deleted."""
-        if isinstance(self.sig, DeletedSignature):
+        if isinstance(self._sig, DeletedSignature):
             raise DeletedArray(
-                f"array {self.type} {self.sig.why}; its value is no longer there. Keep a copy "
+                f"array {self.aval} {self._sig.why}; its value is no longer there. Keep a copy "
                 "(x.copy()) if it is needed again, or do not donate it"
             )
-        if backend().is_deleted(self.raw):
-            self.forget("was deleted, or donated under another name")
-            self.check_alive()
+        if backend().is_deleted(self._raw):
+            self._forget("was deleted, or donated under another name")
+            self._check_alive()
 
-    def forget(self, why: str) -> None:
+    def _forget(self, why: str) -> None:
         """Let go of the buffers; any further use raises ``DeletedArray`` that says ``why``."""
-        if not isinstance(self.sig, DeletedSignature):
-            self.sig = DeletedSignature(self.sig, why)
+        if not isinstance(self._sig, DeletedSignature):
+            self._sig = DeletedSignature(self._sig, why)
             if hasattr(self, "_host"):
                 del self._host
 
     def delete(self) -> None:
         """Free the memory now. Deleting twice is allowed."""
-        if not isinstance(self.sig, DeletedSignature):
-            backend().delete(self.raw)
-            self.forget("has been deleted")
+        if not isinstance(self._sig, DeletedSignature):
+            backend().delete(self._raw)
+            self._forget("has been deleted")
 
     def is_deleted(self) -> bool:
         """Whether the memory has been freed or donated."""
-        return isinstance(self.sig, DeletedSignature) or backend().is_deleted(self.raw)
+        return isinstance(self._sig, DeletedSignature) or backend().is_deleted(self._raw)
 
     def block_until_ready(self) -> DeviceArray:
         """Wait until the value has been computed; returns the array itself."""
-        self.check_alive()
-        backend().block([self.raw])
+        self._check_alive()
+        backend().block([self._raw])
         return self
 
     def is_ready(self) -> bool:
         """Whether the value has been computed."""
-        self.check_alive()
-        return backend().is_ready(self.raw)
+        self._check_alive()
+        return backend().is_ready(self._raw)
 
     # ---- the value, on the host ----
 
     @property
-    def value(self) -> np.ndarray:
+    def _value(self) -> np.ndarray:
         """The elements as a read-only NumPy array; kept, so that it is fetched once."""
         host = getattr(self, "_host", None)
         if host is None:
-            if is_key(self.type.dtype):
-                raise TypeError(f"an array {self.type} has no value as numbers: {ADVICE}")
-            host = self._host = self.fetched()
+            if is_key(self.aval.dtype):
+                raise TypeError(f"an array {self.aval} has no value as numbers: {ADVICE}")
+            host = self._host = self._fetched()
         return host
 
-    def fetched(self) -> np.ndarray:
+    def _fetched(self) -> np.ndarray:
         """What devices hold: the elements, or the words of keys."""
-        self.check_alive()
-        host = backend().fetch(self.raw, self.type, self.sharding)
+        self._check_alive()
+        host = backend().fetch(self._raw, self.aval, self.sharding)
         host.flags.writeable = False
         return host
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        value = self.value
+        value = self._value
         if dtype is not None and np.dtype(dtype) != value.dtype:
             return value.astype(dtype)
         return value.copy() if copy else value
 
     def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
-        self.check_alive()
-        if is_key(self.type.dtype):
-            raise BufferError(f"__dlpack__: {self.type} cannot be exported: {ADVICE}")
+        self._check_alive()
+        if is_key(self.aval.dtype):
+            raise BufferError(f"__dlpack__: {self.aval} cannot be exported: {ADVICE}")
         if len(self.sharding.devices) > 1:
             raise BufferError(
-                f"__dlpack__: array {self.type} lies on {len(self.sharding.devices)} devices; "
+                f"__dlpack__: array {self.aval} lies on {len(self.sharding.devices)} devices; "
                 "export one part, x.addressable_shards[i].data, or gather it with device_put"
             )
-        return backend().to_dlpack(self.raw, stream)
+        return backend().to_dlpack(self._raw, stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.sharding.devices[0]
@@ -292,24 +292,24 @@ class DeviceArray(Array):
 
     def item(self, *args: int) -> Any:
         """The element as a Python number; needs a size of one, or an index."""
-        return self.value.item(*args)
+        return self._value.item(*args)
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
-        return self.value.tolist()
+        return self._value.tolist()
 
     def __bool__(self) -> bool:
-        if self.type.size != 1:
+        if self.aval.size != 1:
             raise ValueError(
-                f"the truth of an array {self.type} with {self.type.size} elements is ambiguous; "
+                f"the truth of an array {self.aval} with {self.aval.size} elements is ambiguous; "
                 "use .any() or .all()"
             )
-        return bool(self.value.reshape(())[()])
+        return bool(self._value.reshape(())[()])
 
     def _scalar(self, what: str) -> Any:
-        if self.type.size != 1:
-            raise TypeError(f"an array {self.type} cannot be {what}: it must have one element")
-        return self.value.reshape(())[()]
+        if self.aval.size != 1:
+            raise TypeError(f"an array {self.aval} cannot be {what}: it must have one element")
+        return self._value.reshape(())[()]
 
     def __int__(self) -> int:
         return int(self._scalar("an int"))
@@ -321,51 +321,51 @@ class DeviceArray(Array):
         return complex(self._scalar("a complex"))
 
     def __index__(self) -> int:
-        if self.type.ndim or not (dtypes.is_integer(self.dtype) or dtypes.is_bool(self.dtype)):
+        if self.aval.ndim or not (dtypes.is_integer(self.dtype) or dtypes.is_bool(self.dtype)):
             raise TypeError(
-                f"an array {self.type} cannot be an index: it must be an integer without dimensions"
+                f"an array {self.aval} cannot be an index: it must be an integer without dimensions"
             )
-        return int(self.value)
+        return int(self._value)
 
     def __iter__(self) -> Any:
-        if not self.type.ndim:
+        if not self.aval.ndim:
             raise TypeError("iteration over an array without dimensions")
-        return (self[i] for i in range(self.type.shape[0]))
+        return (self[i] for i in range(self.aval.shape[0]))
 
     def __format__(self, spec: str) -> str:
-        if is_key(self.type.dtype):
+        if is_key(self.aval.dtype):
             return format(repr(self), spec)
-        return format(self.value[()] if not self.type.ndim else self.value, spec)
+        return format(self._value[()] if not self.aval.ndim else self._value, spec)
 
     def __repr__(self) -> str:
-        if isinstance(self.sig, DeletedSignature):
-            return f"<array {self.type}: {self.sig.why}>"
-        if is_key(self.type.dtype):
-            return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self.fetched()}"
+        if isinstance(self._sig, DeletedSignature):
+            return f"<array {self.aval}: {self._sig.why}>"
+        if is_key(self.aval.dtype):
+            return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._fetched()}"
         head = "Array("
-        weak = ", weak_type=True" if self.type.weak else ""
-        text = np.array2string(self.value, separator=", ", prefix=head)
-        if not self.type.size and self.type.ndim > 1:
-            text += f", shape={self.type.shape}"
+        weak = ", weak_type=True" if self.aval.weak else ""
+        text = np.array2string(self._value, separator=", ", prefix=head)
+        if not self.aval.size and self.aval.ndim > 1:
+            text += f", shape={self.aval.shape}"
         return f"{head}{text}, dtype={self.dtype.name}{weak})"
 
     def __str__(self) -> str:
-        plain = isinstance(self.sig, DeletedSignature) or is_key(self.type.dtype)
-        return repr(self) if plain else str(self.value)
+        plain = isinstance(self._sig, DeletedSignature) or is_key(self.aval.dtype)
+        return repr(self) if plain else str(self._value)
 
     def __hash__(self) -> int:
         raise TypeError("unhashable type: an array; use x.item(), or a tuple x.tolist()")
 
     def __reduce__(self) -> tuple:
-        if is_key(self.type.dtype):
-            return _unpickle_keys, (self.fetched(), self.type)
-        return _unpickle, (self.value, self.type.weak)
+        if is_key(self.aval.dtype):
+            return _unpickle_keys, (self._fetched(), self.aval)
+        return _unpickle, (self._value, self.aval.weak)
 
     def __copy__(self) -> DeviceArray:
         return self
 
     def __deepcopy__(self, memo: dict) -> DeviceArray:
-        return place(self.fetched(), self.type, self.sharding)
+        return place(self._fetched(), self.aval, self.sharding)
 
 
 @functools.cache  # devices do not change once the client has started
@@ -405,32 +405,32 @@ def from_scalar(value: Any, sharding: Sharding, type: ArrayType) -> DeviceArray:
 
 def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:
     """``x`` laid out as ``sharding``; ``x`` itself if it is already."""
-    if x.sig.sharding is sharding.plain:
+    if x._sig.sharding is sharding.plain:
         return x
-    x.check_alive()
-    if type(x.sig.type) is LiteralType:
-        return from_scalar(x.value[()], sharding, x.type)
-    raw = backend().move(x.raw, x.type, x.sharding, sharding)
-    return DeviceArray(raw, Signature.of(x.type, sharding))
+    x._check_alive()
+    if type(x._sig.type) is LiteralType:
+        return from_scalar(x._value[()], sharding, x.aval)
+    raw = backend().move(x._raw, x.aval, x.sharding, sharding)
+    return DeviceArray(raw, Signature.of(x.aval, sharding))
 
 
 def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) -> DeviceArray:
     """One array of parts that lie on ``sharding.local_devices``, in order, without a copy."""
-    raw = backend().assemble([p.raw for p in parts], type, sharding)
+    raw = backend().assemble([p._raw for p in parts], type, sharding)
     return DeviceArray(raw, Signature.of(type, sharding))
 
 
 def words_of(keys: DeviceArray) -> DeviceArray:
     """The words of keys, in the same memory."""
-    keys.check_alive()
-    return DeviceArray(keys.raw, Signature.of(keys.type.physical, keys.sharding))
+    keys._check_alive()
+    return DeviceArray(keys._raw, Signature.of(keys.aval.physical, keys.sharding))
 
 
 def keys_of(words: DeviceArray, dtype: KeyType) -> DeviceArray:
     """The keys of ``words``, in the same memory; no key may be split over devices."""
-    words.check_alive()
-    type = ArrayType(words.type.shape[:-1], dtype)
-    return DeviceArray(words.raw, Signature.of(type, words.sharding))
+    words._check_alive()
+    type = ArrayType(words.aval.shape[:-1], dtype)
+    return DeviceArray(words._raw, Signature.of(type, words.sharding))
 
 
 def _unpickle_keys(words: np.ndarray, type: ArrayType) -> DeviceArray:

@@ -29,7 +29,7 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     owner = _owner(prim, params) if prim.multi else None
     cache = _compiled if owner is None else owner.derived
     items = tuple(params.items()) if owner is None else _without(owner, params.items())
-    key = (prim, config.key, items, *[a.sig for a in arrays])
+    key = (prim, config.key, items, *[a._sig for a in arrays])
     try:
         compiled = cache[key]
     except TypeError:
@@ -78,12 +78,12 @@ def _without(owner: Program, value: Any) -> Any:
 
 def compile_one(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Runnable:
     """The executable of the one-equation program of ``prim``."""
-    types = prim.type(*[a.sig.type for a in arrays], **params)
-    inputs = [Var(a.sig.type) for a in arrays]
+    types = prim.type(*[a._sig.type for a in arrays], **params)
+    inputs = [Var(a._sig.type) for a in arrays]
     outputs = tuple(Var(plain(t)) for t in (types if prim.multi else (types,)))
     equation = Equation(prim, list(inputs), params, outputs, user_location())
     program = Program(inputs, [equation], outputs, prim.name)
-    return compile_program(program, [a.sig for a in arrays])
+    return compile_program(program, [a._sig for a in arrays])
 
 
 def as_array(x: Any) -> DeviceArray:

@@ -56,7 +56,7 @@ class Runnable:
         self.executable = executable
         homes = [s.plain for s in in_shardings]
         count = len(constants)
-        self.fixed = [moved(c, s).raw for c, s in zip(constants, homes, strict=False)]
+        self.fixed = [moved(c, s)._raw for c, s in zip(constants, homes, strict=False)]
         self.in_shardings = homes[count:]
         self.misplaced = [i for i, s in enumerate(self.in_shardings) if sigs[i].sharding is not s]
         self.donate = donate
@@ -68,12 +68,12 @@ class Runnable:
 
     def __call__(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """Run on arrays of the signatures that it was compiled for."""
-        raws = [a.raw for a in arrays]
+        raws = [a._raw for a in arrays]
         for i in self.misplaced:
-            raws[i] = moved(arrays[i], self.in_shardings[i]).raw
+            raws[i] = moved(arrays[i], self.in_shardings[i])._raw
         results = self.executable(self.fixed + raws)
         for i in self.donate:
-            arrays[i].forget("was donated to a function, which may have reused its memory")
+            arrays[i]._forget("was donated to a function, which may have reused its memory")
         out = list(map(DeviceArray, results, self.out_sigs))
         if self.checked:
             check_finite(self.name, out)
@@ -91,13 +91,13 @@ class Runnable:
         execute = self.executable.start
         if fixed:
             return lambda arrays: unflatten(
-                list(map(DeviceArray, execute([*fixed, *[a.raw for a in arrays]]), sigs))
+                list(map(DeviceArray, execute([*fixed, *[a._raw for a in arrays]]), sigs))
             )
         if out_tree == _ONE_LEAF:
             (sig,) = sigs
-            return lambda arrays: DeviceArray(execute([a.raw for a in arrays])[0], sig)
+            return lambda arrays: DeviceArray(execute([a._raw for a in arrays])[0], sig)
         return lambda arrays: unflatten(
-            list(map(DeviceArray, execute([a.raw for a in arrays]), sigs))
+            list(map(DeviceArray, execute([a._raw for a in arrays]), sigs))
         )
 
 
@@ -139,7 +139,7 @@ def compile_program(
     """
     donate = _donated(donate)
     taking = _ready(program)
-    every = [*(c.sig for c in taking.constants), *sigs]
+    every = [*(c._sig for c in taking.constants), *sigs]
     plan, committed = _planned(program, taking, every)
 
     def make() -> Executable:
@@ -171,7 +171,7 @@ def lower_program(
 ) -> Module:
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
     taking = _ready(program)
-    plan, _ = _planned(program, taking, [*(c.sig for c in taking.constants), *sigs])
+    plan, _ = _planned(program, taking, [*(c._sig for c in taking.constants), *sigs])
     count = len(taking.constants)
     return backend().lower(taking.program, plan, tuple([i + count for i in _donated(donate)]))
 
@@ -264,9 +264,9 @@ def replicated(devices: tuple) -> Sharding:
 def check_finite(name: str, outputs: Sequence[DeviceArray]) -> None:
     """Raise ``NonFiniteError`` if an output has a NaN; names the line that is being executed."""
     for output in outputs:
-        if dtypes.is_inexact(output.dtype) and np.isnan(output.value).any():
+        if dtypes.is_inexact(output.dtype) and np.isnan(output._value).any():
             raise NonFiniteError(
-                f"{name}: NaN in a result {output.type} at {user_location()} (debug_nans "
+                f"{name}: NaN in a result {output.aval} at {user_location()} (debug_nans "
                 "is set); its operands hold a NaN, or what it does with them has no value, such "
                 "as 0/0, log(-1) or inf - inf"
             )

@@ -1,5 +1,8 @@
 """Vectorization: one dimension of an array carries all lanes of a mapped axis at once."""
 
+# Tracers are private to users, not to the traces that make them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -18,23 +21,23 @@ from phalanx.transforms.stage import evaluate
 class BatchTracer(Tracer):
     """The lanes of a value, as dimension ``dim`` of ``value``."""
 
-    __slots__ = ("dim", "value")
+    __slots__ = ("_dim", "_value")
 
     def __init__(self, trace: Batch, value: Any, dim: int) -> None:
-        self.trace = trace
-        self.type = lane_type(typeof(value), dim)
-        self.location = None
-        self.value = value
-        self.dim = dim
+        self._trace = trace
+        self.aval = lane_type(typeof(value), dim)
+        self._location = None
+        self._value = value
+        self._dim = dim
 
-    def carried(self) -> Any:
-        return self.value
+    def _carried(self) -> Any:
+        return self._value
 
-    def known(self) -> str:
-        return f"it stands for the values of {self.trace.axis.size} lanes at once"
+    def _reason(self) -> str:
+        return f"it stands for the values of {self._trace.axis.size} lanes at once"
 
     def __repr__(self) -> str:
-        return f"Traced<{self.type!r}> over {self.trace.axis.size} lanes: {self.value!r}"
+        return f"Traced<{self.aval!r}> over {self._trace.axis.size} lanes: {self._value!r}"
 
 
 def lane_type(type: ArrayType, dim: int) -> ArrayType:
@@ -53,8 +56,8 @@ class Batch(InnerTrace):
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """The array that ``x`` stands for, and the dimension of its lanes if it has any."""
-        if type(x) is BatchTracer and x.trace is self:
-            return x.value, x.dim
+        if type(x) is BatchTracer and x._trace is self:
+            return x._value, x._dim
         return x, None
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -3,6 +3,9 @@
 ``jvp`` is the same interpretation with the linear half run at once instead of recorded.
 """
 
+# Tracers are private to users, not to the traces that make them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -14,7 +17,7 @@ import numpy as np
 from phalanx.base.source import on_one_line
 from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
 from phalanx.core.program import Atom, Program, plain
-from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
+from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running, trace_of
 from phalanx.core.types import typeof
 from phalanx.ops.basis import zeros
 from phalanx.transforms.derive import Derived, derive, keep, trace_closed
@@ -26,20 +29,20 @@ from phalanx.transforms.stage import Residuals, StagedTracer, evaluate
 class DualTracer(Tracer):
     """A primal value together with its tangent."""
 
-    __slots__ = ("primal", "tangent")
+    __slots__ = ("_primal", "_tangent")
 
     def __init__(self, trace: Dual, primal: Any, tangent: Any) -> None:
-        self.trace = trace
-        self.type = plain(typeof(primal))
-        self.location = None
-        self.primal = primal
-        self.tangent = tangent
+        self._trace = trace
+        self.aval = plain(typeof(primal))
+        self._location = None
+        self._primal = primal
+        self._tangent = tangent
 
-    def carried(self) -> Any:
-        return self.primal
+    def _carried(self) -> Any:
+        return self._primal
 
-    def concrete(self) -> Any:
-        return self.primal.concrete() if isinstance(self.primal, Tracer) else self.primal
+    def _concrete(self) -> Any:
+        return self._primal._concrete() if isinstance(self._primal, Tracer) else self._primal
 
 
 class Dual(InnerTrace):
@@ -53,8 +56,8 @@ class Dual(InnerTrace):
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """The primal and the tangent of ``x``, as this trace sees it."""
-        if type(x) is DualTracer and x.trace is self:
-            return x.primal, x.tangent
+        if type(x) is DualTracer and x._trace is self:
+            return x._primal, x._tangent
         return x, ZERO
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -92,7 +95,7 @@ class Dual(InnerTrace):
 
     def depends(self, x: Any) -> bool:
         """Whether ``x`` is computed from tangents, where these are recorded for themselves."""
-        return type(x) is StagedTracer and x.trace is self.tangents is not self.parent
+        return type(x) is StagedTracer and trace_of(x) is self.tangents is not self.parent
 
 
 class RuleTrace(InnerTrace):

@@ -35,7 +35,7 @@ import numpy as np
 from phalanx.base.tree import PyTreeDef
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program
-from phalanx.core.trace import Tracer, current
+from phalanx.core.trace import Tracer, current, trace_of
 from phalanx.core.types import Array, ArrayType
 from phalanx.transforms.closures import resolve
 
@@ -142,7 +142,7 @@ def _fixed(x: Any) -> Sequence[Any]:
 
 def _traced(x: Tracer) -> Sequence[Any]:
     """A value of a transformation that has ended: it does nothing but raise, where it is used."""
-    if x.trace.alive or resolve(x, current()) is not x:
+    if trace_of(x).alive or resolve(x, current()) is not x:
         raise NotComparable
     return ()
 

@@ -1,5 +1,8 @@
 """Staging: run a function once on tracers and record what it does as a program."""
 
+# Tracers are private to users, not to the traces that make them.
+# pyright: reportPrivateUsage=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -21,16 +24,16 @@ LARGEST_LITERAL = 4096  # elements; a larger constant is passed to the program a
 class StagedTracer(Tracer):
     """A variable of the program under construction."""
 
-    __slots__ = ("var",)
+    __slots__ = ("_var",)
 
     def __init__(self, trace: Stage, var: Var, location: Any) -> None:
-        self.trace = trace
-        self.type = var.type
-        self.location = location
-        self.var = var
+        self._trace = trace
+        self.aval = var.type
+        self._location = location
+        self._var = var
 
-    def sources(self) -> list[str]:
-        return self.trace.sources(self)
+    def _sources(self) -> list[str]:
+        return self._trace.sources(self)
 
 
 class Stage(Trace):
@@ -52,13 +55,13 @@ class Stage(Trace):
     def input(self, type: ArrayType, origin: str = "") -> StagedTracer:
         """A new input of the program."""
         tracer = StagedTracer(self, Var(type), None)
-        self.origins[tracer.var] = origin
+        self.origins[tracer._var] = origin
         return tracer
 
     def atom(self, x: Any) -> Atom:
         """``x`` as an operand: its variable, a constant, or a captured input."""
-        if type(x) is StagedTracer and x.trace is self:
-            return x.var
+        if type(x) is StagedTracer and x._trace is self:
+            return x._var
         if isinstance(x, np.generic):
             return Literal(cast(np.generic, x))
         if isinstance(x, SCALARS):
@@ -82,12 +85,12 @@ class Stage(Trace):
         known = self.captured.get(id(value))
         if known is None:
             check_alive(value)
-            known = self.captured[id(value)] = (value, Var(plain(value.type)))
+            known = self.captured[id(value)] = (value, Var(plain(value.aval)))
         return known[1]
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         inputs = [
-            a.var if type(a) is StagedTracer and a.trace is self else self.atom(a) for a in args
+            a._var if type(a) is StagedTracer and a._trace is self else self.atom(a) for a in args
         ]
         types = prim.type(*[a.type for a in inputs], **params)
         location = user_location()
@@ -109,7 +112,7 @@ class Stage(Trace):
 
     def sources(self, x: StagedTracer) -> list[str]:
         """The names of the arguments that ``x`` was computed from."""
-        needed = {x.var}
+        needed = {x._var}
         for equation in reversed(self.equations):
             if any(v in needed for v in equation.outputs):
                 needed.update(a for a in equation.inputs if isinstance(a, Var))
@@ -122,7 +125,7 @@ class Stage(Trace):
         results = [self.atom(o) for o in outputs]
         variables = [v for _, v in self.captured.values()]
         values = [x for x, _ in self.captured.values()]
-        program = Program([*variables, *(i.var for i in inputs)], self.equations, results, name)
+        program = Program([*variables, *(i._var for i in inputs)], self.equations, results, name)
         # Rules in a program may hold tracers, which hold this trace: it lets go of the program.
         self.equations, self.captured, self.constants = [], {}, {}
         return program, values

@@ -20,7 +20,7 @@ X = jnp.asarray([0.5, -0.25, 1.0])
 
 def alternatives(*orders):
     """A function that chooses between the same programs, in these orders."""
-    f, g = (trace_closed(h, [X.type], "f").program for h in (_sine, _double))
+    f, g = (trace_closed(h, [X.aval], "f").program for h in (_sine, _double))
     programs = {"f": f, "g": g}
 
     def run(x):

@@ -76,7 +76,7 @@ def test_a_mesh_of_the_user_s_runs_as_a_region(x, y):
     a = np.arange(6 * COUNT, dtype=F).reshape(2 * x, 3 * y)
     b = np.arange(6 * y, dtype=F).reshape(3 * y, 2)
     arrays = [from_host(a), from_host(b)]
-    sums, numbers = compile_program(program, [v.sig for v in arrays])(arrays)
+    sums, numbers = compile_program(program, [v._sig for v in arrays])(arrays)
     np.testing.assert_array_equal(sums, a @ b)
     np.testing.assert_array_equal(numbers, np.arange(COUNT).reshape(x, y).T.ravel())
     assert sums.sharding.devices == devices
@@ -125,7 +125,7 @@ def test_dimensions_that_do_not_divide_are_padded():
     made = region(lambda v: [v * 2], [f32(4)], (("x", COUNT),), rows, rows, devices)
     program = whole(made, [f32(size)], (f32(size),))
     row = from_host(np.arange(size, dtype=F))
-    (out,) = compile_program(program, [row.sig])([row])
+    (out,) = compile_program(program, [row._sig])([row])
     np.testing.assert_array_equal(out, np.arange(size) * 2)
 
 

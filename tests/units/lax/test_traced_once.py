@@ -131,7 +131,7 @@ def test_a_carry_that_starts_weak_takes_the_type_that_it_turns_into(case):
     out = []
     assert calls_of(lambda: out.append(lax.scan(Counted(function), init, XS))) == times
     leaves = px.tree.leaves(out[0])
-    assert [repr(x.type).split("[")[0] + "~" * x.weak_type for x in leaves] == types
+    assert [repr(x.aval).split("[")[0] + "~" * x.weak_type for x in leaves] == types
     carry, rows = init, []
     for x in XS:
         carry, row = function(carry, x)

@@ -46,14 +46,14 @@ def test_shards_are_those_of_this_process(halves):
     shards = halves.addressable_shards
     assert [s.device for s in shards] == [halves.sharding.devices[p] for p in (1, 3)]
     assert [s.index for s in shards] == [(slice(2, 4),), (slice(6, 8),)]
-    assert [s.data.raw for s in shards] == ["b", "d"]
+    assert [s.data._raw for s in shards] == ["b", "d"]
 
 
 def test_data_is_numbered_locally_and_parts_by_position(halves):
-    assert [halves.addressable_data(i).raw for i in range(2)] == ["b", "d"]
-    assert [halves.part(p).raw for p in (1, 3)] == ["b", "d"]
+    assert [halves.addressable_data(i)._raw for i in range(2)] == ["b", "d"]
+    assert [halves._part(p)._raw for p in (1, 3)] == ["b", "d"]
     with pytest.raises(DeviceError, match="belongs to process 0, and this is process 1"):
-        halves.part(2)
+        halves._part(2)
 
 
 def test_rows_of_others_are_not_read_here(halves):

@@ -1,4 +1,4 @@
-"""Calling compiled functions: caches, the fast path, and arguments on devices."""
+"""Calling compiled functions: caches, and the fast path."""
 
 from __future__ import annotations
 
@@ -6,81 +6,84 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from phalanx.api import stages
 from phalanx.api.arguments import (
     NO_STATIC,
     LeafNames,
     Static,
-    check_leaf,
     dynamic_positions,
     split_static,
     wrap,
 )
-from phalanx.base import dtypes, tree
-from phalanx.base.config import config
+from phalanx.api.passing import known, signature
+from phalanx.base import tree
+from phalanx.base.config import config, settings
 from phalanx.base.errors import NonFiniteError
 from phalanx.base.exact import Exact
 from phalanx.base.recent import Recent
-from phalanx.core.program import plain
-from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
-from phalanx.core.types import SCALARS, typeof
-from phalanx.run.array import DeviceArray, Signature, default_sharding, from_host, from_scalar
-from phalanx.run.eager import as_array
+from phalanx.core.trace import ROOT, entered
+from phalanx.run.array import DeviceArray
 from phalanx.transforms.reach import TRACED_ONCE
 
 Run = Callable[[Sequence[Any]], Any]
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
-POSITIONAL = object()  # the structure of arguments by position of which each is an array
+
+
+class _Runs(dict[int, Recent[Run]]):
+    """What to call, by the key of the settings, and there by the arguments."""
+
+    def __missing__(self, settings: int) -> Recent[Run]:
+        return self.setdefault(settings, Recent(KEPT))
 
 
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("__weakref__", "mappings", "only", "runs", "structures", "traced")
+    __slots__ = ("__weakref__", "only", "runs", "structures", "traced")
 
     def __init__(self) -> None:
         self.traced: Recent[Any] = Recent(KEPT)
-        self.mappings: Recent[Any] = Recent(KEPT)
-        # what to call, by the structure of the arguments, options, static ones and signatures
-        self.runs: Recent[Run] = Recent(KEPT)
-        # what stands for each structure there: it is cheaper to hash
-        self.structures: Recent[Any] = Recent(KEPT)
+        # by what is static, what stands for the structure, and the signatures of the leaves
+        self.runs = _Runs()
+        # what stands for each structure there, for it is cheaper to hash; nothing does for that
+        # of arguments by position of which each is an array
+        self.structures: Recent[tuple[Any, ...]] = Recent(KEPT)
         # what stands for the structure that all calls had, if it was one and the same
         self.only: Exact | None = None
 
-    def structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    def structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """What stands for the structure of these arguments in ``runs``."""
         key = self.structures[treedef]
         if key is None:
             exact = None
             if not kwargs and treedef.num_nodes == len(args) + 3 == treedef.num_leaves + 3:
-                key = POSITIONAL
+                key = ()
             else:
-                key = exact = Exact.of((args, kwargs), sure=kwargs)
+                exact = Exact.of((args, kwargs), sure=kwargs)
+                key = (exact or object(),)
             self.only = None if self.structures else exact
-            key = self.structures[treedef] = key or object()
+            self.structures[treedef] = key
         return key
 
     def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Run | None, Sequence[Any]]:
         """What to call, and with which leaves of the arguments; None if it is not there."""
-        structure: Any = self.only
-        if structure is not None:
+        if self.only is not None:
+            structure: tuple[Any, ...] | None = (self.only,)
             # cheaper than to flatten, but where it fails it is dear, for the message that nobody
             # reads shows values of arrays
-            leaves = structure.leaves((args, kwargs))
-            if leaves is None:
-                return None, ()
+            leaves = self.only.leaves((args, kwargs))
         else:
             leaves, treedef = tree.flatten((args, kwargs))
             structure = self.structures[treedef]
-        return self.runs[(structure, config.key, *signatures(leaves))], leaves
+        if leaves is None or structure is None:
+            return None, ()
+        array = DeviceArray
+        signs = [x._sig if type(x) is array else signature(x) for x in leaves]
+        return self.runs[settings().key][(*structure, *signs)], leaves
 
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
-        self.mappings.clear()
         self.runs.clear()
         self.structures.clear()
         self.only = None
@@ -104,26 +107,6 @@ def caches_of(fun: Any, options: tuple) -> Caches:
         return caches
     except TypeError:  # no weak reference, or not hashable
         return Caches()
-
-
-def signatures(leaves: Sequence[Any]) -> list[Signature | None]:
-    """The signature of each leaf that is an array with data; None, which no key has, of others."""
-    return [x._sig if type(x) is DeviceArray else None for x in leaves]
-
-
-def to_device(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
-    """An argument of a compiled function as an array that holds data."""
-    if type(x) is DeviceArray:
-        return x
-    if isinstance(x, Tracer):
-        refuse_escaped(x)
-    if isinstance(x, np.ndarray) and x.dtype.kind not in "OSUMm":
-        return from_host(x)
-    if isinstance(x, (np.generic, *SCALARS)) and not isinstance(x, (np.str_, np.bytes_)):
-        kind = plain(typeof(x))
-        return from_scalar(dtypes.scalar(x, kind.dtype), default_sharding(), kind)
-    check_leaf(x, names[i], who)
-    return as_array(x)
 
 
 class Dispatched:
@@ -151,15 +134,14 @@ class Dispatched:
         It is a Python function, because these cost less to call than other objects.
         """
         caches, runs, has_static = self.caches, self.caches.runs, self.has_static
-        call, split = self._call, self._split
+        call, split, array, root = self._call, self._split, DeviceArray, ROOT
 
         def dispatch(*args: Any, **kwargs: Any) -> Any:
-            if has_static or current() is not ROOT:
+            if has_static or entered() is not root:
                 return call(*split(args, kwargs))
             if not kwargs and caches.only is None:
-                # `signatures`, written out: the call would be felt
-                sigs = [x._sig if type(x) is DeviceArray else None for x in args]
-                run = runs[(POSITIONAL, config.key, *sigs)]
+                signs = [x._sig if type(x) is array else signature(x) for x in args]
+                run = runs[settings().key][tuple(signs)]
                 if run is not None:
                     return run(args)
             run, leaves = caches.find(args, kwargs)
@@ -178,25 +160,43 @@ class Dispatched:
         """Call where nothing was compiled yet, something is static, or a trace is running."""
         raise NotImplementedError
 
+    def _evaluate(
+        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+    ) -> Any:
+        """Call outside of transformations, with what was compiled for such arguments or is now."""
+        names = self._names(static, args, kwargs)
+        leaves = known(leaves, names, self.who)
+        key = self._key(static, treedef, args, kwargs, leaves)
+        runs = self.caches.runs[settings().key]
+        run = runs[key]
+        if run is None:
+            run = runs[key] = self._compiled(static, args, kwargs, leaves, treedef)
+        if not config.debug_nans:
+            return run(leaves)
+        return self._watched(run, leaves, static, args, kwargs)
+
+    def _compiled(
+        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+    ) -> Run:
+        """Compile for such arguments: what to call with the leaves."""
+        raise NotImplementedError
+
     def _key(
-        self, static: Static, treedef: Any, args: tuple, kwargs: dict[str, Any], arrays: Sequence
+        self, static: Static, treedef: Any, args: tuple, kwargs: dict[str, Any], leaves: Sequence
     ) -> tuple:
-        """Where in ``caches.runs`` is what to call with these arguments, of which ``arrays`` are
-        the leaves."""
+        """Where in the table for these settings is what to call with these arguments."""
         structure = self.caches.structure(treedef, args, kwargs)
-        key = (structure, config.key, *[a._sig for a in arrays])
+        key = (*structure, *[signature(x) for x in leaves])
         if static is NO_STATIC and not config.debug_nans:
             return key
-        return static, *key  # which `__call__` does not find
+        return static, *key  # which `dispatch` does not find
 
     def _watched(
-        self, run: Run, arrays: Sequence[DeviceArray], static: Static, args: tuple, kwargs: dict
+        self, run: Run, leaves: Sequence, static: Static, args: tuple, kwargs: dict[str, Any]
     ) -> Any:
         """What to call, called; if that makes a NaN, once more without compiling, to find where."""
-        if not config.debug_nans:
-            return run(arrays)
         try:
-            return run(arrays)
+            return run(leaves)
         except NonFiniteError as e:
             error = e
         try:

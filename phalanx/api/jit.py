@@ -16,7 +16,8 @@ from phalanx.api.arguments import (
     name_of,
     static_positions,
 )
-from phalanx.api.dispatch import Dispatched, to_device
+from phalanx.api.dispatch import Dispatched, Run
+from phalanx.api.passing import taken, taking
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.control.call import call
@@ -24,7 +25,6 @@ from phalanx.core import axes
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import typeof
-from phalanx.run.array import DeviceArray, place
 from phalanx.run.execute import compile_program
 from phalanx.transforms.stage import is_value, stage
 
@@ -77,38 +77,15 @@ class Jitted(Dispatched):
         leaves, treedef = tree.flatten((args, kwargs))
         if current() is not ROOT:
             return self._bind(static, args, kwargs, leaves, treedef)
-        donated = self._donated(static, args, kwargs)
-        arrays = self._arrays(leaves, donated, static, args, kwargs)
-        key = self._key(static, treedef, args, kwargs, arrays)
-        run = self.caches.runs[key]
-        if run is None:
-            run = self._compile(static, args, kwargs, treedef, arrays, donated)
-            self.caches.runs[key] = run
-        return self._watched(run, arrays, static, args, kwargs)
+        return self._evaluate(static, args, kwargs, leaves, treedef)
 
-    def _arrays(
-        self, leaves: list, donated: Sequence[bool], static: Static, args: tuple, kwargs: dict
-    ) -> list[DeviceArray]:
-        arrays = []
-        names = self._names(static, args, kwargs)
-        for i, x in enumerate(leaves):
-            a = to_device(x, names, i, self.who)
-            if donated[i] and not a.aval.ndim and a is not x:
-                a = place(a._value, a.aval, a.sharding)  # the cached scalar must survive
-            arrays.append(a)
-        return arrays
-
-    def _bind(
-        self, static: Static, args: tuple, kwargs: dict, leaves: list, treedef: Any
-    ) -> Any:
+    def _bind(self, static: Static, args: tuple, kwargs: dict, leaves: list, treedef: Any) -> Any:
         for i, x in enumerate(leaves):
             if not is_value(x):
                 check_leaf(x, self._names(static, args, kwargs)[i], self.who)
         types = tuple([plain(typeof(x)) for x in leaves])
         traced = self.traced(static, args, kwargs, treedef, types)
-        return traced.out_tree.unflatten(
-            self._run(traced.program, [*traced.captured, *leaves])
-        )
+        return traced.out_tree.unflatten(self._run(traced.program, [*traced.captured, *leaves]))
 
     def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
         """Bind what stands for this function inside other transformations."""
@@ -130,22 +107,19 @@ class Jitted(Dispatched):
                 self.caches.traced[key] = traced
         return traced
 
-    def _compile(
-        self,
-        static: Static,
-        args: tuple,
-        kwargs: dict,
-        treedef: Any,
-        arrays: list[DeviceArray],
-        donated: list[bool],
-    ) -> Callable[[Any], Any]:
-        types = tuple(a.aval for a in arrays)
+    def _compiled(
+        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+    ) -> Run:
+        types = tuple([plain(typeof(x)) for x in leaves])
         traced = self.traced(static, args, kwargs, treedef, types)
         for value in traced.captured:
             refuse_escaped(value)
+        donated = self._donated(static, args, kwargs)
+        take = taking(leaves, [None] * len(leaves), donated)
+        arrays = leaves if take is None else take(leaves)
         donate = tuple([i for i, d in enumerate(donated) if d])
         compiled = compile_program(traced.program, [a._sig for a in arrays], donate)
-        return compiled.caller(traced.out_tree)
+        return taken(compiled.caller(traced.out_tree), take)
 
     # ---- ahead of time ----
 
@@ -161,7 +135,6 @@ class Jitted(Dispatched):
             types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
         )  # fmt: skip
         return stages.Traced(call_traced)
-
 
 
 def jit(

@@ -9,8 +9,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
     NO_STATIC,
@@ -19,11 +17,11 @@ from phalanx.api.arguments import (
     Static,
     check_axis_name,
     check_callable,
-    check_leaf,
     name_of,
     static_positions,
 )
-from phalanx.api.dispatch import KEPT, Dispatched, to_device
+from phalanx.api.dispatch import KEPT, Dispatched, Run
+from phalanx.api.passing import taken, taking
 from phalanx.api.vmap import UNNAMED, input_dims, is_none, mapped_size, output_dims
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -36,7 +34,7 @@ from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Equation, Program, Var, plain
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
-from phalanx.run.array import DeviceArray, moved, place
+from phalanx.run.array import moved
 from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
@@ -45,7 +43,7 @@ from phalanx.spmd.layout import from_axes
 from phalanx.spmd.replication import culprits, divergences, varying_outputs
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.batch import batch, lane_type, place_lanes
-from phalanx.transforms.stage import is_value, stage
+from phalanx.transforms.stage import stage
 
 _SPACE = "phalanx"
 _enclosing: ContextVar[str | None] = ContextVar("enclosing pmap", default=None)
@@ -122,30 +120,23 @@ class Pmapped(Dispatched):
             body = self.body(static, leaves, treedef, dims, size, names)
             results = mapped(*body.captured, *leaves, **body.params)
             return body.out_tree.unflatten(results)
-        return self._run(static, args, kwargs, leaves, treedef)
+        return self._evaluate(static, args, kwargs, leaves, treedef)
 
-    def _run(
-        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: list, treedef: Any
-    ) -> Any:
-        """Call with arguments of which some must be put on devices first, or the first time."""
+    def _compiled(
+        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+    ) -> Run:
         names = self._names(static, args, kwargs)
-        seen = (static, treedef, config.key, *[_type_of(x, names, i, self.who) for i, x in
-                                               enumerate(leaves)])  # fmt: skip
-        mapping = self.caches.mappings[seen]
-        if mapping is None:
-            dims, size = self._mapping(static, args, kwargs, leaves)
-            body = self.body(static, leaves, treedef, dims, size, names)
-            mapping = body, self._homes(body, leaves)
-        body, homes = mapping
-        arrays = self._arrays(leaves, homes, names)
-        key = self._key(static, treedef, args, kwargs, arrays)
-        run = self.caches.runs[key]
-        if run is None:
-            run = self._compile(body, arrays, self._donated(static, args, kwargs))
-            self.caches.runs[key] = run
-            if body.reusable:
-                self.caches.mappings[seen] = mapping
-        return self._watched(run, arrays, static, args, kwargs)
+        dims, size = self._mapping(static, args, kwargs, leaves)
+        body = self.body(static, leaves, treedef, dims, size, names)
+        for value in body.captured:
+            refuse_escaped(value)
+        donated = self._donated(static, args, kwargs)
+        take = taking(leaves, self._homes(body, leaves), donated)
+        arrays = leaves if take is None else take(leaves)
+        whole = body.whole([a.aval for a in arrays])
+        donate = tuple([i for i, d in enumerate(donated) if d])
+        compiled = compile_program(whole, [a._sig for a in arrays], donate)
+        return taken(compiled.caller(body.out_tree), take)
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
@@ -180,9 +171,7 @@ class Pmapped(Dispatched):
         size: int, names: LeafNames,
     ) -> TracedLane:  # fmt: skip
         """The function traced in one lane; made once, unless it captures traced values."""
-        lanes = tuple(
-            [_lane(typeof(x), d) for x, d in zip(leaves, dims, strict=True)]
-        )
+        lanes = tuple([_lane(typeof(x), d) for x, d in zip(leaves, dims, strict=True)])
         key = (static, treedef, lanes, tuple(dims), size, config.key, axes.scope())
         body = self.caches.traced[key]
         if body is None:
@@ -213,28 +202,7 @@ class Pmapped(Dispatched):
         }
         return TracedLane(program, captured, flat.out_tree, params)
 
-    def _compile(
-        self, body: TracedLane, arrays: list[DeviceArray], donated: list[bool]
-    ) -> Callable[[Any], Any]:
-        for value in body.captured:
-            refuse_escaped(value)
-        whole = body.whole([a.aval for a in arrays])
-        donate = tuple([i for i, d in enumerate(donated) if d])
-        return compile_program(whole, [a._sig for a in arrays], donate).caller(body.out_tree)
-
     # ---- placing arguments ----
-
-    def _arrays(
-        self, leaves: Sequence[Any], homes: Sequence[Sharding | None], names: LeafNames
-    ) -> list[DeviceArray]:
-        """The arguments on devices; what comes from the host goes straight to its lanes."""
-        arrays = []
-        for i, (x, home) in enumerate(zip(leaves, homes, strict=True)):
-            if isinstance(x, np.ndarray) and home is not None:
-                arrays.append(place(x, plain(typeof(x)), home))
-            else:
-                arrays.append(to_device(x, names, i, self.who))
-        return arrays
 
     def _homes(self, body: TracedLane, leaves: Sequence[Any]) -> list[Sharding | None]:
         """Where arguments from the host go: to their lanes, if those lie on several devices."""
@@ -309,7 +277,6 @@ class Pmapped(Dispatched):
         return stages.Traced(call_traced)
 
 
-
 def _snapshot(spec: Any) -> tuple[Any, tuple]:
     """A tree of axes that no one else can change, and what it is in a key."""
     leaves, treedef = tree.flatten(spec, is_none)
@@ -333,12 +300,6 @@ def inside(who: str) -> Iterator[None]:
         yield
     finally:
         _enclosing.reset(token)
-
-
-def _type_of(x: Any, names: LeafNames, i: int, who: str) -> ArrayType:
-    if not is_value(x):
-        check_leaf(x, names[i], who)
-    return typeof(x)
 
 
 def _lane(type: ArrayType, dim: int | None) -> ArrayType:

@@ -1,7 +1,7 @@
-"""Options: their defaults, their environment variables, and overrides for one thread.
+"""Options: their defaults, their environment variables, and overrides for one context.
 
 ``config.update(name, value)`` changes an option for the whole process. ``config.override``
-changes it for a block of code in the running thread. Environment variables
+changes it for a block of code in the running thread or task. Environment variables
 ``PHALANX_<NAME>`` set the values to begin with, and ``PHALANX_CACHE_DIR`` where the compilation
 cache lies; without ``PHALANX_NUM_CPU_DEVICES``, XLA's flag
 ``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` counts.
@@ -14,8 +14,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
+from weakref import WeakSet
 
 from phalanx.base.errors import ConfigError, suggest
 from phalanx.base.places import user_cache
@@ -23,14 +25,14 @@ from phalanx.base.places import user_cache
 
 @dataclass(frozen=True)
 class Option:
-    """An option: what it is for, what values it takes, and whether a thread can override it."""
+    """An option: what it is for, what values it takes, and whether a block can override it."""
 
     name: str
     default: Any
     check: Callable[[Any], Any]  # the value to store; ValueError says what is needed instead
     parse: Callable[[str], Any]  # what an environment variable means
     doc: str
-    tracing: bool = False  # part of `config.key`; these are the ones to override in a thread
+    tracing: bool = False  # part of `config.key`; these are the ones to override in a block
     short: str = ""  # the name in the environment, where it is not that of the option
 
     @property
@@ -175,31 +177,72 @@ _TRACING = tuple(option.name for option in OPTIONS.values() if option.tracing)
 _PREFIXES = ("phalanx_", "jax_")
 
 
-class Config(threading.local):
-    """The values of all options, as attributes.
-
-    An attribute of the class is the value for the process, an attribute of the instance is an
-    override in the running thread: reading either is one attribute access.
+class Settings:
+    """The values of all options in some contexts, as attributes.
 
     ``key`` is a small integer that stands for everything here that changes what tracing and
     compiling a function gives: equal keys mean equal settings.
     """
 
-    enable_x64: bool = False
-    debug_nans: bool = False
-    disable_jit: bool = False
-    num_cpu_devices: int = 1
-    platforms: str | None = None
-    default_matmul_precision: str | None = None
-    compilation_cache_dir: str | None = OPTIONS["compilation_cache_dir"].default
-    compilation_cache_max_size: int = OPTIONS["compilation_cache_max_size"].default
-    persistent_cache_min_compile_time_secs: float = 0.0
-    key: int = 0
+    __slots__ = ("__weakref__", "key", "layers", *OPTIONS)
 
-    _lock: ClassVar[threading.RLock] = threading.RLock()
-    _keys: ClassVar[dict[tuple, int]] = {}
-    _frozen: ClassVar[dict[str, str]] = {}
-    _overriding: ClassVar[dict[int, dict[str, Any]]] = {}  # id of a thread's values -> values
+    layers: tuple[Mapping[str, Any], ...]
+    enable_x64: bool
+    debug_nans: bool
+    disable_jit: bool
+    num_cpu_devices: int
+    platforms: str | None
+    default_matmul_precision: str | None
+    compilation_cache_dir: str | None
+    compilation_cache_max_size: int
+    persistent_cache_min_compile_time_secs: float
+    key: int
+
+    def __init__(self, layers: tuple[Mapping[str, Any], ...]) -> None:
+        self.layers = layers
+        with _lock:
+            self.refresh()
+            _overridden.add(self)
+
+    def refresh(self) -> None:
+        """Take over the values for the process where no layer has another."""
+        for name, value in _process.items():
+            setattr(self, name, value)
+        for layer in self.layers:
+            for name, value in layer.items():
+                setattr(self, name, value)
+        state = tuple(getattr(self, name) for name in _TRACING)
+        self.key = _keys.setdefault(state, len(_keys))
+
+
+_process: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
+_keys: dict[tuple[Any, ...], int] = {}
+_frozen: dict[str, str] = {}
+_lock = threading.RLock()
+_overridden: WeakSet[Settings] = WeakSet()
+_of_process = Settings(())
+_here: ContextVar[Settings] = ContextVar("settings", default=_of_process)
+settings = _here.get
+
+
+class Config:
+    """The options of this library: ``config.enable_x64`` is the value here and now.
+
+    That is what was set for the process, unless an ``override`` holds in the running context:
+    one for each thread and each task of asyncio, and what ``contextvars.copy_context`` copies.
+    """
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in OPTIONS:
+            return getattr(settings(), name)
+        raise AttributeError(f"config has no option {name!r}. {suggest(name, OPTIONS)}".rstrip())
+
+    @property
+    def key(self) -> int:
+        """What stands for all that changes what tracing and compiling a function gives."""
+        return settings().key
 
     def update(self, name: str, value: Any) -> None:
         """Set option ``name`` for the whole process.
@@ -210,21 +253,20 @@ class Config(threading.local):
         """
         option = _find(name)
         checked = _check(option, value)
-        with Config._lock:
-            reason = Config._frozen.get(option.name)
+        with _lock:
+            reason = _frozen.get(option.name)
             if reason is not None and checked != getattr(self, option.name):
                 raise ConfigError(
                     f"config.update: {option.name} is {getattr(self, option.name)!r} and can no "
                     f"longer change to {checked!r}: {reason}"
                 )
-            setattr(Config, option.name, checked)
-            Config.key = _intern({})
-            for values in Config._overriding.values():
-                values["key"] = _intern(values)
+            _process[option.name] = checked
+            for each in list(_overridden):
+                each.refresh()
 
     @contextmanager
     def override(self, **changes: Any) -> Iterator[None]:
-        """Set options for a block of code in the running thread only.
+        """Set options for a block of code, in the running thread or task only.
 
         >>> with config.override(enable_x64=True):
         ...     config.enable_x64
@@ -237,33 +279,22 @@ class Config(threading.local):
                     f"config.override: {option.name} holds for the whole process; set it with "
                     f"config.update({option.name!r}, ...)"
                 )
-        checked = {option.name: _check(option, value) for option, value in options.items()}
-        mine = self.__dict__
-        before = {name: mine[name] for name in (*checked, "key") if name in mine}
-        with Config._lock:
-            mine.update(checked)
-            mine["key"] = _intern(mine)
-            Config._overriding[id(mine)] = mine
+        mine = {option.name: _check(option, value) for option, value in options.items()}
+        _here.set(Settings((*settings().layers, mine)))
         try:
             yield
         finally:
-            with Config._lock:
-                for name in checked:
-                    del mine[name]
-                mine.update(before)
-                if "key" in before:
-                    mine["key"] = _intern(mine)
-                else:
-                    del mine["key"]
-                    del Config._overriding[id(mine)]
+            # Not what was before: blocks in generators need not end in the order of a stack.
+            layers = tuple(layer for layer in settings().layers if layer is not mine)
+            _here.set(Settings(layers) if layers else _of_process)
 
     def freeze(self, name: str, reason: str) -> None:
         """From now on refuse to change ``name``; ``reason`` ends the error message."""
-        Config._frozen[_find(name).name] = reason
+        _frozen[_find(name).name] = reason
 
     def thaw(self, name: str) -> None:
         """Allow ``name`` to change again."""
-        Config._frozen.pop(_find(name).name, None)
+        _frozen.pop(_find(name).name, None)
 
     def describe(self) -> str:
         """All options with their values here and now, one a line."""
@@ -293,11 +324,6 @@ def _check(option: Option, value: Any, who: str = "config") -> Any:
         raise ConfigError(f"{who}: {option.name} must be {needed}, got {value!r}") from None
 
 
-def _intern(values: Mapping[str, Any]) -> int:
-    state = tuple(values[n] if n in values else getattr(Config, n) for n in _TRACING)
-    return Config._keys.setdefault(state, len(Config._keys))
-
-
 def _host_devices(flags: str) -> int:
     """The number of CPU devices that XLA's own flag asks for."""
     counts = re.findall(r"--xla_force_host_platform_device_count=(\d+)", flags)
@@ -305,14 +331,13 @@ def _host_devices(flags: str) -> int:
 
 
 def _read_environment() -> None:
-    _intern({})  # the defaults have key 0
     for option in OPTIONS.values():
         text = os.environ.get(option.variable)
         if text is not None:
-            setattr(Config, option.name, _check(option, option.parse(text), option.variable))
+            _process[option.name] = _check(option, option.parse(text), option.variable)
         elif option.name == "num_cpu_devices":
-            Config.num_cpu_devices = _host_devices(os.environ.get("XLA_FLAGS", ""))
-    Config.key = _intern({})
+            _process[option.name] = _host_devices(os.environ.get("XLA_FLAGS", ""))
+    _of_process.refresh()
 
 
 _read_environment()

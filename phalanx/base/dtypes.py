@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import ml_dtypes
 import numpy as np
 
-from phalanx.base.config import config
+from phalanx.base.config import settings
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
 
@@ -116,7 +116,7 @@ def canonical(dtype: Any) -> np.dtype:
     (dtype('float32'), dtype('int32'))
     """
     try:
-        return (_wide if config.enable_x64 else _narrow)[dtype]
+        return (_wide if settings().enable_x64 else _narrow)[dtype]
     except (KeyError, TypeError):
         pass
     return _canonical(dtype)
@@ -126,7 +126,7 @@ def _canonical(like: Any) -> np.dtype:
     dtype = as_dtype(like)
     if isinstance(like, (type, str)):
         _wide[like], _narrow[like] = dtype, _TO_32_BIT.get(dtype, dtype)
-    return dtype if config.enable_x64 else _TO_32_BIT.get(dtype, dtype)
+    return dtype if settings().enable_x64 else _TO_32_BIT.get(dtype, dtype)
 
 
 def as_dtype(like: Any) -> np.dtype:
@@ -326,7 +326,7 @@ def promote(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     >>> promote((np.dtype("float32"), True), (np.dtype("float16"), False))
     (dtype('float16'), False)
     """
-    key = (config.enable_x64, operands)
+    key = (settings().enable_x64, operands)
     promoted = _promoted.get(key)
     if promoted is None:
         promoted = _promoted[key] = _promote(operands)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
@@ -63,29 +63,50 @@ class Axis:
         return () if self.rest is None or self.devices == 1 else (self.rest.name,)
 
 
-_scope: ContextVar[tuple[tuple[Any, int], ...]] = ContextVar("axes", default=())
-scope = _scope.get  # ((name, size), ...), innermost last: hashable, part of every cache key
+Axes = tuple[tuple[Any, int], ...]  # ((name, size), ...), innermost last
 
 
-@contextmanager
-def binding(name: Any, size: int) -> Generator[None]:
+class _Scope:
+    """Axes that are known by name inside a block, and where it has ended those of the outer one.
+
+    The block has ended for all contexts, also those copied inside of it.
+    """
+
+    __slots__ = ("alive", "axes", "outer", "token")
+
+    def __init__(self, axes: Axes) -> None:
+        self.axes = axes
+        self.alive = True
+
+    def __enter__(self) -> None:
+        self.outer = _scope.get()
+        self.token = _scope.set(self)
+
+    def __exit__(self, *_: object) -> None:
+        self.alive = False
+        _scope.reset(self.token)
+
+
+_OUTSIDE = _Scope(())
+_scope: ContextVar[_Scope] = ContextVar("axes", default=_OUTSIDE)
+
+
+def scope() -> Axes:
+    """The axes that are known by name here: hashable, part of every cache key."""
+    block = _scope.get()
+    while not block.alive:
+        block = block.outer
+    return block.axes
+
+
+def binding(name: Any, size: int) -> AbstractContextManager[None]:
     """Bring the axis ``name`` of ``size`` into scope; an outer one of that name is shadowed."""
-    outer = tuple(a for a in _scope.get() if a[0] != name)
-    token = _scope.set((*outer, (name, size)))
-    try:
-        yield
-    finally:
-        _scope.reset(token)
+    return _Scope((*[a for a in scope() if a[0] != name], (name, size)))
 
 
-@contextmanager
-def only(axes: tuple[tuple[Any, int], ...]) -> Generator[None]:
+def only(axes: Axes) -> AbstractContextManager[None]:
     """Replace the scope by ``axes``."""
-    token = _scope.set(axes)
-    try:
-        yield
-    finally:
-        _scope.reset(token)
+    return _Scope(axes)
 
 
 def size_of(name: Any, who: str) -> int:
@@ -94,10 +115,10 @@ def size_of(name: Any, who: str) -> int:
     Raises:
         UnboundAxis: no axis of that name is in scope.
     """
-    for bound, size in reversed(_scope.get()):
+    for bound, size in reversed(scope()):
         if bound == name:
             return size
-    raise UnboundAxis.of(who, name, [a for a in _scope.get() if not is_internal(a[0])])
+    raise UnboundAxis.of(who, name, [a for a in scope() if not is_internal(a[0])])
 
 
 def is_internal(name: Any) -> bool:

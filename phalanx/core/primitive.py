@@ -12,7 +12,7 @@ from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
 from phalanx.core.frame import Frame
 from phalanx.core.region import Region
-from phalanx.core.trace import current
+from phalanx.core.trace import current, entered
 from phalanx.core.types import ArrayType
 
 Operands = tuple[Any, ...]  # tracers of the current trace, arrays and scalars
@@ -176,7 +176,10 @@ class Primitive:
     def __call__(self, *args: Any, **params: Any) -> Any:
         if self.prepare is not None:
             args = self.prepare(args)
-        return current().process(self, args, params)
+        trace = entered()  # `current`, written out where it is called most
+        if not trace.alive:
+            trace = current()
+        return trace.process(self, args, params)
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"

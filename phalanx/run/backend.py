@@ -22,6 +22,12 @@ Raw = Any
 Device = Any
 
 
+class Held(Protocol):
+    """Whatever holds a raw array."""
+
+    _raw: Raw
+
+
 class Executable(Protocol):
     """A compiled program, on the devices it was compiled for."""
 
@@ -43,9 +49,19 @@ class Executable(Protocol):
         """
         ...
 
-    @property
-    def start(self) -> Callable[[list[Raw]], list[Raw]]:
-        """What ``__call__`` is, as a function that costs less to call."""
+    def caller(
+        self,
+        fixed: list[Raw],
+        wrap: Callable[[Raw, Any], Any],
+        kinds: Sequence[Any],
+        finish: Callable[[list[Any]], Any] | None,
+    ) -> Callable[[Sequence[Held]], Any]:
+        """The function that calls this on the raw arrays of what it is given, after ``fixed``.
+
+        Each output is wrapped with its one of ``kinds``, and what ``finish`` makes of all is
+        returned; without ``finish`` the only one. This is one function, not several that call
+        each other, because a call costs as much as all that most of them do.
+        """
         ...
 
     def as_text(self) -> str:

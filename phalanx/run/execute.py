@@ -87,18 +87,8 @@ class Runnable:
         unflatten = out_tree.unflatten
         if self.misplaced or self.donate or self.checked:
             return lambda arrays: unflatten(self(arrays))
-        sigs, fixed = self.out_sigs, self.fixed
-        execute = self.executable.start
-        if fixed:
-            return lambda arrays: unflatten(
-                list(map(DeviceArray, execute([*fixed, *[a._raw for a in arrays]]), sigs))
-            )
-        if out_tree == _ONE_LEAF:
-            (sig,) = sigs
-            return lambda arrays: DeviceArray(execute([a._raw for a in arrays])[0], sig)
-        return lambda arrays: unflatten(
-            list(map(DeviceArray, execute([a._raw for a in arrays]), sigs))
-        )
+        finish = None if out_tree == _ONE_LEAF else unflatten
+        return self.executable.caller(self.fixed, DeviceArray, self.out_sigs, finish)
 
 
 _ONE_LEAF = tree.structure(0)
@@ -181,9 +171,7 @@ def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:
     return () if config.debug_nans else donate
 
 
-def _planned(
-    program: Program, taking: _Ready, sigs: Sequence[Signature]
-) -> tuple[Plan, bool]:
+def _planned(program: Program, taking: _Ready, sigs: Sequence[Signature]) -> tuple[Plan, bool]:
     for sig in sigs:
         if isinstance(sig, DeletedSignature):
             raise DeletedArray(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import operator
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -128,9 +129,18 @@ class XlaExecutable:
     def __call__(self, raws: list[Any], /) -> list[Any]:
         raise NotImplementedError
 
-    @property
-    def start(self) -> Callable[[list[Any]], list[Any]]:
-        return self.__call__  # bound: half the cost of calling an object
+    def caller(
+        self,
+        fixed: list[Any],
+        wrap: Callable[[Any, Any], Any],
+        kinds: Sequence[Any],
+        finish: Callable[[list[Any]], Any] | None,
+    ) -> Callable[[Sequence[Any]], Any]:
+        execute = self.__call__
+        if finish is None:
+            (kind,) = kinds
+            return lambda held: wrap(execute(fixed + [x._raw for x in held])[0], kind)
+        return lambda held: finish(list(map(wrap, execute(fixed + [x._raw for x in held]), kinds)))
 
     def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:
         """The outputs, and the token of the launch; over several devices within the window."""
@@ -190,19 +200,38 @@ class OnOneDevice(XlaExecutable):
         except RuntimeError as e:
             raise translated(e, self._name) from None
 
-    @property
-    def start(self) -> Callable[[list[Any]], list[Any]]:
+    def caller(
+        self,
+        fixed: list[Any],
+        wrap: Callable[[Any, Any], Any],
+        kinds: Sequence[Any],
+        finish: Callable[[list[Any]], Any] | None,
+    ) -> Callable[[Sequence[Any]], Any]:
         if OLD or self._donated:
-            return self.__call__
-        execute, handlers, name = self._execute, self._handlers, self._name
+            return super().caller(fixed, wrap, kinds, finish)
+        execute, handlers, name, fail = self._execute, self._handlers, self._name, RuntimeError
+        if finish is None and not fixed:
+            (kind,) = kinds
 
-        def run(raws: list[Any]) -> list[Any]:
+            def one(held: Sequence[Any]) -> Any:
+                try:
+                    outs = execute([x._raw for x in held]).consume_with_handlers(handlers)
+                except fail as e:
+                    raise translated(e, name) from None
+                return wrap(outs[0], kind)
+
+            return one
+        finish = finish or operator.itemgetter(0)
+
+        def several(held: Sequence[Any]) -> Any:
             try:
-                return execute(raws).consume_with_handlers(handlers)
-            except RuntimeError as e:
+                raws = fixed + [x._raw for x in held]
+                outs = execute(raws).consume_with_handlers(handlers)
+            except fail as e:
                 raise translated(e, name) from None
+            return finish(list(map(wrap, outs, kinds)))
 
-        return run
+        return several
 
 
 class OnDevices(XlaExecutable):

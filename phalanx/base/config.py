@@ -4,7 +4,7 @@
 changes it for a block of code in the running thread or task. Environment variables
 ``PHALANX_<NAME>`` set the values to begin with, and ``PHALANX_CACHE_DIR`` where the compilation
 cache lies; without ``PHALANX_NUM_CPU_DEVICES``, XLA's flag
-``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` counts.
+``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` counts, as it is at the first use.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ OPTIONS: dict[str, Option] = {
         _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
         Option(
             "num_cpu_devices",
-            1,
+            None,
             _count,
             _count_from,
             "Into how many devices the CPU is divided. Fixed once the CPU client has started.",
@@ -190,7 +190,7 @@ class Settings:
     enable_x64: bool
     debug_nans: bool
     disable_jit: bool
-    num_cpu_devices: int
+    num_cpu_devices: int | None
     platforms: str | None
     default_matmul_precision: str | None
     compilation_cache_dir: str | None
@@ -243,6 +243,11 @@ class Config:
     def key(self) -> int:
         """What stands for all that changes what tracing and compiling a function gives."""
         return settings().key
+
+    @property
+    def num_cpu_devices(self) -> int:
+        """Into how many devices the CPU is divided; what XLA's own flag says, until it is set."""
+        return settings().num_cpu_devices or _host_devices(os.environ.get("XLA_FLAGS", ""))
 
     def update(self, name: str, value: Any) -> None:
         """Set option ``name`` for the whole process.
@@ -335,8 +340,6 @@ def _read_environment() -> None:
         text = os.environ.get(option.variable)
         if text is not None:
             _process[option.name] = _check(option, option.parse(text), option.variable)
-        elif option.name == "num_cpu_devices":
-            _process[option.name] = _host_devices(os.environ.get("XLA_FLAGS", ""))
     _of_process.refresh()
 
 

@@ -31,7 +31,10 @@ _SUFFIX = ".compiled"
 _NAME = re.compile(rf"[0-9a-f]{{64}}{re.escape(_SUFFIX)}")
 _TEMPORARY = "writing-"
 _ABANDONED = 3600.0  # seconds after which nobody is still writing a file
-_OPEN = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+# without waiting for somebody to write, where it is a pipe
+_OPEN = os.O_RDONLY | sum(
+    getattr(os, f"O_{flag}", 0) for flag in ("NOFOLLOW", "NONBLOCK", "BINARY")
+)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 # After about this part of the limit was written, by whichever processes, one of them looks at the
 # whole directory: nobody keeps accounts, and the limit is exceeded by about as much.
@@ -59,10 +62,9 @@ class Cache:
         """What was written under ``key``, if it is there and undamaged."""
         path = self._path(key)
         try:
-            with open(os.open(path, _OPEN), "rb") as file:
-                if not _private(os.fstat(file.fileno())):
-                    return None
-                content = file.read()
+            content = _content(path)
+            if content is None:
+                return None
             with contextlib.suppress(OSError):  # where nothing can be written, nothing is evicted
                 os.utime(path)
         except OSError:
@@ -178,6 +180,19 @@ def _private(status: os.stat_result) -> bool:
         return True  # profiles of users are private where there are no such bits
     writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     return status.st_uid == os.geteuid() and not writable
+
+
+def _content(path: str) -> bytes | None:
+    """What a file of this user's alone holds; None of anything else, such as a pipe."""
+    descriptor = os.open(path, _OPEN)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or not _private(status):
+            return None
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(descriptor)
 
 
 def _checksum(key: str, packed: bytes) -> bytes:

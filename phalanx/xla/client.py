@@ -7,6 +7,7 @@ import glob
 import importlib.util
 import os
 import threading
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -57,7 +58,26 @@ def _named(name: str) -> Any:
         if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
             utils.absl_set_min_log_level(1)
         _clients[name] = _STARTERS[name]()
+        _watch_forks()
     return _clients[name]
+
+
+@functools.cache
+def _watch_forks() -> None:
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=_warn_of_fork)
+
+
+@functools.cache
+def _warn_of_fork() -> None:
+    """Warn, once: a forked process has the locks of the runtime's threads, and not the threads."""
+    warnings.warn(
+        "os.fork: this process has used phalanx, which has threads that the new process will not "
+        "have: using phalanx there may wait for ever. Start processes that use it with "
+        "multiprocessing.get_context('spawn'), or fork before phalanx is used first",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 # XLA ends the process when a device has waited for others in a collective for a minute. They may
@@ -84,6 +104,7 @@ def _start_cpu() -> Any:
     _let_collectives_wait()
     count = config.num_cpu_devices
     started = xla_client.make_cpu_client(num_devices=count)
+    config.update("num_cpu_devices", count)
     config.freeze(
         "num_cpu_devices",
         f"the CPU client has started with {count}. Set it before the first array is made, or as "

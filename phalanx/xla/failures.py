@@ -10,20 +10,34 @@ _DELETED = re.compile(
     r"(deleted or donated|has been deleted|been donated|donated buffer|shards, got: \[)", re.I
 )
 _OPTION = re.compile(r"(compile option|while setting option|DebugOptions|No such.*option)", re.I)
-_TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\).*", re.S)
+_TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):(\n  .*)*")
+_INTERRUPT = re.compile(r"\nKeyboardInterrupt\b|\nSystemExit: (?P<status>.*)")
 
 
-def translated(error: Exception, who: str) -> Exception:
+def translated(error: Exception, who: str) -> BaseException:
     """The exception to raise in place of one of the runtime."""
     if isinstance(error, PhalanxError):
         return error
     text = str(error)
+    interrupt = _INTERRUPT.search(text)
+    if interrupt:
+        return _interruption(interrupt["status"])
     if _DELETED.search(text):
         return deleted(who)
     message = f"{who}: {_cleaned(text)}"
     if "RESOURCE_EXHAUSTED" in text:
         return OutOfMemory(message)
     return RuntimeFailure(message)
+
+
+def _interruption(status: str | None) -> BaseException:
+    """What a signal raised on the way to a function that a program calls, before that began.
+
+    The runtime tells its type and its words alone.
+    """
+    if status is None:
+        return KeyboardInterrupt()
+    return SystemExit(int(status) if status.isdigit() else status)
 
 
 def deleted(who: str) -> DeletedArray:
@@ -44,7 +58,7 @@ def refused_option(error: Exception, options: dict) -> PhalanxError | ValueError
 
 
 def _cleaned(text: str) -> str:
-    """The first paragraph, without a dump of the module or a traceback."""
+    """The first paragraph, without a dump of the module or the frames of a traceback."""
     text = _TRACEBACK.sub("", text).strip()
     lines = [line for line in text.split("\n") if not line.lstrip().startswith(("%", "#loc"))]
     return "\n".join(lines[:12])

@@ -1,5 +1,6 @@
 """Exceptions in Python functions that programs call: they reach the caller, as themselves."""
 
+import signal
 import threading
 import traceback
 
@@ -9,7 +10,7 @@ import pytest
 import phalanx as px
 import phalanx.numpy as jnp
 from phalanx import debug, lax
-from phalanx.errors import DeviceError
+from phalanx.errors import DeviceError, RuntimeFailure
 
 XS = np.arange(4, dtype=np.float32)
 F = px.ShapeDtypeStruct((), "float32")
@@ -122,6 +123,50 @@ def test_interrupts_pass():
 
     with pytest.raises(KeyboardInterrupt):
         px.jit(lambda x: debug.callback(python, x))(XS)
+
+
+class Late(Exception):
+    pass
+
+
+@pytest.fixture
+def computing_between_calls():
+    """A program that calls Python again and again, but computes for most of the time."""
+
+    def step(state):
+        i, x = state
+        x = lax.fori_loop(0, 1000, lambda _, x: jnp.tanh(x), x)
+        return i + 1, px.pure_callback(lambda x: x, F, x)
+
+    f = px.jit(lambda n, x: lax.while_loop(lambda state: state[0] < n, step, (0, x))[1])
+    f(1, XS[0])
+    return lambda: f(100_000, XS[0])
+
+
+@pytest.mark.parametrize(
+    ("raised", "words"),
+    [
+        (KeyboardInterrupt(), r"\A\Z"),
+        (SystemExit(3), r"\A3\Z"),
+        (Late("by a second"), r"\Aby a second\Z|: .*Late: by a second\Z"),
+    ],
+)
+def test_a_signal_between_two_calls_interrupts_the_program(raised, words, computing_between_calls):
+    """Python raises where a call begins, before anything of ours could catch it."""
+
+    def handler(*_):
+        raise raised
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        for i in range(8):
+            signal.setitimer(signal.ITIMER_REAL, 0.02 + 0.0031 * i)
+            with pytest.raises((type(raised), RuntimeFailure), match=f"(?s){words}") as found:
+                computing_between_calls()
+            if not isinstance(raised, Exception):
+                assert found.value.args == raised.args
+    finally:
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_threads_get_what_their_own_program_raised():

@@ -83,6 +83,31 @@ def test_nobody_else_can_read_or_write(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="permissions of POSIX")
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_not_waited_for(kept):
+    pipe = os.path.join(kept.folder, KEYS[0] + module._SUFFIX)
+    os.mkfifo(pipe, 0o600)
+    read = []
+    reader = threading.Thread(target=lambda: read.append(kept.read(KEYS[0])), daemon=True)
+    reader.start()
+    reader.join(10)
+    assert read == [None]
+    kept.write(KEYS[0], b"content")  # takes its place
+    assert kept.read(KEYS[0]) == b"content"
+
+
+def test_a_directory_under_the_name_of_an_entry_is_not_one(kept):
+    os.mkdir(os.path.join(kept.folder, KEYS[0] + module._SUFFIX))
+    descriptors = os.open(kept.folder, os.O_RDONLY)
+    os.close(descriptors)
+    assert kept.read(KEYS[0]) is None
+    kept.write(KEYS[0], b"content")
+    assert kept.read(KEYS[0]) is None
+    after = os.open(kept.folder, os.O_RDONLY)
+    os.close(after)
+    assert after == descriptors  # and none is left open
+
+
 def test_what_others_could_have_written_is_refused(tmp_path, monkeypatch):
     for mode in (0o720, 0o702, 0o1777):
         tmp_path.chmod(mode)

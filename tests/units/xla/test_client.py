@@ -1,5 +1,6 @@
 """Which platforms there are, and what keeps the package jax out."""
 
+import os
 import subprocess
 import sys
 
@@ -85,3 +86,49 @@ def test_jax_is_never_imported():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
+
+
+def in_a_process(script, **variables):
+    given = {
+        n: v for n, v in os.environ.items() if n not in ("PHALANX_NUM_CPU_DEVICES", "XLA_FLAGS")
+    }
+    command = [sys.executable, "-W", "always", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, env={**given, **variables})
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+FORKS = """
+import os, sys, phalanx, phalanx.numpy as jnp
+
+def fork():
+    if os.fork() == 0:
+        os._exit(0)
+    os.wait()
+
+fork()
+print("-- used --", file=sys.stderr)
+jnp.ones(3)
+fork(); fork()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
+def test_a_fork_after_the_first_use_is_warned_of_once():
+    before, after = in_a_process(FORKS).stderr.split("-- used --")
+    assert "phalanx" not in before
+    assert after.count("RuntimeWarning: os.fork: this process has used phalanx") == 1
+    assert "multiprocessing.get_context('spawn')" in after
+
+
+def test_flags_that_are_set_between_the_import_and_the_first_use_count(tmp_path):
+    script = """if 1:
+        import os, phalanx
+        count = "--xla_force_host_platform_device_count"
+        os.environ["XLA_FLAGS"] = f"{count}=3 --xla_dump_to=" + os.environ["DUMP"]
+        print(phalanx.config.num_cpu_devices, phalanx.device_count())
+        os.environ["XLA_FLAGS"] = f"{count}=5"
+        print(phalanx.config.num_cpu_devices, phalanx.jit(lambda x: x + 1)(1))
+    """
+    assert in_a_process(script, DUMP=str(tmp_path)).stdout.split() == ["3", "3", "3", "2"]
+    assert list(tmp_path.iterdir())  # the runtime has read them, too

@@ -25,7 +25,7 @@ from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import plain
 from phalanx.core.trace import carried, trace_of
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import full, instantiate, move, reshape, zeros
+from phalanx.ops.basis import convert, full, instantiate, move, reshape, zeros
 from phalanx.ops.shape import slice as slice_
 from phalanx.transforms.linearize import DualTracer, LinearMap
 from phalanx.transforms.linearize import jvp as jvp_flat
@@ -145,6 +145,15 @@ def _pullback_from(meta: tuple, children: Any) -> Pullback:
 tree.register_pytree_node(Pullback, _pullback_children, _pullback_from)
 
 
+def _like(t: Any, type: ArrayType) -> Any:
+    """A tangent or cotangent as weak as the values of ``type`` that it belongs to."""
+    if t is ZERO:
+        return _zero_tangent(type)
+    t = _as_array(t)
+    kind = typeof(t)
+    return t if kind.weak == type.weak else convert(t, dtype=kind.dtype, weak=type.weak)
+
+
 def pull(linear: LinearMap, cts: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
     """The cotangents of all arguments: zeros where nothing depends on them."""
     variables = linear.program.inputs[len(linear.residuals) :]
@@ -154,7 +163,7 @@ def pull(linear: LinearMap, cts: Sequence[Any], types: Sequence[ArrayType]) -> l
     out = []
     for t in types:
         ct = next(pulled) if dtypes.is_inexact(t.dtype) else ZERO
-        out.append(_zero_tangent(t) if ct is ZERO else ct)
+        out.append(_like(ct, t))
     return out
 
 
@@ -401,10 +410,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         for i, (t, x) in enumerate(zip(given, leaves, strict=True))
     ]
     outs, out_ts = jvp_flat(flat, leaves, ts)
-    tangents_out = [
-        _zero_tangent(typeof(y)) if t is ZERO else _as_array(t)
-        for y, t in zip(outs, out_ts, strict=True)
-    ]
+    tangents_out = [_like(t, typeof(y)) for y, t in zip(outs, out_ts, strict=True)]
     result = flat.out_tree.unflatten([_as_array(y) for y in outs])
     moved = flat.out_tree.unflatten(tangents_out)
     return (result, moved, body.aux()) if has_aux else (result, moved)
@@ -438,10 +444,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         ]
         results = linear(dense)
         return flat.out_tree.unflatten(
-            [
-                _zero_tangent(t) if y is ZERO else _as_array(y)
-                for y, t in zip(results, out_types, strict=True)
-            ]
+            [_like(y, t) for y, t in zip(results, out_types, strict=True)]
         )
 
     result = flat.out_tree.unflatten([_as_array(y) for y in outs])

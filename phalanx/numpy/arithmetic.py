@@ -9,12 +9,13 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.dtypes import COMPLEXES, INEXACT, is_unsigned
+from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
     as_array,
+    broadcast,
     convert,
     inexact,
     inexact_pair,
@@ -176,15 +177,14 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.floor_divide(jnp.array([7, -7]), 2))
     [ 3 -4]
     """
-    x, y = pair("floor_divide", x, y)
+    return _floor_divide(*_numbers("floor_divide", x, y))
+
+
+def _floor_divide(x: Any, y: Any) -> Any:
     dtype = typeof(x).dtype
     if dtype in COMPLEXES:
         raise TypeError("floor_divide: complex numbers have no order, so no floor")
-    if dtype in INEXACT:
-        return _float_divmod(x, y)[0]
-    if dtype == np.bool_:
-        x, y = convert_both(x, y, np.dtype("int8"))
-    return _integer_floor_divide(x, y)
+    return _float_divmod(x, y)[0] if dtype in INEXACT else _integer_floor_divide(x, y)
 
 
 def convert_both(x: Any, y: Any, dtype: np.dtype) -> tuple[Any, Any]:
@@ -221,37 +221,49 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.remainder(jnp.array([7, -7]), 3))
     [1 2]
     """
-    x, y = pair("remainder", x, y)
-    if typeof(x).dtype == np.bool_:
-        x, y = convert_both(x, y, np.dtype("int8"))
-    return _remainder(x, y)
+    return _remainder(*_numbers("remainder", x, y))
 
 
 mod = remainder
 
 
+def _numbers(who: str, x: Any, y: Any) -> tuple[Any, Any]:
+    """A pair of numbers; bools are integers."""
+    x, y = pair(who, x, y)
+    return convert_both(x, y, dtypes.default_int()) if typeof(x).dtype == np.bool_ else (x, y)
+
+
 def _remainder(x: Any, y: Any) -> Any:
-    rest = ops.rem(x, y)
-    dtype = typeof(rest).dtype
-    zero = literal(rest, 0)
-    if dtype not in INEXACT:
-        if not isinstance(y, np.generic):
-            rest = ops.select(ops.eq(y, zero), zero, rest)
-        elif not y:
-            return ops.zeros_like(rest)
-    if is_unsigned(dtype):
+    rest = _truncated_remainder(x, y)
+    if is_unsigned(typeof(rest).dtype):
         return rest
-    opposite = ops.ne(ops.lt(rest, zero), _is_negative(y))
-    return ops.select(ops.and_(opposite, ops.ne(rest, zero)), ops.add(rest, y), rest)
+    return ops.select(_opposite(rest, y), ops.add(rest, y), rest)
+
+
+def _truncated_remainder(x: Any, y: Any) -> Any:
+    """The remainder with the sign of x; of integers by 0, 0."""
+    rest = ops.rem(x, y)
+    if typeof(rest).dtype in INEXACT:
+        return rest
+    zero = literal(rest, 0)
+    if not isinstance(y, np.generic):
+        return ops.select(ops.eq(y, zero), zero, rest)
+    return rest if y else ops.zeros_like(rest)
+
+
+def _opposite(rest: Any, y: Any) -> Any:
+    """Whether a remainder is not 0 and on the other side of 0 than y."""
+    zero = literal(rest, 0)
+    return ops.and_(ops.ne(ops.lt(rest, zero), _is_negative(y)), ops.ne(rest, zero))
 
 
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """x - y trunc(x / y), elementwise: the remainder with the sign of x.
+    """x - y trunc(x / y), elementwise: the remainder with the sign of x; of integers by 0, 0.
 
     >>> print(jnp.fmod(jnp.array([7, -7]), 3))
     [ 1 -1]
     """
-    return ops.rem(*pair("fmod", x, y))
+    return _truncated_remainder(*_numbers("fmod", x, y))
 
 
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
@@ -260,19 +272,21 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     >>> [int(v) for v in jnp.divmod(7, 3)]
     [2, 1]
     """
-    x, y = pair("divmod", x, y)
-    if typeof(x).dtype in INEXACT:
+    x, y = _numbers("divmod", x, y)
+    if typeof(x).dtype in FLOATS:
         return _float_divmod(x, y)
-    return floor_divide(x, y), _remainder(x, y)
+    return _floor_divide(x, y), _remainder(x, y)
 
 
 def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
-    rest = _remainder(x, y)
-    quotient = ops.div(ops.sub(x, rest), y)  # an integer, but for rounding
-    rounded = ops.round(quotient, mode="even")
+    rest = ops.rem(x, y)
+    quotient = ops.round(ops.div(ops.sub(x, rest), y), mode="even")  # was one, but for rounding
+    opposite = _opposite(rest, y)
+    quotient = ops.select(opposite, ops.sub(quotient, literal(quotient, 1)), quotient)
+    rest = ops.select(opposite, ops.add(rest, y), rest)
     if isinstance(y, np.generic):
-        return (rounded if y else ops.div(x, y)), rest
-    return ops.select(ops.eq(y, literal(y, 0)), ops.div(x, y), rounded), rest
+        return (quotient if y else ops.div(x, y)), rest
+    return ops.select(ops.eq(y, literal(y, 0)), ops.div(x, y), quotient), rest
 
 
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
@@ -430,7 +444,7 @@ def fmax(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.fmax(jnp.array([1.0, jnp.nan]), 0.0))
     [1. 0.]
     """
-    return _ignoring_nan("fmax", ops.gt, x, y)
+    return _ignoring_nan("fmax", ops.max, x, y)
 
 
 def fmin(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -439,15 +453,14 @@ def fmin(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.fmin(jnp.array([1.0, jnp.nan]), 0.0))
     [0. 0.]
     """
-    return _ignoring_nan("fmin", ops.lt, x, y)
+    return _ignoring_nan("fmin", ops.min, x, y)
 
 
-def _ignoring_nan(who: str, better: Any, x: Any, y: Any) -> Any:
+def _ignoring_nan(who: str, best: Any, x: Any, y: Any) -> Any:
     x, y = arrays(who, x, y)
-    chosen = better(x, y)
-    if x.aval.dtype in INEXACT:
-        chosen = ops.or_(chosen, ops.ne(y, y))
-    return ops.select(chosen, x, y)
+    if x.aval.dtype not in INEXACT:
+        return best(x, y)
+    return ops.select(ops.ne(x, x), y, ops.select(ops.ne(y, y), x, best(x, y)))
 
 
 def clip(
@@ -582,36 +595,80 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def ldexp(x: ArrayLike, exponent: ArrayLike, /) -> Array:
-    """x 2^exponent, elementwise, for integral exponents.
+    """x 2^exponent, elementwise, for exponents that are integers.
+
+    Raises:
+        TypeError: the exponents are no integers.
 
     >>> print(jnp.ldexp(jnp.array([1.0, 3.0]), 2))
     [ 4. 12.]
     """
-    x = inexact("ldexp", x)
-    power_of_two = ops.exp2(convert(as_array("ldexp", exponent), x.aval.dtype, True))
-    return multiply(x, power_of_two)
+    x, n = inexact("ldexp", x), as_array("ldexp", exponent)
+    if x.aval.dtype in COMPLEXES or n.aval.dtype in INEXACT:
+        raise TypeError(f"ldexp: real numbers and integers are needed, got {x.aval} and {n.aval}")
+    x, n = broadcast("ldexp", [x, n])
+    return _scaled(x, n)
+
+
+def _scaled(x: Any, n: Any) -> Any:
+    """x 2^n in three steps, each by a power of two that the dtype has.
+
+    So large numbers come from the smallest ones and the other way round, and nothing on the way
+    is larger or smaller than both ends.
+    """
+    layout = _Layout(x.aval.dtype)
+    most = np.int32(layout.bias - 1)
+    rest = convert(n, np.dtype("int32")) if n.aval.dtype.itemsize < 4 else n
+    rest = convert(ops.clamp(literal(rest, -4 * most), rest, literal(rest, 4 * most)), most.dtype)
+    for _ in range(3):
+        step = ops.clamp(-most, rest, most)
+        x = ops.mul(x, layout.power_of_two(step))
+        rest = ops.sub(rest, step)
+    return x
 
 
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Mantissa m and exponent e with x = m 2^e and 1/2 <= |m| < 1, elementwise.
 
+    Of 0, infinities and nan the mantissa is the number itself, and the exponent 0.
+
     >>> [float(v) for v in jnp.frexp(12.0)]
     [0.75, 4.0]
     """
     x = inexact("frexp", x)
-    dtype = x.aval.dtype
-    info, width = dtypes.finfo(dtype), 8 * dtype.itemsize
-    whole, index = np.dtype(f"int{width}"), np.dtype("int32")
-    bias, mask = 2 ** (width - info.nmant - 2) - 1, 2 ** (width - info.nmant - 1) - 1
-    bits = ops.bitcast(x, dtype=whole)
-    shift = dtypes.scalar(info.nmant, whole)
-    raised = ops.and_(ops.shift_right_logical(bits, shift), dtypes.scalar(mask, whole))
-    exponent = ops.sub(convert(raised, index), np.int32(bias - 1))
-    kept = ops.and_(bits, dtypes.scalar(~(mask << info.nmant), whole))
-    halves = ops.or_(kept, dtypes.scalar((bias - 1) << info.nmant, whole))
-    special = ops.or_(ops.eq(x, literal(x, 0)), ops.not_(ops.is_finite(x)))
-    mantissa = ops.select(special, x, ops.bitcast(halves, dtype=dtype))
-    return mantissa, ops.select(special, np.int32(0), exponent)
+    if x.aval.dtype in COMPLEXES:
+        raise TypeError(f"frexp: real numbers are needed, got {x.aval}")
+    exponent = _Layout(x.aval.dtype).exponent(x)
+    return _scaled(x, ops.neg(exponent)), exponent
+
+
+class _Layout:
+    """How a floating-point dtype lays out its bits: sign, exponent plus bias, mantissa."""
+
+    def __init__(self, dtype: np.dtype) -> None:
+        self.dtype, self.digits = dtype, int(dtypes.finfo(dtype).nmant)
+        self.width = 8 * dtype.itemsize
+        self.bias = 2 ** (self.width - self.digits - 2) - 1
+        self.bits = np.dtype(f"int{self.width}")
+
+    def power_of_two(self, n: Any) -> Any:
+        """2^n, of int32 in the range of the dtype."""
+        raised = convert(ops.add(n, np.int32(self.bias)), self.bits)
+        digits = dtypes.scalar(self.digits, self.bits)
+        return ops.bitcast(ops.shift_left(raised, digits), dtype=self.dtype)
+
+    def exponent(self, x: Any) -> Any:
+        """The e with 2^(e-1) <= |x| < 2^e, as int32; 0 where there is none."""
+        bits = ops.bitcast(x, dtype=self.bits)
+        bits = ops.and_(bits, literal(bits, 2 ** (self.width - 1) - 1))
+        raised = ops.shift_right_logical(bits, literal(bits, self.digits))
+        # below the normal numbers the first digit that is set tells, as in fixed point
+        first = ops.sub(literal(bits, self.width - self.digits), ops.clz(bits))
+        raised = ops.select(ops.eq(raised, literal(bits, 0)), first, raised)
+        out = ops.sub(convert(raised, np.dtype("int32")), np.int32(self.bias - 1))
+        # where the device takes numbers that small for 0, they are 0 here, too
+        none = ops.or_(ops.eq(x, literal(x, 0)), ops.not_(ops.is_finite(x)))
+        return ops.select(none, np.int32(0), out)
 
 
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.core.trace import is_known, known_value
+from phalanx.core.types import Array
+from phalanx.lax.control import cond, scan
 from phalanx.numpy import arithmetic
 from phalanx.numpy.indexing import READ_MODES, WRITE_MODES, mode_of, read, write
 from phalanx.numpy.promotion import kind_of, operand
@@ -137,14 +142,58 @@ class Part:
         return self._update("max", values, **options)
 
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
-        """``x`` with ``function`` applied to this part, once to each element.
+        """``x`` with ``function``, of each element alone, applied to this part.
+
+        Where an index names an element twice, it is applied twice.
 
         >>> print(jnp.arange(4).at[2:].apply(lambda v: v * v))
         [0 1 4 9]
+        >>> print(jnp.arange(4).at[jnp.array([3, 3])].apply(lambda v: v * v))
+        [ 0  1  4 81]
         """
         mode = options.get("mode")
-        part = self.get(mode="clip" if mode in (None, "drop", "fill") else mode)
-        return self._update("set", function(part), **options)
+        inside = "clip" if mode in (None, "drop", "fill") else mode
+        first = self.get(mode=inside)
+        once = self._update("set", function(first), **options)
+        if options.get("unique_indices") or not _may_repeat(self.index):
+            return once
+        zeros = ops.full(self.array.aval.shape, 0, np.dtype("int32"))
+        counts = Part(zeros, self.index).add(1, mode=mode)
+        if not is_known(counts):
+            return cond(
+                ops.le(ops.reduce_max(counts, dims=tuple(range(counts.ndim))), np.int32(1)),
+                lambda: once,
+                lambda: self._apply_in_turn(function, mode),
+            )
+        for done in range(1, int(np.max(np.asarray(known_value(counts)), initial=0))):
+            once = self._apply_again(function, once, ops.gt(counts, np.int32(done)), first, inside)
+        return once
+
+    def _apply_again(
+        self, function: Callable[[Any], Any], x: Any, more: Any, first: Any, inside: Any
+    ) -> Any:
+        """``x`` with ``function`` applied in this part where ``more`` holds.
+
+        Elsewhere the function sees what it saw ``first``, for which it is defined.
+        """
+        now, here = (Part(v, self.index).get(mode=inside) for v in (x, more))
+        values = function(ops.select(here, now, first))
+        return ops.select(more, Part(x, self.index).set(values, mode=inside), x)
+
+    def _apply_in_turn(self, function: Callable[[Any], Any], mode: str | None) -> Any:
+        """One index after the other, for indices of which nobody knows whether they repeat."""
+        shape, size = self.array.aval.shape, self.array.aval.size
+        places = ops.reshape(ops.iota(dtype=np.dtype("int32"), shape=(size,), dim=0), shape=shape)
+        outside = "fill" if mode in (None, "drop", "fill") else mode
+        places = Part(places, self.index).get(mode=outside, fill_value=size)
+
+        def step(line: Any, place: Any) -> Any:
+            value = function(Part(line, place).get(mode="clip"))
+            return Part(line, place).set(value, mode="drop"), None
+
+        line = ops.reshape(self.array, shape=(size,))
+        line, _ = scan(step, line, ops.reshape(places, shape=(places.aval.size,)))
+        return ops.reshape(line, shape=shape)
 
     def _update(
         self,
@@ -158,3 +207,10 @@ class Part:
         hints = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
         chosen = mode_of(f"at[].{how}", mode, WRITE_MODES)
         return write(self.array, self.index, how, values, chosen, hints)
+
+
+def _may_repeat(index: Any) -> bool:
+    """Whether an index may name an element twice: through an array of integers."""
+    entries = index if isinstance(index, tuple) else (index,)
+    arrays = [e for e in entries if isinstance(e, (Array, np.ndarray)) and e.size > 1]
+    return any(e.dtype != np.bool_ for e in arrays)

@@ -84,8 +84,8 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
     has_arrays = any(isinstance(e, (Array, np.ndarray)) and e.ndim for e in entries)
     dim = 0
     for e in entries:
-        if e is None:
-            out.layout.append(None)
+        if e is None or e is Ellipsis:
+            out.layout.append(e)
             continue
         length = out.shape[dim]
         if isinstance(e, slice):
@@ -102,14 +102,19 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
 
 
 def _with_one_lookup(layout: list[Any]) -> list[Any]:
-    """Lookups beside each other stay in place; those with others between them come first."""
+    """Lookups beside each other stay in place; those with others between them come first.
+
+    An ellipsis stands between them, too, even one that stands for no dimension.
+    """
+    rest = [e for e in layout if e != "lookup" and e is not Ellipsis]
     if "lookup" not in layout:
-        return layout
+        return rest
     first = layout.index("lookup")
     count = layout.count("lookup")
-    together = layout[first : first + count] == ["lookup"] * count
-    rest = [e for e in layout if e != "lookup"]
-    return [*rest[:first], "lookup", *rest[first:]] if together else ["lookup", *rest]
+    if layout[first : first + count] != ["lookup"] * count:
+        return ["lookup", *rest]
+    first -= layout[:first].count(Ellipsis)
+    return [*rest[:first], "lookup", *rest[first:]]
 
 
 def _entries(index: Any) -> list[Any]:
@@ -200,7 +205,7 @@ def known_mask(e: Any) -> np.ndarray:
 
 
 def _filled(x: Any, entries: list[Any]) -> list[Any]:
-    """``entries`` with as many slices as are missing, in the place of the ellipsis."""
+    """``entries`` with as many slices as are missing behind the ellipsis, or at the end."""
     dots = [i for i, e in enumerate(entries) if e is Ellipsis]
     if len(dots) > 1:
         raise IndexError("an index can have one ellipsis (...), got several")
@@ -210,8 +215,8 @@ def _filled(x: Any, entries: list[Any]) -> list[Any]:
         raise IndexError(
             f"too many indices: an array {x.aval} has {x.aval.ndim} dimensions, got {used}"
         )
-    at = dots[0] if dots else len(entries)
-    return [*entries[:at], *[slice(None)] * missing, *entries[at + len(dots) :]]
+    at = dots[0] + 1 if dots else len(entries)
+    return [*entries[:at], *[slice(None)] * missing, *entries[at:]]
 
 
 def _slice(s: slice, length: int) -> tuple[int, int, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -31,6 +32,7 @@ from phalanx.numpy.search import searchsorted
 from phalanx.numpy.selection import take
 from phalanx.numpy.shaping import atleast_1d, atleast_2d, atleast_3d
 from phalanx.numpy.statistics import mean as mean_over
+from phalanx.numpy.statistics import median as median_over
 
 # ---- concatenate and stack ------------------------------------------------------------------
 
@@ -336,12 +338,26 @@ def _repeated_places(repeats: Any, length: int, total: int) -> Any:
 
 # ---- pad ------------------------------------------------------------------------------------
 
-_STATISTICS: dict[str, Callable] = {"maximum": max_over, "minimum": min_over, "mean": mean_over}
-_BY_INDEX = ("edge", "reflect", "symmetric", "wrap")
+_STATISTICS: dict[str, Callable] = {
+    "maximum": max_over,
+    "minimum": min_over,
+    "mean": mean_over,
+    "median": median_over,
+}
+_OPTIONS: dict[str, tuple[str, ...]] = {  # of each mode
+    "constant": ("constant_values",),
+    "empty": (),
+    "edge": (),
+    "wrap": (),
+    "reflect": ("reflect_type",),
+    "symmetric": ("reflect_type",),
+    "linear_ramp": ("end_values",),
+    **dict.fromkeys(_STATISTICS, ("stat_length",)),
+}
 
 
 def pad(
-    array: ArrayLike, pad_width: Any, mode: str = "constant", **kwargs: Any
+    array: ArrayLike, pad_width: Any, mode: str | Callable[..., Any] = "constant", **kwargs: Any
 ) -> Array:
     """``array`` with ``pad_width`` elements before and after it in each dimension.
 
@@ -350,10 +366,15 @@ def pad(
         pad_width: a number; (before, after); or one such pair for each dimension.
         mode: what is put there. "constant": ``constant_values`` (default 0); "edge": the
             nearest element; "reflect": the array mirrored at its last element, "symmetric":
-            at its edge; "wrap": the array from its other end; "linear_ramp": a ramp to
-            ``end_values``; "maximum", "minimum", "mean": of the array along the axis;
-            "empty": anything.
-        kwargs: ``constant_values``, ``end_values`` and ``reflect_type`` as NumPy has them.
+            at its edge, and with ``reflect_type`` "odd" mirrored upside down, too; "wrap":
+            the array from its other end; "linear_ramp": a ramp to ``end_values``; "maximum",
+            "minimum", "mean", "median": of the array along the axis, or of its ``stat_length``
+            elements that are nearest; "empty": anything. Or a function of a vector padded with
+            zeros, the widths of its ends, the axis and ``kwargs``, which returns the vector.
+        kwargs: the options of the mode: each is a number, a pair, or a pair for each dimension.
+
+    Raises:
+        ValueError: a mode that does not exist, or an option that is none of its own.
 
     >>> print(jnp.pad(jnp.array([1, 2, 3]), (1, 2), mode="reflect"))
     [2 1 2 3 2 1]
@@ -362,26 +383,91 @@ def pad(
     widths = _pairs(pad_width, x.ndim, "pad_width")
     if any(n < 0 for pair in widths for n in pair):
         raise ValueError(f"pad: widths must not be negative, got {pad_width}")
+    if callable(mode):
+        return _pad_by(mode, x, widths, kwargs)
+    _check_options(mode, kwargs)
     if mode in ("constant", "empty"):
         return _pad_constant(x, widths, kwargs.get("constant_values", 0))
-    if mode in _BY_INDEX:
-        for d, width in enumerate(widths):
-            if any(width):
-                kind = {k: v for k, v in kwargs.items() if k == "reflect_type"}
-                places = np.pad(np.arange(x.shape[d], dtype=np.int32), width, mode, **kind)  # type: ignore
-                x = take(x, from_host(places), d, mode="clip")
-        return x
+    along = _padding_along(mode, x, kwargs)
+    for d, width in enumerate(widths):
+        if any(width):
+            x = along(x, d, width)
+    return x
+
+
+def _check_options(mode: str, given: dict[str, Any]) -> None:
+    if mode not in _OPTIONS:
+        raise ValueError(f"pad: mode must be one of {', '.join(_OPTIONS)}, got {mode!r}")
+    others = set(given).difference(_OPTIONS[mode])
+    if others:
+        known = ", ".join(_OPTIONS[mode]) or "none"
+        raise ValueError(
+            f"pad: unsupported keyword arguments for mode {mode!r}: {', '.join(sorted(others))}; "
+            f"it has {known}"
+        )
+
+
+def _padding_along(mode: str, x: Any, options: dict[str, Any]) -> Callable[..., Any]:
+    """What pads along one dimension: a function of the array, the dimension and two widths."""
     if mode == "linear_ramp":
-        ends = _pairs(kwargs.get("end_values", 0), x.ndim, "end_values", number=True)
-        for d, width in enumerate(widths):
-            x = _pad_ramp(x, d, width, ends[d])
-        return x
+        ends = _pairs(options.get("end_values", 0), x.ndim, "end_values", number=True)
+        return lambda x, d, width: _pad_ramp(x, d, width, ends[d])
     if mode in _STATISTICS:
-        for d, width in enumerate(widths):
-            x = _pad_statistic(x, d, width, _STATISTICS[mode])
-        return x
-    known = ("constant", "empty", *_BY_INDEX, "linear_ramp", *_STATISTICS)
-    raise ValueError(f"pad: mode must be one of {', '.join(known)}, got {mode!r}")
+        given = options.get("stat_length")
+        near = [(n, n) for n in x.shape]
+        if given is not None:
+            near = _pairs(given, x.ndim, "stat_length")
+        if any(n < 1 for pair in near for n in pair):
+            raise ValueError(f"pad: stat_length must be positive, got {near}")
+        return lambda x, d, width: _pad_statistic(x, d, width, _STATISTICS[mode], near[d])
+    kind = options.get("reflect_type", "even")
+    if kind not in ("even", "odd"):
+        raise ValueError(f"pad: reflect_type must be 'even' or 'odd', got {kind!r}")
+    if kind == "odd":
+        return lambda x, d, width: _pad_odd(x, d, width, int(mode == "reflect"))
+    return lambda x, d, width: _pad_by_index(x, d, width, mode)
+
+
+def _pad_by(function: Callable[..., Any], x: Any, widths: Any, options: dict[str, Any]) -> Any:
+    out = _pad_constant(x, widths, 0)
+    for d, width in enumerate(widths):
+        lines = ops.move(out, d, out.ndim - 1)
+        rows = ops.reshape(lines, shape=(math.prod(lines.shape[:-1]), lines.shape[-1]))
+        every = [
+            function(ops.squeeze(ops.slice_dim(rows, i, i + 1, 0), (0,)), width, d, options)
+            for i in range(rows.shape[0])
+        ]
+        rows = ops.stack([convert(as_array("pad", v), x.aval.dtype) for v in every], 0)
+        out = ops.move(ops.reshape(rows, shape=lines.shape), out.ndim - 1, d)
+    return out
+
+
+def _pad_by_index(x: Any, d: int, width: tuple[int, int], mode: str) -> Any:
+    places = np.pad(np.arange(x.shape[d], dtype=np.int32), width, mode)  # type: ignore
+    return take(x, from_host(places), d, mode="clip")
+
+
+def _pad_odd(x: Any, d: int, width: tuple[int, int], skipped: int) -> Any:
+    """``x`` turned about its ends, which are not repeated if they are ``skipped``."""
+    before, after = width
+    while before or after:
+        n = x.shape[d]
+        most = n - skipped
+        if not most:
+            return _pad_by_index(x, d, (before, after), "edge")
+        low, high = min(before, most), min(after, most)
+        first, last = ops.slice_dim(x, 0, 1, d), ops.slice_dim(x, n - 1, n, d)
+        start = ops.reverse(ops.slice_dim(x, skipped, skipped + low, d), dims=(d,))
+        stop = ops.reverse(ops.slice_dim(x, most - high, most, d), dims=(d,))
+        parts = [_turned_about(start, first), x, _turned_about(stop, last)]
+        x = ops.concatenate(*[p for p in parts if p.shape[d]], dim=d)
+        before, after = before - low, after - high
+    return x
+
+
+def _turned_about(x: Any, end: Any) -> Any:
+    end = ops.broadcast_to(end, x.shape)
+    return ops.sub(ops.add(end, end), x)
 
 
 def _pairs(value: Any, ndim: int, what: str, number: bool = False) -> list[tuple[Any, Any]]:
@@ -457,16 +543,17 @@ def _pad_ramp(x: Any, d: int, width: tuple[int, int], ends: tuple[Any, Any]) -> 
     return ops.concatenate(*parts, dim=d) if len(parts) > 1 else x
 
 
-def _pad_statistic(x: Any, d: int, width: tuple[int, int], reduce: Callable) -> Any:
-    if not any(width):
-        return x
-    value = reduce(x, axis=d, keepdims=True)
-    if dtypes.is_integer(x.aval.dtype) and not dtypes.is_integer(value.aval.dtype):
-        value = ops.round(value, mode="even")
-    value = convert(value, x.aval.dtype, x.aval.weak)
+def _pad_statistic(
+    x: Any, d: int, width: tuple[int, int], reduce: Callable, near: tuple[int, int]
+) -> Any:
+    n = x.shape[d]
     parts = []
-    for count in width:
-        shape = tuple(count if i == d else n for i, n in enumerate(x.shape))
+    for count, (start, stop) in zip(width, ((0, near[0]), (n - near[1], n)), strict=True):
+        value = reduce(ops.slice_dim(x, max(start, 0), min(stop, n), d), axis=d, keepdims=True)
+        if dtypes.is_integer(x.aval.dtype) and not dtypes.is_integer(value.aval.dtype):
+            value = ops.round(value, mode="even")
+        value = convert(value, x.aval.dtype, x.aval.weak)
+        shape = tuple(count if i == d else m for i, m in enumerate(x.shape))
         parts.append(ops.broadcast_to(value, shape))
     return ops.concatenate(parts[0], x, parts[1], dim=d)
 

@@ -18,7 +18,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
-from phalanx.core.types import SCALARS, Array, typeof
+from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
 from phalanx.run.array import from_host
 
@@ -105,10 +105,10 @@ def convert(x: Any, dtype: np.dtype, weak: bool = False) -> Array:
     type = x.aval
     if type.dtype == dtype and type.weak == weak:
         return x
+    if dtype == np.bool_ and type.dtype != dtype:
+        return ops.ne(x, dtypes.scalar(0, type.dtype))
     if type.dtype in dtypes.COMPLEXES and dtype not in dtypes.COMPLEXES:
         x = ops.real(x)
-    if dtype == np.bool_ and type.dtype != dtype:
-        return ops.ne(x, dtypes.scalar(0, x.aval.dtype))
     return ops.convert(x, dtype=dtype, weak=weak)
 
 
@@ -212,8 +212,13 @@ def arrays(
 ) -> list[Array]:
     """``operands`` with the constants, too, as arrays of the common shape."""
     values = operands(who, *xs, to=to)
-    shape = next(x.aval.shape for x in values if isinstance(x, Array))
-    return [x if isinstance(x, Array) else ops.full(shape, x, x.dtype) for x in values]
+    known = next(x.aval for x in values if isinstance(x, Array))
+    return [x if isinstance(x, Array) else _repeated(x, known) for x in values]
+
+
+def _repeated(x: np.generic, like: ArrayType) -> Array:
+    """The constant ``x`` as an array of the shape of another one, and as weak."""
+    return ops.broadcast_to(scalar_array(x, x.dtype, like.weak), like.shape)
 
 
 def promote(who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None) -> list[Any]:

@@ -87,7 +87,12 @@ def _summand(who: str, a: Any, dtype: Any, promote_integers: bool) -> tuple[Any,
     kind = x.aval.dtype if dtype is None else dtypes.canonical(dtype)
     if dtype is None and promote_integers and kind not in INEXACT:
         kind = _integer_sum_dtype(kind)
-    return convert(x, wide(kind)), kind
+    return convert(x, wide(summed(kind))), kind
+
+
+def summed(kind: np.dtype) -> np.dtype:
+    """The dtype in which sums and products of ``kind`` are made: bools are counted."""
+    return dtypes.default_int() if kind == np.bool_ else kind
 
 
 def _integer_sum_dtype(dtype: np.dtype) -> np.dtype:
@@ -327,13 +332,16 @@ def cumprod(
 def _running(who: str, prim: Callable, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     no_out(who, out)
     x = as_array(who, a)
-    kind = x.aval.dtype if dtype is None else dtypes.canonical(dtype)
-    if kind == np.bool_:
-        kind = dtypes.default_int()
-    x = convert(x, kind)
+    kind = _running_dtype(x) if dtype is None else dtypes.canonical(dtype)
+    x = convert(x, summed(kind))
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.aval.size,)), 0
-    return prim(x, dim=ops.dimension(who, axis, x.ndim), reverse=False)
+    out = prim(x, dim=ops.dimension(who, axis, x.ndim), reverse=False)
+    return convert(out, kind)
+
+
+def _running_dtype(x: Any) -> np.dtype:
+    return dtypes.default_int() if x.aval.dtype == np.bool_ else x.aval.dtype
 
 
 def cumulative_sum(
@@ -375,6 +383,9 @@ def _cumulative(
     if axis is None and x.ndim != 1:
         raise ValueError(f"{who}: axis is needed for an array {x.aval} that is no vector")
     dim = ops.dimension(who, 0 if axis is None else axis, x.ndim)
+    kind = x.aval.dtype
+    if dtype is None and kind not in INEXACT:
+        dtype = _integer_sum_dtype(kind)
     total = run(x, dim, dtype)
     if not include_initial:
         return total

@@ -12,6 +12,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array
 from phalanx.numpy import arithmetic
+from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.indexing import (
     WRITE_MODES,
     counted_from_front,
@@ -30,6 +31,7 @@ from phalanx.numpy.promotion import (
     convert,
     from_host,
     no_out,
+    value_of,
 )
 
 _I32 = np.dtype("int32")
@@ -263,12 +265,25 @@ def choose(
 ) -> Array:
     """choices[a[i]][i], elementwise; ``mode`` "clip" or "wrap" says what others mean.
 
+    Raises:
+        ValueError: with ``mode`` "raise", which needs known indices, there are others.
+
     >>> print(jnp.choose(jnp.array([1, 0]), [jnp.array([1, 2]), jnp.array([3, 4])], mode="clip"))
     [3 2]
     """
     if mode not in ("raise", "clip", "wrap"):
         raise ValueError(f"choose: mode must be 'clip' or 'wrap', got {mode!r}")
     index = as_array("choose", a)
+    last = len(choices) - 1
+    if mode == "raise":
+        known = value_of("choose", index, "use mode='clip' or 'wrap'")
+        if ((known < 0) | (known > last)).any():
+            raise ValueError(
+                f"choose: indices must lie between 0 and {last}, got {known.min()} to "
+                f"{known.max()}; use mode='clip' or 'wrap'"
+            )
+    elif mode == "clip":  # negative ones, too, do not count from the end
+        index = ops.clamp(literal(index, 0), index, literal(index, last))
     stacked = broadcast("choose", [as_array("choose", c) for c in choices])
     rows = ops.stack([convert(c, dtypes.result_type(*stacked)) for c in stacked], 0)
     shape = common_shape("choose", index.shape, rows.shape[1:])

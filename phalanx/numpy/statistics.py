@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -14,8 +15,9 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, maximum, multiply, subtract, true_divide
+from phalanx.numpy.choice import where as choose
 from phalanx.numpy.creation import linspace
-from phalanx.numpy.logic import isnan
+from phalanx.numpy.logic import greater, isnan
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -29,7 +31,7 @@ from phalanx.numpy.promotion import (
     promote_arrays,
     value_of,
 )
-from phalanx.numpy.reductions import Axis, max, min, sum, wide
+from phalanx.numpy.reductions import Axis, masked, max, min, sum, wide
 from phalanx.numpy.search import searchsorted
 from phalanx.numpy.selection import take_along_axis
 
@@ -67,13 +69,14 @@ def _count(x: Any, axis: Axis, keepdims: bool, where: Any) -> Any:
 
 
 def _over_count(total: Any, x: Any, axis: Axis, keepdims: bool, where: Any, ddof: Any = 0) -> Any:
+    """``total`` over the count less ``ddof``; nan where nothing is left of it."""
     count = _count(x, axis, keepdims, where)
     if isinstance(count, int) and is_python_scalar(ddof):
-        count = count - ddof
-        return ops.div(total, literal(total, builtins.max(count, 0)))
+        left = count - ddof
+        return ops.div(total, literal(total, left if left > 0 else np.nan))
     count = convert(as_array("mean", count), dtypes.to_real(total.aval.dtype))
-    count = subtract(count, ddof)
-    return true_divide(total, maximum(count, 0))
+    left = subtract(count, ddof)
+    return true_divide(total, choose(greater(left, 0), left, np.nan))
 
 
 def average(
@@ -127,26 +130,32 @@ def var(
     where: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
-    """Σ |a - mean(a)|² / (n - ddof) over ``axis``, in real numbers.
+    """Σ |a - mean(a)|² / (n - ddof) over ``axis``; nan where n is not above ddof.
 
     ``correction`` is the array API's name of ``ddof``.
+
+    Raises:
+        ValueError: a real ``dtype`` for complex numbers.
 
     >>> print(jnp.var(jnp.array([1.0, 3.0])), jnp.var(jnp.array([1.0, 3.0]), ddof=1))
     1.0 2.0
     """
     no_out("var", out)
     x = as_array("var", a)
-    kind = dtypes.to_inexact(x.aval.dtype) if dtype is None else dtypes.canonical(dtype)
-    x = convert(x, wide(kind))
-    centre = mean(x, axis, keepdims=True, where=where)
-    gap = ops.sub(x, ops.broadcast_to(centre, x.aval.shape))
-    if gap.aval.dtype in COMPLEXES:
-        squares = ops.add(*(ops.mul(p, p) for p in (ops.real(gap), ops.imag(gap))))
+    own = dtypes.to_inexact(x.aval.dtype)
+    kind = dtypes.to_real(own) if dtype is None else dtypes.canonical(dtype)
+    if own in COMPLEXES:
+        if dtype is not None and kind not in COMPLEXES:
+            raise ValueError(f"var: of complex numbers {x.aval}, dtype must be complex, got {kind}")
+        x, kind = convert(x, dtypes.to_complex(kind)), dtypes.to_real(kind)
     else:
-        squares = ops.mul(gap, gap)
-    total = sum(squares, axis, keepdims=keepdims, where=where)
+        x = convert(x, wide(dtypes.to_real(dtypes.to_inexact(kind))))
+    centre = mean(x, axis, keepdims=True, where=where)
+    gap = masked(ops.sub(x, ops.broadcast_to(centre, x.aval.shape)), where, 0)
+    parts = (ops.real(gap), ops.imag(gap)) if own in COMPLEXES else (gap,)
+    total = sum(functools.reduce(ops.add, [ops.mul(p, p) for p in parts]), axis, keepdims=keepdims)
     less = ddof if correction is None else correction
-    return convert(_over_count(total, x, axis, keepdims, where, less), dtypes.to_real(kind))
+    return convert(_over_count(total, x, axis, keepdims, where, less), kind)
 
 
 def std(
@@ -446,10 +455,22 @@ def cov(
     rowvar: bool = True,
     bias: bool = False,
     ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
 ) -> Array:
     """The covariances of variables, one per row (or per column without ``rowvar``).
 
-    Divided by n - 1, by n with ``bias``, or by n - ``ddof``.
+    Args:
+        m: the samples of each variable; a vector is one variable.
+        y: more variables.
+        rowvar: whether a row is a variable, and not a column.
+        bias: whether to divide by n, and not by n - 1.
+        ddof: divides by n - ``ddof``.
+        fweights: how often each sample counts, integers.
+        aweights: how important each sample is.
+
+    Raises:
+        ValueError: ``m`` has more than two dimensions, or weights are no vector of its length.
 
     >>> print(jnp.cov(jnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])))
     [[ 1. -1.]
@@ -462,20 +483,44 @@ def cov(
     if y is not None:
         rows, more = promote_arrays("cov", [rows, _variables(inexact("cov", y), rowvar)])
         rows = ops.concatenate(rows, more, dim=0)
-    n = rows.shape[1]
     less = (0 if bias else 1) if ddof is None else ddof
-    centre = mean(rows, 1, keepdims=True)
-    gap = ops.sub(rows, ops.broadcast_to(centre, rows.shape))
-    other = ops.conj(gap) if gap.aval.dtype in COMPLEXES else gap
+    weights, left = _sample_weights(rows, fweights, aweights, less)
+    gap = subtract(rows, average(rows, 1, weights, keepdims=True))
+    other = gap if weights is None else multiply(gap, weights)
+    other = ops.conj(other) if other.aval.dtype in COMPLEXES else other
+    gap, other = promote_arrays("cov", [gap, other])
     total = ops.dot_general(gap, other, contract=((1,), (1,)), batch=((), ()))
-    out = ops.div(total, literal(total, n - less if n > less else 0))
+    out = true_divide(total, left)
     return ops.reshape(out, shape=()) if out.shape == (1, 1) else out
 
 
 def _variables(x: Any, rowvar: bool) -> Any:
     if x.ndim < 2:
         return ops.reshape(x, shape=(1, x.size))
-    return x if rowvar or x.shape[0] == 1 else ops.transpose(x, perm=(1, 0))
+    return x if rowvar else ops.transpose(x, perm=(1, 0))
+
+
+def _sample_weights(rows: Any, fweights: Any, aweights: Any, less: Any) -> tuple[Any, Any]:
+    """The weight of each sample, or None, and what the sum of products is divided by."""
+    n = rows.shape[1]
+    frequency, importance = (
+        None if w is None else _vector("cov", w, n) for w in (fweights, aweights)
+    )
+    if frequency is None and importance is None:
+        return None, builtins.max(n - less, 0)
+    if importance is None:
+        return frequency, maximum(subtract(sum(frequency), less), 0)
+    weights = importance if frequency is None else multiply(frequency, importance)
+    total = sum(weights)
+    counted = true_divide(sum(multiply(weights, importance)), total)
+    return weights, maximum(subtract(total, multiply(counted, less)), 0)
+
+
+def _vector(who: str, x: Any, n: int) -> Any:
+    x = as_array(who, x)
+    if x.shape != (n,):
+        raise ValueError(f"{who}: one weight for each of {n} samples is needed, got {x.aval}")
+    return x
 
 
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> Array:

@@ -12,9 +12,11 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.core.types import Array
+from phalanx.base.dtypes import COMPLEXES
+from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import literal
-from phalanx.numpy.promotion import ArrayLike, arrays, inexact, inexact_pair
+from phalanx.numpy.logic import isfinite
+from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair
 
 # ---- exponentials and logarithms ----------------------------------------------------------
 
@@ -92,7 +94,7 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> round(float(jnp.logaddexp(1000.0, 1000.0)), 3)
     1000.693
     """
-    return _logaddexp(*arrays("logaddexp", x, y, to=dtypes.to_inexact))
+    return _logaddexp(*inexact_pair("logaddexp", x, y))
 
 
 def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -107,10 +109,13 @@ def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def _logaddexp(x: Any, y: Any) -> Any:
+    if typeof(x).dtype not in COMPLEXES:
+        return ops.logaddexp(x, y)
+    x, y = arrays("logaddexp", x, y)
     # The derivatives are the shares of e^x and e^y in the sum: those of max play no part.
-    top = ops.stop_gradient(ops.max(x, y))
-    safe = ops.select(ops.is_finite(top), top, literal(top, 0))
-    return ops.add(ops.log(ops.add(ops.exp(ops.sub(x, safe)), ops.exp(ops.sub(y, safe)))), safe)
+    top = ops.stop_gradient(ops.max(ops.real(x), ops.real(y)))
+    top = convert(ops.select(ops.is_finite(top), top, literal(top, 0)), x.aval.dtype)
+    return ops.add(ops.log(ops.add(ops.exp(ops.sub(x, top)), ops.exp(ops.sub(y, top)))), top)
 
 
 # ---- trigonometric functions --------------------------------------------------------------
@@ -204,11 +209,17 @@ def sinc(x: ArrayLike, /) -> Array:
     """
     x = inexact("sinc", x)
     angle = ops.mul(x, literal(x, math.pi))
-    zero = ops.eq(x, literal(x, 0))
-    safe = ops.select(zero, literal(x, 1), angle)
-    # near 0 the quotient is 1 - (πx)²/6: this has the derivatives that a constant would lack
-    series = ops.sub(literal(x, 1), ops.div(ops.mul(angle, angle), literal(x, 6)))
-    return ops.select(zero, series, ops.div(ops.sin(safe), safe))
+    # Near 0 all derivatives of the quotient cancel, in floating-point numbers more and more so:
+    # there its power series stands, whose first term left out is below the precision of float64.
+    small = ops.lt(ops.abs(angle), dtypes.scalar(0.5, dtypes.to_real(x.aval.dtype)))
+    near, far = (ops.select(small, angle, literal(x, 0)), ops.select(small, literal(x, 1), angle))
+    square = ops.mul(near, near)
+    series: Any = literal(x, 0)
+    for n in reversed(range(9)):
+        term = literal(x, (-1) ** n / math.factorial(2 * n + 1))
+        series = ops.add(ops.mul(square, series), term)
+    wave = ops.sin(ops.select(isfinite(far), far, literal(x, 0)))
+    return ops.select(small, series, ops.div(wave, far))
 
 
 def deg2rad(x: ArrayLike, /) -> Array:

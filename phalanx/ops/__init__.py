@@ -60,6 +60,7 @@ from phalanx.ops.elementwise import (
     is_finite,
     log,
     log1p,
+    logaddexp,
     logistic,
     nextafter,
     pow,

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -21,6 +22,7 @@ from phalanx.core.primitive import (
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import (
     BOOL,
+    Partials,
     add,
     anything,
     batch_pointwise,
@@ -45,11 +47,12 @@ def ordered(dtype: Any) -> bool:
 
 
 _PAIRS = (Example((f32(2, 3), f32(2, 3))), Example((i32(3), i32(3))))
+_COMPLEX_PAIR = Example((c64(3), c64(3)))
 _CONSTANT = "a truth value is piecewise constant"
 
 
 def _comparison(name: str, direction: str, doc: str, *, order: bool = True) -> Primitive:
-    extra = () if order else (Example((c64(3), c64(3))), Example((bools(3), bools(3))))
+    extra = () if order else (_COMPLEX_PAIR, Example((bools(3), bools(3))))
     return pointwise(
         name,
         lambda b, x, y: b.compare(x, y, direction),
@@ -72,10 +75,34 @@ ge = _comparison("ge", "GE", "x ≥ y")
 # ---- maximum and minimum --------------------------------------------------------------------
 
 
-def greater_share(x: Any, y: Any) -> Any:
-    """What ``x`` contributes to max(x, y): 1 where it is greater, 1/2 at ties, else 0."""
-    dtype = typeof(x).dtype
-    return mul(add(indicator(gt(x, y), dtype), indicator(ge(x, y), dtype)), 0.5)
+def greater_of(b: Builder, x: Value, y: Value) -> Value:
+    """The greater of x and y; of complex numbers by real part, then imaginary part."""
+    return _extreme_of(b, x, y, "GT") if _is_pair(b, x) else b.maximum(x, y)
+
+
+def smaller_of(b: Builder, x: Value, y: Value) -> Value:
+    """The smaller of x and y; of complex numbers by real part, then imaginary part."""
+    return _extreme_of(b, x, y, "LT") if _is_pair(b, x) else b.minimum(x, y)
+
+
+def _is_pair(b: Builder, x: Value) -> bool:
+    return dtypes.is_complex(b.type(x).dtype)
+
+
+def _extreme_of(b: Builder, x: Value, y: Value, direction: str) -> Value:
+    """x where it is beyond y in lexicographic order, or NaN; y elsewhere."""
+    (a, c), (d, e) = ((b.real(z), b.imag(z)) for z in (x, y))
+    later = b.and_(b.compare(a, d, "EQ"), b.compare(c, e, direction))
+    beyond = b.or_(b.compare(a, d, direction), later)
+    beyond = b.and_(beyond, b.compare(y, y, "EQ"))
+    return b.select(b.or_(beyond, b.compare(x, x, "NE")), x, y)
+
+
+def attained_share(out: Any, x: Any, y: Any) -> Any:
+    """What ``x`` contributes to ``out``, the extreme of x and y: all, half at ties, or nothing."""
+    dtype = typeof(out).dtype
+    whole, tie = indicator(eq(x, out), dtype), indicator(eq(x, y), dtype)
+    return mul(whole, add(mul(tie, -0.5), 1))
 
 
 def indicator(pred: Any, dtype: np.dtype) -> Any:
@@ -83,28 +110,25 @@ def indicator(pred: Any, dtype: np.dtype) -> Any:
     return convert(pred, dtype=dtype, weak=False)
 
 
+_SHARES: Partials = [
+    lambda out, x, y: attained_share(out, x, y),
+    lambda out, x, y: attained_share(out, y, x),
+]
+
 max = pointwise(
     "max",
-    lambda b, x, y: b.maximum(x, y),
-    on=ordered,
-    partials=[
-        lambda out, x, y: greater_share(x, y),
-        lambda out, x, y: greater_share(y, x),
-    ],
+    greater_of,
+    partials=_SHARES,
     doc="the greater of x and y, which share a derivative at ties; stablehlo.maximum",
-    examples=_PAIRS,
+    examples=(*_PAIRS, _COMPLEX_PAIR),
 )
 
 min = pointwise(
     "min",
-    lambda b, x, y: b.minimum(x, y),
-    on=ordered,
-    partials=[
-        lambda out, x, y: greater_share(y, x),
-        lambda out, x, y: greater_share(x, y),
-    ],
+    smaller_of,
+    partials=_SHARES,
     doc="the smaller of x and y, which share a derivative at ties; stablehlo.minimum",
-    examples=_PAIRS,
+    examples=(*_PAIRS, _COMPLEX_PAIR),
 )
 
 
@@ -167,21 +191,17 @@ select = Primitive(
 # ---- clamp ----------------------------------------------------------------------------------
 
 
-def _clamp_raised(out: Any, lo: Any, x: Any, hi: Any) -> Any:
-    return mul(indicator(lt(x, lo), out.dtype), indicator(eq(lo, out), out.dtype))
-
-
 clamp = pointwise(
     "clamp",
     lambda b, lo, x, hi: b.clamp(lo, x, hi),
     on=ordered,
     partials=[
-        _clamp_raised,
-        lambda out, lo, x, hi: indicator(eq(x, out), out.dtype),
+        lambda out, lo, x, hi: indicator(min(lt(x, lo), lt(lo, hi)), out.dtype),
+        lambda out, lo, x, hi: indicator(min(gt(x, lo), lt(x, hi)), out.dtype),
         lambda out, lo, x, hi: indicator(max(gt(x, hi), gt(lo, hi)), out.dtype),
     ],
     transpose=NoRule("it is not linear"),
-    doc="min(max(x, lo), hi); stablehlo.clamp",
+    doc="min(max(x, lo), hi), with derivative 0 at the bounds; stablehlo.clamp",
     examples=[
         Example((np.float32(-0.5), f32(2, 3), np.float32(0.5))),
         Example((f32(3), f32(3), f32(3))),

@@ -34,13 +34,12 @@ from phalanx.ops.basis import (
     i32,
     linear_in_first,
     mul,
-    neg,
     number,
-    sub,
+    number_or_bool,
 )
-from phalanx.ops.compare import eq, greater_share, max, min, ordered, select
+from phalanx.ops.compare import attained_share, greater_of, max, min, smaller_of
 from phalanx.ops.complex import c64
-from phalanx.ops.elementwise import abs, exp, log1p
+from phalanx.ops.elementwise import logaddexp, logaddexp_body, logaddexp_share
 from phalanx.ops.reduce import Identity, highest, lowest
 from phalanx.ops.shape import concatenate, reverse, slice_dim
 
@@ -139,28 +138,16 @@ def _flipped(x: Any, dim: int, reversed: bool) -> Any:
 # ---- the members ----------------------------------------------------------------------------
 
 
-def _logaddexp_lower(b: Builder, x: Any, y: Any) -> Any:
-    gap = b.subtract(x, y)
-    tail = b.log_plus_one(b.exponential(b.negate(b.abs(gap))))
-    equal_infinities = b.compare(gap, gap, "NE")
-    return b.select(equal_infinities, b.add(x, y), b.add(b.maximum(x, y), tail))
-
-
-def _logaddexp(x: Any, y: Any) -> Any:
-    gap = select(eq(x, y), 0, sub(x, y))
-    return add(max(x, y), log1p(exp(neg(abs(gap)))))
-
-
-def _logaddexp_slope(out: Any, x: Any) -> Any:
-    return exp(select(eq(x, out), 0, sub(x, out)))
-
-
 def _examples(*more: Example) -> list[Example]:
     return [
         Example((f32(2, 5),), {"dim": 1, "reverse": False}),
         Example((f32(3, 2),), {"dim": 0, "reverse": True}),
         *more,
     ]
+
+
+def _shares(out: Any, x: Any, y: Any) -> tuple[Any, Any]:
+    return attained_share(out, x, y), attained_share(out, y, x)
 
 
 _INTS = Example((i32(5),), {"dim": 0, "reverse": False})
@@ -191,39 +178,35 @@ cumprod = _cumulative(
 
 cummax = _cumulative(
     "cummax",
-    lambda b, x, y: b.maximum(x, y),
+    greater_of,
     lowest,
-    on=ordered,
-    linearize=_by_doubling(
-        lambda: cummax, max, lambda out, x, y: (greater_share(x, y), greater_share(y, x))
-    ),
+    on=number_or_bool,
+    linearize=_by_doubling(lambda: cummax, max, _shares),
     transpose=_NOT_LINEAR,
     doc="the greatest so far, or from here on in reverse; stablehlo.reduce_window with maximum",
-    examples=_examples(_INTS),
+    examples=_examples(_INTS, _COMPLEX),
 )
 
 cummin = _cumulative(
     "cummin",
-    lambda b, x, y: b.minimum(x, y),
+    smaller_of,
     highest,
-    on=ordered,
-    linearize=_by_doubling(
-        lambda: cummin, min, lambda out, x, y: (greater_share(y, x), greater_share(x, y))
-    ),
+    on=number_or_bool,
+    linearize=_by_doubling(lambda: cummin, min, _shares),
     transpose=_NOT_LINEAR,
     doc="the smallest so far, or from here on in reverse; stablehlo.reduce_window with minimum",
-    examples=_examples(_INTS),
+    examples=_examples(_INTS, _COMPLEX),
 )
 
 cumlogsumexp = _cumulative(
     "cumlogsumexp",
-    _logaddexp_lower,
+    logaddexp_body,
     lowest,
     on=dtypes.is_floating,
     linearize=_by_doubling(
         lambda: cumlogsumexp,
-        _logaddexp,
-        lambda out, x, y: (_logaddexp_slope(out, x), _logaddexp_slope(out, y)),
+        logaddexp,
+        lambda out, x, y: (logaddexp_share(x, y), logaddexp_share(y, x)),
     ),
     transpose=_NOT_LINEAR,
     doc="log Σ exp x[j] over j ≤ i, or j ≥ i in reverse; stablehlo.reduce_window",

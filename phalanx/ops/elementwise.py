@@ -30,7 +30,8 @@ from phalanx.ops.basis import (
     real_number,
     sub,
 )
-from phalanx.ops.compare import eq, select
+from phalanx.ops.bits import and_
+from phalanx.ops.compare import eq, ne, select
 from phalanx.ops.complex import c64, complex, conj, imag, real
 
 _F = Example((f32(2, 3),))
@@ -237,9 +238,9 @@ def _integer_pow_linearize(active: Active, x: Any, y: int) -> Derivative:
 
 
 def _pow_slope(x: Any, y: Any) -> Any:
-    """y x^(y-1), and 0 where y is 0, whatever x is."""
-    flat = eq(y, 0)
-    return mul(y, pow(x, select(flat, 1, sub(y, 1))))
+    """y x^(y-1), and 0 where both are 0. Elsewhere at y = 0, too, its slope in y is x^(y-1)."""
+    undefined = and_(eq(y, 0), eq(x, 0))
+    return mul(y, pow(x, select(undefined, 1, sub(y, 1))))
 
 
 def _pow_exponent_slope(out: Any, x: Any) -> Any:
@@ -276,7 +277,7 @@ pow = pointwise(
     lambda b, x, y: b.power(x, y),
     on=number,
     partials=[
-        lambda out, x, y: _pow_slope(x, filled(y, out)),
+        lambda out, x, y: _pow_slope(filled(x, out), filled(y, out)),
         lambda out, x, y: _pow_exponent_slope(out, filled(x, out)),
     ],
     doc="x^y; derivatives at x = 0 are limits or 0; stablehlo.power",
@@ -364,6 +365,33 @@ logistic = _function(
     lambda b, x: b.logistic(x),
     lambda y, x: mul(y, sub(1, y)),
     "1 / (1 + e^-x); stablehlo.logistic",
+)
+
+
+def logaddexp_body(b: Builder, x: Any, y: Any) -> Any:
+    """log(e^x + e^y): the greater one, and what the gap between them adds."""
+    gap = b.subtract(x, y)
+    tail = b.log_plus_one(b.exponential(b.negate(b.abs(gap))))
+    equal_infinities = b.compare(gap, gap, "NE")
+    return b.select(equal_infinities, b.add(x, y), b.add(b.maximum(x, y), tail))
+
+
+def logaddexp_share(x: Any, y: Any) -> Any:
+    """e^x / (e^x + e^y): a half where both are the same infinity."""
+    gap = sub(x, y)
+    return logistic(select(and_(eq(x, y), ne(gap, gap)), 0, gap))
+
+
+logaddexp = pointwise(
+    "logaddexp",
+    logaddexp_body,
+    on=dtypes.is_floating,
+    partials=[
+        lambda out, x, y: logaddexp_share(x, y),
+        lambda out, x, y: logaddexp_share(y, x),
+    ],
+    doc="log(e^x + e^y), without overflow; stablehlo.log_plus_one",
+    examples=[_FF],
 )
 
 

@@ -37,13 +37,14 @@ from phalanx.ops.basis import (
     integral,
     mul,
     number,
+    number_or_bool,
     reduce_sum,
     reduced_batch,
     reduced_type,
     reshape,
     transpose,
 )
-from phalanx.ops.compare import eq, indicator, ordered
+from phalanx.ops.compare import eq, greater_of, indicator, ordered, smaller_of
 from phalanx.ops.complex import c64
 from phalanx.ops.elementwise import div
 from phalanx.ops.shape import concatenate, slice_dim
@@ -64,6 +65,8 @@ def highest(dtype: np.dtype) -> Any:
 
 
 def _extreme(dtype: np.dtype, sign: int) -> Any:
+    if dtypes.is_complex(dtype):
+        return complex(sign * np.inf, sign * np.inf)
     if dtypes.is_floating(dtype):
         infinite = np.array(sign * np.inf).astype(dtype)[()]
         limits = dtypes.finfo(dtype)
@@ -177,6 +180,7 @@ def _joined(x: Any, odd: Any) -> Any:
 _FLOATS = Example((f32(2, 3, 4),), {"dims": (0, 2)})
 _INTS = Example((i32(5),), {"dims": (0,)})
 _BOOLS = Example((bools(2, 3),), {"dims": (1,)})
+_COMPLEX = Example((c64(3, 2),), {"dims": (0,)})
 _NO_BITS = ZeroDerivative("its operand has no derivative")
 
 reduce_prod = _reduction(
@@ -186,27 +190,27 @@ reduce_prod = _reduction(
     on=number,
     linearize=_prod_linearize,
     doc="the product over dims; stablehlo.reduce with multiply",
-    examples=[_FLOATS, _INTS, Example((c64(3, 2),), {"dims": (0,)})],
+    examples=[_FLOATS, _INTS, _COMPLEX],
 )
 
 reduce_max = _reduction(
     "reduce_max",
-    lambda b, x, y: b.maximum(x, y),
+    greater_of,
     lowest,
-    on=ordered,
+    on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_max),
     doc="the greatest element over dims; stablehlo.reduce with maximum",
-    examples=[_FLOATS, _INTS, _BOOLS],
+    examples=[_FLOATS, _INTS, _BOOLS, _COMPLEX],
 )
 
 reduce_min = _reduction(
     "reduce_min",
-    lambda b, x, y: b.minimum(x, y),
+    smaller_of,
     highest,
-    on=ordered,
+    on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_min),
     doc="the smallest element over dims; stablehlo.reduce with minimum",
-    examples=[_FLOATS, _INTS, _BOOLS],
+    examples=[_FLOATS, _INTS, _BOOLS, _COMPLEX],
 )
 
 reduce_and = _reduction(

@@ -33,7 +33,8 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
         raise TypeError(f"lax.full: fill_value must be a scalar, got {type}")
     target = dtype_of(dtype)
     if not is_python(fill_value):
-        fill_value = convert_element_type(fill_value, target or type.dtype)
+        if target is not None:
+            fill_value = convert_element_type(fill_value, target)
         return ops.full(lengths, fill_value, target or type.dtype)
     filled = ops.full(lengths, fill_value, target or type.dtype)
     if target is None and not dtypes.is_bool(type.dtype):
@@ -48,7 +49,8 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
     Array([3., 3.], dtype=float32)
     """
     type = typeof(accept("full_like", x))
-    return full(type.shape if shape is None else shape, fill_value, dtype or type.dtype)
+    out = full(type.shape if shape is None else shape, fill_value, dtype or type.dtype)
+    return ops.convert(out, dtype=type.dtype, weak=True) if type.weak and dtype is None else out
 
 
 def empty(shape: Sequence[int], dtype: Any) -> Array:

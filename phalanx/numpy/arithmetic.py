@@ -98,7 +98,10 @@ def fabs(x: ArrayLike, /) -> Array:
     >>> print(jnp.fabs(jnp.array([-2, 0, 3])))
     [2. 0. 3.]
     """
-    return ops.abs(inexact("fabs", x))
+    x = inexact("fabs", x)
+    if x.aval.dtype in COMPLEXES:
+        raise TypeError(f"fabs: real numbers are needed, got {x.aval}; see absolute")
+    return ops.abs(x)
 
 
 def sign(x: ArrayLike, /) -> Array:
@@ -125,6 +128,8 @@ def square(x: ArrayLike, /) -> Array:
     [0 1 4 9]
     """
     x = as_array("square", x)
+    if x.aval.dtype == np.bool_:
+        x = convert(x, dtypes.default_int())
     return ops.mul(x, x)
 
 
@@ -177,7 +182,7 @@ def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.floor_divide(jnp.array([7, -7]), 2))
     [ 3 -4]
     """
-    return _floor_divide(*_numbers("floor_divide", x, y))
+    return _floor_divide(*number_pair("floor_divide", x, y))
 
 
 def _floor_divide(x: Any, y: Any) -> Any:
@@ -189,9 +194,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
 
 def convert_both(x: Any, y: Any, dtype: np.dtype) -> tuple[Any, Any]:
     """Two operands, one of which may be a constant, in ``dtype``."""
-    made = [
-        convert(v, dtype) if isinstance(v, Array) else dtypes.scalar(v, dtype) for v in (x, y)
-    ]
+    made = [convert(v, dtype) if isinstance(v, Array) else dtypes.scalar(v, dtype) for v in (x, y)]
     return made[0], made[1]
 
 
@@ -221,13 +224,13 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.remainder(jnp.array([7, -7]), 3))
     [1 2]
     """
-    return _remainder(*_numbers("remainder", x, y))
+    return _remainder(*number_pair("remainder", x, y))
 
 
 mod = remainder
 
 
-def _numbers(who: str, x: Any, y: Any) -> tuple[Any, Any]:
+def number_pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
     """A pair of numbers; bools are integers."""
     x, y = pair(who, x, y)
     return convert_both(x, y, dtypes.default_int()) if typeof(x).dtype == np.bool_ else (x, y)
@@ -263,7 +266,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.fmod(jnp.array([7, -7]), 3))
     [ 1 -1]
     """
-    return _truncated_remainder(*_numbers("fmod", x, y))
+    return _truncated_remainder(*number_pair("fmod", x, y))
 
 
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
@@ -272,7 +275,7 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     >>> [int(v) for v in jnp.divmod(7, 3)]
     [2, 1]
     """
-    x, y = _numbers("divmod", x, y)
+    x, y = number_pair("divmod", x, y)
     if typeof(x).dtype in FLOATS:
         return _float_divmod(x, y)
     return _floor_divide(x, y), _remainder(x, y)
@@ -330,7 +333,8 @@ def _integers(who: str, x: Any, y: Any) -> list[Any]:
 
 
 def _ones(x: Any) -> Any:
-    return ops.full(typeof(x).shape, 1, typeof(x).dtype)
+    kind = typeof(x)
+    return convert(ops.full(kind.shape, 1, kind.dtype), kind.dtype, kind.weak)
 
 
 def _gcd(x: Any, y: Any) -> Any:
@@ -463,9 +467,7 @@ def _ignoring_nan(who: str, best: Any, x: Any, y: Any) -> Any:
     return ops.select(ops.ne(x, x), y, ops.select(ops.ne(y, y), x, best(x, y)))
 
 
-def clip(
-    x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None
-) -> Array:
+def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """x limited to the interval from ``min`` to ``max``, elementwise; None is no limit.
 
     >>> print(jnp.clip(jnp.arange(6), 1, 4))
@@ -543,7 +545,7 @@ def round(x: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     if decimals == 0:
         return ops.round(x, mode="even")
     wide = convert(x, np.dtype("float32")) if dtype.itemsize < 4 else x
-    factor = literal(wide, 10.0**builtins.abs(decimals))
+    factor = literal(wide, 10.0 ** builtins.abs(decimals))
     if decimals > 0:
         scaled = ops.div(ops.round(ops.mul(wide, factor), mode="even"), factor)
     else:

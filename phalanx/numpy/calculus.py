@@ -13,7 +13,8 @@ from phalanx.base import dtypes
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract, true_divide
 from phalanx.numpy.choice import where
-from phalanx.numpy.logic import conj
+from phalanx.numpy.joining import trim_zeros
+from phalanx.numpy.logic import conj, less
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -84,9 +85,7 @@ def ediff1d(
     return ops.concatenate(*parts, dim=0) if len(parts) > 1 else inside
 
 
-def gradient(
-    f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None
-) -> Any:
+def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None) -> Any:
     """The derivative of sampled values along each axis, by differences of neighbours.
 
     Args:
@@ -214,18 +213,23 @@ def unwrap(
     >>> print(jnp.unwrap(jnp.array([0.0, 2.0, 4.0, 0.0, 2.0]), period=6.0))
     [0. 2. 4. 6. 8.]
     """
-    x = inexact("unwrap", p)
+    x = as_array("unwrap", p)
+    kind = dtypes.result_type(x, period)
+    x = convert(x, kind, x.aval.weak and dtypes.is_weak(period))
     d = dim("unwrap", axis, x)
     steps = diff(x, axis=d)
-    half = literal(x, period / 2)
+    whole = dtypes.is_integer(kind)
+    reach = period // 2 if whole else period / 2  # of an odd number, one less on one side
+    half = literal(x, reach)
     wrapped = ops.sub(remainder(ops.add(steps, half), period), half)
-    edge = ops.and_(ops.eq(wrapped, literal(x, -period / 2)), ops.gt(steps, literal(x, 0)))
-    wrapped = ops.select(edge, half, wrapped)
+    if 2 * reach == period:
+        edge = ops.and_(ops.eq(wrapped, literal(x, -reach)), ops.gt(steps, literal(x, 0)))
+        wrapped = ops.select(edge, half, wrapped)
     change = ops.sub(wrapped, steps)
-    least = literal(x, period / 2 if discont is None else builtins.max(discont, period / 2))
-    change = ops.select(ops.lt(ops.abs(steps), least), literal(x, 0), change)
-    first = ops.zeros_like(ops.slice_dim(x, 0, 1, d))
-    return ops.add(x, ops.concatenate(first, cumsum(change, d), dim=d))
+    least = period / 2 if discont is None else builtins.max(discont, period / 2)
+    change = where(less(ops.abs(steps), least), 0, change)
+    first = ops.slice_dim(x, 0, 1, d)
+    return ops.add(x, ops.concatenate(ops.sub(first, first), cumsum(change, d), dim=d))
 
 
 # ---- polynomials and convolution ------------------------------------------------------------
@@ -261,9 +265,13 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """The product of two polynomials, as coefficients from the highest power on.
 
+    With ``trim_leading_zeros`` the coefficients must be known: zeros before others are dropped.
+
     >>> print(jnp.polymul(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])))
     [1. 5. 6.]
     """
+    if trim_leading_zeros:
+        a1, a2 = (trim_zeros(a, "f") for a in (a1, a2))
     return convolve(a1, a2)
 
 
@@ -347,5 +355,3 @@ def _slid(who: str, x: Any, kernel: Any, mode: str, precision: Any, dtype: Any) 
         dtype=None if dtype is None else dtypes.canonical(dtype),
     )
     return ops.reshape(out, shape=(out.size,))
-
-

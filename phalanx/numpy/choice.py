@@ -9,7 +9,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.base.dtypes import COMPLEXES, INEXACT, is_weak
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply
 from phalanx.numpy.creation import asarray
@@ -25,6 +25,7 @@ from phalanx.numpy.promotion import (
     number_array,
     operands,
     promote,
+    promote_arrays,
     value_of,
 )
 
@@ -60,9 +61,7 @@ def where(
     return ops.select(*broadcast("where", [mask, *promote("where", x, y)]))
 
 
-def nonzero(
-    a: ArrayLike, *, size: int | None = None, fill_value: Any = None
-) -> tuple[Array, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:
     """The indices of the elements that are not zero, one array per dimension, in row-major order.
 
     Their number depends on the values, so under a transformation ``size`` must say how many
@@ -99,9 +98,7 @@ def _first_nonzero(mask: Any, size: int, fill_value: Any) -> tuple:
         mode="fill",
     )
     total = ops.reduce_sum(counted, dims=(0,))
-    exists = ops.lt(
-        ops.iota(dtype=index, shape=(size,), dim=0), ops.broadcast_to(total, (size,))
-    )
+    exists = ops.lt(ops.iota(dtype=index, shape=(size,), dim=0), ops.broadcast_to(total, (size,)))
     fills = _fills(fill_value, mask.aval.ndim)
     out: list[Any] = []
     for length, fill in zip(reversed(mask.aval.shape), reversed(fills), strict=True):
@@ -121,9 +118,7 @@ def _fills(fill_value: Any, ndim: int) -> tuple:
     return (0 if fill_value is None else fill_value,) * ndim
 
 
-def flatnonzero(
-    a: ArrayLike, *, size: int | None = None, fill_value: Any = None
-) -> Array:
+def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements of the flattened array that are not zero; see ``nonzero``.
 
     >>> print(jnp.flatnonzero(jnp.array([[0, 3], [4, 0]])))
@@ -158,7 +153,7 @@ def select(
             f"select: as many choices as conditions are needed, at least one, got "
             f"{len(choicelist)} and {len(condlist)}"
         )
-    *choices, out = promote("select", *choicelist, default)
+    *choices, out = promote_arrays("select", [*choicelist, default])
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         out = where(condition, choice, out)
     return out
@@ -203,10 +198,12 @@ def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
     >>> print(jnp.heaviside(jnp.array([-1.0, 0.0, 2.0]), 0.5))
     [0.  0.5 1. ]
     """
+    first = x
     x, y = arrays("heaviside", x, at_zero, to=dtypes.to_inexact)
     zero, one = literal(x, 0), literal(x, 1)
     out = ops.select(ops.lt(x, zero), zero, ops.select(ops.eq(x, zero), y, one))
-    return ops.select(ops.ne(x, x), x, out)
+    out = ops.select(ops.ne(x, x), x, out)
+    return convert(out, out.aval.dtype, is_weak(first) and is_weak(at_zero))
 
 
 # ---- comparisons of whole arrays ------------------------------------------------------------

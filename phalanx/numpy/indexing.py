@@ -477,20 +477,16 @@ _COMBINE: dict[str, tuple[Callable | None, Any]] = {
 }
 
 
-def write(
-    x: Any, index: Any, how: str, values: Any, mode: str, hints: dict[str, bool]
-) -> Any:
+def write(x: Any, index: Any, how: str, values: Any, mode: str, hints: dict[str, bool]) -> Any:
     """``x`` with ``values`` combined into ``x[index]``; ``how`` is a key of the table above."""
     values = written(x, values)
-    masked = _where_masked(x, index, how, values)
-    if masked is not None:
-        return masked
-    shape = x.aval.shape
-    x, p = plan(x, index)
-    target = _result_shape(p)
-    values = fitted(values, target)
-    out = _write_plan(x, p, how, values, mode, hints)
-    return out if out.aval.shape == shape else ops.reshape(out, shape=shape)
+    kind = x.aval
+    out = _where_masked(x, index, how, values)
+    if out is None:
+        x, p = plan(x, index)
+        out = _write_plan(x, p, how, fitted(values, _result_shape(p)), mode, hints)
+    out = convert(out, kind.dtype, kind.weak)
+    return out if out.aval.shape == kind.shape else ops.reshape(out, shape=kind.shape)
 
 
 def written(x: Any, values: Any) -> Any:

@@ -592,7 +592,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     d = dim("insert", axis, x)
     n = x.shape[d]
-    new = convert(as_array("insert", values), x.aval.dtype)
+    new = convert(as_array("insert", values), x.aval.dtype, x.aval.weak)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))
     where = value_of("insert", operand("insert", _as_positions(obj)), "give known positions")
@@ -619,5 +619,3 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb") -> Array:
     low = int(used[0]) if used.size and "f" in trim.lower() else 0
     high = int(used[-1]) + 1 if used.size and "b" in trim.lower() else x.size
     return ops.slice_dim(x, low if used.size else x.size, high, 0)
-
-

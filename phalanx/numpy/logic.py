@@ -10,7 +10,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.core.types import Array, typeof
-from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.arithmetic import literal, number_pair
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -178,6 +178,8 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     [0 1 3]
     """
     x = as_array("bitwise_count", x)
+    if x.aval.dtype == np.bool_:
+        return convert(x, np.dtype("uint8"))
     size = ops.abs(x) if dtypes.is_signed(x.aval.dtype) else x
     return convert(ops.population_count(size), np.dtype("uint8"))
 
@@ -188,7 +190,7 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.left_shift(jnp.arange(3), 2))
     [0 4 8]
     """
-    return ops.shift_left(*pair("left_shift", x, y))
+    return ops.shift_left(*number_pair("left_shift", x, y))
 
 
 bitwise_left_shift = left_shift
@@ -200,7 +202,7 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     >>> print(jnp.right_shift(jnp.array([8, -8]), 2))
     [ 2 -2]
     """
-    x, y = pair("right_shift", x, y)
+    x, y = number_pair("right_shift", x, y)
     if dtypes.is_unsigned(typeof(x).dtype):
         return ops.shift_right_logical(x, y)
     return ops.shift_right_arithmetic(x, y)

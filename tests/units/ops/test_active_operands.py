@@ -49,8 +49,8 @@ def test_debug_nans_is_silent_about_what_a_derivative_does_not_need(transform):
 def test_each_factor_belongs_to_an_operand_with_a_tangent():
     grad_of_first = px.grad(lambda x, y: lax.max(x, y).sum())
     both = px.grad(lambda x, y: lax.max(x, y).sum(), argnums=(0, 1))
-    assert primitives(grad_of_first, X, EXPONENTS).count("gt") == 1
-    assert primitives(both, X, EXPONENTS).count("gt") == 2
+    assert primitives(grad_of_first, X, EXPONENTS).count("eq") == 2
+    assert primitives(both, X, EXPONENTS).count("eq") == 4
 
 
 def test_lanes_count_ties_of_operands_with_a_tangent_alone():
@@ -78,4 +78,3 @@ def test_products_with_repeated_places_need_no_unique_updates_that_are_constant(
     rows = {"numbers": numbers, "mode": "promise"}
     slope = px.grad(lambda x: ops.scatter_mul(x, indices, EXPONENTS, **rows).sum())
     np.testing.assert_allclose(slope(X), [2.0, 1.0, 1.0])
-

@@ -503,12 +503,13 @@ def _variables(x: Any, rowvar: bool) -> Any:
 def _sample_weights(rows: Any, fweights: Any, aweights: Any, less: Any) -> tuple[Any, Any]:
     """The weight of each sample, or None, and what the sum of products is divided by."""
     n = rows.shape[1]
-    frequency, importance = (
+    given: list[Any] = [
         None if w is None else _vector("cov", w, n) for w in (fweights, aweights)
-    )
-    if frequency is None and importance is None:
-        return None, builtins.max(n - less, 0)
+    ]
+    frequency, importance = given
     if importance is None:
+        if frequency is None:
+            return None, builtins.max(n - less, 0)
         return frequency, maximum(subtract(sum(frequency), less), 0)
     weights = importance if frequency is None else multiply(frequency, importance)
     total = sum(weights)

@@ -40,7 +40,7 @@ from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.layout import from_axes
-from phalanx.spmd.replication import culprits, divergences, varying_outputs
+from phalanx.spmd.replication import culprits, varying_outputs
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.batch import batch, lane_type, place_lanes
 from phalanx.transforms.stage import stage
@@ -190,7 +190,6 @@ class Pmapped(Dispatched):
         ranks = [t.ndim for t in program.output_types]
         out_dims = tuple(output_dims(self.out_axes, flat.out_tree, ranks, self.who))
         in_dims = (None,) * len(captured) + tuple(dims)
-        _check_together(program, self.axis, in_dims, self.who)
         _check_replicated(program, self.axis, in_dims, out_dims, flat.out_tree, self.who)
         params = {
             "program": program,
@@ -319,20 +318,6 @@ def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | No
     if repeated:
         raise ValueError(f"{who}: devices repeats {repeated[0]}; each may occur once")
     return chosen
-
-
-def _check_together(program: Program, axis: Any, in_dims: Sequence, who: str) -> None:
-    """Raise ReplicationError if lanes may miss each other at a collective."""
-    inputs = [frozenset() if d is None else frozenset({axis}) for d in in_dims]
-    for equation, over in divergences(program, inputs):
-        if axis in over:
-            raise ReplicationError(
-                f"{who}: the {equation.prim.name} at {equation.location} communicates over "
-                f"{axis!r}, but its condition may differ between lanes, and a lane that does not "
-                "take part would leave the others waiting. Communicate outside it, and choose "
-                "between the results with jnp.where; or make the condition the same in every "
-                f"lane, with lax.pmax(condition, {axis!r}) for one"
-            )
 
 
 def _check_replicated(

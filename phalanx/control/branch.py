@@ -2,6 +2,18 @@
 
 The branches take the same operands and give the same types. Each is transformed for itself;
 where branches differ in what they give (residuals, tangents, lanes), what one lacks is zero.
+
+Lanes of an axis may choose differently. Then each branch runs on all lanes, and every lane takes
+what is its own. What that means for a lane that chose another branch:
+
+- it takes part in what lanes tell each other, as each of them does, so that none waits for it;
+- it has no part in effects and in derivatives (``transforms/taken.py``).
+
+A branch that is worth a question runs only where some lane takes it: where all lanes agree, that is
+one branch. If it communicates over the axis, the question goes to all of its devices, since they
+must agree what they run. If it does not communicate at all, nobody sees what it computes for lanes
+that do not take it: they are given the operands of one that does, which end the loops in it and
+have finite derivatives if anything has, so that values that all lanes share need not be repeated.
 """
 
 from __future__ import annotations
@@ -11,21 +23,35 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.control.call import call
 from phalanx.control.family import with_subprograms
-from phalanx.control.lanes import batch_rule
+from phalanx.control.forward import linearize_rule
+from phalanx.control.lanes import anyone, batch_rule
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.frame import CHOICE, FIXED, Frame
-from phalanx.core.primitive import Primitive
+from phalanx.core.primitive import Active, Derivative, Primitive
 from phalanx.core.program import Program
-from phalanx.core.types import typeof
-from phalanx.ops.basis import broadcast
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import I32, broadcast, broadcast_lanes, convert, move, reshape
+from phalanx.ops.collective import pmax
 from phalanx.ops.compare import eq, select
+from phalanx.ops.guard import guarded
+from phalanx.ops.lanes import rows_at
+from phalanx.ops.reduce import reduce_min
+from phalanx.ops.shape import iota
 from phalanx.spmd.replication import Varying
-from phalanx.transforms.batch import Dims, on_lanes, place_lanes
-from phalanx.transforms.effects import conditional
+from phalanx.transforms.batch import Dims, batch_program, on_lanes, place_lanes
+from phalanx.transforms.derive import derive, keep
+from phalanx.transforms.simplify import filled
+from phalanx.transforms.taken import where_taken, with_condition
+from phalanx.transforms.work import MESSAGE, work
 
 Branches = tuple[Program, ...]
+Results = Sequence[Any]
+
+# A question keeps a compiler from fusing what stands around it, and has a GPU wait for the answer.
+_WORTH_A_QUESTION = 2 * MESSAGE
 
 
 def _frame(params: dict[str, Any]) -> Frame:
@@ -36,10 +62,10 @@ def _frame(params: dict[str, Any]) -> Frame:
 
 
 def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
-    return {"programs": frame.programs}
+    return {**params, "programs": frame.programs}
 
 
-def _lower(b: Builder, *xs: Value, programs: Branches) -> list[Value]:
+def _lower(b: Builder, *xs: Value, programs: Branches, agreed: bool = False) -> list[Value]:
     index, *operands = xs
 
     def body(program: Program) -> Body:
@@ -48,42 +74,145 @@ def _lower(b: Builder, *xs: Value, programs: Branches) -> list[Value]:
     return b.case(index, list(map(body, programs)))
 
 
+# ---- lanes that choose differently --------------------------------------------------------------
+
+
 def _batch(
-    axis: Axis, values: Sequence[Any], dims: Dims, *, programs: Branches
+    axis: Axis, values: Sequence[Any], dims: Dims, *, programs: Branches, agreed: bool = False
 ) -> tuple[tuple[Any, ...], Dims]:
-    if dims[0] is not None:
-        return _choose_per_lane(axis, values, dims, programs)
-    return _batch_alike(axis, values, dims, programs=programs)
+    if dims[0] is None:
+        return _batch_alike(axis, values, dims, programs=programs, agreed=agreed)
+    index = place_lanes(values[0], dims[0], 0, axis.size)
+    takers = [eq(index, np.int32(i)) for i in range(len(programs))]
+    asked = [work(p) * axis.size >= _WORTH_A_QUESTION for p in programs]
+    wanted: list[Any] = [None] * len(programs)
+    if any(asked):
+        answers = anyone(axis, takers, any(axis.name in p.axes for p in programs))
+        wanted = [y if a else None for y, a in zip(answers, asked, strict=True)]
+    every = [
+        _on_lanes(axis, p, values[1:], dims[1:], taken, some, agreed)
+        for p, taken, some in zip(programs, takers, wanted, strict=True)
+    ]
+    return _each_its_own(takers, every, programs, values[1:], dims[1:])
 
 
 _batch_alike = batch_rule(lambda: branch)
 
 
-def _choose_per_lane(
-    axis: Axis, values: Sequence[Any], dims: Dims, programs: Branches
-) -> tuple[tuple[Any, ...], Dims]:
-    """Lanes that choose differently: run every branch and take from each what is its.
+def _on_lanes(
+    axis: Axis, program: Program, values: Results, dims: Dims, taken: Any, wanted: Any, agreed: bool
+) -> Results:
+    """The results of one branch, lanes first; any in lanes where it is not ``taken``.
 
-    The effects of a branch happen in the lanes that choose it.
+    Where it is not ``wanted`` by any lane they are zeros; None: it runs without a question.
     """
-    index = place_lanes(values[0], dims[0], 0, axis.size)
-    every: list[list[Any]] = []
-    for i, program in enumerate(programs):
-        run, args, places = program, values[1:], dims[1:]
-        if program.effects:
-            run, args, places = conditional(program), [eq(index, np.int32(i)), *args], (0, *places)
-        every.append(on_lanes(run, axis, args, places))
-    results = tuple([_chosen(index, column) for column in zip(*every, strict=True)])
-    return results, (0,) * len(results)
+    if program.axes or wanted is None:
+        program = where_taken(program)
+    else:
+        values, dims = _of_takers(axis, values, dims, taken)
+        program = with_condition(program)
+    operands, places = [taken, *values], (0, *dims)
+    if wanted is None:
+        return on_lanes(program, axis, operands, places)
+    every = (True,) * len(program.outputs)
+    return _if_wanted(wanted, operands, batch_program(program, axis, places, every).program, agreed)
 
 
-def _chosen(index: Any, results: Sequence[Any]) -> Any:
-    """Of ``results``, one of each branch with lanes first, that which each lane chooses."""
-    chosen, *others = results
-    for i, value in enumerate(others, 1):
-        here = broadcast(eq(index, np.int32(i)), shape=typeof(value).shape, dims=(0,))
-        chosen = select(here, value, chosen)
+def _of_takers(axis: Axis, values: Results, dims: Dims, taken: Any) -> tuple[list[Any], Dims]:
+    """``values``, in lanes that do not take a branch those of the first one that takes it."""
+    lanes = iota(dtype=I32, shape=(axis.size,), dim=0)
+    last = broadcast(np.int32(axis.size - 1), shape=(axis.size,), dims=())
+    first = reshape(reduce_min(select(taken, lanes, last), dims=(0,)), shape=(1,))
+
+    def chosen(x: Any) -> Any:
+        row = reshape(rows_at(x, first), shape=typeof(x).shape[1:])
+        return guarded(taken, x, broadcast_lanes(row, 0, axis.size))
+
+    placed = [v if d is None else chosen(move(v, d, 0)) for v, d in zip(values, dims, strict=True)]
+    return placed, tuple([None if d is None else 0 for d in dims])
+
+
+def _if_wanted(wanted: Any, operands: Results, program: Program, agreed: bool) -> Results:
+    """The results of ``program``, or zeros."""
+
+    def make() -> Program:
+        empty = Program(program.inputs, [], (), program.name)
+        return filled(empty, program.output_types, (False,) * len(program.outputs))
+
+    programs = keep(program, "unwanted", make), program
+    which = convert(wanted, dtype=I32, weak=False)
+    return branch(which, *operands, programs=programs, agreed=agreed)
+
+
+def _each_its_own(
+    takers: Sequence[Any], every: Sequence[Results], programs: Branches, values: Results, dims: Dims
+) -> tuple[tuple[Any, ...], Dims]:
+    """Of ``every`` branch's results those that each lane takes; as it is what all pass on."""
+    columns = zip(*every, strict=True)
+    results: list[tuple[Any, int | None]] = []
+    for column, passed in zip(columns, _passed_on(programs), strict=True):
+        if passed is not None:
+            results.append((values[passed], dims[passed]))
+        else:
+            results.append((_selected(takers, column), 0))
+    return tuple([v for v, _ in results]), tuple([d for _, d in results])
+
+
+def _passed_on(programs: Branches) -> list[int | None]:
+    """Of each result, which operand it is in all branches, if it is one."""
+    places = [{v: i for i, v in enumerate(p.inputs)} for p in programs]
+    columns = zip(*(p.outputs for p in programs), strict=True)
+    sources = [{at.get(a) for at, a in zip(places, column, strict=True)} for column in columns]
+    return [s.pop() if len(s) == 1 else None for s in sources]
+
+
+def _selected(takers: Sequence[Any], column: Sequence[Any]) -> Any:
+    """Of ``column``, a result of each branch, that of the one that is taken."""
+    chosen, *others = column
+    shape = typeof(chosen).shape
+    leading = tuple(range(len(typeof(takers[0]).shape)))
+    for taken, value in zip(takers[1:], others, strict=True):
+        chosen = select(broadcast(taken, shape=shape, dims=leading), value, chosen)
     return chosen
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+def _linearize(
+    active: Active, *primals: Any, programs: Branches, agreed: bool = False
+) -> Derivative:
+    """Branches that communicate have residuals in all lanes, which the collectives may use.
+
+    So it is settled now that every lane runs what any of them takes.
+    """
+    if agreed or not any(p.axes for p in programs):
+        return _linearize_alike(active, *primals, programs=programs, agreed=agreed)
+    return _linearize_call(active, *primals, program=_in_agreement(programs))
+
+
+_linearize_alike = linearize_rule(lambda: branch)
+_linearize_call = linearize_rule(lambda: call)
+
+
+def _in_agreement(programs: Branches) -> Program:
+    """The program of ``branch`` that runs, in all lanes, each branch that any lane takes."""
+    frame = _frame({"programs": programs})
+    names = frozenset[Any]().union(*(p.axes for p in programs))
+    axes = tuple(sorted(names, key=str))
+
+    def run(index: Any, *operands: Any) -> tuple[list[Any], None]:
+        takers = [eq(index, np.int32(i)) for i in range(len(programs))]
+        marks = [convert(t, dtype=I32, weak=False) for t in takers]
+        wanted = pmax(*marks, axes=axes, groups=None)
+        every = [
+            _if_wanted(w, [taken, *operands], where_taken(p), True)
+            for p, taken, w in zip(programs, takers, wanted, strict=True)
+        ]
+        return [_selected(takers, column) for column in zip(*every, strict=True)], None
+
+    types = [ArrayType((), I32), *programs[0].input_types]
+    return derive(programs[0], ("in agreement", frame.key), run, types).program
 
 
 def _decides(operands: Sequence[Varying], **_: Any) -> Varying:
@@ -95,6 +224,7 @@ branch: Primitive = with_subprograms(
     _lower,
     _frame,
     _reframe,
+    linearize=_linearize,
     batch=_batch,
     decides=_decides,
     doc="programs[index](operands); stablehlo.case",

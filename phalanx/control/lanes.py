@@ -6,11 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from phalanx.control.framed import bind, frame_of
 from phalanx.core.axes import Axis
 from phalanx.core.frame import CARRY, Frame, Lanes, Marks, Role, each
 from phalanx.core.primitive import Primitive, Rule
-from phalanx.ops.basis import move
+from phalanx.ops.basis import I32, convert, move
+from phalanx.ops.collective import pmax
+from phalanx.ops.compare import gt
+from phalanx.ops.reduce import reduce_or
 from phalanx.transforms.batch import Dims, batch_program, place_lanes
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import stable
@@ -43,6 +48,18 @@ def batch_rule(prim: Callable[[], Primitive]) -> Rule:
         return results, made.dims
 
     return rule
+
+
+def anyone(axis: Axis, marks: Sequence[Any], everywhere: bool) -> list[Any]:
+    """Of each of ``marks``, which say something of each lane, whether it holds in any lane.
+
+    Those lanes are asked that lie here, or, if they must agree, ``everywhere``.
+    """
+    here = [reduce_or(mark, dims=(0,)) for mark in marks]
+    if not everywhere or not axis.outside:
+        return here
+    counts = [convert(mark, dtype=I32, weak=False) for mark in here]
+    return [gt(n, np.int32(0)) for n in pmax(*counts, axes=axis.outside, groups=None)]
 
 
 def axis_inside(frame: Frame, axis: Axis) -> Axis:

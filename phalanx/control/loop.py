@@ -15,7 +15,7 @@ from phalanx.control.call import call
 from phalanx.control.family import varying_results, with_subprograms
 from phalanx.control.forward import dense, paired, placed, types_of
 from phalanx.control.framed import bind
-from phalanx.control.lanes import batch_rule, inner_dims, place_carry, stable_lanes
+from phalanx.control.lanes import anyone, batch_rule, inner_dims, place_carry, stable_lanes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.frame import CARRY, Frame, Loop, Marks
@@ -25,7 +25,6 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import BOOL, broadcast
 from phalanx.ops.bits import and_
 from phalanx.ops.compare import select
-from phalanx.ops.reduce import reduce_or
 from phalanx.spmd.replication import Varying
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, with_lanes
 from phalanx.transforms.derive import derive, keep, trace_closed
@@ -78,52 +77,70 @@ def _batch(
     inner = inner_dims(frame, dims, stable_lanes(frame, axis, dims))
     if batch_program(condition, axis, inner).about == (None,):
         return _batch_alike(axis, values, dims, **params)
-    every = [True] * len(frame.outs)
-    operands = place_carry(frame, values, dims, every, axis.size)
-    inner = inner_dims(frame, dims, every)
+    carried = _may_differ(frame, dims)
+    operands = place_carry(frame, values, dims, carried, axis.size)
+    inner = inner_dims(frame, dims, carried)
     running = call(*operands, program=batch_program(condition, axis, inner, (True,)).program)
     lanes = keep(
         frame.programs[0],
         ("lanes that differ", frame.key, axis, inner),
         lambda: _differing(frame, axis, inner),
     )
-    return bind(loop, [*running, *operands], params, lanes)[1:], (0,) * len(every)
+    goes_on = anyone(axis, running, _together(frame, axis))
+    results = bind(loop, [*goes_on, *running, *operands], params, lanes)
+    return results[2:], tuple([0 if c else None for c in carried])
 
 
 _batch_alike = batch_rule(lambda: loop)
 
 
+def _may_differ(frame: Frame, dims: Dims) -> list[bool]:
+    """What is carried may differ between lanes, but for what is the same and passed on as it is."""
+    (program,) = frame.programs
+    passed = zip(frame.carried_in(program.inputs), frame.carried_out(program.outputs), strict=True)
+    start = frame.carried_in(dims)
+    return [d is not None or v is not a for (v, a), d in zip(passed, start, strict=True)]
+
+
+def _together(frame: Frame, axis: Axis) -> bool:
+    """Whether lanes meet in each run, and so must agree whether there is another one."""
+    return any(axis.name in p.axes for p in frame.every)
+
+
 def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:
     """A loop for lanes that stop at different times.
 
-    It carries which of them go on, before the other values, and runs until none does; lanes that
-    have stopped keep their values.
+    It carries whether any of them goes on and which, before the other values, and runs until none
+    does; lanes that have stopped keep their values.
     """
     (program,), condition = frame.programs, frame.condition
     assert condition is not None
+    places = frame.carried_in(inner)
 
-    def run(running: Any, *inputs: Any) -> tuple[list[Any], None]:
+    def run(_: Any, running: Any, *inputs: Any) -> tuple[list[Any], None]:
         new = _while_running(program, axis, running, inputs, inner)
         old = frame.carried_in(inputs)
-        kept = [_kept(running, n, o) for n, o in zip(new, old, strict=True)]
+        kept = [
+            o if d is None else _kept(running, n, o)
+            for n, o, d in zip(new, old, places, strict=True)
+        ]
         inputs = tuple(frame.with_carry(inputs, kept))
         (still,) = _while_running(condition, axis, running, inputs, inner)
-        return [and_(running, still), *kept], None
-
-    def anyone(running: Any, *_: Any) -> tuple[list[Any], None]:
-        return [reduce_or(running, dims=(0,))], None
+        still = and_(running, still)
+        return [*anyone(axis, [still], _together(frame, axis)), still, *kept], None
 
     types = [
         t if d is None else with_lanes(t, d, axis.size)
         for t, d in zip(program.input_types, inner, strict=True)
     ]
-    types = [ArrayType((axis.size,), BOOL), *types]
+    types = [ArrayType((), BOOL), ArrayType((axis.size,), BOOL), *types]
+    inputs = [Var(t) for t in types]
     return replace(
         frame,
         programs=(trace_closed(run, types, program.name).program,),
-        condition=trace_closed(anyone, types, condition.name).program,
-        ins=(CARRY, *frame.ins),
-        outs=(CARRY, *frame.outs),
+        condition=Program(inputs, [], inputs[:1], condition.name),
+        ins=(CARRY, CARRY, *frame.ins),
+        outs=(CARRY, CARRY, *frame.outs),
     )
 
 

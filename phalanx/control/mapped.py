@@ -21,6 +21,7 @@ from phalanx.core.region import Block, Region, along
 from phalanx.core.types import typeof
 from phalanx.ops.basis import move, reshape
 from phalanx.ops.lanes import lanes_at
+from phalanx.spmd.replication import Varying, divergences
 from phalanx.transforms.batch import Dims, batch, place_lanes, with_lanes
 from phalanx.transforms.derive import keep, trace_closed
 from phalanx.transforms.passes import within_a_device
@@ -51,11 +52,21 @@ def block(program: Program, axis: Any, split: Blocks, in_dims: Dims, out_dims: D
     """What each device runs of ``program`` in every lane of ``axis``; made once."""
 
     def make() -> Block:
-        if split.size == split.count > 1:
+        if split.size == split.count > 1 and not _may_part(program, axis, in_dims):
             return Block(within_a_device(_of_one_lane(program, in_dims, out_dims)), (axis,))
         return _of_many_lanes(program, axis, split, in_dims, out_dims)
 
     return keep(program, ("block", axis, split, in_dims, out_dims), make)
+
+
+def _may_part(program: Program, axis: Any, in_dims: Dims) -> bool:
+    """Whether lanes that communicate may decide differently if they do.
+
+    Then they are vectorized even where each has a device of its own: the rules for lanes that
+    choose differently say what all of them run.
+    """
+    inputs = [Varying() if d is None else Varying({axis}) for d in in_dims]
+    return any(axis in over for _, over in divergences(program, inputs))
 
 
 def _of_one_lane(program: Program, in_dims: Dims, out_dims: Dims) -> Program:

@@ -58,7 +58,7 @@ def divergences(program: Program, inputs: Sequence[Varying]) -> list[Divergence]
     """The conditions and loops, at any depth, in which lanes may miss each other.
 
     They run a collective over an axis, but lanes of that axis may decide differently whether or
-    how often: on devices, some would wait for ever.
+    how often: if each did only what it decides, some would wait for ever.
     """
     if not any(p.decides is not None for p in program.primitives):
         return []

@@ -169,14 +169,6 @@ def python_if_in_a_body():
 
 
 @mistake
-def collective_under_a_condition_of_one_lane():
-    def lane(x):
-        return lax.cond(x > 1, lambda x: lax.psum(x, "i"), lambda x: x, x)
-
-    phalanx.pmap(lane, "i")(X)
-
-
-@mistake
 def transpose_of_a_square():
     phalanx.linear_transpose(lambda x: x * x, X)(X)
 

@@ -91,7 +91,16 @@ LOCALS = {
     "flip": lambda b, x, w: x[::-1] * 0.9 if x.ndim else x,
     "cond": lambda b, x, w: b.cond(x.sum() > 0.1, b.np.sin, lambda x: x * x * 0.3, x),
     "call": lambda b, x, w: b.call(lambda x: b.np.cos(x) * x, x),
+    # where it is not taken, the first branch and its derivatives are not numbers
+    "root": lambda b, x, w: b.cond(decide(x), lambda x: b.np.sqrt(x.sum()) * x, b.np.sin, x),
+    "root of w": lambda b, x, w: b.cond(
+        w.sum() > 0.1, lambda x: b.np.sqrt(w.sum()) + x, lambda x: x * 0.9, x
+    ),
 }
+
+
+def decide(x):
+    return x.sum() > 0.1
 
 
 # ---- programs -----------------------------------------------------------------------------------
@@ -101,13 +110,15 @@ LOCALS = {
 class Step:
     """A collective over axes, or (no names) an operation of one lane.
 
-    A collective that keeps the shape may be done several ``times``, in a scan.
+    A collective that keeps the shape may be done several ``times``, in a scan, and may be
+    ``decided`` upon: lanes choose for themselves whether they take what it gives.
     """
 
     kind: str
     names: tuple = ()
     params: dict = field(default_factory=dict)
     times: int = 1
+    decided: bool = False
 
     def __call__(self, x, w):
         if self.times == 1:
@@ -115,6 +126,11 @@ class Step:
         return lax.scan(lambda x, _: (self.once(calm(jnp, x), w), None), x, length=self.times)[0]
 
     def once(self, x, w):
+        if self.decided:
+            return lax.cond(decide(x), lambda x: self.apply(x, w), lambda x: x * 0.5, x)
+        return self.apply(x, w)
+
+    def apply(self, x, w):
         if self.kind in LOCALS:
             return LOCALS[self.kind](PHALANX, x, w)
         axis_name = self.names if len(self.names) > 1 else self.names[0]
@@ -139,6 +155,9 @@ class Step:
         return out
 
     def exchange(self, xs):
+        if self.decided:
+            taken = replace(self, decided=False).exchange(xs)
+            return [t if decide(x) else x * 0.5 for x, t in zip(xs, taken, strict=True)]
         if self.kind == "axis_index":
             return [x + (1 + i) * 0.25 for i, x in enumerate(xs)]
         params = dict(self.params)
@@ -152,6 +171,8 @@ class Step:
     def varying(self, before):
         if self.kind in LOCALS:
             return before
+        if self.decided:
+            return before | replace(self, decided=False).varying(before)
         alike = self.kind in ALIKE and self.params.get("axis_index_groups") is None
         if alike and self.times == 1:
             return before - set(self.names)
@@ -363,13 +384,14 @@ def programs(draw, most_steps=4):
     steps, shape = [], x_shape
     for _ in range(draw(st.integers(1, most_steps))):
         local = draw(st.sampled_from(sorted(LOCALS)))
-        varying = varying | w_varying if local == "weigh" else varying
+        varying = varying | w_varying if local in ("weigh", "root of w") else varying
         shape = shape[::-1] if local == "transpose" else shape
         choices = by_kind(collectives(axes, shape, copied))
         kind = draw(st.sampled_from(sorted(choices)))
         step = draw(st.sampled_from(choices[kind]))
         if shape_after(step, shape, axes) == shape:
-            step = replace(step, times=draw(st.sampled_from([1, 1, 3])))
+            times, decided = draw(st.sampled_from([1, 1, 3])), draw(st.booleans())
+            step = replace(step, times=times, decided=decided)
         varying = step.varying(varying)
         steps += [Step(local), step]
         shape = shape_after(step, shape, axes)

@@ -294,22 +294,6 @@ def test_bodies_that_do_not_fit(call, message):
 
 
 @pytest.mark.spmd
-@pytest.mark.parametrize(
-    "lane",
-    [
-        lambda x: lax.cond(x > 1, lambda: lax.psum(x, "i"), lambda: x),
-        lambda x: lax.while_loop(lambda y: y < 3, lambda y: y + lax.pmax(y, "i") + 1, x),
-        lambda x: lax.fori_loop(0, 2, lambda i, y: lax.cond(y > 1, lambda: lax.psum(y, "i"),
-                                                            lambda: y), x),
-    ],
-)  # fmt: skip
-def test_lanes_that_could_miss_each_other_at_a_collective_are_refused(lane):
-    x = jnp.arange(float(px.device_count()))
-    with pytest.raises(px.errors.ReplicationError, match=r"test_control.py:\d+ .* may differ"):
-        px.pmap(lane, "i")(x)
-
-
-@pytest.mark.spmd
 def test_lanes_that_decide_together_may_communicate():
     def lane(x):
         return lax.cond(lax.pmax(x, "i") > 1, lambda: lax.psum(x, "i"), lambda: x)

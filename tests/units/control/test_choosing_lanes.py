@@ -1,0 +1,241 @@
+"""Lanes that choose differently: what a lane did not choose has no consequence for it.
+
+The oracle of values and derivatives is each lane alone, where the lanes do not communicate, and
+finite differences of a loop in NumPy where they do.
+"""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+from tests.laws.slopes import along
+
+X = np.array([0.0, 1.0, 4.0, 0.0, 2.0], np.float32)
+W = np.float32(2.0)
+ROOMS = pytest.mark.parametrize("room", [8, 3, 1])
+
+
+def mappings():
+    yield phalanx.vmap, {}
+    for room in (8, 3, 1):
+        yield phalanx.pmap, {"devices": phalanx.devices()[:room]}
+
+
+def log(w, x):
+    return lax.cond(x > 0, lambda x: w * jnp.log(x), lambda x: 0.0 * w * x, x)
+
+
+def one_of_three(w, x):
+    rest = [lambda x: 0.5 * x, lambda x: jnp.sqrt(x - 3) * w, lambda x: w / x]
+    return lax.switch((x > 0).astype(int) + (x < 3) * (x > 0), rest, x)
+
+
+def long(w, x):
+    """A branch that is worth the question whether any lane takes it."""
+
+    def taken(x):
+        y = jnp.log(jnp.tile(x, 1000))
+        return lax.fori_loop(0, 300, lambda i, c: c * 0.5 + w * y, y).mean()
+
+    return lax.cond(x > 0, taken, lambda x: x * w, x)
+
+
+def in_a_scan(w, x):
+    return lax.scan(lambda c, r: (log(w, c) * r + c, None), x, jnp.arange(1.0, 3.0))[0]
+
+
+def checkpointed(w, x):
+    return phalanx.checkpoint(log)(w, x) * x
+
+
+LANES = [log, one_of_three, long, in_a_scan, checkpointed]
+lanes = pytest.mark.parametrize("lane", LANES, ids=lambda f: f.__name__)
+
+
+@pytest.mark.spmd
+@lanes
+def test_a_branch_that_is_not_taken_has_no_derivative(lane):
+    """Whichever transformation comes first, by what lanes have and by what they share."""
+    alone = [phalanx.grad(lane, (0, 1))(W, x) for x in X]
+    of_w, of_x = (np.array(column) for column in zip(*alone, strict=True))
+    assert np.isfinite(of_w).all() and np.isfinite(of_x).all()
+    for transform, options in mappings():
+        mapped = transform(lane, in_axes=(None, 0), **options)
+        inside = transform(phalanx.grad(lane, (0, 1)), in_axes=(None, 0), **options)
+        outside = phalanx.grad(lambda w, x, f=mapped: f(w, x).sum(), (0, 1))
+        close(inside(W, X), (of_w, of_x))
+        close(outside(W, X), (of_w.sum(), of_x))
+        close(phalanx.jit(outside)(W, X), (of_w.sum(), of_x))
+        forward = phalanx.jvp(mapped, (W, X), (np.float32(1), np.ones_like(X)))[1]
+        close(forward, of_w + of_x)
+
+
+@lanes
+def test_lanes_of_lanes(lane):
+    """The predicate differs along one of the two axes of lanes."""
+    ws = np.array([2.0, 3.0], np.float32)
+    each = phalanx.vmap(lane, in_axes=(None, 0))
+    both = phalanx.grad(lambda w, x: phalanx.vmap(each, in_axes=(0, None))(w, x).sum(), (0, 1))
+    alone = [phalanx.grad(lambda w, x: each(w, x).sum(), (0, 1))(w, X) for w in ws]
+    close(both(ws, X), (np.stack([g for g, _ in alone]), sum(g for _, g in alone)))
+
+
+def close(actual, expected):
+    for a, e in zip(phalanx.tree.leaves(actual), phalanx.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(a, e, rtol=2e-5, atol=1e-6)
+
+
+# ---- what lanes tell each other -----------------------------------------------------------------
+
+
+def choosing(x):
+    def taken(x):
+        return jnp.sqrt(jnp.abs(x) - 0.5) * lax.pmean(jnp.sin(x), "i")
+
+    return lax.cond(jnp.abs(x) > 0.5, taken, lambda x: x, x)
+
+
+def chosen(x):
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(x) > 0.5, np.sqrt(np.abs(x) - 0.5) * np.sin(x).mean(), x)
+
+
+def looping(x):
+    def body(state):
+        n, y = state
+        return n - 1, jnp.cos(y) + lax.pmean(y, "i") * n
+
+    return lax.while_loop(lambda state: state[0] > 0, body, (jnp.round(jnp.abs(x) * 4), x))[1]
+
+
+def looped(x):
+    n, y = np.round(np.abs(x) * 4), x
+    while (n > 0).any():
+        y, n = np.where(n > 0, np.cos(y) + y.mean() * n, y), np.where(n > 0, n - 1, n)
+    return y
+
+
+def deciding_together(x):
+    """The condition communicates, and the body does not."""
+    return lax.while_loop(lambda y: y + lax.pmax(y, "i") < 3 - x, lambda y: 1.1 * y + 0.3, x)
+
+
+def decided_together(x):
+    y, on = x, np.full(x.shape, True)
+    while (on := on & (y + y.max() < 3 - x)).any():
+        y = np.where(on, 1.1 * y + 0.3, y)
+    return y
+
+
+def bounded(x):
+    n = jnp.round(jnp.abs(x) * 4).astype(int)
+    return lax.fori_loop(0, n, lambda i, y: jnp.cos(y) + lax.pmean(y, "i") * (n - i), x)
+
+
+PAIRS = {
+    "cond": (choosing, chosen),
+    "while": (looping, looped),
+    "while, in the condition": (deciding_together, decided_together),
+    "fori_loop": (bounded, looped),
+}
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("which", PAIRS)
+@pytest.mark.parametrize("size", [5, 11])
+def test_every_lane_takes_part(which, size):
+    lane, oracle = PAIRS[which]
+    with phalanx.config.override(enable_x64=True):
+        x, t = (np.random.default_rng(s).uniform(-1, 1, size) for s in range(2))
+        slope = along(oracle, (x,), (t,))
+        for transform, options in mappings():
+            mapped = phalanx.jit(transform(lane, axis_name="i", **options))
+            values, tangents = phalanx.jvp(mapped, (x,), (t,))
+            np.testing.assert_allclose(values, oracle(x), atol=1e-12)
+            np.testing.assert_allclose(tangents, slope, atol=1e-6)
+            if which == "cond":
+                pulled = phalanx.vjp(mapped, x)[1](np.ones(size))[0]
+                np.testing.assert_allclose(pulled @ t, slope.sum(), atol=1e-6)
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 2)])
+def test_axes_in_axes(sizes):
+    """A condition that differs along one axis or both, around what goes over one or both."""
+    x = np.random.default_rng(3).uniform(-1, 1, sizes).astype(np.float32)
+
+    def lane(x):
+        over_both = lax.cond(x > 0, lambda x: lax.psum(x, ("i", "j")), jnp.sin, x)
+        row = lax.pmax(x, "j")
+        over_rows = lax.cond(row > 0.5, lambda x: lax.psum(x * over_both, "i"), lambda x: x, x)
+        return lax.while_loop(lambda y: y < row, lambda y: y + 0.1 + lax.pmean(y, "j") ** 2,
+                              over_rows)  # fmt: skip
+
+    expected = None
+    pmap, vmap = phalanx.pmap, phalanx.vmap
+    for outer, inner in ((vmap, vmap), (pmap, pmap), (pmap, vmap), (vmap, pmap)):
+        f = phalanx.jit(outer(inner(lane, axis_name="j"), axis_name="i"))
+        values = phalanx.jvp(f, (x,), (np.cos(x),))
+        expected = values if expected is None else expected
+        close(values, expected)
+    over_both = np.where(x > 0, x.sum(), np.sin(x))
+    row = np.broadcast_to(x.max(1, keepdims=True), x.shape)
+    y = np.where(row > 0.5, (x * over_both).sum(0), x)
+    while (y < row).any():
+        y = np.where(y < row, y + 0.1 + y.mean(1, keepdims=True) ** 2, y)
+    close(expected[0], y)
+
+
+@pytest.mark.spmd
+@ROOMS
+def test_a_rare_update_from_a_counter_of_each_lane(room):
+    """Of an optimizer that renews what it needs in every third step."""
+
+    def step(state, g):
+        count, p = state
+        renewed = lax.cond(
+            count % 3 == 0, lambda p: p * 0.5 + lax.pmean(jnp.outer(g, g), "i"), lambda p: p, p
+        )
+        return (count + 1, renewed), renewed @ g
+
+    def lane(count, gs):
+        return lax.scan(step, (count, jnp.zeros((2, 2))), gs)
+
+    gs = np.random.default_rng(1).uniform(-1, 1, (5, 4, 2)).astype(np.float32)
+    counts = np.zeros(5, np.int32)
+    mapped = phalanx.pmap(lane, "i", devices=phalanx.devices()[:room])
+    (_, p), out = mapped(counts, gs)
+    expected = np.zeros((2, 2))
+    for t in range(4):
+        if t % 3 == 0:
+            expected = expected * 0.5 + np.mean([np.outer(g, g) for g in gs[:, t]], 0)
+        np.testing.assert_allclose(out[:, t], gs[:, t] @ expected, rtol=1e-5)
+    np.testing.assert_allclose(p[0], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size, asks", [(4, False), (400, True)])
+def test_lanes_are_asked_where_it_can_save_something(size, asks):
+    def lane(x):
+        return lax.cond(x[0] > 0, lambda x: jnp.outer(x, x) @ x, lambda x: x, x)
+
+    lowered = phalanx.jit(phalanx.vmap(lane)).lower(np.ones((3, size), np.float32))
+    assert ("stablehlo.case" in lowered.as_text()) == asks
+
+
+def test_what_all_branches_pass_on_is_the_same_in_all_lanes():
+    def lane(x, y):
+        return lax.cond(x < 1, lambda x, y: (x * 2, y), lambda x, y: (x * 3, y), x, y)
+
+    out, same = phalanx.vmap(lane, (0, None), (0, None))(np.arange(3), np.float32(4))
+    assert out.tolist() == [0, 3, 6] and float(same) == 4.0
+
+
+def test_what_a_loop_passes_on_is_the_same_in_all_lanes():
+    def lane(n, w):
+        return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] + w, s[2]), (0, w, w))
+
+    count, total, same = phalanx.vmap(lane, (0, None), (0, 0, None))(np.arange(3), np.ones(2))
+    assert count.tolist() == [0, 1, 2] and total[:, 0].tolist() == [1, 2, 3]
+    assert same.tolist() == [1.0, 1.0]

@@ -89,7 +89,6 @@ from phalanx.lax.reduce import (
     reduce_or,
     reduce_prod,
     reduce_sum,
-    reduce_window,
     reduce_xor,
 )
 from phalanx.lax.shape import (
@@ -168,3 +167,4 @@ from phalanx.lax.unary import (
     tan,
     tanh,
 )
+from phalanx.lax.window import reduce_window

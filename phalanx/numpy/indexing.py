@@ -73,7 +73,8 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
     """``index`` taken apart, and ``x`` with the dimensions that boolean scalars add.
 
     Raises:
-        IndexError: it has too many entries, or a mask of the wrong shape.
+        IndexError: it has too many entries, a mask of the wrong shape, or takes one element
+            along a dimension of length 0.
         TypeError: an entry is none of integer, slice, None, ..., array of integers or bools.
         NonConcreteBooleanIndexError: a mask is traced.
     """
@@ -88,6 +89,11 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
             out.layout.append(e)
             continue
         length = out.shape[dim]
+        if not length and not isinstance(e, slice) and not getattr(e, "ndim", 0):
+            raise IndexError(
+                f"an index selects one element of dimension {dim} of an array {x.type}, which has "
+                "none there"
+            )
         if isinstance(e, slice):
             out.slices[dim] = _slice(e, length)
             out.layout.append(dim)

@@ -169,6 +169,8 @@ def _conv_lower(
     precision: Any = None,
     dtype: np.dtype | None = None,
 ) -> Any:
+    if b.ins[0].size == 0 or b.ins[1].size == 0:  # sums of nothing
+        return b.constant(0, b.outs[0].dtype, b.outs[0].shape)
     return b.convolution(
         x,
         kernel,
@@ -323,10 +325,19 @@ def _unfold(x: Any, dim: int, size: int, groups: int = 1) -> tuple[Any, int]:
     return merge_dims(move(x, dim + 1, dim), dim + 1), dim
 
 
+def _of_lane(x: Any, dim: int | None) -> ArrayType:
+    """The type of one lane of ``x``."""
+    type = typeof(x)
+    return type if dim is None else type.update(shape=type.shape[:dim] + type.shape[dim + 1 :])
+
+
 def _conv_batch(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> Batched:
     (x, kernel), (dx, dk) = values, dims
     numbers = params["dimension_numbers"]
     features, batches = params["feature_group_count"], params["batch_group_count"]
+    if axis.size == 0:  # what no lanes were merged with could not be found again
+        out = _conv_type(*map(_of_lane, values, dims), **params)
+        return zeros(out.update(shape=(0, *out.shape))), 0
     if dk is None:
         x = _fold(x, dx, numbers.lhs_spec[0], batches)
         out = conv_general_dilated(x, kernel, **params)

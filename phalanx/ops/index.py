@@ -9,6 +9,7 @@ reads as a fill value and is not written; with 'promise' there is none.
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -208,9 +209,10 @@ def _check_batching(who: str, x: ArrayType, indices: ArrayType, n: GatherNumbers
             )
 
 
-def _check_window(who: str, x: ArrayType, window: Ints, single: Ints) -> None:
+def _check_window(who: str, x: ArrayType, window: Ints, single: Ints, elements: int) -> None:
+    """Check windows with so many ``elements`` in all; where they have none, any length fits."""
     fits = len(window) == x.ndim and all(
-        0 <= w <= (min(n, 1) if d in single else n)
+        w >= 0 and (w <= n or not elements) and (w <= 1 or d not in single)
         for d, (w, n) in enumerate(zip(window, x.shape, strict=True))
     )
     if not fits:
@@ -294,7 +296,13 @@ def _gather_type(
 ) -> ArrayType:
     _check_indices("gather", x, indices, numbers, mode)
     single = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
-    _check_window("gather", x, slice_sizes, single)
+    elements = math.prod(indices.shape[:-1]) * math.prod(slice_sizes)
+    if elements and not x.size:
+        raise IndexError(
+            f"gather: the operand {x} has no elements to read; the indices {indices} must select "
+            "none of it"
+        )
+    _check_window("gather", x, slice_sizes, single, elements)
     window = [n for d, n in enumerate(slice_sizes) if d not in single]
     if len(window) != len(numbers.offset_dims):
         raise ValueError(
@@ -454,7 +462,7 @@ def _scatter_type(
             f"{indices}; update_window_dims are {inside}"
         )
     window = numbers.window(x, updates)
-    _check_window(who, x, window, single)
+    _check_window(who, x, window, single, min(x.size, updates.size))
     lengths = [updates.shape[d] for d in inside]
     if updates.shape != _interleaved(updates.ndim, inside, lengths, indices.shape[:-1]):
         raise TypeError(
@@ -475,6 +483,8 @@ def _scatter_lower(combine: Combine) -> Rule:
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
     ) -> Any:
+        if not b.ins[2].size:
+            return x
         indices = _wide(b, indices)
         if mode == "clip":
             window = numbers.window(b.ins[0], b.ins[2])

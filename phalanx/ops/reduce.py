@@ -255,6 +255,8 @@ def _position(name: str, extremum: Combine, identity: Identity, doc: str) -> Pri
 
     def type_rule(x: ArrayType, *, dim: int, index_dtype: np.dtype) -> ArrayType:
         check_domain(name, x, number_or_bool)
+        if not dtypes.is_integer(index_dtype):
+            raise TypeError(f"{name}: index_dtype must be an integer dtype, got {index_dtype}")
         out = reduced_type(name, x, (dim,))
         if x.shape[dim] == 0:
             raise ValueError(f"{name}: dimension {dim} of {x} is empty; it has no extremum")

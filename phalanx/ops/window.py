@@ -42,7 +42,7 @@ from phalanx.ops.shape import pad
 # ---- geometry -------------------------------------------------------------------------------
 
 
-def _window_type(
+def window_type(
     name: str,
     x: ArrayType,
     *,
@@ -52,6 +52,7 @@ def _window_type(
     base_dilation: Ints,
     window_dilation: Ints,
 ) -> ArrayType:
+    """The type of what a reduction over windows of ``x`` gives: one element for each."""
     given: dict[str, tuple[Any, ...]] = {
         "window": window,
         "strides": strides,
@@ -101,7 +102,7 @@ def _window_reduction(
 ) -> Primitive:
     def type_rule(x: ArrayType, **params: Any) -> ArrayType:
         check_domain(name, x, on)
-        return _window_type(name, x, **params)
+        return window_type(name, x, **params)
 
     def lower(
         b: Builder,
@@ -290,7 +291,7 @@ reduce_window_min = _window_reduction(
 
 def _selected_type(name: str, x: ArrayType, window: Ints, strides: Ints) -> ArrayType:
     check_domain(name, x, number)
-    return _window_type(name, x, **plain_windows(window, strides=strides))
+    return window_type(name, x, **plain_windows(window, strides=strides))
 
 
 def _gather_type(

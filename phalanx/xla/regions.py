@@ -24,6 +24,19 @@ Ints = Sequence[int]
 I32 = np.dtype(np.int32)
 
 
+def gives_nothing(equation: Equation) -> bool:
+    """Whether the results have no elements, and the operation does nothing besides.
+
+    Then it is not written: StableHLO has no windows of length 0 and no groups of size 0, and what
+    it says of arrays without elements differs from operation to operation.
+    """
+    results = equation.outputs
+    if not results or results[0].type.size:
+        return False
+    written = equation.prim.region is not None or equation.effects
+    return not written and not any(v.type.size for v in results)
+
+
 class RegionEmitter(StructuralEmitter):
     """Operations that take functions, and functions of the module."""
 
@@ -194,6 +207,9 @@ class RegionEmitter(StructuralEmitter):
     def _write(self, equation: Equation, env: dict[Any, Value]) -> None:
         self.equation = equation
         prim = equation.prim
+        if gives_nothing(equation):
+            env.update({v: self.constant(0, v.type.dtype, v.type.shape) for v in equation.outputs})
+            return
         operands = self._read(equation.inputs, env)
         out = prim.lowering(self.platform)(self.builder, *operands, **equation.params)
         if prim.multi:

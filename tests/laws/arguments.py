@@ -116,7 +116,7 @@ ARGUMENTS = {
         "psum_scatter": (Operand("2n"), AXIS),
         "pswapaxes": (Operand("2n"), AXIS, 0),
         "reduce": (X, S, lax.add, (0,)),
-        "reduce_window": (X, 0.0, lax.add, (1, 2)),
+        "reduce_window": (X, S, lax.add, (1, 2)),
         "reshape": (X, Sizes("nm")),
         "rev expand_dims": (X, (0,)),
         "scan": (lambda carry, x: (carry, x), V, X),

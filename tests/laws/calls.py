@@ -49,7 +49,8 @@ class Operand:
             drawn = np.round(source.uniform(0.1, 0.9, shape), 2)
             if dtype.kind == "c":
                 drawn = drawn + 1j * np.round(source.uniform(0.1, 0.9, shape), 2)
-        return np.sort(drawn).astype(dtype) if self.ordered else np.asarray(drawn).astype(dtype)
+        drawn = np.asarray(drawn).astype(dtype)
+        return np.sort(drawn) if self.ordered and shape else drawn
 
 
 @dataclass(frozen=True)

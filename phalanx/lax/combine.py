@@ -179,8 +179,8 @@ def _fitting(who: str, init: Any, type: ArrayType) -> Any:
     )
 
 
-def _exactly(value: np.ndarray, dtype: np.dtype) -> np.generic | None:
-    """``value`` in ``dtype``, if that holds it; an infinity stands for what lies farthest out."""
+def _exactly(value: np.ndarray, dtype: np.dtype) -> Any:
+    """``value`` in ``dtype``, if that holds it, or None; an infinity is the outermost number."""
     if dtypes.is_integer(dtype) and np.isinf(value):
         return np.asarray(highest(dtype) if value > 0 else lowest(dtype), dtype)[()]
     with np.errstate(invalid="ignore", over="ignore"):

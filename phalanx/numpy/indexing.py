@@ -91,7 +91,7 @@ def plan(x: Any, index: Any) -> tuple[Any, IndexPlan]:
         length = out.shape[dim]
         if not length and not isinstance(e, slice) and not getattr(e, "ndim", 0):
             raise IndexError(
-                f"an index selects one element of dimension {dim} of an array {x.type}, which has "
+                f"an index selects one element of dimension {dim} of an array {x.aval}, which has "
                 "none there"
             )
         if isinstance(e, slice):

@@ -10,12 +10,9 @@ perturbations of nested derivatives do not mix.
 
 from __future__ import annotations
 
-import operator
 from contextvars import ContextVar
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
-
-import numpy as np
 
 from phalanx.base import errors
 from phalanx.base.source import Location, user_location
@@ -79,8 +76,16 @@ class Tracer(Array):
         return None
 
     def _reason(self) -> str:
-        """What is known of the value, as the reason why Python code cannot have it."""
+        """Why Python code cannot have the value."""
         return "while tracing only its shape and dtype are known"
+
+    def _ways_out(self) -> str:
+        """What to do where Python code cannot have the value."""
+        return (
+            "jnp.where or lax.select for a choice between values; static_argnums "
+            "(static_broadcasted_argnums in pmap) for an argument that decides what is computed; "
+            ".shape and .ndim, which are plain numbers; or run this part outside jit, vmap and pmap"
+        )
 
     def _carried(self) -> Any:
         """The value of an outer trace that this one stands for, if it does for one."""
@@ -96,41 +101,58 @@ class Tracer(Array):
         inner = self._carried()
         return inner._sources() if isinstance(inner, Tracer) else []
 
-    def _known(self, error: type[Exception], what: str) -> Any:
-        value = self._concrete()
-        if value is None:
-            raise error(unknown_value(self, what))
-        return value
+    # Python may look at a value to decide which way to go: that has no derivative. A number or a
+    # NumPy array made of it would go on without its tangents.
 
     def __bool__(self) -> bool:
-        return bool(self._known(errors.TracerBoolConversionError, "a Python bool (`if`, `while`)"))
+        check_alive(self)
+        value = self._concrete()
+        if value is None:
+            self._refuse(errors.TracerBoolConversionError, "a Python bool (`if`, `while`)")
+        return bool(value)
 
     def __int__(self) -> int:
-        return int(self._known(errors.ConcretizationTypeError, "a Python int"))
+        self._refuse(errors.ConcretizationTypeError, "a Python int")
 
     def __float__(self) -> float:
-        return float(self._known(errors.ConcretizationTypeError, "a Python float"))
+        self._refuse(errors.ConcretizationTypeError, "a Python float")
 
     def __complex__(self) -> complex:
-        return complex(self._known(errors.ConcretizationTypeError, "a Python complex"))
+        self._refuse(errors.ConcretizationTypeError, "a Python complex")
 
     def __index__(self) -> int:
-        return operator.index(
-            self._known(errors.TracerIntegerConversionError, "an integer for Python")
-        )
+        self._refuse(errors.TracerIntegerConversionError, "an integer for Python")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         what = "a NumPy array (phalanx.numpy has functions that take it as it is)"
-        value = self._known(errors.TracerArrayConversionError, what)
-        return np.asarray(value, dtype)
+        self._refuse(errors.TracerArrayConversionError, what)
 
     def item(self, *args: int) -> Any:
         """The element as a Python number."""
-        return self._known(errors.ConcretizationTypeError, "a Python number").item(*args)
+        self._refuse(errors.ConcretizationTypeError, "a Python number")
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
-        return self._known(errors.ConcretizationTypeError, "a Python list").tolist()
+        self._refuse(errors.ConcretizationTypeError, "a Python list")
+
+    def _refuse(self, error: type[Exception], what: str) -> NoReturn:
+        """Raise the error for a traced value that Python code wants to look at."""
+        check_alive(self)
+        sources = self._sources()
+        origin = f" It depends on {', '.join(sources)}." if sources else ""
+        raise error(
+            f"{self._describe()} is needed as {what} at {user_location()}, but {self._reason()}."
+            f"{origin} Ways out: {self._ways_out()}"
+        )
+
+    def __copy__(self) -> Tracer:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        self._refuse(errors.ConcretizationTypeError, "bytes (pickle)")
 
     def __format__(self, spec: str) -> str:
         return format(self._concrete(), spec) if self._concrete() is not None else repr(self)
@@ -165,19 +187,6 @@ def known_value(x: Any) -> Any:
     Only for what has no derivative: which way Python goes, and the shapes of results.
     """
     return x._concrete() if isinstance(x, Tracer) else x
-
-
-def unknown_value(x: Tracer, what: str) -> str:
-    """The message for a traced value that Python code wants to look at."""
-    check_alive(x)
-    sources = x._sources()
-    origin = f" It depends on {', '.join(sources)}." if sources else ""
-    return (
-        f"{x._describe()} is needed as {what} at {user_location()}, but {x._reason()}.{origin} "
-        "Ways out: jnp.where or lax.select for a choice between values; static_argnums "
-        "(static_broadcasted_argnums in pmap) for an argument that decides what is computed; "
-        ".shape and .ndim, which are plain numbers; or run this part outside jit, vmap and pmap"
-    )
 
 
 class Root(Trace):

@@ -11,6 +11,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
+from phalanx.core.trace import Tracer, known_value
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.choice import flatnonzero
@@ -246,12 +247,27 @@ def unique(
 
 def _unique_known(x: Any, wanted: tuple[bool, bool, bool], axis: Any, equal_nan: bool) -> Any:
     known: Any = value_of("unique", x, "give size=")
-    results: Any = np.unique(known, *wanted, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
-    if not isinstance(results, tuple):
-        return from_host(results, x.aval.weak)
-    values, *rest = results
-    places = (from_host(i.astype(dtypes.default_int())) for i in rest)
-    return from_host(values, x.aval.weak), *places
+    if isinstance(x, Tracer) and axis is not None:
+        every: Any = np.unique(known, True, *wanted[1:], axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
+        _, first, *rest = every
+        values, rest = take(x, first, axis), [first, *rest] if wanted[0] else rest
+    else:
+        results: Any = np.unique(known, *wanted, axis=axis, equal_nan=equal_nan)  # type: ignore[call-overload]
+        chosen, *rest = results if isinstance(results, tuple) else (results,)
+        values = _elements(chosen, x)
+    if not rest:
+        return values
+    return values, *(from_host(i.astype(dtypes.default_int())) for i in rest)
+
+
+def _elements(values: np.ndarray, *arrays: Any) -> Array:
+    """``values``, which are elements of ``arrays``; of traced ones they keep their tangents."""
+    if not any(isinstance(a, Tracer) for a in arrays):
+        return from_host(values, all(a.aval.weak for a in arrays))
+    pool = ops.concatenate(*[ops.reshape(a, shape=(a.size,)) for a in arrays], dim=0)
+    known = np.concatenate([np.ravel(known_value(a)) for a in arrays])
+    order = np.argsort(known, kind="stable")
+    return take(pool, order[np.searchsorted(known, values, sorter=order)], 0)
 
 
 def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[Any]:
@@ -325,11 +341,12 @@ def intersect1d(
     >>> print(jnp.intersect1d(jnp.array([1, 2, 3]), jnp.array([2, 3, 4])))
     [2 3]
     """
-    x, y = _known_sets("intersect1d", ar1, ar2)
+    both, known = _sets("intersect1d", ar1, ar2)
     if not return_indices:
-        return from_host(np.intersect1d(x, y, assume_unique))
-    values, *places = np.intersect1d(x, y, assume_unique, return_indices=True)
-    return from_host(values), *(from_host(i.astype(dtypes.default_int())) for i in places)
+        return _elements(np.intersect1d(*known, assume_unique=assume_unique), *both)
+    values, *places = np.intersect1d(*known, assume_unique=assume_unique, return_indices=True)
+    indices = (from_host(i.astype(dtypes.default_int())) for i in places)
+    return _elements(values, *both), *indices
 
 
 def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
@@ -338,7 +355,8 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
     >>> print(jnp.union1d(jnp.array([1, 2]), jnp.array([2, 3])))
     [1 2 3]
     """
-    return from_host(np.union1d(*_known_sets("union1d", ar1, ar2)))
+    both, known = _sets("union1d", ar1, ar2)
+    return _elements(np.union1d(*known), *both)
 
 
 def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
@@ -347,7 +365,8 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Ar
     >>> print(jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([2])))
     [1 3]
     """
-    return from_host(np.setdiff1d(*_known_sets("setdiff1d", ar1, ar2), assume_unique))
+    both, known = _sets("setdiff1d", ar1, ar2)
+    return _elements(np.setdiff1d(*known, assume_unique=assume_unique), *both)
 
 
 def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
@@ -356,12 +375,14 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Arr
     >>> print(jnp.setxor1d(jnp.array([1, 2]), jnp.array([2, 3])))
     [1 3]
     """
-    return from_host(np.setxor1d(*_known_sets("setxor1d", ar1, ar2), assume_unique))
+    both, known = _sets("setxor1d", ar1, ar2)
+    return _elements(np.setxor1d(*known, assume_unique=assume_unique), *both)
 
 
-def _known_sets(who: str, x: Any, y: Any) -> tuple[Any, Any]:
-    first, second = (value_of(who, v, "see jnp.isin") for v in promote_arrays(who, [x, y]))
-    return first, second
+def _sets(who: str, x: Any, y: Any) -> tuple[Sequence[Any], Any]:
+    """Two arrays in one dtype, and their elements."""
+    both = promote_arrays(who, [x, y])
+    return both, [value_of(who, v, "see jnp.isin") for v in both]
 
 
 # ---- positions in flat order ----------------------------------------------------------------

@@ -17,7 +17,16 @@ import numpy as np
 from phalanx.base.source import on_one_line
 from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
 from phalanx.core.program import Atom, Program, plain
-from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running, trace_of
+from phalanx.core.trace import (
+    InnerTrace,
+    Trace,
+    Tracer,
+    current,
+    entering,
+    known_value,
+    running,
+    trace_of,
+)
 from phalanx.core.types import typeof
 from phalanx.ops.basis import zeros
 from phalanx.transforms.derive import Derived, derive, keep, trace_closed
@@ -42,7 +51,23 @@ class DualTracer(Tracer):
         return self._primal
 
     def _concrete(self) -> Any:
-        return self._primal._concrete() if isinstance(self._primal, Tracer) else self._primal
+        return known_value(self._primal)
+
+    def _reason(self) -> str:
+        if self._concrete() is None:
+            return super()._reason()
+        return "its derivative would be lost: numbers and arrays of NumPy and Python have none"
+
+    def _ways_out(self) -> str:
+        if self._concrete() is None:
+            return super()._ways_out()
+        return (
+            "the functions of phalanx.numpy and the methods of arrays, which have derivatives; or "
+            "lax.stop_gradient(x), whose result can be looked at, where none is needed"
+        )
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}: {self._primal!r}"
 
 
 class Dual(InnerTrace):

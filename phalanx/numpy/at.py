@@ -149,7 +149,7 @@ class Part:
         >>> print(jnp.arange(4).at[2:].apply(lambda v: v * v))
         [0 1 4 9]
         >>> print(jnp.arange(4).at[jnp.array([3, 3])].apply(lambda v: v * v))
-        [ 0  1  4 81]
+        [ 0  1  2 81]
         """
         mode = options.get("mode")
         inside = "clip" if mode in (None, "drop", "fill") else mode

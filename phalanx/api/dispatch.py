@@ -129,7 +129,7 @@ class Dispatched:
         self.caches = caches_of(self.fun, (type(self), *options, *nums))
 
     def function(self, *methods: Callable) -> Callable:
-        """What users call, with ``methods`` of this object and those of all such as attributes.
+        """What users call. Its attributes are those of the function, ``methods``, and all's.
 
         It is a Python function, because these cost less to call than other objects.
         """
@@ -149,6 +149,7 @@ class Dispatched:
                 return run(leaves)
             return call(NO_STATIC, args, kwargs)
 
+        dispatch.__dict__.update(getattr(self.fun, "__dict__", {}))
         wrap(dispatch, self.fun)
         dispatch.__qualname__ = self.who  # what Python shows of a function
         setattr(dispatch, TRACED_ONCE, True)

@@ -17,7 +17,7 @@ from phalanx.api.arguments import (
     static_positions,
 )
 from phalanx.api.dispatch import Dispatched, Run
-from phalanx.api.passing import taken, taking
+from phalanx.api.passing import Passed, taken, taking
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.control.call import call
@@ -25,7 +25,9 @@ from phalanx.core import axes
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import typeof
-from phalanx.run.execute import compile_program
+from phalanx.run.execute import compile_program, option_key
+from phalanx.run.runtime import backend as runtime
+from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import is_value, stage
 
 
@@ -56,7 +58,10 @@ class Jitted(Dispatched):
         donate_argnums: Any = None,
         donate_argnames: Any = None,
         keep_unused: bool = False,
+        device: Any = None,
+        backend: str | None = None,
         inline: bool = False,
+        compiler_options: dict[str, Any] | None = None,
     ) -> None:
         self.fun = fun
         self.who = f"{self.kind}({name_of(fun)})"
@@ -68,7 +73,11 @@ class Jitted(Dispatched):
         )
         if set(self.static_nums) & set(self.donate_nums):
             raise ValueError(f"{self.who}: an argument cannot be both static and donated")
-        self._remember()
+        self.keep_unused = keep_unused
+        self.home = _home(device, backend, self.who)
+        self.compiler_options = dict(compiler_options or {})
+        options = option_key(self.compiler_options, self.who)
+        self._remember(keep_unused, self.home, options)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         if config.disable_jit:
@@ -114,11 +123,15 @@ class Jitted(Dispatched):
         traced = self.traced(static, args, kwargs, treedef, types)
         for value in traced.captured:
             refuse_escaped(value)
+        names = self._names(static, args, kwargs)
         donated = self._donated(static, args, kwargs)
-        take = taking(leaves, [None] * len(leaves), donated)
+        passed = Passed.of(traced.program, donated, names, self.who, self.keep_unused)
+        take = taking(leaves, [self.home] * len(leaves), passed)
         arrays = leaves if take is None else take(leaves)
-        donate = tuple([i for i, d in enumerate(donated) if d])
-        compiled = compile_program(traced.program, [a._sig for a in arrays], donate)
+        sigs = [a._sig for a in arrays]
+        compiled = compile_program(
+            passed.program, sigs, passed.donate, self.compiler_options, home=self.home
+        )
         return taken(compiled.caller(traced.out_tree), take)
 
     # ---- ahead of time ----
@@ -132,7 +145,8 @@ class Jitted(Dispatched):
         traced = self.traced(static, rest, named, treedef, types)
         call_traced = stages.TracedCall(
             self.who, names, static, traced.program, traced.captured, treedef, traced.out_tree,
-            types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
+            types, [aot.sharding_of(x) or self.home for x in leaves],
+            self._donated(static, rest, named), self.keep_unused, self.compiler_options, self.home,
         )  # fmt: skip
         return stages.Traced(call_traced)
 
@@ -145,7 +159,10 @@ def jit(
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
     inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
 ) -> Any:
     """``fun``, compiled: the same values, at the cost of one call of the XLA runtime.
 
@@ -160,17 +177,22 @@ def jit(
             they must be hashable. A new value traces anew.
         static_argnames: the same by name.
         donate_argnums: positions of arguments whose memory the results may take over; the
-            arrays cannot be used afterwards.
+            arrays cannot be used afterwards. One that no result fits into stays alive, with a
+            warning when the function is compiled.
         donate_argnames: the same by name.
-        keep_unused: accepted; unused arguments are always kept.
+        keep_unused: whether the compiled program takes the arguments that it does not need.
+        device: where to run; the arguments are moved there.
+        backend: the platform whose first device is to run it, such as "cpu".
         inline: accepted; XLA inlines calls.
+        compiler_options: options of XLA by name, for this function alone.
 
     Returns:
         A function with the methods ``lower``, ``trace``, ``eval_shape`` and ``clear_cache``.
 
     Raises:
         TypeError: an argument is no array, or the function needs the value of a traced one.
-        ValueError: a static argument is not hashable.
+        ValueError: a static argument is not hashable; XLA does not know an option; both a device
+            and a backend are given.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> f = phalanx.jit(lambda x, n: x**n, static_argnums=1)
@@ -183,9 +205,25 @@ def jit(
         "donate_argnums": donate_argnums,
         "donate_argnames": donate_argnames,
         "keep_unused": keep_unused,
+        "device": device,
+        "backend": backend,
         "inline": inline,
+        "compiler_options": compiler_options,
     }
     if fun is None:
         return functools.partial(jit, **options)
     check_callable(fun, "jit")
     return Jitted(fun, **options).function()
+
+
+def _home(device: Any, platform: str | None, who: str) -> Sharding | None:
+    """Where the function is to run, if that was said."""
+    if device is not None and platform is not None:
+        raise ValueError(f"{who}: give a device or a backend, not both")
+    if platform is not None:
+        device = runtime().local_devices(platform)[0]
+    if device is None or isinstance(device, Sharding):
+        return device
+    if not hasattr(device, "device_kind"):
+        raise TypeError(f"{who}: device must be one of phalanx.devices(), got {device!r}")
+    return Sharding((device,))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import warnings
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base import dtypes
-from phalanx.core.program import plain
+from phalanx.base.source import user_location
+from phalanx.core.program import Program, plain
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, typeof
-from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar, place
+from phalanx.run.array import DeviceArray, default_sharding, from_scalar, placing
 from phalanx.run.eager import as_array
 from phalanx.spmd.sharding import Sharding
+from phalanx.transforms.simplify import used
 
 Take = Callable[[Sequence[Any]], list[DeviceArray]]
 _NUMBERS = frozenset(SCALARS)
@@ -60,36 +65,81 @@ def _converted(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
     return as_array(x)
 
 
-def taking(
-    leaves: Sequence[Any], homes: Sequence[Sharding | None], donated: Sequence[bool]
-) -> Take | None:
-    """What puts such leaves on devices, into ``homes`` if they come from the host and have one.
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What of the leaves of a call a program takes.
 
-    None where all of them are arrays on devices. What is donated is not shared with others.
+    Attributes:
+        program: on those leaves alone.
+        kept: which ones they are.
+        donate: which of its inputs give their memory to the results.
     """
-    host = [(i, homes[i], donated[i]) for i, x in enumerate(leaves) if type(x) is not DeviceArray]
-    if not host:
+
+    program: Program
+    kept: Sequence[int]
+    donate: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, program: Program, donated: Sequence[bool], names: LeafNames, who: str, every: bool
+    ) -> Passed:
+        """What ``program`` takes: of ``donated`` leaves the memory where a result fits into it.
+
+        ``every``: also the leaves that it does not need.
+        """
+        kept: Sequence[int] = range(len(donated))
+        if not every:
+            program, kept = used(program)
+        free = Counter((t.shape, t.dtype) for t in program.output_types)
+        donate, spared = [], []
+        for n, i in enumerate(kept):
+            kind = program.inputs[n].type.shape, program.inputs[n].type.dtype
+            if donated[i]:
+                (donate if free[kind] else spared).append(n)
+                free[kind] -= 1
+        if spared:
+            _warn_of_spared([f"{names[kept[n]]} {program.inputs[n].type}" for n in spared], who)
+        return cls(program, kept, tuple(donate))
+
+
+def _warn_of_spared(arguments: Sequence[str], who: str) -> None:
+    place = user_location()
+    warnings.warn_explicit(
+        f"{who}: Some donated buffers were not usable: {', '.join(arguments)}; no result has such "
+        "a shape and dtype, so they stay alive",
+        UserWarning,
+        place.file if place else who,
+        place.line if place else 0,
+    )
+
+
+def taking(leaves: Sequence[Any], homes: Sequence[Sharding | None], passed: Passed) -> Take | None:
+    """What makes of such leaves the arrays that a program takes, or None where they are that.
+
+    What comes from the host is put into its one of ``homes`` if it has one. What is donated is
+    not shared with others.
+    """
+    ways: list[tuple[int, Callable[[Any], DeviceArray] | None]] = []
+    for n, i in enumerate(passed.kept):
+        x, home = leaves[i], homes[i]
+        on_device = type(x) is DeviceArray
+        home = default_sharding() if home is None else home
+        ways.append((i, None if on_device else _way(x, home, n in passed.donate)))
+    if len(ways) == len(leaves) and all(way is None for _, way in ways):
         return None
-
-    def take(leaves: Sequence[Any]) -> list[DeviceArray]:
-        arrays = list(leaves)
-        for i, home, alone in host:
-            arrays[i] = on_devices(leaves[i], home, alone)
-        return arrays
-
-    return take
+    return lambda leaves: [leaves[i] if way is None else way(leaves[i]) for i, way in ways]
 
 
-def on_devices(x: Any, home: Sharding | None = None, alone: bool = False) -> DeviceArray:
-    """``x``, an array or number of the host, on devices; ``alone``: where nobody else has it."""
-    if isinstance(x, np.ndarray):
-        return from_host(x, sharding=home)
+def _way(x: Any, home: Sharding, alone: bool) -> Callable[[Any], DeviceArray]:
+    """What puts arrays or numbers like ``x`` into ``home``; ``alone``: each time a new array."""
     kind = plain(typeof(x))
-    value = dtypes.scalar(x, kind.dtype)
-    sharding = default_sharding() if home is None else home
+    if isinstance(x, np.ndarray):
+        return placing(kind, home)
+    dtype = kind.dtype
     if alone:
-        return place(np.asarray(value), kind, sharding)
-    return from_scalar(value, sharding, kind)
+        put = placing(kind, home)
+        return lambda x: put(np.asarray(dtypes.scalar(x, dtype)))
+    return lambda x: from_scalar(dtypes.scalar(x, dtype), home, kind)
 
 
 def taken(run: Callable[[Sequence[Any]], Any], take: Take | None) -> Callable[[Sequence[Any]], Any]:

@@ -21,7 +21,7 @@ from phalanx.api.arguments import (
     static_positions,
 )
 from phalanx.api.dispatch import KEPT, Dispatched, Run
-from phalanx.api.passing import taken, taking
+from phalanx.api.passing import Passed, taken, taking
 from phalanx.api.vmap import UNNAMED, input_dims, is_none, mapped_size, output_dims
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -131,11 +131,11 @@ class Pmapped(Dispatched):
         for value in body.captured:
             refuse_escaped(value)
         donated = self._donated(static, args, kwargs)
-        take = taking(leaves, self._homes(body, leaves), donated)
+        whole = body.whole([plain(typeof(x)) for x in leaves])
+        passed = Passed.of(whole, donated, names, self.who, every=True)
+        take = taking(leaves, self._homes(body, leaves), passed)
         arrays = leaves if take is None else take(leaves)
-        whole = body.whole([a.aval for a in arrays])
-        donate = tuple([i for i, d in enumerate(donated) if d])
-        compiled = compile_program(whole, [a._sig for a in arrays], donate)
+        compiled = compile_program(whole, [a._sig for a in arrays], passed.donate)
         return taken(compiled.caller(body.out_tree), take)
 
     def _mapping(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from phalanx.api.aot import abstract, struct
 from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
+from phalanx.api.passing import Passed
 from phalanx.base import tree
 from phalanx.base.errors import ConcretizationTypeError
 from phalanx.core.program import Program
@@ -60,6 +61,9 @@ class TracedCall:
     types: Sequence[ArrayType]
     shardings: Sequence[Sharding | None]
     donated: Sequence[bool]
+    keep_unused: bool = True
+    compiler_options: dict[str, Any] = field(default_factory=dict)
+    home: Sharding | None = None
 
 
 class AheadOfTime:
@@ -144,9 +148,16 @@ class Lowered(AheadOfTime):
         super().__init__(traced)
         for value in traced.captured:
             refuse_escaped(value)
-        wanted = (default_sharding() if s is None else s for s in traced.shardings)
-        self._sigs = list(map(Signature.of, traced.types, wanted))
-        self._module = execute.lower_program(traced.program, self._sigs, self.donate_argnums)
+        self._passed = Passed.of(
+            traced.program, traced.donated, traced.names, traced.who, traced.keep_unused
+        )
+        self._sigs = [
+            Signature.of(traced.types[i], traced.shardings[i] or default_sharding())
+            for i in self._passed.kept
+        ]
+        self._module = execute.lower_program(
+            self._passed.program, self._sigs, self._passed.donate, traced.home
+        )
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -181,9 +192,11 @@ class Lowered(AheadOfTime):
             ValueError: XLA does not know an option, or not the value.
         """
         compiled = execute.compile_program(
-            self._traced.program, self._sigs, self.donate_argnums, compiler_options, self._module
-        )
-        return Compiled(self._traced, compiled)
+            self._passed.program, self._sigs, self._passed.donate,
+            self._traced.compiler_options | (compiler_options or {}), self._module,
+            self._traced.home,
+        )  # fmt: skip
+        return Compiled(self._traced, compiled, self._passed.kept)
 
     def cost_analysis(self) -> dict[str, Any]:
         """XLA's estimate of the work, such as ``{"flops": ...}``."""
@@ -200,10 +213,15 @@ class Compiled(AheadOfTime):
     Array([0., 1., 8.], dtype=float32)
     """
 
-    def __init__(self, traced: TracedCall, compiled: execute.Runnable) -> None:
+    def __init__(
+        self, traced: TracedCall, compiled: execute.Runnable, kept: Sequence[int]
+    ) -> None:
         super().__init__(traced)
         self._compiled = compiled
-        self._homes = compiled.in_shardings
+        self._kept = kept
+        self._homes = [s or traced.home or default_sharding() for s in traced.shardings]
+        for i, home in zip(kept, compiled.in_shardings, strict=True):
+            self._homes[i] = home
 
     @property
     def input_shardings(self) -> Any:
@@ -225,15 +243,17 @@ class Compiled(AheadOfTime):
         leaves, treedef = tree.flatten((args, kwargs))
         if treedef != self.in_tree:
             raise TypeError(self._other_structure(treedef, args, kwargs))
-        arrays = [self._argument(i, x) for i, x in enumerate(leaves)]
+        types = [self._checked(i, x) for i, x in enumerate(leaves)]
+        arrays = [self._array(leaves[i], types[i], self._homes[i]) for i in self._kept]
         return self.out_tree.unflatten(self._compiled(arrays))
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The same as calling it."""
         return self(*args, **kwargs)
 
-    def _argument(self, i: int, x: Any) -> DeviceArray:
-        call, wanted, home = self._traced, self._traced.types[i], self._homes[i]
+    def _checked(self, i: int, x: Any) -> ArrayType:
+        """The type of argument ``x``, which is that for which the function was compiled."""
+        call, wanted = self._traced, self._traced.types[i]
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(
                 f"{call.who}: it was compiled ahead of time and needs arrays that hold data, but "
@@ -246,10 +266,13 @@ class Compiled(AheadOfTime):
                 f"{call.who}: {call.names[i]} was compiled for {wanted} and called with {given}; "
                 "convert it, or lower and compile for its type"
             )
+        return wanted
+
+    def _array(self, x: Any, type: ArrayType, home: Sharding) -> DeviceArray:
         if isinstance(x, DeviceArray):
             x._check_alive()
             return moved(x, home)
-        return place(np.asarray(x, wanted.dtype), wanted, home)
+        return place(np.asarray(x, type.dtype), type, home)
 
     def _other_structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> str:
         call, static = self._traced, self._traced.static

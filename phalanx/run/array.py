@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -389,6 +389,12 @@ def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray
     """The NumPy array ``value``, or the words of keys, on devices as an array of ``type``."""
     raw = backend().put(value, type, sharding)
     return DeviceArray(raw, Signature.of(type, sharding))
+
+
+def placing(type: ArrayType, sharding: Sharding) -> Callable[[np.ndarray], DeviceArray]:
+    """``place`` for many arrays of one type and sharding."""
+    put, sig = backend().putting(type, sharding), Signature.of(type, sharding)
+    return lambda value: DeviceArray(put(value), sig)
 
 
 _scalars: Recent[DeviceArray] = Recent(2048)

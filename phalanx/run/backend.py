@@ -149,6 +149,10 @@ class Backend(Protocol):
         """Copy an array of the host to devices, as ``type`` says; later writes do not show."""
         ...
 
+    def putting(self, type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
+        """``put`` for many arrays of one type and sharding, without looking at their shapes."""
+        ...
+
     def fetch(self, raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
         """The whole array, read-only; on one CPU device a view of its memory. Waits for it."""
         ...

@@ -122,21 +122,23 @@ def compile_program(
     donate: tuple[int, ...] = (),
     options: dict[str, Any] | None = None,
     lowered: Module | None = None,
+    home: Sharding | None = None,
 ) -> Runnable:
     """Compile ``program`` for inputs of the signatures ``sigs``.
 
-    What was compiled for the same layout is used again; ``lowered`` may give the module.
+    What was compiled for the same layout is used again; ``lowered`` may give the module, and
+    ``home`` the device.
     """
     donate = _donated(donate)
     taking = _ready(program)
     every = [*(c._sig for c in taking.constants), *sigs]
-    plan, committed = _planned(program, taking, every)
+    plan, committed = _planned(program, taking, every, home)
 
     def make() -> Executable:
-        module = lower_program(program, sigs, donate) if lowered is None else lowered
+        module = lower_program(program, sigs, donate, home) if lowered is None else lowered
         return backend().compile(module, options)
 
-    key = (plan, donate, config.key, _option_key(options or {}))
+    key = (plan, donate, config.key, option_key(options or {}, "compile"))
     executable = keep(program, key, make)
     in_shardings = plan.in_shardings
     if len(plan.devices) == 1:
@@ -147,21 +149,29 @@ def compile_program(
     return Runnable(program, executable, taking.constants, sigs, in_shardings, donate, committed)
 
 
-def _option_key(options: dict[str, Any]) -> frozenset:
+def option_key(options: dict[str, Any], who: str) -> frozenset:
+    """Options of the compiler as part of a key.
+
+    Raises:
+        ValueError: a value cannot be hashed.
+    """
     try:
         return frozenset((name, key_of(value)) for name, value in options.items())
     except TypeError:  # not hashable
         raise ValueError(
-            f"compile: compiler options are strings, numbers or booleans by name, got {options!r}"
+            f"{who}: compiler options are strings, numbers or booleans by name, got {options!r}"
         ) from None
 
 
 def lower_program(
-    program: Program, sigs: Sequence[Signature], donate: tuple[int, ...] = ()
+    program: Program,
+    sigs: Sequence[Signature],
+    donate: tuple[int, ...] = (),
+    home: Sharding | None = None,
 ) -> Module:
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
     taking = _ready(program)
-    plan, _ = _planned(program, taking, [*(c._sig for c in taking.constants), *sigs])
+    plan, _ = _planned(program, taking, [*(c._sig for c in taking.constants), *sigs], home)
     count = len(taking.constants)
     return backend().lower(taking.program, plan, tuple([i + count for i in _donated(donate)]))
 
@@ -171,14 +181,16 @@ def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:
     return () if config.debug_nans else donate
 
 
-def _planned(program: Program, taking: _Ready, sigs: Sequence[Signature]) -> tuple[Plan, bool]:
+def _planned(
+    program: Program, taking: _Ready, sigs: Sequence[Signature], home: Sharding | None
+) -> tuple[Plan, bool]:
     for sig in sigs:
         if isinstance(sig, DeletedSignature):
             raise DeletedArray(
                 f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer "
                 "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"
             )
-    plan, committed = make_plan(taking.program, [s.sharding for s in sigs])
+    plan, committed = make_plan(taking.program, [s.sharding for s in sigs], home)
     return _of_whole_keys(plan, program.output_types), committed
 
 
@@ -194,10 +206,13 @@ def _of_whole_keys(plan: Plan, types: Sequence[ArrayType]) -> Plan:
     return replace(plan, out_layouts=tuple(chosen))
 
 
-def make_plan(program: Program, shardings: Sequence[Sharding]) -> tuple[Plan, bool]:
+def make_plan(
+    program: Program, shardings: Sequence[Sharding], home: Sharding | None = None
+) -> tuple[Plan, bool]:
     """Devices, mesh and layouts for ``program`` on inputs laid out as ``shardings``.
 
-    Also whether the results belong on those devices because the user said so.
+    ``home``, if the user gave one, is the device to run on. Also whether the results belong on
+    those devices because the user said so.
     """
     local = tuple(backend().local_devices())
     first = local[:1]
@@ -205,8 +220,10 @@ def make_plan(program: Program, shardings: Sequence[Sharding]) -> tuple[Plan, bo
     if mesh is not None and mesh.axes:
         return _region_plan(program, mesh, shardings), True
     widest = max(shardings, key=lambda s: len(s.devices), default=None)
-    if widest is None or len(widest.devices) == 1:
-        prescribed = [Sharding(mesh.devices)] if mesh is not None and mesh.devices != first else []
+    if home is not None or widest is None or len(widest.devices) == 1:
+        prescribed = [] if home is None else [home]
+        if mesh is not None and mesh.devices != first:
+            prescribed.append(Sharding(mesh.devices))
         chosen = next((s for s in [*prescribed, *shardings] if s.committed), default_sharding())
         whole: tuple[Layout, ...] = ((),) * len(shardings)
         return Plan(chosen.devices, (), whole, ((),) * len(program.outputs)), chosen.committed

@@ -11,6 +11,7 @@ from phalanx.base.extended import WORD, is_key
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import broadcast, random_wrap
+from phalanx.transforms.derive import keep
 
 Mark = TypeVar("Mark", bool, frozenset[Any])
 
@@ -91,3 +92,9 @@ def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:
     kept = [i for i in range(leading) if program.inputs[i] in used]
     inputs = [*(program.inputs[i] for i in kept), *program.inputs[leading:]]
     return Program(inputs, equations, program.outputs, program.name), kept
+
+
+def used(program: Program) -> tuple[Program, list[int]]:
+    """``program`` on the inputs alone that it needs, and their positions."""
+    pruned, kept = keep(program, "used", lambda: prune(program, 0))
+    return (pruned if len(kept) < len(program.inputs) else program), kept

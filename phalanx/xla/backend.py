@@ -43,6 +43,7 @@ class XlaBackend:
     lower = staticmethod(lower)
     compile = staticmethod(compiling.compile)
     put = staticmethod(transfer.put)
+    putting = staticmethod(transfer.putting)
     fetch = staticmethod(transfer.fetch)
     shards = staticmethod(transfer.shards)
     assemble = staticmethod(transfer.assemble)

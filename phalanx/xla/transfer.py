@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -31,6 +31,15 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
     parts = _cut(array, split, sharding)
     placed = zip(parts, split.part_layouts, sharding.local_devices, strict=True)
     return Sharded(split, [_put_part(part, split.part, *where) for part, *where in placed])
+
+
+def putting(type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
+    """``put`` for many arrays of one type and sharding: what is the same for all is done once."""
+    if len(sharding.devices) > 1:
+        return lambda host: put(host, type, sharding)
+    dtype, physical = type.physical.dtype, type.physical
+    layout, (device,) = raw_sharding(sharding, physical.ndim), sharding.devices
+    return lambda host: _put_part(np.asarray(host, dtype), physical, layout, device)
 
 
 def _put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any) -> Any:

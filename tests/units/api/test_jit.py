@@ -220,6 +220,108 @@ def test_donating_numbers_and_numpy_arrays_is_harmless():
     assert float(phalanx.jit(lambda x: x)(1.0)) == 1
 
 
+def test_a_donated_argument_that_no_result_fits_into_stays_alive_with_a_warning_once():
+    def evaluate(params, batch):
+        return (params * batch).sum()
+
+    f = phalanx.jit(evaluate, donate_argnums=0)
+    params, batch = jnp.arange(3.0), jnp.ones(3)
+    with pytest.warns(UserWarning, match="not usable: params f32") as warned:
+        for _ in range(3):
+            np.testing.assert_array_equal(f(params, batch), 3)
+    (warning,) = warned
+    assert warning.filename == __file__
+    assert not params.is_deleted()
+
+
+def test_of_several_donated_arguments_as_many_go_as_results_fit():
+    f = phalanx.jit(lambda a, b, c: (a + b + c.sum(),), donate_argnums=(0, 1, 2))
+    a, b, c = jnp.ones(3), jnp.ones(3), jnp.ones(2)
+    with pytest.warns(UserWarning, match=r"b f32\[3\], c f32\[2\]"):
+        f(a, b, c)
+    assert [x.is_deleted() for x in (a, b, c)] == [True, False, False]
+
+
+# ---- arguments that are not needed --------------------------------------------------------------
+
+
+def test_arguments_that_are_not_needed_are_not_passed_on():
+    f = phalanx.jit(lambda x, rest: x + 1)
+    rest = [jnp.ones(3), X, 2.0]
+    lowered = f.lower(1.0, rest)
+    assert lowered.as_text().count("%arg") == phalanx.jit(lambda x: x + 1).lower(
+        1.0
+    ).as_text().count("%arg")
+    assert float(lowered.compile()(1.0, rest)) == 2
+    with pytest.raises(TypeError, match=r"rest\[0\] was compiled for f32\[3\]"):
+        lowered.compile()(1.0, [jnp.ones(4), X, 2.0])
+    for _ in range(2):
+        assert float(f(1.0, rest)) == 2
+    kept = phalanx.jit(lambda x, rest: x + 1, keep_unused=True)
+    assert "%arg3" in kept.lower(1.0, rest).as_text()
+    for _ in range(2):
+        assert float(kept(1.0, rest)) == 2
+
+
+def test_a_donated_argument_that_is_not_needed_stays_alive():
+    f = phalanx.jit(lambda x, y: x + 1, donate_argnums=(0, 1))
+    for _ in range(2):
+        x, y = jnp.ones(3), jnp.ones(3)
+        np.testing.assert_array_equal(f(x, y), [2, 2, 2])
+        assert x.is_deleted() and not y.is_deleted()
+
+
+def test_effects_of_an_argument_count_as_its_use():
+    seen = []
+    f = phalanx.jit(lambda x, y: (phalanx.debug.callback(seen.append, y), x)[1])
+    assert float(f(1.0, 2.0)) == 1
+    phalanx.effects_barrier()
+    assert [float(y) for y in seen] == [2.0]
+
+
+# ---- where and how it is compiled ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [X, 2.0, phalanx.device_put(X, phalanx.devices()[0])])
+def test_a_function_with_a_device_runs_there(x):
+    last = phalanx.devices()[-1]
+    f = phalanx.jit(lambda x: x * 2, device=last)
+    for _ in range(2):
+        y = f(x)
+        assert y.devices() == {last} and y.committed
+        np.testing.assert_array_equal(y, np.asarray(x) * 2)
+    assert phalanx.jit(lambda: jnp.arange(3), device=last)().devices() == {last}
+    assert f.lower(x).compile()(x).devices() == {last}
+
+
+def test_a_function_with_a_backend_runs_on_its_first_device():
+    f = phalanx.jit(lambda x: x + 1, backend="cpu")
+    assert f(X).devices() == {phalanx.devices("cpu")[0]}
+    with pytest.raises(ValueError, match="a device or a backend, not both"):
+        phalanx.jit(lambda x: x, backend="cpu", device=phalanx.devices()[0])
+    with pytest.raises(TypeError, match="one of phalanx.devices"):
+        phalanx.jit(lambda x: x, device=0)
+
+
+def test_options_of_the_compiler_belong_to_the_function():
+    f = phalanx.jit(lambda x: x + 1, compiler_options={"xla_cpu_enable_fast_math": True})
+    np.testing.assert_array_equal(f(X), X + 1)
+    wrong = phalanx.jit(lambda x: x + 1, compiler_options={"xla_no_such_thing": True})
+    with pytest.raises(ValueError, match="xla_no_such_thing"):
+        wrong(X)
+    with pytest.raises(ValueError, match="strings, numbers or booleans"):
+        phalanx.jit(lambda x: x, compiler_options={"xla_cpu_enable_fast_math": []})
+
+
+def test_the_attributes_of_the_function_are_those_of_the_compiled_one():
+    def step(x):
+        return x
+
+    step.version, step.lower = 3, "hidden by the method"
+    jitted = phalanx.jit(step)
+    assert jitted.version == 3 and callable(jitted.lower) and jitted.__wrapped__ is step
+
+
 # ---- ahead of time ------------------------------------------------------------------------------
 
 

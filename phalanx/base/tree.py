@@ -78,6 +78,23 @@ def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Tree:
         ) from None
 
 
+def with_sorted_keys(treedef: PyTreeSpec) -> PyTreeSpec:
+    """``treedef``, which otherwise rebuilds dicts in the order of its example, sorting the keys.
+
+    >>> treedef = structure({"b": 0, "a": 0})
+    >>> unflatten(treedef, [1, 2]), unflatten(with_sorted_keys(treedef), [1, 2])
+    ({'b': 2, 'a': 1}, {'a': 1, 'b': 2})
+    """
+    return optree.treespec_transform(treedef, _sorted)
+
+
+def _sorted(node: PyTreeSpec) -> PyTreeSpec:
+    if node.type is not dict:
+        return node
+    leaf = optree.treespec_leaf()
+    return optree.treespec_dict({key: leaf for key in node.entries()}, namespace=_SPACE)
+
+
 def is_leaf(x: Any) -> bool:
     """Whether ``x`` is a leaf and not a node; None is a node."""
     return _one_level(x) is None

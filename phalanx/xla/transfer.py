@@ -38,7 +38,7 @@ def putting(type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
     if len(sharding.devices) > 1:
         return lambda host: put(host, type, sharding)
     dtype, physical = type.physical.dtype, type.physical
-    layout, (device,) = raw_sharding(sharding, physical.ndim), sharding.devices
+    layout, device = raw_sharding(sharding, physical.ndim), next(iter(sharding.devices))
     return lambda host: _put_part(np.asarray(host, dtype), physical, layout, device)
 
 

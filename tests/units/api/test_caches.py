@@ -267,7 +267,7 @@ def test_the_random_numbers_of_the_user_are_left_alone(tmp_path):
 def test_the_order_of_keys_that_a_function_sees_does_not_depend_on_the_first_call(make):
     one, other = {"b": X, "a": {"z": X, "y": X}}, {"a": {"y": X, "z": X}, "b": X}
     for trees in ([one, other], [other, one]):
-        seen = make(lambda t: {"keys": t, **t})  # noqa: PIE800
+        seen = make(lambda t: {"keys": t, **t})
         for t in trees:
             out = seen(t)
             assert list(out) == ["keys", "a", "b"] and list(out["keys"]["a"]) == ["y", "z"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -58,9 +59,8 @@ def _zero_tangent(type: ArrayType) -> Any:
     return np.zeros(type.shape, dtypes.float0)
 
 
-def _tangent_in(t: Any, x: Any, names: LeafNames, i: int, who: str) -> Any:
+def _tangent_in(t: Any, kind: ArrayType, names: LeafNames, i: int, who: str) -> Any:
     """A tangent given by the user: checked, and ``ZERO`` where there is no derivative."""
-    kind = typeof(x)
     if not dtypes.is_inexact(kind.dtype):
         given_dtype = getattr(t, "dtype", None)
         if given_dtype != dtypes.float0 and not (given_dtype is None and t == 0):
@@ -128,21 +128,6 @@ class Pullback:
 
     def __repr__(self) -> str:
         return f"<pullback of {len(self.in_types)} arguments>"
-
-
-def _pullback_children(p: Pullback) -> tuple:
-    meta = (
-        p.linear.program, p.linear.nonzero, p.in_tree, p.in_types, p.out_tree, p.out_types
-    )  # fmt: skip
-    return (list(p.linear.residuals),), meta
-
-
-def _pullback_from(meta: tuple, children: Any) -> Pullback:
-    program, nonzero, *rest = meta
-    return Pullback(LinearMap(program, children[0], nonzero), *rest)
-
-
-tree.register_pytree_node(Pullback, _pullback_children, _pullback_from)
 
 
 def _like(t: Any, type: ArrayType) -> Any:
@@ -260,21 +245,11 @@ def value_and_grad(
     """
     check_callable(fun, "grad")
     who = f"grad({name_of(fun)})"
-    single = isinstance(argnums, (int, np.integer))
-    positions = as_tuple(argnums, who, "argnums")
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        where = _positions(positions, len(args), who)
-
-        def partial(*chosen: Any) -> Any:
-            full = list(args)
-            for i, x in zip(where, chosen, strict=True):
-                full[i] = x
-            return fun(*full, **kwargs)
-
+        partial, chosen, where, unpack = _chosen(fun, args, kwargs, argnums, who)
         body = _Aux(partial, has_aux, who)
-        chosen = [args[i] for i in where]
-        leaves, treedef = tree.flatten((tuple(chosen), {}))
+        leaves, treedef = tree.flatten((chosen, {}))
         names = LeafNames(fun, chosen, {}, where)
         for i, x in enumerate(leaves):
             _check_input(x, names, i, holomorphic, allow_int, who)
@@ -285,9 +260,8 @@ def value_and_grad(
         one = dtypes.scalar(1, typeof(value).dtype)
         cotangents = pull(linear, [one], types)
         grads, _ = treedef.unflatten([_as_array(g) for g in cotangents])
-        gradient = grads[0] if single else grads
         result = _as_array(value)
-        return ((result, body.aux()) if has_aux else result), gradient
+        return ((result, body.aux()) if has_aux else result), unpack(grads)
 
     return wrap(value_and_gradient, fun)
 
@@ -406,7 +380,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
             f"{shown_call(flat.in_tree)}, got {shown_call(treedef)}"
         )
     ts = [
-        _tangent_in(t, x, names, i, who)
+        _tangent_in(t, typeof(x), names, i, who)
         for i, (t, x) in enumerate(zip(given, leaves, strict=True))
     ]
     outs, out_ts = jvp_flat(flat, leaves, ts)
@@ -416,8 +390,46 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     return (result, moved, body.aux()) if has_aux else (result, moved)
 
 
+class Pushforward:
+    """The function from tangents of arguments to tangents of results: a tree of residuals."""
+
+    def __init__(
+        self, linear: LinearMap, in_tree: Any, in_types: tuple, out_tree: Any, out_types: tuple,
+        fun: Callable,
+    ) -> None:  # fmt: skip
+        self.linear = linear
+        self.in_tree = in_tree
+        self.in_types = in_types
+        self.out_tree = out_tree
+        self.out_types = out_types
+        self.fun = fun
+
+    def __call__(self, *tangents: Any) -> Any:
+        who = f"linearize({name_of(self.fun)})"
+        given, treedef = tree.flatten((tangents, {}))
+        check_same_tree(treedef, self.in_tree, who, "the tangents, like the arguments,")
+        names = LeafNames(self.fun, tangents, {}, range(len(tangents)))
+        checked = [
+            _tangent_in(t, kind, names, i, who)
+            for i, (t, kind) in enumerate(zip(given, self.in_types, strict=True))
+        ]
+        dense = [
+            instantiate(t, kind)
+            for t, kind in zip(checked, self.in_types, strict=True)
+            if dtypes.is_inexact(kind.dtype)
+        ]
+        results = zip(self.linear(dense), self.out_types, strict=True)
+        return self.out_tree.unflatten([_like(t, kind) for t, kind in results])
+
+    def __repr__(self) -> str:
+        return f"<derivative of {name_of(self.fun)} in {len(self.in_types)} arguments>"
+
+
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """(f(x), t -> f'(x) t): the value, and the derivative as a function to apply many times.
+
+    The derivative is itself a tree, so it may be the result or an argument of functions that
+    are transformed.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> y, derivative = phalanx.linearize(jnp.sin, 0.0)
@@ -425,30 +437,28 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     3.0
     """
     check_callable(fun, "linearize")
-    who = f"linearize({name_of(fun)})"
-    body = _Aux(fun, has_aux, who)
-    flat, leaves, names = _flat(body, primals, who)
-    wanted = [_differentiable(x) for x in leaves]
-    outs, linear = linearize_flat(flat, leaves, wanted)
-    out_types = [typeof(y) for y in outs]
-
-    def derivative(*tangents: Any) -> Any:
-        given, treedef = tree.flatten((tangents, {}))
-        check_same_tree(treedef, flat.in_tree, who, "the tangents, like the arguments,")
-        ts = [
-            _tangent_in(t, x, names, i, who)
-            for i, (t, x) in enumerate(zip(given, leaves, strict=True))
-        ]
-        dense = [
-            instantiate(t, typeof(x)) for t, x, w in zip(ts, leaves, wanted, strict=True) if w
-        ]
-        results = linear(dense)
-        return flat.out_tree.unflatten(
-            [_like(y, t) for y, t in zip(results, out_types, strict=True)]
-        )
-
+    body = _Aux(fun, has_aux, f"linearize({name_of(fun)})")
+    flat, leaves, _ = _flat(body, primals, body.who)
+    outs, linear = linearize_flat(flat, leaves, [_differentiable(x) for x in leaves])
+    in_types = tuple([plain(typeof(x)) for x in leaves])
+    out_types = tuple([plain(typeof(y)) for y in outs])
+    derivative = Pushforward(linear, flat.in_tree, in_types, flat.out_tree, out_types, fun)
     result = flat.out_tree.unflatten([_as_array(y) for y in outs])
     return (result, derivative, body.aux()) if has_aux else (result, derivative)
+
+
+def _children(f: Pullback | Pushforward) -> tuple:
+    rest = {name: value for name, value in vars(f).items() if name != "linear"}
+    return (list(f.linear.residuals),), (f.linear.program, f.linear.nonzero, *rest.values())
+
+
+def _from_children(kind: type, meta: tuple, children: Any) -> Any:
+    program, nonzero, *rest = meta
+    return kind(LinearMap(program, children[0], nonzero), *rest)
+
+
+for _kind in Pullback, Pushforward:
+    tree.register_pytree_node(_kind, _children, functools.partial(_from_children, _kind))
 
 
 def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -> Callable:
@@ -457,8 +467,10 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     Args:
         fun: a linear function of trees of arrays.
         *primals: examples of its arguments: arrays, or ``ShapeDtypeStruct``.
+        reduce_axes: none; the field no longer has them either.
 
     Raises:
+        NotImplementedError: ``reduce_axes`` are given.
         TypeError: an argument is not floating-point or complex.
         MissingRule: the function is not linear; the message names the operation.
 
@@ -468,6 +480,11 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     """
     check_callable(fun, "linear_transpose")
     who = f"linear_transpose({name_of(fun)})"
+    if reduce_axes:
+        raise NotImplementedError(
+            f"{who}: reduce_axes={reduce_axes!r} is not supported; sum the cotangents over these "
+            "axes with lax.psum where they are needed"
+        )
     leaves, treedef = tree.flatten((primals, {}))
     types = [_example_type(x, who) for x in leaves]
     flat = Flat(fun, treedef, NO_STATIC, who)
@@ -479,7 +496,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
 
 def _example_type(x: Any, who: str) -> ArrayType:
     kind = (
-        ArrayType(tuple(x.shape), dtypes.as_dtype(x.dtype))
+        ArrayType(tuple(x.shape), dtypes.canonical(x.dtype))
         if hasattr(x, "shape") and hasattr(x, "dtype")
         else plain(typeof(x))
     )
@@ -602,9 +619,10 @@ def jacrev(
 
 
 def _chosen(fun: Callable, args: tuple, kwargs: dict, argnums: Any, who: str) -> tuple:
-    """The function of the chosen arguments alone, they, and how to unpack a tuple of them."""
-    single = isinstance(argnums, (int, np.integer))
-    where = _positions(as_tuple(argnums, who, "argnums"), len(args), who)
+    """The function of the chosen arguments alone, they, where they are, and what makes of a tuple
+    of results for them the result for ``argnums``, which may name one of them more than once."""
+    wanted = _positions(as_tuple(argnums, who, "argnums"), len(args), who)
+    where = list(dict.fromkeys(wanted))
 
     def partial(*chosen: Any) -> Any:
         full = list(args)
@@ -612,8 +630,11 @@ def _chosen(fun: Callable, args: tuple, kwargs: dict, argnums: Any, who: str) ->
             full[i] = x
         return fun(*full, **kwargs)
 
-    chosen = tuple(args[i] for i in where)
-    return partial, chosen, where, (lambda t: t[0]) if single else (lambda t: t)
+    def unpack(each: tuple) -> Any:
+        return each[0] if single else tuple([each[where.index(i)] for i in wanted])
+
+    single = isinstance(argnums, (int, np.integer))
+    return partial, tuple([args[i] for i in where]), where, unpack
 
 
 def hessian(

@@ -17,6 +17,7 @@ from phalanx.api.arguments import (
     Static,
     check_axis_name,
     check_callable,
+    check_leaf,
     name_of,
     static_positions,
 )
@@ -43,7 +44,7 @@ from phalanx.spmd.layout import from_axes
 from phalanx.spmd.replication import culprits, varying_outputs
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.batch import batch, lane_type, place_lanes
-from phalanx.transforms.stage import stage
+from phalanx.transforms.stage import is_value, stage
 
 _SPACE = "phalanx"
 _enclosing: ContextVar[str | None] = ContextVar("enclosing pmap", default=None)
@@ -143,6 +144,9 @@ class Pmapped(Dispatched):
     ) -> tuple[list[int | None], int]:
         """Per leaf the dimension that is mapped, and the size of the axis."""
         names = self._names(static, args, kwargs)
+        for i, x in enumerate(leaves):
+            if not is_value(x):
+                check_leaf(x, names[i], self.who)
         dims = self._input_dims(static, args, kwargs, names)
         size = mapped_size(leaves, dims, names, self.axis_size, self.who, len(kwargs))
         self._check_size(size)

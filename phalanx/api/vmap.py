@@ -79,11 +79,14 @@ def input_dims(
     leaves = tree.leaves((args, kwargs))
     dims = []
     for i, (d, x) in enumerate(zip(wanted, leaves, strict=True)):
+        if d is None:
+            dims.append(None)  # of `x`, which need be no array
+            continue
         if not is_value(x):
             check_leaf(x, names[i], who)
         ndim = typeof(x).ndim
-        plain = d is None or (type(d) is int and 0 <= d < ndim)
-        dims.append(d if plain else normal_dim(d, ndim, names[i], who))
+        normal = type(d) is int and 0 <= d < ndim
+        dims.append(d if normal else normal_dim(d, ndim, names[i], who))
     return dims
 
 
@@ -154,8 +157,8 @@ def vmap(
     Args:
         fun: a function of trees of arrays.
         in_axes: which axis of each argument holds the examples; an integer, None for an
-            argument that all examples share, or a tuple of trees of them. Keyword arguments
-            are mapped over axis 0.
+            argument that all examples share (which may then be anything), or a tuple of trees of
+            them. Keyword arguments are mapped over axis 0.
         out_axes: where the axis goes in each result; None for a result that is the same for
             all examples.
         axis_name: a name by which collectives in ``fun`` refer to the axis.

@@ -268,3 +268,42 @@ def test_hessians():
     np.testing.assert_allclose(found, a - np.diag(np.sin(X)), rtol=1e-4, atol=1e-5)
     by_trees = phalanx.hessian(lambda t: t["a"] * t["b"] ** 2)({"a": 2.0, "b": 3.0})
     assert float(by_trees["a"]["b"]) == 6 and float(by_trees["b"]["b"]) == 4
+
+
+def test_a_position_that_is_named_twice_gets_its_derivative_twice():
+    def f(x, y):
+        return x * x * y
+
+    for derivative in (phalanx.grad, phalanx.jacfwd, phalanx.jacrev):
+        for argnums, wanted in [((0, 0), (12, 12)), ((1, 0, -1), (4, 12, 4)), ((0, -2), (12, 12))]:
+            assert tuple(map(float, derivative(f, argnums)(2.0, 3.0))) == wanted
+    rows = phalanx.hessian(f, (0, 0))(2.0, 3.0)
+    assert [[float(h) for h in row] for row in rows] == [[6, 6], [6, 6]]
+
+
+def test_a_derivative_is_a_tree_of_residuals_and_passes_transformations():
+    def at(x):
+        return phalanx.linearize(lambda t: {"y": jnp.sin(t["x"]), "n": t["n"] + 1}, x)
+
+    x = {"x": jnp.arange(3.0), "n": jnp.arange(3)}
+    zero = np.zeros(3, phalanx.float0)
+    t = {"x": jnp.ones(3), "n": zero}
+    _, wanted = phalanx.jvp(lambda t: jnp.sin(t["x"]), (x,), (t,))
+    for point in (at, phalanx.jit(at), phalanx.jit(phalanx.jit(at))):
+        value, derivative = point(x)
+        np.testing.assert_allclose(value["y"], np.sin(np.arange(3)), rtol=1e-6)
+        moved = derivative(t)
+        np.testing.assert_allclose(moved["y"], wanted, rtol=1e-6)
+        assert moved["n"].dtype == phalanx.float0
+    _, slopes = phalanx.vmap(lambda x: phalanx.linearize(jnp.sin, x))(x["x"])
+    each = phalanx.vmap(lambda f, t: f(t))(slopes, jnp.ones(3))
+    np.testing.assert_allclose(each, wanted, rtol=1e-6)
+    assert float(phalanx.jit(lambda f, t: f(t))(phalanx.linearize(jnp.sin, 0.0)[1], 2.0)) == 2
+
+
+def test_linear_transpose_takes_examples_of_any_kind_and_no_axes():
+    for example in (np.ones(3), jnp.ones(3), phalanx.ShapeDtypeStruct((3,), "float64")):
+        (x,) = phalanx.linear_transpose(lambda x: 2 * x, example)(np.ones(3))
+        np.testing.assert_array_equal(x, [2, 2, 2])
+    with pytest.raises(NotImplementedError, match=r"lax\.psum"):
+        phalanx.linear_transpose(lambda x: x, 1.0, reduce_axes=("i",))

@@ -117,3 +117,14 @@ def test_name_and_signature_carry_over():
     mapped = phalanx.vmap(f)
     assert mapped.__name__ == "f" and mapped.__doc__ == "Doc." and mapped.__wrapped__ is f
     assert inspect.signature(mapped) == inspect.signature(f)
+
+
+def test_what_all_examples_share_may_be_anything():
+    f = phalanx.vmap(lambda f, x, how: f(x) if how == "up" else -f(x), in_axes=(None, 0, None))
+    np.testing.assert_allclose(f(jnp.sin, jnp.arange(3.0), "up"), np.sin(np.arange(3)), rtol=1e-6)
+    np.testing.assert_allclose(
+        phalanx.jit(lambda x: f(jnp.cos, x, "down"))(jnp.arange(3.0)), -np.cos(np.arange(3)),
+        rtol=1e-6,
+    )  # fmt: skip
+    with pytest.raises(TypeError, match="how is 'up' of type str"):
+        phalanx.vmap(lambda x, how: x)(jnp.ones(3), "up")

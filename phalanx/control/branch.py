@@ -93,7 +93,8 @@ def _batch(
         _on_lanes(axis, p, values[1:], dims[1:], taken, some, agreed)
         for p, taken, some in zip(programs, takers, wanted, strict=True)
     ]
-    return _each_its_own(takers, every, programs, values[1:], dims[1:])
+    results = tuple([_selected(takers, column) for column in zip(*every, strict=True)])
+    return results, (0,) * len(results)
 
 
 _batch_alike = batch_rule(lambda: branch)
@@ -142,28 +143,6 @@ def _if_wanted(wanted: Any, operands: Results, program: Program, agreed: bool) -
     programs = keep(program, "unwanted", make), program
     which = convert(wanted, dtype=I32, weak=False)
     return branch(which, *operands, programs=programs, agreed=agreed)
-
-
-def _each_its_own(
-    takers: Sequence[Any], every: Sequence[Results], programs: Branches, values: Results, dims: Dims
-) -> tuple[tuple[Any, ...], Dims]:
-    """Of ``every`` branch's results those that each lane takes; as it is what all pass on."""
-    columns = zip(*every, strict=True)
-    results: list[tuple[Any, int | None]] = []
-    for column, passed in zip(columns, _passed_on(programs), strict=True):
-        if passed is not None:
-            results.append((values[passed], dims[passed]))
-        else:
-            results.append((_selected(takers, column), 0))
-    return tuple([v for v, _ in results]), tuple([d for _, d in results])
-
-
-def _passed_on(programs: Branches) -> list[int | None]:
-    """Of each result, which operand it is in all branches, if it is one."""
-    places = [{v: i for i, v in enumerate(p.inputs)} for p in programs]
-    columns = zip(*(p.outputs for p in programs), strict=True)
-    sources = [{at.get(a) for at, a in zip(places, column, strict=True)} for column in columns]
-    return [s.pop() if len(s) == 1 else None for s in sources]
 
 
 def _selected(takers: Sequence[Any], column: Sequence[Any]) -> Any:

@@ -77,9 +77,9 @@ def _batch(
     inner = inner_dims(frame, dims, stable_lanes(frame, axis, dims))
     if batch_program(condition, axis, inner).about == (None,):
         return _batch_alike(axis, values, dims, **params)
-    carried = _may_differ(frame, dims)
-    operands = place_carry(frame, values, dims, carried, axis.size)
-    inner = inner_dims(frame, dims, carried)
+    every = [True] * len(frame.outs)
+    operands = place_carry(frame, values, dims, every, axis.size)
+    inner = inner_dims(frame, dims, every)
     running = call(*operands, program=batch_program(condition, axis, inner, (True,)).program)
     lanes = keep(
         frame.programs[0],
@@ -88,18 +88,10 @@ def _batch(
     )
     goes_on = anyone(axis, running, _together(frame, axis))
     results = bind(loop, [*goes_on, *running, *operands], params, lanes)
-    return results[2:], tuple([0 if c else None for c in carried])
+    return results[2:], (0,) * len(every)
 
 
 _batch_alike = batch_rule(lambda: loop)
-
-
-def _may_differ(frame: Frame, dims: Dims) -> list[bool]:
-    """What is carried may differ between lanes, but for what is the same and passed on as it is."""
-    (program,) = frame.programs
-    passed = zip(frame.carried_in(program.inputs), frame.carried_out(program.outputs), strict=True)
-    start = frame.carried_in(dims)
-    return [d is not None or v is not a for (v, a), d in zip(passed, start, strict=True)]
 
 
 def _together(frame: Frame, axis: Axis) -> bool:
@@ -115,15 +107,11 @@ def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:
     """
     (program,), condition = frame.programs, frame.condition
     assert condition is not None
-    places = frame.carried_in(inner)
 
     def run(_: Any, running: Any, *inputs: Any) -> tuple[list[Any], None]:
         new = _while_running(program, axis, running, inputs, inner)
         old = frame.carried_in(inputs)
-        kept = [
-            o if d is None else _kept(running, n, o)
-            for n, o, d in zip(new, old, places, strict=True)
-        ]
+        kept = [_kept(running, n, o) for n, o in zip(new, old, strict=True)]
         inputs = tuple(frame.with_carry(inputs, kept))
         (still,) = _while_running(condition, axis, running, inputs, inner)
         still = and_(running, still)

@@ -35,6 +35,7 @@ from phalanx.lax.binary import (
     shift_right_logical,
     sub,
 )
+from phalanx.lax.branches import cond, switch
 from phalanx.lax.collective import *
 from phalanx.lax.contract import (
     DotDimensionNumbers,
@@ -44,7 +45,6 @@ from phalanx.lax.contract import (
     dot,
     dot_general,
 )
-from phalanx.lax.control import cond, fori_loop, map, scan, switch, while_loop
 from phalanx.lax.convolution import (
     ConvDimensionNumbers,
     ConvGeneralDilatedDimensionNumbers,
@@ -74,6 +74,7 @@ from phalanx.lax.index import (
     scatter_mul,
     scatter_sub,
 )
+from phalanx.lax.loops import fori_loop, map, scan, while_loop
 from phalanx.lax.reduce import (
     argmax,
     argmin,

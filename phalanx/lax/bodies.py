@@ -9,13 +9,16 @@ from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+import numpy as np
+
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.source import replaying, scope_name, user_location
 from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
-from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.core.types import Array, ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
+from phalanx.run.eager import as_array
 from phalanx.transforms.reach import NotComparable, Reach
 from phalanx.transforms.stage import is_value, stage
 
@@ -65,6 +68,9 @@ def trace_body(
     return TracedBody(program, captured, flat.out_tree)
 
 
+_NUMBERS = (int, float, complex)  # of Python: as results, too, their types are weak
+
+
 class _Flat:
     """A function of trees as one of leaves; keeps the structure of what it returned."""
 
@@ -81,7 +87,7 @@ class _Flat:
         with replaying():  # nothing now: these are the user's lines
             out = self.call(self.fun, *args)
         results, self.out_tree = leaves_of(out, self.who, "the result")
-        return results
+        return [as_result(x) if type(x) in _NUMBERS else x for x in results]
 
 
 def trace_carrying(
@@ -109,7 +115,7 @@ def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
     if not given.weak or given is returned or given.shape != returned.shape:
         return given
     dtype, weak = dtypes.promote((given.dtype, True), (returned.dtype, returned.weak))
-    return ArrayType(given.shape, dtype, weak)
+    return ArrayType(given.shape, dtype, weak and dtype == given.dtype)
 
 
 def as_type(x: Any, wanted: ArrayType) -> Any:
@@ -145,6 +151,50 @@ def retyped(
 def _conversion(x: Atom, result: Var) -> Equation:
     params = {"dtype": result.type.dtype, "weak": result.type.weak}
     return Equation(convert, [x], params, (result,), user_location())
+
+
+def widened(which: int, bodies: Sequence[TracedBody]) -> Program:
+    """The program of body ``which`` with what all bodies captured among its inputs."""
+    program = bodies[which].program
+    own = len(bodies[which].captured)
+    inputs: list[Var] = []
+    for i, body in enumerate(bodies):
+        mine = program.inputs[:own]
+        inputs += mine if i == which else [Var(plain(typeof(v))) for v in body.captured]
+    return Program(
+        [*inputs, *program.inputs[own:]], program.equations, program.outputs, program.name
+    )
+
+
+def passed_on(program: Program, inputs: Sequence[int]) -> list[int | None]:
+    """Of each result of ``program``, which of ``inputs`` it is, if it is one of them unchanged."""
+    places = {program.inputs[i]: i for i in inputs}
+    return [places.get(a) if type(a) is Var else None for a in program.outputs]
+
+
+def without_results(program: Program, passed: Sequence[Any]) -> Program:
+    """``program`` without the results for which ``passed`` says what they are."""
+    kept = [a for a, p in zip(program.outputs, passed, strict=True) if p is None]
+    return Program(program.inputs, program.equations, kept, program.name)
+
+
+def merged(passed: Sequence[Any], values: Sequence[Any], computed: Sequence[Any]) -> list[Any]:
+    """All results: those of ``values`` to which ``passed`` points, and the ``computed`` others."""
+    rest = iter(computed)
+    return [next(rest) if p is None else as_result(values[p]) for p in passed]
+
+
+def as_result(x: Any) -> Any:
+    """A value that came from the user as what operations return."""
+    if isinstance(x, Array):
+        return x
+    kind = plain(typeof(x))
+    return convert(x, dtype=kind.dtype, weak=kind.weak)
+
+
+def held(x: Any) -> Any:
+    """The tree ``x`` with arrays that its NumPy arrays no longer change with."""
+    return tree.map(lambda leaf: as_array(leaf) if isinstance(leaf, np.ndarray) else leaf, x)
 
 
 # ---- finding what was traced before -------------------------------------------------------------

@@ -11,7 +11,8 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
-from phalanx.lax.control import cond, scan
+from phalanx.lax.branches import cond
+from phalanx.lax.loops import scan
 from phalanx.numpy import arithmetic
 from phalanx.numpy.indexing import READ_MODES, WRITE_MODES, mode_of, read, write
 from phalanx.numpy.promotion import kind_of, operand

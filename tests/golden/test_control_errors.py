@@ -33,8 +33,8 @@ def branches_of_other_types_in_a_switch():
 
 
 @mistake
-def predicate_that_is_a_number():
-    lax.cond(1, lambda x: x, lambda x: x, X)
+def predicate_that_is_complex():
+    lax.cond(1j, lambda x: x, lambda x: x, X)
 
 
 @mistake
@@ -88,8 +88,8 @@ def scan_of_fewer_than_no_rows():
 
 
 @mistake
-def scan_written_out_less_than_once():
-    lax.scan(lambda c, x: (c, None), 0.0, X, unroll=0)
+def scan_written_out_a_negative_number_of_times():
+    lax.scan(lambda c, x: (c, None), 0.0, X, unroll=-1)
 
 
 @mistake
@@ -143,8 +143,8 @@ def condition_that_is_no_boolean():
 
 
 @mistake
-def bounds_that_are_floats():
-    lax.fori_loop(0, 2.5, lambda i, c: c, 0.0)
+def bounds_that_are_complex():
+    lax.fori_loop(0, 2j, lambda i, c: c, 0.0)
 
 
 @mistake

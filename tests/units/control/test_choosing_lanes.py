@@ -222,20 +222,3 @@ def test_lanes_are_asked_where_it_can_save_something(size, asks):
 
     lowered = phalanx.jit(phalanx.vmap(lane)).lower(np.ones((3, size), np.float32))
     assert ("stablehlo.case" in lowered.as_text()) == asks
-
-
-def test_what_all_branches_pass_on_is_the_same_in_all_lanes():
-    def lane(x, y):
-        return lax.cond(x < 1, lambda x, y: (x * 2, y), lambda x, y: (x * 3, y), x, y)
-
-    out, same = phalanx.vmap(lane, (0, None), (0, None))(np.arange(3), np.float32(4))
-    assert out.tolist() == [0, 3, 6] and float(same) == 4.0
-
-
-def test_what_a_loop_passes_on_is_the_same_in_all_lanes():
-    def lane(n, w):
-        return lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] + w, s[2]), (0, w, w))
-
-    count, total, same = phalanx.vmap(lane, (0, None), (0, 0, None))(np.arange(3), np.ones(2))
-    assert count.tolist() == [0, 1, 2] and total[:, 0].tolist() == [1, 2, 3]
-    assert same.tolist() == [1.0, 1.0]

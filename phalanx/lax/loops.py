@@ -1,4 +1,4 @@
-"""Loops and branches that compile: control flow on values that are known only while running."""
+"""Loops that compile: what is repeated, and how often, may be known only while running."""
 
 from __future__ import annotations
 
@@ -14,32 +14,31 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.source import user_location
-from phalanx.control.branch import branch
 from phalanx.control.loop import loop
 from phalanx.control.scan import scan as scan_rows
 from phalanx.core.axes import Axis
-from phalanx.core.frame import CARRY, FIXED, each
-from phalanx.core.program import Program, Var, plain
+from phalanx.core.frame import CARRY, FIXED, Role, each
+from phalanx.core.program import Program, plain
 from phalanx.core.trace import is_known
-from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import (
-    TracedBody,
     as_type,
+    held,
     leaves_of,
-    name_of,
+    merged,
     remembered,
     retyped,
     trace_body,
     trace_carrying,
+    widened,
+    without_results,
 )
 from phalanx.lax.shape import concatenate, index_in_dim, slice_in_dim
-from phalanx.ops.basis import BOOL, I32, add, broadcast, reshape
-from phalanx.ops.compare import clamp
+from phalanx.ops.basis import BOOL, add, broadcast, convert, reshape
 from phalanx.ops.shape import iota
 from phalanx.transforms.batch import batch, lane_type, place_lanes
-from phalanx.transforms.stage import is_value
 
-__all__ = ["cond", "fori_loop", "map", "scan", "switch", "while_loop"]
+__all__ = ["fori_loop", "map", "scan", "while_loop"]
 
 
 # ---- loops --------------------------------------------------------------------------------------
@@ -72,12 +71,16 @@ def _with_carry(fun: Callable, carry: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _While:
-    """The condition and the body of a loop, traced to carry ``types``."""
+    """The condition and the body of a loop, traced to carry ``types``.
+
+    What the body passes on as it is, is not carried: ``passed`` says which operand it is.
+    """
 
     condition: Program
     body: Program
     captured: list[Any]
     types: list[ArrayType]
+    passed: list[int | None]
 
 
 def _while(
@@ -90,6 +93,7 @@ def _while(
     """
     (cond_fun, test_with), (body_fun, step_with) = test, step
     if config.disable_jit:
+        init_val = held(init_val)
         while is_known(goes_on := test_with(cond_fun, init_val)):
             if not goes_on:
                 return init_val
@@ -109,17 +113,34 @@ def _while(
         condition = retyped(condition, carried, [])
         both = (condition, body)
         captured = [*condition.captured, *body.captured]
-        return _While(_widened(0, both), _widened(1, both), captured, carried)
+        program = widened(1, both)
+        passed = _passed_by_loop(program, len(captured), len(init))
+        program = without_results(program, passed)
+        return _While(widened(0, both), program, captured, carried, passed)
 
     traced = remembered((cond_fun, body_fun), (who, test_with, step_with, treedef, *types), trace)
+    values = [as_type(x, t) for x, t in zip(init, traced.types, strict=True)]
     out = loop(
         *traced.captured,
-        *(as_type(x, t) for x, t in zip(init, traced.types, strict=True)),
+        *values,
         condition=traced.condition,
         program=traced.body,
-        ins=(FIXED,) * len(traced.captured) + (CARRY,) * len(init),
+        ins=(*(FIXED,) * len(traced.captured), *_roles(traced.passed)),
     )
-    return treedef.unflatten(out)
+    return treedef.unflatten(merged(traced.passed, values, out))
+
+
+def _passed_by_loop(program: Program, start: int, count: int) -> list[int | None]:
+    """Of what a loop carries, its number if each run gives what it takes.
+
+    What is carried stands from ``start`` on among the inputs, and first among the outputs.
+    """
+    same = [program.outputs[i] is program.inputs[start + i] for i in range(count)]
+    return [i if s else None for i, s in enumerate(same)]
+
+
+def _roles(passed: Sequence[int | None]) -> list[Role]:
+    return [CARRY if p is None else FIXED for p in passed]
 
 
 def _check_carry(
@@ -160,8 +181,8 @@ def fori_loop(
     Static bounds differentiate in reverse, too; bounds known only while running, forward.
 
     Args:
-        lower: an integer.
-        upper: an integer.
+        lower: a real number; an integer, unless the loop counts in floats.
+        upper: a real number.
         body_fun: from the index and the carry to the next carry.
         init_val: a tree of arrays.
         unroll: how many iterations to write out per iteration of the compiled loop; True for all.
@@ -173,10 +194,8 @@ def fori_loop(
     first, last = _static_index(lower), _static_index(upper)
     if first is not None and last is not None:
         length = max(last - first, 0)
-        counted = iota(dtype=I32, shape=(length,), dim=0)
-        rows = add(counted, first) if first else counted
         count = 1 if unroll is None else unroll
-        step = (body_fun, _with_index)
+        step, rows = (body_fun, _with_index), _indices(first, length)
         return _scan(step, init_val, rows, length, False, count, "fori_loop")[0]
     if unroll is True or unroll not in (None, False, 1):
         raise ValueError(
@@ -184,6 +203,13 @@ def fori_loop(
         )
     state = (*_common_bounds(lower, upper), init_val)
     return _while((_before_end, _with_carry), (body_fun, _counting), state, "fori_loop", 1)[2]
+
+
+def _indices(first: int, length: int) -> Any:
+    """``length`` integers from ``first`` on, weakly typed as Python's are."""
+    dtype = dtypes.weak_dtype(int)
+    counted = iota(dtype=dtype, shape=(length,), dim=0)
+    return convert(add(counted, first) if first else counted, dtype=dtype, weak=True)
 
 
 def _with_index(fun: Callable, val: Any, i: Any) -> tuple:
@@ -206,14 +232,17 @@ def _static_index(x: Any) -> int | None:
 
 
 def _common_bounds(lower: Any, upper: Any) -> list[Any]:
+    """The bounds in one dtype; the index starts as the lower one and is weakly typed if that is."""
     kinds = [typeof(x) for x in (lower, upper)]
     for kind in kinds:
-        if kind.shape or not dtypes.is_integer(kind.dtype):
+        if kind.shape or not (dtypes.is_integer(kind.dtype) or dtypes.is_floating(kind.dtype)):
             raise TypeError(
-                f"fori_loop: the bounds must be integers, got {plain(kind)} at {user_location()}"
+                "fori_loop: the bounds must be real numbers without dimensions, got "
+                f"{plain(kind)} at {user_location()}"
             )
     dtype, _ = dtypes.promote(*((k.dtype, k.weak) for k in kinds))
-    return [as_type(x, ArrayType((), dtype)) for x in (lower, upper)]
+    first, last = (ArrayType((), dtype, k.weak and k.dtype == dtype) for k in kinds)
+    return [as_type(lower, first), as_type(upper, last)]
 
 
 def scan(
@@ -233,7 +262,7 @@ def scan(
         length: the number of iterations, where ``xs`` has no arrays, or to check it.
         reverse: whether to go from the last row to the first.
         unroll: how many iterations to write out per iteration of the compiled loop; True for all
-            of them, False for one.
+            of them, False or 0 for one.
 
     Returns:
         The last carry, and a tree of arrays ``[length, ...]``.
@@ -256,11 +285,12 @@ def _with_row(f: Callable, carry: Any, row: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """The body of a loop over rows, traced to carry ``types``."""
+    """The body of a loop over rows, traced to carry ``types``; for ``passed`` see ``_While``."""
 
     program: Program
     captured: list[Any]
     types: list[ArrayType]
+    passed: list[int | None]
     carry_tree: tree.PyTreeDef
     out_tree: tree.PyTreeDef
 
@@ -287,23 +317,28 @@ def _scan(
         carry_tree, out_tree = _pair(body.out_tree, who)
         _check_carry(init, carried, carry_tree, body.program.output_types, who)
         body = retyped(body, carried, carried)
-        return _Scan(body.program, body.captured, carried, carry_tree, out_tree)
+        passed = _passed_by_loop(body.program, len(body.captured), len(carried))
+        rest = [None] * (len(body.program.outputs) - len(carried))
+        program = without_results(body.program, [*passed, *rest])
+        return _Scan(program, body.captured, carried, passed, carry_tree, out_tree)
 
     key = (who, call, init_tree, rows_tree, *types, *row_types)
     traced = remembered((f,), key, trace)
-    count = len(init_leaves)
+    values = [as_type(x, t) for x, t in zip(init_leaves, traced.types, strict=True)]
+    count = traced.passed.count(None)
     out = scan_rows(
         *traced.captured,
-        *(as_type(x, t) for x, t in zip(init_leaves, traced.types, strict=True)),
+        *values,
         *rows,
         program=traced.program,
-        ins=(FIXED,) * len(traced.captured) + (CARRY,) * count + (each(0),) * len(rows),
+        ins=(*(FIXED,) * len(traced.captured), *_roles(traced.passed), *(each(0),) * len(rows)),
         outs=(CARRY,) * count + (each(0),) * (len(traced.program.outputs) - count),
         length=steps,
         reverse=bool(reverse),
         unroll=_unrolled(unroll, steps, who),
     )
-    return traced.carry_tree.unflatten(out[:count]), traced.out_tree.unflatten(out[count:])
+    carry = merged(traced.passed, values, out[:count])
+    return traced.carry_tree.unflatten(carry), traced.out_tree.unflatten(out[count:])
 
 
 def _length(rows: list[Any], length: int | None, who: str) -> int:
@@ -330,8 +365,8 @@ def _unrolled(unroll: int | bool, length: int, who: str) -> int:
     if isinstance(unroll, bool):
         return max(length, 1) if unroll else 1
     count = operator.index(unroll)
-    if count < 1:
-        raise ValueError(f"{who}: unroll must be at least 1, got {unroll} at {user_location()}")
+    if count < 0:
+        raise ValueError(f"{who}: unroll must be at least 0, got {unroll} at {user_location()}")
     return max(min(count, length), 1)
 
 
@@ -348,7 +383,7 @@ def _pair(out_tree: Any, who: str) -> tuple[Any, Any]:
 def _scan_in_python(
     f: Callable, init: Any, rows: list, rows_tree: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    carry, out = init, []
+    carry, out = held(init), []
     order = range(length - 1, -1, -1) if reverse else range(length)
     for i in order:
         row = rows_tree.unflatten([index_in_dim(x, i, 0, keepdims=False) for x in rows])
@@ -431,140 +466,3 @@ def _map_blocks(
     ]
     _, mapped = _scan((f, _OnLanes(rows_tree)), None, blocks, None, False, 1, "map")
     return tree.map(lambda y: reshape(y, shape=(stop - start, *typeof(y).shape[2:])), mapped)
-
-
-# ---- branches -----------------------------------------------------------------------------------
-
-
-def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> Any:
-    """true_fun(*operands) if pred else false_fun(*operands); only one of them runs.
-
-    Under ``vmap`` with a predicate that differs between lanes both run, and each lane takes
-    its own.
-
-    Args:
-        pred: a boolean scalar.
-        true_fun: of the operands.
-        false_fun: of the operands, with results of the same structure and types.
-        *operands: trees of arrays.
-
-    Raises:
-        TypeError: the predicate is not boolean, or the branches return different types.
-
-    >>> import phalanx.numpy as jnp
-    >>> cond(jnp.array(True), lambda x: x + 1, lambda x: x - 1, 5)
-    Array(6, dtype=int32, weak_type=True)
-    """
-    kind = typeof(pred) if is_value(pred) else None
-    if kind is None or kind.shape != () or kind.dtype != BOOL:
-        given = repr(pred) if kind is None else str(plain(kind))
-        raise TypeError(
-            f"cond: the predicate must be one boolean without dimensions, got {given}, at "
-            f"{user_location()}; compare it with something, as in x > 0"
-        )
-    if config.disable_jit and is_known(pred):
-        return true_fun(*operands) if pred else false_fun(*operands)
-    return _choose("cond", _whole_number(pred), [false_fun, true_fun], operands)
-
-
-def switch(index: Any, branches: Sequence[Callable], *operands: Any) -> Any:
-    """branches[index](*operands); an index out of range is moved to the nearest in range.
-
-    Args:
-        index: an integer scalar.
-        branches: functions of the operands, with results of the same structure and types.
-        *operands: trees of arrays.
-
-    >>> import phalanx.numpy as jnp
-    >>> switch(jnp.array(1), [lambda x: x, lambda x: -x], 3)
-    Array(-3, dtype=int32, weak_type=True)
-    """
-    if not branches:
-        raise ValueError(f"switch: at least one branch is needed, at {user_location()}")
-    kind = typeof(index) if is_value(index) else None
-    if kind is None or kind.shape != () or not dtypes.is_integer(kind.dtype):
-        given = repr(index) if kind is None else str(plain(kind))
-        raise TypeError(
-            f"switch: the index must be an integer without dimensions, got {given} at "
-            f"{user_location()}"
-        )
-    if config.disable_jit and is_known(index):
-        return branches[min(max(int(index), 0), len(branches) - 1)](*operands)
-    if is_scalar(index):
-        which: Any = np.int32(min(max(int(index), 0), len(branches) - 1))
-    else:
-        which = clamp(np.int32(0), _whole_number(index), np.int32(len(branches) - 1))
-    return _choose("switch", which, branches, operands)
-
-
-def _whole_number(x: Any) -> Any:
-    return as_type(x, ArrayType((), I32))
-
-
-@dataclass(frozen=True, slots=True)
-class _Choice:
-    """Branches, traced to take the same operands and to give results of the same types."""
-
-    programs: tuple[Program, ...]
-    captured: list[Any]
-    out_tree: tree.PyTreeDef
-
-
-def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple) -> Any:
-    leaves, in_tree = leaves_of(operands, who, "operands")
-    types = [plain(typeof(x)) for x in leaves]
-
-    def trace() -> _Choice:
-        bodies = [trace_body(f, _with_operands, in_tree, types, who) for f in functions]
-        wanted = _common_types(who, functions, bodies)
-        alike = [retyped(body, [], wanted) for body in bodies]
-        captured = [value for body in alike for value in body.captured]
-        programs = tuple(_widened(i, alike) for i in range(len(alike)))
-        return _Choice(programs, captured, bodies[0].out_tree)
-
-    traced = remembered(functions, (who, in_tree, *types), trace)
-    out = branch(index, *traced.captured, *leaves, programs=traced.programs)
-    return traced.out_tree.unflatten(out)
-
-
-def _with_operands(fun: Callable, *operands: Any) -> Any:
-    return fun(*operands)
-
-
-def _common_types(
-    who: str, functions: Sequence[Callable], bodies: Sequence[TracedBody]
-) -> list[ArrayType]:
-    """The types of the results, on which all branches must agree but for weakness."""
-    first = bodies[0].out_tree
-    names = [name_of(f) for f in functions]
-    for name, body in zip(names, bodies, strict=True):
-        if body.out_tree != first:
-            raise TypeError(
-                f"{who}: all branches must return the same structure; {names[0]} returns {first}, "
-                f"{name} returns {body.out_tree}, at {user_location()}"
-            )
-    paths = tree.leaves_with_path(first.unflatten([0] * first.num_leaves))
-    common = []
-    for i, (path, _) in enumerate(paths):
-        column = [body.program.output_types[i] for body in bodies]
-        for name, kind in zip(names, column, strict=True):
-            if (kind.shape, kind.dtype) != (column[0].shape, column[0].dtype):
-                raise TypeError(
-                    f"{who}: all branches must return the same types; result{tree.keystr(path)} is "
-                    f"{column[0]} from {names[0]} and {kind} from {name}, at {user_location()}"
-                )
-        common.append(column[0].update(weak=all(t.weak for t in column)))
-    return common
-
-
-def _widened(which: int, bodies: Sequence[TracedBody]) -> Program:
-    """The program of body ``which`` with what all bodies captured among its inputs."""
-    program = bodies[which].program
-    own = len(bodies[which].captured)
-    inputs: list[Var] = []
-    for i, body in enumerate(bodies):
-        mine = program.inputs[:own]
-        inputs += mine if i == which else [Var(plain(typeof(v))) for v in body.captured]
-    return Program(
-        [*inputs, *program.inputs[own:]], program.equations, program.outputs, program.name
-    )

@@ -1,0 +1,212 @@
+"""Branches that compile: which function runs may be known only while running."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes, tree
+from phalanx.base.config import config
+from phalanx.base.source import user_location
+from phalanx.control.branch import branch
+from phalanx.core.program import Program, plain
+from phalanx.core.trace import is_known
+from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.lax.bodies import (
+    TracedBody,
+    as_type,
+    held,
+    leaves_of,
+    merged,
+    name_of,
+    passed_on,
+    remembered,
+    retyped,
+    trace_body,
+    widened,
+    without_results,
+)
+from phalanx.ops.basis import BOOL, I32
+from phalanx.ops.compare import clamp, ne
+from phalanx.transforms.stage import is_value
+
+__all__ = ["cond", "switch"]
+
+_NOTHING: Any = object()  # in place of an operand that is not given: None is one
+
+
+def cond(
+    pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = _NOTHING
+) -> Any:
+    """true_fun(*operands) if pred else false_fun(*operands); only one of them runs.
+
+    Under ``vmap`` with a predicate that differs between lanes both run, and each lane takes
+    its own. There is an older form, in which each function has an operand of its own:
+    ``cond(pred, true_operand, true_fun, false_operand, false_fun)``.
+
+    Args:
+        pred: a boolean or a real number without dimensions; a number is true if it is not 0.
+        true_fun: of the operands.
+        false_fun: of the operands, with results of the same structure and types.
+        *operands: trees of arrays.
+        operand: the only operand, by name.
+
+    Raises:
+        TypeError: the predicate is no boolean or number, or the branches return different types.
+
+    >>> import phalanx.numpy as jnp
+    >>> cond(jnp.array(True), lambda x: x + 1, lambda x: x - 1, 5)
+    Array(6, dtype=int32, weak_type=True)
+    """
+    if operand is not _NOTHING:
+        operands = (*operands, operand)
+    elif len(operands) == 2 and _has_own_operands(true_fun, false_fun, operands):
+        own = (true_fun, operands[0])
+        true_fun, false_fun = _OfItsOwn(false_fun, 0), _OfItsOwn(operands[1], 1)
+        operands = own
+    truth = _truth(pred)
+    if config.disable_jit and is_known(truth):
+        return (true_fun if truth else false_fun)(*held(operands))
+    return _choose("cond", _whole_number(truth), [false_fun, true_fun], operands)
+
+
+def _has_own_operands(first: Any, second: Any, rest: tuple[Any, ...]) -> bool:
+    """Whether ``cond`` is given an operand, a function of it, and the same once more."""
+    return callable(second) and callable(rest[1]) and not callable(first)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfItsOwn:
+    """``fun`` of one of the operands."""
+
+    fun: Callable
+    which: int
+
+    def __call__(self, *operands: Any) -> Any:
+        return self.fun(operands[self.which])
+
+
+def _truth(pred: Any) -> Any:
+    """The predicate of ``cond`` as a boolean."""
+    kind = typeof(pred) if is_value(pred) else None
+    if kind is None or kind.shape != () or not _is_real(kind.dtype):
+        given = repr(pred) if kind is None else str(plain(kind))
+        raise TypeError(
+            "cond: the predicate must be one boolean or real number without dimensions, got "
+            f"{given}, at {user_location()}; compare it with something, as in x > 0"
+        )
+    return pred if kind.dtype == BOOL else ne(pred, np.zeros((), kind.dtype)[()])
+
+
+def _is_real(dtype: Any) -> bool:
+    return dtype == BOOL or dtypes.is_integer(dtype) or dtypes.is_floating(dtype)
+
+
+def switch(
+    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _NOTHING
+) -> Any:
+    """branches[index](*operands); an index out of range is moved to the nearest in range.
+
+    Args:
+        index: an integer scalar.
+        branches: functions of the operands, with results of the same structure and types.
+        *operands: trees of arrays.
+        operand: the only operand, by name.
+
+    >>> import phalanx.numpy as jnp
+    >>> switch(jnp.array(1), [lambda x: x, lambda x: -x], 3)
+    Array(-3, dtype=int32, weak_type=True)
+    """
+    operands = operands if operand is _NOTHING else (*operands, operand)
+    if not branches:
+        raise ValueError(f"switch: at least one branch is needed, at {user_location()}")
+    kind = typeof(index) if is_value(index) else None
+    if kind is None or kind.shape != () or not dtypes.is_integer(kind.dtype):
+        given = repr(index) if kind is None else str(plain(kind))
+        raise TypeError(
+            f"switch: the index must be an integer without dimensions, got {given} at "
+            f"{user_location()}"
+        )
+    if config.disable_jit and is_known(index):
+        return branches[min(max(int(index), 0), len(branches) - 1)](*held(operands))
+    if is_scalar(index):
+        which: Any = np.int32(min(max(int(index), 0), len(branches) - 1))
+    else:
+        which = clamp(np.int32(0), _whole_number(index), np.int32(len(branches) - 1))
+    return _choose("switch", which, branches, operands)
+
+
+def _whole_number(x: Any) -> Any:
+    return as_type(x, ArrayType((), I32))
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Branches, traced to take the same operands and to give results of the same types.
+
+    What all of them pass on as it is, they do not give: ``passed`` says which operand it is.
+    """
+
+    programs: tuple[Program, ...]
+    captured: list[Any]
+    passed: list[int | None]
+    out_tree: tree.PyTreeDef
+
+
+def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple) -> Any:
+    leaves, in_tree = leaves_of(operands, who, "operands")
+    types = [plain(typeof(x)) for x in leaves]
+
+    def trace() -> _Choice:
+        bodies = [trace_body(f, _with_operands, in_tree, types, who) for f in functions]
+        wanted = _common_types(who, functions, bodies)
+        alike = [retyped(body, [], wanted) for body in bodies]
+        captured = [value for body in alike for value in body.captured]
+        programs = [widened(i, alike) for i in range(len(alike))]
+        passed = _passed_by_all(programs, len(captured))
+        programs = tuple([without_results(p, passed) for p in programs])
+        return _Choice(programs, captured, passed, bodies[0].out_tree)
+
+    traced = remembered(functions, (who, in_tree, *types), trace)
+    out = branch(index, *traced.captured, *leaves, programs=traced.programs)
+    return traced.out_tree.unflatten(merged(traced.passed, [*traced.captured, *leaves], out))
+
+
+def _passed_by_all(programs: Sequence[Program], captured: int) -> list[int | None]:
+    """Of each result, which operand it is in all branches, if it is one."""
+    places = range(captured, len(programs[0].inputs))
+    columns = zip(*[passed_on(p, places) for p in programs], strict=True)
+    return [column[0] if len({*column}) == 1 else None for column in columns]
+
+
+def _with_operands(fun: Callable, *operands: Any) -> Any:
+    return fun(*operands)
+
+
+def _common_types(
+    who: str, functions: Sequence[Callable], bodies: Sequence[TracedBody]
+) -> list[ArrayType]:
+    """The types of the results, on which all branches must agree but for weakness."""
+    first = bodies[0].out_tree
+    names = [name_of(f) for f in functions]
+    for name, body in zip(names, bodies, strict=True):
+        if body.out_tree != first:
+            raise TypeError(
+                f"{who}: all branches must return the same structure; {names[0]} returns {first}, "
+                f"{name} returns {body.out_tree}, at {user_location()}"
+            )
+    paths = tree.leaves_with_path(first.unflatten([0] * first.num_leaves))
+    common = []
+    for i, (path, _) in enumerate(paths):
+        column = [body.program.output_types[i] for body in bodies]
+        for name, kind in zip(names, column, strict=True):
+            if (kind.shape, kind.dtype) != (column[0].shape, column[0].dtype):
+                raise TypeError(
+                    f"{who}: all branches must return the same types; result{tree.keystr(path)} is "
+                    f"{column[0]} from {names[0]} and {kind} from {name}, at {user_location()}"
+                )
+        common.append(column[0].update(weak=all(t.weak for t in column)))
+    return common

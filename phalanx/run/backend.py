@@ -50,17 +50,12 @@ class Executable(Protocol):
         ...
 
     def caller(
-        self,
-        fixed: list[Raw],
-        wrap: Callable[[Raw, Any], Any],
-        kinds: Sequence[Any],
-        finish: Callable[[list[Any]], Any] | None,
+        self, fixed: list[Raw], finish: Callable[[list[Raw]], Any]
     ) -> Callable[[Sequence[Held]], Any]:
         """The function that calls this on the raw arrays of what it is given, after ``fixed``.
 
-        Each output is wrapped with its one of ``kinds``, and what ``finish`` makes of all is
-        returned; without ``finish`` the only one. This is one function, not several that call
-        each other, because a call costs as much as all that most of them do.
+        It returns what ``finish`` makes of the outputs. This is one function, not several that
+        call each other, because a call costs as much as all that most of them do.
         """
         ...
 

@@ -21,6 +21,7 @@ from phalanx.run.array import (
     DeletedSignature,
     DeviceArray,
     Signature,
+    array_maker,
     default_sharding,
     from_host,
     moved,
@@ -87,8 +88,12 @@ class Runnable:
         unflatten = out_tree.unflatten
         if self.misplaced or self.donate or self.checked:
             return lambda arrays: unflatten(self(arrays))
-        finish = None if out_tree == _ONE_LEAF else unflatten
-        return self.executable.caller(self.fixed, DeviceArray, self.out_sigs, finish)
+        sigs = self.out_sigs
+        if out_tree == _ONE_LEAF:
+            return self.executable.caller(self.fixed, array_maker(*sigs))
+        return self.executable.caller(
+            self.fixed, lambda raws: unflatten(list(map(DeviceArray, raws, sigs)))
+        )
 
 
 _ONE_LEAF = tree.structure(0)

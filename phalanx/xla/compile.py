@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -130,17 +129,10 @@ class XlaExecutable:
         raise NotImplementedError
 
     def caller(
-        self,
-        fixed: list[Any],
-        wrap: Callable[[Any, Any], Any],
-        kinds: Sequence[Any],
-        finish: Callable[[list[Any]], Any] | None,
+        self, fixed: list[Any], finish: Callable[[list[Any]], Any]
     ) -> Callable[[Sequence[Any]], Any]:
         execute = self.__call__
-        if finish is None:
-            (kind,) = kinds
-            return lambda held: wrap(execute(fixed + [x._raw for x in held])[0], kind)
-        return lambda held: finish(list(map(wrap, execute(fixed + [x._raw for x in held]), kinds)))
+        return lambda held: finish(execute(fixed + [x._raw for x in held]))
 
     def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:
         """The outputs, and the token of the launch; over several devices within the window."""
@@ -201,37 +193,21 @@ class OnOneDevice(XlaExecutable):
             raise translated(e, self._name) from None
 
     def caller(
-        self,
-        fixed: list[Any],
-        wrap: Callable[[Any, Any], Any],
-        kinds: Sequence[Any],
-        finish: Callable[[list[Any]], Any] | None,
+        self, fixed: list[Any], finish: Callable[[list[Any]], Any]
     ) -> Callable[[Sequence[Any]], Any]:
         if OLD or self._donated:
-            return super().caller(fixed, wrap, kinds, finish)
+            return super().caller(fixed, finish)
         execute, handlers, name, fail = self._execute, self._handlers, self._name, RuntimeError
-        if finish is None and not fixed:
-            (kind,) = kinds
 
-            def one(held: Sequence[Any]) -> Any:
-                try:
-                    outs = execute([x._raw for x in held]).consume_with_handlers(handlers)
-                except fail as e:
-                    raise translated(e, name) from None
-                return wrap(outs[0], kind)
-
-            return one
-        finish = finish or operator.itemgetter(0)
-
-        def several(held: Sequence[Any]) -> Any:
+        def call(held: Sequence[Any]) -> Any:
             try:
-                raws = fixed + [x._raw for x in held]
-                outs = execute(raws).consume_with_handlers(handlers)
+                raws = [x._raw for x in held]
+                outs = execute(fixed + raws if fixed else raws).consume_with_handlers(handlers)
             except fail as e:
                 raise translated(e, name) from None
-            return finish(list(map(wrap, outs, kinds)))
+            return finish(outs)
 
-        return several
+        return call
 
 
 class OnDevices(XlaExecutable):

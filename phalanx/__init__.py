@@ -24,6 +24,13 @@ from phalanx import (
 from phalanx.ad_checkpoint import checkpoint, checkpoint_policies, remat
 from phalanx.api.aot import ShapeDtypeStruct
 from phalanx.api.callbacks import effects_barrier, io_callback, pure_callback
+from phalanx.api.contexts import (
+    debug_nans,
+    default_device,
+    default_matmul_precision,
+    disable_jit,
+    enable_x64,
+)
 from phalanx.api.derivatives import (
     grad,
     hessian,
@@ -52,7 +59,6 @@ from phalanx.api.devices import (
 from phalanx.api.jit import jit
 from phalanx.api.pmap import pmap
 from phalanx.api.program import (
-    disable_jit,
     eval_shape,
     make_program,
     named_call,

@@ -19,7 +19,6 @@ from phalanx.api.arguments import (
     wrap,
 )
 from phalanx.base import tree
-from phalanx.base.config import config
 from phalanx.base.source import naming
 from phalanx.core import axes
 from phalanx.core.program import Program
@@ -92,19 +91,6 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     check_callable(fun, "eval_shape")
     program, out_tree = _traced(fun, args, kwargs, (), (), f"eval_shape({name_of(fun)})")
     return out_tree.unflatten([aot.struct(t) for t in program.output_types])
-
-
-@contextmanager
-def disable_jit(disable: bool = True) -> Iterator[None]:
-    """Run jitted and mapped functions eagerly, so that ``print`` and a debugger see values.
-
-    >>> import phalanx
-    >>> with phalanx.disable_jit():
-    ...     print(phalanx.jit(lambda x: x + 1)(1))
-    2
-    """
-    with config.override(disable_jit=disable):
-        yield
 
 
 @contextmanager

@@ -99,6 +99,12 @@ def _platforms(value: Any) -> str | None:
     return value or None
 
 
+def _device(value: Any) -> Any:
+    if value is not None and not isinstance(value, str) and not hasattr(value, "device_kind"):
+        raise ValueError("a device, the name of a platform, or None for the first device")
+    return value or None
+
+
 _PRECISIONS = {
     "default": "default",
     "high": "high",
@@ -150,6 +156,14 @@ OPTIONS: dict[str, Option] = {
             tracing=True,
         ),
         Option(
+            "default_device",
+            None,
+            _device,
+            str,
+            "Where arrays are made that nobody places: a device, or the name of a platform.",
+            tracing=True,
+        ),
+        Option(
             "compilation_cache_dir",
             user_cache(),
             _folder,
@@ -193,6 +207,7 @@ class Settings:
     num_cpu_devices: int | None
     platforms: str | None
     default_matmul_precision: str | None
+    default_device: Any
     compilation_cache_dir: str | None
     compilation_cache_max_size: int
     persistent_cache_min_compile_time_secs: float

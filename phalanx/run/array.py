@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.config import settings
 from phalanx.base.errors import DeletedArray
 from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.recent import Recent, Unique
@@ -381,10 +382,16 @@ def array_maker(sig: Signature) -> Callable[[Sequence[Any]], DeviceArray]:
     return array
 
 
-@functools.cache  # devices do not change once the client has started
 def default_sharding() -> Sharding:
-    """Where arrays lie that nobody placed: on the first device, free to follow others."""
-    return Sharding(backend().local_devices()[:1], committed=False)
+    """Where arrays lie that nobody placed: on one device, free to follow others."""
+    return _free_on(settings().default_device)
+
+
+@functools.cache  # devices do not change once the client has started
+def _free_on(device: Any) -> Sharding:
+    if device is None or isinstance(device, str):
+        device = backend().local_devices(device)[0]
+    return Sharding((device,), committed=False)
 
 
 def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -> DeviceArray:

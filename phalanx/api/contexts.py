@@ -1,0 +1,77 @@
+"""Options for a block of code, in the running thread or task."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+from phalanx.base.config import config
+
+
+def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
+    """Run jitted and mapped functions eagerly, so that ``print`` and a debugger see values.
+
+    >>> import phalanx
+    >>> with phalanx.disable_jit():
+    ...     print(phalanx.jit(lambda x: x + 1)(1))
+    2
+    """
+    return config.override(disable_jit=disable)
+
+
+def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
+    """Raise ``NonFiniteError`` as soon as an operation produces a NaN.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> with phalanx.debug_nans():
+    ...     jnp.log(-1.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    phalanx.base.errors.NonFiniteError: log: NaN in a result ...
+    """
+    return config.override(debug_nans=enable)
+
+
+def enable_x64(enable: bool = True) -> AbstractContextManager[None]:
+    """Keep 64-bit dtypes, which otherwise become the 32-bit ones.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> with phalanx.enable_x64():
+    ...     jnp.ones(2).dtype
+    dtype('float64')
+    """
+    return config.override(enable_x64=enable)
+
+
+def default_matmul_precision(precision: str | None) -> AbstractContextManager[None]:
+    """Compute products of float32 that do not ask for a precision with this one.
+
+    Args:
+        precision: "default", "high", "highest", or None for what the platform does.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> with phalanx.default_matmul_precision("highest"):
+    ...     jnp.ones((2, 2)) @ jnp.ones(2)
+    Array([2., 2.], dtype=float32)
+    """
+    return config.override(default_matmul_precision=precision)
+
+
+def default_device(device: Any) -> AbstractContextManager[None]:
+    """Make arrays on ``device`` where nobody says otherwise, and run there what has none.
+
+    Args:
+        device: one of ``phalanx.devices()``, the name of a platform, or None for the first device.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> last = phalanx.devices()[-1]
+    >>> with phalanx.default_device(last):
+    ...     x = jnp.zeros(3)
+    >>> x.devices() == {last}
+    True
+    """
+    return config.override(default_device=device)
+
+
+def disable_x64() -> AbstractContextManager[None]:
+    """Turn 64-bit dtypes into the 32-bit ones."""
+    return enable_x64(False)

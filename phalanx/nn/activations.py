@@ -9,6 +9,7 @@ from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.control.staged import staged
 from phalanx.numpy.promotion import inexact
+from phalanx.ops.shape import dimension
 
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
@@ -259,9 +260,9 @@ def glu(x: Any, axis: int = -1) -> Any:
     >>> nn.glu(jnp.ones(4)).shape
     (2,)
     """
-    length = jnp.shape(x)[axis]
-    if length % 2:
-        raise ValueError(f"glu: the length of axis {axis} must be even, got {jnp.shape(x)}")
+    shape = jnp.shape(x)
+    if shape[dimension("glu", axis, len(shape))] % 2:
+        raise ValueError(f"glu: the length of axis {axis} must be even, got {shape}")
     return _glu(x, axis=axis)
 
 

@@ -27,6 +27,7 @@ from phalanx.numpy.promotion import (
 from phalanx.numpy.reductions import cumsum, sum
 from phalanx.numpy.search import searchsorted
 from phalanx.numpy.selection import take
+from phalanx.numpy.shaping import atleast_1d
 
 # ---- differences and integrals --------------------------------------------------------------
 
@@ -133,7 +134,8 @@ def trapezoid(
     last = values.ndim - 1
     values = ops.move(values, dim("trapezoid", axis, values), last)
     n = values.shape[last]
-    both = ops.add(ops.slice_dim(values, 1, n, last), ops.slice_dim(values, 0, n - 1, last))
+    later = ops.slice_dim(values, builtins.min(1, n), n, last)
+    both = ops.add(later, ops.slice_dim(values, 0, builtins.max(n - 1, 0), last))
     if x is not None:
         places = inexact("trapezoid", x)
         if places.ndim > 1:
@@ -228,7 +230,7 @@ def unwrap(
     change = ops.sub(wrapped, steps)
     least = period / 2 if discont is None else builtins.max(discont, period / 2)
     change = where(less(ops.abs(steps), least), 0, change)
-    first = ops.slice_dim(x, 0, 1, d)
+    first = ops.slice_dim(x, 0, builtins.min(1, x.shape[d]), d)
     return ops.add(x, ops.concatenate(ops.sub(first, first), cumsum(change, d), dim=d))
 
 
@@ -242,6 +244,8 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     11
     """
     coefficients, x = promote_arrays("polyval", [p, x])
+    if not coefficients.ndim:
+        raise ValueError(f"polyval: coefficients must be a vector or more, got {coefficients.aval}")
     shape = common_shape("polyval", coefficients.shape[1:], x.shape)
     out: Any = ops.full(shape, 0, x.aval.dtype)
     for i in range(coefficients.shape[0]):
@@ -256,7 +260,7 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     >>> print(jnp.polyadd(jnp.array([1, 2]), jnp.array([1, 0, 0])))
     [1 1 2]
     """
-    x, y = promote_arrays("polyadd", [a1, a2])
+    x, y = map(atleast_1d, promote_arrays("polyadd", [a1, a2]))
     n = builtins.max(x.shape[0], y.shape[0])
     x, y = (ops.pad(v, literal(v, 0), config=((n - v.shape[0], 0, 0),)) for v in (x, y))
     return ops.add(x, y)
@@ -272,7 +276,13 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     """
     if trim_leading_zeros:
         a1, a2 = (trim_zeros(a, "f") for a in (a1, a2))
-    return convolve(a1, a2)
+    x, y = map(_polynomial, promote_arrays("polymul", [a1, a2]))
+    return convolve(x, y)
+
+
+def _polynomial(x: Any) -> Any:
+    """The coefficients ``x``, at least one: without any it is the polynomial 0."""
+    return atleast_1d(x) if x.size else ops.full((1,), 0, x.aval.dtype)
 
 
 def convolve(
@@ -325,9 +335,10 @@ def correlate(
 
 
 def _vectors(who: str, a: Any, v: Any) -> list[Any]:
-    xs = [inexact(who, x) for x in promote_arrays(who, [a, v])]
+    xs = [atleast_1d(inexact(who, x)) for x in promote_arrays(who, [a, v])]
     if any(x.ndim != 1 or not x.size for x in xs):
-        raise ValueError(f"{who}: two vectors that are not empty are needed, got {xs}")
+        listed = " and ".join(str(x.aval) for x in xs)
+        raise ValueError(f"{who}: two vectors that are not empty are needed, got {listed}")
     return xs
 
 

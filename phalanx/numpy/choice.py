@@ -136,7 +136,11 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -
     [[0 1]
      [1 0]]
     """
-    return ops.stack(nonzero(a, size=size, fill_value=fill_value), 1)
+    x = as_array("argwhere", a)
+    if x.ndim:
+        return ops.stack(nonzero(x, size=size, fill_value=fill_value), 1)
+    (places,) = nonzero(ops.expand_dims(x, (0,)), size=size)
+    return ops.full((places.shape[0], 0), 0, places.dtype)  # rows of no coordinates
 
 
 def select(

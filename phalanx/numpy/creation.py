@@ -251,9 +251,17 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array of another library, handed over by the DLPack protocol, copied.
 
+    Raises:
+        TypeError: ``x`` does not speak the protocol.
+
     >>> print(jnp.from_dlpack(np.arange(3)))
     [0 1 2]
     """
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(
+            f"from_dlpack: an array with a method __dlpack__ is needed, got {x!r} of type "
+            f"{type(x).__name__}; see jnp.asarray"
+        )
     return on_device(x if isinstance(x, Array) else from_host(np.from_dlpack(x)), device)
 
 

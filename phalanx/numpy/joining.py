@@ -20,6 +20,7 @@ from phalanx.numpy.promotion import (
     as_shape,
     convert,
     dim,
+    dims,
     from_host,
     is_python_scalar,
     operand,
@@ -608,14 +609,23 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     return take(both, from_host(order.astype(np.int32)), d, mode="clip")
 
 
-def trim_zeros(filt: ArrayLike, trim: str = "fb") -> Array:
-    """A vector, whose elements are known, without the zeros at its front ("f") and back ("b").
+def trim_zeros(
+    filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None
+) -> Array:
+    """An array without what is all zero at its front ("f") and back ("b") along ``axis``.
+
+    Which elements are zero must be known. Without ``axis`` all dimensions are trimmed.
 
     >>> print(jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0])))
     [1 0 2]
+    >>> print(jnp.trim_zeros(jnp.array([[0, 0], [0, 5]])))
+    [[5]]
     """
     x = as_array("trim_zeros", filt)
-    used = np.flatnonzero(value_of("trim_zeros", x, "slice it instead"))
-    low = int(used[0]) if used.size and "f" in trim.lower() else 0
-    high = int(used[-1]) + 1 if used.size and "b" in trim.lower() else x.size
-    return ops.slice_dim(x, low if used.size else x.size, high, 0)
+    used = np.nonzero(value_of("trim_zeros", x, "slice it instead")) if x.ndim else ()
+    for d in dims("trim_zeros", axis, x):
+        n, places = x.shape[d], used[d]
+        low = int(places.min()) if places.size and "f" in trim.lower() else 0
+        high = int(places.max()) + 1 if places.size and "b" in trim.lower() else n
+        x = ops.slice_dim(x, low if places.size else n, high, d)
+    return x

@@ -380,6 +380,8 @@ def _cumulative(
     who: str, run: Callable, identity: int, x: Any, axis: Any, dtype: Any, include_initial: bool
 ) -> Any:
     x = as_array(who, x)
+    if not x.ndim:
+        x = ops.expand_dims(x, (0,))
     if axis is None and x.ndim != 1:
         raise ValueError(f"{who}: axis is needed for an array {x.aval} that is no vector")
     dim = ops.dimension(who, 0 if axis is None else axis, x.ndim)

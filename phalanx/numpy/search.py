@@ -95,6 +95,8 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
         xs = [as_array("lexsort", k) for k in keys]
     if not xs:
         raise TypeError("lexsort: at least one key is needed")
+    if not xs[0].ndim:  # one position
+        return ops.full((), 0, dtypes.default_int())
     d = dim("lexsort", axis, xs[0])
     places = ops.iota(dtype=dtypes.default_int(), shape=xs[0].shape, dim=d)
     return ops.sort(*reversed(xs), places, dim=d, num_keys=len(xs), stable=True)[-1]

@@ -375,8 +375,8 @@ def _quantiles(
     over = dims(who, axis, x)
     shares = inexact(who, q)
     lines = _as_lines(x, over)  # [..., n]
-    if not lines.shape[-1]:
-        raise ValueError(f"{who}: an array {x.aval} has no elements along axis {axis}")
+    if not lines.shape[-1]:  # no element, as if it were none that is a number
+        lines = ops.full((*lines.shape[:-1], 1), np.nan, lines.dtype)
     (ordered,) = ops.sort(lines, dim=lines.ndim - 1, num_keys=1, stable=False)
     quantiles = _at_shares(ordered, _flat(shares), method, ignore_nan)  # [..., shares]
     quantiles = ops.move(quantiles, quantiles.ndim - 1, 0)
@@ -612,7 +612,9 @@ def histogram_bin_edges(
     x = inexact("histogram_bin_edges", a)
     if given.ndim:
         return convert(given, dtypes.promote((given.aval.dtype, False), (x.aval.dtype, False))[0])
-    low, high = (min(x), max(x)) if range is None else promote_arrays("histogram", range)
+    if range is None:
+        range = (min(x), max(x)) if x.size else (0, 1)
+    low, high = promote_arrays("histogram", range)
     low, high = (convert(v, x.aval.dtype) for v in (low, high))
     same = ops.eq(low, high)
     half = literal(low, 0.5)

@@ -28,7 +28,8 @@ from phalanx.ops import (
     sub,
     top_k,
 )
-from phalanx.ops.basis import move
+from phalanx.ops.basis import check_domain, move
+from phalanx.ops.compare import ordered
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
 from phalanx.random.distributions import draw_gumbel
@@ -258,6 +259,7 @@ def categorical(
     """
     logits = logits if hasattr(logits, "dtype") else np.asarray(logits)
     type = typeof(logits)
+    check_domain("categorical", type, ordered)
     dtype = dtypes.to_inexact(type.dtype)
     logits = logits if type.dtype == dtype else convert(logits, dtype=dtype, weak=False)
     dim = dimension("categorical", axis, type.ndim)

@@ -213,6 +213,7 @@ ARGUMENTS = {
 
 # What some need besides, by keyword.
 KEYWORDS = {
+    ".pure_callback": {"vmap_method": "sequential"},
     "numpy.fill_diagonal": {"inplace": False},
     "numpy.fromstring": {"sep": " "},
     "numpy.put": {"inplace": False},

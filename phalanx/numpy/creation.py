@@ -257,7 +257,7 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
     >>> print(jnp.from_dlpack(np.arange(3)))
     [0 1 2]
     """
-    if not hasattr(x, "__dlpack__"):
+    if not isinstance(x, Array) and not hasattr(x, "__dlpack__"):
         raise TypeError(
             f"from_dlpack: an array with a method __dlpack__ is needed, got {x!r} of type "
             f"{type(x).__name__}; see jnp.asarray"

@@ -21,7 +21,7 @@ from tests.laws.arguments import ROOMS, calls
 from tests.laws.calls import SIZES, Operand, replaced
 
 CALLS = [c for c in calls() if c.slots]
-DTYPES = "bool int8 uint8 int32 uint32 float16 bfloat16 float32 complex64".split()
+DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "float16", "bfloat16", "float32", "complex64"]
 OURS = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, PhalanxError)
 UNKNOWN = (errors.ConcretizationTypeError, errors.NonConcreteBooleanIndexError)
 LETTERS = tuple(f"{letter} = 0" for letter in SIZES)

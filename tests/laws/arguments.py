@@ -79,6 +79,8 @@ ARGUMENTS = {
         "value_and_grad vmap": (reverse,),
         "jvp": (reverse, (X,), (X,)),
         "named_scope": ("here",),
+        "default_device": (None,),
+        "default_matmul_precision": ("float32",),
         "device_put_replicated": (X, Made(lambda: phalanx.devices()[:1])),
         "device_put_sharded": ([X], Made(lambda: phalanx.devices()[:1])),
         "io_callback pure_callback": (np.asarray, np.float32(0), Operand("", np.float32)),

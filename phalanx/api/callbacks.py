@@ -53,6 +53,7 @@ class PythonCall:
 
     def _fitted(self, x: Any, wanted: ArrayType, i: int) -> np.ndarray:
         """Result number ``i`` as an array of type ``wanted``."""
+        dtypes.refuse_masked(x)
         if isinstance(x, SCALARS) and not isinstance(x, np.generic) and _holds(wanted.dtype, x):
             array = np.asarray(x, wanted.dtype)
         else:

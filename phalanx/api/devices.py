@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from phalanx.api.arguments import check_leaf
-from phalanx.base import tree
+from phalanx.base import dtypes, tree
 from phalanx.base.extended import is_key
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import plain
-from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayType, typeof
-from phalanx.run.array import DeviceArray, default_sharding, moved, place
+from phalanx.run import put
+from phalanx.run.array import DeviceArray, default_sharding, place
 from phalanx.run.runtime import backend, connect
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
@@ -88,8 +88,13 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
         src: accepted; the source is known.
         donate: whether the memory of ``x`` may be given up.
 
+    A derivative goes back to where the array came from. Inside ``jit`` placement is left to the
+    compiler.
+
     Raises:
         ValueError: an array without dimensions cannot be split over devices.
+        OverflowError: the dtype, which has 32 bits unless ``enable_x64`` is set, cannot hold an
+            integer.
         TypeError: ``device`` is none of these, or ``x`` has a leaf that is no array.
 
     >>> import phalanx, numpy as np
@@ -134,16 +139,16 @@ def _targets(device: Any, x: Any, count: int) -> list[Any]:
 
 def _put(x: Any, target: Any) -> Any:
     check_leaf(x, "a leaf", "device_put")
-    if isinstance(x, Tracer):
-        return x  # inside a compiled function placement is the compiler's affair
     if target is None:
-        return x if isinstance(x, DeviceArray) else _new(x, default_sharding())
+        return x if isinstance(x, Array) else _new(x, default_sharding())
     sharding = _sharding(target, typeof(x))
-    return moved(x, sharding) if isinstance(x, DeviceArray) else _new(x, sharding)
+    return put.device_put(x, to=sharding, back=None) if isinstance(x, Array) else _new(x, sharding)
 
 
 def _new(x: Any, sharding: Sharding) -> DeviceArray:
     type = plain(typeof(x))
+    if dtypes.is_bool(type.dtype):
+        type = type.update(weak=False)
     return place(_on_host(x, type), type, sharding)
 
 
@@ -151,7 +156,14 @@ def _on_host(x: Any, type: ArrayType) -> np.ndarray:
     """The elements of an array of ``type``, or the words of keys."""
     if isinstance(x, DeviceArray):
         return x._fetched()
-    return np.asarray(x).astype(type.dtype, copy=False)
+    value = np.asarray(x)
+    if value.dtype == type.dtype:
+        return value
+    if value.size and dtypes.is_integer(type.dtype):
+        for extreme in (value.min(), value.max()):
+            dtypes.check_range(int(extreme), type.dtype, "device_put")
+    with np.errstate(over="ignore"):  # a float that is too large is inf, as everywhere
+        return value.astype(type.dtype)
 
 
 def _sharding(target: Any, type: Any) -> Sharding:

@@ -129,10 +129,10 @@ class Jitted(Dispatched):
         passed = Passed.of(traced.program, donated, names, self.who, self.keep_unused)
         take = taking(leaves, [self.home] * len(leaves), passed)
         arrays = leaves if take is None else take(leaves)
-        sigs = [a._sig for a in arrays]
         compiled = compile_program(
-            passed.program, sigs, passed.donate, self.compiler_options, home=self.home
-        )
+            passed.program, [a._sig for a in arrays], passed.donate, self.compiler_options,
+            home=self.home, name_of_input=lambda n: names[passed.kept[n]],
+        )  # fmt: skip
         return taken(compiled.caller(traced.out_tree), take)
 
     # ---- ahead of time ----

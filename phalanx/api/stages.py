@@ -194,7 +194,7 @@ class Lowered(AheadOfTime):
         compiled = execute.compile_program(
             self._passed.program, self._sigs, self._passed.donate,
             self._traced.compiler_options | (compiler_options or {}), self._module,
-            self._traced.home,
+            self._traced.home, lambda n: self._traced.names[self._passed.kept[n]],
         )  # fmt: skip
         return Compiled(self._traced, compiled, self._passed.kept)
 

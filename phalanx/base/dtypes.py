@@ -21,6 +21,7 @@ import numpy as np
 from phalanx.base.config import settings
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
+from phalanx.base.source import user_location
 
 # ---- the dtypes -----------------------------------------------------------------------------
 
@@ -556,6 +557,20 @@ float16, float32, float64 = map(ScalarType, _FLOATS)
 complex64, complex128 = map(ScalarType, _COMPLEX)
 int_, uint, float_, complex_ = int64, uint64, float64, complex128
 single, double, csingle, cdouble = float32, float64, complex64, complex128
+
+
+def refuse_masked(x: Any) -> None:
+    """Refuse a masked array of NumPy: what devices hold has no mask.
+
+    Raises:
+        ValueError: ``x`` is one.
+    """
+    if isinstance(x, np.ma.MaskedArray):
+        raise ValueError(
+            f"a masked array of NumPy, of shape {x.shape}, would lose its mask, at "
+            f"{user_location()}; give numbers for the masked elements, x.filled(value), or pass "
+            "x.data and x.mask"
+        )
 
 
 def scalar(value: Any, dtype: np.dtype) -> np.generic:

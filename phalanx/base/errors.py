@@ -80,6 +80,10 @@ class DeviceError(PhalanxError, RuntimeError):
     """The requested devices do not exist, or cannot be used together."""
 
 
+class DevicesDiffer(DeviceError, ValueError):
+    """Operands of one operation were placed on devices that differ."""
+
+
 class NonFiniteError(PhalanxError, FloatingPointError):
     """``debug_nans`` is on and an operation produced a NaN."""
 

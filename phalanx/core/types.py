@@ -183,6 +183,8 @@ def typeof(x: Any) -> ArrayType:
         return x.aval
     if isinstance(x, np.ndarray):
         array = cast(np.ndarray, x)
+        if type(array) is not np.ndarray:
+            dtypes.refuse_masked(array)
         return ArrayType(array.shape, dtypes.canonical(array.dtype))
     if isinstance(x, np.generic):
         return LiteralType((), dtypes.canonical(cast(np.generic, x).dtype))

@@ -152,6 +152,7 @@ def _from_data(data: Any, dtype: DTypeLike) -> Any:
         return scalar_array(_truncated(data, wanted), wanted)
     if isinstance(data, np.generic) and data.dtype in dtypes.ALL:
         return scalar_array(data, wanted or dtypes.canonical(data.dtype))
+    dtypes.refuse_masked(data)
     return _on_host(np.asarray(data), wanted)
 
 
@@ -173,6 +174,8 @@ def _on_host(value: np.ndarray, dtype: np.dtype | None) -> Any:
 
 def _from_lists(data: Sequence, dtype: np.dtype | None) -> Any:
     leaves = list(_leaves(data))
+    for x in leaves:
+        dtypes.refuse_masked(x)
     if any(isinstance(x, Array) for x in leaves):
         if dtype is None:
             dtype = dtypes.promote(*(kind_of(operand("array", x)) for x in leaves))[0]
@@ -262,6 +265,7 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
             f"from_dlpack: an array with a method __dlpack__ is needed, got {x!r} of type "
             f"{type(x).__name__}; see jnp.asarray"
         )
+    dtypes.refuse_masked(x)
     return on_device(x if isinstance(x, Array) else from_host(np.from_dlpack(x)), device)
 
 

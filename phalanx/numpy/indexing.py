@@ -132,6 +132,7 @@ def _entry(e: Any) -> Any:
     if e is None or e is Ellipsis or isinstance(e, (slice, int, np.bool_)):
         return e
     if isinstance(e, (Array, np.ndarray, np.generic)):
+        dtypes.refuse_masked(e)
         if dtypes.is_integer(e.dtype) or e.dtype == np.bool_:
             return e if isinstance(e, Array) or e.ndim else np.asarray(e)[()]
         raise TypeError(

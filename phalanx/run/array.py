@@ -191,7 +191,7 @@ class DeviceArray(Array):
             return NotImplemented
         blocks = sharding.blocks(shape)[0]
         tile, place = blocks.find(row % length)
-        block = self._block(sharding.position_of(tile))
+        block = _free(self._block(sharding.position_of(tile)))
         return reshape(block, shape=shape[1:]) if blocks.length == 1 else block[place]
 
     def _blocks_within(self, start: int, stop: int, step: int) -> Any:
@@ -203,7 +203,7 @@ class DeviceArray(Array):
             return NotImplemented
         positions = [sharding.position_of(tile) for tile in tiles]
         if len(tiles) == 1:
-            return self._part(positions[0])
+            return _free(self._part(positions[0]))
         if Blocks(stop - start, len(tiles)).length != blocks.length:
             return NotImplemented
         kept = Sharding([sharding.devices[p] for p in positions], (len(tiles),))
@@ -399,7 +399,9 @@ def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -
 
     Raises:
         TypeError: its dtype cannot be represented (objects, strings, dates).
+        ValueError: it is a masked array.
     """
+    dtypes.refuse_masked(host)
     value = np.asarray(host)
     type = ArrayType(value.shape, dtypes.canonical(value.dtype), weak)
     return place(value, type, default_sharding() if sharding is None else sharding)
@@ -444,6 +446,12 @@ def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) 
     """One array of parts that lie on ``sharding.local_devices``, in order, without a copy."""
     raw = backend().assemble([p._raw for p in parts], type, sharding)
     return DeviceArray(raw, Signature.of(type, sharding))
+
+
+def _free(block: DeviceArray) -> DeviceArray:
+    """``block`` where it lies, but free to follow others: nobody chose where a row is read."""
+    sharding = Sharding(block.sharding.devices, committed=False)
+    return DeviceArray(block._raw, Signature.of(block.aval, sharding))
 
 
 def words_of(keys: DeviceArray) -> DeviceArray:

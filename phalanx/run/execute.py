@@ -10,7 +10,7 @@ import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
-from phalanx.base.errors import DeletedArray, NonFiniteError
+from phalanx.base.errors import DeletedArray, DevicesDiffer, NonFiniteError
 from phalanx.base.extended import is_key
 from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
@@ -128,15 +128,20 @@ def compile_program(
     options: dict[str, Any] | None = None,
     lowered: Module | None = None,
     home: Sharding | None = None,
+    name_of_input: Callable[[int], str] = "operand {}".format,
 ) -> Runnable:
     """Compile ``program`` for inputs of the signatures ``sigs``.
 
     What was compiled for the same layout is used again; ``lowered`` may give the module, and
     ``home`` the device.
+
+    Raises:
+        DevicesDiffer: inputs are committed to devices that differ, and nothing says which to use.
     """
     donate = _donated(donate)
     taking = _ready(program)
     every = [*(c._sig for c in taking.constants), *sigs]
+    _check_devices(program, sigs, home, name_of_input)
     plan, committed = _planned(program, taking, every, home)
 
     def make() -> Executable:
@@ -195,8 +200,39 @@ def _planned(
                 f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer "
                 "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"
             )
-    plan, committed = make_plan(taking.program, [s.sharding for s in sigs], home)
+    plan, committed = make_plan(
+        taking.program, [s.sharding for s in sigs], home, len(taking.constants)
+    )
     return _of_whole_keys(plan, program.output_types), committed
+
+
+def _check_devices(
+    program: Program,
+    sigs: Sequence[Signature],
+    home: Sharding | None,
+    name_of_input: Callable[[int], str],
+) -> None:
+    """Raise ``DevicesDiffer`` unless the devices of one committed input include all others.
+
+    Where ``home`` or the program itself names devices, its inputs are brought there.
+    """
+    placed = [(i, s) for i, s in enumerate(sigs) if s.sharding.committed]
+    if home is not None or len({s.sharding.devices for _, s in placed}) < 2:
+        return
+    first, widest = max(placed, key=lambda p: len(p[1].sharding.devices))
+    within = widest.sharding.device_set
+    apart = next((p for p in placed if not within.issuperset(p[1].sharding.devices)), None)
+    if apart is None or placement.mesh_of(program, tuple(backend().local_devices())) is not None:
+        return
+    given = [
+        f"{name_of_input(i)}, {s.type}, lies on {', '.join(map(str, s.sharding.devices))}"
+        for i, s in sorted([(first, widest), apart], key=lambda p: p[0])
+    ]
+    raise DevicesDiffer(
+        f"{program.name}: Received incompatible devices for jitted computation, at "
+        f"{user_location()}: arrays that were placed on different devices do not combine, and "
+        f"{'; '.join(given)}. Move one of them: phalanx.device_put(x, device)"
+    )
 
 
 def _of_whole_keys(plan: Plan, types: Sequence[ArrayType]) -> Plan:
@@ -212,12 +248,16 @@ def _of_whole_keys(plan: Plan, types: Sequence[ArrayType]) -> Plan:
 
 
 def make_plan(
-    program: Program, shardings: Sequence[Sharding], home: Sharding | None = None
+    program: Program,
+    shardings: Sequence[Sharding],
+    home: Sharding | None = None,
+    constants: int = 0,
 ) -> tuple[Plan, bool]:
     """Devices, mesh and layouts for ``program`` on inputs laid out as ``shardings``.
 
     ``home``, if the user gave one, is the device to run on. Also whether the results belong on
-    those devices because the user said so.
+    those devices because the user said so. The first inputs, as many as there are ``constants``,
+    follow the others.
     """
     local = tuple(backend().local_devices())
     first = local[:1]
@@ -229,7 +269,8 @@ def make_plan(
         prescribed = [] if home is None else [home]
         if mesh is not None and mesh.devices != first:
             prescribed.append(Sharding(mesh.devices))
-        chosen = next((s for s in [*prescribed, *shardings] if s.committed), default_sharding())
+        own = [*shardings[constants:], *shardings[:constants], default_sharding()]
+        chosen = next((s for s in [*prescribed, *own] if s.committed), own[0])
         whole: tuple[Layout, ...] = ((),) * len(shardings)
         return Plan(chosen.devices, (), whole, ((),) * len(program.outputs)), chosen.committed
     return _partitioned_plan(program, widest.devices, shardings), True

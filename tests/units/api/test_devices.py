@@ -5,6 +5,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
+from phalanx import errors
 
 pytestmark = pytest.mark.spmd
 
@@ -31,6 +32,109 @@ def test_arrays_that_nobody_placed_follow_the_others():
     x = phalanx.device_put(X, DEVICES[-1])
     for y in (jnp.ones(3) + x, x + jnp.ones(3) * 2, phalanx.jit(jnp.add)(jnp.zeros(3), x), 2 * x):
         assert y.devices() == {DEVICES[-1]} and y.committed
+
+
+def of_two_devices():
+    return phalanx.device_put(X, DEVICES[0]), phalanx.device_put(X, DEVICES[-1])
+
+
+APART = {
+    "eager": lambda x, y: x + y,
+    "jit": lambda x, y: phalanx.jit(jnp.add)(x, y),
+    "of a tree": lambda x, y: phalanx.jit(lambda tree: tree["x"] * tree["y"])({"x": x, "y": y}),
+    "grad": lambda x, y: phalanx.grad(lambda x, y: (x * y).sum())(x, y),
+    "vmap": lambda x, y: phalanx.vmap(jnp.multiply)(x, y),
+    "index": lambda x, y: x[y.astype(int)],
+    "ahead of time": lambda x, y: phalanx.jit(jnp.add).lower(x, y).compile(),
+}
+
+
+@pytest.mark.skipif(COUNT < 2, reason="needs two devices")
+@pytest.mark.parametrize("name", APART)
+def test_arrays_placed_on_different_devices_do_not_combine(name):
+    x, y = of_two_devices()
+    needed = r"placed on different devices .* phalanx\.device_put"
+    with pytest.raises(ValueError, match=needed) as caught:
+        APART[name](x, y)
+    assert isinstance(caught.value, errors.DevicesDiffer)
+    for device in (DEVICES[0], DEVICES[-1]):
+        assert str(device) in str(caught.value)
+    assert APART[name](x, phalanx.device_put(y, DEVICES[0])) is not None
+
+
+@pytest.mark.skipif(COUNT < 2, reason="needs two devices")
+def test_the_refusal_names_the_arguments_and_the_line():
+    x, y = of_two_devices()
+    with pytest.raises(errors.DevicesDiffer, match=r"test_devices.*weight\['w'\], f32.*row, f32"):
+        phalanx.jit(lambda weight, row: weight["w"] + row)({"w": x}, y)
+
+
+@pytest.mark.skipif(COUNT < 2, reason="needs two devices")
+def test_what_was_read_of_a_split_array_is_free():
+    split = phalanx.device_put(X, DEVICES)
+    rows = [split[i] for i in (0, -1)]
+    assert [r.devices() for r in rows] == [{DEVICES[0]}, {DEVICES[-1]}]
+    assert not any(r.committed for r in rows)
+    np.testing.assert_array_equal(rows[0] + rows[1], X[0] + X[-1])
+    np.testing.assert_array_equal(split[-1:][0] * split[0], X[0] * X[-1])
+    assert (rows[1] * 2).devices() == {DEVICES[-1]}  # nothing is moved that need not be
+    total = phalanx.pmap(lambda x: 2 * x)(X[:1]) + phalanx.pmap(lambda x: x)(X[:COUNT]).sum(0)
+    np.testing.assert_allclose(total[0], 2 * X[0] + X[:COUNT].sum(0))
+
+
+@pytest.mark.skipif(COUNT < 2, reason="needs two devices")
+def test_an_array_that_a_function_closes_over_follows_its_arguments():
+    x, y = of_two_devices()
+    assert phalanx.jit(lambda x: x + y)(x).devices() == {DEVICES[0]}
+
+
+@pytest.mark.skipif(COUNT < 2, reason="needs two devices")
+def test_derivatives_of_put():
+    x, y = of_two_devices()
+    there = DEVICES[-1]
+
+    def f(x):
+        return (phalanx.device_put(x, there) * y).sum()
+
+    value, slope = phalanx.value_and_grad(f)(x)
+    assert value.devices() == {there} and slope.devices() == {DEVICES[0]} and slope.committed
+    np.testing.assert_array_equal(slope, X)
+    free = phalanx.grad(f)(jnp.asarray(X))
+    assert free.devices() == {DEVICES[0]} and not free.committed
+    out, tangent = phalanx.jvp(f, (x,), (x,))
+    assert tangent.devices() == out.devices() == {there}
+    np.testing.assert_allclose(tangent, (X * X).sum(), rtol=1e-6)
+    np.testing.assert_array_equal(phalanx.hessian(f)(x), np.zeros((*X.shape, *X.shape)))
+    assert phalanx.grad(lambda x: phalanx.device_put(x) * 2)(1.0).weak_type
+
+
+@pytest.mark.skipif(COUNT < 2, reason="needs two devices")
+def test_put_within_transformations():
+    moved = phalanx.vmap(lambda x: phalanx.device_put(x, DEVICES[-1]) * 2)(X)
+    assert moved.devices() == {DEVICES[-1]}
+    rows = phalanx.vmap(lambda x: phalanx.device_put(x, DEVICES[:2]), in_axes=1, out_axes=1)(X)
+    assert rows.sharding.shard_shape(X.shape) == (len(X) // 2, 3)
+    np.testing.assert_array_equal(rows, X)
+    np.testing.assert_array_equal(phalanx.jit(lambda x: phalanx.device_put(x, DEVICES[-1]))(X), X)
+    inside = phalanx.pmap(lambda x: phalanx.device_put(x, DEVICES[0]))(X)
+    np.testing.assert_array_equal(inside, X)
+
+
+WIDE = [2**31, -(2**31) - 1, np.int64(2**40), np.array([0, 2**40]), np.array([2**63], np.uint64)]
+
+
+@pytest.mark.parametrize("x", WIDE)
+def test_integers_that_do_not_fit_are_not_put(x):
+    for device in (None, DEVICES[0]):
+        with pytest.raises(OverflowError, match=r"device_put: .* does not fit .*enable_x64"):
+            phalanx.device_put(x, device)
+
+
+def test_integers_that_fit_are_put():
+    for x in (2**31 - 1, -(2**31), np.int64(7), np.arange(3), np.zeros(0, np.int64), np.uint64(3)):
+        np.testing.assert_array_equal(phalanx.device_put(x), x)
+    assert phalanx.device_put(2).weak_type and not phalanx.device_put(True).weak_type
+    assert np.isinf(phalanx.device_put(np.float64(1e300)))
 
 
 def test_put_on_one_device():

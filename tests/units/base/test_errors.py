@@ -26,6 +26,7 @@ BUILTINS = {
     errors.EscapedTracer: TypeError,
     errors.DeletedArray: (RuntimeError, ValueError),
     errors.DeviceError: RuntimeError,
+    errors.DevicesDiffer: ValueError,
     errors.NonFiniteError: FloatingPointError,
     errors.RuntimeFailure: RuntimeError,
     errors.OutOfMemory: errors.RuntimeFailure,

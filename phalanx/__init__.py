@@ -4,6 +4,8 @@ Array programs in Python, and transformations of them: ``jit`` compiles, ``grad`
 differentiates, ``vmap`` vectorizes, and ``pmap`` spreads an axis over the devices there are.
 """
 
+import sys as _sys
+
 from phalanx import (
     ad_checkpoint,
     custom_derivatives,
@@ -65,6 +67,7 @@ from phalanx.api.program import (
     named_scope,
 )
 from phalanx.api.vmap import vmap
+from phalanx.base.boundary import bound as _bound
 from phalanx.base.config import config
 from phalanx.core.trace import ROOT as _ROOT
 from phalanx.core.types import Array
@@ -75,6 +78,7 @@ from phalanx.custom_derivatives import (
     custom_vjp,
 )
 from phalanx.lax import stop_gradient
+from phalanx.numpy.at import Part as _Part
 from phalanx.numpy.methods import install as _install
 from phalanx.run.eager import evaluate as _evaluate
 
@@ -86,3 +90,6 @@ _install(Array)
 make_jaxpr = make_program
 jacobian = jacrev
 float0 = dtypes.float0
+
+_bound(debug, lax, nn, nn.initializers, numpy, numpy.linalg, random, tree, tree_util)
+_bound(_Part, type(config), _sys.modules[__name__])

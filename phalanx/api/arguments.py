@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import tree
+from phalanx.base.boundary import hiding
 from phalanx.base.errors import TreeError
 from phalanx.base.recent import key_of
 from phalanx.base.source import replaying
@@ -24,7 +25,12 @@ def name_of(fun: Any) -> str:
     return getattr(fun, "__name__", None) or (name_of(inner) if inner else type(fun).__name__)
 
 
-def wrap(wrapper: Any, fun: Callable) -> Any:
+def wrap(wrapper: Callable, fun: Callable) -> Any:
+    """``wrapper`` as what users call in place of ``fun``."""
+    return dress(hiding(wrapper), fun)
+
+
+def dress(wrapper: Any, fun: Callable) -> Any:
     """Give ``wrapper`` the name, the documentation and the signature of ``fun``."""
     functools.update_wrapper(wrapper, fun, updated=())
     wrapper.__wrapped__ = fun

@@ -18,6 +18,7 @@ from phalanx.api.custom import (
     zero_like,
 )
 from phalanx.base import tree
+from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
 from phalanx.control.custom import bind
@@ -109,6 +110,7 @@ class custom_jvp(Custom):
         self.rules = jvps
         self.symbolic_zeros = True
 
+    @hiding
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current() is ROOT:
             return self.fun(*args, **kwargs)

@@ -29,6 +29,7 @@ from phalanx.api.custom import (
 )
 from phalanx.api.vmap import is_none
 from phalanx.base import dtypes, tree
+from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule, TreeError
 from phalanx.base.source import user_location
 from phalanx.control.custom import bind, differentiated
@@ -116,6 +117,7 @@ class custom_vjp(Custom):
         self.fwd, self.bwd = fwd, bwd
         self.symbolic_zeros = symbolic_zeros
 
+    @hiding
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if current() is ROOT:
             return self.fun(*args, **kwargs)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import code
 import string
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 from phalanx.api.arguments import check_callable, name_of
 from phalanx.api.callbacks import Positions, effects_of, lane_positions
 from phalanx.base import tree
-from phalanx.base.source import user_location
+from phalanx.base.source import user_frame, user_location
 from phalanx.core.axes import is_internal
 from phalanx.core.trace import ROOT, entering
 from phalanx.ops.callback import Host, call_host
@@ -206,7 +205,7 @@ def breakpoint(*, ordered: bool = False, **kwargs: Any) -> None:
     9.0
     """
     place = user_location()
-    names = {**_values(sys._getframe(1).f_locals), **kwargs}
+    names = {**_values(user_frame().f_locals), **kwargs}
 
     def stop(positions: Positions, **values: Any) -> None:
         with _printing:

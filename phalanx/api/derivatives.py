@@ -22,6 +22,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.vmap import vmap
 from phalanx.base import dtypes, tree
+from phalanx.base.boundary import hiding
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import plain
 from phalanx.core.trace import carried, trace_of
@@ -113,6 +114,7 @@ class Pullback:
         self.out_tree = out_tree
         self.out_types = out_types
 
+    @hiding
     def __call__(self, *cts: Any) -> Any:
         if len(cts) != 1:
             raise TypeError(f"vjp: the pullback takes one tree of cotangents, got {len(cts)}")
@@ -404,6 +406,7 @@ class Pushforward:
         self.out_types = out_types
         self.fun = fun
 
+    @hiding
     def __call__(self, *tangents: Any) -> Any:
         who = f"linearize({name_of(self.fun)})"
         given, treedef = tree.flatten((tangents, {}))

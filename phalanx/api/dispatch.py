@@ -11,12 +11,13 @@ from phalanx.api.arguments import (
     NO_STATIC,
     LeafNames,
     Static,
+    dress,
     dynamic_positions,
     split_static,
-    wrap,
 )
 from phalanx.api.passing import known, signature
 from phalanx.base import tree
+from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import NonFiniteError
 from phalanx.base.exact import Exact
@@ -137,24 +138,28 @@ class Dispatched:
         call, split, array, root = self._call, self._split, DeviceArray, ROOT
 
         def dispatch(*args: Any, **kwargs: Any) -> Any:
-            if has_static or entered() is not root:
-                return call(*split(args, kwargs))
-            if not kwargs and caches.only is None:
-                signs = [x._sig if type(x) is array else signature(x) for x in args]
-                run = runs[settings().key][tuple(signs)]
+            try:
+                if has_static or entered() is not root:
+                    return call(*split(args, kwargs))
+                if not kwargs and caches.only is None:
+                    signs = [x._sig if type(x) is array else signature(x) for x in args]
+                    run = runs[settings().key][tuple(signs)]
+                    if run is not None:
+                        return run(args)
+                run, leaves = caches.find(args, kwargs)
                 if run is not None:
-                    return run(args)
-            run, leaves = caches.find(args, kwargs)
-            if run is not None:
-                return run(leaves)
-            return call(NO_STATIC, args, kwargs)
+                    return run(leaves)
+                return call(NO_STATIC, args, kwargs)
+            except Exception as error:
+                hide_frames(error)
+                raise
 
         dispatch.__dict__.update(getattr(self.fun, "__dict__", {}))
-        wrap(dispatch, self.fun)
+        dress(dispatch, self.fun)
         dispatch.__qualname__ = self.who  # what Python shows of a function
         setattr(dispatch, TRACED_ONCE, True)
         for method in (self.trace, self.lower, self.eval_shape, self.clear_cache, *methods):
-            setattr(dispatch, method.__name__, method)
+            setattr(dispatch, method.__name__, hiding(method))
         return dispatch
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from phalanx.api.arguments import (
     wrap,
 )
 from phalanx.base import tree
+from phalanx.base.boundary import hiding
 from phalanx.base.source import naming
 from phalanx.core import axes
 from phalanx.core.program import Program
@@ -117,6 +118,7 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
     """``fun``, with what it computes in a scope called ``name``, by default its own name."""
     check_callable(fun, "named_call")
 
+    @hiding
     @functools.wraps(fun)
     def named(*args: Any, **kwargs: Any) -> Any:
         with named_scope(name or name_of(fun)):

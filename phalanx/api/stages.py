@@ -12,6 +12,7 @@ from phalanx.api.aot import abstract, struct
 from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
 from phalanx.api.passing import Passed
 from phalanx.base import tree
+from phalanx.base.boundary import hide_frames
 from phalanx.base.errors import ConcretizationTypeError
 from phalanx.core.program import Program
 from phalanx.core.trace import Tracer, refuse_escaped
@@ -240,12 +241,16 @@ class Compiled(AheadOfTime):
             TypeError: the structure, a shape or a dtype differs from what it was compiled for.
             ConcretizationTypeError: called inside a transformation.
         """
-        leaves, treedef = tree.flatten((args, kwargs))
-        if treedef != self.in_tree:
-            raise TypeError(self._other_structure(treedef, args, kwargs))
-        types = [self._checked(i, x) for i, x in enumerate(leaves)]
-        arrays = [self._array(leaves[i], types[i], self._homes[i]) for i in self._kept]
-        return self.out_tree.unflatten(self._compiled(arrays))
+        try:
+            leaves, treedef = tree.flatten((args, kwargs))
+            if treedef != self.in_tree:
+                raise TypeError(self._other_structure(treedef, args, kwargs))
+            types = [self._checked(i, x) for i, x in enumerate(leaves)]
+            arrays = [self._array(leaves[i], types[i], self._homes[i]) for i in self._kept]
+            return self.out_tree.unflatten(self._compiled(arrays))
+        except Exception as error:
+            hide_frames(error)
+            raise
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """The same as calling it."""

@@ -123,6 +123,15 @@ def _precision(value: Any) -> str | None:
     return _PRECISIONS[value.lower()]
 
 
+_FILTERING = ("auto", "off", "remove_frames", "quiet_remove_frames", "tracebackhide")
+
+
+def _filtering(value: Any) -> str:
+    if value not in _FILTERING:
+        raise ValueError("'auto', which leaves out frames of this package, or 'off'")
+    return "off" if value == "off" else "auto"
+
+
 def _flag(name: str, doc: str) -> Option:
     return Option(name, False, _boolean, _boolean_from, doc, tracing=True)
 
@@ -185,6 +194,13 @@ OPTIONS: dict[str, Option] = {
             _seconds_from,
             "What took fewer seconds to compile is not kept there.",
         ),
+        Option(
+            "traceback_filtering",
+            "auto",
+            _filtering,
+            str,
+            "Whether tracebacks leave out the frames of this package: 'auto', or 'off' for all.",
+        ),
     )
 }
 _TRACING = tuple(option.name for option in OPTIONS.values() if option.tracing)
@@ -211,6 +227,7 @@ class Settings:
     compilation_cache_dir: str | None
     compilation_cache_max_size: int
     persistent_cache_min_compile_time_secs: float
+    traceback_filtering: str
     key: int
 
     def __init__(self, layers: tuple[Mapping[str, Any], ...]) -> None:

@@ -122,6 +122,12 @@ class _Internal(dict[str, bool]):
 
 
 _internal: Any = _Internal()
+is_internal: Callable[[str], bool] = _internal.__getitem__
+
+
+def is_ours(file: str) -> bool:
+    """Whether ``file`` is one of this package, and no program such as a user would write."""
+    return file.startswith(_PACKAGE) and not file.startswith(_EXAMPLES)
 
 
 def user_location() -> Location:
@@ -143,6 +149,14 @@ def user_location() -> Location:
         frame = outer
         code = frame.f_code
     return Location(code, frame.f_lasti, scope_name())
+
+
+def user_frame() -> FrameType:
+    """The innermost frame that is executed outside this package; its variables are the user's."""
+    frame: FrameType = sys._getframe(1)
+    while _internal[frame.f_code.co_filename] and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 _replayed: ContextVar[Location | None] = ContextVar("the operation replayed", default=None)

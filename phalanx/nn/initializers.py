@@ -12,6 +12,7 @@ from typing import Any
 
 from phalanx import numpy as jnp
 from phalanx import random
+from phalanx.base.boundary import boundary
 
 Initializer = Callable[..., Any]
 Axes = int | Sequence[int]
@@ -47,6 +48,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     [7.0, 7.0]
     """
 
+    @boundary
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         return jnp.full(shape, value, float if dtype is None else dtype)
 
@@ -61,6 +63,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     True
     """
 
+    @boundary
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         return random.uniform(key, shape, dtype) * scale
 
@@ -75,6 +78,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     (2, 3)
     """
 
+    @boundary
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         return random.normal(key, shape, dtype) * stddev
 
@@ -97,6 +101,7 @@ def truncated_normal(
     True
     """
 
+    @boundary
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         return random.truncated_normal(key, lower, upper, shape, dtype) * stddev
 
@@ -144,6 +149,7 @@ def variance_scaling(
             f"variance_scaling: distribution must be one of {list(_DRAW)}, got {distribution!r}"
         )
 
+    @boundary
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         fan = _FANS[mode](*_fans(tuple(shape), in_axis, out_axis, batch_axis))
         return _DRAW[distribution](key, tuple(shape), dtype, math.sqrt(scale / max(1, fan)))

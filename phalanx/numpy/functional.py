@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from phalanx import ops
+from phalanx.base.boundary import hiding
 from phalanx.core.axes import Axis
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
@@ -38,6 +39,7 @@ def vectorize(
     left_out = set(excluded)
     cores = None if signature is None else _cores(signature)
 
+    @hiding
     @functools.wraps(pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         free = {k: v for k, v in kwargs.items() if k in left_out}

@@ -14,6 +14,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.boundary import boundary, hide_frames
 from phalanx.core.types import SCALARS, Array
 from phalanx.numpy import (
     arithmetic,
@@ -50,12 +51,20 @@ def _operator(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Callabl
 
     def operator(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS):
-            return function(self, other)
+            try:
+                return function(self, other)
+            except Exception as error:
+                hide_frames(error)
+                raise
         return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
         if isinstance(other, _OPERANDS):
-            return function(other, self)
+            try:
+                return function(other, self)
+            except Exception as error:
+                hide_frames(error)
+                raise
         return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
 
     return operator, reflected
@@ -143,9 +152,10 @@ def install(array: type) -> None:
     for name, function in _UNARY.items():
         _set(array, f"__{name}__", _method(function), function)
     for function in _FUNCTIONS:
-        _set(array, function.__name__, _method(function), function)
+        _set(array, function.__name__, boundary(_method(function)), function)
     for method in _METHODS:
-        setattr(array, method.__name__, method)
+        special = method.__name__.startswith("_")  # these are felt, and raise hardly ever
+        setattr(array, method.__name__, method if special else boundary(method))
     for name, getter in _PROPERTIES.items():
         setattr(array, name, property(getter, doc=getter.__doc__))
     array.conj = array.conjugate  # type: ignore[attr-defined]
@@ -175,7 +185,11 @@ def __getitem__(self: Any, index: Any) -> Any:
         row = self._getitem_fast(index)
         if row is not NotImplemented:
             return row
-    return getitem(self, index)
+    try:
+        return getitem(self, index)
+    except Exception as error:
+        hide_frames(error)
+        raise
 
 
 def _getitem_fast(self: Any, index: Any) -> Any:

@@ -1,0 +1,150 @@
+"""The boundary between the user's code and ours, as an exception that crosses it shows it.
+
+Frames of ours are taken out of its traceback, so that the last line is the user's; the option
+``traceback_filtering`` keeps them. An accident, which is an exception that none of our ``raise``
+statements raised, is one of Python's own about what the user never saw: it gets the name of the
+public function and its arguments. Calls that succeed pay for one more call at most.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import os
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType, ModuleType, TracebackType
+from typing import Any, TypeVar
+
+from phalanx.base.config import config
+from phalanx.base.errors import PhalanxError
+from phalanx.base.source import is_internal, is_ours
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_JAXLIB = f"{os.sep}jaxlib{os.sep}"
+_KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
+
+
+def boundary(function: F) -> F:
+    """``function``, of which a user sees neither frames nor accidents."""
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        try:
+            try:
+                return function(*args, **kwargs)
+            except Exception as error:
+                _explain(error, function.__name__, args, kwargs)
+                raise
+        except Exception as error:
+            hide_frames(error)
+            raise  # without an argument: so this frame is not in the traceback either
+
+    return public  # type: ignore[return-value]
+
+
+def hiding(function: F) -> F:
+    """``function``, which runs one of the user's, with ours left out of tracebacks."""
+
+    @functools.wraps(function)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            hide_frames(error)
+            raise
+
+    return public  # type: ignore[return-value]
+
+
+def bound(*owners: Any) -> None:
+    """Put the public functions of ours in modules and classes behind the boundary."""
+    for owner in owners:
+        names = getattr(owner, "__all__", None) or [n for n in vars(owner) if n[0] != "_"]
+        for name in names:
+            value = vars(owner)[name]
+            if isinstance(value, FunctionType) and is_ours(value.__code__.co_filename):
+                public = _once(value)
+                setattr(owner, name, public)
+                if isinstance(owner, ModuleType) and public.__module__ == value.__module__:
+                    public.__module__, public.__qualname__ = owner.__name__, name  # for pickle
+
+
+_once = functools.cache(boundary)  # one function may have several names
+
+
+def hide_frames(error: BaseException) -> None:
+    """Take frames of ours out of the traceback of ``error`` and of those it came from."""
+    if config.traceback_filtering == "off":
+        return
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = _of_user(one.__traceback__)
+            waiting += [one.__cause__, one.__context__]
+
+
+def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+    while traceback is not None:
+        yield traceback
+        traceback = traceback.tb_next
+
+
+def _of_user(traceback: TracebackType | None) -> TracebackType | None:
+    """The entries that are the user's: neither ours, nor of libraries that we called."""
+    entries, within = [], False
+    for entry in _entries(traceback):
+        within = _is_hidden(entry, within)
+        if not within:
+            entries.append(entry)
+    for entry, following in zip(entries, [*entries[1:], None], strict=False):
+        entry.tb_next = following
+    return entries[0] if entries else None
+
+
+def _is_hidden(entry: TracebackType, within: bool) -> bool:
+    """Whether an entry that is, or is not, ``within`` ours is not the user's."""
+    file = entry.tb_frame.f_code.co_filename
+    return is_ours(file) or (within and (is_internal(file) or _JAXLIB in file))
+
+
+def _explain(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Say of an accident in function ``name`` what that was called with."""
+    within, last = False, None
+    for last in _entries(error.__traceback__):
+        within = _is_hidden(last, within)
+    if last is None or not within or isinstance(error, PhalanxError):
+        return
+    if last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE:
+        return
+    words = str(error) or type(error).__name__
+    if not words.startswith(f"{name}: called"):
+        words = f"{name}: called with {_shown(args, kwargs)}: {words}"
+    if isinstance(error, _KEPT):
+        error.args = (words,)
+    else:
+        raise TypeError(words) from None
+
+
+def _shown(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    given = [*map(_described, args), *(f"{k}={_described(v)}" for k, v in kwargs.items())]
+    return f"({', '.join(given)})"
+
+
+def _described(x: Any) -> str:
+    """An argument in a few words: of an array, its type."""
+    if isinstance(x, (bool, int, float, complex, str, type(None))):
+        text = repr(x)
+        return text if len(text) <= 40 else f"{text[:37]}..."
+    if isinstance(x, (tuple, list)):
+        text = ", ".join([_described(each) for each in x[:4]]) + (", ..." if x[4:] else "")
+        return f"({text})" if isinstance(x, tuple) else f"[{text}]"
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return f"{x.dtype}{[*x.shape]}"
+    if callable(x):
+        return f"the function {getattr(x, '__name__', type(x).__name__)}"
+    return f"a {type(x).__name__}"

@@ -1,0 +1,281 @@
+"""What a user sees of an exception that comes out of the library."""
+
+import functools
+import pickle
+import threading
+import traceback
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.base.boundary import boundary
+from phalanx.errors import ConfigError, EscapedTracer
+
+ROWS = jnp.ones((4, 3))
+F = phalanx.ShapeDtypeStruct((), "float32")
+
+
+class Mine(Exception):
+    """An exception of the user's."""
+
+
+@pytest.fixture(autouse=True)
+def filtering():
+    before = phalanx.config.traceback_filtering
+    phalanx.config.update("traceback_filtering", "auto")
+    yield
+    phalanx.config.update("traceback_filtering", before)
+
+
+def fails(*_):
+    raise Mine
+
+
+def wrong(x):
+    return x + jnp.ones(5)
+
+
+def functions(error):
+    """The names of the functions in the traceback, from the first of this file on."""
+    frames = traceback.extract_tb(error.__traceback__)
+    first = next(i for i, frame in enumerate(frames) if frame.filename == __file__)
+    assert all(frame.filename == __file__ for frame in frames[first:]), frames
+    return [frame.name for frame in frames[first:]]
+
+
+def custom(f):
+    made = phalanx.custom_vjp(lambda x: x)
+    made.defvjp(lambda x: (x, None), f)
+    return phalanx.grad(lambda x: made(x).sum())
+
+
+# Functions that run a function of the user's, which is the last line of a traceback.
+TRANSFORMATIONS = {
+    "jit": phalanx.jit,
+    "pmap": phalanx.pmap,
+    "vmap": phalanx.vmap,
+    "grad": phalanx.grad,
+    "value_and_grad": phalanx.value_and_grad,
+    "jacfwd": phalanx.jacfwd,
+    "jacrev": phalanx.jacrev,
+    "hessian": phalanx.hessian,
+    "jvp": lambda f: lambda x: phalanx.jvp(f, (x,), (x,)),
+    "vjp": lambda f: lambda x: phalanx.vjp(f, x),
+    "linearize": lambda f: lambda x: phalanx.linearize(f, x),
+    "checkpoint": phalanx.checkpoint,
+    "custom_vjp": custom,
+    "make_program": phalanx.make_program,
+    "eval_shape": lambda f: lambda x: phalanx.eval_shape(f, x),
+    "lower": lambda f: phalanx.jit(f).lower,
+    "placement": lambda f: phalanx.pmap(f).placement,
+    "nested": lambda f: phalanx.jit(phalanx.grad(phalanx.vmap(phalanx.jit(f)))),
+    "scan": lambda f: lambda x: lax.scan(f, x, x),
+    "while_loop": lambda f: lambda x: lax.while_loop(f, f, x),
+    "fori_loop": lambda f: lambda x: lax.fori_loop(0, 3, f, x),
+    "cond": lambda f: lambda x: lax.cond(True, f, f, x),
+    "map": lambda f: lambda x: lax.map(f, x),
+    "associative_scan": lambda f: lambda x: lax.associative_scan(f, x),
+    "vectorize": jnp.vectorize,
+    "apply_along_axis": lambda f: lambda x: jnp.apply_along_axis(f, 0, x),
+    "tree": lambda f: lambda x: phalanx.tree.map(f, x),
+    "named_call": phalanx.named_call,
+    "callback": lambda f: lambda x: phalanx.pure_callback(f, F, x),
+    "callback in jit": lambda f: phalanx.jit(lambda x: phalanx.pure_callback(f, F, x)),
+    "callback in pmap": lambda f: phalanx.pmap(lambda x: phalanx.pure_callback(f, F, x)),
+    "debug": lambda f: lambda x: phalanx.debug.callback(f, x),
+}
+
+
+@pytest.mark.parametrize("name", TRANSFORMATIONS)
+def test_the_last_line_is_that_of_the_users_function(name):
+    with pytest.raises(Mine) as caught:
+        TRANSFORMATIONS[name](fails)(ROWS)
+    assert functions(caught.value)[-1] == "fails"
+
+
+# Mistakes in one line of the user's, of which nothing of ours stands below.
+MISTAKES = {
+    "operator": lambda: ROWS + jnp.ones(5),
+    "reflected": lambda: np.ones(5) + ROWS,
+    "function": lambda: jnp.add(ROWS, jnp.ones(5)),
+    "keyword": lambda: jnp.sum(ROWS, axis=7),
+    "method": lambda: ROWS.reshape(5, 7),
+    "index": lambda: ROWS[0, 0, 0],
+    "at": lambda: ROWS.at[0, 0, 0].set(1),
+    "lax": lambda: lax.add(ROWS, jnp.ones(5)),
+    "nn": lambda: phalanx.nn.relu("x"),
+    "random": lambda: phalanx.random.normal("key", (3,)),
+    "initializer": lambda: phalanx.nn.initializers.he_normal()(phalanx.random.key(0), (3,)),
+    "linalg": lambda: jnp.linalg.norm(ROWS, axis=7),
+    "devices": lambda: phalanx.devices("none"),
+    "option": lambda: phalanx.jit(3),
+    "config": lambda: phalanx.config.update("none", 3),
+    "compiled": lambda: phalanx.jit(jnp.sin).lower(ROWS).compile()(ROWS[0]),
+    "pullback": lambda: phalanx.vjp(jnp.sin, ROWS)[1]("x"),
+    "linear": lambda: phalanx.linearize(jnp.sin, ROWS)[1]("x"),
+    "tree": lambda: phalanx.tree.map(len, [1], [1, 2]),
+    "debug": lambda: phalanx.debug.print("{} {}", 1),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_last_line_is_that_of_the_mistake(name):
+    with pytest.raises((TypeError, ValueError, IndexError, RuntimeError)) as caught:
+        MISTAKES[name]()
+    assert functions(caught.value)[-1] == "<lambda>"
+
+
+def test_all_functions_of_the_user_between_ours_are_there():
+    def loss(x):
+        return jnp.sum(phalanx.vmap(wrong)(x))
+
+    def step(x):
+        return phalanx.grad(loss)(x)
+
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        phalanx.jit(step)(ROWS)
+    assert functions(caught.value) == [
+        "test_all_functions_of_the_user_between_ours_are_there", "step", "loss", "wrong",
+    ]  # fmt: skip
+
+
+def test_in_a_thread():
+    raised = []
+
+    def run():
+        try:
+            phalanx.jit(wrong)(ROWS)
+        except ValueError as e:
+            raised.append(e)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert functions(raised[0]) == ["run", "wrong"]
+
+
+def test_exceptions_that_others_came_from():
+    def translated(x):
+        try:
+            return phalanx.vmap(wrong)(x)
+        except ValueError as e:
+            raise Mine from e
+
+    def then(x):
+        try:
+            fails()
+        except Mine:
+            return wrong(x)
+
+    with pytest.raises(Mine) as caught:
+        phalanx.jit(translated)(ROWS)
+    assert functions(caught.value)[-1] == "translated"
+    assert functions(caught.value.__cause__) == ["translated", "wrong"]
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        phalanx.jit(then)(ROWS)
+    assert functions(caught.value.__context__) == ["then", "fails"]
+
+
+def test_libraries_that_the_user_called_are_the_users():
+    @contextmanager
+    def managed():
+        yield fails()
+
+    def f(x):
+        with managed():
+            return x
+
+    with pytest.raises(Mine) as caught:
+        phalanx.jit(f)(ROWS)
+    names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert names[-4:] == ["f", "__enter__", "managed", "fails"]
+
+
+def test_the_option_keeps_all_frames():
+    phalanx.config.update("jax_traceback_filtering", "off")
+    with pytest.raises(ValueError, match="broadcast") as caught:
+        phalanx.jit(wrong)(ROWS)
+    files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert sum("phalanx" in file and file != __file__ for file in files) > 5
+    with pytest.raises(ConfigError, match=r"'auto', which leaves out .* got 'of'"):
+        phalanx.config.update("traceback_filtering", "of")
+
+
+def test_an_exception_that_is_raised_again_stays_itself():
+    error = Mine("once")
+
+    def again(x):
+        raise error
+
+    for _ in range(3):
+        with pytest.raises(Mine) as caught:
+            phalanx.jit(phalanx.vmap(again))(ROWS)
+        assert caught.value is error and error.args == ("once",)
+
+
+# ---- accidents ----------------------------------------------------------------------------------
+
+
+@boundary
+def careless(x, *, key=None):
+    if key is not None:
+        return {"a": 1}[key]
+    if callable(x):
+        raise ValueError("careless: words of its own")
+    return len(x)
+
+
+# A file of ours: what is raised there is ours.
+careless.__wrapped__.__code__ = careless.__wrapped__.__code__.replace(
+    co_filename=phalanx.__file__.replace("__init__", "careless")
+)
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "kind", "words"),
+    [
+        ((3,), {}, TypeError, r"careless: called with \(3\): object of type 'int' has no len\(\)"),
+        ((ROWS,), {"key": "b"}, TypeError, r"careless: called with \(float32\[4, 3\], key='b'\): "),
+        ((), {}, TypeError, r"careless: called with \(\): careless\(\) missing 1 required"),
+        ((len,), {}, ValueError, "^careless: words of its own$"),
+        (([1, "a"], 2), {}, TypeError, r"called with \(\[1, 'a'\], 2\): .* takes 1 positional"),
+    ],
+)
+def test_what_no_words_of_ours_say_names_the_function_and_its_arguments(args, kwargs, kind, words):
+    with pytest.raises(kind, match=words) as caught:
+        careless(*args, **kwargs)
+    assert functions(caught.value) == [
+        "test_what_no_words_of_ours_say_names_the_function_and_its_arguments"
+    ]
+
+
+def test_exceptions_of_the_users_functions_are_theirs():
+    def look_up(x):
+        return {}["missing"]
+
+    with pytest.raises(KeyError) as caught:
+        lax.map(look_up, ROWS)
+    assert caught.value.args == ("missing",)
+
+
+# ---- public functions are what they were --------------------------------------------------------
+
+
+def test_public_functions_are_pickled_by_name_and_have_one_identity():
+    for function in (jnp.sin, lax.add, phalanx.jit, phalanx.random.normal, phalanx.tree.map):
+        assert pickle.loads(pickle.dumps(function)) is function
+    assert jnp.linalg.matmul is jnp.matmul and phalanx.tree_util.tree_map is phalanx.tree.map
+    assert jnp.sum.__name__ == "sum" and "axis" in jnp.sum.__doc__
+
+
+def test_computations_of_the_library_are_recognized():
+    x = jnp.arange(6.0)
+    assert float(lax.reduce(x, 0.0, lax.add, (0,))) == 15.0
+    with pytest.raises(EscapedTracer):
+        kept = []
+        phalanx.jit(functools.partial(lambda kept, x: kept.append(x) or x, kept))(x)
+        jnp.sin(kept[0])

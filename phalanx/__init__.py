@@ -59,6 +59,7 @@ from phalanx.api.devices import (
     process_index,
 )
 from phalanx.api.jit import jit
+from phalanx.api.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh
 from phalanx.api.pmap import pmap
 from phalanx.api.program import (
     eval_shape,
@@ -81,6 +82,7 @@ from phalanx.lax import stop_gradient
 from phalanx.numpy.at import Part as _Part
 from phalanx.numpy.methods import install as _install
 from phalanx.run.eager import evaluate as _evaluate
+from phalanx.spmd.named import NamedSharding, P
 
 __version__ = "0.1.0"
 

@@ -1,7 +1,19 @@
 """How arrays lie over devices: meshes and shardings."""
 
-from phalanx.spmd.mesh import Mesh
+from phalanx.api.meshes import get_abstract_mesh, get_mesh, set_mesh
+from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
-__all__ = ["Mesh", "NamedSharding", "PartitionSpec", "Sharding", "SingleDeviceSharding"]
+__all__ = [
+    "AbstractMesh",
+    "AxisType",
+    "Mesh",
+    "NamedSharding",
+    "PartitionSpec",
+    "Sharding",
+    "SingleDeviceSharding",
+    "get_abstract_mesh",
+    "get_mesh",
+    "set_mesh",
+]

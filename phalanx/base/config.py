@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +105,12 @@ def _device(value: Any) -> Any:
     return value or None
 
 
+def _mesh(value: Any) -> Any:
+    if value is not None and not hasattr(value, "axis_names"):
+        raise ValueError("a Mesh or None")
+    return value
+
+
 _PRECISIONS = {
     "default": "default",
     "high": "high",
@@ -173,6 +179,14 @@ OPTIONS: dict[str, Option] = {
             tracing=True,
         ),
         Option(
+            "mesh",
+            None,
+            _mesh,
+            str,
+            "The mesh whose axes are meant where none is given; phalanx.set_mesh sets it.",
+            tracing=True,
+        ),
+        Option(
             "compilation_cache_dir",
             user_cache(),
             _folder,
@@ -224,6 +238,7 @@ class Settings:
     platforms: str | None
     default_matmul_precision: str | None
     default_device: Any
+    mesh: Any
     compilation_cache_dir: str | None
     compilation_cache_max_size: int
     persistent_cache_min_compile_time_secs: float
@@ -255,6 +270,28 @@ _overridden: WeakSet[Settings] = WeakSet()
 _of_process = Settings(())
 _here: ContextVar[Settings] = ContextVar("settings", default=_of_process)
 settings = _here.get
+
+
+class Override(ContextDecorator):
+    """Options for a block of code, or for the calls of a function that it decorates."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = values
+        self._layers: list[Mapping[str, Any]] = []  # one for each block that has not ended
+
+    def __enter__(self) -> None:
+        layer = dict(self._values)
+        self._layers.append(layer)
+        _here.set(Settings((*settings().layers, layer)))
+
+    def __exit__(self, *_: object) -> None:
+        # Not what was before: blocks in generators need not end in the order of a stack.
+        mine = self._layers.pop()
+        layers = tuple(layer for layer in settings().layers if layer is not mine)
+        _here.set(Settings(layers) if layers else _of_process)
+
+    def _recreate_cm(self) -> Override:
+        return Override(self._values)
 
 
 class Config:
@@ -301,8 +338,7 @@ class Config:
             for each in list(_overridden):
                 each.refresh()
 
-    @contextmanager
-    def override(self, **changes: Any) -> Iterator[None]:
+    def override(self, **changes: Any) -> Override:
         """Set options for a block of code, in the running thread or task only.
 
         >>> with config.override(enable_x64=True):
@@ -316,14 +352,7 @@ class Config:
                     f"config.override: {option.name} holds for the whole process; set it with "
                     f"config.update({option.name!r}, ...)"
                 )
-        mine = {option.name: _check(option, value) for option, value in options.items()}
-        _here.set(Settings((*settings().layers, mine)))
-        try:
-            yield
-        finally:
-            # Not what was before: blocks in generators need not end in the order of a stack.
-            layers = tuple(layer for layer in settings().layers if layer is not mine)
-            _here.set(Settings(layers) if layers else _of_process)
+        return Override({option.name: _check(option, v) for option, v in options.items()})
 
     def freeze(self, name: str, reason: str) -> None:
         """From now on refuse to change ``name``; ``reason`` ends the error message."""

@@ -2,5 +2,6 @@
 
 from phalanx.api.callbacks import io_callback
 from phalanx.api.contexts import disable_x64, enable_x64
+from phalanx.experimental import maps, mesh_utils
 
-__all__ = ["disable_x64", "enable_x64", "io_callback"]
+__all__ = ["disable_x64", "enable_x64", "io_callback", "maps", "mesh_utils"]

@@ -2,74 +2,268 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from enum import Enum
+from typing import Any, ClassVar
 
 import numpy as np
 
+from phalanx.base.config import Override, config
+from phalanx.base.recent import Unique
 from phalanx.core.region import MeshAxes
+from phalanx.spmd.sharding import is_local
 
 
-class Mesh:
-    """Devices in a grid whose axes have names.
+class AxisType(Enum):
+    """Who decides how arrays lie along an axis of a mesh.
+
+    ``Auto``: the compiler, where the user leaves it open. ``Explicit``: the same; the shardings
+    of results follow from those of operands. ``Manual``: the program, which says what each
+    device does.
+    """
+
+    Auto = "Auto"
+    Explicit = "Explicit"
+    Manual = "Manual"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class AbstractMesh:
+    """A grid with names of axes, without devices.
+
+    >>> mesh = AbstractMesh((2, 4), ("data", "model"))
+    >>> mesh.shape, mesh.size
+    ({'data': 2, 'model': 4}, 8)
+    """
+
+    __slots__ = ("axis_names", "axis_sizes", "axis_types")
+
+    axis_names: tuple[str, ...]
+    axis_sizes: tuple[int, ...]
+    axis_types: tuple[AxisType, ...]
+
+    def __init__(
+        self,
+        axis_sizes: Sequence[int],
+        axis_names: str | Sequence[str],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> None:
+        who = type(self).__name__
+        self.axis_names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
+        self.axis_sizes = tuple(int(n) for n in axis_sizes)
+        if len(self.axis_sizes) != len(self.axis_names):
+            raise ValueError(
+                f"{who}: the grid has {len(self.axis_sizes)} dimensions, shape {self.axis_sizes}, "
+                f"but there are {len(self.axis_names)} axis names: {self.axis_names}"
+            )
+        if len(set(self.axis_names)) != len(self.axis_names):
+            raise ValueError(f"{who}: axis names must be distinct, got {self.axis_names}")
+        self.axis_types = _axis_types(axis_types, len(self.axis_names), who)
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The size of each axis, by name."""
+        return dict(self.axes)
+
+    @property
+    def shape_tuple(self) -> MeshAxes:
+        """``((name, size), ...)``."""
+        return self.axes
+
+    @property
+    def axes(self) -> MeshAxes:
+        """``((name, size), ...)``."""
+        return tuple(zip(self.axis_names, self.axis_sizes, strict=True))
+
+    @property
+    def size(self) -> int:
+        """The number of positions."""
+        return math.prod(self.axis_sizes) if self.axis_names else 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no positions."""
+        return self.size == 0
+
+    @property
+    def auto_axes(self) -> tuple[str, ...]:
+        """The names of the axes of type Auto."""
+        return self._of_type(AxisType.Auto)
+
+    @property
+    def explicit_axes(self) -> tuple[str, ...]:
+        """The names of the axes of type Explicit."""
+        return self._of_type(AxisType.Explicit)
+
+    @property
+    def manual_axes(self) -> tuple[str, ...]:
+        """The names of the axes of type Manual."""
+        return self._of_type(AxisType.Manual)
+
+    def _of_type(self, kind: AxisType) -> tuple[str, ...]:
+        typed = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple(name for name, type in typed if type is kind)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The grid without devices."""
+        return self
+
+    def update_axis_types(self, changes: Mapping[str, AxisType]) -> AbstractMesh:
+        """The same mesh, some of whose axes have other types."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self._types_with(changes))
+
+    def _types_with(self, changes: Mapping[str, AxisType]) -> tuple[AxisType, ...]:
+        for name in changes:
+            if name not in self.axis_names:
+                raise ValueError(f"{type(self).__name__}: there is no axis {name!r} in {self}")
+        typed = zip(self.axis_names, self.axis_types, strict=True)
+        return tuple(changes.get(name, kind) for name, kind in typed)
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.axes, self.axis_types
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is type(self) and self._key() == other._key())
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        axes = [f"{name!r}: {size}" for name, size in self.axes]
+        others = {t for t in self.axis_types if t is not AxisType.Auto}
+        types = [f"axis_types={self.axis_types}"] if others else []
+        return f"{type(self).__name__}({', '.join([*axes, *types])})"
+
+
+class Mesh(AbstractMesh):
+    """Devices in a grid whose axes have names. Meshes that are equal are the same object.
+
+    In a ``with`` block it is the mesh that is meant where none is given, as ``set_mesh`` makes it.
+
+    Args:
+        devices: a grid of devices, as an array or nested lists.
+        axis_names: one for each dimension of the grid.
+        axis_types: for each axis, who decides how arrays lie along it; Auto if not given.
+
+    Raises:
+        ValueError: the names do not fit the grid, or a name or a device occurs twice.
 
     >>> mesh = Mesh([[0, 1, 2], [3, 4, 5]], ("data", "model"))
     >>> mesh.shape, mesh.size
     ({'data': 2, 'model': 3}, 6)
     """
 
-    __slots__ = ("_hash", "axis_names", "devices")
+    __slots__ = ("__weakref__", "_hash", "devices")
+    _interned: ClassVar[Unique[Mesh]] = Unique(256)
 
-    def __init__(self, devices: Any, axis_names: str | Sequence[str]) -> None:
-        grid = np.array(devices, dtype=object)
-        names = (axis_names,) if isinstance(axis_names, str) else tuple(axis_names)
-        if grid.ndim != len(names):
-            raise ValueError(
-                f"Mesh: the devices form a grid of {grid.ndim} dimensions, shape {grid.shape}, but "
-                f"there are {len(names)} axis names: {names}"
-            )
-        if len(set(names)) != len(names):
-            raise ValueError(f"Mesh: axis names must be distinct, got {names}")
-        if len(set(grid.flat)) != grid.size:
-            raise ValueError("Mesh: a device occurs more than once")
-        grid.flags.writeable = False
-        self.devices = grid
-        self.axis_names = names
-        self._hash = hash((grid.shape, tuple(grid.flat), names))
+    devices: np.ndarray[Any, np.dtype[np.object_]]
 
-    @property
-    def shape(self) -> dict[str, int]:
-        """The size of each axis, by name."""
-        return dict(zip(self.axis_names, self.devices.shape, strict=True))
+    def __new__(
+        cls,
+        devices: Any,
+        axis_names: str | Sequence[str],
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> Mesh:
+        grid = _grid(devices)
+        made = object.__new__(cls)
+        AbstractMesh.__init__(made, grid.shape, axis_names, axis_types)
+        made.devices = grid
+        key = made._key()
+        made._hash = hash(key)
+        same = Mesh._interned[key]
+        return same if same is not None else Mesh._interned.add(key, made)
 
-    @property
-    def axis_sizes(self) -> tuple[int, ...]:
-        """The size of each axis, in order."""
-        return self.devices.shape
-
-    @property
-    def axes(self) -> MeshAxes:
-        """``((name, size), ...)``."""
-        return tuple(zip(self.axis_names, self.devices.shape, strict=True))
-
-    @property
-    def size(self) -> int:
-        """The number of devices."""
-        return self.devices.size
+    def __init__(self, *_: Any, **__: Any) -> None:
+        """Nothing is left to do: equal meshes are one object, made once."""
 
     @property
     def flat(self) -> tuple[Any, ...]:
         """The devices row by row."""
-        return tuple(self.devices.flat)
+        return tuple(self.devices.flat) if self.axis_names else ()
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Mesh) and self.axes == other.axes and self.flat == other.flat
-        )
+    @property
+    def device_ids(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The number of each device, in the grid."""
+        numbers = [getattr(d, "id", d) for d in self.devices.flat]
+        return np.array(numbers, np.int64).reshape(self.axis_sizes)
+
+    @property
+    def local_devices(self) -> list[Any]:
+        """The devices that this process can reach."""
+        return [d for d in self.devices.flat if is_local(d)]
+
+    @property
+    def is_multi_process(self) -> bool:
+        """Whether the devices belong to several processes."""
+        return len({getattr(d, "process_index", 0) for d in self.flat}) > 1
+
+    @property
+    def local_mesh(self) -> Mesh:
+        """The part of the grid that this process can reach.
+
+        Raises:
+            ValueError: that is no grid.
+        """
+        here = np.array([is_local(d) for d in self.devices.flat])
+        where = np.argwhere(here.reshape(self.axis_sizes))
+        part = tuple(slice(lo, hi + 1) for lo, hi in zip(where.min(0), where.max(0), strict=True))
+        if self.devices[part].size != len(where):
+            raise ValueError(f"{self}: the devices of this process form no grid of their own")
+        return Mesh(self.devices[part], self.axis_names, self.axis_types)
+
+    @property
+    def abstract_mesh(self) -> AbstractMesh:
+        """The grid without devices."""
+        return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    def update_axis_types(self, changes: Mapping[str, AxisType]) -> Mesh:
+        """The same mesh, some of whose axes have other types."""
+        return Mesh(self.devices, self.axis_names, self._types_with(changes))
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.axes, self.flat, self.axis_types
 
     def __hash__(self) -> int:
         return self._hash
 
-    def __repr__(self) -> str:
-        axes = ", ".join(f"{name!r}: {size}" for name, size in self.axes)
-        return f"Mesh({axes})"
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Mesh, (self.devices, self.axis_names, self.axis_types)
+
+    def __enter__(self) -> Mesh:
+        block = config.override(mesh=self)
+        block.__enter__()
+        _blocks.set((*_blocks.get(), block))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        *outer, block = _blocks.get()
+        _blocks.set(tuple(outer))
+        block.__exit__()
+
+
+_blocks: ContextVar[tuple[Override, ...]] = ContextVar("blocks of meshes", default=())
+
+
+def _grid(devices: Any) -> np.ndarray[Any, np.dtype[np.object_]]:
+    grid = np.array(devices, dtype=object)
+    if len(set(grid.flat)) != grid.size:
+        raise ValueError("Mesh: a device occurs more than once")
+    grid.flags.writeable = False
+    return grid
+
+
+def _axis_types(types: Any, count: int, who: str) -> tuple[AxisType, ...]:
+    if types is None:
+        return (AxisType.Auto,) * count
+    listed = (types,) if isinstance(types, AxisType) else tuple(types)
+    if len(listed) != count or not all(isinstance(t, AxisType) for t in listed):
+        raise ValueError(f"{who}: axis_types must be {count} values of AxisType, got {types!r}")
+    return listed
+
+
+NO_MESH = Mesh(None, ())

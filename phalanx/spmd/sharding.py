@@ -82,7 +82,7 @@ class Sharding:
         made = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
         made.devices, made.tiles, made.assignment, made.committed = key
         made._hash = hash(key)
-        made.local_positions = tuple(i for i, d in enumerate(devices) if _is_local(d))
+        made.local_positions = tuple(i for i, d in enumerate(devices) if is_local(d))
         places = np.argsort(assignment).tolist() if assignment else range(len(devices))
         made._tile_at = tuple(_unravel(place // made.copies, tiles) for place in places)
         return made
@@ -299,6 +299,7 @@ def _indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
     return tuple(map(index, range(len(sharding.devices))))
 
 
-def _is_local(device: Any) -> bool:
+def is_local(device: Any) -> bool:
+    """Whether this process can reach ``device``."""
     client = getattr(device, "client", None)
     return client is None or device.process_index == client.process_index()

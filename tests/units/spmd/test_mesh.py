@@ -1,9 +1,12 @@
 """Meshes, with integers as devices."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
-from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 
 
 def test_mesh():
@@ -21,3 +24,39 @@ def test_mesh():
         Mesh(np.arange(4).reshape(2, 2), ("a", "a"))
     with pytest.raises(ValueError, match="more than once"):
         Mesh([0, 0], ("a",))
+
+
+def test_equal_meshes_are_one_object():
+    mesh = Mesh([[0, 1], [2, 3]], ("x", "y"))
+    assert mesh is Mesh(np.arange(4).reshape(2, 2), ["x", "y"])
+    assert copy.deepcopy(mesh) is mesh is pickle.loads(pickle.dumps(mesh))
+    others = [
+        Mesh([[0, 1], [3, 2]], ("x", "y")), Mesh([[0, 1], [2, 3]], ("y", "x")),
+        Mesh([[0, 1, 2, 3]], ("x", "y")), Mesh([[0, 1], [2, 3]], ("x", "y"), [AxisType.Auto] * 2),
+        Mesh([[0, 1], [2, 3]], ("x", "y"), (AxisType.Auto, AxisType.Manual)),
+    ]  # fmt: skip
+    assert [other == mesh for other in others] == [False, False, False, True, False]
+
+
+def test_types_of_axes():
+    mesh = Mesh([[0, 1], [2, 3]], ("x", "y"), (AxisType.Explicit, AxisType.Auto))
+    assert (mesh.explicit_axes, mesh.auto_axes, mesh.manual_axes) == (("x",), ("y",), ())
+    manual = mesh.update_axis_types({"y": AxisType.Manual})
+    assert manual.manual_axes == ("y",) and manual.flat == mesh.flat and manual != mesh
+    assert repr(manual) == "Mesh('x': 2, 'y': 2, axis_types=(Explicit, Manual))"
+    for types in (AxisType.Auto, [AxisType.Auto] * 3, ("Auto", "Auto")):
+        with pytest.raises(ValueError, match="2 values of AxisType"):
+            Mesh([[0, 1], [2, 3]], ("x", "y"), types)
+    with pytest.raises(ValueError, match="no axis 'z'"):
+        mesh.update_axis_types({"z": AxisType.Auto})
+
+
+def test_a_mesh_without_devices():
+    mesh = Mesh([[0, 1, 2], [3, 4, 5]], ("x", "y"))
+    abstract = mesh.abstract_mesh
+    assert abstract == AbstractMesh((2, 3), ("x", "y")) != mesh
+    assert hash(abstract) == hash(AbstractMesh((2, 3), ["x", "y"]))
+    assert abstract.shape_tuple == (("x", 2), ("y", 3)) and abstract.size == 6
+    assert not abstract.empty and AbstractMesh((), ()).empty and AbstractMesh((0,), "x").empty
+    with pytest.raises(ValueError, match="AbstractMesh: the grid has 1 dimensions"):
+        AbstractMesh((2,), ("x", "y"))

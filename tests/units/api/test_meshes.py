@@ -1,0 +1,97 @@
+"""Meshes over devices, and the one that is meant where none is given."""
+
+import asyncio
+import threading
+
+import numpy as np
+import pytest
+
+import phalanx
+from phalanx.errors import DeviceError
+from phalanx.experimental import maps, mesh_utils
+from phalanx.sharding import AxisType, Mesh
+
+pytestmark = pytest.mark.spmd
+COUNT = phalanx.device_count()
+
+
+@pytest.fixture
+def mesh():
+    return phalanx.make_mesh((1, COUNT), ("data", "model"))
+
+
+def test_a_mesh_takes_the_first_devices(mesh):
+    assert list(mesh.flat) == phalanx.devices() == list(mesh.local_devices)
+    assert mesh.device_ids.tolist() == [[d.id for d in phalanx.devices()]]
+    assert mesh.local_mesh is mesh and not mesh.is_multi_process
+    assert phalanx.make_mesh((1,), ("i",)).flat == (phalanx.devices()[0],)
+    backwards = phalanx.make_mesh((COUNT,), ("i",), devices=phalanx.devices()[::-1])
+    assert list(backwards.flat) == phalanx.devices()[::-1]
+    typed = phalanx.make_mesh((COUNT,), "i", (AxisType.Explicit,))
+    assert typed.explicit_axes == ("i",)
+
+
+def test_the_places_of_old_programs(mesh):
+    assert maps.Mesh is Mesh is phalanx.experimental.maps.Mesh
+    grid = mesh_utils.create_device_mesh((1, COUNT))
+    assert Mesh(grid, ("data", "model")) is mesh
+
+
+def test_too_few_devices_and_too_few_names():
+    with pytest.raises(DeviceError, match=rf"needs {3 * COUNT} devices, but there are {COUNT}"):
+        phalanx.make_mesh((3, COUNT), ("x", "y"))
+    with pytest.raises(ValueError, match="1 axis names"):
+        phalanx.make_mesh((1, COUNT), ("x",))
+
+
+def test_the_mesh_of_a_block(mesh):
+    other = phalanx.make_mesh((1,), ("i",))
+    assert phalanx.get_mesh().empty and phalanx.get_abstract_mesh().empty
+    with phalanx.set_mesh(mesh):
+        assert phalanx.get_mesh() is mesh and phalanx.get_abstract_mesh() == mesh.abstract_mesh
+        with other:
+            assert phalanx.get_mesh() is other
+            with other, mesh:
+                assert phalanx.get_mesh() is mesh
+            assert phalanx.get_mesh() is other
+        with phalanx.set_mesh(None):
+            assert phalanx.get_mesh().empty
+        assert phalanx.get_mesh() is mesh
+    assert phalanx.get_mesh().empty
+    with pytest.raises(TypeError, match="a Mesh or None is needed"):
+        phalanx.set_mesh("data")
+
+
+def test_a_mesh_that_is_set_holds_in_its_thread_from_then_on(mesh):
+    seen = []
+
+    def run():
+        phalanx.set_mesh(mesh)
+        seen.append(phalanx.get_mesh())
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert seen == [mesh] and phalanx.get_mesh().empty
+
+
+def test_one_mesh_in_tasks_that_overlap(mesh):
+    async def task(mine, other):
+        with mesh:
+            mine.set()
+            await other.wait()
+            return phalanx.get_mesh()
+
+    async def both():
+        a, b = asyncio.Event(), asyncio.Event()
+        return await asyncio.gather(task(a, b), task(b, a))
+
+    assert asyncio.run(both()) == [mesh, mesh] and phalanx.get_mesh().empty
+
+
+def test_what_was_traced_under_one_mesh_is_traced_anew_under_another(mesh):
+    sizes = phalanx.jit(lambda x: x * phalanx.get_mesh().size)
+    for _ in range(2):
+        assert float(sizes(np.float32(1))) == 0
+        with mesh:
+            assert float(sizes(np.float32(1))) == COUNT

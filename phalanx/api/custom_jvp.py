@@ -17,7 +17,7 @@ from phalanx.api.custom import (
     positional,
     zero_like,
 )
-from phalanx.base import tree
+from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
@@ -27,8 +27,9 @@ from phalanx.control.custom_jvp import custom_jvp as custom_jvp_primitive
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, current
-from phalanx.core.types import typeof
+from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add_tangents
+from phalanx.transforms.stage import is_value
 
 
 class custom_jvp(Custom):
@@ -195,5 +196,18 @@ def _tangents(call: Call, out: Any, rule: Callable) -> list[Any]:
         def refuse(got: str, path: str = path, kind: Any = kind) -> TypeError:
             return TypeError(f"{who}: for tangent{path} {kind} is expected, got {got}")
 
+        if not dtypes.is_inexact(kind.dtype):
+            _check_without_derivative(x, kind, refuse)
         every.append(checked_tangent(x, kind, refuse))
     return every
+
+
+def _check_without_derivative(
+    x: Any, kind: ArrayType, refuse: Callable[[str], TypeError]
+) -> None:
+    """Raise TypeError unless ``x`` is the tangent of what has no derivative."""
+    if isinstance(x, SymbolicZero):
+        return
+    given = plain(typeof(x)) if is_value(x) else None
+    if given is None or (given.shape, given.dtype) != (kind.shape, dtypes.float0):
+        raise refuse(f"{given or repr(x)}; it has no derivative, so zeros of dtype float0")

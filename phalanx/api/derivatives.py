@@ -64,10 +64,12 @@ def _tangent_in(t: Any, kind: ArrayType, names: LeafNames, i: int, who: str) -> 
     """A tangent given by the user: checked, and ``ZERO`` where there is no derivative."""
     if not dtypes.is_inexact(kind.dtype):
         given_dtype = getattr(t, "dtype", None)
-        if given_dtype != dtypes.float0 and not (given_dtype is None and t == 0):
+        if given_dtype is None and t == 0:
+            return ZERO
+        if given_dtype != dtypes.float0 or t.shape != kind.shape:
             raise TypeError(
                 f"{who}: {names[i]} is {kind}, which has no derivative; its tangent must be an "
-                f"array of dtype float0, got {t!r}"
+                f"array of dtype float0 and shape {kind.shape}, got {t!r}"
             )
         return ZERO
     if not is_value(t):
@@ -610,6 +612,13 @@ def jacrev(
             _check_input(x, names, i, holomorphic, allow_int, who)
         result, pullback = vjp(body, *chosen)
         outs, out_tree = tree.flatten(result)
+        for y in outs:
+            if not _differentiable(y):
+                raise TypeError(
+                    f"{who}: the function returned {plain(typeof(y))}, which has no derivative; it "
+                    "must return floating-point or complex numbers (has_aux=True for others), or "
+                    "see vjp"
+                )
         rows, _ = _basis(outs)
         gradients = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*rows)
         split = [_split_rows(g, outs, leading=True) for g in tree.leaves(gradients)]

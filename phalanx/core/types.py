@@ -69,7 +69,10 @@ class ArrayType:
 
     @property
     def physical(self) -> ArrayType:
-        """The type of what devices hold: the same, but words in a last dimension for keys."""
+        """The type of what devices hold: the same, but words in a last dimension for keys, and
+        bools for what holds no information."""
+        if self.dtype is dtypes.float0:
+            return ArrayType(self.shape, np.dtype(bool))
         return ArrayType((*self.shape, self.dtype.words), WORD) if is_key(self.dtype) else self
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -121,7 +121,8 @@ class XlaExecutable:
         self._execute = loaded.execute_sharded
         self.out_shardings = _out_shardings(lowered, loaded)
         self._out_types = [
-            sharded_type(t, s) for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
+            sharded_type(t.physical, s)
+            for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
         ]
         self._handlers = [result_handler(t.whole, t.whole_layout) for t in self._out_types]
 

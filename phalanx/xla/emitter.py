@@ -12,6 +12,7 @@ from jaxlib.mlir._mlir_libs import _jax_mlir_ext
 from jaxlib.mlir.dialects import chlo, sdy
 from jaxlib.mlir.dialects import stablehlo as hlo
 
+from phalanx.base.dtypes import float0
 from phalanx.base.source import Location
 from phalanx.core.builder import Body, Builder
 from phalanx.core.program import Equation
@@ -115,6 +116,8 @@ class Emitter:
 
     def tensor(self, shape: tuple[int, ...], dtype: np.dtype) -> ir.Type:
         """The MLIR type of an array."""
+        if dtype is float0:
+            dtype = np.dtype(bool)  # there is nothing to hold
         kind = self._tensors.get((shape, dtype))
         if kind is None:
             kind = ir.RankedTensorType.get(shape, element_type(dtype))

@@ -9,6 +9,7 @@ import numpy as np
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
+from phalanx.base.dtypes import float0
 from phalanx.core.builder import Body
 from phalanx.xla.emitter import Emitter
 
@@ -20,7 +21,7 @@ class StructuralEmitter(Emitter):
     """Elements moved, repeated or selected by position."""
 
     def constant(self, value: Any, dtype: np.dtype, shape: tuple[int, ...] = ()) -> Value:
-        array = np.asarray(value, dtype)
+        array = np.zeros(np.shape(value), bool) if dtype is float0 else np.asarray(value, dtype)
         if array.ndim:
             return self._constant(array, array.shape)
         key = array.dtype, array.tobytes(), tuple(shape)

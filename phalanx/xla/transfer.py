@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from phalanx.base.dtypes import float0
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
@@ -21,8 +22,8 @@ _COPYING = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
     """Copy ``host``, or the words of keys, to the devices of ``sharding``, as ``type`` says."""
+    array = _held(host, type)
     type = type.physical
-    array = np.asarray(host, type.dtype)
     if array.shape != type.shape:
         raise ValueError(f"put: the data has shape {array.shape}, but the type is {type}")
     if len(sharding.devices) == 1:
@@ -37,9 +38,16 @@ def putting(type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
     """``put`` for many arrays of one type and sharding: what is the same for all is done once."""
     if len(sharding.devices) > 1:
         return lambda host: put(host, type, sharding)
-    dtype, physical = type.physical.dtype, type.physical
+    physical = type.physical
     layout, device = raw_sharding(sharding, physical.ndim), next(iter(sharding.devices))
-    return lambda host: _put_part(np.asarray(host, dtype), physical, layout, device)
+    return lambda host: _put_part(_held(host, type), physical, layout, device)
+
+
+def _held(host: Any, type: ArrayType) -> np.ndarray:
+    """What devices hold of an array of ``type``: of float0 there is nothing to hold."""
+    if type.dtype is float0:
+        return np.zeros(type.shape, bool)
+    return np.asarray(host, type.physical.dtype)
 
 
 def _put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any) -> Any:
@@ -66,7 +74,8 @@ def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
     if raw.is_deleted():
         raise deleted("fetch")
     try:
-        return _fetch(raw, type.physical, sharding)
+        host = _fetch(raw, type.physical, sharding)
+        return np.zeros(type.shape, float0) if type.dtype is float0 else host
     except RuntimeError as e:
         raise translated(e, "fetch") from None
 

@@ -11,6 +11,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned
 from phalanx.core.types import Array, typeof
+from phalanx.lax.loops import while_loop
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -338,13 +339,23 @@ def _ones(x: Any) -> Any:
 
 
 def _gcd(x: Any, y: Any) -> Any:
-    """Euclid's algorithm; in b bits it ends after at most 1.45 b steps (Fibonacci numbers)."""
-    x, y = absolute(x), absolute(y)
-    for _ in range(3 * typeof(x).dtype.itemsize * 4):
-        done = ops.eq(y, literal(y, 0))
-        rest = ops.rem(x, ops.select(done, _ones(y), y))
-        x, y = ops.select(done, x, y), ops.select(done, y, rest)
-    return x
+    """Euclid's algorithm, until no element has a rest: at most 1.45 steps for each bit.
+
+    It is a loop also for the compiler's sake, to which all steps as one expression are too much.
+    """
+    return absolute(while_loop(_has_rest, _divided, (absolute(x), absolute(y)))[0])
+
+
+def _has_rest(pair: tuple[Any, Any]) -> Any:
+    rest = pair[1]
+    return ops.reduce_or(ops.ne(rest, literal(rest, 0)), dims=tuple(range(rest.ndim)))
+
+
+def _divided(pair: tuple[Any, Any]) -> tuple[Any, Any]:
+    x, y = pair
+    done = ops.eq(y, literal(y, 0))
+    rest = ops.rem(x, ops.select(done, _ones(y), y))
+    return ops.select(done, x, y), ops.select(done, y, rest)
 
 
 # ---- powers ---------------------------------------------------------------------------------

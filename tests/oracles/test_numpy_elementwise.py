@@ -242,3 +242,28 @@ def test_bools():
     assert (x % x).dtype == jnp.int32
     with pytest.raises(TypeError, match="must be a number"):
         _ = x - x
+
+
+INTEGERS = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
+
+
+@pytest.mark.parametrize("name", ["gcd", "lcm"])
+def test_divisors_of_every_integer_dtype(name):
+    """Of 1000 elements: as one expression, all steps of the algorithm take hours to compile."""
+    rng = np.random.default_rng(0)
+    ends = [np.iinfo(t) for t in INTEGERS]
+    small = rng.integers(0, 50, 500)
+    draws = [np.r_[small, rng.integers(e.min, e.max, 498), e.min, e.max] for e in ends]
+    xs = [d.astype(t) for d, t in zip(draws, INTEGERS, strict=True)]
+    pairs = [(x, y) for x in xs for y in (np.roll(x, 1), np.uint8(6), np.roll(xs[1], 3))]
+    run = phalanx.jit(lambda pairs: [getattr(jnp, name)(x, y) for x, y in pairs])
+    for (x, y), out in zip(pairs, run(pairs), strict=True):
+        expected = getattr(np, name)(x.astype(np.int64), y.astype(np.int64))
+        fits = expected <= np.iinfo(out.dtype).max
+        assert fits.sum() > 10
+        np.testing.assert_array_equal(
+            np.asarray(out)[fits], expected[fits], f"{x.dtype}, {y.dtype}"
+        )
+    assert int(getattr(jnp, name)(12, 18)) == getattr(np, name)(12, 18)
+    lanes = phalanx.vmap(getattr(jnp, name), (0, None))(xs[0], np.int8(12))
+    np.testing.assert_array_equal(lanes, getattr(jnp, name)(xs[0], np.int8(12)))

@@ -14,6 +14,27 @@ from phalanx import numpy as jnp
 from phalanx import random
 from phalanx.base.boundary import boundary
 
+__all__ = [
+    "Initializer",
+    "constant",
+    "glorot_normal",
+    "glorot_uniform",
+    "he_normal",
+    "he_uniform",
+    "kaiming_normal",
+    "kaiming_uniform",
+    "lecun_normal",
+    "lecun_uniform",
+    "normal",
+    "ones",
+    "truncated_normal",
+    "uniform",
+    "variance_scaling",
+    "xavier_normal",
+    "xavier_uniform",
+    "zeros",
+]
+
 Initializer = Callable[..., Any]
 Axes = int | Sequence[int]
 

@@ -78,6 +78,7 @@ ARGUMENTS = {
         "grad hessian jacfwd jacobian jacrev jit make_jaxpr make_program named_call pmap "
         "value_and_grad vmap": (reverse,),
         "jvp": (reverse, (X,), (X,)),
+        "make_mesh": ((1,), ("x",)),
         "named_scope": ("here",),
         "default_device": (None,),
         "default_matmul_precision": ("float32",),

@@ -97,7 +97,7 @@ def _batch(
         return _batch_at_once(axis, values, dims, host=host, out_types=out_types)
     placed = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
     marks = [d is not None for d in dims]
-    if axis.padding:
+    if axis.padding and host.effects:  # without them nobody can tell, and devices need no numbers
         placed[0] = without_padding(axis, leading(values[0], dims[0], axis.size), False)
         marks[0] = True
     if token and marks[1]:

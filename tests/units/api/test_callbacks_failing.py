@@ -117,6 +117,40 @@ def test_loops_that_wait_for_a_result_end(kind):
         px.pmap(f, axis_name="i")(XS)
 
 
+@pytest.mark.spmd
+@pytest.mark.parametrize("size", [3, 11])
+@pytest.mark.parametrize("loop", ["bound", "condition", "body", "unequal"])
+def test_loops_that_are_as_long_as_a_result_says_end(size, loop):
+    def python(x):
+        raise Failure
+
+    def call(x):
+        shape = px.ShapeDtypeStruct((), "int32")
+        return px.pure_callback(python, shape, x, vmap_method="sequential")
+
+    def f(x):
+        if loop == "bound":
+            return lax.fori_loop(0, call(x), lambda i, y: jnp.sin(y) + i, 1.0)
+        if loop == "condition":
+            return lax.while_loop(lambda y: y < call(y), lambda y: y + 1, x)
+        if loop == "body":
+            return lax.while_loop(lambda y: y < 1000, lambda y: y + call(y), x)
+        return lax.while_loop(lambda y: y != 7, call, x)
+
+    with pytest.raises(Failure):
+        px.pmap(f)(np.arange(size, dtype=np.int32))
+
+
+@pytest.mark.spmd
+def test_lanes_that_fill_no_device_call_functions():
+    def f(x):
+        return px.pure_callback(lambda x: x + 1, F, x, vmap_method="sequential")
+
+    x = np.arange(11, dtype=np.float32)
+    devices = px.devices()[:4]
+    np.testing.assert_array_equal(px.pmap(f, devices=devices)(x), x + 1)
+
+
 def test_interrupts_pass():
     def python(x):
         raise KeyboardInterrupt

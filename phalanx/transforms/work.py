@@ -11,7 +11,7 @@ from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import ConvDimensionNumbers, conv_general_dilated
 from phalanx.transforms.derive import keep
 
-MESSAGE = 2**17  # what a device computes while a message is under way, about
+MESSAGE = 2**20  # what a device computes while a message is under way, about
 
 
 def work(program: Program) -> float:

@@ -215,7 +215,7 @@ def test_a_rare_update_from_a_counter_of_each_lane(room):
     np.testing.assert_allclose(p[0], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("size, asks", [(4, False), (400, True)])
+@pytest.mark.parametrize("size, asks", [(4, False), (2000, True)])
 def test_lanes_are_asked_where_it_can_save_something(size, asks):
     def lane(x):
         return lax.cond(x[0] > 0, lambda x: jnp.outer(x, x) @ x, lambda x: x, x)

@@ -78,6 +78,16 @@ def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Tree:
         ) from None
 
 
+def builder(treedef: PyTreeSpec) -> Callable[[Iterable[Any]], Tree]:
+    """What makes a tree of structure ``treedef`` of exactly as many leaves as that has.
+
+    >>> builder(structure((0, 0)))([1, 2]), builder(structure({"a": 0}))([1])
+    ((1, 2), {'a': 1})
+    """
+    flat = treedef.num_nodes == treedef.num_leaves + 1
+    return treedef.type if flat and treedef.type in (tuple, list) else treedef.unflatten
+
+
 def with_sorted_keys(treedef: PyTreeSpec) -> PyTreeSpec:
     """``treedef``, which otherwise rebuilds dicts in the order of its example, sorting the keys.
 

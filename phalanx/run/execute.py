@@ -85,14 +85,13 @@ class Runnable:
 
         Where nothing has to be moved, donated or checked it does nothing but run.
         """
-        unflatten = out_tree.unflatten
+        build, sigs = tree.builder(out_tree), self.out_sigs
         if self.misplaced or self.donate or self.checked:
-            return lambda arrays: unflatten(self(arrays))
-        sigs = self.out_sigs
+            return lambda arrays: build(self(arrays))
         if out_tree == _ONE_LEAF:
             return self.executable.caller(self.fixed, array_maker(*sigs))
         return self.executable.caller(
-            self.fixed, lambda raws: unflatten(list(map(DeviceArray, raws, sigs)))
+            self.fixed, lambda raws: build(map(DeviceArray, raws, sigs))
         )
 
 

@@ -12,6 +12,7 @@ import dis
 import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
+from inspect import unwrap
 from types import FunctionType, ModuleType, TracebackType
 from typing import Any, TypeVar
 
@@ -22,7 +23,8 @@ from phalanx.base.source import is_internal, is_ours
 F = TypeVar("F", bound=Callable[..., Any])
 
 _RAISE = dis.opmap["RAISE_VARARGS"]
-_JAXLIB = f"{os.sep}jaxlib{os.sep}"
+_LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("jaxlib", "opt_einsum"))
+_SETTLED = "_phalanx_settled"  # an attribute of exceptions
 _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
 
@@ -64,7 +66,7 @@ def bound(*owners: Any) -> None:
         names = getattr(owner, "__all__", None) or [n for n in vars(owner) if n[0] != "_"]
         for name in names:
             value = vars(owner)[name]
-            if isinstance(value, FunctionType) and is_ours(value.__code__.co_filename):
+            if isinstance(value, FunctionType) and is_ours(unwrap(value).__code__.co_filename):
                 public = _once(value)
                 setattr(owner, name, public)
                 if isinstance(owner, ModuleType) and public.__module__ == value.__module__:
@@ -109,25 +111,40 @@ def _of_user(traceback: TracebackType | None) -> TracebackType | None:
 def _is_hidden(entry: TracebackType, within: bool) -> bool:
     """Whether an entry that is, or is not, ``within`` ours is not the user's."""
     file = entry.tb_frame.f_code.co_filename
-    return is_ours(file) or (within and (is_internal(file) or _JAXLIB in file))
+    if is_ours(file):
+        return True
+    return within and (is_internal(file) or any(name in file for name in _LIBRARIES))
 
 
 def _explain(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Say of an accident in function ``name`` what that was called with."""
-    within, last = False, None
-    for last in _entries(error.__traceback__):
-        within = _is_hidden(last, within)
-    if last is None or not within or isinstance(error, PhalanxError):
-        return
-    if last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE:
+    if not _is_accident(error):
         return
     words = str(error) or type(error).__name__
-    if not words.startswith(f"{name}: called"):
-        words = f"{name}: called with {_shown(args, kwargs)}: {words}"
+    if words.startswith("zip() argument"):
+        words = "sequences that go together differ in length"
+    words = f"{name}: called with {_shown(args, kwargs)}: {words}"
     if isinstance(error, _KEPT):
         error.args = (words,)
     else:
-        raise TypeError(words) from None
+        raise _settled(TypeError(words)) from None
+
+
+def _is_accident(error: Exception) -> bool:
+    """Whether one of our functions raised ``error``, but no ``raise`` in it did; asked once."""
+    within, last = False, None
+    for last in _entries(error.__traceback__):
+        within = _is_hidden(last, within)
+    if last is None or not within or hasattr(error, _SETTLED) or isinstance(error, PhalanxError):
+        return False
+    _settled(error)
+    return last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE
+
+
+def _settled(error: Exception) -> Exception:
+    """``error``, of which the words are what they shall be, whatever boundary comes next."""
+    setattr(error, _SETTLED, True)
+    return error
 
 
 def _shown(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
@@ -142,6 +159,7 @@ def _described(x: Any) -> str:
         return text if len(text) <= 40 else f"{text[:37]}..."
     if isinstance(x, (tuple, list)):
         text = ", ".join([_described(each) for each in x[:4]]) + (", ..." if x[4:] else "")
+        text += "," if isinstance(x, tuple) and len(x) == 1 else ""
         return f"({text})" if isinstance(x, tuple) else f"[{text}]"
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return f"{x.dtype}{[*x.shape]}"

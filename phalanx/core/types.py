@@ -55,6 +55,7 @@ class ArrayType:
             made.weak_type = made.weak
             made.ndim = len(made.shape)
             made.size = math.prod(made.shape)
+            _check_bytes(made)
             made = ArrayType._interned.add(normal, made)
         ArrayType._interned[key] = made
         return made
@@ -90,6 +91,16 @@ class LiteralType(ArrayType):
     """The type of a scalar constant. An elementwise primitive fits it to any shape."""
 
     __slots__ = ()
+
+
+def _check_bytes(type: ArrayType) -> None:
+    """Raise ValueError for a type whose bytes the runtime could not count: it would abort."""
+    bits = sum(math.log2(n) for n in (*type.shape, type.dtype.itemsize) if n > 0)
+    if bits >= 63:
+        raise ValueError(
+            f"an array {type} would need 2**{bits:.0f} bytes, and there are at most 2**63; check "
+            "its shape"
+        )
 
 
 class Array:

@@ -47,6 +47,12 @@ def deleted(who: str) -> DeletedArray:
     )
 
 
+def refused(error: Exception, who: str, place: object) -> RuntimeFailure:
+    """The error for an operation of ``who``, at ``place``, that MLIR does not take."""
+    cause = _cleaned(str(error))
+    return RuntimeFailure(f"{who}: the compiler refuses the operation, at {place}: {cause}")
+
+
 def refused_option(error: Exception, options: dict) -> PhalanxError | ValueError | None:
     """The error for compiler options, if that is what ``error`` is about."""
     text = str(error)

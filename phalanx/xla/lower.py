@@ -12,6 +12,7 @@ from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
+from phalanx.base.source import user_location
 from phalanx.core.builder import Builder
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
@@ -20,6 +21,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.xla.builder import MlirBuilder
 from phalanx.xla.callbacks import Callbacks
 from phalanx.xla.emitter import make_context
+from phalanx.xla.failures import refused
 from phalanx.xla.runtime import xc
 
 
@@ -116,7 +118,10 @@ def build(
             return [b.padded(r, t.shape) for r, t in zip(results, outside, strict=True)]
 
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
-        module.operation.verify()
+        try:
+            module.operation.verify()
+        except ir.MLIRError as error:
+            raise refused(error, name, user_location()) from None
     return XlaModule(module, plan, tuple(out_types), donate, b.callbacks, name)
 
 

@@ -16,6 +16,7 @@ from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.emitter import element_type
+from phalanx.xla.failures import refused
 from phalanx.xla.structural import StructuralEmitter
 
 Value = ir.Value
@@ -211,7 +212,10 @@ class RegionEmitter(StructuralEmitter):
             env.update({v: self.constant(0, v.type.dtype, v.type.shape) for v in equation.outputs})
             return
         operands = self._read(equation.inputs, env)
-        out = prim.lowering(self.platform)(self.builder, *operands, **equation.params)
+        try:
+            out = prim.lowering(self.platform)(self.builder, *operands, **equation.params)
+        except ir.MLIRError as error:
+            raise refused(error, prim.name, equation.location) from None
         if prim.multi:
             env.update(zip(equation.outputs, out, strict=True))
         else:

@@ -704,6 +704,11 @@ def hash_of_an_array():
 
 
 @mistake(ValueError)
+def a_shape_whose_bytes_nobody_can_count():
+    jnp.ones((2**40, 2**40))
+
+
+@mistake(ValueError)
 def truth_of_many():
     bool(jnp.ones(3))
 

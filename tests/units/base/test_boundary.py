@@ -253,6 +253,12 @@ def test_what_no_words_of_ours_say_names_the_function_and_its_arguments(args, kw
     ]
 
 
+def test_words_are_settled_at_the_first_boundary():
+    with pytest.raises(TypeError) as caught:
+        phalanx.nn.one_hot("a", 3)  # which calls functions that are public, too
+    assert "called with" not in str(caught.value) and "numbers are needed" in str(caught.value)
+
+
 def test_exceptions_of_the_users_functions_are_theirs():
     def look_up(x):
         return {}["missing"]

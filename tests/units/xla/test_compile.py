@@ -6,7 +6,9 @@ import threading
 import numpy as np
 import pytest
 
-from phalanx.base.errors import DeletedArray
+import phalanx
+from phalanx.base.errors import DeletedArray, RuntimeFailure
+from phalanx.core.primitive import REGISTRY, Primitive
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.plan import Plan
@@ -189,3 +191,19 @@ def test_devices_may_wait_for_each_other_for_a_day(devices):
     in_protobuf = bytes([0x80, 0xA3, 0x05])  # 86,400 seconds
     assert in_protobuf in options.SerializeAsString()
     assert "terminate_timeout" not in os.environ.get("XLA_FLAGS", "")
+
+
+@pytest.mark.parametrize(
+    "lower",
+    [
+        lambda b, x: b.iota(np.dtype(bool), (2,), 0),
+        lambda b, x: b.reshape(x, (3,)),
+    ],
+)
+def test_operations_that_the_compiler_refuses_name_the_users_line(lower):
+    prim = Primitive("refused_by_the_compiler", lambda x: x, lower)
+    try:
+        with pytest.raises(RuntimeFailure, match=r"compiler refuses .* at test_compile\.py:\d+"):
+            phalanx.jit(lambda x: prim(x))(np.ones(2, np.float32))
+    finally:
+        del REGISTRY[prim.name]

@@ -35,9 +35,6 @@ from phalanx.api.contexts import (
 )
 from phalanx.api.derivatives import (
     grad,
-    hessian,
-    jacfwd,
-    jacrev,
     jvp,
     linear_transpose,
     linearize,
@@ -58,6 +55,7 @@ from phalanx.api.devices import (
     process_count,
     process_index,
 )
+from phalanx.api.jacobians import hessian, jacfwd, jacrev
 from phalanx.api.jit import jit
 from phalanx.api.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh
 from phalanx.api.pmap import pmap

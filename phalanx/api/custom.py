@@ -20,7 +20,7 @@ from phalanx.api.arguments import (
     shown,
     static_positions,
 )
-from phalanx.api.derivatives import tangent_dtype
+from phalanx.api.linear import tangent_dtype
 from phalanx.base import dtypes, tree
 from phalanx.base.source import Location
 from phalanx.control.custom import as_type

@@ -1,0 +1,161 @@
+"""Jacobians and Hessians: derivatives in all directions at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.arguments import (
+    LeafNames,
+    check_callable,
+    name_of,
+    wrap,
+)
+from phalanx.api.derivatives import linearize, vjp
+from phalanx.api.differentiable import WithAux, check_input, differentiable, of_chosen
+from phalanx.api.vmap import vmap
+from phalanx.base import tree
+from phalanx.core.program import plain
+from phalanx.core.types import typeof
+from phalanx.ops.basis import move, reshape
+from phalanx.ops.shape import slice as slice_
+
+
+def jacfwd(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable:
+    """x -> Jacobian of f at x, column by column: cheap where there are few inputs.
+
+    The result has the structure of the results of ``fun``, each leaf replaced by the structure
+    of the argument, with shape ``[*result, *argument]``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+    check_callable(fun, "jacfwd")
+    who = f"jacfwd({name_of(fun)})"
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen, where, unpack = of_chosen(fun, args, kwargs, argnums, who)
+        body = WithAux(partial, has_aux, who)
+        leaves, treedef = tree.flatten(chosen)
+        names = LeafNames(fun, chosen, {}, where)
+        for i, x in enumerate(leaves):
+            check_input(x, names, i, holomorphic, False, who)
+        _, derivative = linearize(body, *chosen)
+        columns, _ = _basis(leaves)
+        tangents = vmap(lambda *ts: derivative(*treedef.unflatten(ts)))(*columns)
+        out = tree.map(
+            lambda y: unpack(treedef.unflatten(_split_rows(y, leaves, leading=False))), tangents
+        )
+        return (out, body.aux()) if has_aux else out
+
+    return wrap(jacobian, fun)
+
+
+def jacrev(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable:
+    """x -> Jacobian of f at x, row by row: cheap where there are few outputs.
+
+    The result is laid out as that of ``jacfwd``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))
+    Array([[2., 0.],
+           [0., 4.]], dtype=float32)
+    """
+    check_callable(fun, "jacrev")
+    who = f"jacrev({name_of(fun)})"
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        partial, chosen, where, unpack = of_chosen(fun, args, kwargs, argnums, who)
+        body = WithAux(partial, has_aux, who)
+        leaves, treedef = tree.flatten(chosen)
+        names = LeafNames(fun, chosen, {}, where)
+        for i, x in enumerate(leaves):
+            check_input(x, names, i, holomorphic, allow_int, who)
+        result, pullback = vjp(body, *chosen)
+        outs, out_tree = tree.flatten(result)
+        for y in outs:
+            if not differentiable(y):
+                raise TypeError(
+                    f"{who}: the function returned {plain(typeof(y))}, which has no derivative; it "
+                    "must return floating-point or complex numbers (has_aux=True for others), or "
+                    "see vjp"
+                )
+        rows, _ = _basis(outs)
+        gradients = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*rows)
+        split = [_split_rows(g, outs, leading=True) for g in tree.leaves(gradients)]
+        jac = out_tree.unflatten(
+            [unpack(treedef.unflatten([s[i] for s in split])) for i in range(len(outs))]
+        )
+        return (jac, body.aux()) if has_aux else jac
+
+    return wrap(jacobian, fun)
+
+
+def hessian(
+    fun: Callable,
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+) -> Callable:
+    """x -> matrix of second derivatives of f at x: forward over reverse.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> phalanx.hessian(lambda x: (x**3).sum())(jnp.array([1.0, 2.0]))
+    Array([[ 6.,  0.],
+           [ 0., 12.]], dtype=float32)
+    """
+    return jacfwd(
+        jacrev(fun, argnums, has_aux=has_aux, holomorphic=holomorphic),
+        argnums,
+        has_aux=has_aux,
+        holomorphic=holomorphic,
+    )
+
+
+def _basis(leaves: Sequence[Any]) -> tuple[list[Any], int]:
+    """The standard basis of the space of ``leaves``: one leading axis of all directions."""
+    sizes = [typeof(x).size for x in leaves]
+    total = sum(sizes)
+    out, start = [], 0
+    for x, n in zip(leaves, sizes, strict=True):
+        rows = np.zeros((total, n), typeof(x).dtype)
+        rows[start : start + n] = np.eye(n, dtype=rows.dtype)
+        out.append(rows.reshape(total, *typeof(x).shape))
+        start += n
+    return out, total
+
+
+def _split_rows(x: Any, leaves: Sequence[Any], leading: bool) -> list[Any]:
+    """Cut the axis of directions into one part per leaf, in the shape of the leaf."""
+    shape = typeof(x).shape
+    rest = shape[1:]
+    parts, start = [], 0
+    for leaf in leaves:
+        kind = typeof(leaf)
+        part = slice_(
+            x,
+            start=(start,) + (0,) * len(rest),
+            limit=(start + kind.size, *rest),
+            strides=(1,) * len(shape),
+        )
+        if leading:
+            parts.append(reshape(part, shape=(*kind.shape, *rest)))
+        else:
+            parts.append(reshape(move(part, 0, len(rest)), shape=(*rest, *kind.shape)))
+        start += kind.size
+    return parts

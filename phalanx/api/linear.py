@@ -1,0 +1,183 @@
+"""Derivatives at a point: linear functions of tangents and cotangents, which are trees."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.arguments import (
+    LeafNames,
+    check_leaf,
+    check_same_tree,
+    name_of,
+)
+from phalanx.api.differentiable import as_array
+from phalanx.base import dtypes, tree
+from phalanx.base.boundary import hiding
+from phalanx.core.primitive import ZERO, Linear
+from phalanx.core.program import plain
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import convert, instantiate, zeros
+from phalanx.transforms.linearize import LinearMap
+from phalanx.transforms.stage import is_value
+from phalanx.transforms.transpose import backward
+
+
+def tangent_dtype(type: ArrayType) -> np.dtype:
+    """The dtype of tangents of ``type``: the same, or float0 where there is no derivative."""
+    return type.dtype if dtypes.is_inexact(type.dtype) else dtypes.float0
+
+
+def zero_tangent(type: ArrayType) -> Any:
+    if dtypes.is_inexact(type.dtype):
+        return zeros(type)
+    return np.zeros(type.shape, dtypes.float0)
+
+
+def tangent_in(t: Any, kind: ArrayType, names: LeafNames, i: int, who: str) -> Any:
+    """A tangent given by the user: checked, and ``ZERO`` where there is no derivative."""
+    if not dtypes.is_inexact(kind.dtype):
+        given_dtype = getattr(t, "dtype", None)
+        if given_dtype is None and t == 0:
+            return ZERO
+        if given_dtype != dtypes.float0 or t.shape != kind.shape:
+            raise TypeError(
+                f"{who}: {names[i]} is {kind}, which has no derivative; its tangent must be an "
+                f"array of dtype float0 and shape {kind.shape}, got {t!r}"
+            )
+        return ZERO
+    if not is_value(t):
+        check_leaf(t, f"the tangent of {names[i]}", who)
+    given = typeof(t)
+    if given.shape != kind.shape or not (given.dtype == kind.dtype or given.weak):
+        raise TypeError(
+            f"{who}: the tangent of {names[i]} must be {plain(kind)} like the primal, got "
+            f"{plain(given)}"
+        )
+    if isinstance(t, (int, float, complex)):
+        return dtypes.scalar(t, kind.dtype)
+    return t
+
+
+def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
+    """A cotangent given by the user: checked, and ``ZERO`` where there is no derivative."""
+    if not dtypes.is_inexact(type.dtype):
+        return ZERO
+    check_leaf(ct, f"the cotangent of {name}", who)
+    given = typeof(ct)
+    if given.shape != type.shape or not (given.dtype == type.dtype or given.weak):
+        raise TypeError(
+            f"{who}: the cotangent of {name} must be {plain(type)} like the result, got "
+            f"{plain(given)}"
+        )
+    return instantiate_scalar(ct, type)
+
+
+def instantiate_scalar(x: Any, type: ArrayType) -> Any:
+    """A Python or NumPy number as a constant of the dtype of ``type``; arrays as they are."""
+    return dtypes.scalar(x, type.dtype) if isinstance(x, (int, float, complex)) else x
+
+
+class Pullback:
+    """The function from cotangents of results to cotangents of arguments: a tree of residuals."""
+
+    def __init__(
+        self, linear: LinearMap, in_tree: Any, in_types: tuple, out_tree: Any, out_types: tuple
+    ) -> None:
+        self.linear = linear
+        self.in_tree = in_tree
+        self.in_types = in_types
+        self.out_tree = out_tree
+        self.out_types = out_types
+
+    @hiding
+    def __call__(self, *cts: Any) -> Any:
+        if len(cts) != 1:
+            raise TypeError(f"vjp: the pullback takes one tree of cotangents, got {len(cts)}")
+        leaves, treedef = tree.flatten(cts[0])
+        check_same_tree(treedef, self.out_tree, "vjp", "the cotangents, like the results,")
+        given = [
+            _given_out(ct, t, f"result {i}", "vjp")
+            for i, (ct, t) in enumerate(zip(leaves, self.out_types, strict=True))
+        ]
+        cotangents = pull(self.linear, given, self.in_types)
+        args, _ = self.in_tree.unflatten(cotangents)
+        return args
+
+    def __repr__(self) -> str:
+        return f"<pullback of {len(self.in_types)} arguments>"
+
+
+class Pushforward:
+    """The function from tangents of arguments to tangents of results: a tree of residuals."""
+
+    def __init__(
+        self, linear: LinearMap, in_tree: Any, in_types: tuple, out_tree: Any, out_types: tuple,
+        fun: Callable,
+    ) -> None:  # fmt: skip
+        self.linear = linear
+        self.in_tree = in_tree
+        self.in_types = in_types
+        self.out_tree = out_tree
+        self.out_types = out_types
+        self.fun = fun
+
+    @hiding
+    def __call__(self, *tangents: Any) -> Any:
+        who = f"linearize({name_of(self.fun)})"
+        given, treedef = tree.flatten((tangents, {}))
+        check_same_tree(treedef, self.in_tree, who, "the tangents, like the arguments,")
+        names = LeafNames(self.fun, tangents, {}, range(len(tangents)))
+        checked = [
+            tangent_in(t, kind, names, i, who)
+            for i, (t, kind) in enumerate(zip(given, self.in_types, strict=True))
+        ]
+        dense = [
+            instantiate(t, kind)
+            for t, kind in zip(checked, self.in_types, strict=True)
+            if dtypes.is_inexact(kind.dtype)
+        ]
+        results = zip(self.linear(dense), self.out_types, strict=True)
+        return self.out_tree.unflatten([like(t, kind) for t, kind in results])
+
+    def __repr__(self) -> str:
+        return f"<derivative of {name_of(self.fun)} in {len(self.in_types)} arguments>"
+
+
+def _children(f: Pullback | Pushforward) -> tuple:
+    rest = {name: value for name, value in vars(f).items() if name != "linear"}
+    return (list(f.linear.residuals),), (f.linear.program, f.linear.nonzero, *rest.values())
+
+
+def _from_children(kind: type, meta: tuple, children: Any) -> Any:
+    program, nonzero, *rest = meta
+    return kind(LinearMap(program, children[0], nonzero), *rest)
+
+
+for _kind in Pullback, Pushforward:
+    tree.register_pytree_node(_kind, _children, functools.partial(_from_children, _kind))
+
+
+def like(t: Any, type: ArrayType) -> Any:
+    """A tangent or cotangent as weak as the values of ``type`` that it belongs to."""
+    if t is ZERO:
+        return zero_tangent(type)
+    t = as_array(t)
+    kind = typeof(t)
+    return t if kind.weak == type.weak else convert(t, dtype=kind.dtype, weak=type.weak)
+
+
+def pull(linear: LinearMap, cts: Sequence[Any], types: Sequence[ArrayType]) -> list[Any]:
+    """The cotangents of all arguments: zeros where nothing depends on them."""
+    variables = linear.program.inputs[len(linear.residuals) :]
+    operands = [*linear.residuals, *(Linear(v.type) for v in variables)]
+    given = [ct for ct, n in zip(cts, linear.nonzero, strict=True) if n]
+    pulled = iter(backward(linear.program, operands, given))
+    out = []
+    for t in types:
+        ct = next(pulled) if dtypes.is_inexact(t.dtype) else ZERO
+        out.append(like(ct, t))
+    return out

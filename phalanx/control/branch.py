@@ -27,13 +27,14 @@ from phalanx.control.call import call
 from phalanx.control.family import with_subprograms
 from phalanx.control.forward import linearize_rule
 from phalanx.control.lanes import anyone, batch_rule
+from phalanx.control.reverse import transpose_rule
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.frame import CHOICE, FIXED, Frame
 from phalanx.core.primitive import Active, Derivative, Primitive
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, broadcast, broadcast_lanes, convert, move, reshape
+from phalanx.ops.basis import I32, broadcast, broadcast_lanes, convert, move, reshape, zeros
 from phalanx.ops.collective import pmax
 from phalanx.ops.compare import eq, select
 from phalanx.ops.guard import guarded
@@ -44,14 +45,17 @@ from phalanx.spmd.replication import Varying
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, place_lanes
 from phalanx.transforms.derive import derive, keep
 from phalanx.transforms.simplify import filled
+from phalanx.transforms.stage import evaluate
 from phalanx.transforms.taken import where_taken, with_condition
 from phalanx.transforms.work import MESSAGE, work
 
+INDEX = ArrayType((), I32)
 Branches = tuple[Program, ...]
 Results = Sequence[Any]
 
 # A question keeps a compiler from fusing what stands around it, and has a GPU wait for the answer.
-_WORTH_A_QUESTION = 2 * MESSAGE
+_WORTH_A_QUESTION = 2 * MESSAGE  # of operations that may be saved
+_MANY_COPIES = 2**14  # elements that would be repeated, to be guarded in every lane
 
 
 def _frame(params: dict[str, Any]) -> Frame:
@@ -84,7 +88,7 @@ def _batch(
         return _batch_alike(axis, values, dims, programs=programs, agreed=agreed)
     index = place_lanes(values[0], dims[0], 0, axis.size)
     takers = [eq(index, np.int32(i)) for i in range(len(programs))]
-    asked = [work(p) * axis.size >= _WORTH_A_QUESTION for p in programs]
+    asked = [_is_worth_asking(axis, p, dims[1:]) for p in programs]
     wanted: list[Any] = [None] * len(programs)
     if any(asked):
         answers = anyone(axis, takers, any(axis.name in p.axes for p in programs))
@@ -98,6 +102,14 @@ def _batch(
 
 
 _batch_alike = batch_rule(lambda: branch)
+
+
+def _is_worth_asking(axis: Axis, program: Program, dims: Dims) -> bool:
+    """Whether ``program`` is worth the question if any lane takes it."""
+    if work(program) * axis.size >= _WORTH_A_QUESTION:
+        return True
+    shared = sum(v.type.size for v, d in zip(program.inputs, dims, strict=True) if d is None)
+    return not program.axes and shared * axis.size >= _MANY_COPIES
 
 
 def _on_lanes(
@@ -149,8 +161,8 @@ def _selected(takers: Sequence[Any], column: Sequence[Any]) -> Any:
     """Of ``column``, a result of each branch, that of the one that is taken."""
     chosen, *others = column
     shape = typeof(chosen).shape
-    leading = tuple(range(len(typeof(takers[0]).shape)))
     for taken, value in zip(takers[1:], others, strict=True):
+        leading = tuple(range(len(typeof(taken).shape)))
         chosen = select(broadcast(taken, shape=shape, dims=leading), value, chosen)
     return chosen
 
@@ -190,8 +202,34 @@ def _in_agreement(programs: Branches) -> Program:
         ]
         return [_selected(takers, column) for column in zip(*every, strict=True)], None
 
-    types = [ArrayType((), I32), *programs[0].input_types]
+    types = [INDEX, *programs[0].input_types]
     return derive(programs[0], ("in agreement", frame.key), run, types).program
+
+
+def _transpose(
+    cts: Results, index: Any, *operands: Any, programs: Branches, agreed: bool = False
+) -> Sequence[Any]:
+    """A rule of the user's may send cotangents to other lanes: zeros, where it is not taken."""
+    params = {"programs": programs, "agreed": agreed}
+    if agreed or not any(p.by_user for p in programs):
+        return _transpose_alike(cts, index, *operands, **params)
+    params["programs"] = tuple([_if_chosen(p, i) for i, p in enumerate(programs)])
+    _, _, *cotangents = _transpose_alike(cts, index, index, *operands, **params)
+    return [None, *cotangents]
+
+
+_transpose_alike = transpose_rule(lambda: branch)
+
+
+def _if_chosen(program: Program, number: int) -> Program:
+    """``program``, of which zeros are taken unless its first input, the index, is ``number``."""
+
+    def run(index: Any, *inputs: Any) -> tuple[list[Any], None]:
+        chosen = eq(index, np.int32(number))
+        outputs = evaluate(program, inputs)
+        return [_selected([None, chosen], [zeros(typeof(y)), y]) for y in outputs], None
+
+    return derive(program, ("if chosen", number), run, [INDEX, *program.input_types]).program
 
 
 def _decides(operands: Sequence[Varying], **_: Any) -> Varying:
@@ -204,6 +242,7 @@ branch: Primitive = with_subprograms(
     _frame,
     _reframe,
     linearize=_linearize,
+    transpose=_transpose,
     batch=_batch,
     decides=_decides,
     doc="programs[index](operands); stablehlo.case",

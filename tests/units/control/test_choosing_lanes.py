@@ -215,6 +215,42 @@ def test_a_rare_update_from_a_counter_of_each_lane(room):
     np.testing.assert_allclose(p[0], expected, rtol=1e-5)
 
 
+@phalanx.custom_vjp
+def shared(x):
+    return x * 1
+
+
+shared.defvjp(lambda x: (x, None), lambda _, ct: (lax.psum(ct, "i"),))
+
+
+@pytest.mark.spmd
+@ROOMS
+def test_a_rule_that_communicates_in_a_branch(room):
+    """A lane that does not take it has no cotangent to tell the others."""
+
+    def lane(x):
+        return lax.cond(x > 0, lambda x: shared(2 * x), lambda x: 3 * x, x)
+
+    x = np.array([-1.0, 2.0, 3.0, -0.5, 1.0], np.float32)
+    ct = np.arange(1.0, 6.0, dtype=np.float32)
+    expected = np.where(x > 0, 2 * ct[x > 0].sum(), 3 * ct)
+    for mapped in (
+        phalanx.vmap(lane, axis_name="i"),
+        phalanx.pmap(lane, "i", devices=phalanx.devices()[:room]),
+    ):
+        assert phalanx.vjp(mapped, x)[1](ct)[0].tolist() == expected.tolist()
+
+
+def test_what_lanes_share_is_not_repeated():
+    def lane(w, x):
+        return lax.cond(x[0] > 0, lambda x: w @ x, lambda x: x, x)
+
+    mapped = phalanx.vmap(lane, in_axes=(None, 0))
+    arguments = np.ones((30, 30), np.float32), np.ones((50, 30), np.float32)
+    for f in (mapped, phalanx.grad(lambda w, x: mapped(w, x).sum(), (0, 1))):
+        assert "f32[50,30,30]" not in str(phalanx.make_program(f)(*arguments))
+
+
 @pytest.mark.parametrize("size, asks", [(4, False), (2000, True)])
 def test_lanes_are_asked_where_it_can_save_something(size, asks):
     def lane(x):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +29,8 @@ def vectorize(
     """A function that applies ``pyfunc`` to all elements of arrays, which broadcast, at once.
 
     Args:
-        pyfunc: a function of arrays without dimensions, or with those of the signature.
+        pyfunc: a function of arrays without dimensions, or with those of the signature; None is
+            passed on to it.
         excluded: positions and names of arguments that are passed on as they are.
         signature: the dimensions that ``pyfunc`` itself works on, as in "(n,m),(m)->(n)".
 
@@ -44,7 +46,8 @@ def vectorize(
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         free = {k: v for k, v in kwargs.items() if k in left_out}
         named = [k for k in kwargs if k not in left_out]
-        mapped = [i for i in range(len(args)) if i not in left_out]
+        cored = [i for i in range(len(args)) if i not in left_out]
+        mapped = [i for i in cored if args[i] is not None]
         arrays = [as_array("vectorize", args[i]) for i in mapped]
         arrays += [as_array("vectorize", kwargs[k]) for k in named]
 
@@ -54,13 +57,14 @@ def vectorize(
                 full[i] = x
             return pyfunc(*full, **free, **dict(zip(named, xs[len(mapped) :], strict=True)))
 
-        ranks = [0] * len(arrays) if cores is None else cores
-        if len(ranks) != len(arrays):
+        ranks = [0] * (len(cored) + len(named)) if cores is None else cores
+        if len(ranks) != len(cored) + len(named):
             raise TypeError(
                 f"vectorize: the signature {signature!r} has {len(ranks)} arguments, got "
-                f"{len(arrays)}"
+                f"{len(cored) + len(named)}"
             )
-        return _over_lanes(one, arrays, ranks)
+        given = [i in mapped for i in cored] + [True] * len(named)
+        return _over_lanes(one, arrays, list(itertools.compress(ranks, given)))
 
     return vectorized
 

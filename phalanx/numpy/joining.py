@@ -11,8 +11,10 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.indexing import counted_from_front
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -34,6 +36,8 @@ from phalanx.numpy.selection import take
 from phalanx.numpy.shaping import atleast_1d, atleast_2d, atleast_3d
 from phalanx.numpy.statistics import mean as mean_over
 from phalanx.numpy.statistics import median as median_over
+
+_I32 = np.dtype("int32")
 
 # ---- concatenate and stack ------------------------------------------------------------------
 
@@ -583,7 +587,7 @@ def _as_positions(obj: Any) -> Any:
 
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
-    """``arr`` with ``values`` inserted before the known positions ``obj`` along ``axis``.
+    """``arr`` with ``values`` inserted before the positions ``obj`` along ``axis``.
 
     >>> print(jnp.insert(jnp.arange(3), 1, 9))
     [0 9 1 2]
@@ -596,17 +600,31 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     new = convert(as_array("insert", values), x.aval.dtype, x.aval.weak)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))
-    where = value_of("insert", operand("insert", _as_positions(obj)), "give known positions")
-    count = where.size
+    where = operand("insert", _as_positions(obj))
+    where = where if isinstance(where, Array) else np.asarray(where)
+    count = math.prod(where.shape)
     if not where.ndim:  # all of the values go to one place
         new = ops.reshape(new, shape=(1,) * (x.ndim - new.ndim) + new.shape)
         new = ops.move(new, 0, d)
         count = new.shape[d]
-        where = np.full(count, where)
     target = tuple(count if i == d else m for i, m in enumerate(x.shape))
     both = ops.concatenate(x, ops.broadcast_to(new, target), dim=d)
-    order = np.insert(np.arange(n), where, np.arange(n, n + count))
-    return take(both, from_host(order.astype(np.int32)), d, mode="clip")
+    return take(both, _order_with_inserted(n, where, count), d, mode="clip")
+
+
+def _order_with_inserted(n: int, where: Any, count: int) -> Any:
+    """The order in which ``n`` elements and ``count`` more behind them come, if these are put
+    before the positions ``where``."""
+    if is_known(where):
+        places = np.broadcast_to(known_value(where), (count,))
+        order = np.insert(np.arange(n), places, np.arange(n, n + count))
+        return from_host(order.astype(np.int32))
+    places = convert(counted_from_front(where, n), _I32)
+    old = ops.iota(dtype=_I32, shape=(n,), dim=0)
+    new = ops.broadcast_to(ops.reshape(places, shape=(where.size,)), (count,))
+    keys = ops.concatenate(ops.add(ops.add(old, old), np.int32(1)), ops.add(new, new), dim=0)
+    both = ops.iota(dtype=_I32, shape=(n + count,), dim=0)
+    return ops.sort(keys, both, dim=0, num_keys=1, stable=True)[1]
 
 
 def trim_zeros(

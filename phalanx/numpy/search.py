@@ -20,6 +20,7 @@ from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
     as_shape,
+    broadcast,
     convert,
     dim,
     from_host,
@@ -433,7 +434,7 @@ def ravel_multi_index(
         return from_host(np.asarray(flat_index).astype(dtypes.default_int()))
     if mode not in ("clip", "wrap"):
         raise ValueError(f"ravel_multi_index: mode must be raise, clip or wrap, got {mode!r}")
-    pairs = list(zip(xs, lengths, strict=True))
+    pairs = list(zip(broadcast("ravel_multi_index", xs), lengths, strict=True))
     total: Any = None
     for x, n in pairs if order == "C" else reversed(pairs):
         if mode == "clip":

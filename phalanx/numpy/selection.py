@@ -29,6 +29,7 @@ from phalanx.numpy.promotion import (
     broadcast,
     common_shape,
     convert,
+    dim,
     from_host,
     no_out,
     value_of,
@@ -247,6 +248,12 @@ def compress(
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     chosen = np.flatnonzero(mask)[:size]
+    n = x.shape[dim("compress", axis, x)]
+    if chosen.size and chosen[-1] >= n:
+        raise IndexError(
+            f"compress: the condition holds at position {chosen[-1]}, but axis {axis} of the "
+            f"array {x.aval} has length {n}"
+        )
     return take(x, from_host(chosen.astype(np.int32)), axis)
 
 

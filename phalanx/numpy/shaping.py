@@ -30,6 +30,8 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
+    if isinstance(a, (list, tuple)):
+        return np.shape(a)
     a = operand("shape", a)
     return a.shape if isinstance(a, Array) else ()
 
@@ -126,8 +128,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     (1, 3)
     """
     x = as_array("expand_dims", a)
-    count = len(axis) if isinstance(axis, (tuple, list)) else 1
-    return ops.expand_dims(x, ops.dimensions("expand_dims", axis, x.ndim + count))
+    return ops.expand_dims(x, ops.dimensions("expand_dims", axis, x.ndim + np.size(axis)))
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:

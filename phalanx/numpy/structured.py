@@ -37,7 +37,7 @@ def eye(
     """
     n, m = as_shape("eye", (N, N if M is None else M))
     row, column = _places(n, m)
-    on = ops.eq(ops.add(row, np.int32(k)), column)
+    on = ops.eq(ops.add(row, _offset("eye", k, row)), column)
     kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
     return on_device(convert(on, kind), device)
 
@@ -65,7 +65,16 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Ar
 
 def _below(who: str, shape: Sequence[int], k: int) -> Any:
     row, column = _places(*as_shape(who, tuple(shape)))
-    return ops.ge(ops.add(row, np.int32(k)), column)
+    return ops.ge(ops.add(row, _offset(who, k, row)), column)
+
+
+def _offset(who: str, k: Any, places: Any) -> Any:
+    """The number of a diagonal, an integer that may be traced, to be added to ``places``."""
+    if not isinstance(k, Array):
+        return np.int32(operator.index(k))
+    if k.ndim or not dtypes.is_integer(k.dtype):
+        raise TypeError(f"{who}: the number of a diagonal must be an integer, got {k.aval}")
+    return ops.broadcast_to(convert(k, np.dtype("int32")), places.shape)
 
 
 def tril(m: ArrayLike, k: int = 0) -> Array:

@@ -81,7 +81,8 @@ def dimensions(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
         TypeError: one is not an integer.
         ValueError: there is no such dimension, or one is given twice.
     """
-    given: list[Any] = [*dims] if isinstance(dims, Iterable) else [dims]
+    several = isinstance(dims, Iterable) and getattr(dims, "ndim", 1) != 0
+    given: list[Any] = [*dims] if several else [dims]
     normalized = tuple(dimension(who, d, ndim) for d in given)
     if len(set(normalized)) != len(normalized):
         raise ValueError(f"{who}: dimensions must be distinct, got {normalized}")

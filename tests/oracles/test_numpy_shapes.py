@@ -295,3 +295,69 @@ def test_shapes_must_be_integers():
     with pytest.raises(TypeError, match="the lengths in a shape must be integers"):
         jnp.zeros((2.5,))
     assert jnp.zeros((np.int64(2), jnp.array(3))).shape == (2, 3)
+
+
+def test_inserting_at_traced_positions():
+    rng = np.random.default_rng(0)
+    x, several, new = np.arange(5), rng.integers(-5, 6, 3), np.array([7, 8, 9])
+    for place in (several, np.array(2), np.array(-1), np.array(5)):
+        found = phalanx.jit(jnp.insert)(x, place, new)
+        np.testing.assert_array_equal(found, np.insert(x, place, new))
+    rows = phalanx.jit(lambda m, i: jnp.insert(m, i, V, 0))(M[:, :3], 1)
+    np.testing.assert_array_equal(rows, np.insert(M[:, :3], 1, V, 0))
+
+
+@pytest.mark.parametrize("k", [-1, 0, 2])
+def test_traced_diagonals(k):
+    for name in ("eye", "tri"):
+        found = phalanx.jit(lambda k, name=name: getattr(jnp, name)(3, 4, k))(k)
+        np.testing.assert_array_equal(found, getattr(np, name)(3, 4, k))
+    for name in ("tril", "triu"):
+        np.testing.assert_array_equal(
+            phalanx.jit(getattr(jnp, name))(X, k), getattr(np, name)(X, k)
+        )
+    with pytest.raises(TypeError, match="number of a diagonal must be an integer"):
+        jnp.eye(3, k=jnp.array(1.5))
+
+
+def test_shapes_of_lists():
+    nested = [[1, 2, 3], [4, 5, 6]]
+    assert jnp.shape(nested) == (2, 3) and jnp.ndim(nested) == 2 and jnp.size(nested, 1) == 3
+
+
+def test_positions_of_dimensions_as_arrays():
+    for axis in (np.array(1), jnp.array(1), np.array([0, 3]), [0, -1], ()):
+        found = jnp.expand_dims(V[:, None], axis)
+        wanted = axis if isinstance(axis, list | tuple) else np.asarray(axis).tolist()
+        wanted = tuple(wanted) if isinstance(wanted, list) else wanted
+        assert found.shape == np.expand_dims(V[:, None], wanted).shape
+
+
+def test_zeros_are_trimmed_in_every_dimension():
+    x = np.zeros((4, 5, 3), int)
+    x[1:3, 2, 0:2] = 1
+    np.testing.assert_array_equal(jnp.trim_zeros(x), x[1:3, 2:3, 0:2])
+    np.testing.assert_array_equal(jnp.trim_zeros(x, "f", axis=(0, 2)), x[1:])
+    assert jnp.trim_zeros(np.zeros((2, 3))).shape == (0, 0)
+    assert jnp.trim_zeros(np.float32(3)).shape == ()
+
+
+def test_a_condition_that_holds_beyond_the_end():
+    np.testing.assert_array_equal(jnp.compress(np.array([True, False, True, False]), V), V[[0, 2]])
+    with pytest.raises(IndexError, match="holds at position 3, but axis 0 of the array"):
+        jnp.compress(np.array([True, False, True, True]), V)
+
+
+def test_functions_of_elements_are_given_none():
+    add = jnp.vectorize(lambda x, y: x if y is None else x + y, signature="(),()->()")
+    np.testing.assert_array_equal(add(V, None), V)
+    np.testing.assert_array_equal(add(V, V), V + V)
+    norm = jnp.vectorize(lambda w, x: jnp.sum(x) if w is None else w @ x, signature="(n),(n)->()")
+    np.testing.assert_array_equal(norm(None, M), M.sum(1))
+
+
+def test_flat_positions_of_indices_that_broadcast():
+    for mode in ("raise", "clip", "wrap"):
+        index = (np.int32(1), np.array([0, 1, 2]))
+        found = jnp.ravel_multi_index(index, (3, 3), mode=mode)
+        np.testing.assert_array_equal(found, np.ravel_multi_index(index, (3, 3), mode=mode))

@@ -395,8 +395,8 @@ _CUSTOM_KINDS: dict[np.dtype, type] = {
 }
 
 
-def issubdtype(a: Any, b: Any) -> bool:
-    """Whether dtype ``a`` is, or is of the kind of, ``b``.
+def issubdtype(arg1: Any, arg2: Any) -> bool:
+    """Whether dtype ``arg1`` is, or is of the kind of, ``arg2``.
 
     >>> issubdtype("bfloat16", np.floating), issubdtype("int4", np.inexact)
     (True, False)
@@ -404,9 +404,9 @@ def issubdtype(a: Any, b: Any) -> bool:
     >>> issubdtype(key_type("threefry2x32"), prng_key)
     True
     """
-    if isinstance(b, KeyType):
-        return a is b
-    a, b = _as_type(a), _as_type(b)
+    if isinstance(arg2, KeyType):
+        return arg1 is arg2
+    a, b = _as_type(arg1), _as_type(arg2)
     if a is b:
         return True
     kind = _CUSTOM_KINDS.get(a) if isinstance(a, np.dtype) else None

@@ -539,15 +539,15 @@ def rint(x: ArrayLike, /) -> Array:
     return round(inexact("rint", x))
 
 
-def round(x: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """x rounded to ``decimals`` decimal places, elementwise, halves to the even digit.
+def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
+    """a rounded to ``decimals`` decimal places, elementwise, halves to the even digit.
 
     A negative number of decimals rounds to tens, hundreds, ...
 
     >>> print(jnp.round(jnp.array([1.25, 2.5])), jnp.round(jnp.array([15, 25]), -1))
     [1. 2.] [20 20]
     """
-    x = number_array("round", x)
+    x = number_array("round", a)
     dtype = x.aval.dtype
     if dtype not in INEXACT:
         return x if decimals >= 0 or dtype == np.bool_ else _round_integers(x, 10**-decimals)

@@ -233,13 +233,13 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
     return from_host(np.frombuffer(buffer, np.dtype(dtype), count, offset))
 
 
-def fromiter(iterable: Any, dtype: DTypeLike, count: int = -1) -> Array:
-    """The numbers that ``iterable`` yields, as a vector of ``dtype``.
+def fromiter(iter: Any, dtype: DTypeLike, count: int = -1) -> Array:
+    """The numbers that ``iter`` yields, as a vector of ``dtype``.
 
     >>> print(jnp.fromiter((i * i for i in range(4)), dtype=int))
     [0 1 4 9]
     """
-    return from_host(np.fromiter(iterable, np.dtype(dtype), count))
+    return from_host(np.fromiter(iter, np.dtype(dtype), count))
 
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
@@ -349,14 +349,14 @@ def ones_like(
 
 
 def empty_like(
-    a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+    prototype: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
 ) -> Array:
-    """Unspecified elements, here 0, in the shape and dtype of ``a`` unless others are given.
+    """Unspecified elements, here 0, with shape and dtype of ``prototype`` unless they are given.
 
     >>> jnp.empty_like(jnp.arange(3)).shape
     (3,)
     """
-    return _like("empty_like", a, 0, dtype, shape, device)
+    return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
 def full_like(

@@ -319,15 +319,15 @@ def isrealobj(x: Any) -> bool:
     return not iscomplexobj(x)
 
 
-def isscalar(x: Any) -> bool:
-    """Whether ``x`` is a number, or an array without dimensions.
+def isscalar(element: Any) -> bool:
+    """Whether ``element`` is a number, or an array without dimensions.
 
     >>> jnp.isscalar(1.0), jnp.isscalar(jnp.array(1.0)), jnp.isscalar(jnp.array([1.0]))
     (True, True, False)
     """
-    if isinstance(x, (Array, np.ndarray)):
-        return x.ndim == 0
-    return bool(np.isscalar(x)) and not isinstance(x, (str, bytes))
+    if isinstance(element, (Array, np.ndarray)):
+        return element.ndim == 0
+    return bool(np.isscalar(element)) and not isinstance(element, (str, bytes))
 
 
 # ---- complex numbers ------------------------------------------------------------------------

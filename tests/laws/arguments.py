@@ -35,9 +35,13 @@ ROWS_OUT = lax.ScatterDimensionNumbers((1,), (0,), (0,))
 
 # what a required parameter of that name takes
 PARAMETERS = {
-    **dict.fromkeys(["x", "y", "a", "b", "m", "f", "z", "arr", "array", "object", "A", "p"], X),
-    **dict.fromkeys(["a1", "a2", "ar", "ar1", "ar2", "v", "filt", "ary", "element"], V),
-    **dict.fromkeys(["test_elements", "operand", "x1", "x2", "elems", "xs", "init_val"], X),
+    **dict.fromkeys(
+        ["x", "y", "a", "b", "m", "f", "z", "arr", "array", "object", "A", "p", "prototype"], X
+    ),
+    **dict.fromkeys(["a1", "a2", "ar", "ar1", "ar2", "v", "filt", "ary"], V),
+    **dict.fromkeys(
+        ["element", "test_elements", "operand", "x1", "x2", "elems", "xs", "init_val"], X
+    ),
     **dict.fromkeys(["at_zero", "values", "init", "update", "on_true", "on_false"], X),
     **dict.fromkeys(["lhs", "rhs", "src", "logits", "*cases", "*arys", "value"], X),
     **dict.fromkeys(["xp", "bins"], SORTED),

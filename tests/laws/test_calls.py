@@ -1,11 +1,15 @@
 """Every public function has an example call, and takes it by position and by keyword."""
 
+import inspect
+
+import numpy as np
 import pytest
 
 import phalanx
 from phalanx import errors
 from tests.laws.arguments import ROOMS, calls
 
+BY_KEYWORD = inspect.Parameter.POSITIONAL_OR_KEYWORD
 ARRAYS = phalanx.Array | phalanx.ShapeDtypeStruct
 CALLS = [c for c in calls() if c.args is not None]
 
@@ -32,3 +36,23 @@ def test_examples_are_accepted_by_position_and_by_keyword(room):
     for call in CALLS:
         if call.room == room:
             assert typed(call) == typed(call.by_keyword()), call
+
+
+def test_required_parameters_have_the_names_that_numpy_gives_them():
+    wrong = {str(c): names for c in CALLS if (names := renamed(c))}
+    assert not wrong
+
+
+def renamed(call):
+    """The required parameters that may be given by keyword, where NumPy's have other names."""
+    numpys = getattr(np, call.name, None) if call.room == "numpy" else None
+    if not inspect.isroutine(numpys):
+        return {}
+    try:
+        theirs = list(inspect.signature(numpys).parameters.values())
+    except ValueError:  # written in C, without a signature
+        return {}
+    ours = inspect.signature(call.function).parameters.values()
+    pairs = zip(ours, theirs, strict=False)
+    named = [(p, q) for p, q in pairs if BY_KEYWORD == p.kind == q.kind and p.default is p.empty]
+    return {p.name: q.name for p, q in named if p.name != q.name}

@@ -81,7 +81,8 @@ def dimensions(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
         TypeError: one is not an integer.
         ValueError: there is no such dimension, or one is given twice.
     """
-    several = isinstance(dims, Iterable) and getattr(dims, "ndim", 1) != 0
+    is_scalar = getattr(dims, "ndim", None) == 0  # an array that has no length
+    several = isinstance(dims, Iterable) and not is_scalar
     given: list[Any] = [*dims] if several else [dims]
     normalized = tuple(dimension(who, d, ndim) for d in given)
     if len(set(normalized)) != len(normalized):

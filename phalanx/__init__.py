@@ -85,7 +85,7 @@ from phalanx.spmd.named import NamedSharding, P
 __version__ = "0.1.0"
 
 _ROOT.evaluate = _evaluate
-_install(Array)
+_install(Array, numpy)
 
 make_jaxpr = make_program
 jacobian = jacrev

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import functools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -173,11 +174,11 @@ def _one_level(node: Any) -> _Level | None:
     entries = level.entries
     if isinstance(node, dict):
         keys: list[Any] = [DictKey(entry) for entry in entries]
-    elif hasattr(node, "_fields"):
+    elif level.kind == optree.PyTreeKind.NAMEDTUPLE:
         keys = [GetAttrKey(name) for name in node._fields]
     elif optree.is_structseq(node):
         keys = [GetAttrKey(name) for name in optree.structseq_fields(node)]
-    elif isinstance(node, Sequence):
+    elif isinstance(node, Sequence) and level.kind != optree.PyTreeKind.CUSTOM:
         keys = [SequenceKey(entry) for entry in entries]
     else:
         keys = [FlattenedIndexKey(i) for i in range(len(entries))]
@@ -452,7 +453,9 @@ def register_pytree_node(
     Raises:
         ValueError: ``cls`` is registered already.
     """
-    optree.register_pytree_node(cls, flatten, unflatten, namespace=_SPACE)
+    with warnings.catch_warnings():  # of a namedtuple: that it is one already, which is overridden
+        warnings.simplefilter("ignore", UserWarning)
+        optree.register_pytree_node(cls, flatten, unflatten, namespace=_SPACE)
     if flatten_with_keys is not None:
         _with_keys[cls] = flatten_with_keys
 

@@ -135,6 +135,10 @@ class Tracer(Array):
         """The elements as nested Python lists."""
         self._refuse(errors.ConcretizationTypeError, "a Python list")
 
+    def tobytes(self, order: str = "C") -> bytes:
+        """The bytes of the elements."""
+        self._refuse(errors.ConcretizationTypeError, "bytes")
+
     def _refuse(self, error: type[Exception], what: str) -> NoReturn:
         """Raise the error for a traced value that Python code wants to look at."""
         check_alive(self)
@@ -143,6 +147,14 @@ class Tracer(Array):
         raise error(
             f"{self._describe()} is needed as {what} at {user_location()}, but {self._reason()}."
             f"{origin} Ways out: {self._ways_out()}"
+        )
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):  # a protocol, of which somebody asks whether it is there
+            raise AttributeError(name)
+        raise AttributeError(
+            f"{self._describe()} has no attribute {name!r}: what arrays on devices have to tell of "
+            "their memory is not known while tracing"
         )
 
     def __copy__(self) -> Tracer:

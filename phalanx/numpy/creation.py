@@ -17,7 +17,6 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
-from phalanx.core.trace import Tracer
 from phalanx.core.types import SCALARS, Array
 from phalanx.numpy.arithmetic import floor, literal, power
 from phalanx.numpy.promotion import (
@@ -34,7 +33,7 @@ from phalanx.numpy.promotion import (
     operands,
     scalar_array,
 )
-from phalanx.run.array import moved
+from phalanx.run.put import device_put
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
 # ---- arrays from data -----------------------------------------------------------------------
@@ -132,9 +131,10 @@ def load(file: Any, **options: Any) -> Any:
 
 def on_device(x: Any, device: Any) -> Any:
     """The array ``x`` on a device or in a sharding; None leaves it where it is."""
-    if device is None or isinstance(x, Tracer):
+    if device is None:
         return x
-    return moved(x, device if isinstance(device, Sharding) else SingleDeviceSharding(device))
+    to = device if isinstance(device, Sharding) else SingleDeviceSharding(device)
+    return device_put(x, to=to.plain, back=None)
 
 
 def _from_data(data: Any, dtype: DTypeLike) -> Any:
@@ -143,6 +143,8 @@ def _from_data(data: Any, dtype: DTypeLike) -> Any:
     wanted = None if dtype is None else dtypes.canonical(dtype)
     if isinstance(data, (list, tuple)):
         return _from_lists(data, wanted)
+    if hasattr(data, "__jax_array__"):
+        data = data.__jax_array__()
     if isinstance(data, Array):
         return data if wanted is None else convert(data, wanted)
     if is_python_scalar(data):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -50,7 +51,7 @@ def _operator(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Callabl
     """The methods for ``array symbol other`` and ``other symbol array``."""
 
     def operator(self: Any, other: Any) -> Any:
-        if isinstance(other, _OPERANDS):
+        if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
             try:
                 return function(self, other)
             except Exception as error:
@@ -59,7 +60,7 @@ def _operator(symbol: str, function: Callable[[Any, Any], Any]) -> tuple[Callabl
         return _refuse(symbol, other) if isinstance(other, _LISTS) else NotImplemented
 
     def reflected(self: Any, other: Any) -> Any:
-        if isinstance(other, _OPERANDS):
+        if isinstance(other, _OPERANDS) or hasattr(other, "__jax_array__"):
             try:
                 return function(other, self)
             except Exception as error:
@@ -141,8 +142,17 @@ _FUNCTIONS: tuple[Callable, ...] = (
 )
 
 
-def install(array: type) -> None:
-    """Set the operators, methods and properties on the class ``array``."""
+def install(array: type, namespace: ModuleType) -> None:
+    """Set the operators, methods and properties on the class ``array``.
+
+    ``namespace`` has the functions of the array API standard, for ``__array_namespace__``.
+    """
+
+    def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
+        """The module of functions for such arrays, named as in the array API standard."""
+        return namespace
+
+    array.__array_namespace__ = __array_namespace__  # type: ignore[attr-defined]
     for name, (symbol, function) in _BINARY.items():
         straight, reflected = _operator(symbol, function)
         _set(array, f"__{name}__", straight, function)
@@ -158,6 +168,8 @@ def install(array: type) -> None:
         setattr(array, method.__name__, method if special else boundary(method))
     for name, getter in _PROPERTIES.items():
         setattr(array, name, property(getter, doc=getter.__doc__))
+    for name, advice in _ABSENT.items():
+        setattr(array, name, property(_absent(name, advice), doc=f"There is none: {advice}."))
     array.conj = array.conjugate  # type: ignore[attr-defined]
 
 
@@ -245,6 +257,21 @@ def copy(self: Any) -> Any:
     return ops.convert(self, dtype=self.aval.dtype, weak=self.aval.weak)
 
 
+def clone(self: Any) -> Any:
+    """The same as ``copy``."""
+    return copy(self)
+
+
+def to_device(self: Any, device: Any, *, stream: None = None) -> Any:
+    """The array on a device, or in a sharding; ``stream`` has no meaning."""
+    return creation.on_device(self, device)
+
+
+def __contains__(self: Any, value: Any) -> bool:
+    """Whether an element equals ``value``."""
+    return bool(reductions.any(logic.equal(self, value)))
+
+
 def flatten(self: Any, order: str = "C") -> Any:
     """The elements as a vector; see ``phalanx.numpy.ravel``."""
     return shaping.ravel(self, order)
@@ -301,8 +328,11 @@ _METHODS: tuple[Callable, ...] = (
     reshape,
     transpose,
     astype,
+    __contains__,
+    clone,
     copy,
     flatten,
+    to_device,
     compress,
     nonzero,
     view,
@@ -356,3 +386,34 @@ _PROPERTIES: dict[str, Callable] = {
     "itemsize": _itemsize,
     "nbytes": _nbytes,
 }
+
+
+# ---- what there is not ----------------------------------------------------------------------
+
+_ASSIGN = "arrays are immutable; x.at[index].set(value) gives a new one"
+_PARTS = "see x.addressable_shards, whose items have .data and .device"
+_MEMORY = "how elements lie in memory is left to the compiler"
+_ABSENT: dict[str, str] = {
+    "fill": _ASSIGN,
+    "itemset": _ASSIGN,
+    "put": _ASSIGN,
+    "resize": "arrays are immutable; jnp.resize(x, shape) gives a new one",
+    "setflags": "arrays are immutable",
+    "device_buffer": _PARTS,
+    "device_buffers": _PARTS,
+    "flat": "x.ravel() has the elements in a row",
+    "base": _MEMORY,
+    "data": _MEMORY,
+    "flags": _MEMORY,
+    "format": _MEMORY,
+    "strides": _MEMORY,
+    "byteswap": "x.view(dtype) reads the bits otherwise",
+    "traceback": "errors name the line that made a traced value",
+}
+
+
+def _absent(name: str, advice: str) -> Callable[[Any], NoReturn]:
+    def refuse(self: Any) -> NoReturn:
+        raise AttributeError(f"an array {self.aval} has no attribute {name!r}: {advice}")
+
+    return refuse

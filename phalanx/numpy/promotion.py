@@ -38,6 +38,8 @@ def operand(who: str, x: Any) -> Any:
         return x
     if isinstance(x, np.ndarray):
         return from_host(x)
+    if hasattr(x, "__jax_array__"):
+        return operand(who, x.__jax_array__())
     return refuse(who, x)
 
 

@@ -61,13 +61,13 @@ class Shard:
     Attributes:
         device: the device.
         index: per dimension the slice of the whole array that is here.
-        data: the part, an array on that device.
+        data: the part, an array on that device; None where another process holds it.
         replica_id: which copy of this part it is, from 0.
     """
 
     __slots__ = ("data", "device", "index", "replica_id")
 
-    def __init__(self, device: Any, index: tuple, data: DeviceArray, replica_id: int) -> None:
+    def __init__(self, device: Any, index: tuple, data: Any, replica_id: int) -> None:
         self.device = device
         self.index = index
         self.data = data
@@ -107,6 +107,25 @@ class DeviceArray(Array):
         holders = self._sig.sharding.devices
         return holders[0] if len(holders) == 1 else self._sig.sharding
 
+    def platform(self) -> str:
+        """The kind of the devices: "cpu", "gpu" or "tpu"."""
+        return self._sig.sharding.devices[0].platform
+
+    def on_device_size_in_bytes(self) -> int:
+        """The memory that the array takes on all devices together, padding included."""
+        held = self.aval.update(shape=self.sharding.shard_shape(self.shape)).physical
+        return held.size * held.dtype.itemsize * len(self.sharding.devices)
+
+    def unsafe_buffer_pointer(self) -> int:
+        """The address of the elements in the memory of the one device that holds them."""
+        self._check_alive()
+        if len(self.sharding.devices) > 1:
+            raise ValueError(
+                f"unsafe_buffer_pointer: array {self.aval} lies on {len(self.sharding.devices)} "
+                "devices; ask its parts, x.addressable_shards[i].data"
+            )
+        return backend().pointer(self._raw)
+
     @property
     def committed(self) -> bool:
         """Whether the user chose where the array lies."""
@@ -125,11 +144,20 @@ class DeviceArray(Array):
     @property
     def addressable_shards(self) -> list[Shard]:
         """The parts on the devices of this process."""
+        shards = self.global_shards
+        return [shards[p] for p in self.sharding.local_positions]
+
+    @property
+    def global_shards(self) -> list[Shard]:
+        """The parts on all devices; those of other processes have no ``data``."""
         sharding = self.sharding
-        indices, replicas = sharding.indices(self.shape), sharding.replica_ids
+        local = set(sharding.local_positions)
+        parts = zip(
+            sharding.devices, sharding.indices(self.shape), sharding.replica_ids, strict=True
+        )
         return [
-            Shard(sharding.devices[p], indices[p], self._part(p), replicas[p])
-            for p in sharding.local_positions
+            Shard(device, index, self._part(p) if p in local else None, replica)
+            for p, (device, index, replica) in enumerate(parts)
         ]
 
     def addressable_data(self, index: int) -> DeviceArray:
@@ -240,6 +268,11 @@ class DeviceArray(Array):
         """Whether the memory has been freed or donated."""
         return isinstance(self._sig, DeletedSignature) or backend().is_deleted(self._raw)
 
+    def copy_to_host_async(self) -> None:
+        """Begin to copy the elements to the host, where they are then found at once."""
+        self._check_alive()
+        backend().start_fetch(self._raw)
+
     def block_until_ready(self) -> DeviceArray:
         """Wait until the value has been computed; returns the array itself."""
         self._check_alive()
@@ -299,6 +332,10 @@ class DeviceArray(Array):
         """The elements as nested Python lists."""
         return self._value.tolist()
 
+    def tobytes(self, order: str = "C") -> bytes:
+        """The bytes of the elements, row by row, or for order "F" column by column."""
+        return self._value.tobytes(order)  # type: ignore[arg-type]
+
     def __bool__(self) -> bool:
         if self.aval.size != 1:
             raise ValueError(
@@ -308,9 +345,12 @@ class DeviceArray(Array):
         return bool(self._value.reshape(())[()])
 
     def _scalar(self, what: str) -> Any:
-        if self.aval.size != 1:
-            raise TypeError(f"an array {self.aval} cannot be {what}: it must have one element")
-        return self._value.reshape(())[()]
+        if self.aval.ndim:
+            raise TypeError(
+                f"an array {self.aval} cannot be {what}: Only scalar arrays can be converted to "
+                "Python scalars; choose an element, x[0], or, where there is one, x.item()"
+            )
+        return self._value[()]
 
     def __int__(self) -> int:
         return int(self._scalar("an int"))

@@ -183,6 +183,14 @@ class Backend(Protocol):
         """
         ...
 
+    def start_fetch(self, raw: Raw) -> None:
+        """Begin to copy the parts to the host, for a later ``fetch``."""
+        ...
+
+    def pointer(self, raw: Raw) -> int:
+        """The address of a single-device array in the memory of its device."""
+        ...
+
     def to_dlpack(self, raw: Raw, stream: int | None = None) -> Any:
         """A DLPack capsule that shares the memory of a single-device array."""
         ...

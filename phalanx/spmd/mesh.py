@@ -231,6 +231,12 @@ class Mesh(AbstractMesh):
     def __hash__(self) -> int:
         return self._hash
 
+    def __copy__(self) -> Mesh:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Mesh:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         return Mesh, (self.devices, self.axis_names, self.axis_types)
 

@@ -87,6 +87,12 @@ class Sharding:
         made._tile_at = tuple(_unravel(place // made.copies, tiles) for place in places)
         return made
 
+    def __copy__(self) -> Sharding:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Sharding:
+        return self
+
     @property
     def plain(self) -> Sharding:
         """The interned object: equal shardings share it."""

@@ -10,6 +10,7 @@ from phalanx.xla import transfer
 from phalanx.xla.callbacks import wait_for_callbacks
 from phalanx.xla.client import client
 from phalanx.xla.lower import lower
+from phalanx.xla.sharded import held
 
 
 @functools.cache
@@ -52,6 +53,15 @@ class XlaBackend:
     wait_for_callbacks = staticmethod(wait_for_callbacks)
     to_dlpack = staticmethod(transfer.to_dlpack)
     from_dlpack = staticmethod(transfer.from_dlpack)
+
+    @staticmethod
+    def start_fetch(raw: Any) -> None:
+        for part in held(raw):
+            part._copy_single_device_array_to_host_async()
+
+    @staticmethod
+    def pointer(raw: Any) -> int:
+        return raw.unsafe_buffer_pointer()
 
     @staticmethod
     def delete(raw: Any) -> None:

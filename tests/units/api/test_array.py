@@ -73,7 +73,7 @@ def test_numbers():
 
 def test_numbers_need_a_single_element(x):
     for convert in (int, float, complex):
-        with pytest.raises(TypeError, match="one element"):
+        with pytest.raises(TypeError, match="Only scalar arrays"):
             convert(x)
     with pytest.raises(ValueError, match="ambiguous"):
         bool(x)
@@ -267,3 +267,84 @@ def test_empty_and_scalar_arrays():
     assert empty.sum() == 0 and empty.tolist() == []
     np.testing.assert_array_equal(empty + 1, np.zeros((0, 3)))
     assert phalanx.jit(lambda x: x.T)(empty).shape == (3, 0)
+
+
+# ---- protocols ----------------------------------------------------------------------------------
+
+
+class Boxed:
+    """Not an array, but it says which one it stands for."""
+
+    def __jax_array__(self):
+        return jnp.arange(3.0) + 1
+
+
+STANDING_FOR = {
+    "array": lambda a: jnp.array(a),
+    "asarray": lambda a: jnp.asarray(a),
+    "operand": lambda a: jnp.multiply(a, 1),
+    "product": lambda a: jnp.ones(3) * a,
+    "reflected": lambda a: a * jnp.ones(3),
+    "at": lambda a: jnp.zeros(3).at[:].set(a),
+    "in jit": lambda a: phalanx.jit(lambda x: x * a)(jnp.ones(3)),
+    "in grad": lambda a: phalanx.grad(lambda x: (x * a).sum())(jnp.ones(3)),
+    "in vmap": lambda a: phalanx.vmap(lambda x: x * a)(jnp.ones((1, 3)))[0],
+    "in pmap": lambda a: phalanx.pmap(lambda x: x * a)(jnp.ones((1, 3)))[0],
+}
+
+
+@pytest.mark.parametrize("way", STANDING_FOR)
+def test_objects_that_stand_for_an_array(way):
+    assert STANDING_FOR[way](Boxed()).tolist() == [1.0, 2.0, 3.0]
+    assert (jnp.arange(3.0) + 1 == Boxed()).all()
+    assert not hasattr(phalanx.Array, "__jax_array__")
+
+
+@pytest.mark.parametrize("around", [lambda f: f, phalanx.jit, phalanx.vmap, phalanx.grad])
+def test_the_functions_of_the_array_api(around):
+    def distance(x):
+        xp = x.__array_namespace__()
+        assert xp is jnp
+        return xp.sum(xp.abs(xp.astype(xp.asarray(x), xp.float32) - 1))
+
+    given = jnp.full(2, 3.0) if around is phalanx.vmap else jnp.float32(3)
+    expected = 1 if around is phalanx.grad else 2
+    assert jnp.all(around(distance)(given) == expected)
+
+
+def test_bytes_and_memory():
+    x = jnp.arange(6, dtype=jnp.int32).reshape(2, 3)
+    assert x.tobytes() == np.arange(6, dtype=np.int32).tobytes()
+    assert x.tobytes("F") == np.arange(6, dtype=np.int32).reshape(2, 3).tobytes("F")
+    assert x.on_device_size_in_bytes() == x.nbytes == 24
+    assert x.platform() == phalanx.devices()[0].platform
+    assert x.unsafe_buffer_pointer() > 0
+    assert x.copy_to_host_async() is None and x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert x.clone().tolist() == x.tolist() and x.clone() is not x
+    assert x.to_device(phalanx.devices()[-1]).devices() == {phalanx.devices()[-1]}
+    split = phalanx.pmap(lambda x: x)(x)
+    shards = split.global_shards
+    assert np.concatenate([s.data for s in shards]).tolist() == x.tolist()
+    assert [s.device for s in shards] == list(split.sharding.devices)
+    assert split.copy_to_host_async() is None and split.tolist() == x.tolist()
+    x.delete()
+    with pytest.raises(DeletedArray):
+        x.copy_to_host_async()
+
+
+COPIED = {
+    "a compiled function": lambda: phalanx.jit(lambda x: x + 1),
+    "a mapped function": lambda: phalanx.pmap(lambda x: x + 1),
+    "a sharding": lambda: jnp.ones(2).sharding,
+    "a named sharding": lambda: phalanx.NamedSharding(
+        phalanx.sharding.Mesh(np.array(phalanx.devices()), ("i",)), phalanx.P("i")
+    ),
+    "a mesh": lambda: phalanx.sharding.Mesh(np.array(phalanx.devices()), ("i",)),
+}
+
+
+@pytest.mark.parametrize("name", COPIED)
+def test_copies_of_what_cannot_change_are_the_same(name):
+    x = COPIED[name]()
+    for made in (copy.copy(x), copy.deepcopy(x), copy.deepcopy({"x": [x]})["x"][0]):
+        assert made is x

@@ -368,3 +368,17 @@ def test_partial():
 def test_keys_pickle_and_compare():
     path = (tree.DictKey("a"), tree.SequenceKey(0), tree.GetAttrKey("x"))
     assert pickle.loads(pickle.dumps(path)) == path
+
+
+class Half(collections.namedtuple("Half", "x y")):
+    """A namedtuple of which only one field is a child."""
+
+
+tree.register_pytree_node(Half, lambda h: ((h.x,), h.y), lambda y, children: Half(*children, y))
+
+
+def test_paths_into_a_namedtuple_that_was_registered():
+    pairs, treedef = tree.flatten_with_path(Half([1], 2))
+    assert [(tree.keystr(path), leaf) for path, leaf in pairs] == [("[<flat index 0>][0]", 1)]
+    assert treedef.unflatten([3]) == Half([3], 2)
+    assert tree.map_with_path(lambda path, x: x + 1, Half(1, 2)) == Half(2, 2)

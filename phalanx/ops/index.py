@@ -528,6 +528,8 @@ def _scatter_batch(prim: Callable[[], Primitive]) -> Rule:
 def _read(x: Any, indices: Any, u: ArrayType, *, numbers: ScatterNumbers, **params: Any) -> Any:
     """What stands in ``x`` where updates of type ``u`` go; zero where they are dropped."""
     window = numbers.window(typeof(x), u)
+    if not typeof(x).size:
+        return zeros(u.update(dtype=typeof(x).dtype))
     return gather(x, indices, numbers=numbers.of_gather(), slice_sizes=window, fill=0, **params)
 
 

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import phalanx
-from phalanx import ops
+import phalanx.numpy as jnp
+from phalanx import lax, ops
+from phalanx.laws import check_grads
 from phalanx.ops.index import GatherNumbers, ScatterNumbers, canonical_mode, fill_value_of
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -292,3 +294,34 @@ def test_lanes_with_their_own_starts():
 def test_dynamic_slices_refuse(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+# ---- outside of the array -----------------------------------------------------------------------
+
+OUTSIDE = np.array([0, 9, -9, -1, 4], np.int32)
+READS = {
+    "index": lambda x: jnp.asarray(x)[OUTSIDE],
+    "point": lambda x: jnp.asarray(x)[9],
+    "clip": lambda x: jnp.asarray(x).at[OUTSIDE].get(mode="clip"),
+    "fill": lambda x: jnp.asarray(x).at[OUTSIDE].get(mode="fill", fill_value=2.0),
+    "wrap": lambda x: jnp.take(x, OUTSIDE, mode="wrap"),
+    "take": lambda x: jnp.nan_to_num(jnp.take(x, OUTSIDE)),
+    "along": lambda x: jnp.nan_to_num(jnp.take_along_axis(jnp.asarray(x), OUTSIDE, 0)),
+    "slice": lambda x: lax.dynamic_slice(x, (9,), (2,)),
+    "before": lambda x: lax.dynamic_slice(x, (-9,), (2,)),
+    "set": lambda x: jnp.asarray(x).at[OUTSIDE[1:]].set(3 * x[:4]),
+    "set, clip": lambda x: jnp.asarray(x).at[OUTSIDE[1:3]].set(3 * x[:2], mode="clip"),
+    "add": lambda x: jnp.asarray(x).at[OUTSIDE].add(3 * x),
+    "max": lambda x: jnp.asarray(x).at[OUTSIDE[:2]].max(3 * x[:2]),
+    "update": lambda x: lax.dynamic_update_slice(x, 3 * x[:2], (9,)),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_derivatives_are_slopes_also_outside(name):
+    """A read that is moved inside has the derivative of what it reads; one that is filled, and a
+    write that is dropped, have none."""
+    x = np.float32([1, 2, 4, 7, 11])
+    check_grads(READS[name], (x,), order=2)
+    rows = np.stack([x, x + 1])
+    check_grads(lambda rows: phalanx.vmap(READS[name])(rows), (rows,), order=1)

@@ -20,6 +20,7 @@ from phalanx.core.trace import ROOT, entering
 from phalanx.core.types import SCALARS, ArrayType
 from phalanx.ops.callback import VMAP_METHODS, Host, call_host
 from phalanx.ops.lanes import axis_index
+from phalanx.run.array import with_value
 from phalanx.run.runtime import backend
 
 Positions = Sequence[tuple[Any, int]]
@@ -39,11 +40,11 @@ class PythonCall:
     def __call__(
         self, types: Sequence[ArrayType], positions: Positions, *arrays: np.ndarray
     ) -> list[np.ndarray]:
-        args, kwargs = self.in_tree.unflatten(arrays)
         with entering(ROOT):
+            args, kwargs = self.in_tree.unflatten([with_value(x) for x in arrays])
             out = self.function(*args, **kwargs)
         results, out_tree = tree.flatten(out)
-        if out_tree != self.out_tree:
+        if len(results) != len(self.out_types):
             raise TreeError(
                 f"{self.who}: the function must return the structure {shown(self.out_tree)}, as "
                 f"result_shape_dtypes says at {self.location}, but it returned {shown(out_tree)}, "
@@ -157,11 +158,12 @@ def pure_callback(
     The compiler may call it any number of times, or not at all if nothing needs the result.
 
     Args:
-        callback: of trees of NumPy arrays, which are read-only copies; it returns a tree of
-            NumPy arrays or numbers. It runs while a program waits for it: it must not run
-            programs on several devices.
+        callback: of trees of arrays, which NumPy's functions take as well; it returns a tree of
+            arrays or numbers. It runs while a program waits for it: it must not run programs on
+            several devices.
         result_shape_dtypes: a tree of objects with ``shape`` and ``dtype``, such as
-            ``ShapeDtypeStruct``: what the function returns.
+            ``ShapeDtypeStruct``: what the function returns. It gives the result its structure;
+            of what the function returns the leaves count, in their order.
         *args: trees of arrays.
         sharding: accepted; in programs that the compiler partitions, the first calls.
         vmap_method: what ``vmap`` does. "sequential" calls once per lane; "expand_dims" once,

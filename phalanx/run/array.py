@@ -447,6 +447,13 @@ def from_host(host: Any, weak: bool = False, sharding: Sharding | None = None) -
     return place(value, type, default_sharding() if sharding is None else sharding)
 
 
+def with_value(host: np.ndarray) -> DeviceArray:
+    """A copy of ``host`` on devices that keeps ``host``, which nobody changes, as its value."""
+    made = from_host(host)
+    made._host = host
+    return made
+
+
 def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray:
     """The NumPy array ``value``, or the words of keys, on devices as an array of ``type``."""
     raw = backend().put(value, type, sharding)

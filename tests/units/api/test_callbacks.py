@@ -248,7 +248,8 @@ def test_every_dtype_comes_and_goes(dtype):
 @EAGER_AND_COMPILED
 def test_trees_and_numbers_come_back(how):
     def python(a, *, b):
-        assert isinstance(a[0], np.ndarray) and not a[0].flags.writeable
+        assert isinstance(a[0], px.Array) and isinstance(b, px.Array)
+        assert not np.asarray(a[0]).flags.writeable
         return {"sum": (a[0] + b).sum(), "n": 3, "x": 2, "flag": True}
 
     def f(a, b):
@@ -258,6 +259,28 @@ def test_trees_and_numbers_come_back(how):
 
     found = px.device_get(how(f)(XS, XS))
     assert found == {"sum": 12.0, "n": 3, "x": 2.0, "flag": True}
+
+
+@EAGER_AND_COMPILED
+def test_results_are_compared_by_their_leaves(how):
+    def f(x):
+        out = {"y": [like(x)], "z": like(x)}
+        return px.pure_callback(lambda x: (x[0], {"other": 2 * x[0]}), out, [x])
+
+    found = px.device_get(how(f)(XS))
+    assert list(found) == ["y", "z"] and len(found["y"]) == 1
+    np.testing.assert_array_equal([found["y"][0], found["z"]], [XS, 2 * XS])
+
+
+@EAGER_AND_COMPILED
+def test_functions_of_arrays_are_called_back(how):
+    def python(x):
+        return jnp.sin(x).at[0].set(7) + np.cos(x)
+
+    found = how(lambda x: px.pure_callback(python, like(x), x))(XS)
+    expected = np.sin(XS) + np.cos(XS)
+    expected[0] = 7 + np.cos(XS[0])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_arguments_outlive_the_call():

@@ -67,10 +67,20 @@ def cond(
         own = (true_fun, operands[0])
         true_fun, false_fun = _OfItsOwn(false_fun, 0), _OfItsOwn(operands[1], 1)
         operands = own
+    _check_callable("cond", true_fun, false_fun)
     truth = _truth(pred)
     if config.disable_jit and is_known(truth):
         return (true_fun if truth else false_fun)(*held(operands))
     return _choose("cond", _whole_number(truth), [false_fun, true_fun], operands)
+
+
+def _check_callable(who: str, *functions: Any) -> None:
+    for fun in functions:
+        if not callable(fun):
+            raise TypeError(
+                f"{who}: a branch must be a function, got {fun!r} of type {type(fun).__name__}, "
+                f"at {user_location()}; operands come after the branches"
+            )
 
 
 def _has_own_operands(first: Any, second: Any, rest: tuple[Any, ...]) -> bool:
@@ -123,6 +133,7 @@ def switch(
     operands = operands if operand is _NOTHING else (*operands, operand)
     if not branches:
         raise ValueError(f"switch: at least one branch is needed, at {user_location()}")
+    _check_callable("switch", *branches)
     kind = typeof(index) if is_value(index) else None
     if kind is None or kind.shape != () or not dtypes.is_integer(kind.dtype):
         given = repr(index) if kind is None else str(plain(kind))

@@ -43,6 +43,16 @@ def predicate_of_many():
 
 
 @mistake
+def branches_that_are_no_functions():
+    lax.cond(True, 1.0, 2.0)
+
+
+@mistake
+def switch_between_values():
+    lax.switch(0, [1.0, 2.0])
+
+
+@mistake
 def switch_without_branches():
     lax.switch(0, [], X)
 

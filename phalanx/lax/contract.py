@@ -32,7 +32,7 @@ def dot_general(
         dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``,
             each a sequence of dimensions, in pairs of equal length.
         precision: for float32 on accelerators: 'default', 'high', 'highest', a ``Precision``,
-            or a pair of them.
+            the name of an algorithm that is one of them, such as 'TF32_TF32_F32', or a pair.
         preferred_element_type: the dtype to accumulate in, which the result has.
 
     Returns:

@@ -179,7 +179,8 @@ def _with_masks(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
             x = ops.expand_dims(x, (dim,))
             mask = mask.reshape(1)
             used += 1
-        if mask.shape != x.aval.shape[dim : dim + mask.ndim]:
+        lengths = x.aval.shape[dim : dim + mask.ndim]
+        if len(lengths) < mask.ndim or any(map(_misfits, mask.shape, lengths)):
             raise IndexError(
                 f"a mask of shape {mask.shape} does not fit dimension {dim} and following of an "
                 f"array {x.aval}"
@@ -187,6 +188,11 @@ def _with_masks(x: Any, entries: list[Any]) -> tuple[Any, list[Any]]:
         out += [i.astype(_I32) for i in np.nonzero(mask)]
         dim += mask.ndim
     return x, out
+
+
+def _misfits(mask: int, length: int) -> bool:
+    """Whether a mask cannot be of that length along a dimension; one without elements can."""
+    return mask not in (0, length)
 
 
 def _consumed(e: Any) -> int:

@@ -59,6 +59,12 @@ _PRECISIONS = {
     "bfloat16": "default",
     "tensorfloat32": "high",
     "float32": "highest",
+    # how float32 is multiplied, by the name of the algorithm
+    "bf16_bf16_f32": "default",
+    "bf16_bf16_f32_x3": "high",
+    "tf32_tf32_f32": "high",
+    "bf16_bf16_f32_x6": "highest",
+    "f32_f32_f32": "highest",
 }
 
 

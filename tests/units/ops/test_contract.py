@@ -91,6 +91,8 @@ def test_the_result_may_be_wider_and_cotangents_return_to_the_operands_dtypes():
         ("high", ("high", "high")),
         (Precision.HIGHEST, ("highest", "highest")),
         ("float32", ("highest", "highest")),
+        ("F32_F32_F32", ("highest", "highest")),
+        ("BF16_BF16_F32_X3", ("high", "high")),
         (("default", Precision.HIGH), ("default", "high")),
         ((None, "HIGH"), ("default", "high")),
     ],

@@ -39,6 +39,15 @@ def test_an_element_of_an_empty_array_is_out_of_bounds(read):
             call(jnp.array(empty(0)))
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (2, 0)])
+def test_a_mask_without_elements_selects_nothing(shape):
+    x, mask = np.ones((2, 3), np.float32), np.zeros(shape, bool)
+    assert jnp.asarray(x)[mask].shape == x[mask].shape
+    np.testing.assert_array_equal(jnp.asarray(x).at[mask].set(5.0), x)
+    with pytest.raises(IndexError, match=r"a mask of shape \(0, 5\) does not fit"):
+        jnp.asarray(x)[np.zeros((0, 5), bool)]
+
+
 def test_nothing_is_written_where_there_is_no_place_or_no_update():
     row = np.zeros((2, 1), np.int32)
     assert lax.scatter_add(empty(0, 3), row, empty(2, 3), ROWS_OUT).shape == (0, 3)

@@ -1,6 +1,7 @@
 """The exceptions of Phalanx. Each is also a builtin exception, by which it can be caught."""
 
 from phalanx.base.errors import (
+    ArgumentError,
     AxisSizeError,
     ConcretizationTypeError,
     ConfigError,
@@ -8,6 +9,7 @@ from phalanx.base.errors import (
     DeviceError,
     DevicesDiffer,
     EscapedTracer,
+    MissingDerivative,
     MissingRule,
     NonConcreteBooleanIndexError,
     NonFiniteError,
@@ -23,9 +25,11 @@ from phalanx.base.errors import (
     TypePromotionError,
     UnboundAxis,
     UnexpectedTracerError,
+    UnknownOption,
 )
 
 __all__ = [
+    "ArgumentError",
     "AxisSizeError",
     "ConcretizationTypeError",
     "ConfigError",
@@ -33,6 +37,7 @@ __all__ = [
     "DeviceError",
     "DevicesDiffer",
     "EscapedTracer",
+    "MissingDerivative",
     "MissingRule",
     "NonConcreteBooleanIndexError",
     "NonFiniteError",
@@ -48,4 +53,5 @@ __all__ = [
     "TypePromotionError",
     "UnboundAxis",
     "UnexpectedTracerError",
+    "UnknownOption",
 ]

@@ -19,7 +19,7 @@ from phalanx.api.custom import (
 )
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
-from phalanx.base.errors import MissingRule
+from phalanx.base.errors import MissingDerivative
 from phalanx.base.source import user_location
 from phalanx.control.custom import bind
 from phalanx.control.custom_jvp import JvpRule
@@ -165,7 +165,7 @@ def _pair(call: Call, nonzero: tuple[bool, ...], operands: Sequence[Any]) -> lis
     custom: Any = call.custom
     rule = custom.jvp
     if rule is None:
-        raise MissingRule(
+        raise MissingDerivative(
             f"{custom.who}: {name_of(custom.fun)} is differentiated, at {user_location()}, before "
             "it has a rule; give one with defjvp or defjvps"
         )

@@ -30,7 +30,7 @@ from phalanx.api.custom import (
 from phalanx.api.vmap import is_none
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
-from phalanx.base.errors import MissingRule, TreeError
+from phalanx.base.errors import ArgumentError, MissingDerivative, TreeError
 from phalanx.base.source import user_location
 from phalanx.control.custom import bind, differentiated
 from phalanx.control.custom_vjp import ForwardResult, VjpRule, refuse_closed
@@ -169,7 +169,7 @@ def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> ForwardRe
     """The user's forward rule as a flat function."""
     custom: Any = call.custom
     if custom.fwd is None:
-        raise MissingRule(
+        raise MissingDerivative(
             f"{custom.who}: {name_of(custom.fun)} is differentiated, at {user_location()}, before "
             "it has rules; give them with defvjp"
         )
@@ -224,7 +224,7 @@ def _cotangents(call: Call, returned: Any) -> list[Any]:
         for kind, (path, x) in zip(tree.leaves(arg), above, strict=True):
 
             def refuse(got: str, at: str = name + path, kind: ArrayType = kind) -> TypeError:
-                return TypeError(
+                return ArgumentError(
                     f"{who} must return cotangents like the arguments: for {at} {kind} is "
                     f"expected, got {got}; None stands for zeros"
                 )

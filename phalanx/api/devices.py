@@ -9,6 +9,7 @@ import numpy as np
 
 from phalanx.api.arguments import check_leaf
 from phalanx.base import dtypes, tree
+from phalanx.base.errors import ArgumentError
 from phalanx.base.extended import is_key
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import plain
@@ -130,7 +131,7 @@ def _targets(device: Any, x: Any, count: int) -> list[Any]:
     except ValueError:
         targets = [device]
     if not all(map(_is_target, targets)):
-        raise TypeError(
+        raise ArgumentError(
             f"device_put: the target must be a device, a Sharding or a sequence of devices, got "
             f"{device!r}"
         )

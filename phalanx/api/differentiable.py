@@ -16,6 +16,7 @@ from phalanx.api.arguments import (
     name_of,
 )
 from phalanx.base import dtypes, tree
+from phalanx.base.errors import ArgumentError
 from phalanx.core.program import plain
 from phalanx.core.trace import carried, trace_of
 from phalanx.core.types import typeof
@@ -118,8 +119,10 @@ def of_chosen(fun: Callable, args: tuple, kwargs: dict, argnums: Any, who: str) 
 def _positions(positions: tuple, count: int, who: str) -> list[int]:
     normalized = []
     for p in positions:
+        if not hasattr(p, "__index__"):
+            raise TypeError(f"{who}: argnums must be positions of arguments, got {p!r}")
         if not -count <= p < count:
-            raise ValueError(
+            raise ArgumentError(
                 f"{who}: argnums asks for positional argument {p}, but the call has {count}; "
                 "arguments passed by keyword are not differentiated"
             )

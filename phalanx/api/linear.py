@@ -17,6 +17,7 @@ from phalanx.api.arguments import (
 from phalanx.api.differentiable import as_array
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
+from phalanx.base.errors import ArgumentError
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
@@ -53,7 +54,7 @@ def tangent_in(t: Any, kind: ArrayType, names: LeafNames, i: int, who: str) -> A
         check_leaf(t, f"the tangent of {names[i]}", who)
     given = typeof(t)
     if given.shape != kind.shape or not (given.dtype == kind.dtype or given.weak):
-        raise TypeError(
+        raise ArgumentError(
             f"{who}: the tangent of {names[i]} must be {plain(kind)} like the primal, got "
             f"{plain(given)}"
         )
@@ -69,7 +70,7 @@ def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:
     check_leaf(ct, f"the cotangent of {name}", who)
     given = typeof(ct)
     if given.shape != type.shape or not (given.dtype == type.dtype or given.weak):
-        raise TypeError(
+        raise ArgumentError(
             f"{who}: the cotangent of {name} must be {plain(type)} like the result, got "
             f"{plain(given)}"
         )

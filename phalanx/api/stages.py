@@ -267,8 +267,9 @@ class Compiled(AheadOfTime):
             )
         given = abstract(x, call.names, i, call.who)
         if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
-            raise TypeError(
-                f"{call.who}: {call.names[i]} was compiled for {wanted} and called with {given}; "
+            raise TypeError(  # "Argument types ... compiled" is the field's, for matching
+                f"{call.who}: Argument types differ from the types for which this computation was "
+                f"compiled: {call.names[i]} was compiled for {wanted} and called with {given}; "
                 "convert it, or lower and compile for its type"
             )
         return wanted
@@ -292,10 +293,11 @@ class Compiled(AheadOfTime):
                 f"{call.who}: compiled for the static arguments {values}, which are fixed; leave "
                 "them out, or lower and compile for other values"
             )
-        return (
-            f"{call.who}: compiled for arguments of the structure {shown_call(self.in_tree)} and "
-            f"called with {shown_call(treedef)}; pass the same structure, or lower and compile for "
-            "this one"
+        return (  # "Function compiled ... called with" is the field's, for matching
+            f"{call.who}: Function compiled with input pytree does not match the input pytree it "
+            f"was called with: compiled for arguments of the structure "
+            f"{shown_call(self.in_tree)} and called with {shown_call(treedef)}; pass the same "
+            "structure, or lower and compile for this one"
         )
 
     def as_text(self) -> str:

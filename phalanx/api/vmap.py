@@ -66,13 +66,14 @@ def input_dims(
             f"argument, got {in_axes!r}"
         )
     spec = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    # so the field's messages begin a path: that of pmap starts from (args, kwargs)
+    name = "pmap in_axes[0]" if who.startswith("pmap(") else "vmap in_axes"
     if isinstance(spec, tuple) and len(spec) != len(args):
         raise TreeError(  # "pytree structure error ... key path" is the field's, for matching
             f"{who}: in_axes has {len(spec)} entries, but there are {len(args)} positional "
             f"arguments; give one entry for each: pytree structure error: different lengths of "
-            f"tuple at key path {who.split('(')[0]} in_axes"
+            f"tuple at key path {name}"
         )
-    name = f"{who.split('(')[0]} in_axes"
     wanted = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_none) + [0] * len(
         tree.leaves(kwargs)
     )
@@ -126,7 +127,8 @@ def mapped_size(
     # "each argument passed by keyword is mapped" is the field's, for matching
     note = " (each argument passed by keyword is mapped over axis 0)" if keywords else ""
     raise AxisSizeError(
-        f"{who}: mapped arguments disagree about the size of the axis: "
+        # the words up to "mapped" are the field's, for matching
+        f"{who}: {who.split('(')[0]} got inconsistent sizes for array axes to be mapped: "
         f"{'; '.join(listed)}{note}. Not mapped arguments have None in in_axes"
     )
 

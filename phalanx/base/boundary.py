@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("jaxlib", "opt_einsum"))
-_SETTLED = "_phalanx_settled"  # an attribute of exceptions
+_ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
 _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
 
@@ -78,6 +78,8 @@ _once = functools.cache(boundary)  # one function may have several names
 
 def hide_frames(error: BaseException) -> None:
     """Take frames of ours out of the traceback of ``error`` and of those it came from."""
+    if isinstance(error, Exception):
+        _is_accident(error)  # which is known for as long as they are there
     if config.traceback_filtering == "off":
         return
     seen: set[int] = set()
@@ -126,25 +128,22 @@ def _explain(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[st
     words = f"{name}: called with {_shown(args, kwargs)}: {words}"
     if isinstance(error, _KEPT):
         error.args = (words,)
+        setattr(error, _ACCIDENT, False)
     else:
-        raise _settled(TypeError(words)) from None
+        raise TypeError(words) from None
 
 
 def _is_accident(error: Exception) -> bool:
-    """Whether one of our functions raised ``error``, but no ``raise`` in it did; asked once."""
+    """Whether one of our functions raised ``error``, but no ``raise`` in it did."""
     within, last = False, None
     for last in _entries(error.__traceback__):
         within = _is_hidden(last, within)
-    if last is None or not within or hasattr(error, _SETTLED) or isinstance(error, PhalanxError):
+    if last is None or not within or isinstance(error, PhalanxError):
         return False
-    _settled(error)
-    return last.tb_frame.f_code.co_code[last.tb_lasti] != _RAISE
-
-
-def _settled(error: Exception) -> Exception:
-    """``error``, of which the words are what they shall be, whatever boundary comes next."""
-    setattr(error, _SETTLED, True)
-    return error
+    if not hasattr(error, _ACCIDENT):  # at the first boundary, where all frames are there
+        purpose = last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
+        setattr(error, _ACCIDENT, not purpose)
+    return getattr(error, _ACCIDENT)
 
 
 def _shown(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:

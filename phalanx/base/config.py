@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
-from phalanx.base.errors import ConfigError, suggest
+from phalanx.base.errors import ConfigError, UnknownOption, suggest
 from phalanx.base.places import user_cache
 
 
@@ -379,7 +379,7 @@ def _find(name: str) -> Option:
         bare = bare.removeprefix(prefix)
     if bare not in OPTIONS:
         hint = suggest(bare, OPTIONS) or f"The options are {', '.join(OPTIONS)}."
-        raise ConfigError(f"config: there is no option {name!r}. {hint}")
+        raise UnknownOption(f"config: there is no option {name!r}. {hint}")
     return OPTIONS[bare]
 
 

@@ -14,7 +14,12 @@ class PhalanxError(Exception):
     """Base of all errors that Phalanx defines."""
 
 
-class TreeError(PhalanxError, ValueError):
+class ArgumentError(PhalanxError, TypeError, ValueError):
+    """An argument does not go with the others, of which one can say that its type is wrong, or
+    its value: a tangent of another shape than the primal, a position that no argument has."""
+
+
+class TreeError(PhalanxError, ValueError, TypeError):
     """Two trees that had to agree in structure do not; the message names the path."""
 
 
@@ -96,8 +101,12 @@ class OutOfMemory(RuntimeFailure):
     """A device has too little memory left."""
 
 
-class MissingRule(PhalanxError, NotImplementedError):
+class MissingRule(PhalanxError, NotImplementedError, ValueError):
     """A primitive does not define the rule that a transformation needs."""
+
+
+class MissingDerivative(MissingRule, AttributeError):
+    """A function with derivative rules of its own was not given any before it is differentiated."""
 
 
 class ProgramError(PhalanxError, TypeError):
@@ -110,6 +119,10 @@ class TypePromotionError(PhalanxError, TypeError, ValueError):
 
 class ConfigError(PhalanxError, ValueError):
     """An option does not exist, has a value of the wrong kind, or can no longer change."""
+
+
+class UnknownOption(ConfigError, AttributeError):
+    """There is no option of that name."""
 
 
 def suggest(name: str, candidates: Iterable[str]) -> str:

@@ -189,8 +189,10 @@ loop: Primitive = with_subprograms(
     _reframe,
     linearize=_linearize,
     transpose=NoRule(
-        "reverse mode would have to store every iteration of a loop whose number of iterations is "
-        "not known; use scan, or fori_loop with static bounds"
+        # up to "stop values" the words are the field's, for matching
+        "Reverse-mode differentiation does not work for lax.while_loop or lax.fori_loop with "
+        "dynamic start/stop values: it would have to store every iteration of a loop whose number "
+        "of iterations is not known; use scan, or fori_loop with static bounds"
     ),
     batch=_batch,
     carry_state=_carry_state,

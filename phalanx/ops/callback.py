@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base.errors import MissingRule
 from phalanx.base.extended import is_key
 from phalanx.base.source import Location
 from phalanx.core.axes import Axis, Names
@@ -88,7 +89,7 @@ def _batch(
     levels: tuple[LEVEL, ...], token: bool,
 ) -> Batched:  # fmt: skip
     if host.vmap_method is None and axis.rest is None:
-        raise ValueError(
+        raise MissingRule(
             f"{host.name}: vmap has to know how to call a Python function for many lanes, at "
             f"{host.location}; give vmap_method: 'sequential' calls it once per lane, "
             "'expand_dims' and 'broadcast_all' once with the lanes as leading dimension"

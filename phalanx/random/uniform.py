@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.errors import ArgumentError
 from phalanx.control.staged import staged
 from phalanx.core.types import is_scalar, typeof
 from phalanx.ops import (
@@ -61,7 +62,7 @@ def float_dtype(who: str, dtype: Any) -> np.dtype:
     """
     chosen = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
     if not dtypes.is_floating(chosen):
-        raise TypeError(f"{who}: dtype must be a floating-point dtype, got {chosen}")
+        raise ArgumentError(f"{who}: dtype must be a floating-point dtype, got {chosen}")
     return chosen
 
 

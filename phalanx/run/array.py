@@ -244,8 +244,9 @@ class DeviceArray(Array):
         """Raise ``DeletedArray`` if the buffers are deleted."""
         if isinstance(self._sig, DeletedSignature):
             raise DeletedArray(
-                f"array {self.aval} {self._sig.why}; its value is no longer there. Keep a copy "
-                "(x.copy()) if it is needed again, or do not donate it"
+                # "Array has been deleted." is the field's, for matching
+                f"Array has been deleted. {self.aval} {self._sig.why}; its value is no longer "
+                "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"
             )
         if backend().is_deleted(self._raw):
             self._forget("was deleted, or donated under another name")

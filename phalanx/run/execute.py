@@ -196,8 +196,9 @@ def _planned(
     for sig in sigs:
         if isinstance(sig, DeletedSignature):
             raise DeletedArray(
-                f"{program.name}: an argument, array {sig.type}, {sig.why}; its value is no longer "
-                "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"
+                f"{program.name}: Array has been deleted. An argument, {sig.type}, {sig.why}; its "
+                "value is no longer there. Keep a copy (x.copy()) if it is needed again, or do not "
+                "donate it"
             )
     plan, committed = make_plan(
         taking.program, [s.sharding for s in sigs], home, len(taking.constants)

@@ -43,7 +43,8 @@ def _interruption(status: str | None) -> BaseException:
 def deleted(who: str) -> DeletedArray:
     """The error of ``who`` that needs an array which is deleted."""
     return DeletedArray(
-        f"{who}: an array was deleted or donated before this use; keep a copy, or do not donate it"
+        f"{who}: Array has been deleted. It was deleted or donated before this use; keep a copy, "
+        "or do not donate it"
     )
 
 

@@ -484,12 +484,12 @@ def grad_of_a_complex_result():
     phalanx.grad(lambda z: z * 2)(1j)
 
 
-@mistake(ValueError)
+@mistake(errors.ArgumentError)
 def argnums_out_of_range():
     phalanx.grad(lambda x, y: x * y, argnums=1)(1.0, y=2.0)
 
 
-@mistake(TypeError)
+@mistake(errors.ArgumentError)
 def tangent_of_another_shape():
     phalanx.jvp(jnp.sin, (ROWS,), (ROWS[0],))
 
@@ -608,7 +608,7 @@ def number_of_devices_too_late():
     phalanx.config.update("num_cpu_devices", 64)
 
 
-@mistake(errors.ConfigError)
+@mistake(errors.UnknownOption)
 def unknown_option():
     phalanx.config.update("enable_x46", True)
 
@@ -619,7 +619,7 @@ def device_put_of_a_number_over_devices():
     phalanx.device_put(1.0, [device, device])
 
 
-@mistake(TypeError)
+@mistake(errors.ArgumentError)
 def device_put_to_a_string():
     phalanx.device_put(ROWS, "cpu")
 

@@ -14,7 +14,8 @@ CLASSES = [
 ]
 
 BUILTINS = {
-    errors.TreeError: ValueError,
+    errors.ArgumentError: (TypeError, ValueError),
+    errors.TreeError: (ValueError, TypeError),
     errors.AxisSizeError: ValueError,
     errors.UnboundAxis: NameError,
     errors.ReplicationError: ValueError,
@@ -30,10 +31,12 @@ BUILTINS = {
     errors.NonFiniteError: FloatingPointError,
     errors.RuntimeFailure: RuntimeError,
     errors.OutOfMemory: errors.RuntimeFailure,
-    errors.MissingRule: NotImplementedError,
+    errors.MissingRule: (NotImplementedError, ValueError),
+    errors.MissingDerivative: (errors.MissingRule, AttributeError),
     errors.ProgramError: TypeError,
     errors.TypePromotionError: (TypeError, ValueError),
     errors.ConfigError: ValueError,
+    errors.UnknownOption: (errors.ConfigError, AttributeError),
 }
 
 

@@ -12,6 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned
 from phalanx.core.types import Array, typeof
 from phalanx.lax.loops import while_loop
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -30,6 +31,16 @@ from phalanx.numpy.promotion import (
 def literal(x: Any, value: Any) -> np.generic:
     """The constant ``value`` in the dtype of ``x``."""
     return dtypes.scalar(value, typeof(x).dtype)
+
+
+def over(x: Any, value: Any) -> Any:
+    """x / value for a constant, rounded once.
+
+    Where a compiler sees the constant, it multiplies by its inverse, which is rounded, too: then
+    9 / 10 is not 0.9, and whoever counts on the last digit gets another one from ``jit``. So it
+    sees what may be another number, for all that it knows.
+    """
+    return ops.div(x, ops.select(ops.ne(x, x), ops.stop_gradient(x), literal(x, value)))
 
 
 # ---- sums, differences, products ------------------------------------------------------------
@@ -177,6 +188,7 @@ def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
 divide = true_divide
 
 
+@one_program
 def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The greatest integer not above x / y, elementwise, in the dtype of the operands.
 
@@ -219,6 +231,7 @@ def _is_negative(x: Any) -> Any:
     return np.less(x, 0) if isinstance(x, np.generic) else ops.lt(x, literal(x, 0))
 
 
+@one_program
 def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x - y floor(x / y), elementwise: the remainder with the sign of y; of integers by 0, 0.
 
@@ -261,6 +274,7 @@ def _opposite(rest: Any, y: Any) -> Any:
     return ops.and_(ops.ne(ops.lt(rest, zero), _is_negative(y)), ops.ne(rest, zero))
 
 
+@one_program
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x - y trunc(x / y), elementwise: the remainder with the sign of x; of integers by 0, 0.
 
@@ -270,6 +284,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _truncated_remainder(*number_pair("fmod", x, y))
 
 
+@one_program
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     """(floor_divide(x, y), remainder(x, y)), elementwise.
 
@@ -293,6 +308,7 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     return ops.select(ops.eq(y, literal(y, 0)), ops.div(x, y), quotient), rest
 
 
+@one_program
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     """The fractional and the integral part of x, elementwise, both with the sign of x.
 
@@ -302,9 +318,11 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     x = inexact("modf", x)
     whole = trunc(x)
     infinite = ops.eq(ops.abs(x), literal(x, np.inf))
-    return ops.select(infinite, ops.mul(x, literal(x, 0)), ops.sub(x, whole)), whole
+    rest = ops.select(infinite, literal(x, 0), ops.sub(x, whole))
+    return copysign(rest, x), whole
 
 
+@one_program
 def gcd(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The greatest common divisor of integers, elementwise.
 
@@ -314,6 +332,7 @@ def gcd(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _gcd(*_integers("gcd", x, y))
 
 
+@one_program
 def lcm(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The least common multiple of integers, elementwise.
 
@@ -406,7 +425,8 @@ def _integer_power(x: Any, y: Any) -> Any:
     return ops.integer_pow(x, y=int(y))
 
 
-def _power_of_integers(x: Any, y: Any) -> Any:
+@one_program
+def _power_of_integers(x: ArrayLike, y: ArrayLike) -> Any:
     """By squaring, one factor per bit of y; six bits, as |x| > 1 overflows beyond."""
     one, zero = literal(x, 1), literal(x, 0)
     ones = out = _ones(x)
@@ -453,6 +473,7 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.min(*pair("minimum", x, y))
 
 
+@one_program
 def fmax(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The larger of x and y, elementwise; where one is nan, the other.
 
@@ -462,6 +483,7 @@ def fmax(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _ignoring_nan("fmax", ops.max, x, y)
 
 
+@one_program
 def fmin(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The smaller of x and y, elementwise; where one is nan, the other.
 
@@ -478,6 +500,7 @@ def _ignoring_nan(who: str, best: Any, x: Any, y: Any) -> Any:
     return ops.select(ops.ne(x, x), y, ops.select(ops.ne(y, y), x, best(x, y)))
 
 
+@one_program
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """x limited to the interval from ``min`` to ``max``, elementwise; None is no limit.
 
@@ -515,6 +538,7 @@ def ceil(x: ArrayLike, /) -> Array:
     return ops.ceil(x) if x.aval.dtype in INEXACT else x
 
 
+@one_program
 def trunc(x: ArrayLike, /) -> Array:
     """x without its fractional part, elementwise, in the dtype of x.
 
@@ -539,6 +563,7 @@ def rint(x: ArrayLike, /) -> Array:
     return round(inexact("rint", x))
 
 
+@one_program
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """a rounded to ``decimals`` decimal places, elementwise, halves to the even digit.
 
@@ -558,9 +583,9 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     wide = convert(x, np.dtype("float32")) if dtype.itemsize < 4 else x
     factor = literal(wide, 10.0 ** builtins.abs(decimals))
     if decimals > 0:
-        scaled = ops.div(ops.round(ops.mul(wide, factor), mode="even"), factor)
+        scaled = over(ops.round(ops.mul(wide, factor), mode="even"), factor)
     else:
-        scaled = ops.mul(ops.round(ops.div(wide, factor), mode="even"), factor)
+        scaled = ops.mul(ops.round(over(wide, factor), mode="even"), factor)
     return convert(scaled, dtype, x.aval.weak)
 
 
@@ -579,6 +604,7 @@ def _round_integers(x: Any, unit: int) -> Any:
 # ---- the representation of floating-point numbers -------------------------------------------
 
 
+@one_program
 def signbit(x: ArrayLike, /) -> Array:
     """Whether the sign of x is minus, elementwise; minus zero counts.
 
@@ -596,6 +622,7 @@ def signbit(x: ArrayLike, /) -> Array:
     return ops.lt(number, literal(number, 0))
 
 
+@one_program
 def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
     """|x| with the sign of y, elementwise.
 
@@ -607,6 +634,7 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.select(signbit(sign_of), ops.neg(size), size)
 
 
+@one_program
 def ldexp(x: ArrayLike, exponent: ArrayLike, /) -> Array:
     """x 2^exponent, elementwise, for exponents that are integers.
 
@@ -640,6 +668,7 @@ def _scaled(x: Any, n: Any) -> Any:
     return x
 
 
+@one_program
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Mantissa m and exponent e with x = m 2^e and 1/2 <= |m| < 1, elementwise.
 

@@ -15,6 +15,7 @@ from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract
 from phalanx.numpy.choice import where
 from phalanx.numpy.joining import trim_zeros
 from phalanx.numpy.logic import conj, less
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -32,6 +33,7 @@ from phalanx.numpy.shaping import atleast_1d
 # ---- differences and integrals --------------------------------------------------------------
 
 
+@one_program
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -71,6 +73,7 @@ def _beside(x: Any, v: Any, d: int) -> Any:
     return v if v.ndim else ops.broadcast_to(v, shape)
 
 
+@one_program
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
@@ -86,12 +89,14 @@ def ediff1d(
     return ops.concatenate(*parts, dim=0) if len(parts) > 1 else inside
 
 
+@one_program
 def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None) -> Any:
     """The derivative of sampled values along each axis, by differences of neighbours.
 
     Args:
         f: the values.
-        varargs: the distance between samples: none (1), one for all axes, or one for each.
+        varargs: the distance between samples: none (1), one for all axes, or one for each. A
+            vector in place of a distance holds the coordinates of the samples along its axis.
         axis: along which; None is all of them, which gives a list.
 
     >>> print(jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0])))
@@ -103,9 +108,13 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
     gaps = list(varargs) or [1.0]
     if len(gaps) == 1:
         gaps = gaps * len(over)
-    if len(gaps) != len(over) or any(np.shape(g) for g in gaps):
+    fits = len(gaps) == len(over) and all(
+        np.shape(g) in ((), (x.shape[d],)) for g, d in zip(gaps, over, strict=True)
+    )
+    if not fits:
         raise ValueError(
-            f"gradient: distances must be numbers, one or {len(over)} of them, got {len(varargs)}"
+            f"gradient: one distance is needed or {len(over)} of them, numbers or coordinates of "
+            f"each sample, got {len(varargs)}"
         )
     out = [_slope(x, g, d) for g, d in zip(gaps, over, strict=True)]
     return out[0] if len(out) == 1 else out
@@ -116,12 +125,30 @@ def _slope(x: Any, gap: Any, d: int) -> Any:
     if n < 2:
         raise ValueError(f"gradient: at least 2 samples are needed along an axis, got {x.aval}")
     steps = diff(x, axis=d)
+    if np.ndim(gap):
+        return _slope_between(steps, inexact("gradient", gap), d)
     ends = (ops.slice_dim(steps, 0, 1, d), ops.slice_dim(steps, n - 2, n - 1, d))
     both = ops.sub(ops.slice_dim(x, 2, n, d), ops.slice_dim(x, 0, n - 2, d))
     middle = ops.mul(both, literal(both, 0.5))
     return true_divide(ops.concatenate(ends[0], middle, ends[1], dim=d), gap)
 
 
+def _slope_between(steps: Any, places: Any, d: int) -> Any:
+    """The slopes at ``places``: inside, of the parabola through a sample and its neighbours."""
+    n = places.size
+    widths = ops.broadcast(diff(places), shape=steps.shape, dims=(d,))
+    steps, widths = promote_arrays("gradient", [steps, widths])
+    slopes = ops.div(steps, widths)
+    (left, right), (low, high) = (
+        (ops.slice_dim(v, 0, n - 2, d), ops.slice_dim(v, 1, n - 1, d)) for v in (slopes, widths)
+    )
+    weighted = ops.add(ops.mul(left, high), ops.mul(right, low))
+    inside = ops.div(weighted, ops.add(low, high))
+    first, last = ops.slice_dim(slopes, 0, 1, d), ops.slice_dim(slopes, n - 2, n - 1, d)
+    return ops.concatenate(first, inside, last, dim=d)
+
+
+@one_program
 def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
@@ -144,6 +171,7 @@ def trapezoid(
     return multiply(sum(multiply(both, dx), -1), 0.5)
 
 
+@one_program
 def interp(
     x: ArrayLike,
     xp: ArrayLike,
@@ -207,6 +235,7 @@ def _periodic(x: Any, xp: Any, values: Any, period: Any) -> tuple[Any, Any, Any]
     return x, xp, values
 
 
+@one_program
 def unwrap(
     p: ArrayLike, discont: float | None = None, axis: int = -1, period: float = 2 * np.pi
 ) -> Array:
@@ -230,13 +259,16 @@ def unwrap(
     change = ops.sub(wrapped, steps)
     least = period / 2 if discont is None else builtins.max(discont, period / 2)
     change = where(less(ops.abs(steps), least), 0, change)
-    first = ops.slice_dim(x, 0, builtins.min(1, x.shape[d]), d)
-    return ops.add(x, ops.concatenate(ops.sub(first, first), cumsum(change, d), dim=d))
+    n = x.shape[d]
+    one = builtins.min(n, 1)
+    start, rest = ops.slice_dim(x, 0, one, d), ops.slice_dim(x, one, n, d)
+    return ops.concatenate(start, ops.add(rest, cumsum(change, d)), dim=d)
 
 
 # ---- polynomials and convolution ------------------------------------------------------------
 
 
+@one_program
 def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     """p[0] x^(n-1) + ... + p[n-1], elementwise, by Horner's rule.
 
@@ -254,6 +286,7 @@ def polyval(p: ArrayLike, x: ArrayLike) -> Array:
     return out
 
 
+@one_program
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials, as coefficients from the highest power on.
 
@@ -285,6 +318,7 @@ def _polynomial(x: Any) -> Any:
     return atleast_1d(x) if x.size else ops.full((1,), 0, x.aval.dtype)
 
 
+@one_program
 def convolve(
     a: ArrayLike,
     v: ArrayLike,
@@ -312,6 +346,7 @@ def convolve(
     return _slid("convolve", x, kernel, mode, precision, preferred_element_type)
 
 
+@one_program
 def correlate(
     a: ArrayLike,
     v: ArrayLike,

@@ -14,6 +14,7 @@ from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply
 from phalanx.numpy.creation import asarray
 from phalanx.numpy.logic import equal, isfinite, isnan, isneginf, isposinf
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -163,6 +164,7 @@ def select(
     return out
 
 
+@one_program
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,
@@ -196,6 +198,7 @@ def _in_dtype_of(x: Any, value: Any) -> Any:
     return literal(x, float(value)) if not x.aval.weak else float(value)
 
 
+@one_program
 def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
     """0 where x < 0, ``at_zero`` where x = 0, 1 where x > 0, elementwise.
 
@@ -213,6 +216,7 @@ def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
 # ---- comparisons of whole arrays ------------------------------------------------------------
 
 
+@one_program
 def isclose(
     a: ArrayLike,
     b: ArrayLike,
@@ -233,6 +237,7 @@ def isclose(
     return ops.or_(out, ops.and_(isnan(x), isnan(y))) if equal_nan else out
 
 
+@one_program
 def allclose(
     a: ArrayLike,
     b: ArrayLike,
@@ -248,6 +253,7 @@ def allclose(
     return _all(isclose(a, b, rtol, atol, equal_nan))
 
 
+@one_program
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays, or nested lists, have the same shape and the same elements.
 
@@ -263,6 +269,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     return _all(same)
 
 
+@one_program
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast to one shape and are equal there.
 

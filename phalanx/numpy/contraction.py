@@ -16,6 +16,7 @@ from phalanx.base import dtypes
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import multiply
 from phalanx.numpy.logic import conj
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -208,6 +209,7 @@ def dot(
     return _finished(out, was_bool, options)
 
 
+@one_program
 def vdot(
     a: ArrayLike,
     b: ArrayLike,
@@ -225,6 +227,7 @@ def vdot(
     return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
 
 
+@one_program
 def vecdot(
     x1: ArrayLike,
     x2: ArrayLike,
@@ -273,6 +276,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return einsum("...k,...kn->...n", conj(x1), x2)
 
 
+@one_program
 def inner(
     a: ArrayLike,
     b: ArrayLike,
@@ -294,6 +298,7 @@ def inner(
     )
 
 
+@one_program
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """out[i, j] = a[i] b[j], of the flattened arrays.
 
@@ -350,6 +355,7 @@ def tensordot(
     return _finished(_dot(x, y, (left, right), ((), ()), options), was_bool, options)
 
 
+@one_program
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Every element of ``a`` times all of ``b``, as blocks in the order of ``a``.
 
@@ -365,6 +371,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     return ops.reshape(multiply(x, y), shape=shape)
 
 
+@one_program
 def cross(
     a: ArrayLike,
     b: ArrayLike,

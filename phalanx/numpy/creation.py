@@ -18,19 +18,19 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
 from phalanx.core.types import SCALARS, Array
-from phalanx.numpy.arithmetic import floor, literal, power
+from phalanx.numpy.arithmetic import floor, literal, over, power
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
+    arrays,
     as_array,
     as_shape,
-    broadcast,
     convert,
     from_host,
     is_python_scalar,
     kind_of,
     operand,
-    operands,
     scalar_array,
 )
 from phalanx.run.put import device_put
@@ -467,11 +467,17 @@ def linspace(
     count = operator.index(num)
     if count < 0:
         raise ValueError(f"linspace: num must not be negative, got {count}")
-    first, last = (
-        x if isinstance(x, Array) else scalar_array(x, x.dtype)
-        for x in operands("linspace", start, stop, to=dtypes.to_inexact)
-    )
-    first, last = broadcast("linspace", [first, last])
+    out, gap = _linspace(start, stop, count, bool(endpoint), dtype, axis)
+    out = on_device(out, device)
+    return (out, gap) if retstep else out
+
+
+@one_program
+def _linspace(
+    start: ArrayLike, stop: ArrayLike, count: int, endpoint: bool, dtype: DTypeLike, axis: int
+) -> tuple[Any, Any]:
+    """The numbers, and the distance between neighbours."""
+    first, last = arrays("linspace", start, stop, to=dtypes.to_inexact)
     kind = first.aval.dtype
     target = kind if dtype is None else dtypes.canonical(dtype)
     parts = count - 1 if endpoint else count
@@ -479,11 +485,9 @@ def linspace(
     if target in INTEGERS:
         out = floor(out)
     at = ops.dimension("linspace", axis, out.ndim)
-    out = on_device(convert(ops.move(out, 0, at), target), device)
-    if not retstep:
-        return out
     gap = ops.sub(last, first)
-    return out, ops.div(gap, literal(gap, parts if parts else math.nan))
+    gap = ops.div(gap, literal(gap, parts if parts else math.nan))
+    return convert(ops.move(out, 0, at), target), gap
 
 
 def _interpolated(first: Any, last: Any, count: int, parts: int) -> Any:
@@ -494,10 +498,11 @@ def _interpolated(first: Any, last: Any, count: int, parts: int) -> Any:
         return first
     real = dtypes.to_real(kind)
     t = ops.iota(dtype=real, shape=shape, dim=0)
-    t = convert(ops.div(t, literal(t, parts)), kind)
+    t = convert(over(t, parts), kind)
     return ops.add(ops.mul(first, ops.sub(literal(t, 1), t)), ops.mul(last, t))
 
 
+@one_program
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -517,6 +522,7 @@ def logspace(
     return out if dtype is None else convert(out, dtypes.canonical(dtype))
 
 
+@one_program
 def geomspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -530,11 +536,7 @@ def geomspace(
     >>> print(jnp.geomspace(1, 16, 3).round(3))
     [ 1.  4. 16.]
     """
-    first, last = (
-        x if isinstance(x, Array) else scalar_array(x, x.dtype)
-        for x in operands("geomspace", start, stop, to=dtypes.to_inexact)
-    )
-    first, last = broadcast("geomspace", [first, last])
+    first, last = arrays("geomspace", start, stop, to=dtypes.to_inexact)
     sign = ops.sign(first)
     low, high = (ops.log(ops.mul(sign, x)) for x in (first, last))
     out = ops.exp(linspace(low, high, num, endpoint))

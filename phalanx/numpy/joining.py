@@ -15,6 +15,10 @@ from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.indexing import counted_from_front
+<<<<<<< HEAD
+=======
+from phalanx.numpy.one_program import one_program
+>>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -109,6 +113,7 @@ def stack(
     return ops.stack(xs, ops.dimension("stack", axis, xs[0].ndim + 1))
 
 
+@one_program
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The parts of ``x`` along ``axis``, which they do not have.
 
@@ -160,6 +165,7 @@ def column_stack(tup: Sequence[ArrayLike]) -> Array:
     return concatenate([x if x.ndim > 1 else ops.reshape(x, shape=(x.size, 1)) for x in xs], 1)
 
 
+@one_program
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """``values`` after ``arr`` along ``axis``; None flattens both first.
 
@@ -194,6 +200,7 @@ def _block(arrays: Any, depth: int, level: int) -> Any:
 # ---- split ----------------------------------------------------------------------------------
 
 
+@one_program
 def split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
 ) -> list[Array]:
@@ -208,6 +215,7 @@ def split(
     return _split("split", ary, indices_or_sections, axis)
 
 
+@one_program
 def array_split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
 ) -> list[Array]:
@@ -241,6 +249,7 @@ def _split(who: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -
     return ops.split(x, [length + (i < more) for i in range(parts)], d)
 
 
+@one_program
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """``split`` along the first dimension.
 
@@ -250,6 +259,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
     return _split("vsplit", ary, indices_or_sections, 0)
 
 
+@one_program
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """``split`` along the second dimension, of a vector along the first.
 
@@ -260,6 +270,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
     return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1)
 
 
+@one_program
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """``split`` along the third dimension.
 
@@ -272,6 +283,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
 # ---- tile and repeat ------------------------------------------------------------------------
 
 
+@one_program
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """``A`` laid out ``reps`` times in each dimension.
 
@@ -393,7 +405,12 @@ def pad(
     _check_options(mode, kwargs)
     if mode in ("constant", "empty"):
         return _pad_constant(x, widths, kwargs.get("constant_values", 0))
-    along = _padding_along(mode, x, kwargs)
+    return _pad_along(x, tuple(widths), mode, **kwargs)
+
+
+@one_program
+def _pad_along(x: ArrayLike, widths: Sequence[tuple[int, int]], mode: str, **options: Any) -> Any:
+    along = _padding_along(mode, x, options)
     for d, width in enumerate(widths):
         if any(width):
             x = along(x, d, width)
@@ -588,6 +605,14 @@ def _as_positions(obj: Any) -> Any:
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """``arr`` with ``values`` inserted before the positions ``obj`` along ``axis``.
+<<<<<<< HEAD
+=======
+
+    Positions that are traced are limited to the array.
+
+    Raises:
+        IndexError: a known position lies outside of it.
+>>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
     >>> print(jnp.insert(jnp.arange(3), 1, 9))
     [0 9 1 2]
@@ -601,14 +626,20 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))
     where = operand("insert", _as_positions(obj))
+<<<<<<< HEAD
     where = where if isinstance(where, Array) else np.asarray(where)
     count = math.prod(where.shape)
     if not where.ndim:  # all of the values go to one place
+=======
+    count = math.prod(np.shape(where))
+    if not np.ndim(where):  # all of the values go to one place
+>>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
         new = ops.reshape(new, shape=(1,) * (x.ndim - new.ndim) + new.shape)
         new = ops.move(new, 0, d)
         count = new.shape[d]
     target = tuple(count if i == d else m for i, m in enumerate(x.shape))
     both = ops.concatenate(x, ops.broadcast_to(new, target), dim=d)
+<<<<<<< HEAD
     return take(both, _order_with_inserted(n, where, count), d, mode="clip")
 
 
@@ -625,14 +656,38 @@ def _order_with_inserted(n: int, where: Any, count: int) -> Any:
     keys = ops.concatenate(ops.add(ops.add(old, old), np.int32(1)), ops.add(new, new), dim=0)
     both = ops.iota(dtype=_I32, shape=(n + count,), dim=0)
     return ops.sort(keys, both, dim=0, num_keys=1, stable=True)[1]
+=======
+    if is_known(where):
+        known = np.broadcast_to(np.asarray(known_value(where)), (count,))
+        order: Any = np.insert(np.arange(n), known, np.arange(n, n + count)).astype(np.int32)
+        return take(both, from_host(order), d, mode="clip")
+    return take(both, _order_with(where, n, count), d, mode="clip")
+
+
+def _order_with(where: Any, n: int, count: int) -> Any:
+    """The order of n elements and ``count`` more that are inserted before ``where``.
+
+    A stable sort by the element before which each of them stands, the new ones first.
+    """
+    index = np.dtype("int32")
+    where = ops.broadcast_to(counted_from_front(where, n), (count,))
+    before = convert(ops.clamp(literal(where, 0), where, literal(where, n)), index)
+    first, old = (ops.iota(dtype=index, shape=(m,), dim=0) for m in (count, n))
+    keys = ops.concatenate(before, old, dim=0)
+    places = ops.concatenate(ops.add(first, np.int32(n)), old, dim=0)
+    return ops.sort(keys, places, dim=0, num_keys=1, stable=True)[1]
+>>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
 
 def trim_zeros(
     filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None
 ) -> Array:
-    """An array without what is all zero at its front ("f") and back ("b") along ``axis``.
+    """An array, whose elements are known, without the zeros at its front ("f") and back ("b").
 
-    Which elements are zero must be known. Without ``axis`` all dimensions are trimmed.
+    Args:
+        filt: the array.
+        trim: at which ends.
+        axis: along which; None is all. Along each, slices that are zero everywhere are cut off.
 
     >>> print(jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0])))
     [1 0 2]
@@ -640,10 +695,13 @@ def trim_zeros(
     [[5]]
     """
     x = as_array("trim_zeros", filt)
-    used = np.nonzero(value_of("trim_zeros", x, "slice it instead")) if x.ndim else ()
+    if set(trim.lower()) - set("fb"):
+        raise ValueError(f"trim_zeros: trim must be 'f', 'b' or 'fb', got {trim!r}")
+    used = np.argwhere(value_of("trim_zeros", x, "slice it instead"))
     for d in dims("trim_zeros", axis, x):
-        n, places = x.shape[d], used[d]
-        low = int(places.min()) if places.size and "f" in trim.lower() else 0
-        high = int(places.max()) + 1 if places.size and "b" in trim.lower() else n
-        x = ops.slice_dim(x, low if places.size else n, high, d)
+        n = x.shape[d]
+        first, last = (used[:, d].min(), used[:, d].max() + 1) if len(used) else (n, n)
+        low = int(first) if "f" in trim.lower() else 0
+        high = int(last) if "b" in trim.lower() else n
+        x = ops.slice_dim(x, min(low, high), high, d)
     return x

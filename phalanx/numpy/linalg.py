@@ -15,6 +15,7 @@ from phalanx.numpy.arithmetic import absolute as abs
 from phalanx.numpy.arithmetic import literal, power
 from phalanx.numpy.contraction import cross as _cross
 from phalanx.numpy.contraction import matmul, multi_dot, outer, tensordot, vecdot
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, dims, inexact
 from phalanx.numpy.reductions import max, min, sum
 from phalanx.numpy.shaping import matrix_transpose
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 
+@one_program
 def norm(
     x: ArrayLike,
     ord: Any = None,
@@ -113,6 +115,7 @@ def _matrix_norm(x: Any, ord: Any, over: tuple[int, int], keepdims: bool) -> Any
 
 
 
+@one_program
 def vector_norm(
     x: ArrayLike,
     /,
@@ -130,6 +133,7 @@ def vector_norm(
     return _vector_norm(x, ord, dims("vector_norm", axis, x), keepdims)
 
 
+@one_program
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of the matrices [..., n, m]; see ``norm`` for ``ord``.
 

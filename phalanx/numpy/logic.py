@@ -11,6 +11,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import literal, number_pair
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -92,6 +93,7 @@ def _ordered(who: str, strictly: Any, compare: Any, x: Any, y: Any) -> Any:
 # ---- logic and bits -------------------------------------------------------------------------
 
 
+@one_program
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether both x and y are not zero, elementwise.
 
@@ -101,6 +103,7 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.and_(*_truths("logical_and", x, y))
 
 
+@one_program
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x or y is not zero, elementwise.
 
@@ -110,6 +113,7 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.or_(*_truths("logical_or", x, y))
 
 
+@one_program
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether exactly one of x and y is not zero, elementwise.
 
@@ -119,6 +123,7 @@ def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.xor(*_truths("logical_xor", x, y))
 
 
+@one_program
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is zero, elementwise.
 
@@ -171,6 +176,7 @@ def bitwise_not(x: ArrayLike, /) -> Array:
 invert = bitwise_invert = bitwise_not
 
 
+@one_program
 def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of bits that are set in |x|, elementwise, as uint8.
 
@@ -223,6 +229,7 @@ def isnan(x: ArrayLike, /) -> Array:
     return ops.ne(x, x) if x.aval.dtype in INEXACT else _everywhere("isnan", x, False)
 
 
+@one_program
 def isfinite(x: ArrayLike, /) -> Array:
     """Whether x is neither infinite nor nan, elementwise.
 
@@ -236,6 +243,7 @@ def isfinite(x: ArrayLike, /) -> Array:
     return ops.is_finite(x) if dtype in INEXACT else _everywhere("isfinite", x, True)
 
 
+@one_program
 def isinf(x: ArrayLike, /) -> Array:
     """Whether x is infinite, elementwise.
 
@@ -283,6 +291,7 @@ def _everywhere(who: str, x: Any, truth: bool) -> Any:
     return ops.full(x.aval.shape, truth, np.dtype(bool))
 
 
+@one_program
 def iscomplex(x: ArrayLike, /) -> Array:
     """Whether the imaginary part is not zero, elementwise.
 
@@ -292,6 +301,7 @@ def iscomplex(x: ArrayLike, /) -> Array:
     return ops.ne(imag(x), dtypes.scalar(0, imag(x).dtype))
 
 
+@one_program
 def isreal(x: ArrayLike, /) -> Array:
     """Whether the imaginary part is zero, elementwise.
 
@@ -307,6 +317,8 @@ def iscomplexobj(x: Any) -> bool:
     >>> jnp.iscomplexobj(jnp.array([1 + 1j, 1]))
     True
     """
+    if isinstance(x, (list, tuple)):
+        return any(map(iscomplexobj, x))
     return dtypes.dtype_of(x) in COMPLEXES
 
 
@@ -368,6 +380,7 @@ def conjugate(x: ArrayLike, /) -> Array:
 conj = conjugate
 
 
+@one_program
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of complex numbers in the plane, elementwise, in radians or degrees.
 

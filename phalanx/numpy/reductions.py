@@ -21,6 +21,7 @@ from phalanx.numpy.arithmetic import literal, maximum, minimum
 from phalanx.numpy.arithmetic import multiply as multiply_arrays
 from phalanx.numpy.choice import where as choose
 from phalanx.numpy.logic import isnan
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -209,6 +210,7 @@ def _check_some(who: str, x: Any, axis: Any, where: Any) -> None:
         )
 
 
+@one_program
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest minus the smallest element over ``axis``.
 
@@ -218,6 +220,7 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     return ops.sub(max(a, axis, out, keepdims), min(a, axis, None, keepdims))
 
 
+@one_program
 def argmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -231,6 +234,7 @@ def argmax(
     return _position("argmax", ops.argmax, a, axis, out, keepdims)
 
 
+@one_program
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -259,6 +263,7 @@ def _position(who: str, prim: Callable, a: Any, axis: Any, out: Any, keepdims: A
 # ---- truth ----------------------------------------------------------------------------------
 
 
+@one_program
 def all(
     a: ArrayLike,
     axis: Axis = None,
@@ -277,6 +282,7 @@ def all(
     return _reduced(ops.reduce_and, masked(x, where, True), axis, keepdims)
 
 
+@one_program
 def any(
     a: ArrayLike,
     axis: Axis = None,
@@ -295,6 +301,7 @@ def any(
     return _reduced(ops.reduce_or, masked(x, where, False), axis, keepdims)
 
 
+@one_program
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """The number of elements over ``axis`` that are not zero.
 
@@ -307,6 +314,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 # ---- running sums and products --------------------------------------------------------------
 
 
+@one_program
 def cumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -318,6 +326,7 @@ def cumsum(
     return _running("cumsum", ops.cumsum, a, axis, dtype, out)
 
 
+@one_program
 def cumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -344,6 +353,7 @@ def _running_dtype(x: Any) -> np.dtype:
     return dtypes.default_int() if x.aval.dtype == np.bool_ else x.aval.dtype
 
 
+@one_program
 def cumulative_sum(
     x: ArrayLike,
     /,
@@ -360,6 +370,7 @@ def cumulative_sum(
     return _cumulative("cumulative_sum", cumsum, 0, x, axis, dtype, include_initial)
 
 
+@one_program
 def cumulative_prod(
     x: ArrayLike,
     /,
@@ -398,6 +409,7 @@ def _cumulative(
 # ---- the same, ignoring nan -----------------------------------------------------------------
 
 
+@one_program
 def nansum(
     a: ArrayLike,
     axis: Axis = None,
@@ -415,6 +427,7 @@ def nansum(
     return sum(nan_as("nansum", a, 0), axis, dtype, out, keepdims, initial, where)
 
 
+@one_program
 def nanprod(
     a: ArrayLike,
     axis: Axis = None,
@@ -432,6 +445,7 @@ def nanprod(
     return prod(nan_as("nanprod", a, 1), axis, dtype, out, keepdims, initial, where)
 
 
+@one_program
 def nancumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -443,6 +457,7 @@ def nancumsum(
     return cumsum(nan_as("nancumsum", a, 0), axis, dtype, out)
 
 
+@one_program
 def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
@@ -454,6 +469,7 @@ def nancumprod(
     return cumprod(nan_as("nancumprod", a, 1), axis, dtype, out)
 
 
+@one_program
 def nanmax(
     a: ArrayLike,
     axis: Axis = None,
@@ -470,6 +486,7 @@ def nanmax(
     return _nan_extremum("nanmax", max, ops.lowest, a, axis, out, keepdims, initial, where)
 
 
+@one_program
 def nanmin(
     a: ArrayLike,
     axis: Axis = None,
@@ -507,6 +524,7 @@ def _nan_extremum(
     return ops.select(nothing, literal(reduced, np.nan), reduced)
 
 
+@one_program
 def nanargmax(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
@@ -518,6 +536,7 @@ def nanargmax(
     return _nan_position("nanargmax", argmax, ops.lowest, a, axis, out, keepdims)
 
 
+@one_program
 def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:

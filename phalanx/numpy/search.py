@@ -13,9 +13,10 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
 from phalanx.core.trace import Tracer, known_value
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.arithmetic import literal, remainder
 from phalanx.numpy.choice import flatnonzero
 from phalanx.numpy.logic import isnan
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -54,6 +55,7 @@ def sort(
     return ops.reverse(out, dims=(d,)) if descending else out
 
 
+@one_program
 def argsort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -96,7 +98,7 @@ def lexsort(keys: Any, axis: int = -1) -> Array:
         xs = [as_array("lexsort", k) for k in keys]
     if not xs:
         raise TypeError("lexsort: at least one key is needed")
-    if not xs[0].ndim:  # one position
+    if not xs[0].ndim:  # one element is in order
         return ops.full((), 0, dtypes.default_int())
     d = dim("lexsort", axis, xs[0])
     places = ops.iota(dtype=dtypes.default_int(), shape=xs[0].shape, dim=d)
@@ -126,6 +128,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 # ---- search ---------------------------------------------------------------------------------
 
 
+@one_program
 def searchsorted(
     a: ArrayLike,
     v: ArrayLike,
@@ -178,6 +181,7 @@ def _less(x: Any, y: Any) -> Any:
     return ops.or_(less, ops.and_(isnan(y), ops.not_(isnan(x))))
 
 
+@one_program
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:
@@ -317,6 +321,7 @@ def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[A
     return [values, first_place, inverse, counts]
 
 
+@one_program
 def isin(
     element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False
 ) -> Array:
@@ -391,6 +396,7 @@ def _sets(who: str, x: Any, y: Any) -> tuple[Sequence[Any], Any]:
 # ---- positions in flat order ----------------------------------------------------------------
 
 
+@one_program
 def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     """The index in each dimension of positions in an array of ``shape``, counted row by row.
 
@@ -423,11 +429,16 @@ def ravel_multi_index(
     [5]
     """
     lengths = as_shape("ravel_multi_index", dims)
-    xs = promote_arrays("ravel_multi_index", list(multi_index))
+    xs = broadcast("ravel_multi_index", [as_array("ravel_multi_index", x) for x in multi_index])
     if len(xs) != len(lengths):
         raise ValueError(
             f"ravel_multi_index: {len(lengths)} index arrays are needed, got {len(xs)}"
         )
+    if not xs:
+        return ops.full((), 0, dtypes.default_int())
+    xs = promote_arrays("ravel_multi_index", xs)
+    if not dtypes.is_integer(xs[0].aval.dtype):
+        raise TypeError(f"ravel_multi_index: integers are needed, got {xs[0].aval}")
     if mode == "raise":
         known = [value_of("ravel_multi_index", x, "use mode='clip' or 'wrap'") for x in xs]
         flat_index = np.ravel_multi_index(tuple(known), lengths, mode="raise", order=order)  # type: ignore
@@ -437,9 +448,7 @@ def ravel_multi_index(
     pairs = list(zip(broadcast("ravel_multi_index", xs), lengths, strict=True))
     total: Any = None
     for x, n in pairs if order == "C" else reversed(pairs):
-        if mode == "clip":
-            x = ops.clamp(literal(x, 0), x, literal(x, n - 1))
-        else:
-            x = ops.rem(ops.add(ops.rem(x, literal(x, n)), literal(x, n)), literal(x, n))
+        clipped = mode == "clip"
+        x = ops.clamp(literal(x, 0), x, literal(x, n - 1)) if clipped else remainder(x, n)
         total = x if total is None else ops.add(ops.mul(total, literal(total, n)), x)
     return total

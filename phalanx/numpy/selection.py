@@ -13,6 +13,7 @@ from phalanx.base import dtypes
 from phalanx.core.types import Array
 from phalanx.numpy import arithmetic
 from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.choice import flatnonzero
 from phalanx.numpy.indexing import (
     WRITE_MODES,
     counted_from_front,
@@ -23,9 +24,11 @@ from phalanx.numpy.indexing import (
     write,
     written,
 )
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
+    boolean,
     broadcast,
     common_shape,
     convert,
@@ -38,6 +41,7 @@ from phalanx.numpy.promotion import (
 _I32 = np.dtype("int32")
 
 
+@one_program
 def take(
     a: ArrayLike,
     indices: ArrayLike,
@@ -96,6 +100,7 @@ def _places(who: str, i: Any, length: int, mode: str | None) -> tuple[Any, str]:
     return counted_from_front(i, length), mode_of(who, mode, modes)
 
 
+@one_program
 def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
@@ -143,6 +148,7 @@ def _aligned(who: str, x: Any, i: Any, dim: int) -> tuple[Any, Any]:
     )
 
 
+@one_program
 def put_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
@@ -211,6 +217,7 @@ def _not_in_place(who: str, inplace: bool) -> None:
         raise ValueError(f"{who}: arrays are immutable; pass inplace=False and use the result")
 
 
+@one_program
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = False
 ) -> Array:
@@ -236,17 +243,34 @@ def fill_diagonal(
 
 
 def compress(
-    condition: ArrayLike, a: ArrayLike, axis: int | None = None, *, size: int | None = None
+    condition: ArrayLike,
+    a: ArrayLike,
+    axis: int | None = None,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike = 0,
 ) -> Array:
     """The slices of ``a`` along ``axis`` at which the vector ``condition`` holds.
+
+    Args:
+        condition: for each slice, whether it is wanted. It must be known unless ``size`` is given.
+        a: the array.
+        axis: along which; None flattens the array first.
+        size: how many slices the result has: missing ones are filled, others left out.
+        fill_value: what they are filled with.
+
+    Raises:
+        ValueError: ``condition`` is no vector, or holds beyond the end of ``a``.
 
     >>> print(jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3])))
     [1 3]
     """
-    mask = known_mask(as_array("compress", condition)).astype(bool)
-    x = as_array("compress", a)
+    mask, x = boolean("compress", condition), as_array("compress", a)
+    if mask.ndim != 1:
+        raise ValueError(f"compress: the condition must be a vector, got {mask.aval}")
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.size,)), 0
+<<<<<<< HEAD
     chosen = np.flatnonzero(mask)[:size]
     n = x.shape[dim("compress", axis, x)]
     if chosen.size and chosen[-1] >= n:
@@ -255,16 +279,35 @@ def compress(
             f"array {x.aval} has length {n}"
         )
     return take(x, from_host(chosen.astype(np.int32)), axis)
+=======
+    n = x.shape[ops.dimension("compress", axis, x.ndim)]
+    if size is None:
+        chosen = np.flatnonzero(known_mask(mask)).astype(np.int32)
+        if chosen.size and chosen[-1] >= n:
+            raise ValueError(
+                f"compress: the condition holds at {chosen[-1]}, beyond the length {n} of the array"
+            )
+        return take(x, from_host(chosen), axis, mode="clip")
+    chosen = flatnonzero(mask, size=size, fill_value=n)
+    picked = take(x, chosen, axis, mode="clip")
+    missing = ops.ge(chosen, literal(chosen, n))
+    across = ops.broadcast(missing, shape=picked.shape, dims=(axis % x.ndim,))
+    fill = convert(as_array("compress", fill_value), x.aval.dtype, x.aval.weak)
+    return ops.select(across, ops.broadcast_to(fill, picked.shape), picked)
+>>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
 
-def extract(condition: ArrayLike, arr: ArrayLike) -> Array:
-    """The elements of ``arr`` at which ``condition`` holds, as a vector.
+def extract(
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
+) -> Array:
+    """The elements of ``arr`` at which ``condition`` holds, as a vector; see ``compress``.
 
     >>> print(jnp.extract(jnp.array([True, False, True]), jnp.array([1, 2, 3])))
     [1 3]
     """
     mask = as_array("extract", condition)
-    return compress(ops.reshape(mask, shape=(mask.size,)), arr)
+    flat = ops.reshape(mask, shape=(mask.size,))
+    return compress(flat, arr, size=size, fill_value=fill_value)
 
 
 def choose(

@@ -12,6 +12,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.core.trace import is_known
 from phalanx.core.types import Array
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -30,10 +31,23 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
+<<<<<<< HEAD
     if isinstance(a, (list, tuple)):
         return np.shape(a)
+=======
+    if isinstance(a, (list, tuple)):  # nothing is put on a device to know its shape
+        return (len(a), *_inner_shape(a)) if a else (0,)
+>>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
     a = operand("shape", a)
     return a.shape if isinstance(a, Array) else ()
+
+
+def _inner_shape(a: Sequence[Any]) -> tuple[int, ...]:
+    shapes = {shape(x) for x in a}
+    if len(shapes) > 1:
+        listed = " and ".join(map(str, sorted(shapes)))
+        raise ValueError(f"shape: the entries of a list must have one shape, got {listed}")
+    return shapes.pop()
 
 
 def ndim(a: Any) -> int:
@@ -128,7 +142,12 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     (1, 3)
     """
     x = as_array("expand_dims", a)
+<<<<<<< HEAD
     return ops.expand_dims(x, ops.dimensions("expand_dims", axis, x.ndim + np.size(axis)))
+=======
+    count = size(axis)
+    return ops.expand_dims(x, ops.dimensions("expand_dims", axis, x.ndim + count))
+>>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
@@ -347,6 +366,7 @@ def flipud(m: ArrayLike) -> Array:
     return flip(m, 0)
 
 
+@one_program
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """``m`` turned by k right angles in the plane of two axes, from the first to the second.
 

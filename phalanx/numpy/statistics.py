@@ -14,10 +14,11 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal, maximum, multiply, subtract, true_divide
+from phalanx.numpy.arithmetic import literal, maximum, multiply, over, subtract, true_divide
 from phalanx.numpy.choice import where as choose
 from phalanx.numpy.creation import linspace
 from phalanx.numpy.logic import greater, isnan
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -38,6 +39,7 @@ from phalanx.numpy.selection import take_along_axis
 # ---- mean and variance ----------------------------------------------------------------------
 
 
+@one_program
 def mean(
     a: ArrayLike,
     axis: Axis = None,
@@ -79,6 +81,7 @@ def _over_count(total: Any, x: Any, axis: Axis, keepdims: bool, where: Any, ddof
     return true_divide(total, choose(greater(left, 0), left, np.nan))
 
 
+@one_program
 def average(
     a: ArrayLike,
     axis: Axis = None,
@@ -119,6 +122,7 @@ def _fitted_weights(x: Any, w: Any, axis: Axis) -> Any:
     return ops.broadcast(ops.reorder(w, order), shape=x.shape, dims=tuple(sorted(over)))
 
 
+@one_program
 def var(
     a: ArrayLike,
     axis: Axis = None,
@@ -158,6 +162,7 @@ def var(
     return convert(_over_count(total, x, axis, keepdims, where, less), kind)
 
 
+@one_program
 def std(
     a: ArrayLike,
     axis: Axis = None,
@@ -182,6 +187,7 @@ def std(
 # ---- the same, ignoring nan -----------------------------------------------------------------
 
 
+@one_program
 def nanmean(
     a: ArrayLike,
     axis: Axis = None,
@@ -199,6 +205,7 @@ def nanmean(
     return mean(x, axis, dtype, out, keepdims, where=_not_nan(x, where))
 
 
+@one_program
 def nanvar(
     a: ArrayLike,
     axis: Axis = None,
@@ -217,6 +224,7 @@ def nanvar(
     return var(x, axis, dtype, out, ddof, keepdims, where=_not_nan(x, where))
 
 
+@one_program
 def nanstd(
     a: ArrayLike,
     axis: Axis = None,
@@ -246,6 +254,7 @@ def _not_nan(x: Any, where: Any) -> Any:
 _METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
+@one_program
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -275,6 +284,7 @@ def quantile(
     return _quantiles("quantile", a, q, axis, method, keepdims, ignore_nan=False)
 
 
+@one_program
 def percentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -293,6 +303,7 @@ def percentile(
     return _quantiles("percentile", a, _hundredths(q), axis, method, keepdims, ignore_nan=False)
 
 
+@one_program
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
@@ -311,6 +322,7 @@ def nanquantile(
     return _quantiles("nanquantile", a, q, axis, method, keepdims, ignore_nan=True)
 
 
+@one_program
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,
@@ -329,6 +341,7 @@ def nanpercentile(
     return _quantiles("nanpercentile", a, _hundredths(q), axis, method, keepdims, ignore_nan=True)
 
 
+@one_program
 def median(
     a: ArrayLike,
     axis: Axis = None,
@@ -344,6 +357,7 @@ def median(
     return quantile(a, 0.5, axis, out, keepdims=keepdims, method="midpoint")
 
 
+@one_program
 def nanmedian(
     a: ArrayLike,
     axis: Axis = None,
@@ -360,7 +374,7 @@ def nanmedian(
 
 
 def _hundredths(q: Any) -> Any:
-    return q / 100 if is_python_scalar(q) else true_divide(q, 100)
+    return q / 100 if is_python_scalar(q) else over(inexact("percentile", q), 100)
 
 
 def _quantiles(
@@ -449,6 +463,7 @@ def _weight(method: str, place: Any, low: Any) -> Any:
 # ---- correlations ---------------------------------------------------------------------------
 
 
+@one_program
 def cov(
     m: ArrayLike,
     y: ArrayLike | None = None,
@@ -524,6 +539,7 @@ def _vector(who: str, x: Any, n: int) -> Any:
     return x
 
 
+@one_program
 def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> Array:
     """The correlations of variables: their covariances over the product of their deviations.
 
@@ -612,15 +628,25 @@ def histogram_bin_edges(
     x = inexact("histogram_bin_edges", a)
     if given.ndim:
         return convert(given, dtypes.promote((given.aval.dtype, False), (x.aval.dtype, False))[0])
-    if range is None:
-        range = (min(x), max(x)) if x.size else (0, 1)
-    low, high = promote_arrays("histogram", range)
-    low, high = (convert(v, x.aval.dtype) for v in (low, high))
+    start, stop = (None, None) if range is None else range
+    return _equal_bins(x, start, stop, int(np.asarray(bins)))
+
+
+@one_program
+def _equal_bins(
+    a: ArrayLike, start: ArrayLike | None, stop: ArrayLike | None, count: int
+) -> Array:
+    """The edges of ``count`` equal intervals; of one number, those around it."""
+    x = as_array("histogram", a)
+    ends: list[Any] = [start, stop]
+    if start is None:
+        ends = [min(x), max(x)] if x.size else [0.0, 1.0]
+    low, high = promote_arrays("histogram", ends, x.aval.dtype)
     same = ops.eq(low, high)
     half = literal(low, 0.5)
     low = ops.select(same, ops.sub(low, half), low)
     high = ops.select(same, ops.add(high, half), high)
-    return linspace(low, high, int(np.asarray(bins)) + 1)
+    return linspace(low, high, count + 1)
 
 
 def histogram(
@@ -644,7 +670,12 @@ def histogram(
     """
     x = inexact("histogram", a)
     edges = histogram_bin_edges(x, bins, range)
-    x = ops.reshape(x, shape=(x.size,))
+    return _counts(x, edges, weights, bool(density)), edges
+
+
+@one_program
+def _counts(a: ArrayLike, bins: ArrayLike, weights: ArrayLike | None, density: bool) -> Array:
+    x, edges = _flat(as_array("histogram", a)), as_array("histogram", bins)
     count = edges.shape[0] - 1
     w = ops.full(x.shape, 1, x.aval.dtype)
     if weights is not None:
@@ -660,5 +691,5 @@ def histogram(
         widths = ops.sub(ops.slice_dim(edges, 1, count + 1, 0), ops.slice_dim(edges, 0, count, 0))
         total = ops.broadcast_to(sum(counts), counts.shape)
         counts = ops.div(ops.div(counts, convert(widths, counts.aval.dtype)), total)
-    return counts, edges
+    return counts
 

@@ -12,8 +12,10 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal, power
+from phalanx.numpy.arithmetic import add, literal, power, subtract
 from phalanx.numpy.creation import arange, on_device
+from phalanx.numpy.logic import equal, greater_equal
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array, as_shape, convert, from_host
 from phalanx.numpy.reductions import sum
 
@@ -27,7 +29,7 @@ def _places(n: int, m: int) -> tuple[Any, Any]:
 
 
 def eye(
-    N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None, *, device: Any = None
+    N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike = None, *, device: Any = None
 ) -> Array:
     """The N by M matrix with 1 on diagonal ``k`` (above the main one if positive), else 0.
 
@@ -36,10 +38,19 @@ def eye(
      [0. 1.]]
     """
     n, m = as_shape("eye", (N, N if M is None else M))
+<<<<<<< HEAD
     row, column = _places(n, m)
     on = ops.eq(ops.add(row, _offset("eye", k, row)), column)
+=======
+>>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
     kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    return on_device(convert(on, kind), device)
+    return on_device(_eye(n, m, k, kind), device)
+
+
+@one_program
+def _eye(n: int, m: int, k: ArrayLike, dtype: np.dtype) -> Array:
+    row, column = _places(n, m)
+    return convert(equal(add(row, k), column), dtype)
 
 
 def identity(n: int, dtype: DTypeLike = None) -> Array:
@@ -52,7 +63,8 @@ def identity(n: int, dtype: DTypeLike = None) -> Array:
     return eye(n, dtype=dtype)
 
 
-def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Array:
+@one_program
+def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike = None) -> Array:
     """The N by M matrix with 1 on and below diagonal ``k``, else 0.
 
     >>> print(jnp.tri(2, 3, dtype=int))
@@ -63,8 +75,9 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike = None) -> Ar
     return convert(_below("tri", (N, N if M is None else M), k), kind)
 
 
-def _below(who: str, shape: Sequence[int], k: int) -> Any:
+def _below(who: str, shape: Sequence[int], k: ArrayLike) -> Any:
     row, column = _places(*as_shape(who, tuple(shape)))
+<<<<<<< HEAD
     return ops.ge(ops.add(row, _offset(who, k, row)), column)
 
 
@@ -75,9 +88,13 @@ def _offset(who: str, k: Any, places: Any) -> Any:
     if k.ndim or not dtypes.is_integer(k.dtype):
         raise TypeError(f"{who}: the number of a diagonal must be an integer, got {k.aval}")
     return ops.broadcast_to(convert(k, np.dtype("int32")), places.shape)
+=======
+    return greater_equal(add(row, k), column)
+>>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
 
-def tril(m: ArrayLike, k: int = 0) -> Array:
+@one_program
+def tril(m: ArrayLike, k: ArrayLike = 0) -> Array:
     """Matrices [..., n, m] with the elements above diagonal ``k`` set to 0.
 
     >>> print(jnp.tril(jnp.ones((2, 2), dtype=int)))
@@ -88,7 +105,8 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return ops.select(_spread(_below("tril", x.shape[-2:], k), x), x, literal(x, 0))
 
 
-def triu(m: ArrayLike, k: int = 0) -> Array:
+@one_program
+def triu(m: ArrayLike, k: ArrayLike = 0) -> Array:
     """Matrices [..., n, m] with the elements below diagonal ``k`` set to 0.
 
     >>> print(jnp.triu(jnp.ones((2, 2), dtype=int)))
@@ -96,7 +114,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
      [0 1]]
     """
     x = _matrices("triu", m)
-    return ops.select(_spread(_below("triu", x.shape[-2:], k - 1), x), literal(x, 0), x)
+    return ops.select(_spread(_below("triu", x.shape[-2:], subtract(k, 1)), x), literal(x, 0), x)
 
 
 def _matrices(who: str, x: Any) -> Any:
@@ -110,6 +128,7 @@ def _spread(x: Any, like: Any) -> Any:
     return ops.broadcast_to(x, like.shape)
 
 
+@one_program
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the vector ``v`` on diagonal ``k``; or diagonal ``k`` of the matrix ``v``.
 
@@ -136,6 +155,7 @@ def _on_diagonal(x: Any, k: int) -> Any:
     return ops.reshape(flat, shape=(n, n))
 
 
+@one_program
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the elements of ``v`` on diagonal ``k``, else 0.
 
@@ -147,6 +167,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     return _on_diagonal(ops.reshape(x, shape=(x.size,)), k)
 
 
+@one_program
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Diagonal ``offset`` of the matrices along two axes, as the last dimension of the result.
 
@@ -166,6 +187,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return ops.slice_dim(flat, first, first + (count - 1) * (m + 1) + 1, len(outer), m + 1)
 
 
+@one_program
 def trace(
     a: ArrayLike,
     offset: int = 0,
@@ -245,6 +267,7 @@ def _index_arrays(indices: Any) -> Any:
     return tuple(from_host(i.astype(dtypes.default_int())) for i in indices)
 
 
+@one_program
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The powers of the elements of a vector: column j holds x^(N - 1 - j), or x^j.
 
@@ -280,6 +303,7 @@ def _window(m: int, *weights: float) -> Any:
     return out
 
 
+@one_program
 def hanning(M: int) -> Array:
     """The Hann window of M points: 0.5 - 0.5 cos.
 
@@ -289,6 +313,7 @@ def hanning(M: int) -> Array:
     return _window(M, 0.5, -0.5)
 
 
+@one_program
 def hamming(M: int) -> Array:
     """The Hamming window of M points: 0.54 - 0.46 cos.
 
@@ -298,6 +323,7 @@ def hamming(M: int) -> Array:
     return _window(M, 0.54, -0.46)
 
 
+@one_program
 def blackman(M: int) -> Array:
     """The Blackman window of M points, from two cosines.
 

@@ -14,8 +14,9 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES
 from phalanx.core.types import Array, typeof
-from phalanx.numpy.arithmetic import literal
+from phalanx.numpy.arithmetic import literal, over
 from phalanx.numpy.logic import isfinite
+from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair
 
 # ---- exponentials and logarithms ----------------------------------------------------------
@@ -66,6 +67,7 @@ def log1p(x: ArrayLike, /) -> Array:
     return ops.log1p(inexact("log1p", x))
 
 
+@one_program
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2, elementwise.
 
@@ -75,6 +77,7 @@ def log2(x: ArrayLike, /) -> Array:
     return _log(inexact("log2", x), 2)
 
 
+@one_program
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10, elementwise.
 
@@ -85,7 +88,7 @@ def log10(x: ArrayLike, /) -> Array:
 
 
 def _log(x: Any, base: int) -> Any:
-    return ops.div(ops.log(x), literal(x, math.log(base)))
+    return over(ops.log(x), math.log(base))
 
 
 def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -97,6 +100,7 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _logaddexp(*inexact_pair("logaddexp", x, y))
 
 
+@one_program
 def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
     """log2(2^x + 2^y), elementwise, without overflow.
 
@@ -184,6 +188,7 @@ def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
     return ops.atan2(*inexact_pair("arctan2", y, x))
 
 
+@one_program
 def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The square root of x² + y², elementwise, without overflow.
 
@@ -201,6 +206,7 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.select(infinite, literal(big, np.inf), length)
 
 
+@one_program
 def sinc(x: ArrayLike, /) -> Array:
     """sin(πx) / (πx), elementwise, and 1 at 0.
 

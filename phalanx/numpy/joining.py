@@ -15,10 +15,7 @@ from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.indexing import counted_from_front
-<<<<<<< HEAD
-=======
 from phalanx.numpy.one_program import one_program
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -605,14 +602,11 @@ def _as_positions(obj: Any) -> Any:
 
 def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None) -> Array:
     """``arr`` with ``values`` inserted before the positions ``obj`` along ``axis``.
-<<<<<<< HEAD
-=======
 
     Positions that are traced are limited to the array.
 
     Raises:
         IndexError: a known position lies outside of it.
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
     >>> print(jnp.insert(jnp.arange(3), 1, 9))
     [0 9 1 2]
@@ -626,20 +620,14 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     if isinstance(obj, slice):
         obj = np.arange(*obj.indices(n))
     where = operand("insert", _as_positions(obj))
-<<<<<<< HEAD
     where = where if isinstance(where, Array) else np.asarray(where)
     count = math.prod(where.shape)
     if not where.ndim:  # all of the values go to one place
-=======
-    count = math.prod(np.shape(where))
-    if not np.ndim(where):  # all of the values go to one place
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
         new = ops.reshape(new, shape=(1,) * (x.ndim - new.ndim) + new.shape)
         new = ops.move(new, 0, d)
         count = new.shape[d]
     target = tuple(count if i == d else m for i, m in enumerate(x.shape))
     both = ops.concatenate(x, ops.broadcast_to(new, target), dim=d)
-<<<<<<< HEAD
     return take(both, _order_with_inserted(n, where, count), d, mode="clip")
 
 
@@ -656,27 +644,6 @@ def _order_with_inserted(n: int, where: Any, count: int) -> Any:
     keys = ops.concatenate(ops.add(ops.add(old, old), np.int32(1)), ops.add(new, new), dim=0)
     both = ops.iota(dtype=_I32, shape=(n + count,), dim=0)
     return ops.sort(keys, both, dim=0, num_keys=1, stable=True)[1]
-=======
-    if is_known(where):
-        known = np.broadcast_to(np.asarray(known_value(where)), (count,))
-        order: Any = np.insert(np.arange(n), known, np.arange(n, n + count)).astype(np.int32)
-        return take(both, from_host(order), d, mode="clip")
-    return take(both, _order_with(where, n, count), d, mode="clip")
-
-
-def _order_with(where: Any, n: int, count: int) -> Any:
-    """The order of n elements and ``count`` more that are inserted before ``where``.
-
-    A stable sort by the element before which each of them stands, the new ones first.
-    """
-    index = np.dtype("int32")
-    where = ops.broadcast_to(counted_from_front(where, n), (count,))
-    before = convert(ops.clamp(literal(where, 0), where, literal(where, n)), index)
-    first, old = (ops.iota(dtype=index, shape=(m,), dim=0) for m in (count, n))
-    keys = ops.concatenate(before, old, dim=0)
-    places = ops.concatenate(ops.add(first, np.int32(n)), old, dim=0)
-    return ops.sort(keys, places, dim=0, num_keys=1, stable=True)[1]
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
 
 def trim_zeros(

@@ -32,7 +32,6 @@ from phalanx.numpy.promotion import (
     broadcast,
     common_shape,
     convert,
-    dim,
     from_host,
     no_out,
     value_of,
@@ -260,7 +259,8 @@ def compress(
         fill_value: what they are filled with.
 
     Raises:
-        ValueError: ``condition`` is no vector, or holds beyond the end of ``a``.
+        ValueError: ``condition`` is no vector.
+        IndexError: it holds beyond the end of ``a``.
 
     >>> print(jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3])))
     [1 3]
@@ -270,21 +270,11 @@ def compress(
         raise ValueError(f"compress: the condition must be a vector, got {mask.aval}")
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.size,)), 0
-<<<<<<< HEAD
-    chosen = np.flatnonzero(mask)[:size]
-    n = x.shape[dim("compress", axis, x)]
-    if chosen.size and chosen[-1] >= n:
-        raise IndexError(
-            f"compress: the condition holds at position {chosen[-1]}, but axis {axis} of the "
-            f"array {x.aval} has length {n}"
-        )
-    return take(x, from_host(chosen.astype(np.int32)), axis)
-=======
     n = x.shape[ops.dimension("compress", axis, x.ndim)]
     if size is None:
         chosen = np.flatnonzero(known_mask(mask)).astype(np.int32)
         if chosen.size and chosen[-1] >= n:
-            raise ValueError(
+            raise IndexError(
                 f"compress: the condition holds at {chosen[-1]}, beyond the length {n} of the array"
             )
         return take(x, from_host(chosen), axis, mode="clip")
@@ -294,7 +284,6 @@ def compress(
     across = ops.broadcast(missing, shape=picked.shape, dims=(axis % x.ndim,))
     fill = convert(as_array("compress", fill_value), x.aval.dtype, x.aval.weak)
     return ops.select(across, ops.broadcast_to(fill, picked.shape), picked)
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
 
 def extract(

@@ -31,13 +31,8 @@ def shape(a: Any) -> tuple[int, ...]:
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
-<<<<<<< HEAD
-    if isinstance(a, (list, tuple)):
-        return np.shape(a)
-=======
     if isinstance(a, (list, tuple)):  # nothing is put on a device to know its shape
         return (len(a), *_inner_shape(a)) if a else (0,)
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
     a = operand("shape", a)
     return a.shape if isinstance(a, Array) else ()
 
@@ -142,12 +137,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     (1, 3)
     """
     x = as_array("expand_dims", a)
-<<<<<<< HEAD
     return ops.expand_dims(x, ops.dimensions("expand_dims", axis, x.ndim + np.size(axis)))
-=======
-    count = size(axis)
-    return ops.expand_dims(x, ops.dimensions("expand_dims", axis, x.ndim + count))
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
 
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:

@@ -12,9 +12,8 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import add, literal, power, subtract
+from phalanx.numpy.arithmetic import literal, power, subtract
 from phalanx.numpy.creation import arange, on_device
-from phalanx.numpy.logic import equal, greater_equal
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array, as_shape, convert, from_host
 from phalanx.numpy.reductions import sum
@@ -38,11 +37,6 @@ def eye(
      [0. 1.]]
     """
     n, m = as_shape("eye", (N, N if M is None else M))
-<<<<<<< HEAD
-    row, column = _places(n, m)
-    on = ops.eq(ops.add(row, _offset("eye", k, row)), column)
-=======
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
     kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
     return on_device(_eye(n, m, k, kind), device)
 
@@ -50,7 +44,7 @@ def eye(
 @one_program
 def _eye(n: int, m: int, k: ArrayLike, dtype: np.dtype) -> Array:
     row, column = _places(n, m)
-    return convert(equal(add(row, k), column), dtype)
+    return convert(ops.eq(ops.add(row, _offset("eye", k, row)), column), dtype)
 
 
 def identity(n: int, dtype: DTypeLike = None) -> Array:
@@ -77,7 +71,6 @@ def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike = None)
 
 def _below(who: str, shape: Sequence[int], k: ArrayLike) -> Any:
     row, column = _places(*as_shape(who, tuple(shape)))
-<<<<<<< HEAD
     return ops.ge(ops.add(row, _offset(who, k, row)), column)
 
 
@@ -88,9 +81,6 @@ def _offset(who: str, k: Any, places: Any) -> Any:
     if k.ndim or not dtypes.is_integer(k.dtype):
         raise TypeError(f"{who}: the number of a diagonal must be an integer, got {k.aval}")
     return ops.broadcast_to(convert(k, np.dtype("int32")), places.shape)
-=======
-    return greater_equal(add(row, k), column)
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
 
 
 @one_program

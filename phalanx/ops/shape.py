@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -81,14 +81,9 @@ def dimensions(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
         TypeError: one is not an integer.
         ValueError: there is no such dimension, or one is given twice.
     """
-<<<<<<< HEAD
     is_scalar = getattr(dims, "ndim", None) == 0  # an array that has no length
     several = isinstance(dims, Iterable) and not is_scalar
     given: list[Any] = [*dims] if several else [dims]
-=======
-    several = isinstance(dims, Iterable) and getattr(cast(Any, dims), "ndim", 1)
-    given: list[Any] = [*dims] if several else [dims]  # an array may hold one integer
->>>>>>> 2e3c8d6 (Functions of several operations run as one program where they are called eagerly; law: one value, one answer; edges of insert, trim_zeros, compress)
     normalized = tuple(dimension(who, d, ndim) for d in given)
     if len(set(normalized)) != len(normalized):
         raise ValueError(f"{who}: dimensions must be distinct, got {normalized}")

@@ -275,7 +275,8 @@ def compress(
         chosen = np.flatnonzero(known_mask(mask)).astype(np.int32)
         if chosen.size and chosen[-1] >= n:
             raise IndexError(
-                f"compress: the condition holds at {chosen[-1]}, beyond the length {n} of the array"
+                f"compress: the condition holds at position {chosen[-1]}, but axis {axis} of the "
+                f"array {x.aval} has length {n}"
             )
         return take(x, from_host(chosen), axis, mode="clip")
     chosen = flatnonzero(mask, size=size, fill_value=n)

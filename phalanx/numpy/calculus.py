@@ -195,10 +195,12 @@ def interp(
     """
     values = inexact("interp", fp)
     at, places = (inexact("interp", v) for v in promote_arrays("interp", [x, xp]))
-    if places.ndim != 1 or values.shape != places.shape or not places.size:
+    if places.ndim != 1 or values.shape != places.shape or (at.size and not places.size):
         raise ValueError(
             f"interp: two vectors of one length are needed, got {places.aval} and {values.aval}"
         )
+    if not at.size:
+        return ops.full(at.shape, 0, dtypes.result_type(at, values))
     if period is not None:
         at, places, values = _periodic(at, places, values, period)
     n = places.size

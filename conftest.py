@@ -26,3 +26,13 @@ def _given(doctest_namespace):
         lax=importlib.import_module("phalanx.lax"),
         np=np,
     )
+
+
+def pytest_collection_modifyitems(items):
+    """Examples run where a function is defined, not again where a package hands it on."""
+    items[:] = [item for item in items if not _handed_on(item)]
+
+
+def _handed_on(item):
+    package = isinstance(item, pytest.DoctestItem) and item.path.name == "__init__.py"
+    return package and item.name != item.dtest.globs["__name__"]

@@ -101,7 +101,7 @@ class custom_jvp(Custom):
         >>> product = phalanx.custom_jvp(lambda x, y: x * y)
         >>> product.defjvps(lambda t, out, x, y: t * y, None)
         >>> phalanx.jvp(product, (2.0, 3.0), (1.0, 1.0))[1]
-        Array(3., dtype=float32)
+        Array(3., dtype=float32, weak_type=True)
         """
         if self.nondiff_argnums:
             raise TypeError(

@@ -16,6 +16,7 @@ from phalanx.base.errors import TreeError
 from phalanx.base.recent import key_of
 from phalanx.base.source import replaying
 from phalanx.core.types import SCALARS, Array, typeof
+from phalanx.lax.bodies import numbers_as_results
 from phalanx.transforms.stage import is_value
 
 
@@ -264,24 +265,26 @@ def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:
 class Flat:
     """``fun`` as a function from flat leaves to flat leaves; remembers the tree it returned."""
 
-    __slots__ = ("fun", "in_tree", "out_tree", "static", "who")
+    __slots__ = ("_called", "fun", "in_tree", "out_tree", "static", "who")
 
     def __init__(self, fun: Callable, in_tree: Any, static: Static, who: str) -> None:
         self.fun = fun
         self.in_tree = in_tree
+        # it sees one order of keys, through all transformations and whatever the call had
+        self._called = tree.with_sorted_keys(in_tree)
         self.static = static
         self.who = who
         self.out_tree: Any = None
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        args, kwargs = self.in_tree.unflatten(leaves)
+        args, kwargs = self._called.unflatten(leaves)
         if self.static is not NO_STATIC:
             args, kwargs = self.static.restore(args, kwargs)
         with replaying():  # nothing now: these are the user's lines
             out = self.fun(*args, **kwargs)
         results, self.out_tree = tree.flatten(out)
         check_results(results, self.out_tree, self.who)
-        return results
+        return numbers_as_results(results)
 
 
 def shown(structure: Any) -> str:

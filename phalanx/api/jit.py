@@ -107,8 +107,7 @@ class Jitted(Dispatched):
         key = (static, treedef, types, config.key, axes.scope())
         traced = self.caches.traced[key]
         if traced is None:
-            # calls with the same keys in another order use it too
-            flat = Flat(self.fun, tree.with_sorted_keys(treedef), static, self.who)
+            flat = Flat(self.fun, treedef, static, self.who)
             program, captured = stage(
                 flat, types, name_of(self.fun), self._names(static, args, kwargs).all()
             )

@@ -188,8 +188,7 @@ class Pmapped(Dispatched):
         self, static: Static, treedef: Any, lanes: tuple, dims: Sequence[int | None], size: int,
         names: LeafNames,
     ) -> TracedLane:  # fmt: skip
-        # calls with the same keys in another order use it too
-        flat = Flat(self.fun, tree.with_sorted_keys(treedef), static, self.who)
+        flat = Flat(self.fun, treedef, static, self.who)
         with axes.binding(self.axis, size), inside(self.who):
             program, captured = stage(flat, lanes, name_of(self.fun), names.all())
         ranks = [t.ndim for t in program.output_types]

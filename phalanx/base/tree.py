@@ -17,6 +17,7 @@ import optree
 from optree import PyTreeSpec
 
 from phalanx.base.errors import TreeError
+from phalanx.base.recent import Recent
 
 Tree = Any
 IsLeaf = Callable[[Any], bool] | None
@@ -96,14 +97,36 @@ def with_sorted_keys(treedef: PyTreeSpec) -> PyTreeSpec:
     >>> unflatten(treedef, [1, 2]), unflatten(with_sorted_keys(treedef), [1, 2])
     ({'b': 2, 'a': 1}, {'a': 1, 'b': 2})
     """
-    return optree.treespec_transform(treedef, _sorted)
+    try:
+        known = _with_sorted_keys[treedef]  # structures are equal whatever the order of the keys
+    except TypeError:  # what a class keeps beside the leaves is not hashable
+        return optree.treespec_transform(treedef, _sorted)
+    if known is None:
+        known = optree.treespec_transform(treedef, _sorted)
+        if not _holds_other_data(treedef):
+            _with_sorted_keys[treedef] = known
+    return known
+
+
+_with_sorted_keys: Recent[PyTreeSpec] = Recent(4096)
 
 
 def _sorted(node: PyTreeSpec) -> PyTreeSpec:
-    if node.type is not dict:
+    if node.kind not in (optree.PyTreeKind.DICT, optree.PyTreeKind.DEFAULTDICT):
         return node
     leaf = optree.treespec_leaf()
-    return optree.treespec_dict({key: leaf for key in node.entries()}, namespace=_SPACE)
+    keys = dict.fromkeys(node.entries(), leaf)
+    if node.type is dict:
+        return optree.treespec_dict(keys, namespace=_SPACE)
+    make = unflatten(node, node.entries()).default_factory
+    return optree.treespec_defaultdict(make, keys, namespace=_SPACE)
+
+
+def _holds_other_data(treedef: PyTreeSpec) -> bool:
+    """Whether a class in it keeps objects of its own beside the leaves, perhaps large ones."""
+    return treedef.kind == optree.PyTreeKind.CUSTOM or any(
+        map(_holds_other_data, treedef.children())
+    )
 
 
 def is_leaf(x: Any) -> bool:

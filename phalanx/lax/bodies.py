@@ -79,7 +79,7 @@ class _Flat:
     def __init__(self, fun: Callable, call: Callable, in_tree: tree.PyTreeDef, who: str) -> None:
         self.fun = fun
         self.call = call
-        self.in_tree = in_tree
+        self.in_tree = tree.with_sorted_keys(in_tree)  # as transformations call it
         self.who = who
 
     def __call__(self, *leaves: Any) -> list[Any]:
@@ -87,7 +87,7 @@ class _Flat:
         with replaying():  # nothing now: these are the user's lines
             out = self.call(self.fun, *args)
         results, self.out_tree = leaves_of(out, self.who, "the result")
-        return [as_result(x) if type(x) in _NUMBERS else x for x in results]
+        return numbers_as_results(results)
 
 
 def trace_carrying(
@@ -190,6 +190,11 @@ def as_result(x: Any) -> Any:
         return x
     kind = plain(typeof(x))
     return convert(x, dtype=kind.dtype, weak=kind.weak)
+
+
+def numbers_as_results(values: Sequence[Any]) -> list[Any]:
+    """``values``, of which Python's numbers became what operations on such numbers return."""
+    return [as_result(x) if type(x) in _NUMBERS else x for x in values]
 
 
 def held(x: Any) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 
 from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base import dtypes
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.program import plain
+from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops.basis import check_lengths
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import is_value
@@ -76,6 +77,8 @@ def struct(type: ArrayType) -> ShapeDtypeStruct:
 
 def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayType:
     """The type of an array, a number, or anything that has a shape and a dtype."""
+    if isinstance(x, Array):
+        return plain(x.aval)  # its dtype is what it is, whatever dtypes are enabled now
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
         return ArrayType(tuple(x.shape), dtypes.canonical(x.dtype), weak)

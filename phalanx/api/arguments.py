@@ -34,6 +34,8 @@ def wrap(wrapper: Callable, fun: Callable) -> Any:
 def dress(wrapper: Any, fun: Callable) -> Any:
     """Give ``wrapper`` the name, the documentation and the signature of ``fun``."""
     functools.update_wrapper(wrapper, fun, updated=())
+    if not hasattr(fun, "__name__"):  # an object, or functools.partial
+        wrapper.__name__ = wrapper.__qualname__ = name_of(fun)
     wrapper.__wrapped__ = fun
     return wrapper
 
@@ -242,12 +244,12 @@ def check_leaf(x: Any, name: str, who: str) -> None:
             "number; make it static (static_argnums, static_broadcasted_argnums), close over it, "
             "or register its class as a tree node"
         )
-    typeof(x)  # the dtype must be one that arrays can have
-    if isinstance(x, np.ndarray) and x.dtype.kind in "OSUMm":
+    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "OSUMm":
         raise TypeError(
             f"{who}: {name} is a NumPy array of dtype {x.dtype}, which no device can hold; "
             "convert it to numbers first"
         )
+    typeof(x)  # the dtype must be one that arrays can have
 
 
 def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:

@@ -156,7 +156,6 @@ class Dispatched:
 
         dispatch.__dict__.update(getattr(self.fun, "__dict__", {}))
         dress(dispatch, self.fun)
-        dispatch.__qualname__ = self.who  # what Python shows of a function
         setattr(dispatch, TRACED_ONCE, True)
         for method in (self.trace, self.lower, self.eval_shape, self.clear_cache, *methods):
             setattr(dispatch, method.__name__, hiding(method))

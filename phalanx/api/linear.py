@@ -104,7 +104,8 @@ class Pullback:
             _given_out(ct, t, f"result {i}", "vjp")
             for i, (ct, t) in enumerate(zip(leaves, self.out_types, strict=True))
         ]
-        cotangents = pull(self.linear, given, self.in_types)
+        with dtypes.enabled(*[t.dtype for t in self.in_types]):
+            cotangents = pull(self.linear, given, self.in_types)
         args, _ = self.in_tree.unflatten(cotangents)
         return args
 
@@ -136,13 +137,14 @@ class Pushforward:
             tangent_in(t, kind, names, i, who)
             for i, (t, kind) in enumerate(zip(given, self.in_types, strict=True))
         ]
-        dense = [
-            instantiate(t, kind)
-            for t, kind in zip(checked, self.in_types, strict=True)
-            if dtypes.is_inexact(kind.dtype)
-        ]
-        results = zip(self.linear(dense), self.out_types, strict=True)
-        return self.out_tree.unflatten([like(t, kind) for t, kind in results])
+        with dtypes.enabled(*[t.dtype for t in self.in_types]):
+            dense = [
+                instantiate(t, kind)
+                for t, kind in zip(checked, self.in_types, strict=True)
+                if dtypes.is_inexact(kind.dtype)
+            ]
+            results = zip(self.linear(dense), self.out_types, strict=True)
+            return self.out_tree.unflatten([like(t, kind) for t, kind in results])
 
     def __repr__(self) -> str:
         return f"<derivative of {name_of(self.fun)} in {len(self.in_types)} arguments>"

@@ -277,21 +277,17 @@ class Override(ContextDecorator):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = values
-        self._layers: list[Mapping[str, Any]] = []  # one for each block that has not ended
 
     def __enter__(self) -> None:
-        layer = dict(self._values)
-        self._layers.append(layer)
-        _here.set(Settings((*settings().layers, layer)))
+        _here.set(Settings((*settings().layers, self._values)))
 
     def __exit__(self, *_: object) -> None:
-        # Not what was before: blocks in generators need not end in the order of a stack.
-        mine = self._layers.pop()
-        layers = tuple(layer for layer in settings().layers if layer is not mine)
-        _here.set(Settings(layers) if layers else _of_process)
-
-    def _recreate_cm(self) -> Override:
-        return Override(self._values)
+        # Not what was before: blocks in generators need not end in the order of a stack. Of those
+        # here that say the same the innermost ends; threads and tasks have their own.
+        layers = [*reversed(settings().layers)]
+        if self._values in layers:
+            layers.remove(self._values)
+        _here.set(Settings((*reversed(layers),)) if layers else _of_process)
 
 
 class Config:
@@ -304,8 +300,9 @@ class Config:
     __slots__ = ()
 
     def __getattr__(self, name: str) -> Any:
-        if name in OPTIONS:
-            return getattr(settings(), name)
+        option = name.removeprefix("jax_")  # the name that it has in programs of others
+        if option in OPTIONS:
+            return getattr(settings(), option)
         raise AttributeError(f"config has no option {name!r}. {suggest(name, OPTIONS)}".rstrip())
 
     @property

@@ -13,12 +13,13 @@ and do not widen them::
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
 
-from phalanx.base.config import settings
+from phalanx.base.config import config, settings
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
 from phalanx.base.source import user_location
@@ -218,6 +219,21 @@ def _is_python_scalar(x: Any) -> bool:
     return isinstance(x, (int, float, complex)) and not isinstance(x, np.generic)
 
 
+def is_wide(dtype: np.dtype) -> bool:
+    """Whether arrays have ``dtype`` with ``enable_x64`` alone."""
+    return dtype in _TO_32_BIT
+
+
+def enabled(*dtypes: np.dtype) -> AbstractContextManager[None]:
+    """A block where values of ``dtypes``, which some arrays have, may be made."""
+    if settings().enable_x64 or not any(map(is_wide, dtypes)):
+        return _NOTHING
+    return config.override(enable_x64=True)
+
+
+_NOTHING = nullcontext()
+
+
 def to_inexact(dtype: Any) -> np.dtype:
     """``dtype`` if it is floating-point or complex, the default float dtype otherwise."""
     given = canonical(dtype)
@@ -226,7 +242,7 @@ def to_inexact(dtype: Any) -> np.dtype:
 
 def to_real(dtype: Any) -> np.dtype:
     """The dtype of the real part: that of the components of a complex dtype, else ``dtype``."""
-    given = canonical(dtype)
+    given = dtype if isinstance(dtype, np.dtype) else canonical(dtype)
     return np.dtype(f"float{4 * given.itemsize}") if given in COMPLEXES else given
 
 

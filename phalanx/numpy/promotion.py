@@ -15,6 +15,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
@@ -158,6 +159,14 @@ _LITERAL: dict[tuple[type, np.dtype], Callable[[Any], np.generic]] = {
     **{(int, d): _checked(d) for d in INTEGERS},
     **{(bool, d): _checked(d) for d in (*INTEGERS, *INEXACT, _BOOL)},
 }
+# With enable_x64 alone: without it, arrays of 64 bits from elsewhere become ones of 32 bits.
+_WIDE_LITERAL = {
+    (kind, d): _LITERAL.pop((kind, d)) for kind, d in [*_LITERAL] if dtypes.is_wide(d)
+}
+
+
+def _wide_literal(kind: type, dtype: np.dtype) -> Callable[[Any], np.generic] | None:
+    return _WIDE_LITERAL.get((kind, dtype)) if settings().enable_x64 else None
 
 
 def pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
@@ -171,10 +180,14 @@ def pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
                 return x, y
         else:
             literal = _LITERAL.get((type(y), x.aval.dtype))
+            if literal is None:
+                literal = _wide_literal(type(y), x.aval.dtype)
             if literal is not None:
                 return x, literal(y)
     elif isinstance(y, Array):
         literal = _LITERAL.get((type(x), y.aval.dtype))
+        if literal is None:
+            literal = _wide_literal(type(x), y.aval.dtype)
         if literal is not None:
             return literal(x), y
     x, y = operands(who, x, y)

@@ -679,7 +679,8 @@ def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
     """An array of ``shape`` with ``value`` everywhere; ``value`` may be a rank-0 array."""
     if isinstance(value, (np.generic, *SCALARS)):
         value = dtypes.scalar(value, dtype)
-    return broadcast(value, shape=shape, dims=())
+    with dtypes.enabled(dtype):
+        return broadcast(value, shape=shape, dims=())
 
 
 def zeros(type: ArrayType) -> Any:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from enum import Enum
 from typing import Any, ClassVar
 
 import numpy as np
 
-from phalanx.base.config import Override, config
+from phalanx.base.config import config
 from phalanx.base.recent import Unique
 from phalanx.core.region import MeshAxes
 from phalanx.spmd.sharding import is_local
@@ -241,18 +240,11 @@ class Mesh(AbstractMesh):
         return Mesh, (self.devices, self.axis_names, self.axis_types)
 
     def __enter__(self) -> Mesh:
-        block = config.override(mesh=self)
-        block.__enter__()
-        _blocks.set((*_blocks.get(), block))
+        config.override(mesh=self).__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        *outer, block = _blocks.get()
-        _blocks.set(tuple(outer))
-        block.__exit__()
-
-
-_blocks: ContextVar[tuple[Override, ...]] = ContextVar("blocks of meshes", default=())
+        config.override(mesh=self).__exit__()
 
 
 def _grid(devices: Any) -> np.ndarray[Any, np.dtype[np.object_]]:

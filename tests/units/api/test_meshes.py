@@ -95,3 +95,18 @@ def test_what_was_traced_under_one_mesh_is_traced_anew_under_another(mesh):
         assert float(sizes(np.float32(1))) == 0
         with mesh:
             assert float(sizes(np.float32(1))) == COUNT
+
+
+def test_meshes_in_generators_end_in_any_order():
+    def holding(mesh):
+        with mesh:
+            yield
+
+    devices = phalanx.devices()
+    row, column = (phalanx.make_mesh((1,), (name,), devices=devices[:1]) for name in "rc")
+    first, second = holding(row), holding(column)
+    next(first), next(second)
+    first.close()
+    assert phalanx.get_mesh() is column
+    second.close()
+    assert phalanx.get_mesh().empty

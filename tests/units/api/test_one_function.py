@@ -1,5 +1,7 @@
 """A function is the same under all transformations: what it sees of dicts, and its constants."""
 
+import functools
+import pickle
 from collections import defaultdict
 
 import numpy as np
@@ -92,3 +94,29 @@ def test_numbers_that_a_function_returns_are_weak(number):
         assert (value * half).dtype == expected, name
     assert (phalanx.jit(lambda x: x * phalanx.jit(f)())(half)).dtype == expected
     assert phalanx.eval_shape(f).weak_type
+
+
+@phalanx.jit
+def doubled(x):
+    return 2 * x
+
+
+class Scale:
+    def __call__(self, x):
+        return 2 * x
+
+
+def test_a_compiled_function_of_a_module_is_pickled_by_its_name():
+    assert pickle.loads(pickle.dumps(doubled)) is doubled
+
+
+@pytest.mark.parametrize("make", [phalanx.jit, phalanx.vmap, phalanx.pmap, phalanx.grad])
+def test_functions_made_of_objects_are_named_after_them(make):
+    assert make(Scale()).__name__ == "Scale"
+    assert make(functools.partial(np.add, 1)).__name__ == "add"
+
+
+def test_arrays_that_no_device_can_hold_are_named():
+    for dtype in "U1", object, "datetime64[s]":
+        with pytest.raises(TypeError, match=r"jit\(doubled\): x is a NumPy array of dtype"):
+            doubled(np.zeros(2, dtype))

@@ -232,3 +232,41 @@ def test_overrides_in_generators_may_end_in_any_order():
     assert (config.enable_x64, config.debug_nans) == (False, True)
     second.close()
     assert (config.enable_x64, config.debug_nans) == (False, False)
+
+
+def test_one_override_serves_tasks_that_overlap():
+    override, seen = config.override(debug_nans=True), []
+
+    async def task(pause):
+        for _ in range(3):
+            with override:
+                await asyncio.sleep(pause)
+                seen.append(config.debug_nans)
+            seen.append(config.debug_nans)
+            await asyncio.sleep(0)
+
+    async def main():
+        await asyncio.gather(*(task(n / 1000) for n in range(4)))
+
+    config.update("debug_nans", False)
+    asyncio.run(main())
+    assert seen.count(True) == seen.count(False) == 12
+    assert not config.debug_nans
+
+
+def test_a_nested_override_ends_where_it_ends():
+    config.update("debug_nans", False)
+    on, off = config.override(debug_nans=True), config.override(debug_nans=False)
+    seen = []
+    with on:
+        with off:
+            with on:
+                seen.append(config.debug_nans)
+            seen.append(config.debug_nans)
+        seen.append(config.debug_nans)
+    assert [*seen, config.debug_nans] == [True, False, True, False]
+
+
+def test_options_are_read_by_the_names_of_the_field():
+    with config.override(enable_x64=True):
+        assert config.jax_enable_x64 is True

@@ -273,7 +273,7 @@ class Flat:
         self.fun = fun
         self.in_tree = in_tree
         # it sees one order of keys, through all transformations and whatever the call had
-        self._called = tree.with_sorted_keys(in_tree)
+        self._called: Any = tree.with_sorted_keys(in_tree)
         self.static = static
         self.who = who
         self.out_tree: Any = None

@@ -123,10 +123,9 @@ def _sorted(node: PyTreeSpec) -> PyTreeSpec:
 
 
 def _holds_other_data(treedef: PyTreeSpec) -> bool:
-    """Whether a class in it keeps objects of its own beside the leaves, perhaps large ones."""
-    return treedef.kind == optree.PyTreeKind.CUSTOM or any(
-        map(_holds_other_data, treedef.children())
-    )
+    """Whether it keeps objects of users beside the leaves, perhaps large ones."""
+    kinds = (optree.PyTreeKind.CUSTOM, optree.PyTreeKind.DEFAULTDICT)
+    return treedef.kind in kinds or any(map(_holds_other_data, treedef.children()))
 
 
 def is_leaf(x: Any) -> bool:

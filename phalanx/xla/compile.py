@@ -28,6 +28,14 @@ from phalanx.xla.stored import load, load_or_compile, serialized
 # XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
 # window of 16 for the whole process, kept under a lock, was measured to be safe and free.
 WINDOW = 16
+# XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
+# that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py). Products and
+# convolutions by themselves are safe in that library, and as fast.
+_SAFE = {
+    "xla_cpu_experimental_ynn_fusion_type": (
+        "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
+    )
+}
 _in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch
 _launching = threading.RLock()
 
@@ -48,6 +56,9 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
 def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:
     """The executable for ``devices``, and its content if it was read or written."""
     settings = _settings(devices)
+
+    if devices[0].platform == "cpu":
+        options = _SAFE | options
 
     def anew() -> Any:
         settings.env_option_overrides = list(options.items())

@@ -188,3 +188,20 @@ def test_what_programs_print_is_what_was_written():
     )
     before = str(program(x, y))
     assert "batch=((0,), (0,))" in before and "reduce_sum" in before
+
+
+# ---- what the compiler makes of them --------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [64, 200, 256])
+def test_a_product_between_other_operations_is_computed_from_what_was_written(size):
+    """Such a chain gave values of memory that nobody had written, in libraries that XLA calls."""
+    x = RNG.standard_normal((4, size)).astype(np.float32)
+    ones = np.ones((size, size))
+    expected = np.einsum("im,in,nk->k", x.astype(float), x.astype(float), ones) / size
+
+    def f(x):
+        return lax.psum(jnp.outer(x, x) @ (jnp.ones((size, size)) / size), "i").sum(0)
+
+    sums = phalanx.jit(phalanx.vmap(f, axis_name="i"))(x)
+    np.testing.assert_allclose(sums, np.broadcast_to(expected, (4, size)), rtol=1e-4, atol=1e-4)

@@ -410,19 +410,6 @@ class DeviceArray(Array):
         return place(self._fetched(), self.aval, self.sharding)
 
 
-def array_maker(sig: Signature) -> Callable[[Sequence[Any]], DeviceArray]:
-    """What makes an array of the only one of some raw arrays, at less cost than calling a class."""
-    make, kind = object.__new__, DeviceArray
-
-    def array(raws: Sequence[Any]) -> DeviceArray:
-        made = make(kind)
-        made._raw = raws[0]
-        made._sig = sig
-        return made
-
-    return array
-
-
 def default_sharding() -> Sharding:
     """Where arrays lie that nobody placed: on one device, free to follow others."""
     return _free_on(settings().default_device)

@@ -9,6 +9,7 @@ Of random keys devices and host hold the words (``ArrayType.physical``), split a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,9 +24,23 @@ Device = Any
 
 
 class Held(Protocol):
-    """Whatever holds a raw array."""
+    """Whatever holds a raw array of the type and sharding ``_sig``."""
 
     _raw: Raw
+    _sig: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Single:
+    """Makes of the only output a ``kind`` with ``sig``; callers write it out: a call is felt."""
+
+    kind: type[Held]
+    sig: Any
+
+    def __call__(self, raws: Sequence[Raw]) -> Held:
+        made = object.__new__(self.kind)
+        made._raw, made._sig = raws[0], self.sig
+        return made
 
 
 class Executable(Protocol):

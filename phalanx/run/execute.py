@@ -21,12 +21,11 @@ from phalanx.run.array import (
     DeletedSignature,
     DeviceArray,
     Signature,
-    array_maker,
     default_sharding,
     from_host,
     moved,
 )
-from phalanx.run.backend import Executable, Module
+from phalanx.run.backend import Executable, Module, Single
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.layout import axes_of, from_axes, prime_axes
@@ -89,7 +88,7 @@ class Runnable:
         if self.misplaced or self.donate or self.checked:
             return lambda arrays: build(self(arrays))
         if out_tree == _ONE_LEAF:
-            return self.executable.caller(self.fixed, array_maker(*sigs))
+            return self.executable.caller(self.fixed, Single(DeviceArray, *sigs))
         return self.executable.caller(
             self.fixed, lambda raws: build(map(DeviceArray, raws, sigs))
         )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.errors import DeletedArray
+from phalanx.run.backend import Single
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.failures import deleted, refused_option, translated
@@ -211,15 +212,29 @@ class OnOneDevice(XlaExecutable):
             return super().caller(fixed, finish)
         execute, handlers, name, fail = self._execute, self._handlers, self._name, RuntimeError
 
-        def call(held: Sequence[Any]) -> Any:
+        if isinstance(finish, Single) and not fixed:
+            make, kind, sig = object.__new__, finish.kind, finish.sig
+
+            def one(held: Sequence[Any]) -> Any:
+                try:
+                    outs = execute([x._raw for x in held]).consume_with_handlers(handlers)
+                except fail as e:
+                    raise translated(e, name) from None
+                made = make(kind)
+                made._raw = outs[0]
+                made._sig = sig
+                return made
+
+            return one
+
+        def several(held: Sequence[Any]) -> Any:
             try:
-                raws = [x._raw for x in held]
-                outs = execute(fixed + raws if fixed else raws).consume_with_handlers(handlers)
+                outs = execute(fixed + [x._raw for x in held]).consume_with_handlers(handlers)
             except fail as e:
                 raise translated(e, name) from None
             return finish(outs)
 
-        return call
+        return several
 
 
 class OnDevices(XlaExecutable):

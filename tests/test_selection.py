@@ -18,10 +18,11 @@ from tests.selection import selected, statement
 
 ROOT = Path(__file__).parents[1]
 SEEDS = range(20)
+MODULES = [m.name for m in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops.")]
 PRIMITIVES = {
     value.name: value
-    for module in pkgutil.iter_modules(phalanx.ops.__path__, "phalanx.ops.")
-    for value in vars(importlib.import_module(module.name)).values()
+    for module in [*MODULES, "phalanx.run.put"]
+    for value in vars(importlib.import_module(module)).values()
     if isinstance(value, Primitive)
 }
 

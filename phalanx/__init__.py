@@ -93,3 +93,4 @@ float0 = dtypes.float0
 
 _bound(debug, lax, nn, nn.initializers, numpy, numpy.linalg, random, tree, tree_util)
 _bound(_Part, type(config), _sys.modules[__name__])
+_bound(ad_checkpoint, custom_derivatives, experimental, experimental.mesh_utils)

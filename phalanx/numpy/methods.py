@@ -15,7 +15,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.boundary import boundary, hide_frames
+from phalanx.base.boundary import boundary, hide_frames, hiding
 from phalanx.core.types import SCALARS, Array
 from phalanx.numpy import (
     arithmetic,
@@ -209,6 +209,7 @@ def _getitem_fast(self: Any, index: Any) -> Any:
     return NotImplemented
 
 
+@hiding
 def __setitem__(self: Any, index: Any, value: Any) -> NoReturn:
     """Arrays are immutable: use ``x = x.at[index].set(value)``."""
     raise TypeError(

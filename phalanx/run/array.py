@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.boundary import hiding
 from phalanx.base.config import settings
 from phalanx.base.errors import DeletedArray
 from phalanx.base.extended import ADVICE, KeyType, is_key
@@ -395,6 +396,7 @@ class DeviceArray(Array):
         plain = isinstance(self._sig, DeletedSignature) or is_key(self.aval.dtype)
         return repr(self) if plain else str(self._value)
 
+    @hiding
     def __hash__(self) -> int:
         raise TypeError("unhashable type: an array; use x.item(), or a tuple x.tolist()")
 

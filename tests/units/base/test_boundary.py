@@ -1,6 +1,7 @@
 """What a user sees of an exception that comes out of the library."""
 
 import functools
+import operator
 import pickle
 import threading
 import traceback
@@ -103,6 +104,8 @@ MISTAKES = {
     "reflected": lambda: np.ones(5) + ROWS,
     "function": lambda: jnp.add(ROWS, jnp.ones(5)),
     "keyword": lambda: jnp.sum(ROWS, axis=7),
+    "assignment": lambda: operator.setitem(ROWS, 0, 1.0),
+    "hash": lambda: {ROWS},
     "method": lambda: ROWS.reshape(5, 7),
     "index": lambda: ROWS[0, 0, 0],
     "at": lambda: ROWS.at[0, 0, 0].set(1),
@@ -127,6 +130,17 @@ def test_the_last_line_is_that_of_the_mistake(name):
     with pytest.raises((TypeError, ValueError, IndexError, RuntimeError)) as caught:
         MISTAKES[name]()
     assert functions(caught.value)[-1] == "<lambda>"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [phalanx.pure_callback, phalanx.experimental.io_callback, phalanx.debug.callback],
+    ids=lambda call: call.__name__,
+)
+def test_the_last_line_is_that_of_a_function_called_eagerly(call):
+    with pytest.raises(Mine) as caught:
+        call(fails, *([] if call is phalanx.debug.callback else [F]), jnp.float32(1))
+    assert functions(caught.value)[1:] == ["fails"]
 
 
 def test_all_functions_of_the_user_between_ours_are_there():

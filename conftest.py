@@ -6,6 +6,7 @@ versions of the code compile mostly the same programs: all runs of a user share 
 
 import getpass
 import importlib
+import inspect
 import os
 import tempfile
 
@@ -29,10 +30,13 @@ def _given(doctest_namespace):
 
 
 def pytest_collection_modifyitems(items):
-    """Examples run where a function is defined, not again where a package hands it on."""
+    """Examples run where a function is defined, not again where it is handed on."""
     items[:] = [item for item in items if not _handed_on(item)]
 
 
 def _handed_on(item):
-    package = isinstance(item, pytest.DoctestItem) and item.path.name == "__init__.py"
-    return package and item.name != item.dtest.globs["__name__"]
+    if not isinstance(item, pytest.DoctestItem):
+        return False
+    given = item.dtest.globs
+    function = inspect.unwrap(given.get(item.name.removeprefix(f"{given['__name__']}.")))
+    return hasattr(function, "__code__") and function.__code__.co_filename != str(item.path)

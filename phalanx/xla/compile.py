@@ -30,13 +30,8 @@ from phalanx.xla.stored import load, load_or_compile, serialized
 # window of 16 for the whole process, kept under a lock, was measured to be safe and free.
 WINDOW = 16
 # XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
-# that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py). Products and
-# convolutions by themselves are safe in that library, and as fast.
-_SAFE = {
-    "xla_cpu_experimental_ynn_fusion_type": (
-        "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT,LIBRARY_FUSION_TYPE_INDIVIDUAL_CONVOLUTION"
-    )
-}
+# that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py).
+_SAFE = {"xla_cpu_experimental_ynn_fusion_type": ""}
 _in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch
 _launching = threading.RLock()
 

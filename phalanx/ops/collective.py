@@ -568,7 +568,29 @@ def _ppermute_type(x: ArrayType, axes: Names, size: int, perm: Pairs) -> ArrayTy
 
 
 def _ppermute_lower(b: Builder, x: Value, axes: Names, size: int, perm: Pairs) -> Value:
-    return b.collective_permute(x, b.partition_pairs(axes, perm))
+    pairs, groups = b.partition_pairs(axes, perm), b.replica_groups(axes, None)
+    if len(groups) > 1:
+        return _gathered_from(b, x, pairs, groups)
+    return b.collective_permute(x, pairs)
+
+
+def _gathered_from(b: Builder, x: Value, pairs: Pairs, groups: Any) -> Value:
+    """An exchange within each of several groups, for which no other group need be there.
+
+    A collective permute waits for all devices of the program, and where a condition differs between
+    the groups some do not come.
+    """
+    here, row = b.convert(b.partition_id(), I32), b.constant(-1, I32)
+    place = {device: i for group in groups for i, device in enumerate(group)}
+    for source, target in pairs:
+        is_target = b.compare(here, b.constant(target, I32), "EQ")
+        row = b.select(is_target, b.constant(place[source], I32), row)
+    shape = b.ins[0].shape
+    every = b.all_gather(b.reshape(x, (1, *shape)), 0, groups, (len(groups[0]), *shape))
+    zero = b.constant(0, I32)
+    taken = b.dynamic_slice(every, [b.maximum(row, zero), *[zero] * len(shape)], (1, *shape))
+    sent = b.broadcast_in_dim(b.compare(row, zero, "GE"), shape, ())
+    return b.select(sent, b.reshape(taken, shape), b.constant(0, b.ins[0].dtype, shape))
 
 
 def _ppermute_transpose(ct: Any, x: Any, axes: Names, size: int, perm: Pairs) -> Cotangents:

@@ -9,12 +9,17 @@ STEP = 1e-4
 WEIGHTS = {1: 8 / 12, -1: -8 / 12, 2: -1 / 12, -2: 1 / 12}
 
 
-def smoothly_along(function, point, direction):
-    """``along``, for drawn programs: one that has a kink within a step of the point is no case."""
-    found, closer = (along(function, point, direction, step=s) for s in (STEP, STEP / 8))
-    both = zip(*(y if isinstance(y, tuple) else (y,) for y in (found, closer)), strict=True)
-    assume(all(np.allclose(x, y, rtol=1e-6, atol=1e-6) for x, y in both))
-    return found
+def smoothly_along(function, point, *directions):
+    """``along``, for drawn programs: one that has a kink within a step of the point is no case.
+
+    A kink is where a choice flips or the least of several becomes another one.
+    """
+    # of every further difference fewer digits are exact
+    ratio, digits = (8, 6) if len(directions) == 1 else (2, 3)
+    slope, closer = (along(function, point, *directions, step=s) for s in (STEP, STEP / ratio))
+    both = zip(*(y if isinstance(y, tuple) else (y,) for y in (slope, closer)), strict=True)
+    assume(all(np.allclose(x, y, rtol=10**-digits, atol=10**-digits) for x, y in both))
+    return slope
 
 
 def along(function, point, *directions, step=STEP):

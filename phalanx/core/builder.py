@@ -361,9 +361,11 @@ class RegionAxes(Protocol):
 
     Attributes:
         manual: whether we are inside a manual computation.
+        conditional: whether some devices may leave out what is written here.
     """
 
     manual: bool
+    conditional: bool
 
     @property
     def level(self) -> MeshAxes:

@@ -569,16 +569,18 @@ def _ppermute_type(x: ArrayType, axes: Names, size: int, perm: Pairs) -> ArrayTy
 
 def _ppermute_lower(b: Builder, x: Value, axes: Names, size: int, perm: Pairs) -> Value:
     pairs, groups = b.partition_pairs(axes, perm), b.replica_groups(axes, None)
-    if len(groups) > 1:
-        return _gathered_from(b, x, pairs, groups)
+    # A permutation waits for all devices of the program; of several groups some may not come.
+    if b.conditional and len(groups) > 1:
+        return _exchanged_in_groups(b, x, pairs, groups)
     return b.collective_permute(x, pairs)
 
 
-def _gathered_from(b: Builder, x: Value, pairs: Pairs, groups: Any) -> Value:
-    """An exchange within each of several groups, for which no other group need be there.
+def _exchanged_in_groups(
+    b: Builder, x: Value, pairs: Pairs, groups: Sequence[Sequence[int]]
+) -> Value:
+    """A permutation within each of several groups, which waits for the devices of a group alone.
 
-    A collective permute waits for all devices of the program, and where a condition differs between
-    the groups some do not come.
+    A device gathers what all in its group have, and takes what is sent to it; zeros if nothing is.
     """
     here, row = b.convert(b.partition_id(), I32), b.constant(-1, I32)
     place = {device: i for group in groups for i, device in enumerate(group)}

@@ -45,6 +45,7 @@ class RegionEmitter(StructuralEmitter):
         super().__init__(plan)
         self.module = module
         self.manual = False  # inside a manual computation
+        self.conditional = False  # inside what some devices may leave out
         self._functions: dict[Any, tuple[str, list[ir.Type]]] = {}
         self._names: set[str] = {"main"}
 
@@ -166,7 +167,7 @@ class RegionEmitter(StructuralEmitter):
     # ---- functions ----
 
     def call(self, key: Any, emit: Body, args: Values) -> list[Value]:
-        name, results = self._function((key, self.manual), emit, args)
+        name, results = self._function((key, self.manual, self.conditional), emit, args)
         callee = ir.FlatSymbolRefAttr.get(name)
         return self.region_op("func.call", results, args, {"callee": callee})
 
@@ -212,10 +213,12 @@ class RegionEmitter(StructuralEmitter):
             env.update({v: self.constant(0, v.type.dtype, v.type.shape) for v in equation.outputs})
             return
         operands = self._read(equation.inputs, env)
+        outer, self.conditional = self.conditional, self.conditional or prim.decides is not None
         try:
             out = prim.lowering(self.platform)(self.builder, *operands, **equation.params)
         except ir.MLIRError as error:
             raise refused(error, prim.name, equation.location) from None
+        self.conditional = outer
         if prim.multi:
             env.update(zip(equation.outputs, out, strict=True))
         else:

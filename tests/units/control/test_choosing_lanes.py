@@ -258,3 +258,45 @@ def test_lanes_are_asked_where_it_can_save_something(size, asks):
 
     lowered = phalanx.jit(phalanx.vmap(lane)).lower(np.ones((3, size), np.float32))
     assert ("stablehlo.case" in lowered.as_text()) == asks
+
+
+# ---- groups of lanes that choose differently ----------------------------------------------------
+
+PERM = [(0, 1)]
+
+
+def shifted_if(x):
+    """An exchange over "j" that only some positions of "i" run."""
+    return lax.cond(x > 0, lambda x: lax.ppermute(x, "j", PERM) + x, lambda x: x * 2, x)
+
+
+def shifted_while(x):
+    """The same in a loop of which the lengths differ along "i"."""
+    return lax.while_loop(lambda x: x < 8, lambda x: lax.ppermute(x, "j", PERM) + 2 * x, x)
+
+
+def shifted_in_a_call(x):
+    exchange = phalanx.jit(lambda x: lax.ppermute(x, "j", PERM))
+    return exchange(x) + lax.cond(x > 0, exchange, lambda x: -x, x)
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("lane", [shifted_if, shifted_while, shifted_in_a_call])
+def test_an_exchange_waits_only_for_its_group(lane):
+    x = np.array([[1.0, 3.0], [-2.0, -5.0], [8.0, 9.0]], np.float32)
+    if lane is shifted_while:
+        x = np.abs(x)
+    nested = [f(f(lane, axis_name="j"), axis_name="i") for f in (phalanx.vmap, phalanx.pmap)]
+    wanted, given = (np.asarray(f(x)) for f in nested)
+    rows = [np.asarray(phalanx.vmap(lane, axis_name="j")(row)) for row in x]
+    np.testing.assert_array_equal(wanted, rows)
+    np.testing.assert_array_equal(given, rows)
+
+
+@pytest.mark.skipif(phalanx.device_count() < 6, reason="the axes would share devices")
+def test_an_exchange_that_all_groups_run_is_a_permutation():
+    shift = lambda x: lax.ppermute(x, "j", PERM)  # noqa: E731
+    for lane, permutes in ((shift, True), (shifted_if, False)):
+        nested = phalanx.pmap(phalanx.pmap(lane, axis_name="j"), axis_name="i")
+        text = nested.lower(np.ones((3, 2), np.float32)).as_text()
+        assert ("collective_permute" in text) == permutes

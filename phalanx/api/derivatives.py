@@ -8,20 +8,12 @@ from typing import Any
 from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
-    LeafNames,
     check_callable,
     name_of,
     shown_call,
     wrap,
 )
-from phalanx.api.differentiable import (
-    WithAux,
-    as_array,
-    check_input,
-    differentiable,
-    flattened,
-    of_chosen,
-)
+from phalanx.api.differentiable import Chosen, WithAux, as_array, differentiable, flattened
 from phalanx.api.linear import Pullback, Pushforward, like, pull, tangent_in
 from phalanx.base import dtypes, tree
 from phalanx.core.program import plain
@@ -93,21 +85,17 @@ def value_and_grad(
     who = f"grad({name_of(fun)})"
 
     def value_and_gradient(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen, where, unpack = of_chosen(fun, args, kwargs, argnums, who)
-        body = WithAux(partial, has_aux, who)
-        leaves, treedef = tree.flatten((chosen, {}))
-        names = LeafNames(fun, chosen, {}, where)
-        for i, x in enumerate(leaves):
-            check_input(x, names, i, holomorphic, allow_int, who)
-        flat = Flat(body, treedef, NO_STATIC, who)
+        chosen = Chosen.of(
+            fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int
+        )
+        flat, leaves = Flat(chosen.body, chosen.in_tree, NO_STATIC, who), chosen.leaves
         outs, linear = linearize_flat(flat, leaves, [differentiable(x) for x in leaves])
         value = _scalar_result(outs, flat, holomorphic, who)
         types = [plain(typeof(x)) for x in leaves]
         one = dtypes.scalar(1, typeof(value).dtype)
         cotangents = pull(linear, [one], types)
-        grads, _ = treedef.unflatten([as_array(g) for g in cotangents])
-        result = as_array(value)
-        return ((result, body.aux()) if has_aux else result), unpack(grads)
+        gradient = chosen.results([as_array(g) for g in cotangents])
+        return chosen.body.with_data(as_array(value)), gradient
 
     return wrap(value_and_gradient, fun)
 

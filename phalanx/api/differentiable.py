@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from phalanx.transforms.stage import is_value
 
 
 def flattened(fun: Callable, args: Sequence[Any], who: str) -> tuple[Flat, list[Any], LeafNames]:
+    """``fun`` of flat leaves, the leaves of ``args``, which must be arrays, and their names."""
     leaves, treedef = tree.flatten((tuple(args), {}))
     names = LeafNames(fun, args, {}, range(len(args)))
     for i, x in enumerate(leaves):
@@ -35,6 +37,7 @@ def flattened(fun: Callable, args: Sequence[Any], who: str) -> tuple[Flat, list[
 
 
 def differentiable(x: Any) -> bool:
+    """Whether ``x`` has a dtype with derivatives."""
     return dtypes.is_inexact(typeof(x).dtype)
 
 
@@ -72,6 +75,10 @@ class WithAux:
         """The data, with traced values replaced by their primal parts."""
         return tree.map(_primal, self._data)
 
+    def with_data(self, result: Any) -> Any:
+        """``result``, and the data if there are some."""
+        return (result, self.aux()) if self.has_aux else result
+
 
 def _primal(x: Any) -> Any:
     while isinstance(x, DualTracer) and not trace_of(x).alive:
@@ -79,7 +86,7 @@ def _primal(x: Any) -> Any:
     return x
 
 
-def check_input(
+def _check_input(
     x: Any, names: LeafNames, i: int, holomorphic: bool, allow_int: bool, who: str
 ) -> None:
     if not is_value(x):
@@ -97,23 +104,64 @@ def check_input(
         )
 
 
-def of_chosen(fun: Callable, args: tuple, kwargs: dict, argnums: Any, who: str) -> tuple:
-    """The function of the chosen arguments alone, they, where they are, and what makes of a tuple
-    of results for them the result for ``argnums``, which may name one of them more than once."""
-    wanted = _positions(as_tuple(argnums, who, "argnums"), len(args), who)
-    where = list(dict.fromkeys(wanted))
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The arguments of a call by which its function is differentiated.
 
-    def partial(*chosen: Any) -> Any:
-        full = list(args)
-        for i, x in zip(where, chosen, strict=True):
-            full[i] = x
-        return fun(*full, **kwargs)
+    Attributes:
+        body: the function of them alone.
+        args: they, each of them once.
+        leaves: theirs.
+        in_tree: the structure of ``(args, {})``.
+        argnums: which of ``args`` results are for; several may be for one.
+    """
 
-    def unpack(each: tuple) -> Any:
-        return each[0] if single else tuple([each[where.index(i)] for i in wanted])
+    body: WithAux
+    args: tuple[Any, ...]
+    leaves: list[Any]
+    in_tree: Any
+    argnums: int | tuple[int, ...]
 
-    single = isinstance(argnums, (int, np.integer))
-    return partial, tuple([args[i] for i in where]), where, unpack
+    @classmethod
+    def of(
+        cls, fun: Callable, args: tuple, kwargs: dict, argnums: Any, who: str, has_aux: bool,
+        holomorphic: bool, allow_int: bool = False,
+    ) -> Chosen:  # fmt: skip
+        """Those at the positions ``argnums``.
+
+        Raises:
+            ArgumentError: there is no such position.
+            TypeError: an argument has no derivative.
+        """
+        wanted = _positions(as_tuple(argnums, who, "argnums"), len(args), who)
+        where = list(dict.fromkeys(wanted))
+        chosen = tuple([args[i] for i in where])
+
+        def partial(*chosen: Any) -> Any:
+            full = list(args)
+            for i, x in zip(where, chosen, strict=True):
+                full[i] = x
+            return fun(*full, **kwargs)
+
+        leaves, in_tree = tree.flatten((chosen, {}))
+        names = LeafNames(fun, chosen, {}, where)
+        for i, x in enumerate(leaves):
+            _check_input(x, names, i, holomorphic, allow_int, who)
+        places = tuple([where.index(i) for i in wanted])
+        single = isinstance(argnums, (int, np.integer))
+        body = WithAux(partial, has_aux, who)
+        return cls(body, chosen, leaves, in_tree, places[0] if single else places)
+
+    def arguments(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        """``leaves`` in the places of those of ``args``."""
+        return self.in_tree.unflatten(leaves)[0]
+
+    def results(self, leaves: Sequence[Any]) -> Any:
+        """``leaves``, of which each belongs to one of ``args``, as the result for ``argnums``."""
+        each = self.arguments(leaves)
+        if isinstance(self.argnums, int):
+            return each[self.argnums]
+        return tuple([each[i] for i in self.argnums])
 
 
 def _positions(positions: tuple, count: int, who: str) -> list[int]:

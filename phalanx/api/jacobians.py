@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from phalanx.api.arguments import (
-    LeafNames,
     check_callable,
     name_of,
     wrap,
 )
 from phalanx.api.derivatives import linearize, vjp
-from phalanx.api.differentiable import WithAux, check_input, differentiable, of_chosen
+from phalanx.api.differentiable import Chosen, differentiable
 from phalanx.api.vmap import vmap
 from phalanx.base import tree
 from phalanx.core.program import plain
@@ -43,19 +42,14 @@ def jacfwd(
     who = f"jacfwd({name_of(fun)})"
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen, where, unpack = of_chosen(fun, args, kwargs, argnums, who)
-        body = WithAux(partial, has_aux, who)
-        leaves, treedef = tree.flatten(chosen)
-        names = LeafNames(fun, chosen, {}, where)
-        for i, x in enumerate(leaves):
-            check_input(x, names, i, holomorphic, False, who)
-        _, derivative = linearize(body, *chosen)
-        columns, _ = _basis(leaves)
-        tangents = vmap(lambda *ts: derivative(*treedef.unflatten(ts)))(*columns)
+        chosen = Chosen.of(fun, args, kwargs, argnums, who, has_aux, holomorphic)
+        _, derivative = linearize(chosen.body, *chosen.args)
+        columns = _basis(chosen.leaves)
+        tangents = vmap(lambda *ts: derivative(*chosen.arguments(ts)))(*columns)
         out = tree.map(
-            lambda y: unpack(treedef.unflatten(_split_rows(y, leaves, leading=False))), tangents
+            lambda y: chosen.results(_split_rows(y, chosen.leaves, leading=False)), tangents
         )
-        return (out, body.aux()) if has_aux else out
+        return chosen.body.with_data(out)
 
     return wrap(jacobian, fun)
 
@@ -80,13 +74,10 @@ def jacrev(
     who = f"jacrev({name_of(fun)})"
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
-        partial, chosen, where, unpack = of_chosen(fun, args, kwargs, argnums, who)
-        body = WithAux(partial, has_aux, who)
-        leaves, treedef = tree.flatten(chosen)
-        names = LeafNames(fun, chosen, {}, where)
-        for i, x in enumerate(leaves):
-            check_input(x, names, i, holomorphic, allow_int, who)
-        result, pullback = vjp(body, *chosen)
+        chosen = Chosen.of(
+            fun, args, kwargs, argnums, who, has_aux, holomorphic, allow_int
+        )
+        result, pullback = vjp(chosen.body, *chosen.args)
         outs, out_tree = tree.flatten(result)
         for y in outs:
             if not differentiable(y):
@@ -95,13 +86,13 @@ def jacrev(
                     "must return floating-point or complex numbers (has_aux=True for others), or "
                     "see vjp"
                 )
-        rows, _ = _basis(outs)
+        rows = _basis(outs)
         gradients = vmap(lambda *cts: pullback(out_tree.unflatten(cts)))(*rows)
         split = [_split_rows(g, outs, leading=True) for g in tree.leaves(gradients)]
         jac = out_tree.unflatten(
-            [unpack(treedef.unflatten([s[i] for s in split])) for i in range(len(outs))]
+            [chosen.results([s[i] for s in split]) for i in range(len(outs))]
         )
-        return (jac, body.aux()) if has_aux else jac
+        return chosen.body.with_data(jac)
 
     return wrap(jacobian, fun)
 
@@ -127,7 +118,7 @@ def hessian(
     )
 
 
-def _basis(leaves: Sequence[Any]) -> tuple[list[Any], int]:
+def _basis(leaves: Sequence[Any]) -> list[Any]:
     """The standard basis of the space of ``leaves``: one leading axis of all directions."""
     sizes = [typeof(x).size for x in leaves]
     total = sum(sizes)
@@ -137,7 +128,7 @@ def _basis(leaves: Sequence[Any]) -> tuple[list[Any], int]:
         rows[start : start + n] = np.eye(n, dtype=rows.dtype)
         out.append(rows.reshape(total, *typeof(x).shape))
         start += n
-    return out, total
+    return out
 
 
 def _split_rows(x: Any, leaves: Sequence[Any], leading: bool) -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,7 @@ def tangent_dtype(type: ArrayType) -> np.dtype:
 
 
 def zero_tangent(type: ArrayType) -> Any:
+    """The tangent of what does not depend on anything, for values of ``type``."""
     if dtypes.is_inexact(type.dtype):
         return zeros(type)
     return np.zeros(type.shape, dtypes.float0)
@@ -82,17 +84,19 @@ def instantiate_scalar(x: Any, type: ArrayType) -> Any:
     return dtypes.scalar(x, type.dtype) if isinstance(x, (int, float, complex)) else x
 
 
-class Pullback:
-    """The function from cotangents of results to cotangents of arguments: a tree of residuals."""
+@dataclass(eq=False, repr=False)
+class AtPoint:
+    """The derivative of a function at a point, of the structures of its arguments and results."""
 
-    def __init__(
-        self, linear: LinearMap, in_tree: Any, in_types: tuple, out_tree: Any, out_types: tuple
-    ) -> None:
-        self.linear = linear
-        self.in_tree = in_tree
-        self.in_types = in_types
-        self.out_tree = out_tree
-        self.out_types = out_types
+    linear: LinearMap
+    in_tree: Any
+    in_types: tuple[ArrayType, ...]
+    out_tree: Any
+    out_types: tuple[ArrayType, ...]
+
+
+class Pullback(AtPoint):
+    """The function from cotangents of results to cotangents of arguments: a tree of residuals."""
 
     @hiding
     def __call__(self, *cts: Any) -> Any:
@@ -113,19 +117,11 @@ class Pullback:
         return f"<pullback of {len(self.in_types)} arguments>"
 
 
-class Pushforward:
+@dataclass(eq=False, repr=False)
+class Pushforward(AtPoint):
     """The function from tangents of arguments to tangents of results: a tree of residuals."""
 
-    def __init__(
-        self, linear: LinearMap, in_tree: Any, in_types: tuple, out_tree: Any, out_types: tuple,
-        fun: Callable,
-    ) -> None:  # fmt: skip
-        self.linear = linear
-        self.in_tree = in_tree
-        self.in_types = in_types
-        self.out_tree = out_tree
-        self.out_types = out_types
-        self.fun = fun
+    fun: Callable
 
     @hiding
     def __call__(self, *tangents: Any) -> Any:
@@ -150,7 +146,7 @@ class Pushforward:
         return f"<derivative of {name_of(self.fun)} in {len(self.in_types)} arguments>"
 
 
-def _children(f: Pullback | Pushforward) -> tuple:
+def _children(f: AtPoint) -> tuple:
     rest = {name: value for name, value in vars(f).items() if name != "linear"}
     return (list(f.linear.residuals),), (f.linear.program, f.linear.nonzero, *rest.values())
 

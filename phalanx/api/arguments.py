@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base import tree
+from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import TreeError
 from phalanx.base.recent import key_of
@@ -244,7 +244,7 @@ def check_leaf(x: Any, name: str, who: str) -> None:
             "number; make it static (static_argnums, static_broadcasted_argnums), close over it, "
             "or register its class as a tree node"
         )
-    if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "OSUMm":
+    if isinstance(x, (np.ndarray, np.generic)) and not dtypes.holds_numbers(x.dtype):
         raise TypeError(
             f"{who}: {name} is a NumPy array of dtype {x.dtype}, which no device can hold; "
             "convert it to numbers first"

@@ -93,7 +93,7 @@ def _holds(dtype: np.dtype, x: Any) -> bool:
 
 
 def _described(array: np.ndarray) -> str:
-    if array.dtype.kind in "OSUMm":
+    if not dtypes.holds_numbers(array.dtype):
         return f"an array of dtype {array.dtype}"
     return str(ArrayType(array.shape, array.dtype))
 

@@ -126,10 +126,9 @@ class Jitted(Dispatched):
         names = self._names(static, args, kwargs)
         donated = self._donated(static, args, kwargs)
         passed = Passed.of(traced.program, donated, names, self.who, self.keep_unused)
-        take = taking(leaves, [self.home] * len(leaves), passed)
-        arrays = leaves if take is None else take(leaves)
+        take, sigs = taking(leaves, [self.home] * len(leaves), passed)
         compiled = compile_program(
-            passed.program, [a._sig for a in arrays], passed.donate, self.compiler_options,
+            passed.program, sigs, passed.donate, self.compiler_options,
             home=self.home, name_of_input=lambda n: names[passed.kept[n]],
         )  # fmt: skip
         return taken(compiled.caller(traced.out_tree), take)

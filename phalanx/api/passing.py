@@ -16,7 +16,7 @@ from phalanx.base.source import user_location
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, typeof
-from phalanx.run.array import DeviceArray, default_sharding, from_scalar, placing
+from phalanx.run.array import DeviceArray, Signature, default_sharding, from_scalar, placing
 from phalanx.run.eager import as_array
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.simplify import used
@@ -34,11 +34,11 @@ def signature(x: Any) -> Hashable:
     if kind is DeviceArray:
         return x._sig
     if kind is np.ndarray:
-        return (x.dtype, x.shape) if x.dtype.kind not in "OSUMm" else None
+        return (x.dtype, x.shape) if dtypes.holds_numbers(x.dtype) else None
     if kind in _NUMBERS:
         return kind
     if isinstance(x, np.generic):
-        return (x.dtype, ()) if x.dtype.kind not in "OSUMm" else None
+        return (x.dtype, ()) if dtypes.holds_numbers(x.dtype) else None
     return None
 
 
@@ -95,7 +95,7 @@ class Passed:
         for n, i in enumerate(kept):
             kind = program.inputs[n].type.shape, program.inputs[n].type.dtype
             if donated[i]:
-                (donate if free[kind] else spared).append(n)
+                (donate if free[kind] > 0 else spared).append(n)
                 free[kind] -= 1
         if spared:
             _warn_of_spared([f"{names[kept[n]]} {program.inputs[n].type}" for n in spared], who)
@@ -108,26 +108,35 @@ def _warn_of_spared(arguments: Sequence[str], who: str) -> None:
         f"{who}: Some donated buffers were not usable: {', '.join(arguments)}; no result has such "
         "a shape and dtype, so they stay alive",
         UserWarning,
-        place.file if place else who,
-        place.line if place else 0,
+        place.file,
+        place.line,
     )
 
 
-def taking(leaves: Sequence[Any], homes: Sequence[Sharding | None], passed: Passed) -> Take | None:
-    """What makes of such leaves the arrays that a program takes, or None where they are that.
+def taking(
+    leaves: Sequence[Any], homes: Sequence[Sharding | None], passed: Passed
+) -> tuple[Take | None, list[Signature]]:
+    """What makes of such leaves the arrays that a program takes, None where they are that.
 
     What comes from the host is put into its one of ``homes`` if it has one. What is donated is
     not shared with others.
+
+    Returns:
+        It, and the signatures of these arrays.
     """
     ways: list[tuple[int, Callable[[Any], DeviceArray] | None]] = []
+    sigs: list[Signature] = []
     for n, i in enumerate(passed.kept):
-        x, home = leaves[i], homes[i]
-        on_device = type(x) is DeviceArray
-        home = default_sharding() if home is None else home
-        ways.append((i, None if on_device else _way(x, home, n in passed.donate)))
+        x, home = leaves[i], homes[i] or default_sharding()
+        if type(x) is DeviceArray:
+            ways.append((i, None))
+            sigs.append(x._sig)
+        else:
+            ways.append((i, _way(x, home, n in passed.donate)))
+            sigs.append(Signature.of(plain(typeof(x)), home))
     if len(ways) == len(leaves) and all(way is None for _, way in ways):
-        return None
-    return lambda leaves: [leaves[i] if way is None else way(leaves[i]) for i, way in ways]
+        return None, sigs
+    return lambda leaves: [leaves[i] if way is None else way(leaves[i]) for i, way in ways], sigs
 
 
 def _way(x: Any, home: Sharding, alone: bool) -> Callable[[Any], DeviceArray]:

@@ -134,9 +134,8 @@ class Pmapped(Dispatched):
         donated = self._donated(static, args, kwargs)
         whole = body.whole([plain(typeof(x)) for x in leaves])
         passed = Passed.of(whole, donated, names, self.who, every=True)
-        take = taking(leaves, self._homes(body, leaves), passed)
-        arrays = leaves if take is None else take(leaves)
-        compiled = compile_program(whole, [a._sig for a in arrays], passed.donate)
+        take, sigs = taking(leaves, _homes(whole), passed)
+        compiled = compile_program(whole, sigs, passed.donate)
         return taken(compiled.caller(body.out_tree), take)
 
     def _mapping(
@@ -205,17 +204,6 @@ class Pmapped(Dispatched):
         }
         return TracedLane(program, captured, flat.out_tree, params)
 
-    # ---- placing arguments ----
-
-    def _homes(self, body: TracedLane, leaves: Sequence[Any]) -> list[Sharding | None]:
-        """Where arguments from the host go: to their lanes, if those lie on several devices."""
-        whole = body.whole([plain(typeof(x)) for x in leaves])
-        mesh = placement.mesh_of(whole, backend().local_devices())
-        if mesh is None or not mesh.axes:
-            return [None] * len(leaves)
-        wanted = placement.wanted_inputs(whole, mesh)[len(body.captured) :]
-        return [None if w is None else from_axes(mesh.devices, mesh.axes, w) for w in wanted]
-
     def _eagerly(
         self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence, size: int
     ) -> Any:
@@ -278,6 +266,15 @@ class Pmapped(Dispatched):
             types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
         )  # fmt: skip
         return stages.Traced(call_traced)
+
+
+def _homes(whole: Program) -> list[Sharding | None]:
+    """Where inputs from the host go: to their lanes, if those lie on several devices."""
+    mesh = placement.mesh_of(whole, backend().local_devices())
+    if mesh is None or not mesh.axes:
+        return [None] * len(whole.inputs)
+    wanted = placement.wanted_inputs(whole, mesh)
+    return [None if w is None else from_axes(mesh.devices, mesh.axes, w) for w in wanted]
 
 
 def _snapshot(spec: Any) -> tuple[Any, tuple]:

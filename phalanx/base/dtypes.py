@@ -58,6 +58,11 @@ INEXACT = FLOATS | COMPLEXES
 ALL: frozenset[np.dtype] = INTEGERS | INEXACT | {_BOOL, float0}
 
 
+def holds_numbers(dtype: np.dtype) -> bool:
+    """Whether NumPy's arrays of ``dtype`` hold numbers: not objects, text or dates."""
+    return dtype.kind not in "OSUMm"
+
+
 def is_bool(dtype: Any) -> bool:
     """Whether ``dtype`` is bool."""
     return dtype == _BOOL

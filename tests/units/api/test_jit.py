@@ -242,6 +242,14 @@ def test_of_several_donated_arguments_as_many_go_as_results_fit():
     assert [x.is_deleted() for x in (a, b, c)] == [True, False, False]
 
 
+def test_of_many_donated_arguments_alike_as_many_go_as_there_are_results():
+    f = phalanx.jit(lambda *xs: (sum(xs), xs[0] - xs[1]), donate_argnums=range(5))
+    xs = [jnp.full(3, float(i)) for i in range(5)]
+    with pytest.warns(UserWarning, match=r"xs\[2\] f32\[3\], xs\[3\] f32\[3\], xs\[4\]"):
+        f(*xs)
+    assert [x.is_deleted() for x in xs] == [True, True, False, False, False]
+
+
 # ---- arguments that are not needed --------------------------------------------------------------
 
 

@@ -60,9 +60,7 @@ def tangent_in(t: Any, kind: ArrayType, names: LeafNames, i: int, who: str) -> A
             f"{who}: the tangent of {names[i]} must be {plain(kind)} like the primal, got "
             f"{plain(given)}"
         )
-    if isinstance(t, (int, float, complex)):
-        return dtypes.scalar(t, kind.dtype)
-    return t
+    return instantiate_scalar(t, kind)
 
 
 def _given_out(ct: Any, type: ArrayType, name: str, who: str) -> Any:

@@ -296,7 +296,7 @@ def test_an_exchange_waits_only_for_its_group(lane):
 @pytest.mark.skipif(phalanx.device_count() < 6, reason="the axes would share devices")
 def test_an_exchange_that_all_groups_run_is_a_permutation():
     shift = lambda x: lax.ppermute(x, "j", PERM)  # noqa: E731
-    for lane, permutes in ((shift, True), (shifted_if, False)):
+    for lane, permutes in ((shift, True), (shifted_while, False)):
         nested = phalanx.pmap(phalanx.pmap(lane, axis_name="j"), axis_name="i")
         text = nested.lower(np.ones((3, 2), np.float32)).as_text()
         assert ("collective_permute" in text) == permutes

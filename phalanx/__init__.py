@@ -65,6 +65,7 @@ from phalanx.api.program import (
     named_call,
     named_scope,
 )
+from phalanx.api.shard_map import shard_map
 from phalanx.api.vmap import vmap
 from phalanx.base.boundary import bound as _bound
 from phalanx.base.config import config
@@ -93,4 +94,5 @@ float0 = dtypes.float0
 
 _bound(debug, lax, nn, nn.initializers, numpy, numpy.linalg, random, tree, tree_util)
 _bound(_Part, type(config), _sys.modules[__name__])
-_bound(ad_checkpoint, custom_derivatives, experimental, experimental.mesh_utils)
+_bound(ad_checkpoint, custom_derivatives)
+_bound(experimental, experimental.mesh_utils, experimental.shard_map)

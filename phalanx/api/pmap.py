@@ -134,7 +134,7 @@ class Pmapped(Dispatched):
         donated = self._donated(static, args, kwargs)
         whole = body.whole([plain(typeof(x)) for x in leaves])
         passed = Passed.of(whole, donated, names, self.who, every=True)
-        take, sigs = taking(leaves, _homes(whole), passed)
+        take, sigs = taking(leaves, homes(whole), passed)
         compiled = compile_program(whole, sigs, passed.donate)
         return taken(compiled.caller(body.out_tree), take)
 
@@ -268,7 +268,7 @@ class Pmapped(Dispatched):
         return stages.Traced(call_traced)
 
 
-def _homes(whole: Program) -> list[Sharding | None]:
+def homes(whole: Program) -> list[Sharding | None]:
     """Where inputs from the host go: to their lanes, if those lie on several devices."""
     mesh = placement.mesh_of(whole, backend().local_devices())
     if mesh is None or not mesh.axes:
@@ -300,6 +300,11 @@ def inside(who: str) -> Iterator[None]:
         yield
     finally:
         _enclosing.reset(token)
+
+
+def is_inside() -> str | None:
+    """The pmap whose body is being traced, if there is one."""
+    return _enclosing.get()
 
 
 def _lane(type: ArrayType, dim: int | None) -> ArrayType:

@@ -1,0 +1,337 @@
+"""``shard_map``: what every device does with its block of the arrays, over the axes of a mesh."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.api import aot, stages
+from phalanx.api.arguments import (
+    NO_STATIC,
+    Flat,
+    LeafNames,
+    Static,
+    check_callable,
+    check_leaf,
+    dynamic_positions,
+    name_of,
+    split_static,
+)
+from phalanx.api.dispatch import Dispatched, Run
+from phalanx.api.meshes import get_mesh
+from phalanx.api.passing import Passed, taken, taking
+from phalanx.api.pmap import homes, inside, is_inside
+from phalanx.api.specs import Specs, is_spec
+from phalanx.base import tree
+from phalanx.base.config import config
+from phalanx.base.errors import ReplicationError, suggest
+from phalanx.base.recent import key_of
+from phalanx.base.source import user_location
+from phalanx.control.blocks import on_whole_arrays
+from phalanx.core import axes
+from phalanx.core.program import Equation, Program, plain
+from phalanx.core.region import Axes, Layout
+from phalanx.core.trace import ROOT, current, refuse_escaped
+from phalanx.core.types import ArrayType, typeof
+from phalanx.run.execute import compile_program
+from phalanx.spmd.mesh import AbstractMesh, Mesh
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.replication import culprits, varying_outputs
+from phalanx.transforms.stage import evaluate, is_value, stage
+
+
+@dataclass(frozen=True, slots=True)
+class TracedBlock:
+    """A function traced at one position, and the program of all positions on whole arrays."""
+
+    whole: Program
+    captured: list[Any]
+    out_tree: Any
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another call may use it: not where it holds values of a transformation."""
+        return not self.captured
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The axes of a call, and the devices under them; None: whatever there are."""
+
+    axes: Axes
+    devices: tuple[Any, ...] | None
+
+
+class ShardMapped(Dispatched):
+    """A function of blocks as one of whole arrays."""
+
+    donate_nums = static_nums = ()
+    donate_names = static_names = frozenset()
+
+    def __init__(
+        self,
+        fun: Callable,
+        mesh: AbstractMesh | None,
+        in_specs: Any,
+        out_specs: Any,
+        axis_names: Set[str],
+        check_vma: bool,
+    ) -> None:
+        self.fun = fun
+        self.who = f"shard_map({name_of(fun)})"
+        self.mesh = mesh
+        self.in_specs, in_key = _snapshot(in_specs)
+        self.out_specs, out_key = _snapshot(out_specs)
+        self.axis_names = frozenset(axis_names)
+        self.check_vma = check_vma
+        self._remember(mesh, in_key, out_key, self.axis_names, check_vma)
+        self.has_static = isinstance(in_specs, (tuple, list)) and None in in_specs
+
+    def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
+        """Arguments without a spec are Python values, but for arrays, which all devices get."""
+        if not self.has_static or len(args) != len(self.in_specs):
+            return NO_STATIC, args, kwargs
+        unspecified = zip(self.in_specs, args, strict=True)
+        nums = [i for i, (s, x) in enumerate(unspecified) if s is None and not _is_array(x)]
+        return split_static(args, kwargs, tuple(nums), frozenset(), self.who)
+
+    def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
+        if kwargs:
+            raise TypeError(
+                f"{self.who}: in_specs are about arguments by position, and {', '.join(kwargs)} "
+                f"is passed by keyword, at {user_location()}; pass it by position"
+            )
+        leaves, treedef = tree.flatten((args, kwargs))
+        if current() is ROOT:
+            return self._evaluate(static, args, kwargs, leaves, treedef)
+        body = self._traced(static, args, leaves, treedef, [typeof(x) for x in leaves])
+        results = evaluate(body.whole, [*body.captured, *leaves])
+        return body.out_tree.unflatten(results)
+
+    def _compiled(
+        self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
+    ) -> Run:
+        body = self._traced(static, args, leaves, treedef, [typeof(x) for x in leaves])
+        for value in body.captured:
+            refuse_escaped(value)
+        names = self._names(static, args, kwargs)
+        passed = Passed.of(body.whole, [False] * len(leaves), names, self.who, every=True)
+        take, sigs = taking(leaves, homes(body.whole), passed)
+        compiled = compile_program(body.whole, sigs)
+        return taken(compiled.caller(body.out_tree), take)
+
+    # ---- tracing ----
+
+    def _traced(
+        self, static: Static, args: tuple, leaves: Sequence[Any], treedef: Any,
+        given: Sequence[ArrayType],
+    ) -> TracedBlock:  # fmt: skip
+        """The function traced in one block; made once, unless it captures traced values."""
+        names = self._names(static, args, {})
+        for i, x in enumerate(leaves):
+            if not is_value(x) and not isinstance(x, ArrayType):
+                check_leaf(x, names[i], self.who)
+        grid = self._grid(leaves)
+        types = [plain(t) for t in given]
+        key = (static, treedef, tuple(types), grid, config.key, axes.scope())
+        body = self.caches.traced[key]
+        if body is None:
+            body = self._trace(static, args, treedef, types, grid, names)
+            if body.reusable:
+                self.caches.traced[key] = body
+        return body
+
+    def _trace(
+        self, static: Static, args: tuple, treedef: Any, types: Sequence[ArrayType], grid: _Grid,
+        names: LeafNames,
+    ) -> TracedBlock:  # fmt: skip
+        manual = frozenset(name for name, _ in grid.axes)
+        specs = self.in_specs
+        if isinstance(specs, tuple) and static is not NO_STATIC:
+            taken = {i for i, _ in static.positional}
+            specs = tuple(s for i, s in enumerate(specs) if i not in taken)
+        ins = Specs(self.who, "in_specs", specs, grid.axes, manual)
+        layouts = ins.layouts(args, types, names.all())
+        blocks = [ins.block(t, y, n) for t, y, n in zip(types, layouts, names.all(), strict=True)]
+        flat = Flat(self.fun, treedef, static, self.who)
+        with binding(grid.axes), inside(self.who):
+            program, captured = stage(flat, blocks, name_of(self.fun), names.all())
+        results = flat.out_tree.unflatten([*range(flat.out_tree.num_leaves)])
+        paths = ["result" + tree.keystr(path) for path, _ in tree.leaves_with_path(results)]
+        outs = Specs(self.who, "out_specs", self.out_specs, grid.axes, manual)
+        out_layouts = outs.layouts(results, program.output_types, paths)
+        in_layouts = ((),) * len(captured) + layouts
+        if self.check_vma:
+            self._check_replicated(program, grid.axes, in_layouts, out_layouts, paths)
+        whole = on_whole_arrays(program, grid.axes, in_layouts, out_layouts, grid.devices)
+        return TracedBlock(whole, captured, flat.out_tree)
+
+    def _check_replicated(
+        self, program: Program, axes: Axes, ins: Sequence[Layout], outs: Sequence[Layout],
+        paths: Sequence[str],
+    ) -> None:  # fmt: skip
+        """Raise ReplicationError if a result may differ along an axis that its spec leaves out."""
+        inputs = [_cutting(y) for y in ins]
+        varying = varying_outputs(program, inputs)
+        for path, atom, layout, over in zip(paths, program.outputs, outs, varying, strict=True):
+            for axis, _ in axes:
+                if axis in over and axis not in _cutting(layout):
+                    where = culprits(program, inputs, atom, axis)
+                    raise ReplicationError(_differs(self.who, path, axis, where))
+
+    # ---- the mesh ----
+
+    def _grid(self, leaves: Sequence[Any]) -> _Grid:
+        """The axes over which this call runs, and its devices."""
+        mesh = get_mesh() if self.mesh is None else self.mesh
+        if mesh.empty:
+            raise ValueError(
+                f"{self.who}: there is no mesh, at {user_location()}; give mesh=, or run it in "
+                "`with phalanx.set_mesh(mesh):`"
+            )
+        for name in self.axis_names:
+            if name not in mesh.axis_names:
+                listed = f"The axes are {', '.join(map(repr, mesh.axis_names))}."
+                hint = suggest(str(name), mesh.axis_names) or listed
+                raise ValueError(
+                    f"{self.who}: axis_names has {name!r}, which is no axis of {mesh}, at "
+                    f"{user_location()}. {hint}"
+                )
+        if self.axis_names not in (frozenset(), frozenset(mesh.axis_names)):
+            raise NotImplementedError(
+                f"{self.who}: axis_names must be all axes of the mesh, {mesh.axis_names}, or not "
+                f"given, at {user_location()}"
+            )
+        if is_inside() is not None:
+            raise NotImplementedError(
+                f"{self.who}: shard_map cannot run inside {is_inside()}, which divides the devices "
+                f"already, at {user_location()}"
+            )
+        return _Grid(mesh.axes, _devices(mesh, leaves))
+
+    # ---- ahead of time ----
+
+    def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
+        """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
+        static, rest, named = self._split(args, kwargs)
+        leaves, treedef = tree.flatten((rest, named))
+        names = self._names(static, rest, named)
+        types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
+        body = self._traced(static, rest, types, treedef, types)
+        call_traced = stages.TracedCall(
+            self.who, names, static, body.whole, body.captured, treedef, body.out_tree,
+            types, [aot.sharding_of(x) for x in leaves], [False] * len(leaves),
+        )  # fmt: skip
+        return stages.Traced(call_traced)
+
+    def _names(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> LeafNames:
+        return LeafNames(self.fun, args, kwargs, dynamic_positions(len(args), static))
+
+
+def _snapshot(specs: Any) -> tuple[Any, tuple]:
+    """A tree of specs that no one else can change, and what it is in a key."""
+    leaves, treedef = tree.flatten(specs, is_spec)
+    return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))
+
+
+def _is_array(x: Any) -> bool:
+    return is_value(x) and typeof(x).ndim > 0
+
+
+def _devices(mesh: AbstractMesh, leaves: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The devices of ``mesh``, or of the mesh of that shape that is meant."""
+    if isinstance(mesh, Mesh):
+        return mesh.flat
+    shardings = [getattr(x, "sharding", None) for x in leaves if aot.sharding_of(x) is not None]
+    for known in [get_mesh(), *(s.mesh for s in shardings if isinstance(s, NamedSharding))]:
+        if known.axes == mesh.axes:
+            return known.flat
+    return None
+
+
+@contextmanager
+def binding(over: Axes) -> Iterator[None]:
+    """Bring ``over`` into the scope of collectives."""
+    if not over:
+        yield
+        return
+    (name, size), *rest = over
+    with axes.binding(name, size), binding(tuple(rest)):
+        yield
+
+
+def _cutting(layout: Layout) -> frozenset[Any]:
+    return frozenset(axis for cutting in layout for axis in cutting)
+
+
+def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:
+    lines = list(dict.fromkeys(str(e.location) for e in where if e.location is not None))
+    cause = f": it uses what differs at {', '.join(lines[:3])}" if lines else ""
+    return (
+        f"{who}: out_specs say that {what} is the same along axis {axis!r}, but it differs{cause}. "
+        f"Reduce it, with lax.pmean(x, {axis!r}) or lax.psum, or name the axis in its spec"
+    )
+
+
+def shard_map(
+    f: Callable | None = None,
+    /,
+    *,
+    mesh: AbstractMesh | None = None,
+    in_specs: Any,
+    out_specs: Any,
+    axis_names: Set[str] = frozenset(),
+    check_vma: bool = True,
+) -> Any:
+    """``f``, which says what every device does with its blocks, as a function of whole arrays.
+
+    The arguments are cut into blocks as ``in_specs`` say; ``f`` runs at every position of the mesh
+    at the same time, on the blocks that lie there, and communicates with the other positions by
+    the names of the axes; its results are joined as ``out_specs`` say.
+
+    Args:
+        f: a function of trees of arrays. Without it, a decorator is returned.
+        mesh: the devices and their axes; the current one (``set_mesh``) if not given. An
+            ``AbstractMesh`` names axes over the devices of the current mesh or of the arguments.
+        in_specs: a ``PartitionSpec`` for each argument, or a tree of them that is a prefix of the
+            tuple of arguments. An axis at place ``d`` cuts dimension ``d``; along axes that are
+            not named every position gets the same. None is for arguments that are Python values.
+        out_specs: the same for the results: an axis at place ``d`` joins the blocks along dimension
+            ``d``; along axes that are not named the blocks must be the same, and are given once.
+        axis_names: the axes along which ``f`` says what to do; all if empty.
+        check_vma: whether to check that results are the same where ``out_specs`` say so.
+
+    Returns:
+        A function with the methods ``lower``, ``trace``, ``eval_shape`` and ``clear_cache``.
+
+    Raises:
+        TreeError: the specs do not fit the tree of arguments or results.
+        ValueError: there is no mesh, a spec does not fit the mesh or its array, or axes do not
+            divide a dimension.
+        ReplicationError: a result may differ along an axis that its spec does not name.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> from phalanx import P
+    >>> mesh = phalanx.make_mesh((1,), ("data",))
+    >>> @phalanx.shard_map(mesh=mesh, in_specs=(P(), P("data")), out_specs=P())
+    ... def loss(w, x):
+    ...     return phalanx.lax.pmean(jnp.mean((x * w) ** 2), "data")
+    >>> loss(2.0, jnp.arange(4.0))
+    Array(14., dtype=float32)
+    """
+    options = {
+        "mesh": mesh,
+        "in_specs": in_specs,
+        "out_specs": out_specs,
+        "axis_names": axis_names,
+        "check_vma": check_vma,
+    }
+    if f is None:
+        return functools.partial(shard_map, **options)
+    check_callable(f, "shard_map")
+    if mesh is not None and not isinstance(mesh, AbstractMesh):
+        raise TypeError(f"shard_map: mesh must be a Mesh, got {mesh!r}; see phalanx.make_mesh")
+    return ShardMapped(f, **options).function()

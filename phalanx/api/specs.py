@@ -1,0 +1,123 @@
+"""What ``in_specs`` and ``out_specs`` say of each argument and result: which axes cut it how."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.base import tree
+from phalanx.base.errors import suggest
+from phalanx.base.source import user_location
+from phalanx.core.blocks import Blocks
+from phalanx.core.region import Axes, Layout
+from phalanx.core.types import ArrayType
+from phalanx.spmd.named import PartitionSpec
+
+
+def is_spec(x: Any) -> bool:
+    """Whether ``x`` is a leaf of a tree of specs; None is one, too."""
+    return x is None or isinstance(x, PartitionSpec)
+
+
+@dataclass(frozen=True, slots=True)
+class Specs:
+    """A tree of specs over the axes ``manual`` of the mesh ``axes``; ``which`` is its name."""
+
+    who: str
+    which: str
+    specs: Any
+    axes: Axes
+    manual: frozenset[str]
+
+    def layouts(
+        self, args: Any, types: Sequence[ArrayType], names: Sequence[str]
+    ) -> tuple[Layout, ...]:
+        """The layout of each leaf of ``args``, of ``types``, which messages call ``names``.
+
+        Raises:
+            TreeError: the specs are no prefix of ``args``.
+            TypeError: a spec is none.
+            ValueError: a spec does not fit its leaf, or the mesh.
+        """
+        wanted = tree.broadcast_prefix(
+            self.specs, args, f"shard_map {self.which}", is_leaf=is_spec
+        )
+        triples = zip(wanted, types, names, strict=True)
+        return tuple([self._layout(spec, t, name) for spec, t, name in triples])
+
+    def _layout(self, spec: Any, type: ArrayType, name: str) -> Layout:
+        if spec is None:
+            return ()
+        if not isinstance(spec, PartitionSpec):
+            raise TypeError(
+                f"{self._problem(spec, name)}: it must be a PartitionSpec, such as P('data') or "
+                "P() for what every device gets whole"
+            )
+        layout = spec.layout
+        self._check_axes(spec, layout, name)
+        while layout and not layout[-1]:
+            layout = layout[:-1]
+        if len(spec) > type.ndim:
+            raise ValueError(
+                f"{self._problem(spec, name)}: it has {len(spec)} entries, but {name} is {type}, "
+                f"of {type.ndim} dimensions; there is one entry for each of the first dimensions"
+            )
+        return layout
+
+    def _check_axes(self, spec: PartitionSpec, layout: Layout, name: str) -> None:
+        used = [axis for cutting in layout for axis in cutting]
+        sizes = dict(self.axes)
+        for axis in used:
+            if axis not in sizes:
+                listed = f"The axes are {', '.join(map(repr, sizes))}."
+                problem = f"the mesh has no axis {axis!r}. {suggest(str(axis), sizes) or listed}"
+            elif axis not in self.manual:
+                problem = (
+                    f"axis {axis!r} is not among axis_names, which are {sorted(self.manual)}; the "
+                    "compiler decides how arrays lie along the others"
+                )
+            elif used.count(axis) > 1:
+                problem = f"axis {axis!r} occurs more than once; an axis cuts one dimension"
+            else:
+                continue
+            raise ValueError(f"{self._problem(spec, name)}: {problem}")
+
+    def block(self, type: ArrayType, layout: Layout, name: str) -> ArrayType:
+        """The type of the block that every position has of an array of ``type``.
+
+        Raises:
+            ValueError: the axes do not divide a dimension.
+        """
+        shape = list(type.shape)
+        for dim, cutting in enumerate(layout):
+            blocks = Blocks(shape[dim], self._parts(cutting))
+            if blocks.padding:
+                below, above = blocks.padded - blocks.count, blocks.padded
+                fitting = f"{below} or {above}" if below else f"{above}"
+                raise ValueError(
+                    f"{self.who}: dimension {dim} of {name}, {type}, has length {blocks.size}, "
+                    f"which is not evenly divisible over {_named(cutting)} of size {blocks.count}, "
+                    f"at {user_location()}; a length of {fitting} would be. Pad it, or cut another "
+                    "dimension"
+                )
+            shape[dim] = blocks.length
+        return type.update(shape=tuple(shape))
+
+    def whole(self, type: ArrayType, layout: Layout) -> ArrayType:
+        """The type of the array of which every position has a block of ``type``."""
+        counts = [self._parts(cutting) for cutting in layout] + [1] * (type.ndim - len(layout))
+        return type.update(shape=tuple(n * c for n, c in zip(type.shape, counts, strict=True)))
+
+    def _parts(self, cutting: Sequence[Any]) -> int:
+        sizes = dict(self.axes)
+        return math.prod(sizes[axis] for axis in cutting)
+
+    def _problem(self, spec: Any, name: str) -> str:
+        return f"{self.who}: {self.which} has {spec!r} for {name}, at {user_location()}"
+
+
+def _named(cutting: Sequence[Any]) -> str:
+    names = ", ".join(map(repr, cutting))
+    return f"axis {names}" if len(cutting) == 1 else f"axes {names} together,"

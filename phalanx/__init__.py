@@ -55,6 +55,7 @@ from phalanx.api.devices import (
     process_count,
     process_index,
 )
+from phalanx.api.dispatch import clear_caches
 from phalanx.api.jacobians import hessian, jacfwd, jacrev
 from phalanx.api.jit import jit
 from phalanx.api.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh

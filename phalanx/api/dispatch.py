@@ -23,6 +23,7 @@ from phalanx.base.errors import NonFiniteError
 from phalanx.base.exact import Exact
 from phalanx.base.recent import Recent
 from phalanx.core.trace import ROOT, entered
+from phalanx.run import eager
 from phalanx.run.array import DeviceArray
 from phalanx.transforms.reach import TRACED_ONCE
 
@@ -51,6 +52,7 @@ class Caches:
         self.structures: Recent[tuple[Any, ...]] = Recent(KEPT)
         # what stands for the structure that all calls had, if it was one and the same
         self.only: Exact | None = None
+        _every.add(self)
 
     def structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """What stands for the structure of these arguments in ``runs``."""
@@ -88,6 +90,22 @@ class Caches:
         self.runs.clear()
         self.structures.clear()
         self.only = None
+
+
+_every: weakref.WeakSet[Caches] = weakref.WeakSet()
+
+
+def clear_caches() -> None:
+    """Forget what was traced and compiled for all functions, and for operations outside of them.
+
+    What is called next is traced anew, and compiled unless the cache on disk has it.
+
+    >>> import phalanx
+    >>> phalanx.clear_caches()
+    """
+    for caches in list(_every):
+        caches.clear()
+    eager.forget()
 
 
 # By weak reference to the function. What was traced may refer to the function in turn, and so keep

@@ -201,8 +201,10 @@ def weak_dtype(kind: type) -> np.dtype:
 
 
 def is_weak(x: Any) -> bool:
-    """Whether the dtype of ``x`` yields to others: Python numbers, and arrays made of them."""
-    return _is_python_scalar(x) or bool(getattr(x, "weak_type", False))
+    """Whether the dtype of ``x`` yields to others: that of Python's numbers, but for bools."""
+    if _is_python_scalar(x):
+        return not isinstance(x, bool)
+    return bool(getattr(x, "weak_type", False))
 
 
 def dtype_of(x: Any) -> np.dtype:

@@ -19,6 +19,10 @@ class ArgumentError(PhalanxError, TypeError, ValueError):
     its value: a tangent of another shape than the primal, a position that no argument has."""
 
 
+class ShapeError(PhalanxError, ValueError, TypeError):
+    """Shapes that had to go together do not. NumPy says that a value is wrong, the field a type."""
+
+
 class TreeError(PhalanxError, ValueError, TypeError):
     """Two trees that had to agree in structure do not; the message names the path."""
 

@@ -203,5 +203,5 @@ def typeof(x: Any) -> ArrayType:
     if isinstance(x, np.generic):
         return LiteralType((), dtypes.canonical(cast(np.generic, x).dtype))
     if isinstance(x, SCALARS):
-        return LiteralType((), dtypes.weak_dtype(type(x)), True)
+        return LiteralType((), dtypes.weak_dtype(type(x)), not isinstance(x, bool))
     raise TypeError(f"{x!r} of type {type(x).__name__} is not an array or a number")

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
 from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import broadcast
 
@@ -87,7 +88,7 @@ def same_shape(who: str, *xs: Any) -> tuple:
     if any(len(s) != ndim for s in ranked) or any(
         len({n for n in column if n != 1}) > 1 for column in zip(*ranked, strict=False)
     ):
-        raise TypeError(
+        raise ShapeError(
             f"lax.{who}: operands other than scalars must have one shape, got {_listed(xs)}; "
             "broadcast them first, or use phalanx.numpy, which aligns shapes"
         )

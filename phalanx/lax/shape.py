@@ -13,6 +13,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base import tree as trees
+from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept, dtype_of, integers, is_python
 from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
@@ -193,7 +194,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
         return np.broadcast_shapes(*(tuple(s) for s in shapes))
     except ValueError:
         listed = " and ".join(map(str, shapes))
-        raise ValueError(f"lax.broadcast_shapes: shapes {listed} do not broadcast") from None
+        raise ShapeError(f"lax.broadcast_shapes: shapes {listed} do not broadcast") from None
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:

@@ -13,6 +13,7 @@ import opt_einsum
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import multiply
 from phalanx.numpy.logic import conj
@@ -158,7 +159,7 @@ def matmul(
         )
     inner = 0 if y.ndim == 1 else y.ndim - 2
     if x.shape[-1] != y.shape[inner]:
-        raise ValueError(
+        raise ShapeError(
             f"matmul: the last dimension of lhs {x.aval} and dimension {inner} of rhs {y.aval} "
             f"must be equal, got {x.shape[-1]} and {y.shape[inner]}"
         )
@@ -201,7 +202,7 @@ def dot(
         return _finished(multiply(x, y), was_bool, options)
     inner = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[inner]:
-        raise ValueError(
+        raise ShapeError(
             f"dot: the last dimension of lhs {x.aval} and dimension {inner} of rhs {y.aval} must "
             f"be equal, got {x.shape[-1]} and {y.shape[inner]}"
         )
@@ -246,7 +247,7 @@ def vecdot(
     (x, y), was_bool = _operands("vecdot", (conj(as_array("vecdot", x1)), x2))
     x, y = (ops.move(v, dim("vecdot", axis, v), v.ndim - 1) for v in (x, y))
     if x.shape[-1] != y.shape[-1]:
-        raise ValueError(
+        raise ShapeError(
             f"vecdot: vectors along axis {axis} must have one length, got {x.shape[-1]} and "
             f"{y.shape[-1]}"
         )
@@ -348,7 +349,7 @@ def tensordot(
         left, right = tuple(range(x.ndim - count, x.ndim)), tuple(range(count))
     lengths = [tuple(v.shape[d] for d in ds) for v, ds in ((x, left), (y, right))]
     if lengths[0] != lengths[1]:
-        raise ValueError(
+        raise ShapeError(
             f"tensordot: axes {left} of lhs {x.aval} and {right} of rhs {y.aval} must have equal "
             f"lengths, got {lengths[0]} and {lengths[1]}"
         )
@@ -559,7 +560,7 @@ def _check_lengths(labels: Any, shapes: Any, formula: str) -> None:
                 lengths[name] = n
             elif n not in (1, known):
                 where = f"{name!r}" if isinstance(name, str) else "dimensions under '...'"
-                raise ValueError(
+                raise ShapeError(
                     f"einsum: {where} in {formula!r} has lengths {known} and {n}, which must be "
                     "equal"
                 )

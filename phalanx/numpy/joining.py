@@ -11,6 +11,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
@@ -87,7 +88,7 @@ def _joined(who: str, xs: list[Any], axis: int) -> Any:
         if x.ndim != len(first) or any(
             n != m for i, (n, m) in enumerate(zip(x.shape, first, strict=True)) if i != d
         ):
-            raise ValueError(
+            raise ShapeError(
                 f"{who}: arrays must have equal shapes but along axis {axis}, got {xs[0].aval} "
                 f"and {x.aval}"
             )
@@ -106,7 +107,7 @@ def stack(
     xs = promote_arrays("stack", _several("stack", arrays), dtype)
     if any(x.shape != xs[0].shape for x in xs):
         shapes = ", ".join(str(x.aval) for x in xs)
-        raise ValueError(f"stack: all arrays must have one shape, got {shapes}")
+        raise ShapeError(f"stack: all arrays must have one shape, got {shapes}")
     return ops.stack(xs, ops.dimension("stack", axis, xs[0].ndim + 1))
 
 

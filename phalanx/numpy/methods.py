@@ -217,6 +217,7 @@ def __setitem__(self: Any, index: Any, value: Any) -> NoReturn:
     )
 
 
+@hiding
 def __len__(self: Any) -> int:
     """The length of the first dimension."""
     if not self.aval.shape:
@@ -224,6 +225,7 @@ def __len__(self: Any) -> int:
     return self.aval.shape[0]
 
 
+@hiding
 def __iter__(self: Any) -> Any:
     """The parts along the first dimension."""
     if not self.aval.shape:
@@ -233,7 +235,9 @@ def __iter__(self: Any) -> Any:
 
 def __round__(self: Any, ndigits: int | None = None) -> Any:
     """See ``phalanx.numpy.round``."""
-    return arithmetic.round(self, ndigits or 0)
+    rounded = arithmetic.round(self, ndigits or 0)
+    whole = ndigits is None and dtypes.is_floating(self.aval.dtype)
+    return astype(rounded, int) if whole else rounded
 
 
 def reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:

@@ -17,7 +17,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
-from phalanx.base.errors import ConcretizationTypeError
+from phalanx.base.errors import ConcretizationTypeError, ShapeError
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
@@ -292,7 +292,7 @@ def common_shape(who: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     shape = _common_shape(shapes)
     if shape is None:
         listed = " and ".join(map(str, sorted(shapes, key=len)))
-        raise ValueError(
+        raise ShapeError(
             f"{who}: shapes {listed} do not broadcast; aligned at their last dimension, two "
             "lengths must be equal or one of them 1"
         )

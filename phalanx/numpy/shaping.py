@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
+from phalanx.base.errors import ShapeError
 from phalanx.core.trace import is_known
 from phalanx.core.types import Array
 from phalanx.numpy.one_program import one_program
@@ -113,7 +114,7 @@ def completed(who: str, x: Any, shape: Any) -> tuple[int, ...]:
         return known
     count, rest = math.prod(known), x.aval.size
     if count == 0 or rest % count:
-        raise ValueError(
+        raise ShapeError(
             f"{who}: the {rest} elements of an array {x.aval} do not fill shape {entries}: "
             f"{rest} is not divisible by {count}"
         )

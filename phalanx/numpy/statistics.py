@@ -122,6 +122,17 @@ def _fitted_weights(x: Any, w: Any, axis: Axis) -> Any:
     return ops.broadcast(ops.reorder(w, order), shape=x.shape, dims=tuple(sorted(over)))
 
 
+def _less(who: str, ddof: Any, correction: Any) -> Any:
+    if correction is None:
+        return ddof
+    if not is_python_scalar(ddof) or ddof:
+        raise ValueError(
+            f"{who}: ddof and correction mean the same, but both are given: {ddof!r} and "
+            f"{correction!r}"
+        )
+    return correction
+
+
 @one_program
 def var(
     a: ArrayLike,
@@ -139,7 +150,7 @@ def var(
     ``correction`` is the array API's name of ``ddof``.
 
     Raises:
-        ValueError: a real ``dtype`` for complex numbers.
+        ValueError: a real ``dtype`` for complex numbers; both ``ddof`` and ``correction``.
 
     >>> print(jnp.var(jnp.array([1.0, 3.0])), jnp.var(jnp.array([1.0, 3.0]), ddof=1))
     1.0 2.0
@@ -158,7 +169,7 @@ def var(
     gap = masked(ops.sub(x, ops.broadcast_to(centre, x.aval.shape)), where, 0)
     parts = (ops.real(gap), ops.imag(gap)) if own in COMPLEXES else (gap,)
     total = sum(functools.reduce(ops.add, [ops.mul(p, p) for p in parts]), axis, keepdims=keepdims)
-    less = ddof if correction is None else correction
+    less = _less("var", ddof, correction)
     return convert(_over_count(total, x, axis, keepdims, where, less), kind)
 
 

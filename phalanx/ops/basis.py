@@ -15,6 +15,7 @@ from typing import Any, Concatenate
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
 from phalanx.base.extended import ADVICE, WORD, KeyType, is_key, key_type
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
@@ -140,7 +141,7 @@ def common_type(name: str, types: Sequence[ArrayType]) -> ArrayType:
         if shaped is None:
             shaped = t
         elif shaped.shape != t.shape:
-            raise TypeError(
+            raise ShapeError(
                 f"{name}: operands must have one shape, got {_listed(types)}; broadcast them first"
             )
     return ArrayType(shaped.shape if shaped is not None else (), first.dtype, weak)
@@ -511,7 +512,7 @@ def broadcast_lanes(x: Any, dim: int, size: int) -> Any:
 def _reshape_type(x: ArrayType, shape: Shape) -> ArrayType:
     out = ArrayType(shape, x.dtype, x.weak)
     if out.size != x.size:
-        raise ValueError(
+        raise ShapeError(
             f"reshape: an array {x} has {x.size} elements, but shape {shape} needs {out.size}"
         )
     return out

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
     ZERO,
@@ -141,7 +142,7 @@ def _select_type(pred: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
     out = common_type("select", (x, y))
     shaped = [t for t in (pred, x, y) if type(t) is not LiteralType]
     if any(t.shape != shaped[0].shape for t in shaped):
-        raise TypeError(
+        raise ShapeError(
             f"select: predicate and branches must have one shape, got {pred}, {x} and {y}; "
             "broadcast them first"
         )

@@ -11,6 +11,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import config
+from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
@@ -164,7 +165,7 @@ def _check_pairs(kind: str, x: ArrayType, y: ArrayType, dims: Pair) -> None:
         )
     for i, j in zip(*dims, strict=True):
         if x.shape[i] != y.shape[j]:
-            raise TypeError(
+            raise ShapeError(
                 f"dot_general: dimension {i} of lhs {x} and dimension {j} of rhs {y} must be "
                 f"equal, got {x.shape[i]} and {y.shape[j]}"
             )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
@@ -133,7 +134,7 @@ def _concatenate_type(*xs: ArrayType, dim: int) -> ArrayType:
                 f"concatenate: operands must have one dtype, got {first} and {x}; convert one"
             )
         if _without(x.shape, dim) != _without(first.shape, dim) or x.ndim != first.ndim:
-            raise TypeError(
+            raise ShapeError(
                 f"concatenate: operands must have equal shapes but for dimension {dim}, "
                 f"got {first} and {x}"
             )

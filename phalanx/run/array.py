@@ -338,6 +338,7 @@ class DeviceArray(Array):
         """The bytes of the elements, row by row, or for order "F" column by column."""
         return self._value.tobytes(order)  # type: ignore[arg-type]
 
+    @hiding
     def __bool__(self) -> bool:
         if self.aval.size != 1:
             raise ValueError(
@@ -354,15 +355,19 @@ class DeviceArray(Array):
             )
         return self._value[()]
 
+    @hiding
     def __int__(self) -> int:
         return int(self._scalar("an int"))
 
+    @hiding
     def __float__(self) -> float:
         return float(self._scalar("a float"))
 
+    @hiding
     def __complex__(self) -> complex:
         return complex(self._scalar("a complex"))
 
+    @hiding
     def __index__(self) -> int:
         if self.aval.ndim or not (dtypes.is_integer(self.dtype) or dtypes.is_bool(self.dtype)):
             raise TypeError(
@@ -370,6 +375,7 @@ class DeviceArray(Array):
             )
         return int(self._value)
 
+    @hiding
     def __iter__(self) -> Any:
         if not self.aval.ndim:
             raise TypeError("iteration over an array without dimensions")

@@ -658,12 +658,12 @@ def drawing_without_a_sharding():
 # ---- array operations ---------------------------------------------------------------------------
 
 
-@mistake(ValueError)
+@mistake(errors.ShapeError)
 def add_of_other_shapes():
     jnp.ones((4, 3)) + jnp.ones(4)
 
 
-@mistake(ValueError)
+@mistake(errors.ShapeError)
 def matmul_of_other_shapes():
     jnp.ones((4, 3)) @ jnp.ones((4, 2))
 
@@ -673,7 +673,7 @@ def add_of_other_dtypes_in_lax():
     lax.add(jnp.ones(3), jnp.arange(3))
 
 
-@mistake(ValueError)
+@mistake(errors.ShapeError)
 def reshape_to_another_size():
     jnp.ones((4, 3)).reshape(5, 2)
 

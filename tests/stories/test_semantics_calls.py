@@ -63,6 +63,17 @@ def test_clear_cache_traces_anew():
     assert len(traced) == 2
 
 
+def test_clear_caches_traces_all_functions_anew():
+    traced = []
+    f = phalanx.jit(lambda x: traced.append("f") or x + 1)
+    g = phalanx.pmap(lambda x: traced.append("g") or x)
+    f(ROWS), g(ROWS), ROWS + 1
+    phalanx.clear_caches()
+    np.testing.assert_array_equal(f(ROWS), ROWS + 1)
+    g(ROWS)
+    assert traced == ["f", "g", "f", "g"]
+
+
 def test_types_and_shapes_are_told_apart():
     traced = []
 

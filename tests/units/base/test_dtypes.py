@@ -223,7 +223,7 @@ class Colour(enum.IntEnum):
 @pytest.mark.parametrize(
     ("x", "name", "weak"),
     [
-        (True, "b1", True),
+        (True, "b1", False),
         (3, "i32", True),
         (Colour.RED, "i32", True),
         (3.0, "f32", True),

@@ -57,6 +57,18 @@ CAUGHT = {
         (ValueError,),
         "vmap got inconsistent sizes for array axes to be mapped",
     ),
+    "shapes of an operator": (lambda: X + jnp.ones(4), (ValueError, TypeError), "broadcast"),
+    "shapes of a product": (lambda: X @ jnp.ones(4), (ValueError, TypeError), "must be equal"),
+    "shapes of parts": (
+        lambda: jnp.concatenate([X, X[:, :2]]),
+        (ValueError, TypeError),
+        "must have equal shapes",
+    ),
+    "shapes of lax": (
+        lambda: lax.add(X, X[0]),
+        (ValueError, TypeError),
+        "must have one shape",
+    ),
     "a tree of axes": (
         lambda: phalanx.pmap(lambda x: x, in_axes=({"a": 0},))({"b": X}),
         (ValueError,),

@@ -19,6 +19,7 @@ BUILTINS = {
     errors.AxisSizeError: ValueError,
     errors.UnboundAxis: NameError,
     errors.ReplicationError: ValueError,
+    errors.ShapeError: (ValueError, TypeError),
     errors.TracerBoolConversionError: errors.ConcretizationTypeError,
     errors.TracerIntegerConversionError: errors.ConcretizationTypeError,
     errors.TracerArrayConversionError: errors.ConcretizationTypeError,

@@ -2,7 +2,7 @@
 
 from phalanx.api.meshes import get_abstract_mesh, get_mesh, set_mesh
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
-from phalanx.spmd.named import NamedSharding, PartitionSpec
+from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Mesh",
     "NamedSharding",
     "PartitionSpec",
+    "PmapSharding",
     "Sharding",
     "SingleDeviceSharding",
     "get_abstract_mesh",

@@ -170,7 +170,7 @@ def _on_host(x: Any, type: ArrayType) -> np.ndarray:
 def _sharding(target: Any, type: Any) -> Sharding:
     if isinstance(target, Sharding):
         target.shard_shape(type.shape)
-        return target.plain
+        return target
     if _is_device(target):
         return Sharding((target,))
     if len(target) == 1:

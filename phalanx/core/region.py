@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Axes = tuple[tuple[Any, int], ...]  # ((name, size), ...), outermost first
 MeshAxes = tuple[tuple[str, int], ...]  # the same for the axes of a mesh
 Layout = tuple[tuple[Any, ...], ...]  # per dimension, the axes that cut it, major first
+OpenLayout = tuple[tuple[Any, ...] | None, ...]  # None: what cuts the dimension is left open
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def on_device(x: Any, device: Any) -> Any:
     if device is None:
         return x
     to = device if isinstance(device, Sharding) else SingleDeviceSharding(device)
-    return device_put(x, to=to.plain, back=None)
+    return device_put(x, to=to, back=None)
 
 
 def _from_data(data: Any, dtype: DTypeLike) -> Any:

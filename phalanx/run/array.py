@@ -26,7 +26,11 @@ _DLPACK_KINDS = {"cpu": 1, "cuda": 2, "gpu": 2, "rocm": 10}
 
 
 class Signature:
-    """The type of an array and where it lies; interned, so that it is a fast cache key."""
+    """The type of an array and where it lies; interned, so that it is a fast cache key.
+
+    The sharding is the one that was asked for, or the one in which a program named its result:
+    what compiles and what moves looks at its ``plain`` form alone.
+    """
 
     __slots__ = ("__weakref__", "sharding", "type")
     _interned: ClassVar[Unique[Signature]] = Unique(4096)
@@ -38,7 +42,7 @@ class Signature:
     @classmethod
     def of(cls, type: ArrayType, sharding: Sharding) -> Signature:
         """The signature of arrays of ``type`` laid out as ``sharding``."""
-        key = (type, sharding.plain)
+        key = (type, sharding)
         cached = cls._interned[key]
         return cached if cached is not None else cls._interned.add(key, cls(*key))
 
@@ -189,7 +193,7 @@ class DeviceArray(Array):
             return self._blocks[local]
         except AttributeError:
             type = self.aval.update(shape=sharding.shard_shape(self.shape))
-            raws = backend().shards(self._raw, self.aval, sharding)
+            raws = backend().shards(self._raw, self.aval, sharding.plain)
             self._blocks = [
                 DeviceArray(raw, Signature.of(type, Sharding((device,))))
                 for raw, device in zip(raws, sharding.local_devices, strict=True)
@@ -301,7 +305,7 @@ class DeviceArray(Array):
     def _fetched(self) -> np.ndarray:
         """What devices hold: the elements, or the words of keys."""
         self._check_alive()
-        host = backend().fetch(self._raw, self.aval, self.sharding)
+        host = backend().fetch(self._raw, self.aval, self.sharding.plain)
         host.flags.writeable = False
         return host
 
@@ -452,13 +456,13 @@ def with_value(host: np.ndarray) -> DeviceArray:
 
 def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray:
     """The NumPy array ``value``, or the words of keys, on devices as an array of ``type``."""
-    raw = backend().put(value, type, sharding)
+    raw = backend().put(value, type, sharding.plain)
     return DeviceArray(raw, Signature.of(type, sharding))
 
 
 def placing(type: ArrayType, sharding: Sharding) -> Callable[[np.ndarray], DeviceArray]:
     """``place`` for many arrays of one type and sharding."""
-    put, sig = backend().putting(type, sharding), Signature.of(type, sharding)
+    put, sig = backend().putting(type, sharding.plain), Signature.of(type, sharding)
     return lambda value: DeviceArray(put(value), sig)
 
 
@@ -475,19 +479,22 @@ def from_scalar(value: Any, sharding: Sharding, type: ArrayType) -> DeviceArray:
 
 
 def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:
-    """``x`` laid out as ``sharding``; ``x`` itself if it is already."""
-    if x._sig.sharding is sharding.plain:
+    """``x`` laid out as ``sharding``; ``x`` itself if it is already.
+
+    Under another name of the layout that it has, it is the same buffers.
+    """
+    if x._sig.sharding is sharding:
         return x
     x._check_alive()
     if type(x._sig.type) is LiteralType:
         return from_scalar(x._value[()], sharding, x.aval)
-    raw = backend().move(x._raw, x.aval, x.sharding, sharding)
+    raw = backend().move(x._raw, x.aval, x.sharding.plain, sharding.plain)
     return DeviceArray(raw, Signature.of(x.aval, sharding))
 
 
 def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) -> DeviceArray:
     """One array of parts that lie on ``sharding.local_devices``, in order, without a copy."""
-    raw = backend().assemble([p._raw for p in parts], type, sharding)
+    raw = backend().assemble([p._raw for p in parts], type, sharding.plain)
     return DeviceArray(raw, Signature.of(type, sharding))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import ItemsView
+from collections.abc import Hashable, ItemsView, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Equation, Program, Var, plain, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
-from phalanx.core.types import SCALARS, LiteralType, typeof
+from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
 from phalanx.run.execute import Runnable, compile_program
 
 _compiled: Recent[Runnable] = Recent(4096)
+_programs: Recent[Program] = Recent(1024)
 
 
 def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
@@ -38,7 +39,7 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     if compiled is None:
         if prim.eager is not None:
             return _by_the_host(prim, arrays, params)
-        compiled = cache[key] = compile_one(prim, arrays, params)
+        compiled = cache[key] = compile_one(prim, arrays, params, items if owner is None else None)
     out = compiled(arrays)
     return tuple(out) if prim.multi else out[0]
 
@@ -46,6 +47,7 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
 def forget() -> None:
     """Forget the operations that were compiled."""
     _compiled.clear()
+    _programs.clear()
 
 
 def _refuse_unhashable(prim: Primitive, params: dict[str, Any]) -> None:
@@ -81,14 +83,30 @@ def _without(owner: Program, value: Any) -> Any:
     return Program if value is owner else value
 
 
-def compile_one(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Runnable:
-    """The executable of the one-equation program of ``prim``."""
-    types = prim.type(*[a._sig.type for a in arrays], **params)
-    inputs = [Var(a._sig.type) for a in arrays]
-    outputs = tuple(Var(plain(t)) for t in (types if prim.multi else (types,)))
-    equation = Equation(prim, list(inputs), params, outputs, user_location())
-    program = Program(inputs, [equation], outputs, prim.name)
+def compile_one(
+    prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any], items: Hashable = None
+) -> Runnable:
+    """The executable of the one-equation program of ``prim``.
+
+    With ``items``, its parameters as a key, the program is kept: what was compiled for one layout
+    is used again when that has another name.
+    """
+    types = tuple([a._sig.type for a in arrays])
+    key = (prim, config.key, items, *types)
+    program = None if items is None else _programs[key]
+    if program is None:
+        program = _program_of(prim, types, params)
+        if items is not None:
+            _programs[key] = program
     return compile_program(program, [a._sig for a in arrays])
+
+
+def _program_of(prim: Primitive, types: Sequence[ArrayType], params: dict[str, Any]) -> Program:
+    given = prim.type(*types, **params)
+    inputs = [Var(t) for t in types]
+    outputs = tuple(Var(plain(t)) for t in (given if prim.multi else (given,)))
+    equation = Equation(prim, list(inputs), params, outputs, user_location())
+    return Program(inputs, [equation], outputs, prim.name)
 
 
 def as_array(x: Any) -> DeviceArray:

@@ -29,6 +29,7 @@ from phalanx.run.backend import Executable, Module, Single
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.layout import axes_of, from_axes, prime_axes
+from phalanx.spmd.naming import named_results
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.derive import keep
@@ -49,21 +50,21 @@ class Runnable:
         constants: Sequence[DeviceArray],
         sigs: Sequence[Signature],
         in_shardings: Sequence[Sharding],
+        out_shardings: Sequence[Sharding],
         donate: tuple[int, ...],
-        committed: bool,
     ) -> None:
         self.name = program.name
         self.executable = executable
-        homes = [s.plain for s in in_shardings]
         count = len(constants)
-        self.fixed = [moved(c, s)._raw for c, s in zip(constants, homes, strict=False)]
-        self.in_shardings = homes[count:]
-        self.misplaced = [i for i, s in enumerate(self.in_shardings) if sigs[i].sharding is not s]
+        self.fixed = [moved(c, s)._raw for c, s in zip(constants, in_shardings, strict=False)]
+        self.in_shardings = in_shardings[count:]
+        self.misplaced = [
+            i for i, s in enumerate(self.in_shardings) if sigs[i].sharding.plain is not s
+        ]
         self.donate = donate
         self.checked = config.debug_nans
         self.out_sigs = [
-            Signature.of(t, s.commit() if committed else Sharding(s.devices, committed=False))
-            for t, s in zip(program.output_types, executable.out_shardings, strict=True)
+            Signature.of(t, s) for t, s in zip(program.output_types, out_shardings, strict=True)
         ]
 
     def __call__(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
@@ -152,9 +153,13 @@ def compile_program(
     if len(plan.devices) == 1:
         sharding = Sharding(plan.devices, committed=committed)
         in_shardings = tuple(
-            s.sharding if s.sharding.devices == plan.devices else sharding for s in every
+            s.sharding.plain if s.sharding.devices == plan.devices else sharding for s in every
         )
-    return Runnable(program, executable, taking.constants, sigs, in_shardings, donate, committed)
+    results = [
+        s if committed else Sharding(s.devices, committed=False) for s in executable.out_shardings
+    ]
+    results = named_results(program, plan.devices, plan.levels, [s.sharding for s in sigs], results)
+    return Runnable(program, executable, taking.constants, sigs, in_shardings, results, donate)
 
 
 def option_key(options: dict[str, Any], who: str) -> frozenset:

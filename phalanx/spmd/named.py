@@ -2,58 +2,115 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, Final, Self, cast
 
+from phalanx.base.recent import Unique
 from phalanx.core.blocks import Blocks
-from phalanx.core.region import Layout
+from phalanx.core.region import OpenLayout
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.sharding import Sharding
 
 
-class PartitionSpec(tuple[str | tuple[str, ...] | None, ...]):
+class _Unconstrained:
+    """An entry of a spec that leaves its dimension to the compiler."""
+
+    def __repr__(self) -> str:
+        return "UNCONSTRAINED"
+
+    def __reduce__(self) -> str:
+        return "_UNCONSTRAINED"
+
+
+_UNCONSTRAINED: Final = _Unconstrained()
+
+Entry = str | tuple[str, ...] | _Unconstrained | None
+
+
+class PartitionSpec(tuple[Entry, ...]):
     """Per dimension of an array: the mesh axis or axes that split it, or None.
 
+    ``P.UNCONSTRAINED`` leaves a dimension to the compiler, where there is one to decide.
+
     >>> PartitionSpec("data", None, ("x", "y"))
-    PartitionSpec('data', None, ('x', 'y'))
+    P('data', None, ('x', 'y'))
+    >>> P("data") + P("model")
+    P('data', 'model')
     """
 
     __slots__ = ()
+    UNCONSTRAINED: ClassVar[_Unconstrained] = _UNCONSTRAINED
 
-    def __new__(cls, *entries: str | Sequence[str] | None) -> PartitionSpec:
+    def __new__(cls, *entries: str | Sequence[str] | _Unconstrained | None) -> PartitionSpec:
         return super().__new__(cls, (_entry(e) for e in entries))
 
+    def __add__(self, other: object) -> PartitionSpec:  # type: ignore[override]
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return PartitionSpec(*self, *cast("tuple[Entry, ...]", other))
+
+    def __radd__(self, other: tuple[Entry, ...]) -> PartitionSpec:
+        return PartitionSpec(*other, *self)
+
     def __repr__(self) -> str:
-        return f"PartitionSpec({', '.join(map(repr, self))})"
+        return f"P({', '.join(map(repr, self))})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PartitionSpec, tuple(self)
 
     @property
-    def layout(self) -> Layout:
-        """Per dimension the tuple of axis names."""
-        return tuple(() if e is None else (e,) if isinstance(e, str) else e for e in self)
+    def layout(self) -> OpenLayout:
+        """Per dimension the tuple of axis names; None where that is left open."""
+        return tuple(map(_names, self))
+
+    @classmethod
+    def of(cls, layout: OpenLayout) -> PartitionSpec:
+        """The spec of a layout, without entries for what is whole at the end.
+
+        >>> PartitionSpec.of(((), ("x",), ()))
+        P(None, 'x')
+        """
+        entries = [_UNCONSTRAINED if names is None else names or None for names in layout]
+        while entries and entries[-1] is None:
+            entries.pop()
+        return cls(*entries)
 
 
 P = PartitionSpec
 
 
-def _entry(entry: object) -> str | tuple[str, ...] | None:
-    if entry is None or isinstance(entry, str):
+def _names(entry: Entry) -> tuple[str, ...] | None:
+    if entry is None or isinstance(entry, tuple):
+        return entry or ()
+    return (entry,) if isinstance(entry, str) else None
+
+
+def _entry(entry: object) -> Entry:
+    if entry is None or isinstance(entry, (str, _Unconstrained)):
         return entry
     listed = cast("Sequence[object]", entry) if isinstance(entry, (tuple, list)) else (entry,)
     names = tuple(e for e in listed if isinstance(e, str))
     if len(names) == len(listed):
-        return names if len(names) != 1 else names[0]
+        return names if len(names) > 1 else names[0] if names else None
     raise TypeError(
-        "PartitionSpec: an entry must be None, the name of a mesh axis or a tuple of names, "
-        f"got {entry!r}"
+        "PartitionSpec: an entry must be None, the name of a mesh axis, a tuple of names or "
+        f"P.UNCONSTRAINED, got {entry!r}"
     )
 
 
 class NamedSharding(Sharding):
     """``spec`` says which axes of ``mesh`` split which dimensions; other axes hold copies.
+
+    A dimension must be a multiple of the size of the axes that split it.
+
+    Args:
+        mesh: the devices, and the names of the axes of their grid.
+        spec: per dimension the axes that split it; what is left out at the end is not split.
+
+    Raises:
+        ValueError: the mesh lacks an axis of the spec, or the spec uses one twice.
 
     >>> mesh = Mesh([[0, 1], [2, 3]], ("data", "model"))
     >>> NamedSharding(mesh, PartitionSpec("model")).assignment
@@ -61,44 +118,117 @@ class NamedSharding(Sharding):
     """
 
     __slots__ = ("_plain", "mesh", "spec")
+    _named: ClassVar[Unique[NamedSharding]] = Unique(1024)
+    uneven: ClassVar[bool] = False  # whether the last blocks may be shorter
 
     mesh: Mesh
     spec: PartitionSpec
     _plain: Sharding
 
-    def __new__(cls, mesh: Mesh, spec: PartitionSpec) -> NamedSharding:  # type: ignore[misc]
-        _check(mesh, spec)
-        plain = from_axes(mesh.flat, mesh.axes, spec.layout, "NamedSharding")
+    def __new__(cls, mesh: Mesh, spec: PartitionSpec) -> Self:  # type: ignore[misc]
+        _check(mesh, spec, cls.__name__)
+        key = (cls, mesh, spec)
+        cached = NamedSharding._named[key]
+        if cached is None:
+            cached = NamedSharding._named.add(key, cls._over(mesh, spec))
+        return cast("Self", cached)
+
+    @classmethod
+    def _over(cls, mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
+        layout = tuple(() if names is None else names for names in spec.layout)
+        plain = from_axes(mesh.flat, mesh.axes, layout, cls.__name__)
         made = object.__new__(cls)
-        made.devices, made.tiles, made.assignment = plain.devices, plain.tiles, plain.assignment
-        made.committed, made._hash, made._tile_at = True, plain._hash, plain._tile_at
-        made.local_positions = plain.local_positions
+        for field in _FIELDS:
+            setattr(made, field, getattr(plain, field))
         made._plain, made.mesh, made.spec = plain, mesh, spec
         return made
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.mesh, self.spec)
+
     @property
     def plain(self) -> Sharding:
+        if _UNCONSTRAINED in self.spec:
+            raise ValueError(
+                f"{self} leaves a dimension to the compiler, so no array can be laid out by it; "
+                "it can only constrain values inside jit"
+            )
         return self._plain
 
-    def commit(self) -> Sharding:
-        return self
+    def update(self, mesh: Mesh | None = None, spec: PartitionSpec | None = None) -> Self:
+        """The same with another mesh or another spec.
+
+        >>> rows = NamedSharding(Mesh([0, 1], "x"), PartitionSpec("x"))
+        >>> rows.update(spec=PartitionSpec(None, "x"))
+        NamedSharding(mesh=Mesh('x': 2), spec=P(None, 'x'))
+        """
+        return type(self)(mesh or self.mesh, self.spec if spec is None else spec)
+
+    def refusal(self, shape: tuple[int, ...]) -> str | None:
+        """Why no array of ``shape`` can lie so; None if one can."""
+        return _refusal(self, shape)
 
     def blocks(self, shape: Sequence[int]) -> tuple[Blocks, ...]:
-        shape = tuple(shape)
-        if len(self.spec) > len(shape):
-            raise ValueError(
-                f"{self.spec} has {len(self.spec)} entries, but an array of shape {shape} "
-                f"has {len(shape)} dimensions"
-            )
-        return self._plain.blocks(shape)
+        refusal = self.refusal(tuple(shape))
+        if refusal is not None:
+            raise ValueError(refusal)
+        return self.plain.blocks(shape)
 
     def __repr__(self) -> str:
-        return f"NamedSharding({self.mesh}, {self.spec})"
+        return f"{type(self).__name__}(mesh={self.mesh}, spec={self.spec})"
 
 
-def _check(mesh: object, spec: object) -> None:
+_FIELDS = [name for name in Sharding.__slots__ if not name.startswith("__")]
+
+
+class PmapSharding(NamedSharding):
+    """How results of ``pmap`` lie: over the mesh of the call, whose axes have the names of its.
+
+    Sizes need not be multiples: lanes are dealt out in equal blocks, the last of which may be
+    shorter.
+
+    >>> lanes = PmapSharding(Mesh([0, 1, 2], "i"), PartitionSpec("i"))
+    >>> lanes.shard_shape((5, 4)), lanes.devices_indices_map((5,))[2]
+    ((2, 4), (slice(4, 5, None),))
+    """
+
+    __slots__ = ()
+    uneven = True
+
+
+@functools.lru_cache(maxsize=1024)
+def _refusal(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
+    spec = sharding.spec
+    if len(spec) > len(shape):
+        return (
+            f"{spec} has {len(spec)} entries, but an array of shape {shape} has {len(shape)} "
+            f"dimension{'' if len(shape) == 1 else 's'}; give at most one entry for each"
+        )
+    cut = enumerate(sharding.plain.blocks(shape))
+    uneven = next((dim for dim, block in cut if block.padding), None)
+    return None if uneven is None or sharding.uneven else _indivisible(sharding, shape, uneven)
+
+
+def _indivisible(sharding: NamedSharding, shape: tuple[int, ...], dim: int) -> str:
+    """What is wrong with dimension ``dim``, and what would not be."""
+    sizes, names, size = sharding.mesh.shape, sharding.spec.layout[dim] or (), shape[dim]
+    parts = sharding.tiles[dim]
+    cutting = " and ".join(f"{name!r} of size {sizes[name]}" for name in names)
+    axes = f"axis {cutting}" if len(names) == 1 else f"axes {cutting}, {parts} parts,"
+    multiples = [n for n in (size - size % parts, size + -size % parts) if n]
+    used = {name for other in sharding.spec.layout for name in other or ()} - set(names)
+    fitting = [repr(n) for n, k in sizes.items() if n not in used and k > 1 and size % k == 0]
+    also = f", or split it over {' or '.join(fitting)}" if fitting else ""
+    return (
+        f"{sharding.spec} does not fit an array of shape {shape}: {axes} "
+        f"{'does' if len(names) == 1 else 'do'} not divide dimension {dim}, whose size is {size}. "
+        f"Make that size {' or '.join(map(str, multiples))}{also}, or leave the dimension whole"
+    )
+
+
+def _check(mesh: object, spec: object, who: str) -> None:
     if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
         raise TypeError(
-            "NamedSharding: needs a Mesh and a PartitionSpec, "
+            f"{who}: needs a Mesh and a PartitionSpec, "
             f"got {type(mesh).__name__} and {type(spec).__name__}"
         )

@@ -104,7 +104,7 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
 
     So it is where ``program`` is one region, whose program neither communicates nor acts.
     """
-    outermost = list(_region_equations(program))
+    outermost = list(region_equations(program))
     if len(program.equations) > 1 or not outermost or program.effects:
         return False
     ((equation, region),) = outermost
@@ -120,7 +120,7 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
 
 def block_of(program: Program, levels: Levels) -> Block:
     """What each device runs of an independent program."""
-    ((_, region),) = _region_equations(program)
+    ((_, region),) = region_equations(program)
     return region.block(tuple(cut.blocks for cut in region.cuts(levels[0])))
 
 
@@ -167,11 +167,12 @@ def placements(
 ) -> tuple[Placement, ...]:
     """Where the axes of regions lie; ``default`` are the devices of a program without a mesh."""
     if mesh is None:
-        return tuple(_placements(program, _row(default), ()))
-    return tuple(_placements(program, _row(mesh.devices), mesh.levels))
+        return tuple(_placements(program, row(default), ()))
+    return tuple(_placements(program, row(mesh.devices), mesh.levels))
 
 
-def _row(devices: Devices) -> np.ndarray:
+def row(devices: Devices) -> np.ndarray:
+    """The devices as an array, which leaves them as they are."""
     row = np.empty(len(devices), object)
     row[:] = devices
     return row
@@ -202,7 +203,7 @@ def _placement(
 def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
     """Per input, the layout that the first region wants that takes it; None if none does."""
     wanted: dict[Atom, Layout] = {}
-    for equation, region in _region_equations(program):
+    for equation, region in region_equations(program):
         cuts = region.cuts(mesh.levels[0])
         for atom, layout in zip(equation.inputs, region.in_layouts, strict=True):
             wanted.setdefault(atom, over_mesh(layout, cuts))
@@ -212,14 +213,15 @@ def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
 def given_outputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
     """Per output, the layout that the region gives it that makes it; None if none does."""
     given: dict[Atom, Layout] = {}
-    for equation, region in _region_equations(program):
+    for equation, region in region_equations(program):
         cuts = region.cuts(mesh.levels[0])
         for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
             given[var] = over_mesh(layout, cuts)
     return [given.get(a) if isinstance(a, Var) else () for a in program.outputs]
 
 
-def _region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:
+def region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:
+    """The equations of ``program`` itself that are regions."""
     for equation in program.equations:
         if equation.prim.region is not None:
             yield equation, equation.prim.region(equation.params)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
-from phalanx.core.region import Layout, MeshAxes
+from phalanx.core.region import Layout, MeshAxes, OpenLayout
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.sharding import Devices, Sharding
-
-OpenLayout = tuple[tuple[Any, ...] | None, ...]  # None: what cuts the dimension is left open
 
 
 @dataclass(frozen=True, slots=True)

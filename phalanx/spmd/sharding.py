@@ -38,7 +38,8 @@ class Sharding:
     trailing ones, so that one sharding serves arrays of any rank. ``committed`` is False for
     the default device of an array whose user did not ask for one.
 
-    Shardings are interned: those that are equal have the same ``plain`` object.
+    Shardings are interned: those that are equal are the same object. Two of different names, such
+    as those over two meshes, that put the same parts on the same devices have the same ``plain``.
 
     >>> rows = Sharding(("a", "b", "c", "d"), (2,))
     >>> rows.shard_shape((6, 5)), rows.copies
@@ -48,8 +49,7 @@ class Sharding:
     """
 
     __slots__ = (
-        "__weakref__", "_hash", "_tile_at", "assignment", "committed", "devices",
-        "local_positions", "tiles",
+        "__weakref__", "_tile_at", "assignment", "committed", "devices", "local_positions", "tiles",
     )  # fmt: skip
     _interned: ClassVar[Unique[Sharding]] = Unique(1024)
 
@@ -58,7 +58,6 @@ class Sharding:
     assignment: tuple[int, ...] | None
     committed: bool
     local_positions: tuple[int, ...]  # of the addressable devices, in order
-    _hash: int
     _tile_at: tuple[tuple[int, ...], ...]
 
     def __new__(
@@ -81,7 +80,6 @@ class Sharding:
         devices, tiles, assignment, _ = key
         made = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
         made.devices, made.tiles, made.assignment, made.committed = key
-        made._hash = hash(key)
         made.local_positions = tuple(i for i, d in enumerate(devices) if is_local(d))
         places = np.argsort(assignment).tolist() if assignment else range(len(devices))
         made._tile_at = tuple(_unravel(place // made.copies, tiles) for place in places)
@@ -95,7 +93,7 @@ class Sharding:
 
     @property
     def plain(self) -> Sharding:
-        """The interned object: equal shardings share it."""
+        """The same layout without names: all that have it share this object."""
         return self
 
     @property
@@ -208,7 +206,7 @@ class Sharding:
 
     def indices(self, shape: tuple[int, ...]) -> tuple[Index, ...]:
         """Per device, in order, the part that it holds as one slice per dimension; no padding."""
-        return _indices(self.plain, tuple(shape))
+        return _indices(self, tuple(shape))
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:
         """Per device the part of an array of ``shape`` that it holds, as slices."""
@@ -226,12 +224,6 @@ class Sharding:
         mine = dict(zip(self.devices, self._tile_at, strict=True))
         theirs = dict(zip(other.devices, other._tile_at, strict=True))
         return self.tiles == other.tiles and mine == theirs
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Sharding) and self.plain is other.plain)
-
-    def __hash__(self) -> int:
-        return self._hash
 
     def __repr__(self) -> str:
         order = "" if self.assignment is None else f", assignment={self.assignment}"

@@ -1,34 +1,79 @@
 """Named shardings, with integers as devices."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 from phalanx.spmd.mesh import Mesh
-from phalanx.spmd.named import NamedSharding, P, PartitionSpec
+from phalanx.spmd.named import NamedSharding, P, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding
+
+MESH = Mesh(np.arange(8).reshape(2, 4), ("data", "model"))
 
 
 def test_partition_spec():
-    assert P is PartitionSpec and P("a", None) == ("a", None)
+    assert P is PartitionSpec and P("a", None) == ("a", None) != P("a")
     assert P(("a",), ["b", "c"]).layout == (("a",), ("b", "c"))
-    assert P(None, "a").layout == ((), ("a",))
+    assert P(None, "a").layout == ((), ("a",)) and P((), "a") == P(None, "a")
+    tail = ("b",)
+    assert P("a") + P("b") == P("a") + tail == P("a", "b") and tail + P("a") == P("b", "a")
+    assert P("a", P.UNCONSTRAINED).layout == (("a",), None)
+    for spec in (P("a", None, ("b", "c")), P(None, P.UNCONSTRAINED)):
+        assert P.of(spec.layout) == spec == pickle.loads(pickle.dumps(spec)) == eval(
+            repr(spec), {"P": P, "UNCONSTRAINED": P.UNCONSTRAINED}
+        )
     with pytest.raises(TypeError, match="got 3"):
         P(3)
 
 
-def test_named_sharding_normalises():
-    mesh = Mesh(np.arange(8).reshape(2, 4), ("data", "model"))
-    rows = NamedSharding(mesh, P("data"))
-    assert rows == Sharding(range(8), (2,)) and Sharding(range(8), (2,)) == rows
-    assert hash(rows) == hash(rows.plain) and rows.plain is Sharding(range(8), (2,))
-    assert rows == NamedSharding(mesh, P("data", None)) and rows.mesh is mesh
-    assert NamedSharding(mesh, P(("data", "model"))) == Sharding(range(8), (8,))
-    columns = NamedSharding(mesh, P(None, "model"))
+def test_a_named_sharding_is_one_object_with_a_plain_form():
+    rows = NamedSharding(MESH, P("data"))
+    assert rows is NamedSharding(MESH, P("data")) and rows.plain is Sharding(range(8), (2,))
+    whole_second = NamedSharding(MESH, P("data", None))
+    assert rows != whole_second and rows.plain is whole_second.plain
+    assert rows.is_equivalent_to(whole_second, 2) and rows.mesh is MESH
+    assert rows == copy.deepcopy(rows) == pickle.loads(pickle.dumps(rows))
+    assert rows.update(spec=P(None, "data")) is NamedSharding(MESH, P(None, "data"))
+    assert NamedSharding(MESH, P(("data", "model"))).plain is Sharding(range(8), (8,))
+    columns = NamedSharding(MESH, P(None, "model"))
     assert columns.tiles == (1, 4) and columns.assignment == (0, 4, 1, 5, 2, 6, 3, 7)
     assert columns.shard_shape((3, 8)) == (3, 2)
-    assert NamedSharding(mesh, P()).is_fully_replicated
-    with pytest.raises(ValueError, match="2 entries"):
-        columns.shard_shape((8,))
+    assert NamedSharding(MESH, P()).is_fully_replicated
+    assert repr(columns) == "NamedSharding(mesh=Mesh('data': 2, 'model': 4), spec=P(None, 'model'))"
+
+
+@pytest.mark.parametrize(
+    "spec, shape, message",
+    [
+        (P(None, "model"), (8,), "2 entries, .* has 1 dimension;"),
+        (P(None, None), (8,), "2 entries"),
+        (P("model"), (6, 8), "'model' of size 4 does not divide dimension 0, .* 6. Make that size "
+         "4 or 8, or split it over 'data', or leave"),
+        (P("data", "model"), (2, 3), "divide dimension 1, whose size is 3. Make that size 4, or l"),
+        (P(("data", "model")), (13,), "'data' of size 2 and 'model' of size 4, 8 parts, do not "
+         "divide dimension 0, whose size is 13. Make that size 8 or 16, or leave"),
+    ],
+)  # fmt: skip
+def test_shapes_that_do_not_fit_are_refused(spec, shape, message):
+    sharding = NamedSharding(MESH, spec)
+    for ask in (sharding.shard_shape, sharding.devices_indices_map):
+        with pytest.raises(ValueError, match=message):
+            ask(shape)
+
+
+def test_only_a_constraint_leaves_a_dimension_open():
+    open_rows = NamedSharding(MESH, P(P.UNCONSTRAINED, "model"))
+    with pytest.raises(ValueError, match="can only constrain"):
+        _ = open_rows.plain
+
+
+def test_lanes_may_be_uneven():
+    lanes = PmapSharding(MESH, P(("data", "model")))
+    assert isinstance(lanes, NamedSharding) and lanes != NamedSharding(*lanes.__reduce__()[1])
+    assert lanes.shard_shape((13, 2)) == (2, 2)
+    assert lanes.devices_indices_map((13,))[6] == (slice(12, 13),)
 
 
 @pytest.mark.parametrize(
@@ -39,8 +84,7 @@ def test_named_sharding_normalises():
     ],
 )
 def test_wrong_specs_are_refused(spec, message):
-    mesh = Mesh(np.arange(8).reshape(2, 4), ("data", "model"))
     with pytest.raises(ValueError, match=message):
-        NamedSharding(mesh, spec)
+        NamedSharding(MESH, spec)
     with pytest.raises(TypeError, match="needs a Mesh"):
-        NamedSharding(mesh, ("data",))  # type: ignore[arg-type]
+        NamedSharding(MESH, ("data",))  # type: ignore[arg-type]

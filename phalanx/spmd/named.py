@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, Self, cast
 
 from phalanx.base.recent import Unique
 from phalanx.core.blocks import Blocks
-from phalanx.core.region import OpenLayout
+from phalanx.core.region import Layout, OpenLayout
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.sharding import Sharding
@@ -61,9 +61,19 @@ class PartitionSpec(tuple[Entry, ...]):
         return PartitionSpec, tuple(self)
 
     @property
-    def layout(self) -> OpenLayout:
+    def open_layout(self) -> OpenLayout:
         """Per dimension the tuple of axis names; None where that is left open."""
         return tuple(map(_names, self))
+
+    @property
+    def layout(self) -> Layout:
+        """Per dimension the tuple of axis names.
+
+        Raises:
+            ValueError: a dimension is left open.
+        """
+        _refuse_open(self)
+        return cast("Layout", self.open_layout)
 
     @classmethod
     def of(cls, layout: OpenLayout) -> PartitionSpec:
@@ -79,6 +89,14 @@ class PartitionSpec(tuple[Entry, ...]):
 
 
 P = PartitionSpec
+
+
+def _refuse_open(spec: PartitionSpec) -> None:
+    if _UNCONSTRAINED in spec:
+        raise ValueError(
+            f"{spec} leaves a dimension to the compiler, so it does not say how an array lies; "
+            "it can only constrain values inside jit"
+        )
 
 
 def _names(entry: Entry) -> tuple[str, ...] | None:
@@ -135,7 +153,7 @@ class NamedSharding(Sharding):
 
     @classmethod
     def _over(cls, mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
-        layout = tuple(() if names is None else names for names in spec.layout)
+        layout = tuple(() if names is None else names for names in spec.open_layout)
         plain = from_axes(mesh.flat, mesh.axes, layout, cls.__name__)
         made = object.__new__(cls)
         for field in _FIELDS:
@@ -148,11 +166,7 @@ class NamedSharding(Sharding):
 
     @property
     def plain(self) -> Sharding:
-        if _UNCONSTRAINED in self.spec:
-            raise ValueError(
-                f"{self} leaves a dimension to the compiler, so no array can be laid out by it; "
-                "it can only constrain values inside jit"
-            )
+        _refuse_open(self.spec)
         return self._plain
 
     def update(self, mesh: Mesh | None = None, spec: PartitionSpec | None = None) -> Self:
@@ -211,12 +225,13 @@ def _refusal(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
 
 def _indivisible(sharding: NamedSharding, shape: tuple[int, ...], dim: int) -> str:
     """What is wrong with dimension ``dim``, and what would not be."""
-    sizes, names, size = sharding.mesh.shape, sharding.spec.layout[dim] or (), shape[dim]
+    sizes, layout, size = sharding.mesh.shape, sharding.spec.layout, shape[dim]
+    names = layout[dim]
     parts = sharding.tiles[dim]
     cutting = " and ".join(f"{name!r} of size {sizes[name]}" for name in names)
     axes = f"axis {cutting}" if len(names) == 1 else f"axes {cutting}, {parts} parts,"
     multiples = [n for n in (size - size % parts, size + -size % parts) if n]
-    used = {name for other in sharding.spec.layout for name in other or ()} - set(names)
+    used = {name for others in layout for name in others} - set(names)
     fitting = [repr(n) for n, k in sizes.items() if n not in used and k > 1 and size % k == 0]
     also = f", or split it over {' or '.join(fitting)}" if fitting else ""
     return (

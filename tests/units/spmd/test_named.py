@@ -19,9 +19,9 @@ def test_partition_spec():
     assert P(None, "a").layout == ((), ("a",)) and P((), "a") == P(None, "a")
     tail = ("b",)
     assert P("a") + P("b") == P("a") + tail == P("a", "b") and tail + P("a") == P("b", "a")
-    assert P("a", P.UNCONSTRAINED).layout == (("a",), None)
+    assert P("a", P.UNCONSTRAINED).open_layout == (("a",), None)
     for spec in (P("a", None, ("b", "c")), P(None, P.UNCONSTRAINED)):
-        assert P.of(spec.layout) == spec == pickle.loads(pickle.dumps(spec)) == eval(
+        assert P.of(spec.open_layout) == spec == pickle.loads(pickle.dumps(spec)) == eval(
             repr(spec), {"P": P, "UNCONSTRAINED": P.UNCONSTRAINED}
         )
     with pytest.raises(TypeError, match="got 3"):

@@ -33,6 +33,8 @@ from phalanx.core import axes
 from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Equation, Program, Var, plain
+from phalanx.core.region import along
+from phalanx.core.roles import slices
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import moved
@@ -196,11 +198,11 @@ class Pmapped(Dispatched):
         _check_replicated(program, self.axis, in_dims, out_dims, flat.out_tree, self.who)
         params = {
             "program": program,
-            "axis": self.axis,
-            "size": size,
-            "in_dims": in_dims,
-            "out_dims": out_dims,
+            "axes": ((self.axis, size),),
+            "ins": tuple([slices(along(d, self.axis)) for d in in_dims]),
+            "outs": tuple([slices(along(d, self.axis)) for d in out_dims]),
             "devices": self.devices,
+            "mesh": None,
         }
         return TracedLane(program, captured, flat.out_tree, params)
 

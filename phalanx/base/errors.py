@@ -93,6 +93,10 @@ class DevicesDiffer(DeviceError, ValueError):
     """Operands of one operation were placed on devices that differ."""
 
 
+class MeshesDiffer(DeviceError, ValueError):
+    """Meshes do not go together in one program, or parts of it that lie inside each other."""
+
+
 class NonFiniteError(PhalanxError, FloatingPointError):
     """``debug_nans`` is on and an operation produced a NaN."""
 

@@ -30,9 +30,10 @@ from phalanx.control.lanes import anyone, batch_rule
 from phalanx.control.reverse import transpose_rule
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
-from phalanx.core.frame import CHOICE, FIXED, Frame
+from phalanx.core.frame import Frame
 from phalanx.core.primitive import Active, Derivative, Primitive
 from phalanx.core.program import Program
+from phalanx.core.roles import CHOICE, FIXED
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import I32, broadcast, broadcast_lanes, convert, move, reshape, zeros
 from phalanx.ops.collective import pmax

@@ -10,9 +10,10 @@ from typing import Any
 
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import FIXED, Frame
+from phalanx.core.frame import Frame
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program
+from phalanx.core.roles import FIXED
 
 
 def frame_of_one(params: dict[str, Any]) -> Frame:

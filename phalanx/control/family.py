@@ -17,9 +17,10 @@ from phalanx.control.forward import jvp_rule, linearize_rule
 from phalanx.control.framed import bind, frame_of
 from phalanx.control.lanes import batch_rule
 from phalanx.control.reverse import transpose_rule
-from phalanx.core.frame import CARRY, Frame, Lanes
+from phalanx.core.frame import Frame
 from phalanx.core.primitive import LowerRule, Primitive, Rule
 from phalanx.core.program import Program
+from phalanx.core.roles import CARRY
 from phalanx.core.types import ArrayType
 from phalanx.spmd.replication import Varying, varying_outputs
 from phalanx.transforms.simplify import stable
@@ -75,8 +76,7 @@ def with_subprograms(
 
 def _axes(frame: Frame) -> frozenset[Any]:
     """The named axes over which the programs communicate, as far as they lie outside."""
-    axes = frozenset[Any]().union(*(p.axes for p in frame.every))
-    return axes - {frame.runs.axis} if isinstance(frame.runs, Lanes) else axes
+    return frozenset[Any]().union(*(p.axes for p in frame.every)) - frame.lanes
 
 
 # ---- replication --------------------------------------------------------------------------------
@@ -86,10 +86,11 @@ def varying_results(
     frame: Frame, operands: Sequence[Varying]
 ) -> tuple[tuple[Varying, ...], Varying]:
     """The axes over which each result differs, and those over which the condition does."""
-    own = Varying({frame.runs.axis} if isinstance(frame.runs, Lanes) else ())
+    own = frame.lanes
+    shadowed = own.intersection(Varying().union(*operands))  # axes of the same names, outside
     chosen = Varying().union(*frame.choices(operands))
     start = [
-        v if r.dim is None else v | own for r, v in zip(frame.ins, operands, strict=True)
+        (v - own) | (r.axes & own) for r, v in zip(frame.ins, operands, strict=True)
     ]
 
     def results(carry: Sequence[Varying]) -> tuple[list[Varying], Varying]:
@@ -102,7 +103,7 @@ def varying_results(
     outputs, stops = results(carry)
     final = iter(carry)  # what does not differ after a run may differ where there is none
     every = [next(final) if r is CARRY else v for r, v in zip(frame.outs, outputs, strict=True)]
-    return tuple([v - own for v in every]), stops
+    return tuple([(v - own) | shadowed for v in every]), stops
 
 
 def _varying_condition(condition: Program | None, inputs: Sequence[Varying]) -> Varying:

@@ -10,8 +10,9 @@ import numpy as np
 
 from phalanx.control.framed import bind, frame_of
 from phalanx.core.axes import Axis
-from phalanx.core.frame import CARRY, Frame, Lanes, Marks, Role, each
+from phalanx.core.frame import Frame, Marks
 from phalanx.core.primitive import Primitive, Rule
+from phalanx.core.roles import CARRY, Role
 from phalanx.ops.basis import I32, convert, move
 from phalanx.ops.collective import pmax
 from phalanx.ops.compare import gt
@@ -64,16 +65,15 @@ def anyone(axis: Axis, marks: Sequence[Any], everywhere: bool) -> list[Any]:
 
 def axis_inside(frame: Frame, axis: Axis) -> Axis:
     """``axis`` as the programs know it: an axis of the same name inside shadows it."""
-    shadowed = isinstance(frame.runs, Lanes) and frame.runs.axis == axis.name
-    return Axis(None, axis.size) if shadowed else axis
+    return Axis(None, axis.size) if axis.name in frame.lanes else axis
 
 
 def rows_first(frame: Frame, values: Sequence[Any], dims: Dims) -> tuple[list[Any], Dims]:
     """Operands of a loop with lanes behind the dimension of the runs, which stays in front."""
     values, places = list(values), list(dims)
     for i, (role, dim) in enumerate(zip(frame.ins, dims, strict=True)):
-        if frame.is_loop and role.dim is not None and dim is not None and dim <= role.dim:
-            values[i], places[i] = move(values[i], dim, role.dim + 1), role.dim + 1
+        if frame.is_loop and role.layout and dim == 0:
+            values[i], places[i] = move(values[i], 0, 1), 1
     return values, tuple(places)
 
 
@@ -102,15 +102,16 @@ def _batched(frame: Frame, axis: Axis, dims: Dims) -> Batched:
     leading = _leading(frame, plain, carried)
     made = [batch_program(p, axis, inner, leading) for p in frame.programs]
     condition = frame.condition and batch_program(frame.condition, axis, inner).program
-    results = [_result(r, d) for r, d in zip(frame.outs, made[0].about, strict=True)]
+    dims_inside = list(zip(frame.outs, made[0].about, strict=True))
+    places = tuple([d if d is None else r.whole(d) for r, d in dims_inside])
     lanes = replace(
         frame,
         programs=tuple([m.program for m in made]),
-        ins=tuple(map(_operand_role, frame.ins, dims)),
-        outs=tuple([role for role, _ in results]),
+        ins=tuple(map(_beside_lanes, frame.ins, dims)),
+        outs=tuple(map(_beside_lanes, frame.outs, places)),
         condition=condition,
     )
-    return Batched(lanes, tuple(carried), tuple([place for _, place in results]))
+    return Batched(lanes, tuple(carried), places)
 
 
 def stable_lanes(frame: Frame, axis: Axis, dims: Dims) -> list[bool]:
@@ -129,28 +130,14 @@ def inner_dims(frame: Frame, dims: Dims, carried: Sequence[bool]) -> Dims:
     """Where the programs see the lanes of what they take."""
     first = [0 if has else None for has in carried]
     placed = frame.with_carry(dims, first)
-    return tuple(frame.shown([_inner_dim(r, d) for r, d in zip(frame.ins, placed, strict=True)]))
+    pairs = zip(frame.ins, placed, strict=True)
+    inner = [d if d is None else _beside_lanes(r, d).seen(d) for r, d in pairs]
+    return tuple(frame.shown(inner))
 
 
-def _inner_dim(role: Role, dim: int | None) -> int | None:
-    """Where a dimension of an operand lies in what one run sees of it."""
-    if dim is None or role.dim is None:
-        return dim
-    return dim - (dim > role.dim)
-
-
-def _operand_role(role: Role, dim: int | None) -> Role:
-    """The role of an operand that has lanes in ``dim``."""
-    if dim is None or role.dim is None:
-        return role
-    return each(role.dim + (dim <= role.dim))
-
-
-def _result(role: Role, dim: int | None) -> tuple[Role, int | None]:
-    """The role of a result of which one run has its lanes in ``dim``, and where they end up."""
-    if dim is None or role.dim is None:
-        return role, dim
-    return each(role.dim + (dim < role.dim)), dim + (role.dim <= dim)
+def _beside_lanes(role: Role, dim: int | None) -> Role:
+    """The role of an array that has lanes in ``dim``."""
+    return role if dim is None else role.beside(dim)
 
 
 def _leading(

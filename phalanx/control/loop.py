@@ -18,9 +18,10 @@ from phalanx.control.framed import bind
 from phalanx.control.lanes import anyone, batch_rule, inner_dims, place_carry, stable_lanes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
-from phalanx.core.frame import CARRY, Frame, Loop, Marks
+from phalanx.core.frame import Frame, Loop, Marks
 from phalanx.core.primitive import Derivative, NoRule, Primitive
 from phalanx.core.program import Program, Var
+from phalanx.core.roles import CARRY
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import BOOL, broadcast
 from phalanx.ops.bits import and_

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base.errors import MeshesDiffer
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.builder import Builder, Value
 from phalanx.core.program import Program
@@ -43,9 +44,13 @@ def _parts(shape: tuple[int, ...], layout: Layout, devices: dict[Any, tuple[Any,
 def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
     """Write ``region``, which takes ``xs``, through the builder.
 
-    The outermost one is a manual computation. Dimensions that do not divide are padded.
+    It is a manual computation, unless it lies in one that has taken its axes of the mesh.
+    Dimensions that do not divide are padded.
+
+    Raises:
+        MeshesDiffer: a region outside has taken axes of its mesh.
     """
-    cuts, types = region.cuts(b.level), b.outs
+    cuts, types = b.cuts(region), b.outs
     block = region.block(tuple([cut.blocks for cut in cuts]))
     scope = {name: cut.mesh for name, cut in zip(block.names, cuts, strict=True)}
 
@@ -53,15 +58,23 @@ def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
         with b.inside(scope):
             return b.inline(block.program, *parts)
 
-    if not any(scope.values()):
+    own = tuple([name for cut in cuts for name in cut.mesh])
+    if not own:
         return run(b, *xs)
+    taken = [cut.axis for cut in cuts if b.manual.intersection(cut.mesh)]
+    if taken and region.mesh is not None:
+        raise MeshesDiffer(
+            f"{region.program.name}: a function over the axes {[cut.axis for cut in cuts]} of "
+            f"{region.mesh} lies inside another one, which has taken the devices of the axes "
+            f"{taken}; over the mesh of the other one it can take the axes that are left"
+        )
     devices = {
         cut.axis: (name, cut.blocks.count) for cut, name in zip(cuts, block.names, strict=True)
     }
     ins = [_parts(b.type(x).shape, y, devices) for x, y in zip(xs, region.in_layouts, strict=True)]
     outs = [_parts(t.shape, y, devices) for t, y in zip(types, region.out_layouts, strict=True)]
     wholes = [b.padded(x, parts.whole) for x, parts in zip(xs, ins, strict=True)]
-    if b.manual:
+    if taken:
         with b.inside(scope):
             results = _nested(b, wholes, block.program, ins, outs)
     else:
@@ -71,6 +84,7 @@ def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
             [over_mesh(layout, cuts) for layout in region.out_layouts],
             [t.update(shape=parts.whole) for t, parts in zip(types, outs, strict=True)],
             run,
+            None if region.mesh is None else own,
         )
     return [b.unpadded(y, t.shape) for y, t in zip(results, types, strict=True)]
 

@@ -2,20 +2,23 @@
 
 What an operand is to the program decides what becomes of its cotangent. That of a slice is a slice;
 that of what is carried is carried the other way. A FIXED operand of a loop or of lanes was used in
-every run, so its cotangents are added up: carried along by a loop, reduced over the axis of lanes.
+every run, so its cotangents are added up: a loop carries the sum along, and lanes reduce them over
+the axes that do not cut it.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.base import dtypes
 from phalanx.control.framed import bind, frame_of
-from phalanx.core.frame import CARRY, CHOICE, FIXED, Frame, Lanes, Loop, Marks, Role
+from phalanx.core.frame import Frame, Loop, Marks
 from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
 from phalanx.core.program import Program
+from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.ops.basis import add_tangents, instantiate, mul, zeros
 from phalanx.ops.collective import psum
 from phalanx.transforms.derive import Derived, derive, keep
@@ -164,14 +167,16 @@ def _backwards(
 
 
 def _received(frame: Frame, role: Role, ct: Any) -> Any:
-    """The cotangent of a result in one run: what all lanes share is divided among them."""
-    if ct is not ZERO and role is FIXED and isinstance(frame.runs, Lanes):
-        return mul(ct, 1.0 / frame.runs.size)
-    return ct
+    """The cotangent of a result in one run: what lanes have alike is divided among them."""
+    alike = frame.alike(role)
+    if ct is ZERO or not alike:
+        return ct
+    return mul(ct, 1.0 / math.prod(size for _, size in alike))
 
 
 def _sent(frame: Frame, role: Role, ct: Any) -> Any:
-    """The cotangent that one run has for an operand: that of what all lanes share is their sum."""
-    if ct is not ZERO and role is FIXED and isinstance(frame.runs, Lanes):
-        return psum(ct, axes=(frame.runs.axis,), groups=None)[0]
-    return ct
+    """The cotangent that one run has for an operand: that of what lanes have alike is their sum."""
+    alike = frame.alike(role)
+    if ct is ZERO or not alike:
+        return ct
+    return psum(ct, axes=tuple([axis for axis, _ in alike]), groups=None)[0]

@@ -14,9 +14,10 @@ import numpy as np
 
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import CARRY, Frame, Loop, Roles
+from phalanx.core.frame import Frame, Loop
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program
+from phalanx.core.roles import CARRY, Roles
 from phalanx.core.types import ArrayType
 
 I32 = np.dtype("int32")
@@ -45,7 +46,7 @@ def _lower(
         at = b.subtract(b.constant(length - 1, I32), i) if reverse else i
         given = frame.with_carry(xs, frame.carried_out(state))
         rows = zip(given, ins, program.inputs, strict=True)
-        inputs = [x if r.dim is None else _row(b, x, at, v.type) for x, r, v in rows]
+        inputs = [_row(b, x, at, v.type) if r.layout else x for x, r, v in rows]
         results = zip(state, b.inline(program, *inputs), outs, strict=True)
         return [new if r is CARRY else _write(b, old, new, at) for old, new, r in results]
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from phalanx.base.source import Location
-from phalanx.core.region import Layout, MeshAxes
+from phalanx.core.region import Cut, Layout, Region
 from phalanx.core.types import ArrayType, Ints, Shape
 
 Value = Any
@@ -346,12 +346,14 @@ class Collectives(Protocol):
         out_layouts: Sequence[Layout],
         out_types: Sequence[ArrayType],
         body: Body,
+        over: Sequence[str] | None = None,
     ) -> list[Value]:
-        """Run ``body(b, *parts)`` on every device of the mesh with its part of each argument.
+        """Run ``body(b, *parts)`` at every position of the mesh with its part of each argument.
 
         ``in_layouts`` and ``out_layouts`` say per value and dimension which mesh axes split it
         (an entry ``()``: not split; fewer entries than dimensions: the rest not split).
-        ``out_types`` are those of the whole results.
+        ``out_types`` are those of the whole results. Positions are those ``over`` some axes of
+        the mesh, along the others of which the compiler parts the work; over all if not given.
         """
         ...
 
@@ -360,16 +362,15 @@ class RegionAxes(Protocol):
     """Which mesh axes each axis of a region lies over, and which devices are at its positions.
 
     Attributes:
-        manual: whether we are inside a manual computation.
+        manual: the axes of the mesh that manual computations around this place have taken.
         conditional: whether some devices may leave out what is written here.
     """
 
-    manual: bool
+    manual: frozenset[str]
     conditional: bool
 
-    @property
-    def level(self) -> MeshAxes:
-        """The mesh axes over which a region lies that is lowered here."""
+    def cuts(self, region: Region) -> tuple[Cut, ...]:
+        """How the axes of a region are dealt out that is lowered here."""
         ...
 
     def inside(self, axes: Mapping[Any, tuple[str, ...]]) -> AbstractContextManager[None]:

@@ -7,12 +7,14 @@ that transformations do to such operations follows from the roles.
 
 from __future__ import annotations
 
-import functools
+import math
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from phalanx.core.region import Axes
+from phalanx.core.roles import CARRY, CHOICE, FIXED, ROWS, Role, Roles, slices
 from phalanx.core.types import ArrayType
 
 if TYPE_CHECKING:
@@ -23,47 +25,11 @@ Marks = tuple[bool, ...]  # of each operand or result, whether something is so
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
-    """What an operand or a result is to a program; ``dim`` is the dimension that has the runs."""
-
-    name: str
-    dim: int | None = None
-
-    def inner(self, type: ArrayType) -> ArrayType:
-        """The type that the program sees of an operand of ``type``."""
-        if self.dim is None:
-            return type
-        shape = type.shape
-        return type.update(shape=shape[: self.dim] + shape[self.dim + 1 :])
-
-    def outer(self, type: ArrayType, size: int) -> ArrayType:
-        """The type of the result that ``size`` runs make of ``type``."""
-        if self.dim is None:
-            return type
-        return type.update(shape=(*type.shape[: self.dim], size, *type.shape[self.dim :]))
-
-    def __str__(self) -> str:
-        return self.name if self.dim is None else f"{self.name}@{self.dim}"
-
-    __repr__ = __str__
-
-
-FIXED = Role("fixed")  # whole, the same in every run
-CARRY = Role("carry")  # what one run gives, the next one takes; operand and result number k match
-CHOICE = Role("choice")  # the number of the program that runs; programs do not see it
-
-
-@functools.cache
-def each(dim: int) -> Role:
-    """One slice along ``dim`` for every run."""
-    return Role("each", dim)
-
-
-@dataclass(frozen=True, slots=True)
 class Once:
     """The program runs once."""
 
-    size: int = 1
+    axes: ClassVar[Axes] = ()
+    size: ClassVar[int] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +40,11 @@ class Loop:
     reverse: bool = False
 
     @property
+    def axes(self) -> Axes:
+        """The axis along which a slice lies for every run."""
+        return ((ROWS, self.size),)
+
+    @property
     def size(self) -> int:
         """The length of a dimension that holds a slice for every run."""
         return self.length or 0
@@ -81,15 +52,18 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The program runs in ``size`` lanes of a named axis at the same time."""
+    """The program runs at every position of the named ``axes`` at the same time."""
 
-    axis: Any
-    size: int
+    axes: Axes
+
+    @property
+    def size(self) -> int:
+        """How many runs there are."""
+        return math.prod(size for _, size in self.axes)
 
 
 Runs = Once | Loop | Lanes
 ONCE = Once()
-Roles = tuple[Role, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +101,8 @@ class Frame:
     @property
     def result_types(self) -> tuple[ArrayType, ...]:
         """The types of the results of the operation."""
-        size = self.runs.size
-        types = self.programs[0].output_types
-        return tuple([r.outer(t, size) for r, t in zip(self.outs, types, strict=True)])
+        axes, types = self.runs.axes, self.programs[0].output_types
+        return tuple([r.outer(t, axes) for r, t in zip(self.outs, types, strict=True)])
 
     @property
     def seen(self) -> Roles:
@@ -165,9 +138,25 @@ class Frame:
     @property
     def stored(self) -> Role:
         """The role of a further result, and of the operand that takes it to another such frame."""
-        return FIXED if isinstance(self.runs, Once) else each(0)
+        return slices(tuple([(axis,) for axis, _ in self.runs.axes]))
 
     @property
     def state(self) -> Role:
         """The role of a value that goes through the operation from run to run."""
         return CARRY if self.is_loop else FIXED
+
+    # ---- lanes ----
+
+    @property
+    def lanes(self) -> frozenset[Any]:
+        """The named axes that are known to the programs alone."""
+        return frozenset([a for a, _ in self.runs.axes]) if isinstance(self.runs, Lanes) else _NONE
+
+    def alike(self, role: Role) -> Axes:
+        """The named axes along which all lanes have the same of what has ``role``."""
+        if not isinstance(self.runs, Lanes):
+            return ()
+        return tuple([(axis, size) for axis, size in self.runs.axes if axis not in role.axes])
+
+
+_NONE: frozenset[Any] = frozenset()

@@ -7,13 +7,11 @@ which they lie.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from phalanx.base.errors import DeviceError
-from phalanx.core.blocks import Blocks, fewest_blocks
+from phalanx.core.blocks import Blocks
 
 if TYPE_CHECKING:
     from phalanx.core.program import Program
@@ -22,6 +20,20 @@ Axes = tuple[tuple[Any, int], ...]  # ((name, size), ...), outermost first
 MeshAxes = tuple[tuple[str, int], ...]  # the same for the axes of a mesh
 Layout = tuple[tuple[Any, ...], ...]  # per dimension, the axes that cut it, major first
 OpenLayout = tuple[tuple[Any, ...] | None, ...]  # None: what cuts the dimension is left open
+
+
+class Grid(Protocol):
+    """Devices in a grid whose axes have names: a mesh that the user gave."""
+
+    @property
+    def axes(self) -> MeshAxes: ...
+
+    @property
+    def devices(self) -> Any:
+        """The array of devices."""
+        ...
+
+    def __hash__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +62,12 @@ class Region:
 
     Attributes:
         program: what runs at each position.
-        axes: ((name, size), ...), outermost first.
+        axes: ((name, size), ...), outermost first: some of those of ``mesh``, or else one alone.
         in_layouts: for each operand, which of the axes cut which dimension.
         out_layouts: the same for each result.
-        devices: those to run on, the positions row by row; None: whatever devices there are.
-        shared: whether the positions are lanes, those of one axis, of which a device may have
-            several: how many is for placement to say. Otherwise each has a device of its own.
+        devices: those over which the axis is dealt out; None: whatever devices there are.
+        mesh: the grid over which the axes are dealt out, each over its own positions. Axes that
+            it has besides are not the region's: along them the compiler decides.
         block: what one device runs, by the blocks in which each axis is dealt out.
     """
 
@@ -64,54 +76,8 @@ class Region:
     in_layouts: tuple[Layout, ...]
     out_layouts: tuple[Layout, ...]
     devices: tuple[Any, ...] | None
-    shared: bool
+    mesh: Grid | None
     block: Callable[[tuple[Blocks, ...]], Block]
-
-    def counts(self, room: int) -> tuple[int, ...]:
-        """Over how many of ``room`` devices each axis lies.
-
-        Raises:
-            DeviceError: every position needs a device of its own, and there are too few.
-        """
-        if self.shared:
-            return tuple(fewest_blocks(size, room).count for _, size in self.axes)
-        if _positions(self.axes) > room:
-            raise DeviceError(
-                f"{self.program.name}: every position of the axes {dict(self.axes)} needs a device "
-                f"of its own, {_positions(self.axes)} in all, but there are {room}"
-            )
-        return tuple(size for _, size in self.axes)
-
-    def cuts(self, level: MeshAxes) -> tuple[Cut, ...]:
-        """How the axes are dealt out over all of the mesh axes ``level``.
-
-        Raises:
-            DeviceError: every position needs a device of its own, and the mesh has another shape.
-        """
-        groups = [level] if self.shared else self._groups(level)
-        return tuple(
-            Cut(name, Blocks(size, _positions(group)), tuple(mesh for mesh, _ in group))
-            for (name, size), group in zip(self.axes, groups, strict=True)
-        )
-
-    def _groups(self, level: MeshAxes) -> list[MeshAxes]:
-        """``level``, a run of mesh axes for each axis, which has as many positions as it."""
-        groups: list[MeshAxes] = []
-        rest = level
-        for _, size in self.axes:
-            end = next((e for e in range(len(rest) + 1) if _positions(rest[:e]) >= size), len(rest))
-            groups.append(rest[:end])
-            rest = rest[end:]
-        if rest or [_positions(g) for g in groups] != [size for _, size in self.axes]:
-            raise DeviceError(
-                f"{self.program.name}: the axes {dict(self.axes)} do not fit the mesh "
-                f"{tuple(size for _, size in level)} over which other regions of the program lie"
-            )
-        return groups
-
-
-def _positions(axes: Axes) -> int:
-    return math.prod(size for _, size in axes)
 
 
 def over_mesh(layout: Layout, cuts: tuple[Cut, ...]) -> Layout:

@@ -17,8 +17,8 @@ from phalanx.base.source import user_location
 from phalanx.control.loop import loop
 from phalanx.control.scan import scan as scan_rows
 from phalanx.core.axes import Axis
-from phalanx.core.frame import CARRY, FIXED, Role, each
 from phalanx.core.program import Program, plain
+from phalanx.core.roles import CARRY, FIXED, Role, each
 from phalanx.core.trace import is_known
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import (

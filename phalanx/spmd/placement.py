@@ -2,11 +2,14 @@
 
 Lanes are logical: those of an axis are dealt out in equal blocks over as many devices as keep the
 blocks smallest; the last block may end in padding. The outermost region is placed first, one
-inside it over what remains for each of its blocks.
+inside it over what remains for each of its blocks. The axes of a region that has a mesh lie over
+those of the mesh; a program with such regions is laid out in axes in which all meshes can be told,
+and what has no mesh lies over all of its devices.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -15,33 +18,63 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base.errors import MeshesDiffer
+from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, Cut, Layout, MeshAxes, Region, over_mesh
-from phalanx.spmd.layout import primes
-from phalanx.spmd.sharding import Devices
+from phalanx.spmd.layout import axes_of, prime_axes, primes
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.sharding import Devices, Sharding
 
 Levels = tuple[MeshAxes, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramMesh:
-    """The devices of a program, and the mesh that they form: its axes, by level.
+    """The devices of a program, and the mesh that they form.
 
-    A level is a nesting depth of regions: over the axes of level 0 lie the outermost ones.
+    All its ``axes`` are of prime size. Over those of ``levels[k]`` lie the axes of regions without
+    a mesh of their own, ``k`` regions deep.
     """
 
     devices: Devices
+    axes: MeshAxes
     levels: Levels
-
-    @property
-    def axes(self) -> MeshAxes:
-        """The axes of all levels."""
-        return tuple(axis for level in self.levels for axis in level)
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """Over how many devices the regions of each level lie."""
-        return tuple(math.prod(size for _, size in level) for level in self.levels)
+        return tuple(map(_positions, self.levels))
+
+    def cuts(self, region: Region, depth: int = 0) -> tuple[Cut, ...]:
+        """How the axes of ``region``, which lies in ``depth`` others, are dealt out."""
+        if region.mesh is None:
+            there = depth < len(self.levels) and not any(_meshes(region.program))
+            ((axis, size),) = region.axes
+            return (_cut(axis, size, self.levels[depth] if there else ()),)
+        under = _under(region.mesh, self.devices, self.axes)
+        return tuple(_cut(axis, size, under[axis]) for axis, size in region.axes)
+
+    def manual(self, region: Region) -> tuple[str, ...]:
+        """The axes along which an outermost ``region`` says itself what each device does.
+
+        Along the others of its mesh the compiler decides. What has no mesh takes all.
+        """
+        if region.mesh is None:
+            return tuple(name for name, _ in self.axes)
+        return tuple(name for cut in self.cuts(region) for name in cut.mesh)
+
+    def leaves_open(self, region: Region) -> bool:
+        """Whether along some axes it is for the compiler to say how arrays of ``region`` lie."""
+        return len(self.manual(region)) < len(self.axes)
+
+
+def _positions(axes: MeshAxes) -> int:
+    return math.prod(size for _, size in axes)
+
+
+def _cut(axis: Any, size: int, mesh: MeshAxes) -> Cut:
+    return Cut(axis, Blocks(size, _positions(mesh)), tuple(name for name, _ in mesh))
 
 
 def regions(program: Program) -> Iterator[Region]:
@@ -60,36 +93,106 @@ def mesh_of(program: Program, available: Sequence[Any]) -> ProgramMesh | None:
     """Where the regions of ``program`` lie; None if that is of no consequence.
 
     It is of none where no axis lies over several devices and none has devices prescribed.
+
+    Raises:
+        MeshesDiffer: regions have meshes that do not go together.
     """
-    counts: list[tuple[int, ...]] = []
+    meshes = tuple(dict.fromkeys(_meshes(program)))
+    if meshes:
+        return _over_meshes(program, meshes)
+    counts: list[int] = []
     devices: Devices = ()
     for region in regions(program):
         room = tuple(available) if region.devices is None else region.devices
         needed = _counts(region, len(room))
         prescribed = region.devices is not None and not devices
-        if _total(needed) > _total(counts) or prescribed:
-            counts, devices = needed, room[: _total(needed)]
-    return ProgramMesh(devices, _levels(counts)) if devices else None
+        if math.prod(needed) > math.prod(counts) or prescribed:
+            counts, devices = needed, room[: math.prod(needed)]
+    if not devices:
+        return None
+    levels = _levels(counts)
+    return ProgramMesh(devices, tuple(itertools.chain(*levels)), levels)
 
 
-def _counts(region: Region, room: int) -> list[tuple[int, ...]]:
-    """By level, over how many of ``room`` devices each axis of nested regions lies."""
-    counts = region.counts(room)
-    inner = [_counts(r, room // math.prod(counts)) for r in regions(region.program)]
-    return [counts, *max(inner, key=_total)] if inner else [counts]
+def _counts(region: Region, room: int) -> list[int]:
+    """By level, over how many of ``room`` devices the axes of nested regions lie."""
+    ((_, size),) = region.axes
+    count = fewest_blocks(size, room).count
+    inner = [_counts(r, room // count) for r in regions(region.program)]
+    return [count, *max(inner, key=math.prod)] if inner else [count]
 
 
-def _total(counts: Sequence[tuple[int, ...]]) -> int:
-    return math.prod(map(math.prod, counts))
-
-
-def _levels(counts: list[tuple[int, ...]]) -> Levels:
+def _levels(counts: list[int]) -> Levels:
     """Mesh axes of prime size for each level, so that other layouts can be told in them."""
     names = (f"m{i}" for i in itertools.count())
-    return tuple(
-        tuple((next(names), factor) for count in level for factor in primes(count))
-        for level in counts
-    )
+    return tuple(tuple((next(names), factor) for factor in primes(count)) for count in counts)
+
+
+# ---- meshes of the user's -----------------------------------------------------------------------
+
+
+def _with_meshes(program: Program) -> Iterator[tuple[Region, Mesh]]:
+    """The regions at any depth that have a mesh."""
+    for region in regions(program):
+        if region.mesh is not None:
+            yield region, region.mesh  # type: ignore[misc]
+        yield from _with_meshes(region.program)
+
+
+def _meshes(program: Program) -> Iterator[Mesh]:
+    return (mesh for _, mesh in _with_meshes(program))
+
+
+def _over_meshes(program: Program, meshes: Sequence[Mesh]) -> ProgramMesh:
+    """The devices of ``meshes``, in axes in which all of them can be told."""
+    devices = _taken(program, meshes[0]) if len(meshes) == 1 else meshes[0].flat
+    grids = [_grid(mesh, devices) for mesh in meshes]
+    axes = prime_axes(len(devices), *grids)
+    if any(axes_of(grid, len(grid.tiles), axes) is None for grid in grids):
+        raise MeshesDiffer(
+            f"{program.name}: the meshes {', '.join(map(_spelled, meshes))} lie over the same "
+            "devices, but do not cut them in the same places, so one program cannot use them all. "
+            "Give the meshes the same axes, or call what is over one mesh outside the jit of the "
+            "others"
+        )
+    return ProgramMesh(devices, axes, (axes,))
+
+
+def _taken(program: Program, mesh: Mesh) -> Devices:
+    """The devices of ``mesh`` that regions need: along an axis of few lanes, the first ones."""
+    needed: dict[str, int] = {}
+    for region in (r for r, _ in _with_meshes(program)):
+        for axis, size in region.axes:
+            count = fewest_blocks(size, mesh.shape[axis]).count
+            needed[axis] = max(count, needed.get(axis, 1))
+    return tuple(mesh.devices[tuple(slice(needed.get(a)) for a in mesh.axis_names)].flat)
+
+
+def _grid(mesh: Mesh, devices: Devices) -> Sharding:
+    """How an array lies that has one element for each place of ``mesh`` held by ``devices``."""
+    place = {d: i for i, d in enumerate(devices)}
+    held = np.argwhere(np.vectorize(place.__contains__, [bool])(mesh.devices))
+    part = mesh.devices[tuple(slice(n + 1) for n in held.max(0, initial=-1))]
+    if set(part.flat) != place.keys():
+        raise MeshesDiffer(
+            f"one program has regions over the devices {list(map(str, devices))} and over the mesh "
+            f"{_spelled(mesh)}. All of its meshes must have the same devices"
+        )
+    return Sharding(devices, part.shape, [place[d] for d in part.flat])
+
+
+@functools.lru_cache(maxsize=64)
+def _under(mesh: Mesh, devices: Devices, axes: MeshAxes) -> dict[str, MeshAxes]:
+    """For each axis of ``mesh`` those of ``axes``, over ``devices``, over which it lies."""
+    sizes = dict(axes)
+    layout = axes_of(_grid(mesh, devices), len(mesh.axes), axes)
+    assert layout is not None, "mesh_of chose axes in which it can be told"
+    names = (tuple((name, sizes[name]) for name in cutting) for cutting in layout)
+    return dict(zip(mesh.axis_names, names, strict=True))
+
+
+def _spelled(mesh: Mesh) -> str:
+    return f"{mesh!r} of {[getattr(d, 'id', d) for d in mesh.flat]}"
 
 
 # A program is loaded once for each of the devices that run it independently, which takes the
@@ -111,6 +214,8 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
     return (
         not region.program.axes
         and math.prod(mesh.sizes[1:]) == 1
+        and not any(_meshes(region.program))
+        and not mesh.leaves_open(region)
         and list(program.inputs) == equation.inputs
         and program.outputs == equation.outputs
         and len(program.outputs) <= _MOST_RESULTS_INDEPENDENT
@@ -118,10 +223,10 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
     )
 
 
-def block_of(program: Program, levels: Levels) -> Block:
+def block_of(program: Program, mesh: ProgramMesh) -> Block:
     """What each device runs of an independent program."""
     ((_, region),) = region_equations(program)
-    return region.block(tuple(cut.blocks for cut in region.cuts(levels[0])))
+    return region.block(tuple(cut.blocks for cut in mesh.cuts(region)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +270,11 @@ class Placement:
 def placements(
     program: Program, mesh: ProgramMesh | None, default: Devices
 ) -> tuple[Placement, ...]:
-    """Where the axes of regions lie; ``default`` are the devices of a program without a mesh."""
+    """Where the axes of regions lie; ``default`` is the device of a program without a mesh."""
     if mesh is None:
-        return tuple(_placements(program, row(default), ()))
-    return tuple(_placements(program, row(mesh.devices), mesh.levels))
+        mesh = ProgramMesh(default, (), ())
+    grid = row(mesh.devices).reshape([size for _, size in mesh.axes])
+    return tuple(_placements(program, mesh, _Places(grid, tuple(n for n, _ in mesh.axes)), 0))
 
 
 def row(devices: Devices) -> np.ndarray:
@@ -178,33 +284,46 @@ def row(devices: Devices) -> np.ndarray:
     return row
 
 
-def _placements(program: Program, devices: np.ndarray, levels: Levels) -> Iterator[Placement]:
-    level, deeper = (levels[0], levels[1:]) if levels else ((), ())
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """A part of the devices of a program, one dimension for each of the axes ``names``."""
+
+    devices: np.ndarray
+    names: tuple[str, ...]
+
+    def along(self, names: tuple[str, ...]) -> list[_Places]:
+        """The parts at each position of the axes ``names``."""
+        rest = tuple(n for n in self.names if n not in names)
+        turned = self.devices.transpose([self.names.index(n) for n in (*names, *rest)])
+        parts = turned.reshape(-1, *turned.shape[len(names) :])
+        return [_Places(parts[i, ...], rest) for i in range(len(parts))]
+
+
+def _placements(
+    program: Program, mesh: ProgramMesh, places: _Places, depth: int
+) -> Iterator[Placement]:
     for region in regions(program):
-        yield _placement(region.cuts(level), region.program, devices, deeper)
+        yield _placement(mesh.cuts(region, depth), region.program, mesh, places, depth)
 
 
 def _placement(
-    cuts: Sequence[Cut], program: Program, devices: np.ndarray, deeper: Levels
+    cuts: Sequence[Cut], program: Program, mesh: ProgramMesh, places: _Places, depth: int
 ) -> Placement:
     """Where the first of the axes of a region lies, the others inside it."""
-    blocks = cuts[0].blocks
-    rows = devices.reshape(blocks.count, -1)
+    blocks, parts = cuts[0].blocks, places.along(cuts[0].mesh)
     inside = (
-        (_placement(cuts[1:], program, rows[0], deeper),)
+        (_placement(cuts[1:], program, mesh, parts[0], depth),)
         if len(cuts) > 1
-        else tuple(_placements(program, rows[0], deeper))
+        else tuple(_placements(program, mesh, parts[0], depth + 1))
     )
-    return Placement(
-        cuts[0].axis, blocks.size, tuple(rows[:, 0]), blocks.length, blocks.padding, inside
-    )
+    devices = tuple(part.devices.flat[0] for part in parts)
+    return Placement(cuts[0].axis, blocks.size, devices, blocks.length, blocks.padding, inside)
 
 
 def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
     """Per input, the layout that the first region wants that takes it; None if none does."""
     wanted: dict[Atom, Layout] = {}
-    for equation, region in region_equations(program):
-        cuts = region.cuts(mesh.levels[0])
+    for equation, region, cuts in _decided(program, mesh):
         for atom, layout in zip(equation.inputs, region.in_layouts, strict=True):
             wanted.setdefault(atom, over_mesh(layout, cuts))
     return [wanted.get(v) for v in program.inputs]
@@ -213,11 +332,20 @@ def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
 def given_outputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:
     """Per output, the layout that the region gives it that makes it; None if none does."""
     given: dict[Atom, Layout] = {}
-    for equation, region in region_equations(program):
-        cuts = region.cuts(mesh.levels[0])
+    for equation, region, cuts in _decided(program, mesh):
         for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
             given[var] = over_mesh(layout, cuts)
     return [given.get(a) if isinstance(a, Var) else () for a in program.outputs]
+
+
+def _decided(
+    program: Program, mesh: ProgramMesh
+) -> Iterator[tuple[Equation, Region, tuple[Cut, ...]]]:
+    """The regions that say along every axis of ``mesh`` how their arrays lie."""
+    for equation, region in region_equations(program):
+        cuts = mesh.cuts(region)
+        if not mesh.leaves_open(region) and any(cut.mesh for cut in cuts):
+            yield equation, region, cuts
 
 
 def region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:

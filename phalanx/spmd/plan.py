@@ -10,6 +10,7 @@ from phalanx.core.blocks import blocks_of
 from phalanx.core.region import Layout, MeshAxes, OpenLayout
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import from_axes
+from phalanx.spmd.placement import ProgramMesh
 from phalanx.spmd.sharding import Devices, Sharding
 
 
@@ -32,6 +33,11 @@ class Plan:
     out_layouts: tuple[OpenLayout | None, ...] = ()
     levels: tuple[MeshAxes, ...] = ()
     independent: bool = False
+
+    @property
+    def mesh(self) -> ProgramMesh:
+        """The mesh that the devices form, and where in it regions lie."""
+        return ProgramMesh(self.devices, self.axes, self.levels)
 
     def parts(self, layout: OpenLayout | None) -> tuple[int, ...]:
         """Per dimension that may be split, into how many parts ``layout`` cuts it."""

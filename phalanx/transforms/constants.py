@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from phalanx.core.frame import FIXED
 from phalanx.core.program import Atom, Equation, Literal, Program, Var
+from phalanx.core.roles import FIXED
 from phalanx.core.types import Array
 from phalanx.transforms.derive import keep
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.core.frame import CARRY, CHOICE, Frame
+from phalanx.core.frame import Frame
 from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.roles import CARRY, CHOICE
 from phalanx.ops.naming import named
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import blank, filled, stable

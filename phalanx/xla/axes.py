@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
-from phalanx.core.region import MeshAxes
+from phalanx.core.builder import Body
+from phalanx.core.region import Cut, Layout, Region
+from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.collectives import CollectiveEmitter
 from phalanx.xla.elementwise import ElementwiseEmitter
@@ -24,13 +26,12 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan, module)
         self._depth = 0  # how many regions enclose the current place
+        self._told: dict[str, ir.Value] = {}  # of this device along axes, where it was told
         self._unpadded: dict[ir.Value, ir.Value] = {}
 
-    @property
-    def level(self) -> MeshAxes:
-        """The mesh axes over which a region here lies."""
-        levels = self.plan.levels
-        return levels[self._depth] if self._depth < len(levels) else ()
+    def cuts(self, region: Region) -> tuple[Cut, ...]:
+        """How the axes of a region here are dealt out."""
+        return self.plan.mesh.cuts(region, self._depth)
 
     @contextmanager
     def inside(self, axes: Mapping[Any, tuple[str, ...]]) -> Iterator[None]:
@@ -68,16 +69,80 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
 
     def axis_index(self, axis: Any) -> ir.Value:
         """The position of this device's lane along ``axis``, int32."""
-        names = self.scope[axis]
-        if not names:
-            return self.constant(0, I32)
+        position: ir.Value | None = None
+        for names in self._runs(self.scope[axis]):
+            place = self._place(names)
+            if position is not None:
+                size = self.constant(math.prod(self._sizes(names)), I32)
+                place = self.add(self.multiply(position, size), place)
+            position = place
+        return self.constant(0, I32) if position is None else position
+
+    def _runs(self, names: Sequence[str]) -> list[list[str]]:
+        """``names`` in runs, along each of which the place is known at once."""
         order = [name for name, _ in self.plan.axes]
-        after = order.index(names[-1]) + 1
+        runs: list[list[str]] = []
+        for name in names:
+            follows = runs and order.index(runs[-1][-1]) + 1 == order.index(name)
+            if follows and not self._told:
+                runs[-1].append(name)
+            else:
+                runs.append([name])
+        return runs
+
+    def _place(self, names: Sequence[str]) -> ir.Value:
+        """The place of this device along the mesh axes ``names``, which are one run."""
+        if self._told:
+            return self.reshape(self._told[names[0]], ())
+        after = [name for name, _ in self.plan.axes].index(names[-1]) + 1
         stride = math.prod(size for _, size in self.plan.axes[after:])
         here = self.convert(self.partition_id(), I32)
         if stride > 1:
             here = self.divide(here, self.constant(stride, I32))
         return self.remainder(here, self.constant(math.prod(self._sizes(names)), I32))
+
+    # XLA does not say which partition it is where it parts the work itself along some axes. So a
+    # manual computation over the others is told its places, and tells what is written apart.
+
+    def manual_computation(
+        self,
+        args: Sequence[ir.Value],
+        in_layouts: Sequence[Layout],
+        out_layouts: Sequence[Layout],
+        out_types: Sequence[ArrayType],
+        body: Body,
+        over: Sequence[str] | None = None,
+    ) -> list[ir.Value]:
+        sizes = dict(self.plan.axes)
+        if not self._told and (over is None or len(over) == len(sizes)):
+            return super().manual_computation(args, in_layouts, out_layouts, out_types, body, over)
+        free = [name for name in over or sizes if name not in self.manual]
+        told = {name: self.iota(I32, (sizes[name],), 0) for name in free}
+        values = {**self._told, **told}
+        return super().manual_computation(
+            [*values.values(), *args],
+            [*[()] * len(self._told), *[((name,),) for name in told], *in_layouts],
+            out_layouts,
+            out_types,
+            self._at(tuple(values), body),
+            over,
+        )
+
+    def call(self, key: Any, emit: Body, args: Sequence[ir.Value]) -> list[ir.Value]:
+        places = self._told
+        return super().call(key, self._at(tuple(places), emit), [*places.values(), *args])
+
+    def _at(self, names: tuple[str, ...], body: Body) -> Body:
+        """``body``, which takes its places along ``names`` before its operands."""
+
+        def placed(b: Any, *values: ir.Value) -> Sequence[ir.Value]:
+            outer, self._told = self._told, dict(zip(names, values, strict=False))
+            try:
+                return body(b, *values[len(names) :])
+            finally:
+                self._told = outer
+
+        return placed
 
     def padded(self, x: ir.Value, shape: tuple[int, ...]) -> ir.Value:
         """``x`` in an array of ``shape``, with copies of its last rows at the ends."""

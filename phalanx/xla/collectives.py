@@ -29,11 +29,11 @@ I32 = np.dtype(np.int32)
 PACKED = 65536
 
 
-def _sharding(layout: Layout | OpenLayout, ndim: int) -> ir.Attribute:
+def _sharding(layout: Layout | OpenLayout, ndim: int, shared: bool = False) -> ir.Attribute:
     axes = [*layout, *[()] * (ndim - len(layout))]
     split = [
         sdy.DimensionShardingAttr.get(
-            [sdy.AxisRefAttr.get(name) for name in names or ()], names is not None
+            [sdy.AxisRefAttr.get(name) for name in names or ()], names is not None and not shared
         )
         for names in axes
     ]
@@ -59,9 +59,16 @@ class CollectiveEmitter(RegionEmitter):
         """
         return self.attribute(_sharding, layout, ndim)
 
-    def _shardings(self, layouts: Sequence[Layout], types: Sequence[ArrayType]) -> ir.Attribute:
+    def _shardings(
+        self, layouts: Sequence[Layout], types: Sequence[ArrayType], shared: bool
+    ) -> ir.Attribute:
+        """Those of operands of a manual computation, which the partitioner may have ``shared``:
+        then it may split what a position has over further axes."""
         return sdy.TensorShardingPerValueAttr.get(
-            [self.sharding(x, t.ndim) for x, t in zip(layouts, types, strict=True)]
+            [
+                self.attribute(_sharding, x, t.ndim, shared)
+                for x, t in zip(layouts, types, strict=True)
+            ]
         )
 
     def _channel(self) -> ir.Attribute:
@@ -171,19 +178,22 @@ class CollectiveEmitter(RegionEmitter):
         out_layouts: Sequence[Layout],
         out_types: Sequence[ArrayType],
         body: Body,
+        over: Sequence[str] | None = None,
     ) -> list[Value]:
         if not self.plan.axes:
             return list(body(self.builder, *args))
         types = [self.type(a) for a in args]
-        names = [ir.StringAttr.get(name) for name, _ in self.plan.axes]
+        free = [name for name, _ in self.plan.axes if name not in self.manual]
+        names = [name for name in free if over is None or name in over]
+        shared = len(names) < len(free)
         attributes = {
-            "in_shardings": self._shardings(in_layouts, types),
-            "out_shardings": self._shardings(out_layouts, out_types),
-            "manual_axes": sdy.ManualAxesAttr.get(names),
+            "in_shardings": self._shardings(in_layouts, types, shared),
+            "out_shardings": self._shardings(out_layouts, out_types, shared),
+            "manual_axes": sdy.ManualAxesAttr.get([ir.StringAttr.get(name) for name in names]),
         }
         parts = [self._part(t, layout) for t, layout in zip(types, in_layouts, strict=True)]
         results = [self.tensor_of(t) for t in out_types]
-        outer, self.manual = self.manual, True
+        outer, self.manual = self.manual, self.manual.union(names)
         try:
             return self.region_op(
                 "sdy.manual_computation",

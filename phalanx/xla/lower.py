@@ -88,7 +88,7 @@ def lower(
 
 
 def _of_one_device(program: Program, plan: Plan, donate: tuple[int, ...], name: str) -> XlaModule:
-    own = block_of(program, plan.levels).program
+    own = block_of(program, plan.mesh).program
     lowered = lower(own, Plan(plan.devices[:1]), donate, name)
     return replace(lowered, plan=plan, out_types=program.output_types)
 

@@ -44,7 +44,7 @@ class RegionEmitter(StructuralEmitter):
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan)
         self.module = module
-        self.manual = False  # inside a manual computation
+        self.manual: frozenset[str] = frozenset()  # axes that manual computations have taken
         self.conditional = False  # inside what some devices may leave out
         self._functions: dict[Any, tuple[str, list[ir.Type]]] = {}
         self._names: set[str] = {"main"}
@@ -167,7 +167,7 @@ class RegionEmitter(StructuralEmitter):
     # ---- functions ----
 
     def call(self, key: Any, emit: Body, args: Values) -> list[Value]:
-        name, results = self._function((key, self.manual, self.conditional), emit, args)
+        name, results = self._function((key, self.manual, self.conditional, len(args)), emit, args)
         callee = ir.FlatSymbolRefAttr.get(name)
         return self.region_op("func.call", results, args, {"callee": callee})
 

@@ -10,8 +10,8 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.control.branch import branch
 from phalanx.control.loop import loop
-from phalanx.core.frame import CARRY
 from phalanx.core.program import Program
+from phalanx.core.roles import CARRY
 from phalanx.ops.basis import bools
 from phalanx.transforms.derive import trace_closed
 

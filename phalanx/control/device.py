@@ -1,0 +1,133 @@
+"""What one device runs of a program in lanes: the program on its block of them.
+
+One axis after the other, the outermost first, the program is vectorized over the lanes that a
+device has of it. Where every lane has a device of its own, nothing is left to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.core.axes import Axis, Names, Split
+from phalanx.core.blocks import Blocks
+from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.region import Block
+from phalanx.core.roles import Role, Roles
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import move, reshape
+from phalanx.ops.lanes import lanes_at
+from phalanx.ops.shape import merge_dims, split_dim
+from phalanx.spmd.replication import Varying, divergences
+from phalanx.transforms.batch import batch, place_lanes, with_lanes
+from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.passes import within_a_device
+from phalanx.transforms.stage import evaluate
+
+
+def block(
+    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles
+) -> Block:
+    """What each device runs of ``program`` in every lane of ``axes``, which are ``dealt`` out.
+
+    It is made once.
+    """
+    key = ("block", axes, dealt, ins, outs)
+    return keep(program, key, lambda: _block(program, axes, dealt, ins, outs))
+
+
+def _block(
+    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles
+) -> Block:
+    names: list[Any] = []
+    parting = _may_part(program, ins)
+    for axis, lanes in zip(axes, dealt, strict=True):
+        if lanes.size == lanes.count > 1 and axis not in parting:
+            names.append(axis)
+            continue
+        names.append(("the blocks of", axis))
+        here = Axis(axis, lanes.length, Split(names[-1], lanes))
+        program = _of_many_lanes(program, here, ins, outs)
+        ins, outs = (tuple([r.without(axis) for r in roles]) for roles in (ins, outs))
+    if any(r.layout for r in (*ins, *outs)):
+        program = _of_one_lane(program, axes, ins, outs)
+    return Block(within_a_device(program), tuple(names))
+
+
+def _may_part(program: Program, ins: Roles) -> Varying:
+    """The axes whose lanes communicate, but may decide differently if they do.
+
+    Those are vectorized even where each lane has a device of its own: the rules for lanes that
+    choose differently say what all of them run.
+    """
+    return Varying().union(*(over for _, over in divergences(program, [r.axes for r in ins])))
+
+
+def _of_one_lane(program: Program, axes: Names, ins: Roles, outs: Roles) -> Program:
+    """``program`` itself, between reshapes that take off and add dimensions of length one."""
+    ones = tuple([(axis, 1) for axis in axes])
+
+    def outside(atom: Atom, role: Role) -> Any:
+        type = role.outer(plain(atom.type), ones)
+        return Var(type) if type.shape != atom.type.shape else atom
+
+    inputs = [outside(v, r) for v, r in zip(program.inputs, ins, strict=True)]
+    outputs = [outside(a, r) for a, r in zip(program.outputs, outs, strict=True)]
+    before = [_reshaped(x, v) for x, v in zip(inputs, program.inputs, strict=True) if x is not v]
+    after = [_reshaped(a, y) for a, y in zip(program.outputs, outputs, strict=True) if y is not a]
+    return Program(inputs, [*before, *program.equations, *after], outputs, program.name)
+
+
+def _reshaped(atom: Atom, out: Var) -> Equation:
+    return Equation(reshape, [atom], {"shape": out.type.shape}, (out,), None)
+
+
+# ---- many lanes of one axis ---------------------------------------------------------------------
+
+
+def _of_many_lanes(program: Program, axis: Axis, ins: Roles, outs: Roles) -> Program:
+    """``program`` on the lanes of ``axis`` that a device has; the other axes cut as before."""
+
+    def run(*inputs: Any) -> tuple[list[Any], None]:
+        values = [_in_lanes(x, r, axis) for x, r in zip(inputs, ins, strict=True)]
+        dims = [r.place(axis.name) for r in ins]
+        results = zip(*batch(lambda *xs: evaluate(program, xs), axis, values, dims), strict=True)
+        return [_joined(v, d, r, axis) for (v, d), r in zip(results, outs, strict=True)], None
+
+    types = [_on_device(v.type, r, axis) for v, r in zip(program.inputs, ins, strict=True)]
+    return trace_closed(run, types, program.name).program
+
+
+def _on_device(type: ArrayType, role: Role, axis: Axis) -> ArrayType:
+    """The type of what a device has of an operand of which each lane sees ``type``."""
+    place = role.place(axis.name)
+    if place is None:
+        return type
+    if not role.in_blocks:
+        return with_lanes(type, place, axis.size)
+    shape = type.shape
+    return type.update(shape=(*shape[:place], shape[place] * axis.size, *shape[place + 1 :]))
+
+
+def _in_lanes(x: Any, role: Role, axis: Axis) -> Any:
+    """An operand with the lanes of ``axis`` in a dimension of their own, if it has some."""
+    place = role.place(axis.name)
+    if place is None or not role.in_blocks:
+        return x
+    return split_dim(x, place, (axis.size, typeof(x).shape[place] // axis.size))
+
+
+def _joined(value: Any, dim: int | None, role: Role, axis: Axis) -> Any:
+    """A result as the device gives it, of which one lane is at each place of ``dim``."""
+    place = role.place(axis.name)
+    if place is None:
+        return _alike(value, dim)
+    lanes = place_lanes(value, dim, place, axis.size)
+    return merge_dims(lanes, place) if role.in_blocks else lanes
+
+
+def _alike(value: Any, dim: int | None) -> Any:
+    """The value that every lane holds: that of lane 0."""
+    if dim is None:
+        return value
+    first = lanes_at(move(value, dim, 0), [0])
+    return reshape(first, shape=typeof(first).shape[1:])

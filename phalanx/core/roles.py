@@ -1,0 +1,144 @@
+"""Roles: what an operand or a result of an operation is to the programs that it runs.
+
+What is neither carried nor a choice is whole, or cut: a layout says which axes of the runs cut
+which dimensions. A run sees a *slice*, of which the dimensions that are cut are no longer part, or
+a *block*, in which they are shorter. Everything that transformations do follows from that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phalanx.core.region import Axes, Layout, along
+from phalanx.core.types import ArrayType
+
+ROWS = "<rows>"  # the axis of the runs of a loop, which nobody else names
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What an operand or a result is to a program; ``layout`` says what a run sees of it.
+
+    >>> x = ArrayType((4, 6, 8), float)
+    >>> slices((("i",), (), ("j",))).inner(x, (("i", 4), ("j", 8))).shape
+    (6,)
+    >>> blocks((("i",), (), ("j",))).inner(x, (("i", 4), ("j", 8))).shape
+    (1, 6, 1)
+    """
+
+    name: str
+    layout: Layout = ()
+
+    @property
+    def axes(self) -> frozenset[Any]:
+        """The axes of the runs that cut it."""
+        return frozenset(axis for cutting in self.layout for axis in cutting)
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether a run sees dimensions that are cut, with the rows that are its own."""
+        return self.name == "block"
+
+    @property
+    def _gone(self) -> list[int]:
+        """The dimensions of the whole that a run does not see."""
+        if self.in_blocks:
+            return []
+        return [d for d, cutting in enumerate(self.layout) if cutting]
+
+    def _counts(self, axes: Axes) -> list[int]:
+        """Into how many parts each dimension is cut."""
+        sizes = dict(axes)
+        return [math.prod(sizes[axis] for axis in cutting) for cutting in self.layout]
+
+    def inner(self, type: ArrayType, axes: Axes) -> ArrayType:
+        """The type of what one of the runs over ``axes`` sees of an array of ``type``."""
+        if not self.layout:
+            return type
+        shape, gone = list(type.shape), self._gone
+        for d, count in enumerate(self._counts(axes)):
+            shape[d] //= count
+        return type.update(shape=tuple([n for d, n in enumerate(shape) if d not in gone]))
+
+    def outer(self, type: ArrayType, axes: Axes) -> ArrayType:
+        """The type of the array of which each of the runs over ``axes`` has a part of ``type``."""
+        if not self.layout:
+            return type
+        shape, counts = list(type.shape), self._counts(axes)
+        for d in self._gone:
+            shape.insert(d, 1)
+        for d, count in enumerate(counts):
+            shape[d] *= count
+        return type.update(shape=tuple(shape))
+
+    # ---- dimensions of the whole, and of what a run sees ----
+
+    def seen(self, dim: int) -> int:
+        """Where dimension ``dim`` of the whole lies in what a run sees; were it one that is gone,
+        where it would lie."""
+        return dim - sum(d < dim for d in self._gone)
+
+    def whole(self, dim: int) -> int:
+        """Where in the whole a further dimension lies that a run sees as its dimension ``dim``."""
+        gone = self._gone
+        for d in gone:
+            dim += d <= dim
+        return dim
+
+    def beside(self, dim: int) -> Role:
+        """The role of the array that has a further dimension, which is not cut, at ``dim``."""
+        if dim >= len(self.layout):
+            return self
+        return replace(self, layout=(*self.layout[:dim], (), *self.layout[dim:]))
+
+    # ---- one axis of several ----
+
+    def place(self, axis: Any) -> int | None:
+        """Where a run would see the dimension that ``axis`` cuts; None: it cuts none."""
+        cut = [d for d, cutting in enumerate(self.layout) if axis in cutting]
+        return self.seen(cut[0]) if cut else None
+
+    def without(self, axis: Any) -> Role:
+        """The role of the same array where ``axis`` does not cut it."""
+        layout = tuple([tuple([a for a in cutting if a != axis]) for cutting in self.layout])
+        return _cut(self.name, layout)
+
+    def __str__(self) -> str:
+        if not self.layout:
+            return self.name
+        if self.layout[-1] == (ROWS,):
+            return f"{self.name}@{len(self.layout) - 1}"
+        cut = ["*".join(map(str, cutting)) or ":" for cutting in self.layout]
+        return f"{self.name}[{', '.join(cut)}]"
+
+    __repr__ = __str__
+
+
+FIXED = Role("fixed")  # whole, the same in every run
+CARRY = Role("carry")  # what one run gives, the next one takes; operand and result number k match
+CHOICE = Role("choice")  # the number of the program that runs; programs do not see it
+
+Roles = tuple[Role, ...]
+
+
+def slices(layout: Layout) -> Role:
+    """One slice for every run: of what is cut, each dimension by one axis, it sees one row."""
+    return _cut("each", layout)
+
+
+def blocks(layout: Layout) -> Role:
+    """One block for every run: of the dimensions that are cut it sees an equal part of the rows."""
+    return _cut("block", layout)
+
+
+def each(dim: int) -> Role:
+    """One slice along ``dim`` for every run of a loop."""
+    return slices(along(dim, ROWS))
+
+
+def _cut(name: str, layout: Layout) -> Role:
+    while layout and not layout[-1]:
+        layout = layout[:-1]
+    return Role(name, layout) if layout else FIXED

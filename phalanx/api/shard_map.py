@@ -21,7 +21,7 @@ from phalanx.api.arguments import (
     split_static,
 )
 from phalanx.api.dispatch import Dispatched, Run
-from phalanx.api.meshes import get_mesh
+from phalanx.api.meshes import get_mesh, make_mesh
 from phalanx.api.passing import Passed, taken, taking
 from phalanx.api.pmap import homes, inside, is_inside
 from phalanx.api.specs import Specs, is_spec
@@ -30,10 +30,11 @@ from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError, suggest
 from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
-from phalanx.control.blocks import on_whole_arrays
+from phalanx.control.mapped import on_whole_arrays
 from phalanx.core import axes
 from phalanx.core.program import Equation, Program, plain
 from phalanx.core.region import Axes, Layout
+from phalanx.core.roles import blocks
 from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.execute import compile_program
@@ -59,10 +60,10 @@ class TracedBlock:
 
 @dataclass(frozen=True, slots=True)
 class _Grid:
-    """The axes of a call, and the devices under them; None: whatever there are."""
+    """The axes of a call, and the mesh of devices that has them."""
 
     axes: Axes
-    devices: tuple[Any, ...] | None
+    mesh: Mesh
 
 
 class ShardMapped(Dispatched):
@@ -155,10 +156,10 @@ class ShardMapped(Dispatched):
             specs = tuple(s for i, s in enumerate(specs) if i not in taken)
         ins = Specs(self.who, "in_specs", specs, grid.axes, manual)
         layouts = ins.layouts(args, types, names.all())
-        blocks = [ins.block(t, y, n) for t, y, n in zip(types, layouts, names.all(), strict=True)]
+        parts = [ins.block(t, y, n) for t, y, n in zip(types, layouts, names.all(), strict=True)]
         flat = Flat(self.fun, treedef, static, self.who)
         with binding(grid.axes), inside(self.who):
-            program, captured = stage(flat, blocks, name_of(self.fun), names.all())
+            program, captured = stage(flat, parts, name_of(self.fun), names.all())
         results = flat.out_tree.unflatten([*range(flat.out_tree.num_leaves)])
         paths = ["result" + tree.keystr(path) for path, _ in tree.leaves_with_path(results)]
         outs = Specs(self.who, "out_specs", self.out_specs, grid.axes, manual)
@@ -166,7 +167,8 @@ class ShardMapped(Dispatched):
         in_layouts = ((),) * len(captured) + layouts
         if self.check_vma:
             self._check_replicated(program, grid.axes, in_layouts, out_layouts, paths)
-        whole = on_whole_arrays(program, grid.axes, in_layouts, out_layouts, grid.devices)
+        roles = tuple(map(blocks, in_layouts)), tuple(map(blocks, out_layouts))
+        whole = on_whole_arrays(program, grid.axes, *roles, grid.mesh)
         return TracedBlock(whole, captured, flat.out_tree)
 
     def _check_replicated(
@@ -210,7 +212,7 @@ class ShardMapped(Dispatched):
                 f"{self.who}: shard_map cannot run inside {is_inside()}, which divides the devices "
                 f"already, at {user_location()}"
             )
-        return _Grid(mesh.axes, _devices(mesh, leaves))
+        return _Grid(mesh.axes, _with_devices(mesh, leaves))
 
     # ---- ahead of time ----
 
@@ -241,15 +243,15 @@ def _is_array(x: Any) -> bool:
     return is_value(x) and typeof(x).ndim > 0
 
 
-def _devices(mesh: AbstractMesh, leaves: Sequence[Any]) -> tuple[Any, ...] | None:
-    """The devices of ``mesh``, or of the mesh of that shape that is meant."""
+def _with_devices(mesh: AbstractMesh, leaves: Sequence[Any]) -> Mesh:
+    """``mesh``, or the mesh of that shape that is meant."""
     if isinstance(mesh, Mesh):
-        return mesh.flat
+        return mesh
     shardings = [getattr(x, "sharding", None) for x in leaves if aot.sharding_of(x) is not None]
     for known in [get_mesh(), *(s.mesh for s in shardings if isinstance(s, NamedSharding))]:
         if known.axes == mesh.axes:
-            return known.flat
-    return None
+            return known
+    return make_mesh(mesh.axis_sizes, mesh.axis_names)
 
 
 @contextmanager

@@ -26,7 +26,28 @@ from phalanx.control.region import lower_region
 from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import Frame, Lanes
 from phalanx.core.primitive import Primitive
-from phalanx.core.region import Region
+from phalanx.core.program import Equation, Program, Var
+from phalanx.core.region import Axes, Grid, Region
+from phalanx.core.roles import Roles
+
+
+def on_whole_arrays(
+    program: Program, axes: Axes, ins: Roles, outs: Roles, mesh: Grid | None
+) -> Program:
+    """The program of one operation, ``mapped``, which runs ``program``."""
+    params = {
+        "program": program,
+        "axes": axes,
+        "ins": ins,
+        "outs": outs,
+        "devices": None,
+        "mesh": mesh,
+    }
+    inputs = [Var(r.outer(t, axes)) for r, t in zip(ins, program.input_types, strict=True)]
+    outputs = tuple(map(Var, _frame(params).result_types))
+    return Program(
+        inputs, [Equation(mapped, list(inputs), params, outputs, None)], outputs, program.name
+    )
 
 
 def _frame(params: dict[str, Any]) -> Frame:

@@ -110,17 +110,9 @@ def _part(b: Builder, x: Value, parts: _Parts) -> Value:
     for dim, axes in enumerate(parts.axes):
         if axes:
             length = b.constant(parts.blocks[dim].length, I32)
-            starts[dim] = b.multiply(_position(b, axes), length)
+            here = b.axis_index(*[axis for axis, _ in axes])
+            starts[dim] = b.multiply(here, length)
     return b.dynamic_slice(x, starts, tuple([block.length for block in parts.blocks]))
-
-
-def _position(b: Builder, axes: Axes) -> Value:
-    """The position of this device along ``axes``, counted row by row."""
-    (first, _), *others = axes
-    position = b.axis_index(first)
-    for axis, size in others:
-        position = b.add(b.multiply(position, b.constant(size, I32)), b.axis_index(axis))
-    return position
 
 
 def _gathered(b: Builder, x: Value, parts: _Parts) -> Value:

@@ -385,8 +385,8 @@ class RegionAxes(Protocol):
         """The (source, target) partitions that a permutation of the positions of ``axes`` is."""
         ...
 
-    def axis_index(self, axis: Any) -> Value:
-        """The position of this device along ``axis``, an int32 scalar."""
+    def axis_index(self, *axes: Any) -> Value:
+        """The position of this device along ``axes``, row by row, an int32 scalar."""
         ...
 
     def padded(self, x: Value, shape: Shape) -> Value:

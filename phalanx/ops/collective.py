@@ -568,25 +568,24 @@ def _ppermute_type(x: ArrayType, axes: Names, size: int, perm: Pairs) -> ArrayTy
 
 
 def _ppermute_lower(b: Builder, x: Value, axes: Names, size: int, perm: Pairs) -> Value:
-    pairs, groups = b.partition_pairs(axes, perm), b.replica_groups(axes, None)
+    groups = b.replica_groups(axes, None)
     # A permutation waits for all devices of the program; of several groups some may not come.
     if b.conditional and len(groups) > 1:
-        return _exchanged_in_groups(b, x, pairs, groups)
-    return b.collective_permute(x, pairs)
+        return _exchanged_in_groups(b, x, axes, perm, groups)
+    return b.collective_permute(x, b.partition_pairs(axes, perm))
 
 
 def _exchanged_in_groups(
-    b: Builder, x: Value, pairs: Pairs, groups: Sequence[Sequence[int]]
+    b: Builder, x: Value, axes: Names, perm: Pairs, groups: Sequence[Sequence[int]]
 ) -> Value:
     """A permutation within each of several groups, which waits for the devices of a group alone.
 
     A device gathers what all in its group have, and takes what is sent to it; zeros if nothing is.
     """
-    here, row = b.convert(b.partition_id(), I32), b.constant(-1, I32)
-    place = {device: i for group in groups for i, device in enumerate(group)}
-    for source, target in pairs:
+    here, row = b.axis_index(*axes), b.constant(-1, I32)
+    for source, target in perm:
         is_target = b.compare(here, b.constant(target, I32), "EQ")
-        row = b.select(is_target, b.constant(place[source], I32), row)
+        row = b.select(is_target, b.constant(source, I32), row)
     shape = b.ins[0].shape
     every = b.all_gather(b.reshape(x, (1, *shape)), 0, groups, (len(groups[0]), *shape))
     zero = b.constant(0, I32)

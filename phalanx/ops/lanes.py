@@ -62,7 +62,7 @@ def _axis_index_type(axes: Names) -> ArrayType:
 
 
 def _axis_index_lower(b: Builder, axes: Names) -> Value:
-    return b.axis_index(axes[0])
+    return b.axis_index(*axes)
 
 
 def _axis_index_varies(axes: Names) -> frozenset[Any]:

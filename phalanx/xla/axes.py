@@ -49,16 +49,19 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         self, axes: Sequence[Any], groups: Sequence[Sequence[int]] | None
     ) -> tuple[tuple[int, ...], ...]:
         """The partitions that communicate over ``axes``, those of a group in order."""
-        names = [name for axis in axes for name in self.scope[axis]]
+        rows = self.rows_along([name for axis in axes for name in self.scope[axis]])
+        if groups is None:
+            return tuple(map(tuple, rows))
+        return tuple(tuple(row[i] for i in group) for row in rows for group in groups)
+
+    def rows_along(self, names: Sequence[str]) -> list[list[int]]:
+        """The partitions in rows along mesh axes, one for each place along the others."""
         order = [name for name, _ in self.plan.axes]
         selected = [order.index(name) for name in names]
         others = [i for i in range(len(order)) if i not in selected]
         mesh = np.arange(len(self.plan.devices)).reshape([size for _, size in self.plan.axes])
         count = math.prod(self._sizes(names))
-        rows = mesh.transpose(others + selected).reshape(-1, count).tolist()
-        if groups is None:
-            return tuple(map(tuple, rows))
-        return tuple(tuple(row[i] for i in group) for row in rows for group in groups)
+        return mesh.transpose(others + selected).reshape(-1, count).tolist()
 
     def partition_pairs(
         self, axes: Sequence[Any], perm: Sequence[tuple[int, int]]
@@ -67,13 +70,17 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         rows = self.replica_groups(axes, None)
         return tuple((row[s], row[t]) for row in rows for s, t in perm)
 
-    def axis_index(self, axis: Any) -> ir.Value:
-        """The position of this device's lane along ``axis``, int32."""
+    def axis_index(self, *axes: Any) -> ir.Value:
+        """The position of this device along ``axes``, counted row by row, int32."""
+        return self.place_along([name for axis in axes for name in self.scope[axis]])
+
+    def place_along(self, names: Sequence[str]) -> ir.Value:
+        """The place of this device along mesh axes, counted row by row, int32."""
         position: ir.Value | None = None
-        for names in self._runs(self.scope[axis]):
-            place = self._place(names)
+        for run in self._runs(names):
+            place = self._place(run)
             if position is not None:
-                size = self.constant(math.prod(self._sizes(names)), I32)
+                size = self.constant(math.prod(self._sizes(run)), I32)
                 place = self.add(self.multiply(position, size), place)
             position = place
         return self.constant(0, I32) if position is None else position

@@ -221,18 +221,19 @@ class HostCallEmitter(RegionAxesEmitter):
         out_types: Types,
         has_side_effect: bool = False,
     ) -> list[ir.Value]:
-        if not self.plan.axes or self.manual:
+        parted = [name for name, _ in self.plan.axes if name not in self.manual]
+        if not parted:
             return self._host_call(function, args, out_types, has_side_effect)
-        # code that the compiler partitions: the first device calls for all
+        # code that the compiler partitions along some axes: there the first device calls for all
 
         def on_first(here: Any, *args: Any) -> Sequence[Any]:
             return [np.zeros(t.shape, t.dtype) for t in out_types] if here else function(*args)
 
         def body(_: Any, *args: ir.Value) -> list[ir.Value]:
             results = self._host_call(
-                on_first, [self.partition_id(), *args], out_types, has_side_effect
+                on_first, [self.place_along(parted), *args], out_types, has_side_effect
             )
-            return [self._of_first_device(x) for x in results]
+            return [self._of_first_device(x, parted) for x in results]
 
         return self.manual_computation(
             args, [()] * len(args), [()] * len(out_types), out_types, body
@@ -245,9 +246,9 @@ class HostCallEmitter(RegionAxesEmitter):
         target = _TARGETS.get(self.platform, _GPU_TARGET)
         return self.custom_call(target, args, out_types, {"index": index}, has_side_effect)
 
-    def _of_first_device(self, x: ir.Value) -> ir.Value:
-        shape, count = self.type(x).shape, len(self.plan.devices)
+    def _of_first_device(self, x: ir.Value, along: Sequence[str]) -> ir.Value:
+        shape, rows = self.type(x).shape, self.rows_along(along)
         one = self.reshape(x, (1, *shape))
-        every = self.all_gather(one, 0, (tuple(range(count)),), (count, *shape))
+        every = self.all_gather(one, 0, rows, (len(rows[0]), *shape))
         ends = (0,) * (1 + len(shape)), (1, *shape), (1,) * (1 + len(shape))
         return self.reshape(self.slice(every, *ends), shape)

@@ -68,6 +68,7 @@ def _region(params: dict[str, Any]) -> Region:
         tuple([r.layout for r in outs]),
         params["devices"],
         params["mesh"],
+        shared=not any(r.in_blocks for r in (*ins, *outs)),
         block=lambda dealt: block(program, names, dealt, ins, outs),
     )
 

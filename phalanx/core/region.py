@@ -68,6 +68,7 @@ class Region:
         devices: those over which the axis is dealt out; None: whatever devices there are.
         mesh: the grid over which the axes are dealt out, each over its own positions. Axes that
             it has besides are not the region's: along them the compiler decides.
+        shared: whether the positions are lanes, of which a device may have several.
         block: what one device runs, by the blocks in which each axis is dealt out.
     """
 
@@ -77,6 +78,7 @@ class Region:
     out_layouts: tuple[Layout, ...]
     devices: tuple[Any, ...] | None
     mesh: Grid | None
+    shared: bool
     block: Callable[[tuple[Blocks, ...]], Block]
 
 

@@ -158,7 +158,7 @@ def compile_program(
     results = [
         s if committed else Sharding(s.devices, committed=False) for s in executable.out_shardings
     ]
-    results = named_results(program, plan.devices, plan.levels, [s.sharding for s in sigs], results)
+    results = named_results(program, plan.mesh, [s.sharding for s in sigs], results)
     return Runnable(program, executable, taking.constants, sigs, in_shardings, results, donate)
 
 

@@ -11,14 +11,13 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import axes_of
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding, P, PmapSharding
-from phalanx.spmd.placement import Levels, region_equations, regions, row
-from phalanx.spmd.sharding import Devices, Sharding
+from phalanx.spmd.placement import ProgramMesh, region_equations, regions, row
+from phalanx.spmd.sharding import Sharding
 
 
 def named_results(
     program: Program,
-    devices: Devices,
-    levels: Levels,
+    mesh: ProgramMesh,
     given: Iterable[Sharding],
     results: Sequence[Sharding],
 ) -> list[Sharding]:
@@ -30,16 +29,17 @@ def named_results(
 
     Args:
         program: what is compiled.
-        devices: where it runs.
-        levels: the mesh that its regions form, as in ``ProgramMesh``.
+        mesh: where it runs.
         given: how its inputs lie.
         results: how its results lie, without names.
     """
     own: dict[Atom, NamedSharding] = {}
     for equation, region in region_equations(program):
-        for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
-            own[var] = _told(region, devices, levels, layout)
-    whole = [_told(region, devices, levels, ()) for region in regions(program)]
+        if not mesh.leaves_open(region):
+            for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
+                own[var] = _told(region, mesh, layout)
+    told = (r for r in regions(program) if r.mesh is not None or not mesh.leaves_open(r))
+    whole = [_told(region, mesh, ()) for region in told]
     known = list(dict.fromkeys([*(s for s in given if isinstance(s, NamedSharding)), *whole]))
     return [
         _named(plain.commit(), a.type, [own[a]]) if a in own else _named(plain, a.type, known)
@@ -65,25 +65,27 @@ def _over_meshes(
             yield s.update(spec=P.of(layout))
 
 
-def _told(region: Region, devices: Devices, levels: Levels, layout: Any) -> NamedSharding:
-    """What ``region`` gives in ``layout``, over the mesh of its axes."""
-    axes = list(_axes(region, levels))
-    mesh = Mesh(row(devices).reshape([n for _, n in axes]), _distinct([a for a, _ in axes]))
-    names = dict(zip([axis for axis, _ in region.axes], mesh.axis_names, strict=False))
-    spec = P.of(tuple(tuple(names[axis] for axis in cutting) for cutting in layout))
-    return (PmapSharding if region.shared else NamedSharding)(mesh, spec)
+def _told(region: Region, mesh: ProgramMesh, layout: Any) -> NamedSharding:
+    """What ``region`` gives in ``layout``, over its mesh or else over that of its axes."""
+    kind = PmapSharding if region.shared else NamedSharding
+    if region.mesh is not None:
+        return kind(mesh.held(region.mesh), P.of(layout))  # type: ignore[arg-type]
+    axes = list(_axes(region, mesh, 0))
+    grid = row(mesh.devices).reshape([n for _, n in axes])
+    named = Mesh(grid, _distinct([a for a, _ in axes]))
+    names = dict(zip([axis for axis, _ in region.axes], named.axis_names, strict=False))
+    return kind(named, P.of(tuple(tuple(names[axis] for axis in cutting) for cutting in layout)))
 
 
-def _axes(region: Region, levels: Levels) -> Iterator[tuple[Any, int]]:
+def _axes(region: Region, mesh: ProgramMesh, depth: int) -> Iterator[tuple[Any, int]]:
     """The axes of ``region`` and of those inside it, and over how many devices each lies."""
-    level, deeper = (levels[0], levels[1:]) if levels else ((), ())
-    for cut in region.cuts(level):
+    for cut in mesh.cuts(region, depth):
         yield cut.axis, cut.blocks.count
     inner = next(regions(region.program), None)
     if inner is not None:
-        yield from _axes(inner, deeper)
+        yield from _axes(inner, mesh, depth + 1)
     else:
-        yield from (axis for level in deeper for axis in level)
+        yield from (axis for level in mesh.levels[depth + 1 :] for axis in level)
 
 
 def _distinct(names: Sequence[Any]) -> list[str]:

@@ -49,24 +49,33 @@ class ProgramMesh:
     def cuts(self, region: Region, depth: int = 0) -> tuple[Cut, ...]:
         """How the axes of ``region``, which lies in ``depth`` others, are dealt out."""
         if region.mesh is None:
-            there = depth < len(self.levels) and not any(_meshes(region.program))
+            there = depth < len(self.levels) and not _around_meshes(region)
             ((axis, size),) = region.axes
             return (_cut(axis, size, self.levels[depth] if there else ()),)
         under = _under(region.mesh, self.devices, self.axes)
         return tuple(_cut(axis, size, under[axis]) for axis, size in region.axes)
 
+    def held(self, mesh: Mesh) -> Mesh:
+        """The part of ``mesh`` that the devices form: along an axis of few lanes, the first."""
+        return _held(mesh, self.devices)
+
     def manual(self, region: Region) -> tuple[str, ...]:
         """The axes along which an outermost ``region`` says itself what each device does.
 
-        Along the others of its mesh the compiler decides. What has no mesh takes all.
+        Along the others of its mesh the compiler decides. What has no mesh takes all, unless it
+        lies around what has one.
         """
-        if region.mesh is None:
+        if region.mesh is None and not _around_meshes(region):
             return tuple(name for name, _ in self.axes)
         return tuple(name for cut in self.cuts(region) for name in cut.mesh)
 
     def leaves_open(self, region: Region) -> bool:
         """Whether along some axes it is for the compiler to say how arrays of ``region`` lie."""
         return len(self.manual(region)) < len(self.axes)
+
+
+def _around_meshes(region: Region) -> bool:
+    return region.mesh is None and any(_meshes(region.program))
 
 
 def _positions(axes: MeshAxes) -> int:
@@ -171,14 +180,20 @@ def _taken(program: Program, mesh: Mesh) -> Devices:
 def _grid(mesh: Mesh, devices: Devices) -> Sharding:
     """How an array lies that has one element for each place of ``mesh`` held by ``devices``."""
     place = {d: i for i, d in enumerate(devices)}
-    held = np.argwhere(np.vectorize(place.__contains__, [bool])(mesh.devices))
-    part = mesh.devices[tuple(slice(n + 1) for n in held.max(0, initial=-1))]
-    if set(part.flat) != place.keys():
+    held = _held(mesh, devices)
+    return Sharding(devices, held.axis_sizes, [place[d] for d in held.flat])
+
+
+@functools.lru_cache(maxsize=64)
+def _held(mesh: Mesh, devices: Devices) -> Mesh:
+    there = np.argwhere(np.vectorize(set(devices).__contains__, [bool])(mesh.devices))
+    part = mesh.devices[tuple(slice(n + 1) for n in there.max(0, initial=-1))]
+    if set(part.flat) != set(devices):
         raise MeshesDiffer(
             f"one program has regions over the devices {list(map(str, devices))} and over the mesh "
             f"{_spelled(mesh)}. All of its meshes must have the same devices"
         )
-    return Sharding(devices, part.shape, [place[d] for d in part.flat])
+    return Mesh(part, mesh.axis_names, mesh.axis_types)
 
 
 @functools.lru_cache(maxsize=64)
@@ -343,9 +358,8 @@ def _decided(
 ) -> Iterator[tuple[Equation, Region, tuple[Cut, ...]]]:
     """The regions that say along every axis of ``mesh`` how their arrays lie."""
     for equation, region in region_equations(program):
-        cuts = mesh.cuts(region)
-        if not mesh.leaves_open(region) and any(cut.mesh for cut in cuts):
-            yield equation, region, cuts
+        if not mesh.leaves_open(region):
+            yield equation, region, mesh.cuts(region)
 
 
 def region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:

@@ -250,3 +250,6 @@ def test_lanes_around_a_mesh_leave_it_its_devices():
     x = np.arange(6 * COUNT, dtype=F).reshape(3, 2 * COUNT)
     (sums,) = phalanx.pmap(lane)(x)
     np.testing.assert_array_equal(sums, x.reshape(3, COUNT, 2).sum(1))
+    if COUNT == 8:
+        part = phalanx.pmap(on_data(lambda v: [lax.psum(v, "data")], [()]))(np.stack([X, 2 * X]))
+        np.testing.assert_array_equal(part[0], [X[:4] + X[4:], 2 * X[:4] + 2 * X[4:]])

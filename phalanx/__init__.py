@@ -79,6 +79,7 @@ from phalanx.custom_derivatives import (
     custom_vjp,
 )
 from phalanx.lax import stop_gradient
+from phalanx.lax.layout import reshard
 from phalanx.numpy.at import Part as _Part
 from phalanx.numpy.methods import install as _install
 from phalanx.run.eager import evaluate as _evaluate

@@ -1,6 +1,7 @@
 """How arrays lie over devices: meshes and shardings."""
 
 from phalanx.api.meshes import get_abstract_mesh, get_mesh, set_mesh
+from phalanx.lax.layout import reshard
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
@@ -16,5 +17,6 @@ __all__ = [
     "SingleDeviceSharding",
     "get_abstract_mesh",
     "get_mesh",
+    "reshard",
     "set_mesh",
 ]

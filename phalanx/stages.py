@@ -1,5 +1,6 @@
 """The stages between a function and its executable: traced, lowered, compiled."""
 
+from phalanx.api.communication import Collective, Collectives
 from phalanx.api.stages import ArgInfo, Compiled, Lowered, MemoryStats, Traced
 
-__all__ = ["ArgInfo", "Compiled", "Lowered", "MemoryStats", "Traced"]
+__all__ = ["ArgInfo", "Collective", "Collectives", "Compiled", "Lowered", "MemoryStats", "Traced"]

@@ -17,7 +17,8 @@ from phalanx.api.arguments import (
     static_positions,
 )
 from phalanx.api.dispatch import Dispatched, Run
-from phalanx.api.passing import Passed, taken, taking
+from phalanx.api.passing import Passed, caller, signatures
+from phalanx.api.shardings import Asked, check_followed, result_names
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.control.call import call
@@ -25,7 +26,9 @@ from phalanx.core import axes
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import typeof
+from phalanx.run.constrain import constrain
 from phalanx.run.execute import compile_program, option_key
+from phalanx.run.planning import Places
 from phalanx.run.runtime import backend as runtime
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import is_value, stage
@@ -62,9 +65,13 @@ class Jitted(Dispatched):
         backend: str | None = None,
         inline: bool = False,
         compiler_options: dict[str, Any] | None = None,
+        in_shardings: Any = None,
+        out_shardings: Any = None,
     ) -> None:
         self.fun = fun
         self.who = f"{self.kind}({name_of(fun)})"
+        self.ins = Asked(in_shardings, self.who, "in_shardings")
+        self.outs = Asked(out_shardings, self.who, "out_shardings")
         self.static_nums, self.static_names = static_positions(
             fun, static_argnums, static_argnames, self.who
         )
@@ -77,7 +84,7 @@ class Jitted(Dispatched):
         self.home = _home(device, backend, self.who)
         self.compiler_options = dict(compiler_options or {})
         options = option_key(self.compiler_options, self.who)
-        self._remember(keep_unused, self.home, options)
+        self._remember(keep_unused, self.home, options, self.ins.key, self.outs.key)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         if config.disable_jit:
@@ -94,7 +101,10 @@ class Jitted(Dispatched):
                 check_leaf(x, self._names(static, args, kwargs)[i], self.who)
         types = tuple([plain(typeof(x)) for x in leaves])
         traced = self.traced(static, args, kwargs, treedef, types)
-        return traced.out_tree.unflatten(self._run(traced.program, [*traced.captured, *leaves]))
+        places = self._places(traced, static, args, kwargs)
+        leaves = list(map(_constrained, leaves, places.ins))
+        results = self._run(traced.program, [*traced.captured, *leaves])
+        return traced.out_tree.unflatten(list(map(_constrained, results, places.outs)))
 
     def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
         """Bind what stands for this function inside other transformations."""
@@ -126,12 +136,36 @@ class Jitted(Dispatched):
         names = self._names(static, args, kwargs)
         donated = self._donated(static, args, kwargs)
         passed = Passed.of(traced.program, donated, names, self.who, self.keep_unused)
-        take, sigs = taking(leaves, [self.home] * len(leaves), passed)
+        places = self._places(traced, static, args, kwargs)
+        if self.home is None:
+            check_followed(leaves, places.ins, names, self.who)
         compiled = compile_program(
-            passed.program, sigs, passed.donate, self.compiler_options,
-            home=self.home, name_of_input=lambda n: names[passed.kept[n]],
+            passed.program, signatures(leaves, passed), passed.donate, self.compiler_options,
+            places=places.taking(passed.kept), name_of_input=lambda n: names[passed.kept[n]],
         )  # fmt: skip
-        return taken(compiled.caller(traced.out_tree), take)
+        return caller(compiled, leaves, passed, traced.out_tree)
+
+    def _places(
+        self, traced: TracedFunction, static: Static, args: tuple, kwargs: dict[str, Any]
+    ) -> Places:
+        """Where arguments and results are to lie, which must be possible."""
+        program, out_tree = traced.program, traced.out_tree
+        count, results = len(traced.captured), len(program.outputs)
+        types = program.input_types[count:]
+        if self.home is not None:
+            return Places((self.home,) * len(types), (self.home,) * results)
+        if self.ins.nothing and self.outs.nothing:
+            return Places((None,) * len(types), (None,) * results)
+        if kwargs and not self.ins.nothing:
+            raise ValueError(
+                f"{self.who}: in_shardings are those of arguments by position, but "
+                f"{', '.join(kwargs)} is given by name; pass every argument by position"
+            )
+        ins = self.ins.of(args) + [None] * len(tree.leaves(kwargs))
+        outs = self.outs.of(out_tree.unflatten(range(results)))
+        self.ins.check(ins, types, self._names(static, args, kwargs))
+        self.outs.check(outs, program.output_types, result_names(out_tree))
+        return Places(tuple(ins), tuple(outs))
 
     # ---- ahead of time ----
 
@@ -142,10 +176,13 @@ class Jitted(Dispatched):
         names = self._names(static, rest, named)
         types = tuple(aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves))
         traced = self.traced(static, rest, named, treedef, types)
+        places = self._places(traced, static, rest, named)
+        if self.home is None:
+            check_followed(leaves, places.ins, names, self.who)
         call_traced = stages.TracedCall(
             self.who, names, static, traced.program, traced.captured, treedef, traced.out_tree,
-            types, [aot.sharding_of(x) or self.home for x in leaves],
-            self._donated(static, rest, named), self.keep_unused, self.compiler_options, self.home,
+            types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
+            places, self.keep_unused, self.compiler_options, self.home is None,
         )  # fmt: skip
         return stages.Traced(call_traced)
 
@@ -153,6 +190,8 @@ class Jitted(Dispatched):
 def jit(
     fun: Callable | None = None,
     *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
@@ -199,6 +238,8 @@ def jit(
     Array([0., 1., 4., 9.], dtype=float32)
     """
     options = {
+        "in_shardings": in_shardings,
+        "out_shardings": out_shardings,
         "static_argnums": static_argnums,
         "static_argnames": static_argnames,
         "donate_argnums": donate_argnums,
@@ -213,6 +254,10 @@ def jit(
         return functools.partial(jit, **options)
     check_callable(fun, "jit")
     return Jitted(fun, **options).function()
+
+
+def _constrained(x: Any, sharding: Sharding | None) -> Any:
+    return x if sharding is None else constrain(x, sharding=sharding)
 
 
 def _home(device: Any, platform: str | None, who: str) -> Sharding | None:

@@ -18,10 +18,10 @@ from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_scalar, placing
 from phalanx.run.eager import as_array
+from phalanx.run.execute import Runnable
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.simplify import used
 
-Take = Callable[[Sequence[Any]], list[DeviceArray]]
 _NUMBERS = frozenset(SCALARS)
 
 
@@ -113,30 +113,32 @@ def _warn_of_spared(arguments: Sequence[str], who: str) -> None:
     )
 
 
-def taking(
-    leaves: Sequence[Any], homes: Sequence[Sharding | None], passed: Passed
-) -> tuple[Take | None, list[Signature]]:
-    """What makes of such leaves the arrays that a program takes, None where they are that.
+def signatures(leaves: Sequence[Any], passed: Passed) -> list[Signature]:
+    """Those of the arrays that a program takes; what comes from the host may go anywhere."""
+    taken = [leaves[i] for i in passed.kept]
+    return [
+        x._sig if type(x) is DeviceArray else Signature.of(plain(typeof(x)), default_sharding())
+        for x in taken
+    ]
 
-    What comes from the host is put into its one of ``homes`` if it has one. What is donated is
-    not shared with others.
 
-    Returns:
-        It, and the signatures of these arrays.
+def caller(
+    compiled: Runnable, leaves: Sequence[Any], passed: Passed, out_tree: Any
+) -> Callable[[Sequence[Any]], Any]:
+    """The function from such leaves of a call to the tree of results of ``compiled``.
+
+    What comes from the host is put where it is taken. What is donated is not shared with others.
     """
     ways: list[tuple[int, Callable[[Any], DeviceArray] | None]] = []
-    sigs: list[Signature] = []
-    for n, i in enumerate(passed.kept):
-        x, home = leaves[i], homes[i] or default_sharding()
-        if type(x) is DeviceArray:
-            ways.append((i, None))
-            sigs.append(x._sig)
-        else:
-            ways.append((i, _way(x, home, n in passed.donate)))
-            sigs.append(Signature.of(plain(typeof(x)), home))
-    if len(ways) == len(leaves) and all(way is None for _, way in ways):
-        return None, sigs
-    return lambda leaves: [leaves[i] if way is None else way(leaves[i]) for i, way in ways], sigs
+    for n, (i, home) in enumerate(zip(passed.kept, compiled.in_shardings, strict=True)):
+        x = leaves[i]
+        way = None if type(x) is DeviceArray else _way(x, home, n in passed.donate)
+        ways.append((i, way))
+    put = [n for n, (_, way) in enumerate(ways) if way is not None]
+    run = compiled.caller(out_tree, put)
+    if len(ways) == len(leaves) and not put:
+        return run
+    return lambda leaves: run([leaves[i] if way is None else way(leaves[i]) for i, way in ways])
 
 
 def _way(x: Any, home: Sharding, alone: bool) -> Callable[[Any], DeviceArray]:
@@ -149,8 +151,3 @@ def _way(x: Any, home: Sharding, alone: bool) -> Callable[[Any], DeviceArray]:
         put = placing(kind, home)
         return lambda x: put(np.asarray(dtypes.scalar(x, dtype)))
     return lambda x: from_scalar(dtypes.scalar(x, dtype), home, kind)
-
-
-def taken(run: Callable[[Sequence[Any]], Any], take: Take | None) -> Callable[[Sequence[Any]], Any]:
-    """``run`` on what ``take`` makes of the leaves of a call."""
-    return run if take is None else lambda leaves: run(take(leaves))

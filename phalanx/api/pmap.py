@@ -22,7 +22,7 @@ from phalanx.api.arguments import (
     static_positions,
 )
 from phalanx.api.dispatch import KEPT, Dispatched, Run
-from phalanx.api.passing import Passed, taken, taking
+from phalanx.api.passing import Passed, caller, signatures
 from phalanx.api.vmap import UNNAMED, input_dims, is_none, mapped_size, output_dims
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -42,7 +42,6 @@ from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
-from phalanx.spmd.layout import from_axes
 from phalanx.spmd.replication import culprits, varying_outputs
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.batch import batch, lane_type, place_lanes
@@ -136,9 +135,8 @@ class Pmapped(Dispatched):
         donated = self._donated(static, args, kwargs)
         whole = body.whole([plain(typeof(x)) for x in leaves])
         passed = Passed.of(whole, donated, names, self.who, every=True)
-        take, sigs = taking(leaves, homes(whole), passed)
-        compiled = compile_program(whole, sigs, passed.donate)
-        return taken(compiled.caller(body.out_tree), take)
+        compiled = compile_program(whole, signatures(leaves, passed), passed.donate)
+        return caller(compiled, leaves, passed, body.out_tree)
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
@@ -268,15 +266,6 @@ class Pmapped(Dispatched):
             types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
         )  # fmt: skip
         return stages.Traced(call_traced)
-
-
-def homes(whole: Program) -> list[Sharding | None]:
-    """Where inputs from the host go: to their lanes, if those lie on several devices."""
-    mesh = placement.mesh_of(whole, backend().local_devices())
-    if mesh is None or not mesh.axes:
-        return [None] * len(whole.inputs)
-    wanted = placement.wanted_inputs(whole, mesh)
-    return [None if w is None else from_axes(mesh.devices, mesh.axes, w) for w in wanted]
 
 
 def _snapshot(spec: Any) -> tuple[Any, tuple]:

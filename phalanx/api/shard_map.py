@@ -22,8 +22,8 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.dispatch import Dispatched, Run
 from phalanx.api.meshes import get_mesh, make_mesh
-from phalanx.api.passing import Passed, taken, taking
-from phalanx.api.pmap import homes, inside, is_inside
+from phalanx.api.passing import Passed, caller, signatures
+from phalanx.api.pmap import inside, is_inside
 from phalanx.api.specs import Specs, is_spec
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -120,9 +120,8 @@ class ShardMapped(Dispatched):
             refuse_escaped(value)
         names = self._names(static, args, kwargs)
         passed = Passed.of(body.whole, [False] * len(leaves), names, self.who, every=True)
-        take, sigs = taking(leaves, homes(body.whole), passed)
-        compiled = compile_program(body.whole, sigs)
-        return taken(compiled.caller(body.out_tree), take)
+        compiled = compile_program(body.whole, signatures(leaves, passed))
+        return caller(compiled, leaves, passed, body.out_tree)
 
     # ---- tracing ----
 

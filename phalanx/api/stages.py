@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx.api.aot import abstract, struct
 from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
+from phalanx.api.communication import Collectives, collectives
 from phalanx.api.passing import Passed
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames
@@ -19,6 +20,8 @@ from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import ArrayType
 from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
+from phalanx.run.planning import Places
+from phalanx.spmd.naming import named
 from phalanx.spmd.sharding import Sharding
 
 
@@ -62,9 +65,16 @@ class TracedCall:
     types: Sequence[ArrayType]
     shardings: Sequence[Sharding | None]
     donated: Sequence[bool]
+    said: Places | None = None  # where arguments and results are to lie
     keep_unused: bool = True
     compiler_options: dict[str, Any] = field(default_factory=dict)
-    home: Sharding | None = None
+    strict: bool = False  # whether arguments that lie elsewhere are refused, not moved
+
+
+    @property
+    def places(self) -> Places:
+        """Where arguments and results are to lie, None where nothing is said."""
+        return self.said or Places.anywhere(self.program)
 
 
 class AheadOfTime:
@@ -156,8 +166,9 @@ class Lowered(AheadOfTime):
             Signature.of(traced.types[i], traced.shardings[i] or default_sharding())
             for i in self._passed.kept
         ]
+        self._places = traced.places.taking(self._passed.kept)
         self._module = execute.lower_program(
-            self._passed.program, self._sigs, self._passed.donate, traced.home
+            self._passed.program, self._sigs, self._passed.donate, self._places
         )
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -195,7 +206,7 @@ class Lowered(AheadOfTime):
         compiled = execute.compile_program(
             self._passed.program, self._sigs, self._passed.donate,
             self._traced.compiler_options | (compiler_options or {}), self._module,
-            self._traced.home, lambda n: self._traced.names[self._passed.kept[n]],
+            self._places, lambda n: self._traced.names[self._passed.kept[n]],
         )  # fmt: skip
         return Compiled(self._traced, compiled, self._passed.kept)
 
@@ -220,9 +231,12 @@ class Compiled(AheadOfTime):
         super().__init__(traced)
         self._compiled = compiled
         self._kept = kept
-        self._homes = [s or traced.home or default_sharding() for s in traced.shardings]
+        self._homes = [s or default_sharding() for s in traced.shardings]
         for i, home in zip(kept, compiled.in_shardings, strict=True):
-            self._homes[i] = home
+            given, type = traced.places.ins[i] or traced.shardings[i], traced.types[i]
+            if given is None or not given.is_equivalent_to(home, type.ndim):
+                given = named(home, type, compiled.names)
+            self._homes[i] = given
 
     @property
     def input_shardings(self) -> Any:
@@ -246,6 +260,8 @@ class Compiled(AheadOfTime):
             if treedef != self.in_tree:
                 raise TypeError(self._other_structure(treedef, args, kwargs))
             types = [self._checked(i, x) for i, x in enumerate(leaves)]
+            if self._traced.strict:
+                self._check_places(leaves)
             arrays = [self._array(leaves[i], types[i], self._homes[i]) for i in self._kept]
             return self.out_tree.unflatten(self._compiled(arrays))
         except Exception as error:
@@ -273,6 +289,20 @@ class Compiled(AheadOfTime):
                 "convert it, or lower and compile for its type"
             )
         return wanted
+
+    def _check_places(self, leaves: Sequence[Any]) -> None:
+        """Raise ValueError if a leaf that the user placed lies otherwise than it must."""
+        for i in self._kept:
+            x, home = leaves[i], self._homes[i]
+            if not isinstance(x, DeviceArray) or not x.committed:
+                continue
+            if not home.is_equivalent_to(x.sharding, x.ndim):
+                raise ValueError(  # "Computation was ... shardings" is the field's, for matching
+                    f"{self._traced.who}: Computation was compiled for input shardings that "
+                    f"disagree with those of the arguments passed to it: {self._traced.names[i]}, "
+                    f"{x.aval}, was compiled to lie as {home} and lies as {x.sharding}. Move it: "
+                    "phalanx.device_put(x, sharding), or lower and compile for where it lies"
+                )
 
     def _array(self, x: Any, type: ArrayType, home: Sharding) -> DeviceArray:
         if isinstance(x, DeviceArray):
@@ -303,6 +333,16 @@ class Compiled(AheadOfTime):
     def as_text(self) -> str:
         """The HLO module as it was optimized for the devices."""
         return self._compiled.executable.hlo_text()
+
+    def collectives(self) -> Collectives:
+        """What the compiler lets devices exchange: operation, mesh axes, bytes, line.
+
+        >>> import phalanx
+        >>> phalanx.jit(lambda x: x + 1).lower(1.0).compile().collectives()
+        no collectives
+        """
+        compiled, run = self._compiled, self._compiled.executable
+        return collectives(run.exchanges(), run.devices, compiled.names)
 
     def cost_analysis(self) -> dict[str, Any]:
         """XLA's estimate of the work, such as ``{"flops": ...}``."""

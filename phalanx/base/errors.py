@@ -97,6 +97,10 @@ class MeshesDiffer(DeviceError, ValueError):
     """Meshes do not go together in one program, or parts of it that lie inside each other."""
 
 
+class NoMesh(PhalanxError, RuntimeError, ValueError):
+    """A ``PartitionSpec`` stands alone where no mesh is set whose axes it could mean."""
+
+
 class NonFiniteError(PhalanxError, FloatingPointError):
     """``debug_nans`` is on and an operation produced a NaN."""
 

@@ -339,6 +339,10 @@ class Collectives(Protocol):
         """The number of this device, a uint32 scalar."""
         ...
 
+    def constrained(self, x: Value, sharding: Any) -> Value:
+        """``x``, which lies over the devices of the program as ``sharding`` says."""
+        ...
+
     def manual_computation(
         self,
         args: Values,

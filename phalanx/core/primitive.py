@@ -129,6 +129,7 @@ class Primitive:
         decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
             whether, or how often, they run a sub-program.
         region: ``(params)`` to what the operation runs over devices, if it does.
+        lies: ``(params)`` to the sharding that the result is to have, if the operation says so.
         eager: ``(*operands, **params)`` to results as NumPy arrays, for what the host does at
             once where it is not compiled.
         run: ``(*operands, **params)`` to the results, in place of compiling the operation, where
@@ -161,6 +162,7 @@ class Primitive:
     carry_state: Rule | None = None
     decides: Rule | None = None
     region: Callable[[dict[str, Any]], Region] | None = None
+    lies: Callable[[dict[str, Any]], Any] | None = None
     eager: Rule | None = None
     run: Rule | None = None
     by_user: bool = False

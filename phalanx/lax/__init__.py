@@ -74,6 +74,7 @@ from phalanx.lax.index import (
     scatter_mul,
     scatter_sub,
 )
+from phalanx.lax.layout import with_sharding_constraint
 from phalanx.lax.loops import fori_loop, map, scan, while_loop
 from phalanx.lax.reduce import (
     argmax,

@@ -43,8 +43,37 @@ class Single:
         return made
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """An operation of a compiled program in which devices exchange data.
+
+    Attributes:
+        operation: its name in HLO, such as ``all-reduce``.
+        groups: the partitions that exchange with each other, if they do so in groups and that
+            can be told.
+        pairs: (source, target) partitions, if it is a permutation.
+        bytes: the size of the result on each device.
+        count: how often a call runs it.
+        line: the user's line.
+    """
+
+    operation: str
+    groups: tuple[tuple[int, ...], ...] | None
+    pairs: tuple[tuple[int, ...], ...] | None
+    bytes: int
+    count: int
+    line: str
+
+
 class Executable(Protocol):
     """A compiled program, on the devices it was compiled for."""
+
+    devices: tuple[Device, ...]
+
+    @property
+    def in_shardings(self) -> tuple[Sharding, ...]:
+        """How the inputs must lie."""
+        ...
 
     @property
     def out_shardings(self) -> tuple[Sharding, ...]:
@@ -80,6 +109,10 @@ class Executable(Protocol):
 
     def hlo_text(self) -> str:
         """The program as HLO, as optimized for the devices."""
+        ...
+
+    def exchanges(self) -> list[Exchange]:
+        """What devices exchange while it runs."""
         ...
 
     def cost_analysis(self) -> dict[str, Any]:

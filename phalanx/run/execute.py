@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
-from phalanx.base.errors import DeletedArray, DevicesDiffer, NonFiniteError
-from phalanx.base.extended import is_key
+from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
-from phalanx.core.region import Layout
-from phalanx.core.types import ArrayType
 from phalanx.run.array import (
     DeletedSignature,
     DeviceArray,
     Signature,
-    default_sharding,
     from_host,
     moved,
 )
 from phalanx.run.backend import Executable, Module, Single
+from phalanx.run.planning import Places, check_devices, constraints, make_plan, of_whole_keys
 from phalanx.run.runtime import backend
-from phalanx.spmd import placement
-from phalanx.spmd.layout import axes_of, from_axes, prime_axes
-from phalanx.spmd.naming import named_results
+from phalanx.spmd.constraint import closed
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.naming import known_names, named_results
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.derive import keep
@@ -40,7 +37,8 @@ class Runnable:
     """An executable that runs on arrays: its constants, how inputs must lie, what it gives."""
 
     __slots__ = (
-        "checked", "donate", "executable", "fixed", "in_shardings", "misplaced", "name", "out_sigs"
+        "checked", "donate", "executable", "fixed", "in_shardings", "misplaced", "moves", "name",
+        "names", "out_sigs",
     )  # fmt: skip
 
     def __init__(
@@ -51,9 +49,12 @@ class Runnable:
         sigs: Sequence[Signature],
         in_shardings: Sequence[Sharding],
         out_shardings: Sequence[Sharding],
+        wanted: Sequence[Sharding | None],
         donate: tuple[int, ...],
+        names: Sequence[NamedSharding],
     ) -> None:
         self.name = program.name
+        self.names = names
         self.executable = executable
         count = len(constants)
         self.fixed = [moved(c, s)._raw for c, s in zip(constants, in_shardings, strict=False)]
@@ -63,6 +64,11 @@ class Runnable:
         ]
         self.donate = donate
         self.checked = config.debug_nans
+        self.moves = {  # of results that do not come as they are wanted
+            i: want
+            for i, (want, s) in enumerate(zip(wanted, out_shardings, strict=True))
+            if want is not None and want is not s
+        }
         self.out_sigs = [
             Signature.of(t, s) for t, s in zip(program.output_types, out_shardings, strict=True)
         ]
@@ -76,17 +82,20 @@ class Runnable:
         for i in self.donate:
             arrays[i]._forget("was donated to a function, which may have reused its memory")
         out = list(map(DeviceArray, results, self.out_sigs))
+        for i, sharding in self.moves.items():
+            out[i] = moved(out[i], sharding)
         if self.checked:
             check_finite(self.name, out)
         return out
 
-    def caller(self, out_tree: Any) -> Callable[[Any], Any]:
+    def caller(self, out_tree: Any, placed: Sequence[int] = ()) -> Callable[[Any], Any]:
         """The function from the arrays of a call to the tree of results.
 
-        Where nothing has to be moved, donated or checked it does nothing but run.
+        Those at the positions ``placed`` are where they must be. Where nothing has to be moved,
+        donated or checked it does nothing but run.
         """
         build, sigs = tree.builder(out_tree), self.out_sigs
-        if self.misplaced or self.donate or self.checked:
+        if set(self.misplaced).difference(placed) or self.moves or self.donate or self.checked:
             return lambda arrays: build(self(arrays))
         if out_tree == _ONE_LEAF:
             return self.executable.caller(self.fixed, Single(DeviceArray, *sigs))
@@ -126,13 +135,13 @@ def compile_program(
     donate: tuple[int, ...] = (),
     options: dict[str, Any] | None = None,
     lowered: Module | None = None,
-    home: Sharding | None = None,
+    places: Places | None = None,
     name_of_input: Callable[[int], str] = "operand {}".format,
 ) -> Runnable:
     """Compile ``program`` for inputs of the signatures ``sigs``.
 
     What was compiled for the same layout is used again; ``lowered`` may give the module, and
-    ``home`` the device.
+    ``places`` where inputs and outputs are to lie.
 
     Raises:
         DevicesDiffer: inputs are committed to devices that differ, and nothing says which to use.
@@ -140,16 +149,17 @@ def compile_program(
     donate = _donated(donate)
     taking = _ready(program)
     every = [*(c._sig for c in taking.constants), *sigs]
-    _check_devices(program, sigs, home, name_of_input)
-    plan, committed = _planned(program, taking, every, home)
+    places = places or Places.anywhere(program)
+    check_devices(program, sigs, places, name_of_input)
+    plan, committed = _planned(program, taking, every, places)
 
     def make() -> Executable:
-        module = lower_program(program, sigs, donate, home) if lowered is None else lowered
+        module = lower_program(program, sigs, donate, places) if lowered is None else lowered
         return backend().compile(module, options)
 
     key = (plan, donate, config.key, option_key(options or {}, "compile"))
     executable = keep(program, key, make)
-    in_shardings = plan.in_shardings
+    in_shardings = executable.in_shardings
     if len(plan.devices) == 1:
         sharding = Sharding(plan.devices, committed=committed)
         in_shardings = tuple(
@@ -158,8 +168,18 @@ def compile_program(
     results = [
         s if committed else Sharding(s.devices, committed=False) for s in executable.out_shardings
     ]
-    results = named_results(program, plan.mesh, [s.sharding for s in sigs], results)
-    return Runnable(program, executable, taking.constants, sigs, in_shardings, results, donate)
+    said = [s for s in (*places.outs, *places.ins) if s is not None]
+    given = [*said, *(s.sharding for s in sigs), *(closed(s) for s, _ in constraints(program))]
+    known = known_names(program, plan.mesh, given)
+    named = named_results(program, plan.mesh, known, results)
+    results = [
+        want if want is not None and want.plain is s.plain else s
+        for s, want in zip(named, places.outs, strict=True)
+    ]
+    return Runnable(
+        program, executable, taking.constants, sigs, in_shardings, results, places.outs, donate,
+        known,
+    )  # fmt: skip
 
 
 def option_key(options: dict[str, Any], who: str) -> frozenset:
@@ -180,11 +200,11 @@ def lower_program(
     program: Program,
     sigs: Sequence[Signature],
     donate: tuple[int, ...] = (),
-    home: Sharding | None = None,
+    places: Places | None = None,
 ) -> Module:
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
     taking = _ready(program)
-    plan, _ = _planned(program, taking, [*(c._sig for c in taking.constants), *sigs], home)
+    plan, _ = _planned(program, taking, [*(c._sig for c in taking.constants), *sigs], places)
     count = len(taking.constants)
     return backend().lower(taking.program, plan, tuple([i + count for i in _donated(donate)]))
 
@@ -195,7 +215,7 @@ def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _planned(
-    program: Program, taking: _Ready, sigs: Sequence[Signature], home: Sharding | None
+    program: Program, taking: _Ready, sigs: Sequence[Signature], places: Places | None
 ) -> tuple[Plan, bool]:
     for sig in sigs:
         if isinstance(sig, DeletedSignature):
@@ -204,116 +224,9 @@ def _planned(
                 "value is no longer there. Keep a copy (x.copy()) if it is needed again, or do not "
                 "donate it"
             )
-    plan, committed = make_plan(
-        taking.program, [s.sharding for s in sigs], home, len(taking.constants)
-    )
-    return _of_whole_keys(plan, program.output_types), committed
-
-
-def _check_devices(
-    program: Program,
-    sigs: Sequence[Signature],
-    home: Sharding | None,
-    name_of_input: Callable[[int], str],
-) -> None:
-    """Raise ``DevicesDiffer`` unless the devices of one committed input include all others.
-
-    Where ``home`` or the program itself names devices, its inputs are brought there.
-    """
-    placed = [(i, s) for i, s in enumerate(sigs) if s.sharding.committed]
-    if home is not None or len({s.sharding.devices for _, s in placed}) < 2:
-        return
-    first, widest = max(placed, key=lambda p: len(p[1].sharding.devices))
-    within = widest.sharding.device_set
-    apart = next((p for p in placed if not within.issuperset(p[1].sharding.devices)), None)
-    if apart is None or placement.mesh_of(program, tuple(backend().local_devices())) is not None:
-        return
-    given = [
-        f"{name_of_input(i)}, {s.type}, lies on {', '.join(map(str, s.sharding.devices))}"
-        for i, s in sorted([(first, widest), apart], key=lambda p: p[0])
-    ]
-    raise DevicesDiffer(
-        f"{program.name}: Received incompatible devices for jitted computation, at "
-        f"{user_location()}: arrays that were placed on different devices do not combine, and "
-        f"{'; '.join(given)}. Move one of them: phalanx.device_put(x, device)"
-    )
-
-
-def _of_whole_keys(plan: Plan, types: Sequence[ArrayType]) -> Plan:
-    """``plan``, where XLA does not choose to part the words of the keys among the outputs."""
-    if not any(is_key(t.dtype) for t in types):
-        return plan
-    open_dims = [(None,) * t.ndim if is_key(t.dtype) else None for t in types]
-    chosen = [
-        dims if layout is None else layout
-        for layout, dims in zip(plan.out_layouts, open_dims, strict=True)
-    ]
-    return replace(plan, out_layouts=tuple(chosen))
-
-
-def make_plan(
-    program: Program,
-    shardings: Sequence[Sharding],
-    home: Sharding | None = None,
-    constants: int = 0,
-) -> tuple[Plan, bool]:
-    """Devices, mesh and layouts for ``program`` on inputs laid out as ``shardings``.
-
-    ``home``, if the user gave one, is the device to run on. Also whether the results belong on
-    those devices because the user said so. The first inputs, as many as there are ``constants``,
-    follow the others.
-    """
-    local = tuple(backend().local_devices())
-    first = local[:1]
-    mesh = placement.mesh_of(program, local)
-    if mesh is not None and mesh.axes:
-        return _region_plan(program, mesh, shardings), True
-    widest = max(shardings, key=lambda s: len(s.devices), default=None)
-    if home is not None or widest is None or len(widest.devices) == 1:
-        prescribed = [] if home is None else [home]
-        if mesh is not None and mesh.devices != first:
-            prescribed.append(Sharding(mesh.devices))
-        own = [*shardings[constants:], *shardings[:constants], default_sharding()]
-        chosen = next((s for s in [*prescribed, *own] if s.committed), own[0])
-        whole: tuple[Layout, ...] = ((),) * len(shardings)
-        return Plan(chosen.devices, (), whole, ((),) * len(program.outputs)), chosen.committed
-    return _partitioned_plan(program, widest.devices, shardings), True
-
-
-def _region_plan(
-    program: Program, mesh: placement.ProgramMesh, shardings: Sequence[Sharding]
-) -> Plan:
-    in_layouts = tuple(
-        _layout_over(s, mesh.devices, v.type.ndim, mesh.axes) or () if wanted is None else wanted
-        for v, s, wanted in zip(
-            program.inputs, shardings, placement.wanted_inputs(program, mesh), strict=True
-        )
-    )
-    out_layouts = tuple(placement.given_outputs(program, mesh))
-    independent = placement.is_independent(program, mesh)
-    reachable = Sharding(mesh.devices).is_fully_addressable
-    return Plan(
-        mesh.devices, mesh.axes, in_layouts, out_layouts, mesh.levels, independent and reachable
-    )
-
-
-def _partitioned_plan(program: Program, devices: tuple, shardings: Sequence[Sharding]) -> Plan:
-    here = [s for s in shardings if s.devices == devices]
-    axes = prime_axes(len(devices), *here)
-    in_layouts = tuple(
-        _layout_over(s, devices, v.type.ndim, axes) or ()
-        for v, s in zip(program.inputs, shardings, strict=True)
-    )
-    return Plan(devices, axes, in_layouts, (None,) * len(program.outputs))
-
-
-def _layout_over(sharding: Sharding, devices: tuple, ndim: int, axes: Any) -> Layout | None:
-    return axes_of(sharding, ndim, axes) if sharding.devices == devices else None
-
-
-def replicated(devices: tuple) -> Sharding:
-    """The whole array on each of ``devices``."""
-    return from_axes(devices, (), ()) if len(devices) == 1 else Sharding(devices)
+    shardings = [s.sharding for s in sigs]
+    plan, committed = make_plan(taking.program, shardings, places, len(taking.constants))
+    return of_whole_keys(plan, [s.type for s in sigs], program.output_types), committed
 
 
 def check_finite(name: str, outputs: Sequence[DeviceArray]) -> None:

@@ -70,16 +70,58 @@ def axes_of(sharding: Sharding, ndim: int, mesh_axes: MeshAxes) -> Layout | None
 def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
     """A mesh of ``count`` devices with axes of prime size, in which ``shardings`` can be told.
 
-    The order of the factors is the first in which all of them can, else ascending.
+    The order of the factors is the first in which most of them can.
 
     >>> prime_axes(6), prime_axes(6, Sharding(range(6), (3,)))
     ((('m0', 2), ('m1', 3)), (('m0', 3), ('m1', 2)))
     """
-    for factors in _orders(count):
-        axes = tuple((f"m{i}", f) for i, f in enumerate(factors))
-        if all(axes_of(s, len(s.tiles), axes) is not None for s in shardings):
-            return axes
-    return tuple((f"m{i}", f) for i, f in enumerate(primes(count)))
+
+    def told(axes: MeshAxes) -> int:
+        return sum(axes_of(s, len(s.tiles), axes) is not None for s in shardings)
+
+    meshes = [tuple((f"m{i}", f) for i, f in enumerate(order)) for order in _orders(count)]
+    return max(meshes, key=told)
+
+
+def in_order(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
+    """The same parts on the same devices, which are counted in the order of ``devices``.
+
+    >>> in_order(Sharding("abcd", (4,)), tuple("dcba")).assignment
+    (3, 2, 1, 0)
+    """
+    if sharding.devices == devices:
+        return sharding.plain
+    position = {device: i for i, device in enumerate(devices)}
+    places = sharding.assignment or range(len(sharding.devices))
+    return Sharding(devices, sharding.tiles, [position[sharding.devices[p]] for p in places])
+
+
+def nearest(sharding: Sharding, ndim: int, devices: Sequence[Any], mesh_axes: MeshAxes) -> Layout:
+    """``sharding`` in terms of a mesh of its ``devices`` with axes of prime size.
+
+    Where no layout puts the same parts on the same devices, one that cuts as many parts.
+
+    >>> nearest(Sharding("abcd", (4,), (1, 0, 2, 3)), 2, tuple("abcd"), (("x", 2), ("y", 2)))
+    (('x', 'y'), ())
+    """
+    exact = axes_of(in_order(sharding, devices), ndim, mesh_axes)
+    return _dealt(sharding.tiles, ndim, mesh_axes) if exact is None else exact
+
+
+def _dealt(tiles: Sequence[int], ndim: int, mesh_axes: MeshAxes) -> Layout:
+    free = list(mesh_axes)
+    layout: list[tuple[str, ...]] = []
+    for parts in (*tiles, *(1,) * (ndim - len(tiles))):
+        used = [_taken(free, factor) for factor in primes(parts)]
+        layout.append(tuple(used))
+    return tuple(layout)
+
+
+def _taken(free: list[tuple[str, int]], size: int) -> str:
+    """The name of the first axis of that size, taken out of those that are ``free``."""
+    axis = next(axis for axis in free if axis[1] == size)
+    free.remove(axis)
+    return axis[0]
 
 
 def primes(n: int) -> tuple[int, ...]:

@@ -15,22 +15,31 @@ from phalanx.spmd.placement import ProgramMesh, region_equations, regions, row
 from phalanx.spmd.sharding import Sharding
 
 
+def known_names(
+    program: Program, mesh: ProgramMesh, given: Iterable[Sharding]
+) -> list[NamedSharding]:
+    """The names in which ``program`` speaks of how arrays lie: of what is ``given``, of regions."""
+    told = (r for r in regions(program) if r.mesh is not None or not mesh.leaves_open(r))
+    whole = [_told(region, mesh, ()) for region in told]
+    return list(dict.fromkeys([*(s for s in given if isinstance(s, NamedSharding)), *whole]))
+
+
 def named_results(
     program: Program,
     mesh: ProgramMesh,
-    given: Iterable[Sharding],
+    known: Sequence[NamedSharding],
     results: Sequence[Sharding],
 ) -> list[Sharding]:
     """How each result of ``program`` lies, in words that its user knows.
 
-    What a region gives is told by the axes of the region. Anything else is told as an input that
-    lies the same way, or over the mesh of an input or of a region; without names where the axes
-    of none can tell it.
+    What a region gives is told by the axes of the region. Anything else is told as what lies the
+    same way, or over the mesh of what is ``known``; without names where the axes of none can tell
+    it.
 
     Args:
         program: what is compiled.
         mesh: where it runs.
-        given: how its inputs lie.
+        known: the names in which it speaks.
         results: how its results lie, without names.
     """
     own: dict[Atom, NamedSharding] = {}
@@ -38,16 +47,13 @@ def named_results(
         if not mesh.leaves_open(region):
             for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
                 own[var] = _told(region, mesh, layout)
-    told = (r for r in regions(program) if r.mesh is not None or not mesh.leaves_open(r))
-    whole = [_told(region, mesh, ()) for region in told]
-    known = list(dict.fromkeys([*(s for s in given if isinstance(s, NamedSharding)), *whole]))
     return [
-        _named(plain.commit(), a.type, [own[a]]) if a in own else _named(plain, a.type, known)
+        named(plain.commit(), a.type, [own[a]]) if a in own else named(plain, a.type, known)
         for a, plain in zip(program.outputs, results, strict=True)
     ]
 
 
-def _named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> Sharding:
+def named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> Sharding:
     """``plain``, as one of ``known`` or over the mesh of one, if that can tell it."""
     if not plain.committed:
         return plain

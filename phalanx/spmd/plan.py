@@ -7,11 +7,23 @@ from dataclasses import dataclass
 
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
-from phalanx.core.region import Layout, MeshAxes, OpenLayout
+from phalanx.core.region import MeshAxes, OpenLayout
 from phalanx.core.types import ArrayType
-from phalanx.spmd.layout import from_axes
+from phalanx.spmd.constraint import closed, open_dims
+from phalanx.spmd.layout import from_axes, nearest
 from phalanx.spmd.placement import ProgramMesh
 from phalanx.spmd.sharding import Devices, Sharding
+
+
+def told(
+    sharding: Sharding, ndim: int, devices: Devices, axes: MeshAxes
+) -> OpenLayout | None:
+    """``sharding`` in terms of the mesh of ``devices``; None where it is over other ones."""
+    if len(sharding.devices) != len(devices) or sharding.device_set != set(devices):
+        return None
+    layout = nearest(closed(sharding).plain, ndim, devices, axes)
+    opened = open_dims(sharding)
+    return tuple(None if d in opened else names for d, names in enumerate(layout))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +32,8 @@ class Plan:
 
     Device ``i`` is partition ``i``: the place ``i``, counted row by row, of the mesh with axes
     ``axes``. A single device has no mesh. ``in_layouts`` says for each input, and ``out_layouts``
-    for each output, which axes split which dimension: ``()`` is replicated. An output for which
-    it says None, or a dimension of one, lies as XLA's partitioner chooses. ``levels`` says over
+    for each output, which axes split which dimension: ``()`` is replicated. What is None, the
+    layout or a dimension of it, is left for XLA's partitioner to choose. ``levels`` says over
     which axes of the mesh regions lie, by their depth of nesting. Where devices are
     ``independent`` they do not communicate: each runs a program of its own on its parts of the
     inputs.
@@ -29,7 +41,7 @@ class Plan:
 
     devices: Devices
     axes: MeshAxes = ()
-    in_layouts: tuple[Layout, ...] = ()
+    in_layouts: tuple[OpenLayout | None, ...] = ()
     out_layouts: tuple[OpenLayout | None, ...] = ()
     levels: tuple[MeshAxes, ...] = ()
     independent: bool = False
@@ -56,16 +68,16 @@ class Plan:
             )
 
     @property
-    def in_shardings(self) -> tuple[Sharding, ...]:
-        """The sharding of each input."""
-        return tuple(from_axes(self.devices, self.axes, x) for x in self.in_layouts)
+    def in_shardings(self) -> tuple[Sharding | None, ...]:
+        """The sharding of each input; None where it is left open."""
+        return tuple(map(self._sharding, self.in_layouts))
 
     @property
     def out_shardings(self) -> tuple[Sharding | None, ...]:
         """The sharding of each output; None where it is left open."""
-        return tuple(
-            None
-            if layout is None or None in layout
-            else from_axes(self.devices, self.axes, layout)  # type: ignore[arg-type]
-            for layout in self.out_layouts
-        )
+        return tuple(map(self._sharding, self.out_layouts))
+
+    def _sharding(self, layout: OpenLayout | None) -> Sharding | None:
+        if layout is None or None in layout:
+            return None
+        return from_axes(self.devices, self.axes, layout)  # type: ignore[arg-type]

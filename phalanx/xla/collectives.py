@@ -13,9 +13,10 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups
-from phalanx.core.region import Layout
+from phalanx.core.region import Layout, OpenLayout
 from phalanx.core.types import ArrayType
-from phalanx.spmd.plan import OpenLayout, Plan
+from phalanx.spmd.plan import Plan, told
+from phalanx.spmd.sharding import Sharding
 from phalanx.xla.regions import RegionEmitter
 
 Value = ir.Value
@@ -170,6 +171,15 @@ class CollectiveEmitter(RegionEmitter):
 
     def partition_id(self) -> Value:
         return self.op("stablehlo.partition_id", self.tensor((), U32), ())
+
+    def constrained(self, x: Value, sharding: Sharding) -> Value:
+        plan, ndim = self.plan, self.type(x).ndim
+        layout = told(sharding, ndim, plan.devices, plan.axes)
+        if layout is None or self.manual.issuperset(name for name, _ in plan.axes):
+            return x
+        free = [names and tuple(n for n in names if n not in self.manual) for names in layout]
+        split = self.sharding(tuple(free), ndim)
+        return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
 
     def manual_computation(
         self,

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.errors import DeletedArray
-from phalanx.run.backend import Single
+from phalanx.run.backend import Exchange, Single
+from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.callbacks import Stopped, refuse_in_callback
+from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import deleted, refused_option, translated
 from phalanx.xla.lower import XlaModule, text_of
 from phalanx.xla.runtime import (
@@ -51,7 +53,7 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
 
 def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:
     """The executable for ``devices``, and its content if it was read or written."""
-    settings = _settings(devices)
+    settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
 
     if devices[0].platform == "cpu":
         options = _SAFE | options
@@ -76,12 +78,13 @@ def _load_on_each(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -
     def elsewhere(device: Any) -> Any:
         if content is None:
             return _load(lowered, (device,), options)[0]
-        return load(content, (device,), _settings((device,)))
+        return load(content, (device,), _settings((device,), []))
 
     return [first, *map(elsewhere, devices[1:])]
 
 
-def _settings(devices: tuple) -> Any:
+def _settings(devices: tuple, free: list[bool]) -> Any:
+    """Options of the compiler; it chooses how the parameters lie that are ``free``."""
     count = len(devices)
     settings = xc.CompileOptions()
     settings.num_replicas = 1
@@ -97,6 +100,8 @@ def _settings(devices: tuple) -> Any:
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = True
         build.allow_spmd_sharding_propagation_to_output = [True]
+        if any(free):
+            build.allow_spmd_sharding_propagation_to_parameters = free
     return settings
 
 
@@ -113,20 +118,31 @@ class XlaExecutable:
         "_loaded",
         "_name",
         "_out_types",
+        "devices",
+        "in_shardings",
         "out_shardings",
     )
 
+    devices: tuple[Any, ...]
+    in_shardings: tuple[Sharding, ...]
     out_shardings: tuple[Sharding, ...]
 
     def __init__(self, lowered: XlaModule, loaded: Any) -> None:
         self._bytecode = lowered.bytecode()  # the module itself would keep 250 KB alive
         self._callbacks = lowered.callbacks  # lives as long as it may be called
-        self._device_count = len(lowered.plan.devices)
+        self.devices = lowered.plan.devices
+        self._device_count = len(self.devices)
         self._donated = lowered.donate
         self._name = lowered.name
         self._loaded = loaded
         self._execute = loaded.execute_sharded
-        self.out_shardings = _out_shardings(lowered, loaded)
+        plan, count = lowered.plan, len(lowered.out_types)
+        self.in_shardings = _settled(plan, plan.in_shardings, loaded.get_parameter_shardings)
+        self.out_shardings = (
+            (Sharding(plan.devices),) * count
+            if len(plan.devices) == 1
+            else _settled(plan, plan.out_shardings, loaded.get_output_shardings)
+        )
         self._out_types = [
             sharded_type(t.physical, s)
             for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
@@ -160,6 +176,9 @@ class XlaExecutable:
 
     def hlo_text(self) -> str:
         return "\n".join(m.to_string() for m in self._loaded.hlo_modules())
+
+    def exchanges(self) -> list[Exchange]:
+        return exchanges(self.hlo_text())
 
     def cost_analysis(self) -> dict[str, Any]:
         return dict(self._loaded.cost_analysis())
@@ -312,15 +331,13 @@ def _make_room(who: str) -> None:
             token.block_until_ready()
 
 
-def _out_shardings(lowered: XlaModule, loaded: Any) -> tuple[Sharding, ...]:
-    plan = lowered.plan
-    if len(plan.devices) == 1:
-        return (Sharding(plan.devices),) * len(lowered.out_types)
-    wanted = plan.out_shardings
-    if all(s is not None for s in wanted):
-        return wanted  # type: ignore[return-value]
-    chosen = loaded.get_output_shardings()
+def _settled(
+    plan: Plan, wanted: Sequence[Sharding | None], chosen: Callable[[], Any]
+) -> tuple[Sharding, ...]:
+    """The shardings that are ``wanted``, and for those left open what the compiler has chosen."""
+    if None not in wanted:
+        return tuple(wanted)  # type: ignore[arg-type]
     return tuple(
         sharding_of(proto, plan.devices) if want is None else want
-        for want, proto in zip(wanted, chosen, strict=True)
+        for want, proto in zip(wanted, chosen(), strict=True)
     )

@@ -151,7 +151,8 @@ def _main(
         arguments[i]["jax.buffer_donor"] = ir.BoolAttr.get(True)
     if b.plan.axes:
         for attributes, layout, t in zip(arguments, b.plan.in_layouts, in_types, strict=True):
-            attributes["sdy.sharding"] = b.sharding(layout, t.ndim)
+            if layout is not None:
+                attributes["sdy.sharding"] = b.sharding(layout, t.ndim)
         for attributes, layout, t in zip(results, b.plan.out_layouts, out_types, strict=True):
             if layout is not None:
                 attributes["sdy.sharding"] = b.sharding(layout, t.ndim)

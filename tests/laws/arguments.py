@@ -29,6 +29,7 @@ def reverse(x):
 
 
 IMAGES, KERNELS = Operand("kmnn"), Operand("3m22")
+WHOLE = Made(lambda: phalanx.sharding.SingleDeviceSharding(phalanx.devices()[0]))
 PRODUCT = (((1,), (0,)), ((), ()))
 ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
 ROWS_OUT = lax.ScatterDimensionNumbers((1,), (0,), (0,))
@@ -84,6 +85,7 @@ ARGUMENTS = {
         "jvp": (reverse, (X,), (X,)),
         "make_mesh": ((1,), ("x",)),
         "named_scope": ("here",),
+        "reshard": (X, WHOLE),
         "default_device": (None,),
         "default_matmul_precision": ("float32",),
         "device_put_replicated": (X, Made(lambda: phalanx.devices()[:1])),
@@ -139,6 +141,7 @@ ARGUMENTS = {
         "tile": (X, (1, 2)),
         "transpose": (X, (1, 0)),
         "unstack": (X,),
+        "with_sharding_constraint": (X, WHOLE),
         "while_loop": (lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1]), (index(""), X)),
     },
     "nn": {"glu": (Operand("n4"),), "one_hot": (index("n"), 4)},

@@ -8,10 +8,10 @@ import pytest
 import phalanx.ops
 from phalanx.core.primitive import REGISTRY, NoRule, Primitive, ZeroDerivative
 
-# Their parameters are programs or functions; they have tests of their own.
-OF_FUNCTIONS = {
-    "call", "checkpoint", "cond", "custom_jvp", "custom_vjp", "custom_vjp_linear", "host_call",
-    "mapped", "scan", "while",
+# Their parameters are programs, functions or devices; they have tests of their own.
+WITHOUT_EXAMPLES = {
+    "call", "checkpoint", "cond", "constrain", "custom_jvp", "custom_vjp", "custom_vjp_linear",
+    "host_call", "mapped", "scan", "while",
 }  # fmt: skip
 RULES = ("linearize", "transpose", "batch")
 
@@ -28,7 +28,7 @@ def test_declaration_is_whole(name):
         reasoned = isinstance(rule, NoRule | ZeroDerivative) and rule.why
         assert callable(rule) or reasoned, f"{name}.{which} is neither a rule nor a reason"
     assert prim.vary is None or callable(prim.vary)
-    assert prim.examples or name in OF_FUNCTIONS, f"{name} has no examples"
+    assert prim.examples or name in WITHOUT_EXAMPLES, f"{name} has no examples"
 
 
 def test_no_name_is_taken_twice():

@@ -14,7 +14,7 @@ from phalanx.core.axes import binding
 from phalanx.core.roles import blocks, slices
 from phalanx.core.types import ArrayType
 from phalanx.run.array import from_host
-from phalanx.run.execute import make_plan
+from phalanx.run.planning import make_plan
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.placement import mesh_of, placements
 from phalanx.transforms.derive import trace_closed

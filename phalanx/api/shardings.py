@@ -1,0 +1,92 @@
+"""What ``in_shardings`` and ``out_shardings`` say: trees of shardings above trees of values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phalanx.base import tree
+from phalanx.base.source import user_location
+from phalanx.core.types import ArrayType
+from phalanx.run.array import DeviceArray
+from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.named import PartitionSpec
+from phalanx.spmd.sharding import Sharding
+
+
+class Asked:
+    """A tree of shardings, specs under the mesh that is set, and None where nothing is asked.
+
+    Nobody else can change it; ``key`` stands for it in keys.
+    """
+
+    __slots__ = ("key", "spec", "what", "who")
+
+    def __init__(self, spec: Any, who: str, what: str) -> None:
+        self.who = who
+        self.what = what
+        leaves, treedef = tree.flatten(spec, _is_leaf)
+        for leaf in leaves:
+            if leaf is not None and not isinstance(leaf, (Sharding, PartitionSpec)):
+                raise TypeError(
+                    f"{who}: {what} takes shardings, PartitionSpecs, None and trees of them, got "
+                    f"{leaf!r}; for one device give SingleDeviceSharding(device)"
+                )
+        self.spec = treedef.unflatten(leaves)
+        self.key = (treedef, *leaves)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing is asked at all."""
+        return self.spec is None
+
+    def of(self, value: Any) -> list[Sharding | None]:
+        """What is asked of each leaf of ``value``.
+
+        Raises:
+            TreeError: the trees do not fit.
+            NoMesh: a spec stands alone, and there is no mesh.
+        """
+        name = f"{self.who.partition('(')[0]} {self.what}"
+        spec = tuple(self.spec) if type(self.spec) is list else self.spec
+        above = tree.broadcast_prefix(spec, value, name, _is_leaf)
+        return [None if s is None else sharding_for(s, f"{self.who}: {self.what}") for s in above]
+
+    def check(
+        self, shardings: Sequence[Sharding | None], types: Sequence[ArrayType], names: Any
+    ) -> None:
+        """Raise ValueError if a sharding does not fit what it is asked of."""
+        for i, (sharding, type) in enumerate(zip(shardings, types, strict=True)):
+            if sharding is not None:
+                try:
+                    sharding.shard_shape(type.shape)
+                except ValueError as e:
+                    raise ValueError(
+                        f"{self.who}: {self.what} of {names[i]}, {type}, at {user_location()}: {e}"
+                    ) from None
+
+
+def check_followed(
+    leaves: Sequence[Any], shardings: Sequence[Sharding | None], names: Any, who: str
+) -> None:
+    """Raise ValueError if a leaf that the user placed is asked to lie elsewhere."""
+    for i, (x, asked) in enumerate(zip(leaves, shardings, strict=True)):
+        if asked is None or type(x) is not DeviceArray or not x.committed:
+            continue
+        if not asked.is_equivalent_to(x.sharding, x.ndim):
+            raise ValueError(  # "Sharding passed ... arg" is the field's, for matching
+                f"{who}: Sharding passed to jit does not match the sharding on the respective arg: "
+                f"{names[i]}, {x.aval}, lies as {x.sharding}, and in_shardings asks for {asked}, "
+                f"at {user_location()}. Move it first: phalanx.device_put(x, sharding), or leave "
+                "its in_shardings None"
+            )
+
+
+def result_names(out_tree: Any) -> list[str]:
+    """What messages call the results of a function, in the order of the leaves."""
+    holes = out_tree.unflatten(range(out_tree.num_leaves))
+    return [f"the result{tree.keystr(path)}" for path, _ in tree.leaves_with_path(holes)]
+
+
+def _is_leaf(x: Any) -> bool:
+    return x is None or isinstance(x, (Sharding, PartitionSpec))

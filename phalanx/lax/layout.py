@@ -1,0 +1,94 @@
+"""How values lie over devices, as the program says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.base import tree
+from phalanx.base.source import user_location
+from phalanx.core.types import typeof
+from phalanx.run.constrain import constrain
+from phalanx.spmd.constraint import closed, sharding_for
+from phalanx.spmd.named import PartitionSpec
+from phalanx.spmd.sharding import Sharding
+
+
+def with_sharding_constraint(x: Any, shardings: Any) -> Any:
+    """``x``, which lies over devices as ``shardings`` say; the same values.
+
+    Inside ``jit`` the compiler keeps to it, and lays out what stands around accordingly. Outside
+    it moves the arrays, as ``device_put`` does. Cotangents are constrained alike.
+
+    Args:
+        x: a tree of arrays.
+        shardings: a tree that is a prefix of ``x``, of shardings, of specs under the mesh that is
+            set, or of None where nothing is said. Dimensions for which a spec says
+            ``P.UNCONSTRAINED`` are left to the compiler.
+
+    Raises:
+        ValueError: a spec has more entries than an array has dimensions; outside ``jit``, an axis
+            does not divide a dimension.
+        NoMesh: there is a spec alone, and no mesh is set.
+        TreeError: the trees do not fit.
+
+    >>> import phalanx
+    >>> from phalanx.sharding import NamedSharding, PartitionSpec as P
+    >>> mesh = phalanx.make_mesh((1,), ("data",))
+    >>> @phalanx.jit
+    ... def f(x):
+    ...     return phalanx.lax.with_sharding_constraint(2 * x, NamedSharding(mesh, P("data")))
+    >>> f(phalanx.numpy.arange(3.0))
+    Array([0., 2., 4.], dtype=float32)
+    """
+    return _laid_out(x, shardings, "with_sharding_constraint")
+
+
+def reshard(xs: Any, out_shardings: Any) -> Any:
+    """``xs`` laid out as ``out_shardings`` say: the same as ``with_sharding_constraint``.
+
+    Args:
+        xs: a tree of arrays.
+        out_shardings: a tree that is a prefix of ``xs``, of shardings or of specs under the mesh
+            that is set.
+
+    Raises:
+        ValueError: a spec does not fit an array.
+        NoMesh: there is a spec alone, and no mesh is set.
+
+    >>> import phalanx
+    >>> with phalanx.set_mesh(phalanx.make_mesh((1,), ("data",))):
+    ...     phalanx.reshard(phalanx.numpy.arange(3), phalanx.P("data")).sharding.spec
+    P('data')
+    """
+    return _laid_out(xs, out_shardings, "reshard")
+
+
+def out_sharding(x: Any, sharding: Any) -> Any:
+    """``x``, laid out as the option ``out_sharding`` of a function says, if it says something."""
+    return x if sharding is None else _laid_out(x, sharding, "out_sharding")
+
+
+def _laid_out(x: Any, shardings: Any, who: str) -> Any:
+    leaves, treedef = tree.flatten(x)
+    asked = tree.broadcast_prefix(shardings, x, f"{who} shardings", _is_asked)
+    return treedef.unflatten([_constrained(a, s, who) for a, s in zip(leaves, asked, strict=True)])
+
+
+def _constrained(x: Any, asked: Any, who: str) -> Any:
+    if asked is None:
+        return x
+    if not _is_asked(asked):
+        raise TypeError(f"{who}: needs shardings or PartitionSpecs, got {asked!r}")
+    sharding = sharding_for(asked, who)
+    rank = typeof(x).ndim
+    entries = len(getattr(sharding, "spec", closed(sharding).tiles))
+    if entries > rank:
+        raise ValueError(
+            f"{who}: {sharding} is about {entries} dimensions, but the array {typeof(x)} has "
+            f"{rank}, at {user_location()}"
+        )
+    return constrain(x, sharding=sharding)
+
+
+def _is_asked(x: Any) -> bool:
+    return x is None or isinstance(x, (Sharding, PartitionSpec))

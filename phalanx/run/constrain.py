@@ -1,0 +1,68 @@
+"""``constrain``: a value as it is, which lies over devices as the user says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.base.source import user_location
+from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import (
+    Active,
+    Batched,
+    Cotangents,
+    Derivative,
+    LaneDims,
+    Operands,
+    Primitive,
+)
+from phalanx.core.program import plain
+from phalanx.core.types import ArrayType
+from phalanx.run.array import DeviceArray, moved
+from phalanx.run.eager import as_array
+from phalanx.spmd.constraint import settled, with_lanes
+from phalanx.spmd.sharding import Sharding
+
+
+def _type(x: ArrayType, *, sharding: Sharding) -> ArrayType:
+    return plain(x)
+
+
+def _linearize(active: Active, x: Any, *, sharding: Sharding) -> Derivative:
+    return constrain(x, sharding=sharding), lambda t: constrain(t, sharding=sharding)
+
+
+def _transpose(ct: Any, x: Any, sharding: Sharding) -> Cotangents:
+    return [constrain(ct, sharding=sharding)]
+
+
+def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) -> Batched:
+    (x,), (dim,) = values, dims
+    return constrain(x, sharding=with_lanes(sharding, dim)), dim
+
+
+def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
+    return b.constrained(x, sharding)
+
+
+def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
+    array = as_array(x)
+    target = settled(sharding, array.sharding, array.ndim)
+    try:
+        target.shard_shape(array.shape)
+    except ValueError as e:
+        raise ValueError(f"{array.aval} cannot lie as asked, at {user_location()}: {e}") from None
+    return moved(array, target)
+
+
+constrain = Primitive(
+    "constrain",
+    _type,
+    _lower,
+    linearize=_linearize,
+    transpose=_transpose,
+    batch=_batch,
+    lies=lambda params: params["sharding"],
+    run=_run,
+    doc="x, laid out as a sharding says; sdy.sharding_constraint",
+)

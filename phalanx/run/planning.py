@@ -1,0 +1,208 @@
+"""Which devices run a program, and how its inputs and outputs lie over them.
+
+What the user fixed is fixed: where inputs and outputs are to lie, what values inside are
+constrained to, which devices regions name. They all must speak of the same devices. Inputs
+follow, or if they are free to, the compiler says how they lie; so do outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from phalanx.base.errors import DevicesDiffer
+from phalanx.base.extended import is_key
+from phalanx.base.source import Location, user_location
+from phalanx.core.program import Program
+from phalanx.core.region import Layout, OpenLayout
+from phalanx.core.types import ArrayType
+from phalanx.run.array import Signature, default_sharding
+from phalanx.run.runtime import backend
+from phalanx.spmd import placement
+from phalanx.spmd.constraint import closed
+from phalanx.spmd.layout import in_order, prime_axes
+from phalanx.spmd.plan import Plan, told
+from phalanx.spmd.sharding import Devices, Sharding
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where the user wants each input and each output of a program; None: nothing was said."""
+
+    ins: tuple[Sharding | None, ...]
+    outs: tuple[Sharding | None, ...]
+
+    @classmethod
+    def anywhere(cls, program: Program) -> Places:
+        """Nothing was said of the inputs and outputs of ``program``."""
+        return cls((None,) * len(program.inputs), (None,) * len(program.outputs))
+
+    def taking(self, kept: Sequence[int]) -> Places:
+        """The same for a program that takes those inputs alone."""
+        return Places(tuple([self.ins[i] for i in kept]), self.outs)
+
+
+def constraints(program: Program) -> Iterator[tuple[Sharding, Location | None]]:
+    """How values of ``program`` are to lie, and where that is said; regions see to themselves."""
+    if all(p.lies is None for p in program.primitives):
+        return
+    for equation in program.equations:
+        if equation.prim.lies is not None:
+            yield equation.prim.lies(equation.params), equation.location
+        if equation.prim.region is None:
+            for inner in equation.programs:
+                yield from constraints(inner)
+
+
+def make_plan(
+    program: Program,
+    shardings: Sequence[Sharding],
+    places: Places | None = None,
+    constants: int = 0,
+) -> tuple[Plan, bool]:
+    """Devices, mesh and layouts for ``program`` on inputs laid out as ``shardings``.
+
+    Also whether the results belong on those devices because the user said so. The first inputs,
+    as many as there are ``constants``, follow the others; ``places`` are of those others.
+    """
+    places = places or Places.anywhere(program)
+    ins = (*(None,) * constants, *places.ins)
+    placed = [given or s for given, s in zip(ins, shardings, strict=True)]
+    asked = [s for s in (*ins, *places.outs) if s is not None]
+    inside = [closed(s) for s, _ in constraints(program)]
+    inputs = [*placed[constants:], *placed[:constants]]
+    chosen = _named(asked or inside, [*asked, *inputs, *inside]) or _followed(inputs)
+    mesh = _mesh(program, chosen, bool(asked or inside))
+    committed = chosen.committed or mesh is not None
+    if mesh is None:
+        over = [s for s in (*asked, *inputs, *inside) if s.device_set == chosen.device_set]
+        axes = prime_axes(len(chosen.devices), *[in_order(s, chosen.devices) for s in over])
+        mesh = placement.ProgramMesh(chosen.devices, axes, ())
+    if len(mesh.devices) == 1:
+        whole: tuple[Layout, ...] = ((),)
+        ins, outs = whole * len(program.inputs), whole * len(program.outputs)
+        return Plan(mesh.devices, (), ins, outs), committed
+    return _plan_over(program, mesh, placed, Places(ins, places.outs)), committed
+
+
+def _named(said: Sequence[Sharding], every: Sequence[Sharding]) -> Sharding | None:
+    """Of all shardings the first over the devices that are ``said``, whose order is taken."""
+    if not said:
+        return None
+    return next(s for s in every if s.device_set == said[0].device_set).commit()
+
+
+def _followed(inputs: Sequence[Sharding]) -> Sharding:
+    """The input that the others follow: the one over most devices, or one that was placed."""
+    widest = max(inputs, key=lambda s: len(s.devices), default=default_sharding())
+    if len(widest.devices) > 1:
+        return widest
+    every = [*inputs, default_sharding()]
+    return next((s for s in every if s.committed), every[0])
+
+
+def _mesh(program: Program, chosen: Sharding, said: bool) -> placement.ProgramMesh | None:
+    """Where regions of ``program`` lie, if that is of consequence."""
+    local = tuple(backend().local_devices())
+    mesh = placement.mesh_of(program, chosen.devices if said else local)
+    if mesh is None or mesh.axes or mesh.devices != local[:1]:
+        return mesh
+    return None
+
+
+def _plan_over(
+    program: Program,
+    mesh: placement.ProgramMesh,
+    placed: Sequence[Sharding],
+    places: Places,
+) -> Plan:
+    devices, axes = mesh.devices, mesh.axes
+    taken, made = placement.wanted_inputs(program, mesh), placement.given_outputs(program, mesh)
+    ins = [
+        told(s, t.ndim, devices, axes) if given or wish is None else wish
+        for given, s, t, wish in zip(places.ins, placed, program.input_types, taken, strict=True)
+    ]
+    outs = [
+        wish if given is None else told(given, t.ndim, devices, axes)
+        for given, t, wish in zip(places.outs, program.output_types, made, strict=True)
+    ]
+    alone = placement.is_independent(program, mesh) and Sharding(devices).is_fully_addressable
+    return Plan(
+        devices, axes, tuple(ins), tuple(outs), mesh.levels,
+        alone and ins == taken and outs == made,
+    )  # fmt: skip
+
+
+def of_whole_keys(
+    plan: Plan, in_types: Sequence[ArrayType], out_types: Sequence[ArrayType]
+) -> Plan:
+    """``plan`` of a program on words, where XLA does not choose to part those of keys."""
+
+    def whole(
+        layouts: Sequence[OpenLayout | None], types: Sequence[ArrayType]
+    ) -> tuple[OpenLayout | None, ...]:
+        return tuple(
+            (None,) * t.ndim if layout is None and is_key(t.dtype) else layout
+            for layout, t in zip(layouts, types, strict=True)
+        )
+
+    if not any(is_key(t.dtype) for t in (*in_types, *out_types)):
+        return plan
+    ins, outs = whole(plan.in_layouts, in_types), whole(plan.out_layouts, out_types)
+    return replace(plan, in_layouts=ins, out_layouts=outs)
+
+
+def check_devices(
+    program: Program,
+    sigs: Sequence[Signature],
+    places: Places,
+    name_of_input: Callable[[int], str],
+) -> None:
+    """Raise ``DevicesDiffer`` unless all that is said of a program speaks of the same devices.
+
+    Inputs that the user placed are to lie on some of them, or are brought there where it is said
+    how they are to lie, or where the program itself names devices.
+    """
+    said = [(words, s) for words, s in _said(program, places, name_of_input)]
+    for words, other in said[1:]:
+        if other.device_set != said[0][1].device_set:
+            _refuse(program, [said[0], (words, other)])
+    placed = [
+        (f"{name_of_input(i)}, {sig.type}, lies", sig.sharding)
+        for i, (sig, given) in enumerate(zip(sigs, places.ins, strict=True))
+        if sig.sharding.committed and given is None
+    ]
+    if len({s.devices for _, s in (*said[:1], *placed)}) < 2:
+        return
+    widest = said[0] if said else max(placed, key=lambda p: len(p[1].devices))
+    apart = next((p for p in placed if not widest[1].device_set.issuperset(p[1].devices)), None)
+    if apart is None or placement.mesh_of(program, backend().local_devices()) is not None:
+        return
+    pair = [apart, widest]
+    _refuse(program, sorted(pair, key=placed.index) if widest in placed else pair)
+
+
+def _said(
+    program: Program, places: Places, name_of_input: Callable[[int], str]
+) -> Iterator[tuple[str, Sharding]]:
+    for i, s in enumerate(places.ins):
+        if s is not None:
+            yield f"in_shardings puts {name_of_input(i)}", s
+    for s in places.outs:
+        if s is not None:
+            yield "out_shardings puts a result", s
+    for s, place in constraints(program):
+        yield f"with_sharding_constraint at {place} puts a value", s
+
+
+def _refuse(program: Program, given: Sequence[tuple[str, Sharding]]) -> None:
+    listed = "; ".join(f"{words} on {_listed(s.devices)}" for words, s in given)
+    raise DevicesDiffer(
+        f"{program.name}: Received incompatible devices for jitted computation, at "
+        f"{user_location()}: arrays that were placed on different devices do not combine, and "
+        f"{listed}. Move one of them: phalanx.device_put(x, device)"
+    )
+
+
+def _listed(devices: Devices) -> str:
+    return ", ".join(map(str, devices))

@@ -1,0 +1,103 @@
+"""Shardings that leave dimensions open: what a program asks of a value inside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from phalanx.base.config import settings
+from phalanx.base.errors import NoMesh
+from phalanx.base.source import user_location
+from phalanx.spmd.layout import axes_of, in_order
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.named import NamedSharding, PartitionSpec
+from phalanx.spmd.sharding import Sharding
+
+P = PartitionSpec
+
+
+def sharding_for(asked: Sharding | PartitionSpec, who: str) -> Sharding:
+    """``asked``; a spec alone is about the mesh that is set.
+
+    Raises:
+        NoMesh: there is none.
+    """
+    if isinstance(asked, Sharding):
+        return asked
+    mesh = settings().mesh
+    if mesh is None or mesh.empty:
+        raise NoMesh(
+            f"{who}: {asked} stands alone, and there is no mesh whose axes it could name; set one "
+            f"with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at {user_location()}"
+        )
+    return NamedSharding(mesh, asked)
+
+
+def open_dims(sharding: Sharding) -> tuple[int, ...]:
+    """The dimensions that ``sharding`` leaves to the compiler."""
+    if not isinstance(sharding, NamedSharding):
+        return ()
+    return tuple(d for d, names in enumerate(sharding.spec.open_layout) if names is None)
+
+
+def closed(sharding: Sharding) -> Sharding:
+    """``sharding``, where dimensions that it leaves open are whole.
+
+    >>> closed(NamedSharding(Mesh([0, 1], "x"), P(P.UNCONSTRAINED, "x"))).spec
+    P(None, 'x')
+    """
+    if not isinstance(sharding, NamedSharding) or not open_dims(sharding):
+        return sharding
+    layout = [names or () for names in sharding.spec.open_layout]
+    return NamedSharding(sharding.mesh, P.of(tuple(layout)))
+
+
+def settled(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
+    """``sharding`` for an array that lies as ``now``, which it keeps in dimensions left open.
+
+    >>> mesh = Mesh([[0, 1], [2, 3]], ("x", "y"))
+    >>> now = NamedSharding(mesh, P("x", "y"))
+    >>> settled(NamedSharding(mesh, P(P.UNCONSTRAINED)), now, 2).spec
+    P('x')
+    """
+    if not isinstance(sharding, NamedSharding) or not open_dims(sharding):
+        return sharding
+    mesh, layout = sharding.mesh, sharding.spec.open_layout
+    there = None
+    if now.device_set == sharding.device_set:
+        there = axes_of(in_order(now.plain, mesh.flat), ndim, mesh.axes)
+    used = {name for names in layout for name in names or ()}
+
+    def kept(dim: int) -> tuple[str, ...]:
+        return () if there is None or used.intersection(there[dim]) else there[dim]
+
+    full = [kept(d) if names is None else names for d, names in enumerate(layout)]
+    return NamedSharding(mesh, P.of(tuple(full)))
+
+
+def with_lanes(sharding: Sharding, dim: int, axes: Sequence[str] | None = None) -> NamedSharding:
+    """``sharding`` for arrays with a further dimension ``dim``, cut by ``axes``; None: left open.
+
+    >>> with_lanes(NamedSharding(Mesh([0, 1], "x"), P("x")), 1).spec
+    P('x', UNCONSTRAINED)
+    """
+    named = as_named(sharding)
+    entries = [*named.spec, *[None] * (dim - len(named.spec))]
+    entries.insert(dim, P.UNCONSTRAINED if axes is None else tuple(axes))
+    return NamedSharding(named.mesh, P(*entries))
+
+
+def as_named(sharding: Sharding) -> NamedSharding:
+    """``sharding`` over a mesh of its own, if it is over none.
+
+    >>> as_named(Sharding("abcd", (1, 2), (0, 2, 1, 3)))
+    NamedSharding(mesh=Mesh('0': 1, '1': 2, 'copies': 2), spec=P('0', '1'))
+    """
+    if isinstance(sharding, NamedSharding):
+        return sharding
+    grid = np.empty(len(sharding.devices), object)
+    grid[:] = [sharding.devices[p] for p in sharding.assignment or range(grid.size)]
+    names = [str(d) for d in range(len(sharding.tiles))]
+    mesh = Mesh(grid.reshape(*sharding.tiles, sharding.copies), (*names, "copies"))
+    return NamedSharding(mesh, P(*names))

@@ -1,0 +1,171 @@
+"""What devices exchange in a compiled program, read from its text as HLO."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from phalanx.run.backend import Exchange
+
+Groups = tuple[tuple[int, ...], ...]
+
+_OPERATION = re.compile(
+    r" = (?P<type>.+?) (?P<operation>(?:all-reduce|all-gather|reduce-scatter|all-to-all"
+    r"|ragged-all-to-all|collective-permute|collective-broadcast))(?P<start>-start)?\("
+)
+_COMPUTATION = re.compile(r"^(?:ENTRY )?%(\S+) .*\{$")
+_CALLED = re.compile(r"(?:body|calls|to_apply|true_computation|false_computation)=%([^\s,)]+)")
+_BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
+_TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
+_ARRAY = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
+_LISTED = re.compile(r"replica_groups=\{(.*?\})?\}")
+_IOTA = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
+_OVER_AXES = re.compile(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}")
+_PAIRS = re.compile(r"source_target_pairs=\{(.*?\})?\}")
+_FRAME = re.compile(r"stack_frame_id=(\d+)")
+
+
+@dataclass(slots=True)
+class _Computation:
+    """Its instructions, and the computations that they run, with how often."""
+
+    lines: list[str] = field(default_factory=list[str])
+
+    def called(self) -> Iterator[tuple[str, int]]:
+        for line in self.lines:
+            trips = _TRIPS.search(line)
+            often = int(trips[1]) if trips else 1
+            for name in _CALLED.findall(line):
+                yield name, often
+            for listed in _BRANCHES.findall(line):
+                for name in re.findall(r"%([^\s,]+)", listed):
+                    yield name, 1
+
+
+def exchanges(text: str) -> list[Exchange]:
+    """What devices exchange in the program that ``text`` is.
+
+    In a loop of known length an operation counts for every iteration, in others once.
+    """
+    partitions = int((re.search(r"num_partitions=(\d+)", text) or [0, 1])[1])
+    places, computations = _places(text), _computations(text)
+    often = dict.fromkeys(computations, 0)
+    found: list[Exchange] = []
+    for name, computation in reversed(computations.items()):  # callers stand behind what they call
+        often[name] = often[name] or int(not found and not any(often.values()))
+        for called, times in computation.called():
+            often[called] = often.get(called, 0) + often[name] * times
+        for line in computation.lines:
+            match = _OPERATION.search(line)
+            if match is not None:
+                frame = _FRAME.search(line)
+                found.append(
+                    Exchange(
+                        match["operation"],
+                        _groups(line, partitions),
+                        _pairs(line),
+                        _bytes(match),
+                        often[name],
+                        places.get(int(frame[1]), "") if frame else "",
+                    )
+                )
+    return found
+
+
+def _computations(text: str) -> dict[str, _Computation]:
+    computations: dict[str, _Computation] = {}
+    current = _Computation()
+    for line in text.splitlines():
+        head = _COMPUTATION.match(line)
+        if head is not None:
+            current = computations[head[1]] = _Computation()
+        elif line.startswith("  "):
+            current.lines.append(line)
+    return computations
+
+
+# ---- the user's lines ---------------------------------------------------------------------------
+
+
+def _places(text: str) -> dict[int, str]:
+    """``file:line (function)`` by the number of the frame, as the head of the text lists them."""
+    files, functions = _strings(text, "FileNames"), _strings(text, "FunctionNames")
+    lines = {
+        int(n): f"{files[int(file)]}:{line} ({functions[int(function)]})"
+        for n, file, function, line in re.findall(
+            r"^(\d+) \{file_name_id=(\d+) function_name_id=(\d+) line=(\d+)", text, re.MULTILINE
+        )
+    }
+    frames = re.findall(r"^(\d+) \{file_location_id=(\d+)", text, re.MULTILINE)
+    return {int(n): lines[int(line)] for n, line in frames}
+
+
+def _strings(text: str, title: str) -> dict[int, str]:
+    listed = re.search(rf"^{title}\n((?:\d+ \".*\"\n)*)", text, re.MULTILINE)
+    rows = re.findall(r"^(\d+) \"(.*)\"$", listed[1], re.MULTILINE) if listed else []
+    return {int(n): name for n, name in rows}
+
+
+# ---- who takes part, and with how much ----------------------------------------------------------
+
+
+def _groups(line: str, partitions: int) -> Groups | None:
+    """The partitions that exchange with each other; None if that is written in another way."""
+    if listed := _LISTED.search(line):
+        return _lists(listed[1]) or (tuple(range(partitions)),)
+    if iota := _IOTA.search(line):
+        shape, sizes, order = (_integers(part) for part in iota.groups())
+        ids = np.arange(math.prod(sizes)).reshape(sizes)
+        ids = ids.transpose(order) if order else ids
+        return _rows(ids.reshape(shape))
+    if mesh := _OVER_AXES.search(line):
+        return _over_axes(*mesh.groups())
+    return None
+
+
+def _over_axes(mesh: str, over: str) -> Groups | None:
+    axes = re.findall(r"'([^']*)'=(\d+)", mesh)
+    names, sizes = [name for name, _ in axes], [int(n) for _, n in axes]
+    chosen = re.findall(r"'([^']*)'(:)?", over)
+    if any(part for _, part in chosen):
+        return None
+    last = [names.index(name) for name, _ in chosen]
+    first = [i for i in range(len(names)) if i not in last]
+    ids = np.arange(math.prod(sizes)).reshape(sizes).transpose(first + last)
+    return _rows(ids.reshape(-1, math.prod(sizes[i] for i in last)))
+
+
+def _pairs(line: str) -> Groups | None:
+    pairs = _PAIRS.search(line)
+    return _lists(pairs[1]) if pairs else None
+
+
+def _lists(text: str | None) -> Groups:
+    return tuple(_integers(part) for part in re.findall(r"\{([\d,]*)\}", text or ""))
+
+
+def _integers(text: str | None) -> tuple[int, ...]:
+    return tuple(int(n) for n in (text or "").split(",") if n)
+
+
+def _rows(ids: np.ndarray) -> Groups:
+    return tuple(map(tuple, ids.tolist()))
+
+
+def _bytes(match: re.Match[str]) -> int:
+    """The size of the result on one device; what starts an operation has operands beside it."""
+    arrays = [_size(*array) for array in _ARRAY.findall(match["type"])]
+    if match["start"] and match["operation"] == "collective-permute":
+        return arrays[1]
+    if match["start"] and match["operation"] == "all-gather":
+        return sum(arrays[len(arrays) // 2 :])
+    return sum(arrays)
+
+
+def _size(kind: str, bits: str, shape: str) -> int:
+    width = 8 if kind == "pred" else int(bits or 0)
+    return -(-math.prod(_integers(shape)) * width // 8)

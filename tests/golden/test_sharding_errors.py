@@ -1,0 +1,133 @@
+"""What mistakes about shardings get: before anything is compiled, with the user's line."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import P, lax
+from phalanx.sharding import Mesh, NamedSharding
+from tests.golden.mistakes import Mistakes
+
+pytestmark = pytest.mark.skipif(phalanx.device_count() < 4, reason="needs a mesh of 2 x 2")
+mistake = Mistakes(__file__, "sharding")
+ROWS = np.ones((6, 4), np.float32)
+
+
+def over_mesh(*spec):
+    return NamedSharding(phalanx.make_mesh((2, 2), ("data", "model")), P(*spec))
+
+
+def over_line(*spec):
+    return NamedSharding(Mesh(phalanx.devices()[:3], "line"), P(*spec))
+
+
+def step(params, batch):
+    return {"loss": jnp.sum(batch), "params": params["w"]}
+
+
+@mistake
+def argument_that_axes_do_not_divide():
+    specs = ({"w": over_mesh()}, over_mesh(("data", "model")))
+    phalanx.jit(step, in_shardings=specs)({"w": ROWS}, ROWS)
+
+
+@mistake
+def result_that_an_axis_does_not_divide():
+    specs = {"loss": None, "params": over_mesh(("data", "model"))}
+    phalanx.jit(step, out_shardings=specs)({"w": ROWS}, ROWS)
+
+
+@mistake
+def spec_of_a_result_longer_than_the_rank():
+    phalanx.jit(step, out_shardings=over_mesh("data"))({"w": ROWS}, ROWS)
+
+
+@mistake
+def shardings_of_other_arguments():
+    specs = ({"v": over_mesh()}, over_mesh("data"))
+    phalanx.jit(step, in_shardings=specs)({"w": ROWS}, ROWS)
+
+
+@mistake
+def shardings_of_other_results():
+    phalanx.jit(step, out_shardings=(over_mesh(), over_mesh()))({"w": ROWS}, ROWS)
+
+
+@mistake
+def sharding_that_is_a_device():
+    phalanx.jit(step, in_shardings=phalanx.devices()[0])
+
+
+@mistake
+def argument_by_keyword():
+    phalanx.jit(step, in_shardings=over_mesh())({"w": ROWS}, batch=ROWS)
+
+
+@mistake
+def argument_that_lies_elsewhere():
+    batch = phalanx.device_put(ROWS, over_mesh("data"))
+    phalanx.jit(step, in_shardings=over_mesh("data", "model"))({"w": ROWS}, batch)
+
+
+@mistake
+def argument_of_a_compiled_function_that_lies_elsewhere():
+    compiled = phalanx.jit(step, in_shardings=over_mesh("data")).lower({"w": ROWS}, ROWS).compile()
+    compiled({"w": ROWS}, phalanx.device_put(ROWS, over_mesh(None, "model")))
+
+
+@mistake
+def arguments_over_different_devices():
+    phalanx.jit(step, in_shardings=(over_mesh(), over_line("line")))({"w": ROWS}, ROWS)
+
+
+@mistake
+def constraint_over_other_devices():
+    def shifted(batch):
+        return lax.with_sharding_constraint(batch + 1, over_line("line"))
+
+    phalanx.jit(shifted, in_shardings=over_mesh("data"))(ROWS)
+
+
+@mistake
+def specs_without_a_mesh():
+    phalanx.jit(step, in_shardings=P("data"))({"w": ROWS}, ROWS)
+
+
+@mistake
+def constraint_without_a_mesh():
+    lax.with_sharding_constraint(ROWS, P("data"))
+
+
+@mistake
+def argument_left_to_the_compiler():
+    phalanx.jit(step, in_shardings=over_mesh(P.UNCONSTRAINED))({"w": ROWS}, ROWS)
+
+
+@mistake
+def constraint_longer_than_the_rank():
+    phalanx.jit(lambda x: lax.with_sharding_constraint(x, over_mesh(None, None, "data")))(ROWS)
+
+
+@mistake
+def constraints_on_other_values():
+    lax.with_sharding_constraint({"a": ROWS}, {"b": over_mesh("data")})
+
+
+@mistake
+def constraint_that_is_a_string():
+    lax.with_sharding_constraint(ROWS, "data")
+
+
+@mistake
+def array_that_an_axis_does_not_divide():
+    phalanx.reshard(ROWS, over_mesh(("data", "model")))
+
+
+@pytest.mark.parametrize("name", mistake.cases)
+def test_message(name, golden):
+    mistake.compare(name, golden)
+
+
+def test_none_is_left_over():
+    mistake.check_none_is_left_over()

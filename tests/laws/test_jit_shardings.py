@@ -1,0 +1,126 @@
+"""``jit`` over sharded arrays: how they lie changes no value, and is what the user says it is."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import P, lax, random
+from phalanx.sharding import NamedSharding
+
+pytestmark = pytest.mark.spmd
+MESHES = [
+    (("x", 1), ("y", 8)),
+    (("x", 2), ("y", 4)),
+    (("x", 4), ("y", 2)),
+    (("x", 2), ("y", 2), ("z", 2)),
+    (("x", 1), ("y", 3)),
+    (("x", 1),),
+]
+X = np.sin(np.arange(48 * 24, dtype=np.float32)).reshape(48, 24)
+W = np.cos(np.arange(24 * 24, dtype=np.float32)).reshape(24, 24)
+
+
+def program(constrain):
+    """A function in which ``constrain(value, number)`` does nothing to values of three kinds."""
+
+    def run(x, w, key):
+        h = constrain(jnp.tanh(x @ w) + random.normal(key, x.shape), 0)
+
+        def add(total, row):
+            total = constrain(total + row, 1)
+            return total, jnp.sum(total)
+
+        last, sums = lax.scan(add, jnp.zeros(24), h)
+        y = lax.cond(sums[0] > 0, lambda h: constrain(h * 2, 2), lambda h: -h, h)
+        return {"last": last, "y": y}
+
+    def loss(x, w, key):
+        return sum(jnp.sum(v**2) for v in phalanx.tree.leaves(run(x, w, key)))
+
+    return lambda *args: {**run(*args), "slope": phalanx.grad(loss)(*args)}
+
+
+@st.composite
+def specs(draw, axes, ndim, open_dims=False):
+    """A spec for arrays of so many dimensions; each axis cuts one of them, or none."""
+    entries = [[] for _ in range(ndim)]
+    for name in draw(st.permutations([name for name, _ in axes])):
+        place = draw(st.integers(0, ndim))
+        if place < ndim:
+            entries[place].append(name)
+    free = st.sampled_from([None, P.UNCONSTRAINED] if open_dims else [None])
+    return P(*(tuple(names) if names else draw(free) for names in entries))
+
+
+@given(st.data())
+def test_shardings_change_no_value(data):
+    devices = phalanx.devices()
+    fitting = [axes for axes in MESHES if math.prod(n for _, n in axes) == len(devices)]
+    axes = data.draw(st.sampled_from(fitting))
+    order = data.draw(st.permutations(devices))
+    mesh = phalanx.make_mesh([n for _, n in axes], [name for name, _ in axes], devices=order)
+
+    def drawn(ndim, open_dims=False):
+        spec = data.draw(specs(axes, ndim, open_dims))
+        return NamedSharding(mesh, spec)
+
+    # XLA's partitioner makes mistakes where a loop goes along rows that are cut (docs/limits.md)
+    columns = data.draw(specs(axes, 1, open_dims=True))
+    asked = [NamedSharding(mesh, P(None) + columns), drawn(1, True), drawn(2, True)]
+    ins, outs = (drawn(2), None, drawn(0)), {"last": drawn(1), "y": drawn(2), "slope": drawn(2)}
+    placed = phalanx.device_put(W, drawn(2))
+    note(f"{mesh} {asked} {ins} {outs}")
+    constrained = program(lambda x, i: lax.with_sharding_constraint(x, asked[i]))
+    f = phalanx.jit(constrained, in_shardings=ins, out_shardings=outs)
+    key = random.key(0)
+    given, wanted = f(X, placed, key), phalanx.jit(program(lambda x, i: x))(X, W, key)
+    assert phalanx.tree.map(lambda x: x.sharding, given) == outs
+    for name, value in wanted.items():
+        np.testing.assert_allclose(given[name], value, rtol=2e-4, atol=2e-4, err_msg=name)
+    compiled = f.lower(X, placed, key).compile()
+    assert compiled.input_shardings[0] == (ins[0], placed.sharding, ins[2])
+    assert compiled.output_shardings == outs
+
+
+def test_random_bits_do_not_depend_on_the_sharding():
+    mesh = phalanx.make_mesh((phalanx.device_count(),), ("x",))
+
+    def draw(key):
+        return random.bits(key, (24, 24))
+
+    whole = phalanx.jit(draw)(random.key(1))
+    for spec in (P("x"), P(None, "x")):
+        parted = phalanx.jit(draw, out_shardings=NamedSharding(mesh, spec))(random.key(1))
+        np.testing.assert_array_equal(parted, whole)
+
+
+def test_lanes_that_do_not_divide_feed_jit():
+    """What ``pmap`` gives over devices may be uneven; a program takes it as it is."""
+    lanes = phalanx.pmap(lambda x: 2 * x)(np.arange(phalanx.device_count() + 2.0))
+    sums = np.cumsum(2 * np.arange(len(lanes)))
+    np.testing.assert_array_equal(phalanx.jit(jnp.cumsum)(lanes), sums)
+    mesh = phalanx.make_mesh((phalanx.device_count(),), ("x",))
+    rows = jnp.tile(lanes[:, None], (1, phalanx.device_count()))
+    f = phalanx.jit(lambda x: x + 1, out_shardings=NamedSharding(mesh, P(None, "x")))
+    np.testing.assert_array_equal(f(rows), np.asarray(rows) + 1)
+
+
+def test_lanes_of_vmap_are_left_open():
+    mesh = phalanx.make_mesh((phalanx.device_count(),), ("x",))
+    rows = NamedSharding(mesh, P("x"))
+    f = phalanx.vmap(lambda x: lax.with_sharding_constraint(x + 1, rows), in_axes=1, out_axes=1)
+    np.testing.assert_array_equal(phalanx.jit(f)(X), X + 1)
+    assert f(X).sharding.is_equivalent_to(rows, 2)
+
+
+def test_an_array_closed_over_stays_where_it_lies():
+    mesh = phalanx.make_mesh((phalanx.device_count(),), ("x",))
+    table = phalanx.device_put(X, NamedSharding(mesh, P("x")))
+    f = phalanx.jit(lambda i: table[i])
+    np.testing.assert_array_equal(f(5), X[5])
+    assert f.lower(5).compile().input_shardings[0][0].device_set == set(phalanx.devices())

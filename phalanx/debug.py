@@ -1,12 +1,13 @@
 """Looking into running programs: printing, calling Python, stopping; and where arrays lie."""
 
 from phalanx.api.debug import breakpoint, callback, print
-from phalanx.api.visualize import visualize_array_sharding, visualize_sharding
+from phalanx.api.visualize import visualize_array_sharding, visualize_mesh, visualize_sharding
 
 __all__ = [
     "breakpoint",
     "callback",
     "print",
     "visualize_array_sharding",
+    "visualize_mesh",
     "visualize_sharding",
 ]

@@ -6,13 +6,14 @@ option that repeats it. PHALANX_HYPOTHESIS=heavy draws more programs.
 """
 
 import gc
+import importlib
 import os
 import random
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-from tests.selection import selected
+from tests.selection import optimized, selected
 
 os.environ.setdefault("PHALANX_NUM_CPU_DEVICES", "8")
 os.environ.setdefault("PHALANX_TRACEBACK_FILTERING", "off")  # where a test fails, all is shown
@@ -27,7 +28,10 @@ settings.load_profile(os.environ.get("PHALANX_HYPOTHESIS", "few"))
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--sample", action="store_true", help="of the laws and oracles, a part that a seed chooses"
+        "--sample",
+        action="store_true",
+        help="of the laws and oracles, and of the compiler's optimizations, a part that a seed "
+        "chooses",
     )
 
 
@@ -55,6 +59,18 @@ def pytest_collection_modifyitems(config, items):
     left = set(items).difference(kept)
     items[:] = kept
     config.hook.pytest_deselected(items=list(left))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _compiled(request):
+    """With ``--sample``, most modules do without what makes programs fast and compiling slow."""
+    # Imported here, not above: the environment that the tests set must come first.
+    config = importlib.import_module("phalanx").config
+    options, before = request.config.option, config.disable_most_optimizations
+    quick = options.sample and not optimized(request.node, options.hypothesis_seed)
+    config.update("disable_most_optimizations", quick or before)
+    yield
+    config.update("disable_most_optimizations", before)
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -1,14 +1,20 @@
-"""Which tests a run with ``--sample`` takes: each statement once, and a share of its other cases.
+"""What a run with ``--sample`` leaves out: cases of statements, and optimizing what it compiles.
+
+Of the tests it takes each statement once, and a share of its other cases.
 
 The laws of the primitives, the sub-programs and the oracles state few things of many cases, each
 of which XLA compiles. What they state is checked in every run, in one case at least; which case,
 and which others besides, changes with the seed.
+
+Most of the time goes to XLA's optimizations, of small programs that run once. A share of the
+modules, which changes with the seed too, has its programs optimized, as those of users are.
 """
 
 import hashlib
 
 SAMPLED = ("tests/laws/test_primitives", "tests/laws/test_subprograms", "tests/oracles/")
 SHARE = 0.1
+OPTIMIZED = 0.2
 SUBJECTS = ("law", "name", "f")  # parameters that name what is tested; others are cases of it
 
 
@@ -23,6 +29,11 @@ def selected(items, seed):
         for item in items
         if not is_sampled(item) or draw(item, seed) <= max(SHARE, least[statement(item)])
     ]
+
+
+def optimized(module, seed):
+    """Whether the programs of the tests in ``module`` are compiled as those of users are."""
+    return draw(module, seed) < OPTIMIZED
 
 
 def is_sampled(item):
@@ -43,6 +54,7 @@ def label(subject):
 
 
 def draw(item, seed):
-    """A number in [0, 1) that depends on the test and the seed alone, the same in every worker."""
+    """A number in [0, 1) that depends on the test, or the module, and the seed alone: it is the same
+    in every worker."""
     digest = hashlib.sha256(f"{seed} {item.nodeid}".encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64

@@ -1,73 +1,82 @@
-"""Which device holds which part of an array, as a drawing."""
+"""Which device holds which part of an array, and where devices stand in a mesh, as pictures."""
 
 from __future__ import annotations
 
 import importlib
 import operator
+import os
 import reprlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from phalanx.core.axes import is_internal
 from phalanx.core.trace import Tracer
 from phalanx.run.array import DeviceArray
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.picture import Cell, Picture, in_rows
 from phalanx.spmd.sharding import Sharding
 
-DRAWN = ("rows", "columns")
+Shape = tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
-    """A part of an array, and what is written on it: where it lies and which rows it has."""
-
-    place: tuple[int, int]
-    devices: tuple
-    lines: tuple[str, ...]
-
-
-def tiles(shape: tuple[int, ...], sharding: Sharding) -> list[Tile]:
-    """The tiles of the first two dimensions, row by row.
+def picture_of(shape: Shape, sharding: Sharding) -> Picture:
+    """The parts of an array of ``shape``, cut in the first two dimensions that are cut at all.
 
     >>> import phalanx
-    >>> tiles((3, 2), Sharding(phalanx.devices()[:1]))[0].lines
+    >>> picture_of((3, 2), Sharding(phalanx.devices()[:1])).rows[0][0].text
     ('CPU 0', 'rows 0:3')
     """
-    sharding = sharding.plain
-    part, indices = sharding.shard_shape(shape), sharding.indices(shape)
-    held: dict[tuple[int, int], list[int]] = {}
+    sharding.blocks(shape)  # an error where they do not fit
+    cut = [dim for dim, count in enumerate(sharding.tiles) if count > 1]
+    down = cut[:1] if len(cut) > 1 or cut[:1] == [0] else []
+    across = cut[1:2] if down else cut
+    told = sorted({0, *down, *across}) if shape else []  # rows always
+    held: dict[tuple[int, ...], list[int]] = {}
     for position in range(len(sharding.devices)):
-        row, column, *_ = (*sharding.tile_at(position), 0, 0)
-        held.setdefault((row, column), []).append(position)
-    made = []
-    for place, positions in sorted(held.items()):
-        devices = tuple(sharding.devices[p] for p in positions)
-        lines = [spell_devices(devices)]
-        # rows are always told, columns where there is more than one of tiles
-        for dim in range(min(len(shape), max(1, len(sharding.tiles[:2])))):
-            start, stop, _ = indices[positions[0]][dim].indices(shape[dim])
-            padding = part[dim] - (stop - start)
-            lines.append(f"{DRAWN[dim]} {start}:{stop}" if start < stop else f"no {DRAWN[dim]}")
-            lines += [f"{padding} padding"] if padding else []
-        made.append(Tile(place, devices, tuple(lines)))
-    return made
+        tile = sharding.tile_at(position)
+        held.setdefault(tuple(tile[dim] for dim in (*down, *across)), []).append(position)
+    cells = [_cell(shape, sharding, told, positions) for _, positions in sorted(held.items())]
+    rows = in_rows(cells, sharding.tiles[across[0]] if across else 1)
+    return Picture(_title(shape, sharding), rows, _not_drawn(cut[2:], sharding))
 
 
-def spell_devices(devices: Sequence[Any]) -> str:
-    """Platform and numbers; three and more in a row are told by the first and the last.
+def _cell(shape: Shape, sharding: Sharding, told: list[int], positions: list[int]) -> Cell:
+    part, rows = sharding.shard_shape(shape), sharding.rows(shape, positions[0])
+    lines: list[str] = []
+    for dim in told:
+        held, name = rows[dim], _name(dim)
+        lines.append(f"{name} {held.start}:{held.stop}" if held else f"no {name}")
+        lines += [f"{part[dim] - len(held)} padding"] if len(held) < part[dim] else []
+    return Cell(tuple(sharding.devices[p] for p in positions), tuple(lines))
 
-    >>> import types
-    >>> gpu = lambda i: types.SimpleNamespace(platform="gpu", id=i)
-    >>> spell_devices([gpu(i) for i in (0, 1, 4, 5, 6, 7)])
-    'GPU 0,1,4-7'
-    """
-    runs: list[list[int]] = []
-    for number in sorted(device.id for device in devices):
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
-        else:
-            runs.append([number])
-    parts = [f"{r[0]}-{r[-1]}" if len(r) > 2 else ",".join(map(str, r)) for r in runs]
-    return f"{devices[0].platform.upper()} {','.join(parts)}"
+
+def _name(dim: int) -> str:
+    return ("rows", "columns")[dim] if dim < 2 else f"dimension {dim}"
+
+
+def _title(shape: Shape, sharding: Sharding) -> str:
+    count = len(sharding.devices)
+    title = f"shape {shape} on {count} device{'s' if count > 1 else ''}"
+    told = _by_axis(sharding) if isinstance(sharding, NamedSharding) else ""
+    return f"{title}: {told}" if told else title
+
+
+def _by_axis(sharding: NamedSharding) -> str:
+    """What each axis of the mesh is for, if they are the user's."""
+    layout, axes = sharding.spec.layout, sharding.mesh.axis_names
+    if any(map(is_internal, axes)):
+        return ""
+    used = {name for names in layout for name in names or ()}
+    told = [(_name(dim), names) for dim, names in enumerate(layout) if names]
+    told += [("copies", free)] if (free := [name for name in axes if name not in used]) else []
+    return ", ".join(f"{what} over {' and '.join(map(repr, names))}" for what, names in told)
+
+
+def _not_drawn(dims: list[int], sharding: Sharding) -> str:
+    parts = ", ".join(f"{_name(dim)} in {sharding.tiles[dim]} parts" for dim in dims)
+    return f"not drawn: {parts}" if parts else ""
 
 
 def visualize_sharding(
@@ -77,17 +86,20 @@ def visualize_sharding(
     use_color: bool = True,
     min_width: int = 9,
     max_width: int = 80,
+    save: str | os.PathLike[str] | None = None,
 ) -> None:
     """Draw which device holds which part of an array of ``shape`` that lies as ``sharding`` says.
 
-    The first dimension goes down, the second across; further ones are not drawn.
+    Of the dimensions that are cut the first goes down and the second across; further ones are
+    named below.
 
     Args:
         shape: the shape of an array.
         sharding: how it lies.
-        use_color: whether every tile gets a colour, on a terminal that has some.
+        use_color: whether every set of devices gets a colour, on a terminal that has some.
         min_width: how many characters a tile has at least.
         max_width: how many the whole drawing has at most.
+        save: a file for the picture, as SVG, in place of printing it.
 
     Raises:
         TypeError: ``shape`` is no sequence of integers, or ``sharding`` no ``Sharding``.
@@ -114,16 +126,16 @@ def visualize_sharding(
             "visualize_sharding: how the array lies must be a Sharding, such as x.sharding, got "
             f"{sharding!r}"
         )
-    made = tiles(shape, sharding)
-    # rich takes longer to import than to draw: only who draws waits for it
-    drawing = importlib.import_module("phalanx.api.drawing")
-    drawing.draw(
-        made, _title(shape, sharding), _left_out(sharding), use_color, min_width, max_width
-    )
+    _show(picture_of(shape, sharding), use_color, min_width, max_width, save)
 
 
 def visualize_array_sharding(
-    arr: Any, *, use_color: bool = True, min_width: int = 9, max_width: int = 80
+    arr: Any,
+    *,
+    use_color: bool = True,
+    min_width: int = 9,
+    max_width: int = 80,
+    save: str | os.PathLike[str] | None = None,
 ) -> None:
     """Draw which device holds which part of ``arr``.
 
@@ -145,28 +157,62 @@ def visualize_array_sharding(
     if isinstance(arr, Tracer):
         raise TypeError(
             f"visualize_array_sharding: {arr.aval} is traced and lies nowhere yet; call this with "
-            "the result, outside the transformation"
+            "the result, outside the transformation, or inspect_array_sharding inside jit"
         )
     if not isinstance(arr, DeviceArray):
         raise TypeError(
             f"visualize_array_sharding: needs an array on devices, got {_kind(arr)}; "
             "phalanx.device_put(x, devices) puts one there"
         )
-    visualize_sharding(
-        arr.shape, arr.sharding, use_color=use_color, min_width=min_width, max_width=max_width
-    )
+    _show(picture_of(arr.shape, arr.sharding), use_color, min_width, max_width, save)
+
+
+def visualize_mesh(
+    mesh: Mesh,
+    *,
+    use_color: bool = True,
+    min_width: int = 9,
+    max_width: int = 80,
+    save: str | os.PathLike[str] | None = None,
+) -> None:
+    """Draw where the devices of ``mesh`` stand: the first axis goes down, the second across.
+
+    In a notebook, a mesh shows itself in this way.
+
+    Args:
+        mesh: a mesh; the other arguments are those of ``visualize_sharding``.
+
+    Raises:
+        TypeError: ``mesh`` is no mesh of devices.
+
+    >>> import phalanx
+    >>> visualize_mesh(phalanx.make_mesh((1, 1), ("data", "model")), use_color=False)
+    Mesh('data': 1, 'model': 1)
+    ┌────────┬───────────┐
+    │        │  model 0  │
+    ├────────┼───────────┤
+    │ data 0 │   CPU 0   │
+    └────────┴───────────┘
+    """
+    if not isinstance(mesh, Mesh):
+        raise TypeError(f"visualize_mesh: needs a Mesh, got {_kind(mesh)}")
+    _show(mesh.picture, use_color, min_width, max_width, save)
+
+
+def _show(
+    picture: Picture,
+    use_color: bool,
+    min_width: int,
+    max_width: int,
+    save: str | os.PathLike[str] | None,
+) -> None:
+    if save is not None:
+        Path(save).write_text(picture.svg(), encoding="utf-8")
+        return
+    # rich takes longer to import than to draw: only who draws waits for it
+    drawing = importlib.import_module("phalanx.api.drawing")
+    drawing.draw(picture, use_color, min_width, max_width)
 
 
 def _kind(x: Any) -> str:
     return f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
-
-
-def _title(shape: tuple[int, ...], sharding: Sharding) -> str:
-    count = len(sharding.devices)
-    return f"shape {shape} on {count} device{'s' if count > 1 else ''}"
-
-
-def _left_out(sharding: Sharding) -> str:
-    """What the drawing does not show: dimensions beyond the second that are split."""
-    split = [f"{dim} in {n}" for dim, n in enumerate(sharding.tiles) if dim > 1 and n > 1]
-    return f"not drawn: dimension {', '.join(split)} parts" if split else ""

@@ -148,6 +148,7 @@ OPTIONS: dict[str, Option] = {
         _flag("enable_x64", "Keep 64-bit dtypes; otherwise they become the 32-bit ones."),
         _flag("debug_nans", "Raise NonFiniteError as soon as an operation produces a NaN."),
         _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
+        _flag("disable_most_optimizations", "Compile faster, to programs that are slower."),
         Option(
             "num_cpu_devices",
             None,
@@ -234,6 +235,7 @@ class Settings:
     enable_x64: bool
     debug_nans: bool
     disable_jit: bool
+    disable_most_optimizations: bool
     num_cpu_devices: int | None
     platforms: str | None
     default_matmul_precision: str | None

@@ -12,6 +12,7 @@ import numpy as np
 from phalanx.base.config import config
 from phalanx.base.recent import Unique
 from phalanx.core.region import MeshAxes
+from phalanx.spmd.picture import Cell, Picture, in_rows
 from phalanx.spmd.sharding import is_local
 
 
@@ -219,6 +220,28 @@ class Mesh(AbstractMesh):
     def abstract_mesh(self) -> AbstractMesh:
         """The grid without devices."""
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    @property
+    def picture(self) -> Picture:
+        """The grid with the names of the first two axes; devices along others share a place.
+
+        >>> Mesh([["a", "b"]], ("data", "model")).picture.column_heads
+        ('model 0', 'model 1')
+        """
+        *down, across = self.axes[:2]
+        places = self.devices.reshape(math.prod(self.axis_sizes[:2]), -1)
+        others = ", ".join(f"{size} along {name!r}" for name, size in self.axes[2:])
+        return Picture(
+            repr(self),
+            in_rows([Cell(tuple(place)) for place in places], across[1]),
+            f"in each place: {others}" if others else "",
+            row_heads=tuple(f"{name} {i}" for name, size in down for i in range(size)),
+            column_heads=tuple(f"{across[0]} {i}" for i in range(across[1])),
+        )
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return f"<div>{repr(self) if self.empty else self.picture.svg()}</div>"
 
     def update_axis_types(self, changes: Mapping[str, AxisType]) -> Mesh:
         """The same mesh, some of whose axes have other types."""

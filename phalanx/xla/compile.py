@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
@@ -34,6 +35,10 @@ WINDOW = 16
 # XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
 # that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py).
 _SAFE = {"xla_cpu_experimental_ynn_fusion_type": ""}
+# Most of the compiler's time goes to optimizing code, and on CPU to that of fusions; later than
+# 0.10 it has no other way to make this.
+_QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+_QUICK_ON_CPU = {"xla_cpu_use_fusion_emitters": False} if OLD else {}
 _in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch
 _launching = threading.RLock()
 
@@ -54,9 +59,7 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
 def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:
     """The executable for ``devices``, and its content if it was read or written."""
     settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
-
-    if devices[0].platform == "cpu":
-        options = _SAFE | options
+    options = _default_options(devices[0].platform) | options
 
     def anew() -> Any:
         settings.env_option_overrides = list(options.items())
@@ -68,6 +71,15 @@ def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[
         return load_or_compile(lowered, devices, settings, options, anew)
     except (RuntimeError, ValueError, TypeError) as e:
         raise refused_option(e, options) or translated(e, "compile") from None
+
+
+def _default_options(platform: str) -> dict[str, Any]:
+    """The options of the compiler where the user gives no others."""
+    on_cpu = platform == "cpu"
+    options = _SAFE if on_cpu else {}
+    if config.disable_most_optimizations:
+        options = options | _QUICK | (_QUICK_ON_CPU if on_cpu else {})
+    return options
 
 
 def _load_on_each(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> list[Any]:

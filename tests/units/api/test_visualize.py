@@ -1,11 +1,13 @@
-"""Drawings of which device holds what."""
+"""Pictures of which device holds what, and of where devices stand."""
+
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 import phalanx
 from phalanx import debug
-from phalanx.api.visualize import tiles
+from phalanx.api.visualize import picture_of
 from phalanx.sharding import Mesh, NamedSharding, PartitionSpec, Sharding
 
 LANES = """\
@@ -43,13 +45,30 @@ shape (9, 5, 4) on 8 devices
 """
 
 DEEP = """\
-shape (2, 4, 6) on 8 devices
-┌─────────────┬─────────────┐
-│ CPU 0,1,4,5 │ CPU 2,3,6,7 │
-│  rows 0:2   │  rows 0:2   │
-│ columns 0:2 │ columns 2:4 │
-└─────────────┴─────────────┘
-not drawn: dimension 2 in 2 parts
+shape (2, 4, 6) on 8 devices: columns over 'b', dimension 2 over 'c', copies over 'a'
+┌─────────────────┬─────────────────┐
+│     CPU 0,4     │     CPU 1,5     │
+│    rows 0:2     │    rows 0:2     │
+│   columns 0:2   │   columns 0:2   │
+│ dimension 2 0:3 │ dimension 2 3:6 │
+├─────────────────┼─────────────────┤
+│     CPU 2,6     │     CPU 3,7     │
+│    rows 0:2     │    rows 0:2     │
+│   columns 2:4   │   columns 2:4   │
+│ dimension 2 0:3 │ dimension 2 3:6 │
+└─────────────────┴─────────────────┘
+"""
+
+CUBE = """\
+Mesh('a': 2, 'b': 2, 'c': 2)
+┌─────┬───────────┬───────────┐
+│     │    b 0    │    b 1    │
+├─────┼───────────┼───────────┤
+│ a 0 │  CPU 0,1  │  CPU 2,3  │
+├─────┼───────────┼───────────┤
+│ a 1 │  CPU 4,5  │  CPU 6,7  │
+└─────┴───────────┴───────────┘
+in each place: 2 along 'c'
 """
 
 several = pytest.mark.skipif(phalanx.device_count() < 8, reason="needs eight devices")
@@ -60,9 +79,12 @@ def drawn(capsys, *args):
     return capsys.readouterr().out
 
 
+def cube():
+    return Mesh(np.array(phalanx.devices()[:8]).reshape(2, 2, 2), ("a", "b", "c"))
+
+
 def on_mesh(*spec):
-    mesh = Mesh(np.array(phalanx.devices()[:8]).reshape(2, 2, 2), ("a", "b", "c"))
-    return NamedSharding(mesh, PartitionSpec(*spec))
+    return NamedSharding(cube(), PartitionSpec(*spec))
 
 
 @several
@@ -74,18 +96,49 @@ def test_lanes_and_padding_of_a_mapped_result(capsys):
 
 @several
 def test_a_grid_with_copies(capsys):
-    assert drawn(capsys, (9, 5, 4), on_mesh("a", "b")) == GRID
+    assert drawn(capsys, (9, 5, 4), on_mesh("a", "b").plain) == GRID
 
 
 @several
-def test_dimensions_beyond_the_second_are_told_below(capsys):
+def test_the_first_two_dimensions_that_are_cut_are_drawn(capsys):
     assert drawn(capsys, (2, 4, 6), on_mesh(None, "b", "c")) == DEEP
+    text = drawn(capsys, (2, 4, 6), on_mesh("a", "b", "c"))
+    assert text.endswith("not drawn: dimension 2 in 2 parts\n") and "CPU 0,1" in text
 
 
 @several
 def test_a_device_may_have_padding_only():
-    last = tiles((9,), Sharding(phalanx.devices()[:8], (8,)))[-1]
-    assert last.lines == ("CPU 7", "no rows", "2 padding")
+    *_, (last,) = picture_of((9,), Sharding(phalanx.devices()[:8], (8,))).rows
+    assert last.text == ("CPU 7", "no rows", "2 padding")
+
+
+@several
+def test_a_mesh_shows_where_its_devices_stand(capsys):
+    debug.visualize_mesh(cube(), use_color=False)
+    assert capsys.readouterr().out == CUBE
+
+
+@several
+def test_what_is_wide_has_narrow_columns_or_is_not_drawn(capsys):
+    row = Sharding(phalanx.devices()[:8], (1, 8))
+    for line in drawn(capsys, (8, 16), row).splitlines()[1:]:
+        assert len(line) == 80 and line[-1] in "│┐┘"
+    debug.visualize_sharding((8, 16), row, max_width=40)
+    assert "too wide to be drawn here" in capsys.readouterr().out
+
+
+@several
+def test_pictures_in_files_and_notebooks_say_the_same(capsys, tmp_path):
+    file = tmp_path / "picture.svg"
+    debug.visualize_sharding((8, 6), on_mesh("a", "b"), save=file)
+    assert not capsys.readouterr().out
+    written = [e.text for e in ElementTree.parse(file).iter() if e.text]
+    picture = picture_of((8, 6), on_mesh("a", "b"))
+    cells = [line for row in picture.rows for cell in row for line in cell.text]
+    assert picture.title.endswith("on 8 devices: rows over 'a', columns over 'b', copies over 'c'")
+    assert written == [picture.title, *cells] and cells[-1] == "columns 3:6"
+    shown = "".join(ElementTree.fromstring(cube()._repr_html_()).itertext())
+    assert all(word in shown for word in ("a 0", "b 1", "CPU 6,7", "along 'c'"))
 
 
 def test_a_scalar_is_one_tile(capsys):

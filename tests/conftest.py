@@ -37,9 +37,11 @@ def pytest_addoption(parser):
 
 @pytest.hookimpl(tryfirst=True)  # before Hypothesis looks at the option
 def pytest_configure(config):
-    if config.option.hypothesis_seed is None:
+    given = config.option.hypothesis_seed
+    if given is None:
         new = random.SystemRandom().randrange(2**32)
-        config.option.hypothesis_seed = getattr(config, "workerinput", {}).get("seed", new)
+        given = getattr(config, "workerinput", {}).get("seed", new)
+    config.option.hypothesis_seed = int(given)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -54,7 +54,6 @@ def label(subject):
 
 
 def draw(item, seed):
-    """A number in [0, 1) that depends on the test, or the module, and the seed alone: it is the same
-    in every worker."""
+    """A number in [0, 1) that depends on the test or module and the seed alone: every worker's."""
     digest = hashlib.sha256(f"{seed} {item.nodeid}".encode()).digest()
     return int.from_bytes(digest[:8], "big") / 2**64

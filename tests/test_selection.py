@@ -14,7 +14,8 @@ import pytest
 import phalanx.ops
 from phalanx.core.primitive import Primitive
 from phalanx.laws.primitives import LAWS
-from tests.selection import selected, statement
+from tests import conftest
+from tests.selection import optimized, selected, statement
 
 ROOT = Path(__file__).parents[1]
 SEEDS = range(20)
@@ -56,6 +57,20 @@ def test_the_option_in_the_report_repeats_the_sample():
         re.findall("<Function .*>", p) for p in (printed, collected("--sample", option, file))
     )
     assert taken == again and 0 < len(taken) < len(re.findall("<Function .*>", collected(file)))
+
+
+@pytest.mark.parametrize("given", ["17", 17, None])
+def test_a_seed_is_a_number(given):
+    config = SimpleNamespace(option=SimpleNamespace(hypothesis_seed=given))
+    conftest.pytest_configure(config)
+    assert config.option.hypothesis_seed in ([17] if given else range(2**32))
+
+
+def test_what_is_optimized_changes_with_the_seed():
+    modules = [SimpleNamespace(nodeid=f"tests/test_{i}.py") for i in range(40)]
+    drawn = [[m for m in modules if optimized(m, seed)] for seed in range(60)]
+    assert all(0 < len(some) < len(modules) / 2 for some in drawn)
+    assert {m.nodeid for some in drawn for m in some} == {m.nodeid for m in modules}
 
 
 def item(path, function, **params):

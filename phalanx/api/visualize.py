@@ -6,12 +6,15 @@ import importlib
 import operator
 import os
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from phalanx.base import tree
+from phalanx.base.source import user_location
 from phalanx.core.axes import is_internal
 from phalanx.core.trace import Tracer
+from phalanx.ops.inspect import Watcher, inspect_sharding
 from phalanx.run.array import DeviceArray
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding
@@ -197,6 +200,42 @@ def visualize_mesh(
     if not isinstance(mesh, Mesh):
         raise TypeError(f"visualize_mesh: needs a Mesh, got {_kind(mesh)}")
     _show(mesh.picture, use_color, min_width, max_width, save)
+
+
+def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
+    """Have ``callback`` told how the arrays in ``value`` lie, also inside ``jit``.
+
+    There it is called when the program has been compiled, once for each array, and learns what the
+    compiler chose. Under ``vmap`` that is said of the whole, with the lanes as first dimension.
+
+    Args:
+        value: a tree of arrays.
+        callback: takes a sharding.
+
+    Raises:
+        TypeError: ``callback`` cannot be called, or a leaf of ``value`` is no array.
+        ValueError: inside ``pmap`` or ``shard_map`` over several devices, where the program says
+            what each device holds.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> @phalanx.jit
+    ... def f(x):
+    ...     y = x * 2
+    ...     inspect_array_sharding(y, callback=lambda s: print(len(s.device_set), "device"))
+    ...     return y.sum()
+    >>> print(f(jnp.ones(3)))
+    1 device
+    6.0
+    """
+    if not callable(callback):
+        raise TypeError(f"inspect_array_sharding: callback must be a function, got {callback!r}")
+    watcher = Watcher(callback, user_location())
+    for leaf in tree.leaves(value):
+        if not isinstance(leaf, (Tracer, DeviceArray)):
+            raise TypeError(
+                f"inspect_array_sharding: needs arrays on devices or traced ones, got {_kind(leaf)}"
+            )
+        inspect_sharding(leaf, watcher=watcher)
 
 
 def _show(

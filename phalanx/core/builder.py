@@ -309,6 +309,11 @@ class Regions(Protocol):
         ...
 
 
+    def inspect_sharding(self, x: Value, watcher: Any) -> None:
+        """Ask how ``x`` lies; the executable answers, in ``inspected``."""
+        ...
+
+
 class Collectives(Protocol):
     """Communication between the devices of a manual computation.
 

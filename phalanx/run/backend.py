@@ -80,6 +80,11 @@ class Executable(Protocol):
         """How the outputs lie."""
         ...
 
+    @property
+    def inspected(self) -> Sequence[tuple[Any, ArrayType, Sharding]]:
+        """Who asked about values in the program, their types, and how they lie."""
+        ...
+
     def __call__(self, raws: list[Raw], /) -> list[Raw]:
         """Start the program; the outputs may not be ready yet.
 

@@ -26,7 +26,7 @@ from phalanx.run.planning import Places, check_devices, constraints, make_plan, 
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed
 from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.naming import known_names, named_results
+from phalanx.spmd.naming import known_names, named, named_results
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.derive import keep
@@ -153,9 +153,16 @@ def compile_program(
     check_devices(program, sigs, places, name_of_input)
     plan, committed = _planned(program, taking, every, places)
 
+    said = [s for s in (*places.outs, *places.ins) if s is not None]
+    given = [*said, *(s.sharding for s in sigs), *(closed(s) for s, _ in constraints(program))]
+    known = known_names(program, plan.mesh, given)
+
     def make() -> Executable:
         module = lower_program(program, sigs, donate, places) if lowered is None else lowered
-        return backend().compile(module, options)
+        made = backend().compile(module, options)
+        for watcher, type, plain in made.inspected:
+            watcher.function(named(plain, type, known))
+        return made
 
     key = (plan, donate, config.key, option_key(options or {}, "compile"))
     executable = keep(program, key, make)
@@ -168,13 +175,10 @@ def compile_program(
     results = [
         s if committed else Sharding(s.devices, committed=False) for s in executable.out_shardings
     ]
-    said = [s for s in (*places.outs, *places.ins) if s is not None]
-    given = [*said, *(s.sharding for s in sigs), *(closed(s) for s, _ in constraints(program))]
-    known = known_names(program, plan.mesh, given)
-    named = named_results(program, plan.mesh, known, results)
+    told = named_results(program, plan.mesh, known, results)
     results = [
         want if want is not None and want.plain is s.plain else s
-        for s, want in zip(named, places.outs, strict=True)
+        for s, want in zip(told, places.outs, strict=True)
     ]
     return Runnable(
         program, executable, taking.constants, sigs, in_shardings, results, places.outs, donate,

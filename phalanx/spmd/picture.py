@@ -115,7 +115,9 @@ class _Svg:
         for i, line in enumerate(cell.text):
             self.word(line, x + self.width / 2, first + i * _LINE, bold=i == 0)
 
-    def word(self, text: str, x: float, y: float, anchor: str = "middle", bold: bool = False) -> None:
+    def word(
+        self, text: str, x: float, y: float, anchor: str = "middle", bold: bool = False
+    ) -> None:
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight} fill="black">'

@@ -5,9 +5,10 @@ from __future__ import annotations
 from phalanx.core.builder import Builder
 from phalanx.xla.callbacks import HostCallEmitter
 from phalanx.xla.contraction import ContractionEmitter
+from phalanx.xla.inspection import InspectionEmitter
 
 
-class MlirBuilder(ContractionEmitter, HostCallEmitter):
+class MlirBuilder(ContractionEmitter, HostCallEmitter, InspectionEmitter):
     """Writes StableHLO. Make one inside an MLIR context, with a plan and a module."""
 
     @property

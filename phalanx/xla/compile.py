@@ -9,11 +9,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray
+<<<<<<< HEAD
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
+=======
+from phalanx.core.types import ArrayType
+from phalanx.run.backend import Single
+>>>>>>> 7ae5b8e (How values inside jit lie is asked of the partitioner; a sample optimizes what some modules compile; seeds that are given are numbers)
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.communication import exchanges
@@ -130,6 +136,7 @@ class XlaExecutable:
         "_loaded",
         "_name",
         "_out_types",
+<<<<<<< HEAD
         "devices",
         "in_shardings",
         "out_shardings",
@@ -137,6 +144,13 @@ class XlaExecutable:
 
     devices: tuple[Any, ...]
     in_shardings: tuple[Sharding, ...]
+=======
+        "inspected",
+        "out_shardings",
+    )
+
+    inspected: list[tuple[Any, ArrayType, Sharding]]
+>>>>>>> 7ae5b8e (How values inside jit lie is asked of the partitioner; a sample optimizes what some modules compile; seeds that are given are numbers)
     out_shardings: tuple[Sharding, ...]
 
     def __init__(self, lowered: XlaModule, loaded: Any) -> None:
@@ -148,6 +162,7 @@ class XlaExecutable:
         self._name = lowered.name
         self._loaded = loaded
         self._execute = loaded.execute_sharded
+<<<<<<< HEAD
         plan, count = lowered.plan, len(lowered.out_types)
         self.in_shardings = _settled(plan, plan.in_shardings, loaded.get_parameter_shardings)
         self.out_shardings = (
@@ -155,6 +170,12 @@ class XlaExecutable:
             if len(plan.devices) == 1
             else _settled(plan, plan.out_shardings, loaded.get_output_shardings)
         )
+=======
+        self.out_shardings = _out_shardings(lowered, loaded)
+        self.inspected = [
+            (i.watcher, i.type, i.sharding(lowered.plan.devices)) for i in lowered.inspections
+        ]
+>>>>>>> 7ae5b8e (How values inside jit lie is asked of the partitioner; a sample optimizes what some modules compile; seeds that are given are numbers)
         self._out_types = [
             sharded_type(t.physical, s)
             for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
@@ -350,6 +371,11 @@ def _settled(
     if None not in wanted:
         return tuple(wanted)  # type: ignore[arg-type]
     return tuple(
+<<<<<<< HEAD
         sharding_of(proto, plan.devices) if want is None else want
         for want, proto in zip(wanted, chosen(), strict=True)
+=======
+        sharding_of(_hlo.HloSharding.from_proto(proto), plan.devices) if want is None else want
+        for want, proto in zip(wanted, chosen, strict=True)
+>>>>>>> 7ae5b8e (How values inside jit lie is asked of the partitioner; a sample optimizes what some modules compile; seeds that are given are numbers)
     )

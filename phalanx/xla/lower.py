@@ -22,6 +22,7 @@ from phalanx.xla.builder import MlirBuilder
 from phalanx.xla.callbacks import Callbacks
 from phalanx.xla.emitter import make_context
 from phalanx.xla.failures import refused
+from phalanx.xla.inspection import Inspection
 from phalanx.xla.runtime import xc
 
 
@@ -34,6 +35,7 @@ class XlaModule:
     out_types: tuple[ArrayType, ...]  # of whole arrays, without padding
     donate: tuple[int, ...]
     callbacks: Callbacks
+    inspections: tuple[Inspection, ...]
     name: str
 
     def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
@@ -122,7 +124,8 @@ def build(
             module.operation.verify()
         except ir.MLIRError as error:
             raise refused(error, name, user_location()) from None
-    return XlaModule(module, plan, tuple(out_types), donate, b.callbacks, name)
+    asked = tuple(b.inspections)
+    return XlaModule(module, plan, tuple(out_types), donate, b.callbacks, asked, name)
 
 
 def _laid_out(types: Sequence[ArrayType], layouts: Sequence) -> Iterator[tuple]:

@@ -102,9 +102,8 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> Any:
     return _hlo.HloSharding.from_proto(proto)
 
 
-def sharding_of(proto: Any, devices: tuple) -> Sharding:
-    """The sharding that the compiler chose."""
-    chosen = _hlo.HloSharding.from_proto(proto)
+def sharding_of(chosen: Any, devices: tuple) -> Sharding:
+    """The sharding that the compiler chose, from its own form of it."""
     if chosen.is_replicated():
         return Sharding(devices)
     grid = list(chosen.tile_assignment_dimensions())

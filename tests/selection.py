@@ -15,6 +15,7 @@ import hashlib
 SAMPLED = ("tests/laws/test_primitives", "tests/laws/test_subprograms", "tests/oracles/")
 SHARE = 0.1
 OPTIMIZED = 0.2
+ACCURATE = "tests/oracles/"  # they also say how accurate numbers are that users get
 SUBJECTS = ("law", "name", "f")  # parameters that name what is tested; others are cases of it
 
 
@@ -33,7 +34,7 @@ def selected(items, seed):
 
 def optimized(module, seed):
     """Whether the programs of the tests in ``module`` are compiled as those of users are."""
-    return draw(module, seed) < OPTIMIZED
+    return module.nodeid.startswith(ACCURATE) or draw(module, seed) < OPTIMIZED
 
 
 def is_sampled(item):

@@ -13,13 +13,9 @@ from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray
-<<<<<<< HEAD
+from phalanx.core.types import ArrayType
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
-=======
-from phalanx.core.types import ArrayType
-from phalanx.run.backend import Single
->>>>>>> 7ae5b8e (How values inside jit lie is asked of the partitioner; a sample optimizes what some modules compile; seeds that are given are numbers)
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.communication import exchanges
@@ -42,7 +38,7 @@ WINDOW = 16
 # that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py).
 _SAFE = {"xla_cpu_experimental_ynn_fusion_type": ""}
 # Most of the compiler's time goes to optimizing code, and on CPU to that of fusions; later than
-# 0.10 it has no other way to make this.
+# 0.10 it has no other way to make this, and in 0.10 the other way lacks operations on booleans.
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 _QUICK_ON_CPU = {"xla_cpu_use_fusion_emitters": False} if OLD else {}
 _in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch
@@ -67,11 +63,20 @@ def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[
     settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
     options = _default_options(devices[0].platform) | options
 
-    def anew() -> Any:
+    def compiled(options: dict[str, Any]) -> Any:
         settings.env_option_overrides = list(options.items())
         return devices[0].client.compile_and_load(
             lowered.module, device_list(devices), settings, lowered.callbacks.entries
         )
+
+    def anew() -> Any:
+        try:
+            return compiled(options)
+        except xc.JaxRuntimeError as e:
+            quick = _QUICK_ON_CPU.items() & options.items()
+            if not quick or "UNIMPLEMENTED" not in str(e):
+                raise
+            return compiled({name: options[name] for name in options.keys() - dict(quick)})
 
     try:
         return load_or_compile(lowered, devices, settings, options, anew)
@@ -136,21 +141,15 @@ class XlaExecutable:
         "_loaded",
         "_name",
         "_out_types",
-<<<<<<< HEAD
         "devices",
         "in_shardings",
+        "inspected",
         "out_shardings",
     )
 
     devices: tuple[Any, ...]
     in_shardings: tuple[Sharding, ...]
-=======
-        "inspected",
-        "out_shardings",
-    )
-
     inspected: list[tuple[Any, ArrayType, Sharding]]
->>>>>>> 7ae5b8e (How values inside jit lie is asked of the partitioner; a sample optimizes what some modules compile; seeds that are given are numbers)
     out_shardings: tuple[Sharding, ...]
 
     def __init__(self, lowered: XlaModule, loaded: Any) -> None:
@@ -162,7 +161,6 @@ class XlaExecutable:
         self._name = lowered.name
         self._loaded = loaded
         self._execute = loaded.execute_sharded
-<<<<<<< HEAD
         plan, count = lowered.plan, len(lowered.out_types)
         self.in_shardings = _settled(plan, plan.in_shardings, loaded.get_parameter_shardings)
         self.out_shardings = (
@@ -170,12 +168,9 @@ class XlaExecutable:
             if len(plan.devices) == 1
             else _settled(plan, plan.out_shardings, loaded.get_output_shardings)
         )
-=======
-        self.out_shardings = _out_shardings(lowered, loaded)
         self.inspected = [
-            (i.watcher, i.type, i.sharding(lowered.plan.devices)) for i in lowered.inspections
+            (i.watcher, i.type, i.sharding(plan.devices)) for i in lowered.inspections
         ]
->>>>>>> 7ae5b8e (How values inside jit lie is asked of the partitioner; a sample optimizes what some modules compile; seeds that are given are numbers)
         self._out_types = [
             sharded_type(t.physical, s)
             for t, s in zip(lowered.out_types, self.out_shardings, strict=True)
@@ -371,11 +366,6 @@ def _settled(
     if None not in wanted:
         return tuple(wanted)  # type: ignore[arg-type]
     return tuple(
-<<<<<<< HEAD
-        sharding_of(proto, plan.devices) if want is None else want
-        for want, proto in zip(wanted, chosen(), strict=True)
-=======
         sharding_of(_hlo.HloSharding.from_proto(proto), plan.devices) if want is None else want
-        for want, proto in zip(wanted, chosen, strict=True)
->>>>>>> 7ae5b8e (How values inside jit lie is asked of the partitioner; a sample optimizes what some modules compile; seeds that are given are numbers)
+        for want, proto in zip(wanted, chosen(), strict=True)
     )

@@ -8,17 +8,10 @@ import pytest
 import phalanx.ops
 from phalanx.core.primitive import REGISTRY, NoRule, Primitive, ZeroDerivative
 
-<<<<<<< HEAD
 # Their parameters are programs, functions or devices; they have tests of their own.
 WITHOUT_EXAMPLES = {
     "call", "checkpoint", "cond", "constrain", "custom_jvp", "custom_vjp", "custom_vjp_linear",
-    "host_call", "mapped", "scan", "while",
-=======
-# Their parameters are programs or functions; they have tests of their own.
-OF_FUNCTIONS = {
-    "call", "checkpoint", "cond", "custom_jvp", "custom_vjp", "custom_vjp_linear", "host_call",
-    "inspect_sharding", "mapped", "scan", "while",
->>>>>>> 7ae5b8e (How values inside jit lie is asked of the partitioner; a sample optimizes what some modules compile; seeds that are given are numbers)
+    "host_call", "inspect_sharding", "mapped", "scan", "while",
 }  # fmt: skip
 RULES = ("linearize", "transpose", "batch")
 

@@ -21,18 +21,17 @@ from phalanx.xla.runtime import parts_of, raw_sharding, xc
 class ShardedType:
     """The types and layouts of an array over several devices and of its addressable parts.
 
-    Parts are in local order: part ``i`` is on ``sharding.local_devices[i]``.
+    Parts are in local order: part ``i`` is on ``devices[i]``.
     """
 
-    __slots__ = ("part", "part_layouts", "whole", "whole_layout")
+    __slots__ = ("devices", "part", "part_layouts", "whole", "whole_layout")
 
     def __init__(self, type: ArrayType, sharding: Sharding) -> None:
         self.whole = type.update(shape=sharding.padded_shape(type.shape))
         self.whole_layout = raw_sharding(sharding, type.ndim)
         self.part = ArrayType(sharding.shard_shape(type.shape), type.dtype, type.weak)
-        self.part_layouts = [
-            raw_sharding(Sharding((d,)), type.ndim) for d in sharding.local_devices
-        ]
+        self.devices = sharding.local_devices
+        self.part_layouts = [raw_sharding(Sharding((d,)), type.ndim) for d in self.devices]
 
 
 @functools.lru_cache(maxsize=1024)

@@ -14,10 +14,10 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.reshard import reshard
 from phalanx.xla.runtime import GATHERS, device_list, raw_sharding, to_numpy, without_jax, xc
-from phalanx.xla.sharded import Sharded, ShardedType, held, sharded, sharded_type, whole_of
+from phalanx.xla.sharded import Sharded, held, sharded, sharded_type, whole_of
+from phalanx.xla.tiles import cut, in_host_memory, put_part, rearranged
 
 Raw = Any
-_COPYING = xc.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 
 
 def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
@@ -26,12 +26,7 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
     type = type.physical
     if array.shape != type.shape:
         raise ValueError(f"put: the data has shape {array.shape}, but the type is {type}")
-    if len(sharding.devices) == 1:
-        return _put_part(array, type, raw_sharding(sharding, type.ndim), sharding.devices[0])
-    split = sharded_type(type, sharding)
-    parts = _cut(array, split, sharding)
-    placed = zip(parts, split.part_layouts, sharding.local_devices, strict=True)
-    return Sharded(split, [_put_part(part, split.part, *where) for part, *where in placed])
+    return cut(array, type, sharding)
 
 
 def putting(type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
@@ -40,7 +35,7 @@ def putting(type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
         return lambda host: put(host, type, sharding)
     physical = type.physical
     layout, device = raw_sharding(sharding, physical.ndim), next(iter(sharding.devices))
-    return lambda host: _put_part(_held(host, type), physical, layout, device)
+    return lambda host: put_part(_held(host, type), physical, layout, device, shared=False)
 
 
 def _held(host: Any, type: ArrayType) -> np.ndarray:
@@ -48,25 +43,6 @@ def _held(host: Any, type: ArrayType) -> np.ndarray:
     if type.dtype is float0:
         return np.zeros(type.shape, bool)
     return np.asarray(host, type.physical.dtype)
-
-
-def _put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any) -> Any:
-    try:
-        return xc.batched_device_put(type, layout, [part], [device], True, False, _COPYING, True)
-    except (RuntimeError, TypeError) as e:
-        raise translated(e, "put") from None
-
-
-def _cut(array: np.ndarray, split: ShardedType, sharding: Sharding) -> list[np.ndarray]:
-    """What goes to each addressable device, in local order; padding repeats the last rows."""
-    if sharding.is_fully_replicated:
-        return [array] * len(sharding.local_positions)
-    whole = split.whole.shape
-    if array.shape != whole:
-        ends = zip(array.shape, whole, strict=True)
-        array = np.pad(array, [(0, end - n) for n, end in ends], mode="edge")
-    indices = sharding.indices(whole)
-    return [array[indices[p]] for p in sharding.local_positions]
 
 
 def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
@@ -119,12 +95,8 @@ def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
 
 def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     """The same array laid out as ``target``."""
-    type, source, target = type.physical, source.plain, target.plain
-    if (source.devices, source.tiles, source.assignment) == (
-        target.devices,
-        target.tiles,
-        target.assignment,
-    ):
+    type = type.physical
+    if source.commit() is target.commit():
         return raw
     if raw.is_deleted():
         raise deleted("moving an array")
@@ -135,28 +107,46 @@ def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
 
 
 def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
-    goal = raw_sharding(target, type.ndim)
+    copies = _addressable_copies(source)
+    if target.commit() in copies:
+        return raw.parts[copies.index(target.commit())]
     if source.is_equivalent_to(target, type.ndim):
-        reordered = xc.reorder_shards(whole_of(raw), goal, xc.ArrayCopySemantics.REUSE_INPUT)
-        return sharded(reordered, type, target)
-    if (source.tiles, source.assignment) == (target.tiles, target.assignment) and len(
-        source.devices
-    ) == len(target.devices):
+        return _reordered(raw, type, source, target)
+    if not (in_host_memory(source) and source.is_fully_addressable):
+        moved = _moved_by_devices(raw, type, source, target)
+        if moved is not None:
+            return moved
+    if not source.is_fully_addressable:
+        raise ValueError(
+            f"moving an array: parts of this {type} are on devices of other processes, and no "
+            f"program over {list(source.devices)} can lay it out as {target}; choose a sharding "
+            "over the same devices in the same order"
+        )
+    return rearranged(shards(raw, type, source), type, source, target)
+
+
+def _reordered(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
+    """The same parts on the same devices, in the order in which ``target`` has these."""
+    goal = raw_sharding(target, type.ndim)
+    reordered = xc.reorder_shards(whole_of(raw), goal, xc.ArrayCopySemantics.REUSE_INPUT)
+    return sharded(reordered, type, target)
+
+
+def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw | None:
+    """What devices can do by themselves: copy parts to others, and exchange what they hold."""
+    kinds = {s.devices[0].platform for s in (source, target)}
+    if len(kinds) > 1 or len(source.devices) != len(target.devices):
+        return None
+    there = Sharding(target.devices, source.tiles, source.assignment)
+    if source.devices != target.devices:
         (copy,) = xc.batched_copy_array_to_devices_with_sharding(
             [whole_of(raw)],
             [device_list(target.devices)],
-            [goal],
+            [raw_sharding(there, type.ndim)],
             [xc.ArrayCopySemantics.ALWAYS_COPY],
         )
-        return sharded(copy, type, target)
-    copies = _addressable_copies(source)
-    if target in copies:
-        return raw.parts[copies.index(target)]
-    if source.devices[0].platform != "cpu":
-        moved = reshard(raw, type, source, target)
-        if moved is not None:
-            return moved
-    return put(fetch(raw, type, source), type, target)
+        raw = sharded(copy, type, there)
+    return raw if there is target.commit() else reshard(raw, type, there, target)
 
 
 def _addressable_copies(source: Sharding) -> list[Sharding]:

@@ -305,9 +305,7 @@ class DeviceArray(Array):
     def _fetched(self) -> np.ndarray:
         """What devices hold: the elements, or the words of keys."""
         self._check_alive()
-        host = backend().fetch(self._raw, self.aval, self.sharding.plain)
-        host.flags.writeable = False
-        return host
+        return backend().fetch(self._raw, self.aval, self.sharding.plain)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         value = self._value

@@ -19,7 +19,7 @@ xc: Any = _jax
 VERSION: tuple[int, ...] = version.__version_info__
 OLD = VERSION < (0, 11)  # 0.10.x
 RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()
-GATHERS = hasattr(xc.ArrayImpl, "_to_np_array_did_copy")  # whole arrays to NumPy in one call
+DIRECT = hasattr(xc.ArrayImpl, "_to_np_array_did_copy")  # to NumPy without looking for jax
 
 
 class _WithoutJax(threading.local):
@@ -57,7 +57,7 @@ def parts_of(raw: Any) -> list[Any]:
 
 def to_numpy(raw: Any) -> np.ndarray:
     """The elements of a single-device array, shared where they are in the host's memory."""
-    if GATHERS:
+    if DIRECT:
         return raw._to_np_array_did_copy()[0]
     return without_jax(raw._single_device_array_to_np_array_did_copy)[0]
 

@@ -50,6 +50,15 @@ def rearranged(parts: Sequence[Raw], type: ArrayType, source: Sharding, target: 
     return _laid_out(_Views(parts), type, source, target, shared=True)
 
 
+def joined(parts: Sequence[Raw], type: ArrayType, source: Sharding) -> np.ndarray:
+    """The elements of the array of ``parts``, without padding; it may share their memory."""
+    (recipe,), _ = _recipes(type.shape, source, _HOST)
+    return recipe.made(_Views(parts))
+
+
+_HOST = Sharding(("the host",))
+
+
 def in_host_memory(sharding: Sharding) -> bool:
     """Whether the devices read the host's memory."""
     return sharding.devices[0].platform == "cpu"

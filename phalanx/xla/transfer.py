@@ -13,9 +13,9 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.reshard import reshard
-from phalanx.xla.runtime import GATHERS, device_list, raw_sharding, to_numpy, without_jax, xc
+from phalanx.xla.runtime import device_list, raw_sharding, to_numpy, without_jax, xc
 from phalanx.xla.sharded import Sharded, held, sharded, sharded_type, whole_of
-from phalanx.xla.tiles import cut, in_host_memory, put_part, rearranged
+from phalanx.xla.tiles import cut, in_host_memory, joined, put_part, rearranged
 
 Raw = Any
 
@@ -51,6 +51,7 @@ def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
         raise deleted("fetch")
     try:
         host = _fetch(raw, type.physical, sharding)
+        host.flags.writeable = False
         return np.zeros(type.shape, float0) if type.dtype is float0 else host
     except RuntimeError as e:
         raise translated(e, "fetch") from None
@@ -62,20 +63,9 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
             f"fetch: parts of this {type} are on devices of other processes; gather it first, or "
             "read the shards that this process can reach"
         )
-    if len(sharding.devices) == 1:
-        return to_numpy(raw)
-    if GATHERS:
-        return to_numpy(raw.whole)[(*map(slice, type.shape), ...)]
-    parts = raw.parts
     if sharding.is_fully_replicated:
-        return to_numpy(parts[0])
-    whole = np.empty(type.shape, type.dtype)
-    indices = sharding.indices(type.shape)
-    for position, part in zip(sharding.local_positions, parts, strict=True):
-        here = whole[indices[position]]
-        here[...] = to_numpy(part)[tuple(map(slice, here.shape))]
-    whole.flags.writeable = False
-    return whole
+        return to_numpy(shards(raw, type, sharding)[0])
+    return joined(raw.parts, type, sharding)
 
 
 def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:

@@ -104,6 +104,35 @@ def index(np: Any, api: Any) -> Callable:
     return lambda: y[3]
 
 
+def rows(np: Any, api: Any, count: int) -> tuple[Any, list[Any]]:
+    """A sharding of rows over eight devices, and arrays that lie so."""
+    mesh = api.make_mesh((DEVICES,), ("data",))
+    sharding = api.NamedSharding(mesh, api.P("data"))
+    return sharding, [api.device_put(np.full((DEVICES, 16), float(i), np.float32), sharding)
+                      for i in range(count)]  # fmt: skip
+
+
+@case("jit call, 1 sharded argument")
+def jit_sharded(np: Any, api: Any) -> Callable:
+    _, (x,) = rows(np, api, 1)
+    f = api.jit(lambda x: x + 1)
+    return lambda: f(x)
+
+
+@case("jit call, 100 sharded arguments")
+def jit_many_sharded(np: Any, api: Any) -> Callable:
+    _, xs = rows(np, api, 100)
+    f = api.jit(lambda xs: [x + 1 for x in xs])
+    return lambda: f(xs)
+
+
+@case("jit call, in_shardings and out_shardings")
+def jit_fixed(np: Any, api: Any) -> Callable:
+    sharding, (x,) = rows(np, api, 1)
+    f = api.jit(lambda x: x + 1, in_shardings=sharding, out_shardings=sharding)
+    return lambda: f(x)
+
+
 MEGABYTES = 16
 
 

@@ -97,4 +97,4 @@ float0 = dtypes.float0
 _bound(debug, lax, nn, nn.initializers, numpy, numpy.linalg, random, tree, tree_util)
 _bound(_Part, type(config), _sys.modules[__name__])
 _bound(ad_checkpoint, custom_derivatives)
-_bound(experimental, experimental.mesh_utils, experimental.shard_map)
+_bound(experimental, experimental.mesh_utils, experimental.pjit, experimental.shard_map)

@@ -211,6 +211,11 @@ def jit(
     Args:
         fun: a function of trees of arrays that returns a tree of arrays. Without it, a
             decorator with these options is returned.
+        in_shardings: how the arguments lie over devices: a tree of shardings, or of specs under
+            the mesh that is set, that is a prefix of the tuple of arguments by position. What
+            comes from the host, or lies where nobody put it, is put there. None: an argument
+            stays where it lies, and where it may lie anywhere the compiler chooses.
+        out_shardings: the same for the results. None: they lie as the compiler chooses.
         static_argnums: positions of arguments that are Python values, fixed while tracing;
             they must be hashable. A new value traces anew.
         static_argnames: the same by name.
@@ -230,12 +235,19 @@ def jit(
     Raises:
         TypeError: an argument is no array, or the function needs the value of a traced one.
         ValueError: a static argument is not hashable; XLA does not know an option; both a device
-            and a backend are given.
+            and a backend are given; a sharding does not fit its argument or result, is over other
+            devices than another one, or an argument was placed elsewhere.
+        TreeError: the shardings do not fit the tree of arguments or of results.
+        NoMesh: a spec stands alone, and no mesh is set.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> f = phalanx.jit(lambda x, n: x**n, static_argnums=1)
     >>> f(jnp.arange(4.0), 2)
     Array([0., 1., 4., 9.], dtype=float32)
+
+    >>> rows = phalanx.NamedSharding(phalanx.make_mesh((1,), ("data",)), phalanx.P("data"))
+    >>> phalanx.jit(lambda x: x + 1, in_shardings=rows, out_shardings=rows)(jnp.ones(4)).sharding
+    NamedSharding(mesh=Mesh('data': 1), spec=P('data'))
     """
     options = {
         "in_shardings": in_shardings,

@@ -165,7 +165,8 @@ def vmap(
             all examples.
         axis_name: a name by which collectives in ``fun`` refer to the axis.
         axis_size: the number of examples, where no argument tells.
-        spmd_axis_name: accepted; lanes need no name of a mesh axis.
+        spmd_axis_name: the axis of a mesh, or several, over which the examples lie where ``fun``
+            constrains how its values lie; the compiler chooses if it is not given.
 
     Raises:
         AxisSizeError: the arguments disagree about the size.
@@ -179,6 +180,8 @@ def vmap(
     check_callable(fun, "vmap")
     check_axis_name(axis_name, "vmap")
     who = f"vmap({name_of(fun)})"
+    over = (spmd_axis_name,) if isinstance(spmd_axis_name, str) else spmd_axis_name
+    over = None if over is None else tuple(over)
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         leaves, treedef = tree.flatten((args, kwargs))
@@ -188,7 +191,7 @@ def vmap(
         flat = Flat(fun, treedef, NO_STATIC, who)
         named = nullcontext() if axis_name is None else axes.binding(axis_name, size)
         with named:
-            values, lanes = batch(flat, Axis(axis_name, size), leaves, dims)
+            values, lanes = batch(flat, Axis(axis_name, size, over=over), leaves, dims)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(out_axes, flat.out_tree, ranks, who)
         placed = [

@@ -65,7 +65,7 @@ def anyone(axis: Axis, marks: Sequence[Any], everywhere: bool) -> list[Any]:
 
 def axis_inside(frame: Frame, axis: Axis) -> Axis:
     """``axis`` as the programs know it: an axis of the same name inside shadows it."""
-    return Axis(None, axis.size) if axis.name in frame.lanes else axis
+    return Axis(None, axis.size, over=axis.over) if axis.name in frame.lanes else axis
 
 
 def rows_first(frame: Frame, values: Sequence[Any], dims: Dims) -> tuple[list[Any], Dims]:

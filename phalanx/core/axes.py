@@ -30,12 +30,14 @@ class Axis:
     """The part of named axis ``name`` that lies in an array dimension, ``size`` lanes long.
 
     ``rest`` is None when the whole axis is in the dimension because the user wants it there, as
-    under ``vmap``. A nameless axis is seen by no collective.
+    under ``vmap``. A nameless axis is seen by no collective. ``over`` are the mesh axes along which
+    the user wants the dimension to lie where something is said of its values; None: none are named.
     """
 
     name: Any
     size: int
     rest: Split | None = None
+    over: tuple[str, ...] | None = None
 
     @property
     def blocks(self) -> Blocks:

@@ -7,6 +7,7 @@ from typing import Any
 
 from phalanx.base import dtypes
 from phalanx.core.types import Array, typeof
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers
 from phalanx.ops.contract import Precision, as_dtype, canonical_precision
 from phalanx.ops.contract import dot_general as product
@@ -17,6 +18,7 @@ DotDimensionNumbers = tuple[
 ]
 
 
+@takes_out_sharding
 def dot_general(
     lhs: Any,
     rhs: Any,
@@ -71,6 +73,7 @@ def _promoted(x: Any, y: Any) -> tuple[Any, Any]:
     return as_dtype(x, dtype), as_dtype(y, dtype)
 
 
+@takes_out_sharding
 def dot(
     lhs: Any,
     rhs: Any,

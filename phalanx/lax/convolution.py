@@ -7,6 +7,7 @@ from typing import Any
 
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.lax.contract import PrecisionLike
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers, pairs
 from phalanx.ops.contract import canonical_precision
 from phalanx.ops.conv import ConvDimensionNumbers, dilated, padding_same
@@ -102,6 +103,7 @@ def _check_ranks(who: str, x: ArrayType, kernel: ArrayType) -> None:
 # ---- convolutions ---------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def conv_general_dilated(
     lhs: Any,
     rhs: Any,

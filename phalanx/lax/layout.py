@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from phalanx.base import tree
 from phalanx.base.source import user_location
@@ -11,6 +14,8 @@ from phalanx.run.constrain import constrain
 from phalanx.spmd.constraint import closed, sharding_for
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -63,9 +68,25 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
     return _laid_out(xs, out_shardings, "reshard")
 
 
-def out_sharding(x: Any, sharding: Any) -> Any:
-    """``x``, laid out as the option ``out_sharding`` of a function says, if it says something."""
-    return x if sharding is None else _laid_out(x, sharding, "out_sharding")
+def takes_out_sharding(function: F) -> F:
+    """``function`` with the option ``out_sharding``: how the result is to lie over devices.
+
+    It is a sharding or a spec under the mesh that is set, as in ``with_sharding_constraint``.
+    """
+
+    who = function.__name__
+
+    @functools.wraps(function)
+    def laid_out(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        return result if out_sharding is None else _laid_out(result, out_sharding, who)
+
+    plain = inspect.signature(function)
+    option = inspect.Parameter("out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None)
+    laid_out.__signature__ = plain.replace(  # type: ignore[attr-defined]
+        parameters=[*plain.parameters.values(), option]
+    )
+    return laid_out  # type: ignore[return-value]
 
 
 def _laid_out(x: Any, shardings: Any, who: str) -> Any:

@@ -10,6 +10,7 @@ from phalanx.base import dtypes
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Array, typeof
 from phalanx.lax.combine import Combination
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept
 from phalanx.ops.shape import dimension
 from phalanx.ops.shape import dimensions as all_dimensions
@@ -22,6 +23,7 @@ def _reduced(who: str, prim: Primitive, x: Any, axes: Any) -> Array:
     return prim(x, dims=dims)
 
 
+@takes_out_sharding
 def reduce_sum(operand: Any, axes: Sequence[int]) -> Array:
     """The sum over dimensions ``axes``.
 
@@ -40,6 +42,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
     return _reduced("reduce_prod", ops.reduce_prod, operand, axes)
 
 
+@takes_out_sharding
 def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
     """The greatest element over dimensions ``axes``.
 
@@ -49,6 +52,7 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
     return _reduced("reduce_max", ops.reduce_max, operand, axes)
 
 
+@takes_out_sharding
 def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
     """The smallest element over dimensions ``axes``.
 
@@ -164,6 +168,7 @@ def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
 # ---- with a function of two scalars ---------------------------------------------------------
 
 
+@takes_out_sharding
 def reduce(
     operands: Any,
     init_values: Any,

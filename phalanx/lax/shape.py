@@ -15,6 +15,7 @@ from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers, is_python
 from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
 
@@ -54,6 +55,7 @@ def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> 
     return ops.convert(out, dtype=type.dtype, weak=True) if type.weak and dtype is None else out
 
 
+@takes_out_sharding
 def empty(shape: Sequence[int], dtype: Any) -> Array:
     """An array of ``shape``; its elements, zeros here, are not to be relied upon.
 
@@ -72,6 +74,7 @@ def iota(dtype: Any, size: int) -> Array:
     return broadcasted_iota(dtype, (size,), 0)
 
 
+@takes_out_sharding
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
     """The array of ``shape`` whose elements are their positions along ``dimension``.
 
@@ -152,6 +155,7 @@ def optimization_barrier(operand: Any) -> Any:
 # ---- repeating ------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
     """The operand repeated over new leading dimensions of lengths ``sizes``.
 
@@ -166,6 +170,7 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
     return ops.broadcast(x, shape=(*lead, *shape), dims=dims)
 
 
+@takes_out_sharding
 def broadcast_in_dim(
     operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]
 ) -> Array:
@@ -227,6 +232,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 # ---- other shapes ---------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def reshape(
     operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
 ) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.control.staged import staged
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.promotion import inexact
 
 Axis = int | Sequence[int] | None
@@ -181,6 +182,7 @@ def _standardize(
 # ---- one_hot --------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
     """1 at the position that an element of ``x`` names, 0 elsewhere, along a new axis.
 

@@ -15,6 +15,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import multiply
 from phalanx.numpy.logic import conj
 from phalanx.numpy.one_program import one_program
@@ -126,6 +127,7 @@ def _arranged(x: Any, labels: Labels, out: Labels) -> Any:
 # ---- matmul and its kind --------------------------------------------------------------------
 
 
+@takes_out_sharding
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
@@ -184,6 +186,7 @@ def _batched_matmul(x: Any, y: Any, options: _Options) -> Any:
     )
 
 
+@takes_out_sharding
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -311,6 +314,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     return multiply(ops.reshape(x, shape=(x.size, 1)), ops.reshape(y, shape=(1, y.size)))
 
 
+@takes_out_sharding
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,
@@ -434,6 +438,7 @@ def _both(*xs: Any) -> list[Any]:
 # ---- einsum ---------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def einsum(
     subscripts: Any,
     /,

@@ -18,6 +18,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
 from phalanx.core.types import SCALARS, Array
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import floor, literal, over, power
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
@@ -39,6 +40,7 @@ from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 # ---- arrays from data -----------------------------------------------------------------------
 
 
+@takes_out_sharding
 def array(
     object: Any,
     dtype: DTypeLike = None,
@@ -77,6 +79,7 @@ def array(
     return on_device(out, device)
 
 
+@takes_out_sharding
 def asarray(
     a: Any,
     dtype: DTypeLike = None,
@@ -279,6 +282,7 @@ def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike, device: Any) -> 
     return on_device(ops.full(as_shape(who, shape), value, kind), device)
 
 
+@takes_out_sharding
 def zeros(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
     """An array of ``shape`` with 0 everywhere, by default of float32.
 
@@ -288,6 +292,7 @@ def zeros(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
     return _filled("zeros", shape, 0, dtype, device)
 
 
+@takes_out_sharding
 def ones(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
     """An array of ``shape`` with 1 everywhere, by default of float32.
 
@@ -298,6 +303,7 @@ def ones(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
     return _filled("ones", shape, 1, dtype, device)
 
 
+@takes_out_sharding
 def empty(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
     """An array of ``shape`` whose elements are unspecified, here 0.
 
@@ -307,6 +313,7 @@ def empty(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
     return _filled("empty", shape, 0, dtype, device)
 
 
+@takes_out_sharding
 def full(
     shape: Any, fill_value: ArrayLike, dtype: DTypeLike = None, *, device: Any = None
 ) -> Array:
@@ -328,6 +335,7 @@ def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike) -> Any
     return convert(ops.full(shape, _truncated(value, kind), kind), kind, weak)
 
 
+@takes_out_sharding
 def zeros_like(
     a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
 ) -> Array:
@@ -339,6 +347,7 @@ def zeros_like(
     return _like("zeros_like", a, 0, dtype, shape, device)
 
 
+@takes_out_sharding
 def ones_like(
     a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
 ) -> Array:
@@ -361,6 +370,7 @@ def empty_like(
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
 
+@takes_out_sharding
 def full_like(
     a: Any,
     fill_value: ArrayLike,
@@ -391,6 +401,7 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
 # ---- ranges ---------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike = None, *, device: Any = None
 ) -> Array:

@@ -14,6 +14,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.indexing import counted_from_front
 from phalanx.numpy.one_program import one_program
@@ -299,6 +300,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     return ops.reshape(x, shape=tuple(t * n for t, n in zip(times, shape, strict=True)))
 
 
+@takes_out_sharding
 def repeat(
     a: ArrayLike,
     repeats: Any,

@@ -17,6 +17,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary, hide_frames, hiding
 from phalanx.core.types import SCALARS, Array
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy import (
     arithmetic,
     choice,
@@ -240,6 +241,7 @@ def __round__(self: Any, ndigits: int | None = None) -> Any:
     return astype(rounded, int) if whole else rounded
 
 
+@takes_out_sharding
 def reshape(self: Any, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
     """See ``phalanx.numpy.reshape``; the shape is one argument, or one argument per length."""
     return shaping.reshape(self, shape[0] if len(shape) == 1 else shape, order)

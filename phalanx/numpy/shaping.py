@@ -13,6 +13,7 @@ from phalanx import ops
 from phalanx.base.errors import ShapeError
 from phalanx.core.trace import is_known
 from phalanx.core.types import Array
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -70,6 +71,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 # ---- reshape --------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def reshape(
     a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None
 ) -> Array:
@@ -121,6 +123,7 @@ def completed(who: str, x: Any, shape: Any) -> tuple[int, ...]:
     return (*known[: free[0]], rest // count, *known[free[0] :])
 
 
+@takes_out_sharding
 def ravel(a: ArrayLike, order: str = "C") -> Array:
     """The elements of ``a`` as a vector, in row-major order (or column-major, "F").
 
@@ -288,6 +291,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 # ---- broadcast ------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def broadcast_to(array: ArrayLike, shape: Any) -> Array:
     """``array`` repeated to ``shape``: its dimensions are aligned with the last ones there.
 

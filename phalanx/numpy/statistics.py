@@ -14,6 +14,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.core.types import Array
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import literal, maximum, multiply, over, subtract, true_divide
 from phalanx.numpy.choice import where as choose
 from phalanx.numpy.creation import linspace
@@ -295,6 +296,7 @@ def quantile(
     return _quantiles("quantile", a, q, axis, method, keepdims, ignore_nan=False)
 
 
+@takes_out_sharding
 @one_program
 def percentile(
     a: ArrayLike,
@@ -579,6 +581,7 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> A
 # ---- histograms -----------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def bincount(
     x: ArrayLike,
     weights: ArrayLike | None = None,

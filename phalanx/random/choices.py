@@ -11,6 +11,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.control.staged import staged
 from phalanx.core.types import typeof
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (
     add,
     and_,
@@ -39,6 +40,7 @@ from phalanx.random.uniform import as_shape, draw_bits, draw_uniform, randint
 # ---- permutations ---------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
     """``x`` in random order, every order equally likely.
 
@@ -236,6 +238,7 @@ def _weighted_once(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
 # ---- categorical ----------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def categorical(
     key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True
 ) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.control.staged import staged
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (
     abs,
     clamp,
@@ -48,6 +49,7 @@ def _standard(core: Callable, who: str, key: Any, shape: Any, dtype: Any) -> Any
 # ---- normal ---------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """Standard normal numbers, of density exp(-x²/2) / √(2π).
 
@@ -85,6 +87,7 @@ def draw_normal(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     return mul(erf_inv(draw_uniform(key, shape, dtype, least)), _SQRT_2)
 
 
+@takes_out_sharding
 def truncated_normal(
     key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
 ) -> Any:
@@ -119,6 +122,7 @@ def _truncated_normal(
     return clamp(nextafter(lower, np.inf), out, nextafter(upper, -np.inf))
 
 
+@takes_out_sharding
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
     """exp(σ x) for standard normal x.
 
@@ -146,6 +150,7 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: np.dtype)
 # ---- others ---------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """Numbers of density exp(-x), x ≥ 0.
 
@@ -166,6 +171,7 @@ def _exponential(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     return neg(log1p(neg(draw_uniform(key, shape, dtype))))
 
 
+@takes_out_sharding
 def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """Numbers with distribution function exp(-exp(-x)).
 
@@ -192,6 +198,7 @@ def draw_gumbel(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     return neg(log(neg(log(unit))))
 
 
+@takes_out_sharding
 def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """Numbers of density exp(-|x|) / 2.
 
@@ -213,6 +220,7 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     return mul(sign(unit), log1p(neg(abs(unit))))
 
 
+@takes_out_sharding
 def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """Numbers with distribution function 1 / (1 + exp(-x)).
 
@@ -234,6 +242,7 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     return sub(log(unit), log1p(neg(unit)))
 
 
+@takes_out_sharding
 def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """Numbers of density 1 / (π (1 + x²)).
 

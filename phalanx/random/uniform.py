@@ -12,6 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError
 from phalanx.control.staged import staged
 from phalanx.core.types import is_scalar, typeof
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (
     add,
     bitcast,
@@ -98,6 +99,7 @@ def common_shape(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
 # ---- bits -----------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """Uniformly random bits.
 
@@ -142,6 +144,7 @@ def unsigned(width: int) -> np.dtype:
 # ---- uniform numbers ------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def uniform(
     key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
 ) -> Any:
@@ -202,6 +205,7 @@ def draw_uniform(
 # ---- integers -------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
     """Integers uniform in [minval, maxval); minval where that is empty.
 
@@ -279,6 +283,7 @@ def _randint(
 # ---- coins ----------------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
     """True with probability ``p``.
 
@@ -302,6 +307,7 @@ def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
     return lt(draw_uniform(key, shape, typeof(p).dtype), broadcast_to(p, shape))
 
 
+@takes_out_sharding
 def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     """1 or -1, with probability 1/2 each.
 

@@ -38,7 +38,7 @@ def _transpose(ct: Any, x: Any, sharding: Sharding) -> Cotangents:
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) -> Batched:
     (x,), (dim,) = values, dims
-    return constrain(x, sharding=with_lanes(sharding, dim)), dim
+    return constrain(x, sharding=with_lanes(sharding, dim, axis.over)), dim
 
 
 def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:

@@ -78,6 +78,7 @@ def make_plan(
         over = [s for s in (*asked, *inputs, *inside) if s.device_set == chosen.device_set]
         axes = prime_axes(len(chosen.devices), *[in_order(s, chosen.devices) for s in over])
         mesh = placement.ProgramMesh(chosen.devices, axes, ())
+    _check_constraints(program, mesh)
     if len(mesh.devices) == 1:
         whole: tuple[Layout, ...] = ((),)
         ins, outs = whole * len(program.inputs), whole * len(program.outputs)
@@ -104,7 +105,7 @@ def _followed(inputs: Sequence[Sharding]) -> Sharding:
 def _mesh(program: Program, chosen: Sharding, said: bool) -> placement.ProgramMesh | None:
     """Where regions of ``program`` lie, if that is of consequence."""
     local = tuple(backend().local_devices())
-    mesh = placement.mesh_of(program, chosen.devices if said else local)
+    mesh = placement.mesh_of(program, chosen.devices if said else local, every=said)
     if mesh is None or mesh.axes or mesh.devices != local[:1]:
         return mesh
     return None
@@ -202,6 +203,14 @@ def _refuse(program: Program, given: Sequence[tuple[str, Sharding]]) -> None:
         f"{user_location()}: arrays that were placed on different devices do not combine, and "
         f"{listed}. Move one of them: phalanx.device_put(x, device)"
     )
+
+
+def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
+    """Raise DevicesDiffer if a constraint speaks of other devices than those of ``mesh``."""
+    for sharding, place in constraints(program):
+        if sharding.device_set != set(mesh.devices):
+            asked = f"with_sharding_constraint at {place} puts a value", sharding
+            _refuse(program, [asked, ("a mapped function in it runs", Sharding(mesh.devices))])
 
 
 def _listed(devices: Devices) -> str:

@@ -10,7 +10,7 @@ from phalanx.base.config import settings
 from phalanx.base.errors import NoMesh
 from phalanx.base.source import user_location
 from phalanx.spmd.layout import axes_of, in_order
-from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.mesh import NO_MESH, Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.spmd.sharding import Sharding
 
@@ -18,20 +18,28 @@ P = PartitionSpec
 
 
 def sharding_for(asked: Sharding | PartitionSpec, who: str) -> Sharding:
-    """``asked``; a spec alone is about the mesh that is set.
+    """``asked``; a spec alone, or over a mesh without devices, is about the mesh that is set.
 
     Raises:
-        NoMesh: there is none.
+        NoMesh: there is none, or it has other axes.
     """
-    if isinstance(asked, Sharding):
+    mesh = settings().mesh or NO_MESH
+    if isinstance(asked, PartitionSpec):
+        if mesh.empty:
+            raise NoMesh(
+                f"{who}: {asked} stands alone, and there is no mesh whose axes it could name; set "
+                "one with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at "
+                f"{user_location()}"
+            )
+        return NamedSharding(mesh, asked)
+    if not isinstance(asked, NamedSharding) or not asked.is_abstract:
         return asked
-    mesh = settings().mesh
-    if mesh is None or mesh.empty:
+    if mesh.axes != asked.mesh.axes:
         raise NoMesh(
-            f"{who}: {asked} stands alone, and there is no mesh whose axes it could name; set one "
-            f"with phalanx.set_mesh(mesh), or give NamedSharding(mesh, spec), at {user_location()}"
+            f"{who}: {asked} has no devices, and no mesh with its axes is set, at "
+            f"{user_location()}; set one with phalanx.set_mesh(mesh)"
         )
-    return NamedSharding(mesh, asked)
+    return asked.update(mesh=mesh)
 
 
 def open_dims(sharding: Sharding) -> tuple[int, ...]:

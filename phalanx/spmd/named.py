@@ -10,7 +10,7 @@ from phalanx.base.recent import Unique
 from phalanx.core.blocks import Blocks
 from phalanx.core.region import Layout, OpenLayout
 from phalanx.spmd.layout import from_axes
-from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.sharding import Sharding
 
 
@@ -124,7 +124,8 @@ class NamedSharding(Sharding):
     A dimension must be a multiple of the size of the axes that split it.
 
     Args:
-        mesh: the devices, and the names of the axes of their grid.
+        mesh: the devices, and the names of the axes of their grid. Over an ``AbstractMesh`` it
+            can constrain values inside ``jit``, where a mesh with these axes is set.
         spec: per dimension the axes that split it; what is left out at the end is not split.
 
     Raises:
@@ -154,7 +155,8 @@ class NamedSharding(Sharding):
     @classmethod
     def _over(cls, mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
         layout = tuple(() if names is None else names for names in spec.open_layout)
-        plain = from_axes(mesh.flat, mesh.axes, layout, cls.__name__)
+        devices = range(mesh.size) if type(mesh) is AbstractMesh else mesh.flat
+        plain = from_axes(devices, mesh.axes, layout, cls.__name__)
         made = object.__new__(cls)
         for field in _FIELDS:
             setattr(made, field, getattr(plain, field))
@@ -165,8 +167,18 @@ class NamedSharding(Sharding):
         return type(self), (self.mesh, self.spec)
 
     @property
+    def is_abstract(self) -> bool:
+        """Whether the mesh has no devices."""
+        return type(self.mesh) is AbstractMesh
+
+    @property
     def plain(self) -> Sharding:
         _refuse_open(self.spec)
+        if self.is_abstract:
+            raise ValueError(
+                f"{self} has no devices, so no array lies by it; it can only constrain values "
+                "inside jit, where a mesh with these axes is set"
+            )
         return self._plain
 
     def update(self, mesh: Mesh | None = None, spec: PartitionSpec | None = None) -> Self:
@@ -242,7 +254,7 @@ def _indivisible(sharding: NamedSharding, shape: tuple[int, ...], dim: int) -> s
 
 
 def _check(mesh: object, spec: object, who: str) -> None:
-    if not isinstance(mesh, Mesh) or not isinstance(spec, PartitionSpec):
+    if not isinstance(mesh, AbstractMesh) or not isinstance(spec, PartitionSpec):
         raise TypeError(
             f"{who}: needs a Mesh and a PartitionSpec, "
             f"got {type(mesh).__name__} and {type(spec).__name__}"

@@ -92,6 +92,7 @@ def _axes(region: Region, mesh: ProgramMesh, depth: int) -> Iterator[tuple[Any, 
         yield from _axes(inner, mesh, depth + 1)
     else:
         yield from (axis for level in mesh.levels[depth + 1 :] for axis in level)
+        yield from mesh.spare
 
 
 def _distinct(names: Sequence[Any]) -> list[str]:

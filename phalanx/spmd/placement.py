@@ -42,6 +42,12 @@ class ProgramMesh:
     levels: Levels
 
     @property
+    def spare(self) -> MeshAxes:
+        """The axes along which regions without a mesh of their own do the same everywhere."""
+        used = set(itertools.chain(*self.levels))
+        return tuple(axis for axis in self.axes if axis not in used)
+
+    @property
     def sizes(self) -> tuple[int, ...]:
         """Over how many devices the regions of each level lie."""
         return tuple(map(_positions, self.levels))
@@ -98,17 +104,21 @@ def regions(program: Program) -> Iterator[Region]:
             yield from regions(inner)
 
 
-def mesh_of(program: Program, available: Sequence[Any]) -> ProgramMesh | None:
+def mesh_of(
+    program: Program, available: Sequence[Any], every: bool = False
+) -> ProgramMesh | None:
     """Where the regions of ``program`` lie; None if that is of no consequence.
 
     It is of none where no axis lies over several devices and none has devices prescribed.
+    ``every``: the program runs on all ``available`` devices, also on those that regions, which
+    may lie anywhere among them, do not need.
 
     Raises:
         MeshesDiffer: regions have meshes that do not go together.
     """
     meshes = tuple(dict.fromkeys(_meshes(program)))
     if meshes:
-        return _over_meshes(program, meshes)
+        return _over_meshes(program, meshes, every)
     counts: list[int] = []
     devices: Devices = ()
     for region in regions(program):
@@ -119,8 +129,17 @@ def mesh_of(program: Program, available: Sequence[Any]) -> ProgramMesh | None:
             counts, devices = needed, room[: math.prod(needed)]
     if not devices:
         return None
+    if every and all(region.devices is None for region in regions(program)):
+        return _among(tuple(available), counts)
     levels = _levels(counts)
     return ProgramMesh(devices, tuple(itertools.chain(*levels)), levels)
+
+
+def _among(devices: Devices, counts: list[int]) -> ProgramMesh:
+    """All ``devices``, of which regions need a part: the others do the same, or hold padding."""
+    spare, rest = divmod(len(devices), math.prod(counts))
+    *levels, further = _levels([len(devices), 1] if rest else [*counts, spare])
+    return ProgramMesh(devices, tuple(itertools.chain(*levels, further)), tuple(levels))
 
 
 def _counts(region: Region, room: int) -> list[int]:
@@ -152,9 +171,10 @@ def _meshes(program: Program) -> Iterator[Mesh]:
     return (mesh for _, mesh in _with_meshes(program))
 
 
-def _over_meshes(program: Program, meshes: Sequence[Mesh]) -> ProgramMesh:
+def _over_meshes(program: Program, meshes: Sequence[Mesh], every: bool) -> ProgramMesh:
     """The devices of ``meshes``, in axes in which all of them can be told."""
-    devices = _taken(program, meshes[0]) if len(meshes) == 1 else meshes[0].flat
+    some = len(meshes) == 1 and not every
+    devices = _taken(program, meshes[0]) if some else meshes[0].flat
     grids = [_grid(mesh, devices) for mesh in meshes]
     axes = prime_axes(len(devices), *grids)
     if any(axes_of(grid, len(grid.tiles), axes) is None for grid in grids):

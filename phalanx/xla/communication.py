@@ -23,8 +23,11 @@ _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _TRIPS = re.compile(r'"known_trip_count":\{"n":"(\d+)"\}')
 _ARRAY = re.compile(r"([a-z]+)(\d*)\w*\[([\d,]*)\]")
 _LISTED = re.compile(r"replica_groups=\{(.*?\})?\}")
-_IOTA = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")
-_OVER_AXES = re.compile(r"replica_groups=mesh\[([^\]]*)\] \{([^}]*)\}")
+_TURNED = r"\[([\d,]+)\](?:T\(([\d,]+)\))?"  # numbers row by row, whose dimensions change places
+_IOTA = re.compile(rf"replica_groups=\[([\d,]+)\]<={_TURNED}")
+_OVER_AXES = re.compile(
+    rf"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\({_TURNED}\))? \{{([^}}]*)\}}"
+)
 _PAIRS = re.compile(r"source_target_pairs=\{(.*?\})?\}")
 _FRAME = re.compile(r"stack_frame_id=(\d+)")
 
@@ -118,16 +121,20 @@ def _groups(line: str, partitions: int) -> Groups | None:
     if listed := _LISTED.search(line):
         return _lists(listed[1]) or (tuple(range(partitions)),)
     if iota := _IOTA.search(line):
-        shape, sizes, order = (_integers(part) for part in iota.groups())
-        ids = np.arange(math.prod(sizes)).reshape(sizes)
-        ids = ids.transpose(order) if order else ids
-        return _rows(ids.reshape(shape))
+        shape, sizes, order = iota.groups()
+        return _rows(_turned(sizes, order).reshape(_integers(shape)))
     if mesh := _OVER_AXES.search(line):
         return _over_axes(*mesh.groups())
     return None
 
 
-def _over_axes(mesh: str, over: str) -> Groups | None:
+def _turned(sizes: str, order: str | None) -> np.ndarray:
+    shape = _integers(sizes)
+    ids = np.arange(math.prod(shape)).reshape(shape)
+    return ids.transpose(_integers(order)) if order else ids
+
+
+def _over_axes(mesh: str, listed: str | None, order: str | None, over: str) -> Groups | None:
     axes = re.findall(r"'([^']*)'=(\d+)", mesh)
     names, sizes = [name for name, _ in axes], [int(n) for _, n in axes]
     chosen = re.findall(r"'([^']*)'(:)?", over)
@@ -135,7 +142,7 @@ def _over_axes(mesh: str, over: str) -> Groups | None:
         return None
     last = [names.index(name) for name, _ in chosen]
     first = [i for i in range(len(names)) if i not in last]
-    ids = np.arange(math.prod(sizes)).reshape(sizes).transpose(first + last)
+    ids = _turned(listed or str(math.prod(sizes)), order).reshape(sizes).transpose(first + last)
     return _rows(ids.reshape(-1, math.prod(sizes[i] for i in last)))
 
 

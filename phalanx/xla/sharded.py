@@ -68,7 +68,9 @@ class Sharded:
         return self._parts
 
     def is_deleted(self) -> bool:
-        return any([a.is_deleted() for a in held(self)])
+        if self._parts is None:
+            return self._whole.is_deleted()  # type: ignore[union-attr]
+        return any([part.is_deleted() for part in self._parts])
 
     def is_ready(self) -> bool:
         return all(a.is_ready() for a in held(self))

@@ -25,6 +25,11 @@ X = np.sin(np.arange(48 * 24, dtype=np.float32)).reshape(48, 24)
 W = np.cos(np.arange(24 * 24, dtype=np.float32)).reshape(24, 24)
 
 
+def line():
+    """A mesh of all devices in a row."""
+    return phalanx.make_mesh((phalanx.device_count(),), ("x",))
+
+
 def program(constrain):
     """A function in which ``constrain(value, number)`` does nothing to values of three kinds."""
 
@@ -88,7 +93,7 @@ def test_shardings_change_no_value(data):
 
 
 def test_random_bits_do_not_depend_on_the_sharding():
-    mesh = phalanx.make_mesh((phalanx.device_count(),), ("x",))
+    mesh = line()
 
     def draw(key):
         return random.bits(key, (24, 24))
@@ -104,22 +109,54 @@ def test_lanes_that_do_not_divide_feed_jit():
     lanes = phalanx.pmap(lambda x: 2 * x)(np.arange(phalanx.device_count() + 2.0))
     sums = np.cumsum(2 * np.arange(len(lanes)))
     np.testing.assert_array_equal(phalanx.jit(jnp.cumsum)(lanes), sums)
-    mesh = phalanx.make_mesh((phalanx.device_count(),), ("x",))
+    mesh = line()
     rows = jnp.tile(lanes[:, None], (1, phalanx.device_count()))
     f = phalanx.jit(lambda x: x + 1, out_shardings=NamedSharding(mesh, P(None, "x")))
     np.testing.assert_array_equal(f(rows), np.asarray(rows) + 1)
 
 
-def test_lanes_of_vmap_are_left_open():
-    mesh = phalanx.make_mesh((phalanx.device_count(),), ("x",))
-    rows = NamedSharding(mesh, P("x"))
+def test_lanes_of_vmap_are_left_open_or_lie_over_the_axis_that_is_named():
+    rows = NamedSharding(line(), P("x"))
     f = phalanx.vmap(lambda x: lax.with_sharding_constraint(x + 1, rows), in_axes=1, out_axes=1)
     np.testing.assert_array_equal(phalanx.jit(f)(X), X + 1)
     assert f(X).sharding.is_equivalent_to(rows, 2)
+    whole = NamedSharding(line(), P())
+    g = phalanx.vmap(lambda x: lax.with_sharding_constraint(x + 1, whole), spmd_axis_name="x")
+    np.testing.assert_array_equal(phalanx.jit(g)(X), X + 1)
+    assert g(X).sharding == rows
+
+
+@pytest.mark.parametrize("lanes", [2, 3, 8])
+def test_lanes_run_among_the_devices_of_a_constraint(lanes):
+    def shifted(x):
+        y = phalanx.pmap(lambda row: row + lax.psum(row, "i"), axis_name="i")(x)
+        return lax.with_sharding_constraint(y, NamedSharding(line(), P(None, "x")))
+
+    x = X[:lanes]
+    given = phalanx.jit(shifted)(x)
+    np.testing.assert_allclose(given, x + x.sum(0), rtol=1e-5, atol=1e-5)
+    assert given.sharding.device_set == set(phalanx.devices())
+
+
+def test_a_constraint_inside_lanes_changes_nothing():
+    asked = NamedSharding(line(), P("x"))
+    f = phalanx.pmap(lambda row: lax.with_sharding_constraint(2 * row, asked))
+    np.testing.assert_array_equal(f(X), 2 * X)
+
+
+def test_options_of_functions_and_meshes_that_are_set_name_the_layout():
+    mesh = line()
+    with phalanx.set_mesh(mesh):
+        y = jnp.einsum("ij,jk", X, W, out_sharding=P("x"))
+        z = phalanx.jit(lambda: jnp.zeros((24, 3), out_sharding=P("x")) + 1)()
+        abstract = NamedSharding(mesh.abstract_mesh, P("x"))
+        x = phalanx.jit(lambda x: lax.with_sharding_constraint(x, abstract))(X)
+    assert y.sharding == z.sharding == x.sharding == NamedSharding(mesh, P("x"))
+    np.testing.assert_allclose(y, X @ W, rtol=1e-4, atol=1e-4)
 
 
 def test_an_array_closed_over_stays_where_it_lies():
-    mesh = phalanx.make_mesh((phalanx.device_count(),), ("x",))
+    mesh = line()
     table = phalanx.device_put(X, NamedSharding(mesh, P("x")))
     f = phalanx.jit(lambda i: table[i])
     np.testing.assert_array_equal(f(5), X[5])

@@ -15,25 +15,24 @@ from phalanx.api.arguments import (
     Flat,
     LeafNames,
     Static,
-    check_axis_name,
     check_callable,
     check_leaf,
     name_of,
     static_positions,
 )
 from phalanx.api.dispatch import KEPT, Dispatched, Run
+from phalanx.api.mapping import MappedAxes, differs, is_entry, on_all_lanes
 from phalanx.api.passing import Passed, caller, signatures
-from phalanx.api.vmap import UNNAMED, input_dims, is_none, mapped_size, output_dims
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
 from phalanx.base.recent import Recent, key_of
+from phalanx.base.source import user_location
 from phalanx.control.mapped import mapped
 from phalanx.core import axes
-from phalanx.core.axes import Axis, Split
-from phalanx.core.blocks import Blocks, fewest_blocks
+from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import Equation, Program, Var, plain
-from phalanx.core.region import along
+from phalanx.core.region import Axes, Layout
 from phalanx.core.roles import slices
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
@@ -42,9 +41,10 @@ from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.named import P, PmapSharding
 from phalanx.spmd.replication import culprits, varying_outputs
 from phalanx.spmd.sharding import Sharding
-from phalanx.transforms.batch import batch, lane_type, place_lanes
 from phalanx.transforms.stage import is_value, stage
 
 _SPACE = "phalanx"
@@ -96,10 +96,11 @@ class Pmapped(Dispatched):
         backend: str | None = None,
         axis_size: int | None = None,
         donate_argnums: Any = (),
+        mesh: Mesh | None = None,
     ) -> None:
         self.fun = fun
         self.who = f"pmap({name_of(fun)})"
-        self.axis = UNNAMED if axis_name is None else axis_name
+        self.axes = MappedAxes.of(self.who, axis_name, mesh)
         self.in_axes, in_key = _snapshot(in_axes)
         self.out_axes, out_key = _snapshot(out_axes)
         self.axis_size = axis_size
@@ -110,16 +111,27 @@ class Pmapped(Dispatched):
         # arguments passed by keyword are mapped, whatever the positions say
         self.static_names = self.donate_names = frozenset()
         self.devices = _checked_devices(devices, backend, self.who)
-        self._remember(self.axis, in_key, out_key, axis_size, self.devices)
+        if mesh is not None and self.devices is not None:
+            raise ValueError(
+                f"{self.who}: mesh= says which devices to use, so leave out devices= and backend=, "
+                f"at {user_location()}"
+            )
+        if axis_size is not None and len(self.axes.names) > 1:
+            raise ValueError(
+                f"{self.who}: axis_size={axis_size!r} is the size of one axis, and there are "
+                f"{self.axes.names}, at {user_location()}; sizes are told by the arguments, or "
+                "else by the mesh"
+            )
+        self._remember(self.axes, in_key, out_key, axis_size, self.devices)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         leaves, treedef = tree.flatten((args, kwargs))
         if config.disable_jit or current() is not ROOT:
-            dims, size = self._mapping(static, args, kwargs, leaves)
+            layouts, sizes = self._mapping(static, args, kwargs, leaves)
             if config.disable_jit:
-                return self._eagerly(static, leaves, treedef, dims, size)
+                return self._eagerly(static, leaves, treedef, layouts, sizes)
             names = self._names(static, args, kwargs)
-            body = self.body(static, leaves, treedef, dims, size, names)
+            body = self.body(static, leaves, treedef, layouts, sizes, names)
             results = mapped(*body.captured, *leaves, **body.params)
             return body.out_tree.unflatten(results)
         return self._evaluate(static, args, kwargs, leaves, treedef)
@@ -128,8 +140,8 @@ class Pmapped(Dispatched):
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
     ) -> Run:
         names = self._names(static, args, kwargs)
-        dims, size = self._mapping(static, args, kwargs, leaves)
-        body = self.body(static, leaves, treedef, dims, size, names)
+        layouts, sizes = self._mapping(static, args, kwargs, leaves)
+        body = self.body(static, leaves, treedef, layouts, sizes, names)
         for value in body.captured:
             refuse_escaped(value)
         donated = self._donated(static, args, kwargs)
@@ -140,29 +152,22 @@ class Pmapped(Dispatched):
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
-    ) -> tuple[list[int | None], int]:
-        """Per leaf the dimension that is mapped, and the size of the axis."""
+    ) -> tuple[list[Layout], Axes]:
+        """Per leaf the axes that are mapped in its dimensions, and the size of each axis."""
         names = self._names(static, args, kwargs)
         for i, x in enumerate(leaves):
             if not is_value(x):
                 check_leaf(x, names[i], self.who)
-        dims = self._input_dims(static, args, kwargs, names)
-        size = mapped_size(leaves, dims, names, self.axis_size, self.who, len(kwargs))
-        self._check_size(size)
-        return dims, size
-
-    def _input_dims(
-        self, static: Static, args: tuple, kwargs: dict, names: LeafNames
-    ) -> list[int | None]:
         spec = self.in_axes
-        if isinstance(spec, (tuple, list)) and static is not NO_STATIC:
+        if isinstance(spec, (tuple, list)) and not is_entry(spec) and static is not NO_STATIC:
             taken = {i for i, _ in static.positional}
             spec = tuple(s for i, s in enumerate(spec) if i not in taken)
-        return input_dims(spec, args, kwargs, names, self.who)
+        layouts = self.axes.of_inputs(spec, args, kwargs, leaves, names)
+        sizes = self.axes.sizes(leaves, layouts, names, self.axis_size, len(kwargs))
+        self._check_nesting()
+        return layouts, sizes
 
-    def _check_size(self, size: int) -> None:
-        if size < 1:
-            raise ValueError(f"{self.who}: the mapped axis must have at least one lane, got {size}")
+    def _check_nesting(self) -> None:
         if self.devices is not None and _enclosing.get() is not None:
             raise ValueError(  # "Nested ... argument" is how the field says it, for matching
                 f"{self.who}: Nested pmap with explicit devices argument. Give devices to the "
@@ -170,70 +175,91 @@ class Pmapped(Dispatched):
             )
 
     def body(
-        self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence[int | None],
-        size: int, names: LeafNames,
+        self, static: Static, leaves: Sequence[Any], treedef: Any, layouts: Sequence[Layout],
+        sizes: Axes, names: LeafNames,
     ) -> TracedLane:  # fmt: skip
         """The function traced in one lane; made once, unless it captures traced values."""
-        lanes = tuple([_lane(typeof(x), d) for x, d in zip(leaves, dims, strict=True)])
-        key = (static, treedef, lanes, tuple(dims), size, config.key, axes.scope())
+        pairs = zip(leaves, layouts, strict=True)
+        lanes = tuple([slices(y).inner(plain(typeof(x)), sizes) for x, y in pairs])
+        key = (static, treedef, lanes, tuple(layouts), sizes, config.key, axes.scope())
         body = self.caches.traced[key]
         if body is None:
-            body = self._trace(static, treedef, lanes, dims, size, names)
+            body = self._trace(static, treedef, lanes, layouts, sizes, names)
             if body.reusable:
                 self.caches.traced[key] = body  # type: ignore[assignment]
         return body  # type: ignore[return-value]
 
     def _trace(
-        self, static: Static, treedef: Any, lanes: tuple, dims: Sequence[int | None], size: int,
+        self, static: Static, treedef: Any, lanes: tuple, layouts: Sequence[Layout], sizes: Axes,
         names: LeafNames,
     ) -> TracedLane:  # fmt: skip
         flat = Flat(self.fun, treedef, static, self.who)
-        with axes.binding(self.axis, size), inside(self.who):
+        with axes.binding(*sizes), inside(self.who):
             program, captured = stage(flat, lanes, name_of(self.fun), names.all())
         ranks = [t.ndim for t in program.output_types]
-        out_dims = tuple(output_dims(self.out_axes, flat.out_tree, ranks, self.who))
-        in_dims = (None,) * len(captured) + tuple(dims)
-        _check_replicated(program, self.axis, in_dims, out_dims, flat.out_tree, self.who)
+        out_layouts = self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
+        in_layouts = [*[()] * len(captured), *layouts]
+        self._check_replicated(program, in_layouts, out_layouts, flat.out_tree)
         params = {
             "program": program,
-            "axes": ((self.axis, size),),
-            "ins": tuple([slices(along(d, self.axis)) for d in in_dims]),
-            "outs": tuple([slices(along(d, self.axis)) for d in out_dims]),
+            "axes": sizes,
+            "ins": tuple(map(slices, in_layouts)),
+            "outs": tuple(map(slices, out_layouts)),
             "devices": self.devices,
-            "mesh": None,
+            "mesh": self.axes.mesh,
         }
         return TracedLane(program, captured, flat.out_tree, params)
 
+    def _check_replicated(
+        self, program: Program, ins: Sequence[Layout], outs: Sequence[Layout], out_tree: Any
+    ) -> None:
+        """Raise ReplicationError if a result may differ along an axis that is not mapped in it."""
+        names = frozenset(self.axes.names)
+        alike = [names.difference(*y) for y in outs]
+        if not any(alike):
+            return
+        inputs = [slices(y).axes for y in ins]
+        varying = varying_outputs(program, inputs)
+        paths = tree.leaves_with_path(out_tree.unflatten([0] * out_tree.num_leaves))
+        results = zip(paths, program.outputs, outs, alike, varying, strict=True)
+        for (path, _), atom, layout, same, over in results:
+            for axis in (a for a in self.axes.names if a in same & over):
+                where = culprits(program, inputs, atom, axis)
+                what = "result" + tree.keystr(path)
+                raise ReplicationError(differs(self.who, what, layout, axis, where))
+
     def _eagerly(
-        self, static: Static, leaves: Sequence[Any], treedef: Any, dims: Sequence, size: int
-    ) -> Any:
+        self, static: Static, leaves: Sequence[Any], treedef: Any, layouts: Sequence[Layout],
+        sizes: Axes,
+    ) -> Any:  # fmt: skip
         """Without compiling the function: operation by operation, on all lanes at once."""
         flat = Flat(self.fun, treedef, static, self.who)
-        available = self.devices if self.devices is not None else backend().local_devices()
-        used = available[: fewest_blocks(size, len(available)).count]
-        several = len(used) > 1 and _enclosing.get() is None
-        placed = [
-            self._over_devices(x, d, used) if several else x
-            for x, d in zip(leaves, dims, strict=True)
-        ]
-        with axes.binding(self.axis, size), inside(self.who):
-            lanes_here = Axis(self.axis, size, Split(self.axis, Blocks(size, 1)))
-            values, lanes = batch(flat, lanes_here, placed, dims)
-        ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
-        wanted = output_dims(self.out_axes, flat.out_tree, ranks, self.who)
-        out = []
-        for v, d, to in zip(values, lanes, wanted, strict=True):
-            if to is None and d is not None:
-                raise ReplicationError(_differs(self.who, "a result", self.axis, []))
-            whole = v if to is None else place_lanes(v, d, to, size)
-            out.append(self._over_devices(whole, to, used) if several else whole)
-        return flat.out_tree.unflatten(out)
+        put = self._put_over_devices(sizes)
+        placed = [put(x, y) for x, y in zip(leaves, layouts, strict=True)]
 
-    def _over_devices(self, x: Any, dim: int | None, devices: Sequence) -> Any:
-        if isinstance(x, Tracer):
-            return x
-        tiles = () if dim is None else (1,) * dim + (len(devices),)
-        return moved(as_array(x), Sharding(devices, tiles))
+        def outputs(ranks: Sequence[int]) -> Sequence[Layout]:
+            return self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
+
+        with axes.binding(*sizes), inside(self.who):
+            made = on_all_lanes(flat, sizes, placed, layouts, outputs, self.who)
+        return flat.out_tree.unflatten([put(x, y) for x, y in zip(*made, strict=True)])
+
+    def _put_over_devices(self, sizes: Axes) -> Callable[[Any, Layout], Any]:
+        """A function that puts an array of a layout on the devices over which the axes lie."""
+        lanes, mesh = {str(axis): size for axis, size in sizes}, self.axes.mesh
+        if mesh is None:
+            devices = tuple(self.devices or backend().local_devices())
+            mesh = Mesh(placement.row(devices), tuple(lanes))
+        counts = [fewest_blocks(lanes.get(axis, n), n).count for axis, n in mesh.axes]
+        held = Mesh(mesh.devices[tuple(map(slice, counts))], mesh.axis_names)
+
+        def put(x: Any, layout: Layout) -> Any:
+            if isinstance(x, Tracer) or held.size == 1 or _enclosing.get() is not None:
+                return x
+            spec = P.of(tuple([tuple(map(str, cutting)) for cutting in layout]))
+            return moved(as_array(x), PmapSharding(held, spec))
+
+        return put
 
     def placement(self, *args: Any, **kwargs: Any) -> placement.Placement:
         """Where the lanes run for such arguments: arrays, numbers or ``ShapeDtypeStruct``.
@@ -259,8 +285,8 @@ class Pmapped(Dispatched):
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
         shells = [_Shell(t) for t in types]
         shell_args, shell_kwargs = tree.unflatten(treedef, shells)
-        dims, size = self._mapping(static, shell_args, shell_kwargs, shells)
-        body = self.body(static, shells, treedef, dims, size, names)
+        layouts, sizes = self._mapping(static, shell_args, shell_kwargs, shells)
+        body = self.body(static, shells, treedef, layouts, sizes, names)
         call_traced = stages.TracedCall(
             self.who, names, static, body.whole(types), body.captured, treedef, body.out_tree,
             types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
@@ -270,7 +296,7 @@ class Pmapped(Dispatched):
 
 def _snapshot(spec: Any) -> tuple[Any, tuple]:
     """A tree of axes that no one else can change, and what it is in a key."""
-    leaves, treedef = tree.flatten(spec, is_none)
+    leaves, treedef = tree.flatten(spec, is_entry)
     return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))
 
 
@@ -298,10 +324,6 @@ def is_inside() -> str | None:
     return _enclosing.get()
 
 
-def _lane(type: ArrayType, dim: int | None) -> ArrayType:
-    return plain(type) if dim is None else lane_type(type, dim)
-
-
 def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | None:
     if devices is None:
         return None if platform is None else tuple(backend().local_devices(platform))
@@ -318,33 +340,6 @@ def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | No
     return chosen
 
 
-def _check_replicated(
-    program: Program, axis: Any, in_dims: Sequence, out_dims: Sequence, out_tree: Any, who: str
-) -> None:
-    """Raise ReplicationError if a result with out_axes None may differ between lanes."""
-    if None not in out_dims:
-        return
-    inputs = [frozenset() if d is None else frozenset({axis}) for d in in_dims]
-    varying = varying_outputs(program, inputs)
-    paths = tree.leaves_with_path(out_tree.unflatten([0] * out_tree.num_leaves))
-    for (path, _), atom, dim, v in zip(paths, program.outputs, out_dims, varying, strict=True):
-        if dim is None and axis in v:
-            where = culprits(program, inputs, atom, axis)
-            raise ReplicationError(_differs(who, "result" + tree.keystr(path), axis, where))
-
-
-def _differs(who: str, what: str, axis: Any, where: list[Equation]) -> str:
-    lines = list(dict.fromkeys(str(e.location) for e in where if e.location is not None))
-    cause = f": it uses mapped values at {', '.join(lines[:3])}" if lines else ""
-    named = "" if axes.is_internal(axis) else f" of {axis!r}"
-    shown = "axis_name" if axes.is_internal(axis) else repr(axis)
-    return (
-        f"{who}: {what} has out_axes None but differs between lanes{named}{cause}. "
-        f"Reduce it over the axis, with lax.pmean(x, {shown}) or lax.psum, or give out_axes "
-        "an integer to get the value of every lane"
-    )
-
-
 def pmap(
     fun: Callable | None = None,
     axis_name: Any = None,
@@ -356,26 +351,37 @@ def pmap(
     backend: str | None = None,
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
+    mesh: Mesh | None = None,
 ) -> Any:
     """``fun`` in every lane of an axis, distributed over devices: out[i] = fun(x[i]).
 
     The axis has any size. Its lanes are dealt out over the devices in equal blocks; by the pmap
     law the values are those that ``vmap`` with the same arguments gives.
 
+    With a ``mesh`` there may be several axes, each dealt out over the devices along an axis of the
+    mesh; the values are those of one ``vmap`` for each, the first axis outermost.
+
     Args:
         fun: a function of trees of arrays, of one lane. Without it, a decorator is returned.
-        axis_name: a name by which collectives in ``fun`` refer to the axis.
+        axis_name: a name by which collectives in ``fun`` refer to the axis. With a mesh, the name
+            of one of its axes or a tuple of some; all if not given.
         in_axes: which axis of each argument is mapped: an integer, None for an argument that
             every lane gets whole, or a tuple of trees of them, one per positional argument.
-            Keyword arguments are mapped over axis 0.
+            Keyword arguments are mapped over axis 0. With a mesh, a ``PartitionSpec`` has at place
+            ``d`` the name of the axis that is mapped in dimension ``d``, or None; an integer means
+            as many dimensions in a row as there are axes, from that one on.
         out_axes: where the axis goes in each result; None for a result that is the same in
-            every lane, which is checked, and comes back once.
+            every lane, which is checked, and comes back once. With a mesh, in the same words as
+            ``in_axes``; along axes that it does not name a result must be the same.
         static_broadcasted_argnums: positions of arguments that are Python values, fixed while
             tracing; they must be hashable.
         devices: the devices that share the lanes, in this order; default all local ones.
         backend: the platform whose devices to use, such as ``"cpu"``.
         axis_size: the size of the axis, where no argument tells, or to check it.
         donate_argnums: positions of arguments whose memory the results may take over.
+        mesh: the devices in a grid. An axis that has fewer lanes than the mesh has devices along
+            it takes the first ones; along axes of the mesh that are not in ``axis_name`` the
+            compiler may share the work of a lane out. Instead of ``devices`` and ``backend``.
 
     Returns:
         A function with the methods ``lower``, ``trace``, ``eval_shape``, ``clear_cache`` and
@@ -384,12 +390,21 @@ def pmap(
     Raises:
         AxisSizeError: the arguments disagree about the size of the axis.
         TreeError: in_axes or out_axes do not fit the tree.
+        ValueError: a name is no axis of the mesh, or a spec does not fit an array.
         ReplicationError: a result with out_axes None may differ between lanes.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> share = phalanx.pmap(lambda x: x / phalanx.lax.psum(x, "i"), axis_name="i")
     >>> share(jnp.array([1.0, 3.0]))
     Array([0.25, 0.75], dtype=float32)
+
+    >>> from phalanx import P
+    >>> mesh = phalanx.make_mesh((1, 1), ("data", "model"))
+    >>> @phalanx.pmap(mesh=mesh, in_axes=(P("data"), P(None, "model")), out_axes=P("data", "model"))
+    ... def product(row, column):
+    ...     return row @ column
+    >>> product(jnp.ones((2, 3)), jnp.ones((3, 4))).shape
+    (2, 4)
     """
     options = {
         "in_axes": in_axes,
@@ -399,10 +414,10 @@ def pmap(
         "backend": backend,
         "axis_size": axis_size,
         "donate_argnums": donate_argnums,
+        "mesh": mesh,
     }
     if fun is None:
         return functools.partial(pmap, axis_name=axis_name, **options)
     check_callable(fun, "pmap")
-    check_axis_name(axis_name, "pmap")
     mapped = Pmapped(fun, axis_name, **options)
     return mapped.function(mapped.placement)

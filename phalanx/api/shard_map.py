@@ -260,7 +260,7 @@ def binding(over: Axes) -> Iterator[None]:
         yield
         return
     (name, size), *rest = over
-    with axes.binding(name, size), binding(tuple(rest)):
+    with axes.binding((name, size)), binding(tuple(rest)):
         yield
 
 

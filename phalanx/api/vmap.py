@@ -60,23 +60,7 @@ def input_dims(
     in_axes: Any, args: tuple, kwargs: dict, names: LeafNames, who: str
 ) -> list[int | None]:
     """Per leaf of (args, kwargs) the dimension that is mapped; keywords are mapped over 0."""
-    if not isinstance(in_axes, (int, type(None), tuple, list)):
-        raise TypeError(
-            f"{who}: in_axes must be an integer, None, or a tuple of one entry per positional "
-            f"argument, got {in_axes!r}"
-        )
-    spec = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    # so the field's messages begin a path: that of pmap starts from (args, kwargs)
-    name = "pmap in_axes[0]" if who.startswith("pmap(") else "vmap in_axes"
-    if isinstance(spec, tuple) and len(spec) != len(args):
-        raise TreeError(  # "pytree structure error ... key path" is the field's, for matching
-            f"{who}: in_axes has {len(spec)} entries, but there are {len(args)} positional "
-            f"arguments; give one entry for each: pytree structure error: different lengths of "
-            f"tuple at key path {name}"
-        )
-    wanted = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_none) + [0] * len(
-        tree.leaves(kwargs)
-    )
+    wanted = input_entries(in_axes, args, kwargs, who, is_none)
     leaves = tree.leaves((args, kwargs))
     dims = []
     for i, (d, x) in enumerate(zip(wanted, leaves, strict=True)):
@@ -89,6 +73,28 @@ def input_dims(
         normal = type(d) is int and 0 <= d < ndim
         dims.append(d if normal else normal_dim(d, ndim, names[i], who))
     return dims
+
+
+def input_entries(
+    in_axes: Any, args: tuple, kwargs: dict, who: str, is_entry: Callable[[Any], bool]
+) -> list[Any]:
+    """Per leaf of (args, kwargs) what ``in_axes`` says of it; ``is_entry`` knows its leaves."""
+    if not isinstance(in_axes, (int, type(None), tuple, list)):
+        raise TypeError(
+            f"{who}: in_axes must be an integer, None, or a tuple of one entry per positional "
+            f"argument, got {in_axes!r}"
+        )
+    spec = tuple(in_axes) if isinstance(in_axes, list) else in_axes
+    # so the field's messages begin a path: that of pmap starts from (args, kwargs)
+    name = "pmap in_axes[0]" if who.startswith("pmap(") else "vmap in_axes"
+    if isinstance(spec, tuple) and not is_entry(spec) and len(spec) != len(args):
+        raise TreeError(  # "pytree structure error ... key path" is the field's, for matching
+            f"{who}: in_axes has {len(spec)} entries, but there are {len(args)} positional "
+            f"arguments; give one entry for each: pytree structure error: different lengths of "
+            f"tuple at key path {name}"
+        )
+    given = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_entry)
+    return given + [0] * len(tree.leaves(kwargs))
 
 
 def mapped_size(
@@ -135,15 +141,19 @@ def mapped_size(
 
 def output_dims(out_axes: Any, out_tree: Any, ranks: list[int], who: str) -> list[int | None]:
     """Per result, of so many dimensions in one lane, the position of the mapped axis."""
-    example = out_tree.unflatten([0] * out_tree.num_leaves)
-    spec = tuple(out_axes) if isinstance(out_axes, list) else out_axes
-    wanted = tree.broadcast_prefix(
-        spec, example, f"{who.split('(')[0]} out_axes", is_leaf=is_none
-    )
     return [
         normal_dim(d, rank + 1, "the result with the mapped axis", who)
-        for d, rank in zip(wanted, ranks, strict=True)
+        for d, rank in zip(output_entries(out_axes, out_tree, who, is_none), ranks, strict=True)
     ]
+
+
+def output_entries(
+    out_axes: Any, out_tree: Any, who: str, is_entry: Callable[[Any], bool]
+) -> list[Any]:
+    """Per result what ``out_axes`` says of it; ``is_entry`` knows its leaves."""
+    example = out_tree.unflatten([0] * out_tree.num_leaves)
+    spec = tuple(out_axes) if isinstance(out_axes, list) else out_axes
+    return tree.broadcast_prefix(spec, example, f"{who.split('(')[0]} out_axes", is_leaf=is_entry)
 
 
 def vmap(
@@ -189,7 +199,7 @@ def vmap(
         dims = input_dims(in_axes, args, kwargs, names, who)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
         flat = Flat(fun, treedef, NO_STATIC, who)
-        named = nullcontext() if axis_name is None else axes.binding(axis_name, size)
+        named = nullcontext() if axis_name is None else axes.binding((axis_name, size))
         with named:
             values, lanes = batch(flat, Axis(axis_name, size, over=over), leaves, dims)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]

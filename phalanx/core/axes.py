@@ -101,9 +101,10 @@ def scope() -> Axes:
     return block.axes
 
 
-def binding(name: Any, size: int) -> AbstractContextManager[None]:
-    """Bring the axis ``name`` of ``size`` into scope; an outer one of that name is shadowed."""
-    return _Scope((*[a for a in scope() if a[0] != name], (name, size)))
+def binding(*axes: tuple[Any, int]) -> AbstractContextManager[None]:
+    """Bring ``axes``, ((name, size), ...), into scope; outer ones of their names are shadowed."""
+    shadowed = {axis for axis, _ in axes}
+    return _Scope((*[a for a in scope() if a[0] not in shadowed], *axes))
 
 
 def only(axes: Axes) -> AbstractContextManager[None]:

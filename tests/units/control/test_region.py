@@ -1,7 +1,5 @@
 """Regions over meshes of the user's: which devices run what, alone and together in a program."""
 
-import contextlib
-
 import numpy as np
 import pytest
 
@@ -39,9 +37,7 @@ def grid(shape, names, devices=None):
 
 def region(function, parts, axes, ins, outs, mesh, kind=blocks):
     """The program of ``function``, of ``parts``, at every position of ``axes``."""
-    with contextlib.ExitStack() as scope:
-        for axis in axes:
-            scope.enter_context(binding(*axis))
+    with binding(*axes):
         program = trace_closed(lambda *xs: (function(*xs), None), parts, "body").program
     return on_whole_arrays(program, axes, tuple(map(kind, ins)), tuple(map(kind, outs)), mesh)
 

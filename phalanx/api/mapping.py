@@ -1,0 +1,236 @@
+"""Which axes of a ``pmap`` are mapped in which dimensions of its arguments and results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.api.arguments import LeafNames, check_axis_name
+from phalanx.api.vmap import UNNAMED, input_entries, mapped_size, normal_dim, output_entries
+from phalanx.base.errors import ReplicationError, suggest
+from phalanx.base.source import user_location
+from phalanx.core.axes import Axis, Split, is_internal
+from phalanx.core.blocks import Blocks
+from phalanx.core.program import Equation
+from phalanx.core.region import Axes, Layout
+from phalanx.core.types import typeof
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.named import P, PartitionSpec
+from phalanx.transforms.batch import batch, place_lanes
+
+
+def is_entry(x: Any) -> bool:
+    """Whether ``x``, in a tree of axes, is a leaf that trees would be taken apart for."""
+    return x is None or isinstance(x, PartitionSpec)
+
+
+@dataclass(frozen=True, slots=True)
+class MappedAxes:
+    """The axes ``names`` of the function ``who``; those of ``mesh``, if there is one.
+
+    A layout says of an array, per dimension, which of them is mapped there, if any is.
+    """
+
+    who: str
+    names: tuple[Any, ...]
+    mesh: Mesh | None
+
+    @classmethod
+    def of(cls, who: str, axis_name: Any, mesh: Any) -> MappedAxes:
+        """The axes that the user named.
+
+        Raises:
+            TypeError: ``mesh`` is none.
+            ValueError: the names are not those of axes of the mesh.
+        """
+        check_axis_name(axis_name, "pmap")
+        several = isinstance(axis_name, (tuple, list))
+        if mesh is None:
+            if several:
+                raise ValueError(
+                    f"{who}: axis_name={axis_name!r} names several axes, at {user_location()}: "
+                    "those of a mesh. Give mesh=, such as phalanx.make_mesh(sizes, names)"
+                )
+            return cls(who, (UNNAMED if axis_name is None else axis_name,), None)
+        if not isinstance(mesh, Mesh) or mesh.empty:
+            raise TypeError(
+                f"{who}: mesh must be a Mesh of devices, got {mesh!r}, at {user_location()}; see "
+                "phalanx.make_mesh"
+            )
+        names: tuple[Any, ...] = tuple(axis_name) if several else (axis_name,)
+        names = mesh.axis_names if axis_name is None else names
+        for name in names:
+            if name not in mesh.axis_names:
+                hint = suggest(str(name), mesh.axis_names) or _listed(mesh.axis_names)
+                raise ValueError(
+                    f"{who}: axis_name has {name!r}, which is no axis of {mesh}, at "
+                    f"{user_location()}. {hint}"
+                )
+            if names.count(name) > 1:
+                raise ValueError(
+                    f"{who}: axis_name has {name!r} more than once in {names}, at {user_location()}"
+                )
+        return cls(who, names, mesh)
+
+    # ---- arguments ----
+
+    def of_inputs(
+        self, in_axes: Any, args: tuple, kwargs: dict, leaves: Sequence[Any], names: LeafNames
+    ) -> list[Layout]:
+        """The layout of each leaf of (args, kwargs), which ``names`` names."""
+        entries = input_entries(in_axes, args, kwargs, self.who, is_entry)
+        return [
+            () if e is None else self._layout(e, typeof(x).ndim, names[i])
+            for i, (e, x) in enumerate(zip(entries, leaves, strict=True))
+        ]
+
+    def sizes(
+        self, leaves: Sequence[Any], layouts: Sequence[Layout], names: LeafNames,
+        axis_size: int | None, keywords: int,
+    ) -> Axes:  # fmt: skip
+        """The size of each axis, on which all arguments must agree that are mapped over it.
+
+        Where none is, it is that of the mesh.
+
+        Raises:
+            AxisSizeError: they disagree, or nothing tells the size.
+            ValueError: an axis has no lane.
+        """
+        sizes: list[tuple[Any, int]] = []
+        for axis in self.names:
+            dims = [place(y, axis) for y in layouts]
+            who = self.who if self.mesh is None else f"{self.who}, axis {axis!r}"
+            free = self.mesh is not None and axis_size is None and not any(
+                d is not None for d in dims
+            )
+            known = self.mesh.shape[axis] if free else axis_size  # type: ignore[union-attr]
+            size = mapped_size(leaves, dims, names, known, who, keywords)
+            if size < 1:
+                raise ValueError(f"{who}: the mapped axis must have at least one lane, got {size}")
+            sizes.append((axis, size))
+        return tuple(sizes)
+
+    # ---- results ----
+
+    def of_outputs(self, out_axes: Any, out_tree: Any, ranks: Sequence[int]) -> tuple[Layout, ...]:
+        """The layout of each result, which has one of ``ranks`` dimensions in one lane."""
+        entries = output_entries(out_axes, out_tree, self.who, is_entry)
+        name = f"the result with the mapped ax{'i' if len(self.names) == 1 else 'e'}s"
+        return tuple(
+            [
+                () if e is None
+                else self._layout(e, rank + self._count(e), name)
+                for e, rank in zip(entries, ranks, strict=True)
+            ]
+        )  # fmt: skip
+
+    def _count(self, entry: Any) -> int:
+        """How many dimensions ``entry`` maps."""
+        if isinstance(entry, PartitionSpec):
+            return sum(e is not None for e in entry)
+        return len(self.names)
+
+    # ---- entries ----
+
+    def _layout(self, entry: Any, ndim: int, name: str) -> Layout:
+        """What ``entry`` says of the array ``name``, which has ``ndim`` dimensions."""
+        if isinstance(entry, PartitionSpec):
+            return self._of_spec(entry, ndim, name)
+        usual = type(entry) is int and 0 <= entry < ndim
+        dim: Any = entry if usual else normal_dim(entry, ndim, name, self.who)
+        if dim + len(self.names) > ndim:
+            raise ValueError(
+                f"{self.who}: {entry} for {name} maps the axes {', '.join(map(repr, self.names))} "
+                f"in dimensions {dim} to {dim + len(self.names) - 1}, but it has {ndim}, at "
+                f"{user_location()}; give a PartitionSpec that says which axis is mapped where"
+            )
+        return (*((),) * dim, *((axis,) for axis in self.names))
+
+    def _of_spec(self, spec: PartitionSpec, ndim: int, name: str) -> Layout:
+        if self.mesh is None:
+            raise TypeError(
+                f"{self.who}: {spec} for {name} names axes of a mesh, at {user_location()}; give "
+                "mesh=, or an integer"
+            )
+        for entry in spec:
+            problem = None
+            if entry is None:
+                continue
+            if not isinstance(entry, str):
+                problem = f"one axis can be mapped in a dimension, and not {entry!r}"
+            elif entry not in self.names:
+                hint = suggest(entry, self.names) or _listed(self.names)
+                problem = f"{entry!r} is none of the axes that are mapped. {hint}"
+            elif spec.count(entry) > 1:
+                problem = f"axis {entry!r} occurs more than once; it is mapped in one dimension"
+            if problem is not None:
+                raise ValueError(f"{self.who}: {spec} for {name}, at {user_location()}: {problem}")
+        if len(spec) > ndim:
+            raise ValueError(
+                f"{self.who}: {spec} for {name}, at {user_location()}: it has {len(spec)} entries, "
+                f"and there is one for each dimension, of which there are {ndim}"
+            )
+        return P.of(spec.layout).layout
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return f"The axes are {', '.join(map(repr, names))}."
+
+
+def place(layout: Layout, axis: Any) -> int | None:
+    """The dimension in which ``axis`` is mapped."""
+    return layout.index((axis,)) if (axis,) in layout else None
+
+
+def differs(who: str, what: str, layout: Layout, axis: Any, where: Sequence[Equation]) -> str:
+    """The message that ``what`` has a ``layout`` without ``axis``, but differs along it."""
+    lines = list(dict.fromkeys(str(e.location) for e in where if e.location is not None))
+    cause = f": it uses mapped values at {', '.join(lines[:3])}" if lines else ""
+    named = "" if is_internal(axis) else f" of {axis!r}"
+    shown = "axis_name" if is_internal(axis) else repr(axis)
+    spec = P.of(layout) if layout else None
+    instead = "an integer" if spec is None else f"{axis!r} a place"
+    return (
+        f"{who}: {what} has out_axes {spec} but differs between lanes{named}{cause}. "
+        f"Reduce it over the axis, with lax.pmean(x, {shown}) or lax.psum, or give out_axes "
+        f"{instead} to get the value of every lane"
+    )
+
+
+# ---- without compiling --------------------------------------------------------------------------
+
+Outputs = Callable[[Sequence[int]], Sequence[Layout]]  # from ranks in one lane to layouts
+
+
+def on_all_lanes(
+    function: Callable[..., Sequence[Any]], axes: Axes, args: Sequence[Any],
+    layouts: Sequence[Layout], outputs: Outputs, who: str,
+) -> tuple[list[Any], Sequence[Layout]]:  # fmt: skip
+    """The results of a flat ``function`` in all lanes at once, now, and their layouts."""
+    wanted: Sequence[Layout] = ()
+
+    def run(axes: Axes, outer: tuple[Any, ...], args: Sequence[Any]) -> list[Any]:
+        nonlocal wanted
+        if not axes:
+            values = list(function(*args))
+            wanted = outputs([typeof(v).ndim for v in values])
+            return values
+        (axis, size), *inner = axes
+        lanes = Axis(axis, size, Split(axis, Blocks(size, 1)))
+        dims = [place(_inside(y, outer), axis) for y in layouts]
+        made = batch(lambda *xs: run(tuple(inner), (*outer, axis), xs), lanes, args, dims)
+        values = []
+        for value, dim, layout in zip(*made, wanted, strict=True):
+            to = place(_inside(layout, outer), axis)
+            if to is None and dim is not None:
+                raise ReplicationError(differs(who, "a result", layout, axis, []))
+            values.append(value if to is None else place_lanes(value, dim, to, size))
+        return values
+
+    return run(axes, (), args), wanted
+
+
+def _inside(layout: Layout, outer: Sequence[Any]) -> Layout:
+    """``layout`` without the dimensions in which the ``outer`` axes are mapped."""
+    return tuple([cutting for cutting in layout if not set(cutting).intersection(outer)])

@@ -44,7 +44,6 @@ from phalanx.spmd import placement
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import P, PmapSharding
 from phalanx.spmd.replication import culprits, varying_outputs
-from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import is_value, stage
 
 _SPACE = "phalanx"

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.errors import MeshesDiffer
+from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.builder import Builder, Value
 from phalanx.core.program import Program
@@ -66,7 +67,7 @@ def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
         raise MeshesDiffer(
             f"{region.program.name}: a function over the axes {[cut.axis for cut in cuts]} of "
             f"{region.mesh} lies inside another one, which has taken the devices of the axes "
-            f"{taken}; over the mesh of the other one it can take the axes that are left"
+            f"{taken}, at {user_location()}; it can take the axes that the other one leaves"
         )
     devices = {
         cut.axis: (name, cut.blocks.count) for cut, name in zip(cuts, block.names, strict=True)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.errors import MeshesDiffer
+from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, Cut, Layout, MeshAxes, Region, over_mesh
@@ -54,12 +55,21 @@ class ProgramMesh:
 
     def cuts(self, region: Region, depth: int = 0) -> tuple[Cut, ...]:
         """How the axes of ``region``, which lies in ``depth`` others, are dealt out."""
+        taken = self._taken_inside(region) if region.shared else frozenset[str]()
         if region.mesh is None:
-            there = depth < len(self.levels) and not _around_meshes(region)
-            ((axis, size),) = region.axes
-            return (_cut(axis, size, self.levels[depth] if there else ()),)
-        under = _under(region.mesh, self.devices, self.axes)
-        return tuple(_cut(axis, size, under[axis]) for axis, size in region.axes)
+            level = self.levels[depth] if depth < len(self.levels) else ()
+            under = {axis: level for axis, _ in region.axes}
+        else:
+            under = _under(region.mesh, self.devices, self.axes)
+        return tuple(
+            _cut(axis, size, () if taken.intersection(dict(under[axis])) else under[axis])
+            for axis, size in region.axes
+        )
+
+    def _taken_inside(self, region: Region) -> frozenset[str]:
+        """The axes that regions with a mesh need that lie in ``region``; its lanes share them."""
+        cuts = (cut for inner, _ in _with_meshes(region.program) for cut in self.cuts(inner))
+        return frozenset(name for cut in cuts for name in cut.mesh)
 
     def held(self, mesh: Mesh) -> Mesh:
         """The part of ``mesh`` that the devices form: along an axis of few lanes, the first."""
@@ -71,17 +81,13 @@ class ProgramMesh:
         Along the others of its mesh the compiler decides. What has no mesh takes all, unless it
         lies around what has one.
         """
-        if region.mesh is None and not _around_meshes(region):
+        if region.mesh is None and not self._taken_inside(region):
             return tuple(name for name, _ in self.axes)
         return tuple(name for cut in self.cuts(region) for name in cut.mesh)
 
     def leaves_open(self, region: Region) -> bool:
         """Whether along some axes it is for the compiler to say how arrays of ``region`` lie."""
         return len(self.manual(region)) < len(self.axes)
-
-
-def _around_meshes(region: Region) -> bool:
-    return region.mesh is None and any(_meshes(region.program))
 
 
 def _positions(axes: MeshAxes) -> int:
@@ -180,9 +186,9 @@ def _over_meshes(program: Program, meshes: Sequence[Mesh], every: bool) -> Progr
     if any(axes_of(grid, len(grid.tiles), axes) is None for grid in grids):
         raise MeshesDiffer(
             f"{program.name}: the meshes {', '.join(map(_spelled, meshes))} lie over the same "
-            "devices, but do not cut them in the same places, so one program cannot use them all. "
-            "Give the meshes the same axes, or call what is over one mesh outside the jit of the "
-            "others"
+            "devices, but do not cut them in the same places, so one program cannot use them all, "
+            f"at {user_location()}. Give the meshes the same axes, or call what is over one mesh "
+            "outside the jit of the others"
         )
     return ProgramMesh(devices, axes, (axes,))
 
@@ -210,8 +216,8 @@ def _held(mesh: Mesh, devices: Devices) -> Mesh:
     part = mesh.devices[tuple(slice(n + 1) for n in there.max(0, initial=-1))]
     if set(part.flat) != set(devices):
         raise MeshesDiffer(
-            f"one program has regions over the devices {list(map(str, devices))} and over the mesh "
-            f"{_spelled(mesh)}. All of its meshes must have the same devices"
+            f"one program has functions over the devices {list(map(str, devices))} and over "
+            f"{_spelled(mesh)}, at {user_location()}. All of its meshes must have the same devices"
         )
     return Mesh(part, mesh.axis_names, mesh.axis_types)
 

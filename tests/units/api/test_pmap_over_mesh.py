@@ -1,0 +1,96 @@
+"""``pmap`` with a mesh: what its options mean, where lanes go, and other maps around and inside."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import NamedSharding, P, lax, random
+
+pytestmark = pytest.mark.skipif(phalanx.device_count() != 8, reason="needs a mesh of 2 x 4")
+MESH = phalanx.make_mesh((2, 4), ("data", "model")) if phalanx.device_count() == 8 else None
+X = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
+
+
+def lane(x):
+    """Something that communicates along both axes."""
+    return jnp.sin(x) + 0.1 * lax.psum(x, "data") * lax.axis_index("model")
+
+
+def nested(f):
+    return phalanx.vmap(phalanx.vmap(f, axis_name="model"), axis_name="data")
+
+
+def close(actual, expected):
+    np.testing.assert_allclose(np.asarray(actual), np.asarray(expected), rtol=1e-5)
+
+
+def test_specs_are_trees_and_keywords_are_mapped_over_all_axes():
+    ins = ({"w": P("data", "model"), "b": P(None, "model")},)
+
+    @phalanx.pmap(mesh=MESH, in_axes=ins, out_axes={"y": 0, "mean": P(None, "data")})
+    def f(t, scale):
+        return {"y": t["w"] * t["b"] * scale, "mean": lax.pmean(t["w"], "model")}
+
+    out = f({"w": X, "b": X[0].T}, scale=np.full((2, 4), 2.0, np.float32))
+    close(out["y"], 2 * X * X[0])
+    close(out["mean"], X.mean(1).T)
+    assert isinstance(out["y"].sharding, NamedSharding)
+    assert out["mean"].sharding.spec == P(None, "data") and out["y"].sharding.mesh is MESH
+
+
+def test_an_axis_that_no_argument_tells_has_the_size_of_the_mesh():
+    f = phalanx.pmap(lambda x: lax.psum(x, ("data", "model")), mesh=MESH, in_axes=P("data"),
+                     out_axes=None)  # fmt: skip
+    close(f(X), 4 * X.sum(0))
+    copies = phalanx.pmap(lambda: lax.axis_index(("model", "data")), mesh=MESH)()
+    np.testing.assert_array_equal(copies, np.arange(8).reshape(4, 2).T)
+
+
+def test_keys_are_mapped_over_several_axes():
+    keys = random.split(random.key(7), (2, 4))
+    f = lambda k: random.normal(random.fold_in(k, lax.axis_index("model")), (2,))  # noqa: E731
+    close(phalanx.pmap(f, mesh=MESH)(keys), nested(f)(keys))
+
+
+def test_where_the_lanes_go():
+    where = phalanx.pmap(lane, mesh=MESH).placement(np.zeros((5, 3)))
+    devices = MESH.devices
+    assert (where.axis, where.lanes, where.padding) == ("data", 3, 1)
+    assert where.devices == tuple(devices[:, 0])
+    (inside,) = where.inside  # three lanes take the first three devices
+    assert (inside.axis, inside.lanes, inside.devices) == ("model", 1, tuple(devices[0, :3]))
+    uneven = phalanx.pmap(lane, mesh=MESH)(np.ones((5, 3), np.float32))
+    assert uneven.devices() == set(devices[:, :3].flat)
+    close(phalanx.jit(phalanx.pmap(lane, mesh=MESH))(uneven), nested(lane)(uneven))
+
+
+def test_what_is_not_mapped_is_left_to_the_compiler():
+    """An argument that is cut along another axis stays so."""
+    f = phalanx.pmap(lambda x: x + lax.psum(x, "data"), axis_name="data", mesh=MESH)
+    x = phalanx.device_put(np.arange(32.0).reshape(4, 8), NamedSharding(MESH, P("data", "model")))
+    y = f(x)
+    close(y, x + np.asarray(x).sum(0))
+    assert y.sharding.is_equivalent_to(x.sharding, 2)
+
+
+def test_maps_around_and_inside():
+    over_both = phalanx.pmap(lane, mesh=MESH)
+    pair, expected = np.stack([X, X + 1]), np.stack([nested(lane)(X), nested(lane)(X + 1)])
+    shared = pair.sum(0)
+    for axis, mesh in (("other", None), ("data", MESH)):  # they leave the mesh to what is inside
+        f = phalanx.pmap(lambda x, a=axis: over_both(x) + lax.psum(x, a), axis, mesh=mesh)
+        close(f(pair), expected + shared)
+
+    def row(x):
+        inner = phalanx.pmap(lane, axis_name="model", mesh=MESH)
+        return inner(x) + phalanx.pmap(lambda v: lax.psum(v, "i"), "i", out_axes=None)(x)
+
+    close(phalanx.pmap(row, axis_name="data", mesh=MESH)(X), nested(lane)(X) + X.sum(1)[:, None])
+    both = phalanx.jit(lambda x: lax.scan(lambda c, _: (over_both(c), None), x, None, length=2)[0])
+    close(both(X), nested(lane)(nested(lane)(X)))
+
+
+def test_an_axis_inside_does_not_hide_what_differs_outside():
+    with pytest.raises(phalanx.errors.ReplicationError, match="differs between lanes of 'i'"):
+        phalanx.pmap(phalanx.pmap(lambda x: x, "i"), "i", out_axes=None)(X)

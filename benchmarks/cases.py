@@ -9,6 +9,7 @@ called once in a process of their own, which is timed from its start, and which 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -207,6 +208,84 @@ def training_step(np: Any, api: Any) -> Callable:
         return state[0], value
 
     return call
+
+
+# ---- meshes -------------------------------------------------------------------------------------
+
+
+def mesh_of(api: Any) -> Any:
+    """Two rows of four devices, along which the compiler decides what nobody has fixed."""
+    types = (api.sharding.AxisType.Auto,) * 2
+    return api.make_mesh((2, 4), ("data", "model"), axis_types=types)
+
+
+def lying(api: Any, *spec: Any) -> Any:
+    return api.NamedSharding(mesh_of(api), api.P(*spec))
+
+
+@case("device_put of NumPy over a mesh", kind="waits")
+def put_over_mesh(np: Any, api: Any) -> Callable:
+    x, lies = np.ones((256, 256), np.float32), lying(api, "data", "model")
+    return lambda: api.device_put(x, lies)
+
+
+@case("reshard over a mesh", kind="waits")
+def reshard(np: Any, api: Any) -> Callable:
+    lies, wanted = lying(api, "data", "model"), lying(api, "model")
+    x = api.device_put(np.ones((256, 256), np.float32), lies)
+    return lambda: api.device_put(x, wanted)
+
+
+@case("shard_map under jit, psum", kind="waits")
+def shard_mapped(np: Any, api: Any) -> Callable:
+    both = api.P("data", "model")
+    f = api.shard_map(
+        lambda x: api.lax.psum(x, "model"),
+        mesh=mesh_of(api), in_specs=both, out_specs=api.P("data"),
+    )  # fmt: skip
+    f, x = api.jit(f), api.device_put(np.ones((8, 16), np.float32), lying(api, "data", "model"))
+    return lambda: f(x)
+
+
+def training_over_mesh(np: Any, api: Any) -> tuple:
+    """Parameters of twelve layers and a batch, on a mesh."""
+    mesh = mesh_of(api)
+    rng = np.random.default_rng(1)
+    text = rng.integers(0, transformer.VOCABULARY, (DEVICES, transformer.LENGTH + 1), np.int32)
+    lies = api.tree.map(lambda spec: api.NamedSharding(mesh, spec), transformer.specs(api))
+    params = api.device_put(transformer.init(np), lies)
+    return params, *api.device_put((text[:, :-1], text[:, 1:]), lying(api, "data"))
+
+
+@case("mesh training step, trace and lower", kind="fresh")
+def lower_over_mesh(np: Any, api: Any) -> tuple[Callable, Callable]:
+    arguments, mesh = training_over_mesh(np, api), mesh_of(api)
+
+    def fresh() -> Callable:
+        return transformer.mesh_step(api, transformer.loss_in_blocks(api, mesh))
+
+    return fresh, lambda f: f.lower(*arguments)
+
+
+def steps_over_mesh(np: Any, api: Any, loss: Callable) -> Callable:
+    step, (params, *batch) = transformer.mesh_step(api, loss), training_over_mesh(np, api)
+    state = [params]
+
+    def call() -> Any:
+        state[0], value = step(state[0], *batch)
+        return state[0], value
+
+    return call
+
+
+@case("mesh training step, shard_map", kind="waits")
+def step_in_blocks(np: Any, api: Any) -> Callable:
+    return steps_over_mesh(np, api, transformer.loss_in_blocks(api, mesh_of(api)))
+
+
+@case("mesh training step, jit", kind="waits")
+def step_by_compiler(np: Any, api: Any) -> Callable:
+    return steps_over_mesh(np, api, functools.partial(transformer.loss, api))
 
 
 # ---- transformations ---------------------------------------------------------------------------

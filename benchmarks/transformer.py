@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 LAYERS, WIDTH, HEADS, LENGTH, VOCABULARY = 12, 64, 4, 32, 256
@@ -42,29 +43,34 @@ def normalize(api: Any, x: Any, norm: dict) -> Any:
 
 
 def attend(api: Any, x: Any, layer: dict) -> Any:
+    """What the heads whose weights are in the layer add."""
     jnp = api.numpy
     batch = x.shape[0]
-    qkv = (x @ layer["qkv"]).reshape(batch, LENGTH, 3, HEADS, WIDTH // HEADS)
-    q, k, v = qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2]
+    qkv = (x @ layer["qkv"]).reshape(batch, LENGTH, -1, 3, WIDTH // HEADS)
+    q, k, v = qkv[..., 0, :], qkv[..., 1, :], qkv[..., 2, :]
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(WIDTH // HEADS)
     seen = jnp.tril(jnp.ones((LENGTH, LENGTH), bool))
     weights = api.nn.softmax(jnp.where(seen, scores, -1e9), axis=-1)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, v)
-    return mixed.reshape(batch, LENGTH, WIDTH) @ layer["out"]
+    return mixed.reshape(batch, LENGTH, -1) @ layer["out"]
 
 
 def feed_forward(api: Any, x: Any, layer: dict) -> Any:
+    """What the hidden units whose weights are in the layer add."""
     hidden = api.nn.gelu(x @ layer["up"]["weights"] + layer["up"]["bias"])
-    return hidden @ layer["down"]["weights"] + layer["down"]["bias"]
+    return hidden @ layer["down"]["weights"]
 
 
-def block(api: Any, x: Any, layer: dict) -> Any:
-    """One layer."""
-    x = x + attend(api, normalize(api, x, layer["norm_1"]), layer)
-    return x + feed_forward(api, normalize(api, x, layer["norm_2"]), layer)
+def block(api: Any, x: Any, layer: dict, total: Callable) -> Any:
+    """One layer; ``total`` adds up what the parts of it add."""
+    x = x + total(attend(api, normalize(api, x, layer["norm_1"]), layer))
+    added = total(feed_forward(api, normalize(api, x, layer["norm_2"]), layer))
+    return x + added + layer["down"]["bias"]
 
 
-def loss(api: Any, params: dict, tokens: Any, targets: Any) -> Any:
+def loss(
+    api: Any, params: dict, tokens: Any, targets: Any, total: Callable = lambda part: part
+) -> Any:
     """Mean cross-entropy of the next token; tokens and targets are [batch, LENGTH].
 
     The layers are a list, taken one by one, or stacked, and scanned over.
@@ -73,9 +79,11 @@ def loss(api: Any, params: dict, tokens: Any, targets: Any) -> Any:
     x = params["embedding"][tokens] + params["positions"]
     if isinstance(params["layers"], list):
         for layer in params["layers"]:
-            x = block(api, x, layer)
+            x = block(api, x, layer, total)
     else:
-        x, _ = api.lax.scan(lambda x, layer: (block(api, x, layer), None), x, params["layers"])
+        x, _ = api.lax.scan(
+            lambda x, layer: (block(api, x, layer, total), None), x, params["layers"]
+        )
     scores = normalize(api, x, params["norm"]) @ params["embedding"].T
     chosen = api.nn.one_hot(targets, VOCABULARY) * api.nn.log_softmax(scores, axis=-1)
     return -jnp.mean(jnp.sum(chosen, axis=-1))
@@ -90,3 +98,42 @@ def training_step(api: Any) -> Any:
         return api.tree.map(lambda p, g: p - RATE * g, params, grads), value
 
     return step
+
+
+# ---- on a mesh ----------------------------------------------------------------------------------
+
+
+def specs(api: Any, layers: int = LAYERS) -> dict:
+    """Which dimensions the axis 'model' cuts: those of heads and of hidden units."""
+    cut, whole = api.P, api.P()
+    norm = {"scale": whole, "shift": whole}
+    layer = {
+        "norm_1": norm,
+        "qkv": cut(None, "model"),
+        "out": cut("model"),
+        "norm_2": norm,
+        "up": {"weights": cut(None, "model"), "bias": cut("model")},
+        "down": {"weights": cut("model"), "bias": whole},
+    }
+    return {"embedding": whole, "positions": whole, "layers": [layer] * layers, "norm": norm}
+
+
+def loss_in_blocks(api: Any, mesh: Any) -> Callable:
+    """The loss as a function of whole arrays, of which devices of `mesh` have blocks."""
+
+    def of_a_block(params: dict, tokens: Any, targets: Any) -> Any:
+        value = loss(api, params, tokens, targets, lambda part: api.lax.psum(part, "model"))
+        return api.lax.pmean(value, "data")
+
+    in_specs = specs(api), api.P("data"), api.P("data")
+    return api.shard_map(of_a_block, mesh=mesh, in_specs=in_specs, out_specs=api.P())
+
+
+def mesh_step(api: Any, loss: Callable) -> Any:
+    """A new function `(params, tokens, targets) -> (params, loss)` of arrays on a mesh."""
+
+    def step(params: dict, tokens: Any, targets: Any) -> tuple[dict, Any]:
+        value, grads = api.value_and_grad(loss)(params, tokens, targets)
+        return api.tree.map(lambda p, g: p - RATE * g, params, grads), value
+
+    return api.jit(step)

@@ -1,5 +1,6 @@
 """Every Python block of README and docs runs, and prints what the page says."""
 
+import ast
 import os
 import pkgutil
 import re
@@ -44,6 +45,22 @@ def test_a_wrong_output_is_found(tmp_path):
     assert "-4\n+3" in run_page.difference(page)
     page.write_text(run_page.run(page))
     assert not run_page.difference(page)
+
+
+def functions_of(code):
+    """The source of each function that stands at the top of some code, by name."""
+    found = (node for node in ast.parse(code).body if isinstance(node, ast.FunctionDef))
+    return {node.name: ast.get_source_segment(code, node) for node in found}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_pages_show_functions_of_examples_as_they_are(page):
+    text = page.read_text(encoding="utf-8")
+    codes = [code for language, code, _ in run_page.blocks(text) if language == "python"]
+    shown = {k: v for code in codes for k, v in functions_of(code).items()}
+    for example in set(re.findall(r"whole program is\s+`(examples/\w+\.py)`", text)):
+        own = functions_of((ROOT / example).read_text(encoding="utf-8"))
+        assert len(shown) > 1 and shown == {k: own.get(k) for k in shown}
 
 
 def test_navigation_names_every_page():

@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.selection import optimized, selected
 
 os.environ.setdefault("PHALANX_NUM_CPU_DEVICES", "8")
+os.environ.setdefault("JAX_NUM_CPU_DEVICES", "8")
 os.environ.setdefault("PHALANX_TRACEBACK_FILTERING", "off")  # where a test fails, all is shown
 
 COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base import dtypes
+from phalanx.core.axes import Typed
 from phalanx.core.program import plain
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops.basis import check_lengths
@@ -19,6 +20,8 @@ from phalanx.transforms.stage import is_value
 class ShapeDtypeStruct:
     """The shape and dtype of an array, and where it should lie, without its data.
 
+    Inside ``shard_map``, ``vma`` has the names of the axes along which it varies.
+
     Raises:
         ValueError: a length is negative.
 
@@ -26,7 +29,7 @@ class ShapeDtypeStruct:
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("dtype", "shape", "sharding", "weak_type")
+    __slots__ = ("dtype", "shape", "sharding", "vma", "weak_type")
 
     def __init__(
         self,
@@ -35,12 +38,14 @@ class ShapeDtypeStruct:
         *,
         sharding: Sharding | None = None,
         weak_type: bool = False,
+        vma: Iterable[str] = (),
     ) -> None:
         self.shape = tuple(shape)
         check_lengths("ShapeDtypeStruct", self.shape)
         self.dtype = dtypes.canonical(dtypes.as_dtype(dtype))
         self.sharding = sharding
         self.weak_type = weak_type
+        self.vma = frozenset(vma)
 
     @property
     def ndim(self) -> int:
@@ -67,12 +72,12 @@ class ShapeDtypeStruct:
         return hash(self._key())
 
     def _key(self) -> tuple:
-        return self.shape, self.dtype, self.sharding, self.weak_type
+        return self.shape, self.dtype, self.sharding, self.weak_type, self.vma
 
 
 def struct(type: ArrayType) -> ShapeDtypeStruct:
     """``type`` as users see it."""
-    return ShapeDtypeStruct(type.shape, type.dtype, weak_type=type.weak)
+    return ShapeDtypeStruct(type.shape, type.dtype, weak_type=type.weak, vma=type.vma)
 
 
 def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayType:
@@ -81,7 +86,8 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
         return plain(x.aval)  # its dtype is what it is, whatever dtypes are enabled now
     if not isinstance(x, (np.ndarray, np.generic)) and hasattr(x, "shape") and hasattr(x, "dtype"):
         weak = bool(getattr(x, "weak_type", False))
-        return ArrayType(tuple(x.shape), dtypes.canonical(x.dtype), weak)
+        varying = frozenset(map(Typed, getattr(x, "vma", ())))
+        return ArrayType(tuple(x.shape), dtypes.canonical(x.dtype), weak, varying)
     if not is_value(x):
         check_leaf(x, names[i], who)
     kind = typeof(x)

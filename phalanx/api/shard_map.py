@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence, Set
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,31 +15,29 @@ from phalanx.api.arguments import (
     Static,
     check_callable,
     check_leaf,
-    dynamic_positions,
     name_of,
     split_static,
 )
 from phalanx.api.dispatch import Dispatched, Run
-from phalanx.api.meshes import get_mesh, make_mesh
+from phalanx.api.one_by_one import at_every_position
 from phalanx.api.passing import Passed, caller, signatures
-from phalanx.api.pmap import inside, is_inside
-from phalanx.api.specs import Specs, is_spec
+from phalanx.api.positions import Positions, entered, positions_of
+from phalanx.api.specs import Specs, cutting, is_spec
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import ReplicationError, suggest
+from phalanx.base.errors import ReplicationError
 from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
 from phalanx.control.mapped import on_whole_arrays
 from phalanx.core import axes
 from phalanx.core.program import Equation, Program, plain
-from phalanx.core.region import Axes, Layout
-from phalanx.core.roles import blocks
+from phalanx.core.region import Layout
+from phalanx.core.roles import Roles, blocks
 from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.execute import compile_program
-from phalanx.spmd.mesh import AbstractMesh, Mesh
-from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.replication import culprits, varying_outputs
+from phalanx.spmd.mesh import AbstractMesh
+from phalanx.spmd.replication import culprits
 from phalanx.transforms.stage import evaluate, is_value, stage
 
 
@@ -59,11 +56,15 @@ class TracedBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class _Grid:
-    """The axes of a call, and the mesh of devices that has them."""
+class _Call:
+    """The arguments of a call, of ``types``, and where it runs."""
 
-    axes: Axes
-    mesh: Mesh
+    static: Static
+    args: tuple
+    treedef: Any
+    types: tuple[ArrayType, ...]
+    names: LeafNames
+    here: Positions
 
 
 class ShardMapped(Dispatched):
@@ -106,16 +107,19 @@ class ShardMapped(Dispatched):
                 f"is passed by keyword, at {user_location()}; pass it by position"
             )
         leaves, treedef = tree.flatten((args, kwargs))
-        if current() is ROOT:
+        if current() is ROOT and not config.disable_jit:
             return self._evaluate(static, args, kwargs, leaves, treedef)
-        body = self._traced(static, args, leaves, treedef, [typeof(x) for x in leaves])
-        results = evaluate(body.whole, [*body.captured, *leaves])
-        return body.out_tree.unflatten(results)
+        call = self._prepared(static, args, leaves, treedef, [typeof(x) for x in leaves])
+        if config.disable_jit:
+            return self._one_by_one(call, leaves)
+        body = self._body(call)
+        return body.out_tree.unflatten(evaluate(body.whole, [*body.captured, *leaves]))
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
     ) -> Run:
-        body = self._traced(static, args, leaves, treedef, [typeof(x) for x in leaves])
+        types = [typeof(x) for x in leaves]
+        body = self._body(self._prepared(static, args, leaves, treedef, types))
         for value in body.captured:
             refuse_escaped(value)
         names = self._names(static, args, kwargs)
@@ -125,93 +129,82 @@ class ShardMapped(Dispatched):
 
     # ---- tracing ----
 
-    def _traced(
+    def _prepared(
         self, static: Static, args: tuple, leaves: Sequence[Any], treedef: Any,
-        given: Sequence[ArrayType],
-    ) -> TracedBlock:  # fmt: skip
-        """The function traced in one block; made once, unless it captures traced values."""
+        types: Sequence[ArrayType],
+    ) -> _Call:  # fmt: skip
         names = self._names(static, args, {})
         for i, x in enumerate(leaves):
-            if not is_value(x) and not isinstance(x, ArrayType):
+            if not isinstance(x, ArrayType):
                 check_leaf(x, names[i], self.who)
-        grid = self._grid(leaves)
-        types = [plain(t) for t in given]
-        key = (static, treedef, tuple(types), grid, config.key, axes.scope())
+        here = positions_of(self.mesh, self.axis_names, self.check_vma, leaves, self.who)
+        return _Call(static, args, treedef, tuple(map(plain, types)), names, here)
+
+    def _body(self, call: _Call) -> TracedBlock:
+        """The function traced in one block; made once, unless it captures traced values."""
+        key = (call.static, call.treedef, call.types, call.here, config.key, axes.scope())
         body = self.caches.traced[key]
         if body is None:
-            body = self._trace(static, args, treedef, types, grid, names)
+            body = self._trace(call)
             if body.reusable:
                 self.caches.traced[key] = body
         return body
 
-    def _trace(
-        self, static: Static, args: tuple, treedef: Any, types: Sequence[ArrayType], grid: _Grid,
-        names: LeafNames,
-    ) -> TracedBlock:  # fmt: skip
-        manual = frozenset(name for name, _ in grid.axes)
-        specs = self.in_specs
-        if isinstance(specs, tuple) and static is not NO_STATIC:
-            taken = {i for i, _ in static.positional}
-            specs = tuple(s for i, s in enumerate(specs) if i not in taken)
-        ins = Specs(self.who, "in_specs", specs, grid.axes, manual)
-        layouts = ins.layouts(args, types, names.all())
-        parts = [ins.block(t, y, n) for t, y, n in zip(types, layouts, names.all(), strict=True)]
-        flat = Flat(self.fun, treedef, static, self.who)
-        with binding(grid.axes), inside(self.who):
-            program, captured = stage(flat, parts, name_of(self.fun), names.all())
-        results = flat.out_tree.unflatten([*range(flat.out_tree.num_leaves)])
-        paths = ["result" + tree.keystr(path) for path, _ in tree.leaves_with_path(results)]
-        outs = Specs(self.who, "out_specs", self.out_specs, grid.axes, manual)
-        out_layouts = outs.layouts(results, program.output_types, paths)
+    def _trace(self, call: _Call) -> TracedBlock:
+        here, names = call.here, call.names.all()
+        layouts, parts = self._blocks(call)
+        flat = Flat(self.fun, call.treedef, call.static, self.who)
+        with entered(here, self.who):
+            program, captured = stage(flat, parts, name_of(self.fun), names)
+        paths, out_layouts = self._results(flat.out_tree, program.output_types, here)
         in_layouts = ((),) * len(captured) + layouts
-        if self.check_vma:
-            self._check_replicated(program, grid.axes, in_layouts, out_layouts, paths)
+        inputs = [cutting(y) for y in in_layouts]
+        for atom, layout, path in zip(program.outputs, out_layouts, paths, strict=True):
+            for axis in _missing(atom.type, layout, here):
+                where = culprits(program, inputs, atom, axis)
+                raise ReplicationError(_differs(self.who, path, axis, where))
         roles = tuple(map(blocks, in_layouts)), tuple(map(blocks, out_layouts))
-        whole = on_whole_arrays(program, grid.axes, *roles, grid.mesh)
+        whole = on_whole_arrays(program, here.axes, *roles, here.mesh)
         return TracedBlock(whole, captured, flat.out_tree)
 
-    def _check_replicated(
-        self, program: Program, axes: Axes, ins: Sequence[Layout], outs: Sequence[Layout],
-        paths: Sequence[str],
-    ) -> None:  # fmt: skip
-        """Raise ReplicationError if a result may differ along an axis that its spec leaves out."""
-        inputs = [_cutting(y) for y in ins]
-        varying = varying_outputs(program, inputs)
-        for path, atom, layout, over in zip(paths, program.outputs, outs, varying, strict=True):
-            for axis, _ in axes:
-                if axis in over and axis not in _cutting(layout):
-                    where = culprits(program, inputs, atom, axis)
-                    raise ReplicationError(_differs(self.who, path, axis, where))
+    def _blocks(self, call: _Call) -> tuple[tuple[Layout, ...], list[ArrayType]]:
+        """How each argument is cut, and the type of a block of it."""
+        specs = self.in_specs
+        if isinstance(specs, tuple) and call.static is not NO_STATIC:
+            taken = {i for i, _ in call.static.positional}
+            specs = tuple(s for i, s in enumerate(specs) if i not in taken)
+        ins = Specs(self.who, "in_specs", specs, call.here.axes, call.here.mesh)
+        names = call.names.all()
+        layouts = ins.layouts(call.args, call.types, names)
+        triples = zip(call.types, layouts, names, strict=True)
+        return layouts, [ins.block(t, y, n) for t, y, n in triples]
 
-    # ---- the mesh ----
+    def _results(
+        self, out_tree: Any, types: Sequence[ArrayType], here: Positions
+    ) -> tuple[list[str], tuple[Layout, ...]]:
+        """What messages call each result, and how blocks of it are joined."""
+        results = out_tree.unflatten([*range(out_tree.num_leaves)])
+        paths = ["result" + tree.keystr(path) for path, _ in tree.leaves_with_path(results)]
+        outs = Specs(self.who, "out_specs", self.out_specs, here.axes, here.mesh)
+        return paths, outs.layouts(results, types, paths)
 
-    def _grid(self, leaves: Sequence[Any]) -> _Grid:
-        """The axes over which this call runs, and its devices."""
-        mesh = get_mesh() if self.mesh is None else self.mesh
-        if mesh.empty:
-            raise ValueError(
-                f"{self.who}: there is no mesh, at {user_location()}; give mesh=, or run it in "
-                "`with phalanx.set_mesh(mesh):`"
-            )
-        for name in self.axis_names:
-            if name not in mesh.axis_names:
-                listed = f"The axes are {', '.join(map(repr, mesh.axis_names))}."
-                hint = suggest(str(name), mesh.axis_names) or listed
-                raise ValueError(
-                    f"{self.who}: axis_names has {name!r}, which is no axis of {mesh}, at "
-                    f"{user_location()}. {hint}"
-                )
-        if self.axis_names not in (frozenset(), frozenset(mesh.axis_names)):
-            raise NotImplementedError(
-                f"{self.who}: axis_names must be all axes of the mesh, {mesh.axis_names}, or not "
-                f"given, at {user_location()}"
-            )
-        if is_inside() is not None:
-            raise NotImplementedError(
-                f"{self.who}: shard_map cannot run inside {is_inside()}, which divides the devices "
-                f"already, at {user_location()}"
-            )
-        return _Grid(mesh.axes, _with_devices(mesh, leaves))
+    def _one_by_one(self, call: _Call, leaves: Sequence[Any]) -> Any:
+        """Without compiling the function: operation by operation, at all positions at once."""
+        layouts, _ = self._blocks(call)
+        flat = Flat(self.fun, call.treedef, call.static, self.who)
+
+        def ends(results: Sequence[Any]) -> Roles:
+            types = [plain(typeof(y)) for y in results]
+            paths, layouts = self._results(flat.out_tree, types, call.here)
+            for kind, layout, path in zip(types, layouts, paths, strict=True):
+                for axis in _missing(kind, layout, call.here):
+                    raise ReplicationError(_differs(self.who, path, axis, []))
+            return tuple(map(blocks, layouts))
+
+        with entered(call.here, self.who):
+            ins = tuple(map(blocks, layouts))
+            results = at_every_position(flat, call.here.axes, leaves, ins, ends)
+        return flat.out_tree.unflatten(results)
 
     # ---- ahead of time ----
 
@@ -221,15 +214,12 @@ class ShardMapped(Dispatched):
         leaves, treedef = tree.flatten((rest, named))
         names = self._names(static, rest, named)
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
-        body = self._traced(static, rest, types, treedef, types)
+        body = self._body(self._prepared(static, rest, types, treedef, types))
         call_traced = stages.TracedCall(
             self.who, names, static, body.whole, body.captured, treedef, body.out_tree,
             types, [aot.sharding_of(x) for x in leaves], [False] * len(leaves),
         )  # fmt: skip
         return stages.Traced(call_traced)
-
-    def _names(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> LeafNames:
-        return LeafNames(self.fun, args, kwargs, dynamic_positions(len(args), static))
 
 
 def _snapshot(specs: Any) -> tuple[Any, tuple]:
@@ -242,30 +232,10 @@ def _is_array(x: Any) -> bool:
     return is_value(x) and typeof(x).ndim > 0
 
 
-def _with_devices(mesh: AbstractMesh, leaves: Sequence[Any]) -> Mesh:
-    """``mesh``, or the mesh of that shape that is meant."""
-    if isinstance(mesh, Mesh):
-        return mesh
-    shardings = [getattr(x, "sharding", None) for x in leaves if aot.sharding_of(x) is not None]
-    for known in [get_mesh(), *(s.mesh for s in shardings if isinstance(s, NamedSharding))]:
-        if known.axes == mesh.axes:
-            return known
-    return make_mesh(mesh.axis_sizes, mesh.axis_names)
-
-
-@contextmanager
-def binding(over: Axes) -> Iterator[None]:
-    """Bring ``over`` into the scope of collectives."""
-    if not over:
-        yield
-        return
-    (name, size), *rest = over
-    with axes.binding((name, size)), binding(tuple(rest)):
-        yield
-
-
-def _cutting(layout: Layout) -> frozenset[Any]:
-    return frozenset(axis for cutting in layout for axis in cutting)
+def _missing(type: ArrayType, layout: Layout, here: Positions) -> list[Any]:
+    """The axes along which a result of ``type`` varies although ``layout`` does not name them."""
+    named = cutting(layout)
+    return [axis for axis, _ in here.axes if axis in type.varying and axis not in named]
 
 
 def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:

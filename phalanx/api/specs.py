@@ -10,9 +10,11 @@ from typing import Any
 from phalanx.base import tree
 from phalanx.base.errors import suggest
 from phalanx.base.source import user_location
+from phalanx.core.axes import as_said, typed
 from phalanx.core.blocks import Blocks
 from phalanx.core.region import Axes, Layout
 from phalanx.core.types import ArrayType
+from phalanx.spmd.mesh import AbstractMesh
 from phalanx.spmd.named import PartitionSpec
 
 
@@ -23,13 +25,13 @@ def is_spec(x: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Specs:
-    """A tree of specs over the axes ``manual`` of the mesh ``axes``; ``which`` is its name."""
+    """A tree of specs, called ``which``, over ``axes``, which are some of those of ``mesh``."""
 
     who: str
     which: str
     specs: Any
     axes: Axes
-    manual: frozenset[str]
+    mesh: AbstractMesh
 
     def layouts(
         self, args: Any, types: Sequence[ArrayType], names: Sequence[str]
@@ -55,27 +57,29 @@ class Specs:
                 f"{self._problem(spec, name)}: it must be a PartitionSpec, such as P('data') or "
                 "P() for what every device gets whole"
             )
-        layout = spec.layout
-        self._check_axes(spec, layout, name)
-        while layout and not layout[-1]:
-            layout = layout[:-1]
+        self._check_axes(spec, name)
         if len(spec) > type.ndim:
             raise ValueError(
                 f"{self._problem(spec, name)}: it has {len(spec)} entries, but {name} is {type}, "
                 f"of {type.ndim} dimensions; there is one entry for each of the first dimensions"
             )
+        meant = {as_said(axis): axis for axis, _ in self.axes}
+        layout = tuple(tuple(meant[said] for said in names) for names in spec.layout)
+        while layout and not layout[-1]:
+            layout = layout[:-1]
         return layout
 
-    def _check_axes(self, spec: PartitionSpec, layout: Layout, name: str) -> None:
-        used = [axis for cutting in layout for axis in cutting]
-        sizes = dict(self.axes)
+    def _check_axes(self, spec: PartitionSpec, name: str) -> None:
+        used = [axis for names in spec.layout for axis in names]
+        manual = [as_said(axis) for axis, _ in self.axes]
+        there = self.mesh.axis_names
         for axis in used:
-            if axis not in sizes:
-                listed = f"The axes are {', '.join(map(repr, sizes))}."
-                problem = f"the mesh has no axis {axis!r}. {suggest(str(axis), sizes) or listed}"
-            elif axis not in self.manual:
+            if axis not in there:
+                listed = f"The axes are {', '.join(map(repr, there))}."
+                problem = f"the mesh has no axis {axis!r}. {suggest(axis, there) or listed}"
+            elif axis not in manual:
                 problem = (
-                    f"axis {axis!r} is not among axis_names, which are {sorted(self.manual)}; the "
+                    f"axis {axis!r} is not among axis_names, which are {sorted(manual)}; the "
                     "compiler decides how arrays lie along the others"
                 )
             elif used.count(axis) > 1:
@@ -91,33 +95,33 @@ class Specs:
             ValueError: the axes do not divide a dimension.
         """
         shape = list(type.shape)
-        for dim, cutting in enumerate(layout):
-            blocks = Blocks(shape[dim], self._parts(cutting))
+        for dim, names in enumerate(layout):
+            blocks = Blocks(shape[dim], self._parts(names))
             if blocks.padding:
                 below, above = blocks.padded - blocks.count, blocks.padded
                 fitting = f"{below} or {above}" if below else f"{above}"
                 raise ValueError(
                     f"{self.who}: dimension {dim} of {name}, {type}, has length {blocks.size}, "
-                    f"which is not evenly divisible over {_named(cutting)} of size {blocks.count}, "
+                    f"which is not evenly divisible over {_named(names)} of size {blocks.count}, "
                     f"at {user_location()}; a length of {fitting} would be. Pad it, or cut another "
                     "dimension"
                 )
             shape[dim] = blocks.length
-        return type.update(shape=tuple(shape))
+        return type.update(shape=tuple(shape), varying=type.varying | typed(cutting(layout)))
 
-    def whole(self, type: ArrayType, layout: Layout) -> ArrayType:
-        """The type of the array of which every position has a block of ``type``."""
-        counts = [self._parts(cutting) for cutting in layout] + [1] * (type.ndim - len(layout))
-        return type.update(shape=tuple(n * c for n, c in zip(type.shape, counts, strict=True)))
-
-    def _parts(self, cutting: Sequence[Any]) -> int:
+    def _parts(self, names: Sequence[Any]) -> int:
         sizes = dict(self.axes)
-        return math.prod(sizes[axis] for axis in cutting)
+        return math.prod(sizes[axis] for axis in names)
 
     def _problem(self, spec: Any, name: str) -> str:
         return f"{self.who}: {self.which} has {spec!r} for {name}, at {user_location()}"
 
 
-def _named(cutting: Sequence[Any]) -> str:
-    names = ", ".join(map(repr, cutting))
-    return f"axis {names}" if len(cutting) == 1 else f"axes {names} together,"
+def cutting(layout: Layout) -> frozenset[Any]:
+    """The axes that cut any dimension."""
+    return frozenset(axis for names in layout for axis in names)
+
+
+def _named(names: Sequence[Any]) -> str:
+    listed = ", ".join(map(repr, names))
+    return f"axis {listed}" if len(names) == 1 else f"axes {listed} together,"

@@ -26,6 +26,7 @@ from phalanx.core.program import Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, carried, current, trace_of
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert, full
+from phalanx.ops.vary import varying_along
 from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure, closed_over, resolve
 from phalanx.transforms.linearize import Dual, DualTracer
@@ -202,7 +203,10 @@ def as_type(x: Any, type: ArrayType) -> Any:
     """``x`` as an array of ``type``, which has its shape."""
     if is_scalar(x):
         x = full((), x, type.dtype)
-    return x if plain(typeof(x)) is type else convert(x, dtype=type.dtype, weak=type.weak)
+    kind = typeof(x)
+    if (kind.dtype, kind.weak) != (type.dtype, type.weak):
+        x = convert(x, dtype=type.dtype, weak=type.weak)
+    return varying_along(x, type.varying)
 
 
 # ---- the primitives -----------------------------------------------------------------------------

@@ -88,10 +88,10 @@ def _of_many_lanes(program: Program, axis: Axis, ins: Roles, outs: Roles) -> Pro
     """``program`` on the lanes of ``axis`` that a device has; the other axes cut as before."""
 
     def run(*inputs: Any) -> tuple[list[Any], None]:
-        values = [_in_lanes(x, r, axis) for x, r in zip(inputs, ins, strict=True)]
+        values = [in_lanes(x, r, axis) for x, r in zip(inputs, ins, strict=True)]
         dims = [r.place(axis.name) for r in ins]
         results = zip(*batch(lambda *xs: evaluate(program, xs), axis, values, dims), strict=True)
-        return [_joined(v, d, r, axis) for (v, d), r in zip(results, outs, strict=True)], None
+        return [joined(v, d, r, axis) for (v, d), r in zip(results, outs, strict=True)], None
 
     types = [_on_device(v.type, r, axis) for v, r in zip(program.inputs, ins, strict=True)]
     return trace_closed(run, types, program.name).program
@@ -108,7 +108,7 @@ def _on_device(type: ArrayType, role: Role, axis: Axis) -> ArrayType:
     return type.update(shape=(*shape[:place], shape[place] * axis.size, *shape[place + 1 :]))
 
 
-def _in_lanes(x: Any, role: Role, axis: Axis) -> Any:
+def in_lanes(x: Any, role: Role, axis: Axis) -> Any:
     """An operand with the lanes of ``axis`` in a dimension of their own, if it has some."""
     place = role.place(axis.name)
     if place is None or not role.in_blocks:
@@ -116,7 +116,7 @@ def _in_lanes(x: Any, role: Role, axis: Axis) -> Any:
     return split_dim(x, place, (axis.size, typeof(x).shape[place] // axis.size))
 
 
-def _joined(value: Any, dim: int | None, role: Role, axis: Axis) -> Any:
+def joined(value: Any, dim: int | None, role: Role, axis: Axis) -> Any:
     """A result as the device gives it, of which one lane is at each place of ``dim``."""
     place = role.place(axis.name)
     if place is None:

@@ -43,7 +43,7 @@ def with_subprograms(
     """Declare an operation with sub-programs; ``exceptions`` are rules in place of the family's."""
 
     def type_rule(*types: ArrayType, **params: Any) -> tuple[ArrayType, ...]:
-        return frame(params).result_types
+        return _result_types(frame(params), types)
 
     def vary(*operands: Varying, **params: Any) -> tuple[Varying, ...]:
         return varying_results(frame(params), operands)[0]
@@ -72,6 +72,26 @@ def with_subprograms(
         **rules,
     )
     return prim
+
+
+def _result_types(frame: Frame, types: Sequence[ArrayType]) -> tuple[ArrayType, ...]:
+    """The types of the results for operands of ``types``, on which some choices may depend.
+
+    A result varies where any of the programs' does, or what chooses between them, or what says how
+    often they run; what is carried where it does to begin with.
+    """
+    results = frame.result_types
+    if not any(t.varying for t in (*types, *results)):
+        return results
+    chosen = Varying().union(*[t.varying for t in frame.choices(types)])
+    if frame.condition is not None:
+        chosen |= frame.condition.output_types[0].varying
+    columns = zip(*[p.output_types for p in frame.programs], strict=True)
+    given = [chosen.union(*[t.varying for t in column]) for column in columns]
+    taken = zip(frame.seen, frame.programs[0].input_types, strict=True)
+    starts = iter([t.varying for r, t in taken if r is CARRY])
+    every = [v | next(starts) if r is CARRY else v for r, v in zip(frame.outs, given, strict=True)]
+    return tuple([t.update(varying=v - frame.lanes) for t, v in zip(results, every, strict=True)])
 
 
 def _axes(frame: Frame) -> frozenset[Any]:

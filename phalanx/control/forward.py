@@ -212,7 +212,7 @@ def _linearized(frame: Frame, active: Marks) -> _Halves:
     primal = replace(
         frame,
         programs=tuple(map(sources.primal_program, range(len(parts)))),
-        outs=(*frame.outs, *(frame.stored,) * len(sources.extra)),
+        outs=(*frame.outs, *[frame.stored(plain(a.type)) for _, a in sources.extra]),
     )
     types = [t for t, n in zip(frame.programs[0].output_types, nonzero, strict=True) if n]
     linear = replace(
@@ -268,7 +268,8 @@ class _ResidualSources:
         if result is not None and self.frame.outs[result] is not CARRY:
             return _Residual("result", result, self.frame.outs[result])
         self.extra.append((which, atom))
-        return _Residual("result", len(self.frame.outs) + len(self.extra) - 1, self.frame.stored)
+        role = self.frame.stored(plain(atom.type))
+        return _Residual("result", len(self.frame.outs) + len(self.extra) - 1, role)
 
     def primal_program(self, which: int) -> Program:
         """Program ``which``: its results, what it stores, and zeros for what others store."""

@@ -23,18 +23,21 @@ from typing import Any
 from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
 from phalanx.control.region import lower_region
+from phalanx.core.axes import as_said, typed
 from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import Frame, Lanes
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Equation, Program, Var
-from phalanx.core.region import Axes, Grid, Region
-from phalanx.core.roles import Roles
+from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.region import Axes, Grid, Layout, Region
+from phalanx.core.roles import Role, Roles
+from phalanx.ops.vary import in_order, pvary
 
 
 def on_whole_arrays(
     program: Program, axes: Axes, ins: Roles, outs: Roles, mesh: Grid | None
 ) -> Program:
     """The program of one operation, ``mapped``, which runs ``program``."""
+    program = _varying_where_cut(program, outs)
     params = {
         "program": program,
         "axes": axes,
@@ -50,6 +53,26 @@ def on_whole_arrays(
     )
 
 
+def _varying_where_cut(program: Program, outs: Roles) -> Program:
+    """``program`` with results of which types say that they vary where they are cut.
+
+    They may not; but what is made of a part of the whole differs from that of another.
+    """
+    after: list[Equation] = []
+    outputs: list[Atom] = []
+    for atom, role in zip(program.outputs, outs, strict=True):
+        kind = plain(atom.type)
+        missing = typed(role.axes) - kind.varying
+        if missing:
+            result = Var(kind.update(varying=kind.varying | missing))
+            after.append(Equation(pvary, [atom], {"axes": in_order(missing)}, (result,), None))
+            atom = result
+        outputs.append(atom)
+    if not after:
+        return program
+    return Program(program.inputs, [*program.equations, *after], outputs, program.name)
+
+
 def _frame(params: dict[str, Any]) -> Frame:
     return Frame((params["program"],), params["ins"], params["outs"], Lanes(params["axes"]))
 
@@ -58,14 +81,19 @@ def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
     return {**params, "program": frame.programs[0], "ins": frame.ins, "outs": frame.outs}
 
 
+def _layout(role: Role) -> Layout:
+    """How what has ``role`` is cut, in the names that the mesh has for the axes."""
+    return tuple([tuple(map(as_said, cutting)) for cutting in role.layout])
+
+
 def _region(params: dict[str, Any]) -> Region:
     program, axes, ins, outs = (params[k] for k in ("program", "axes", "ins", "outs"))
     names = tuple([name for name, _ in axes])
     return Region(
         program,
-        axes,
-        tuple([r.layout for r in ins]),
-        tuple([r.layout for r in outs]),
+        tuple([(as_said(name), size) for name, size in axes]),
+        tuple(map(_layout, ins)),
+        tuple(map(_layout, outs)),
         params["devices"],
         params["mesh"],
         shared=not any(r.in_blocks for r in (*ins, *outs)),

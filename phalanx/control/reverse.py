@@ -15,9 +15,11 @@ from typing import Any
 
 from phalanx.base import dtypes
 from phalanx.control.framed import bind, frame_of
+from phalanx.core.axes import Typed
 from phalanx.core.frame import Frame, Loop, Marks
 from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
 from phalanx.core.program import Program
+from phalanx.core.region import Axes
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
 from phalanx.ops.basis import add_tangents, instantiate, mul, zeros
 from phalanx.ops.collective import psum
@@ -168,7 +170,7 @@ def _backwards(
 
 def _received(frame: Frame, role: Role, ct: Any) -> Any:
     """The cotangent of a result in one run: what lanes have alike is divided among them."""
-    alike = frame.alike(role)
+    alike = _alike(frame, role)
     if ct is ZERO or not alike:
         return ct
     return mul(ct, 1.0 / math.prod(size for _, size in alike))
@@ -176,7 +178,15 @@ def _received(frame: Frame, role: Role, ct: Any) -> Any:
 
 def _sent(frame: Frame, role: Role, ct: Any) -> Any:
     """The cotangent that one run has for an operand: that of what lanes have alike is their sum."""
-    alike = frame.alike(role)
+    alike = _alike(frame, role)
     if ct is ZERO or not alike:
         return ct
     return psum(ct, axes=tuple([axis for axis, _ in alike]), groups=None)[0]
+
+
+def _alike(frame: Frame, role: Role) -> Axes:
+    """The axes along which lanes have the same of what has ``role``, and do not know that.
+
+    Where types know it, a cotangent is the same for all lanes, too.
+    """
+    return tuple([(axis, size) for axis, size in frame.alike(role) if type(axis) is not Typed])

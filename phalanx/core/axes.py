@@ -15,6 +15,33 @@ Names = tuple[Any, ...]  # of axes
 
 
 @dataclass(frozen=True, slots=True)
+class Typed:
+    """The name of an axis of which types know whether a value varies along it.
+
+    It stands for ``name`` wherever the axis is meant, so that every operation over the axis tells
+    that it is of this kind. Users say ``name``.
+    """
+
+    name: Any
+
+    def __repr__(self) -> str:
+        return repr(self.name)
+
+    def __str__(self) -> str:
+        return str(self.name)
+
+
+def typed(axes: Iterable[Any]) -> frozenset[Typed]:
+    """Those of ``axes`` of which types know whether values vary along them."""
+    return frozenset([a for a in axes if type(a) is Typed])
+
+
+def as_said(axis: Any) -> Any:
+    """The name of ``axis`` as users say it."""
+    return axis.name if type(axis) is Typed else axis
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """Where the rest of an axis lies of which an array dimension has only a part.
 
@@ -103,8 +130,8 @@ def scope() -> Axes:
 
 def binding(*axes: tuple[Any, int]) -> AbstractContextManager[None]:
     """Bring ``axes``, ((name, size), ...), into scope; outer ones of their names are shadowed."""
-    shadowed = {axis for axis, _ in axes}
-    return _Scope((*[a for a in scope() if a[0] not in shadowed], *axes))
+    shadowed = {as_said(axis) for axis, _ in axes}
+    return _Scope((*[a for a in scope() if as_said(a[0]) not in shadowed], *axes))
 
 
 def only(axes: Axes) -> AbstractContextManager[None]:
@@ -112,16 +139,18 @@ def only(axes: Axes) -> AbstractContextManager[None]:
     return _Scope(axes)
 
 
-def size_of(name: Any, who: str) -> int:
-    """The size of the axis ``name``.
+def find(name: Any, who: str) -> tuple[Any, int]:
+    """The axis that users call ``name``, and its size.
 
     Raises:
         UnboundAxis: no axis of that name is in scope.
     """
-    for bound, size in reversed(scope()):
-        if bound == name:
-            return size
-    raise UnboundAxis.of(who, name, [a for a in scope() if not is_internal(a[0])])
+    axes = [(as_said(axis), axis, size) for axis, size in reversed(scope())]
+    for said, axis, size in axes:
+        if said == name:
+            return axis, size
+    known = [(said, size) for said, _, size in reversed(axes) if not is_internal(said)]
+    raise UnboundAxis.of(who, name, known)
 
 
 def is_internal(name: Any) -> bool:
@@ -129,15 +158,14 @@ def is_internal(name: Any) -> bool:
     return isinstance(name, str) and name.startswith("<")
 
 
-def names_of(axis_name: Any, who: str) -> tuple[Any, ...]:
-    """``axis_name``, one name or a sequence of names, as a tuple of names that are in scope."""
+def find_all(axis_name: Any, who: str) -> Axes:
+    """The axes that users call ``axis_name``, one name or a sequence of names, and their sizes."""
     several = isinstance(axis_name, (tuple, list))
     names: tuple[Any, ...] = tuple(cast(Iterable[Any], axis_name)) if several else (axis_name,)
     for name in names:
         if not isinstance(name, (str, int)) and not _hashable(name):
             raise TypeError(f"{who}: an axis name must be hashable, got {name!r}")
-        size_of(name, who)
-    return names
+    return tuple([find(name, who) for name in names])
 
 
 def without(axes: Iterable[Any], name: Any) -> tuple[Any, ...]:

@@ -40,7 +40,7 @@ def _check_inputs(atoms: list[Atom], defined: set[Var], equation: Equation | Non
 
 def _check_types(equation: Equation) -> None:
     prim = equation.prim
-    types = prim.type(*(a.type for a in equation.inputs), **equation.params)
+    types = prim.result_type([a.type for a in equation.inputs], equation.params)
     expected = tuple(types) if prim.multi else (types,)
     written = tuple(v.type for v in equation.outputs)
     if tuple(map(plain, expected)) != written:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from phalanx.core.axes import typed
 from phalanx.core.region import Axes
 from phalanx.core.roles import CARRY, CHOICE, FIXED, ROWS, Role, Roles, slices
 from phalanx.core.types import ArrayType
@@ -135,10 +136,12 @@ class Frame:
         """Whether the program runs again and again."""
         return isinstance(self.runs, Loop)
 
-    @property
-    def stored(self) -> Role:
-        """The role of a further result, and of the operand that takes it to another such frame."""
-        return slices(tuple([(axis,) for axis, _ in self.runs.axes]))
+    def stored(self, type: ArrayType) -> Role:
+        """The role of a further result, of which a run gives ``type``, and of the operand that
+        takes it to another such frame: a slice for each of the runs that may differ."""
+        axes = [axis for axis, _ in self.runs.axes]
+        alike = typed(axes) - type.varying
+        return slices(tuple([(axis,) for axis in axes if axis not in alike]))
 
     @property
     def state(self) -> Role:

@@ -8,7 +8,7 @@ from typing import Any, Concatenate, Final, TypeVar
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
-from phalanx.core.axes import Axis
+from phalanx.core.axes import Axis, typed
 from phalanx.core.builder import Builder
 from phalanx.core.frame import Frame
 from phalanx.core.region import Region
@@ -117,7 +117,9 @@ class Primitive:
         transpose: ``(ct, *operands, **params)`` to one cotangent, or None, per operand.
         batch: ``(axis, values, dims, **params)`` to the result and the axis' dimension in it.
         vary: the named axes over which the result differs, from those of the operands.
-        axes: ``(params)`` to the named axes that the operation communicates over.
+        axes: ``(params)`` to the named axes that the operation communicates over, or on which its
+            results depend otherwise.
+        sends: whether it communicates over them.
         effects: ``(params)`` to what the operation does besides giving results: ``CALLS``,
             ``ORDERED``. What does something is kept where nothing needs its results.
         frame: ``(params)`` to the sub-programs and the roles of operands and results.
@@ -156,6 +158,7 @@ class Primitive:
     batch: BatchRule | NoRule | None = None
     vary: Rule | None = None
     axes: Callable[[dict[str, Any]], frozenset[Any]] | None = None
+    sends: bool = True
     effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None
     frame: Callable[[dict[str, Any]], Frame] | None = None
     reframe: Callable[[dict[str, Any], Frame], dict[str, Any]] | None = None
@@ -209,6 +212,29 @@ class Primitive:
             f"{needed}: it has not been given. It is added where the primitive {self.name} is "
             "declared"
         )
+
+    def result_type(self, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
+        """The type of the result; a tuple if ``multi``.
+
+        What the rule ``type`` says, and along which axes it varies, where types know that.
+        """
+        result = self.type(*types, **params)
+        for t in types:
+            if t.varying:
+                return self._varying_type(result, types, params)
+        if self.axes is not None and self.frame is None and typed(self.axes(params)):
+            return self._varying_type(result, types, params)
+        return result
+
+    def _varying_type(self, result: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
+        if self.frame is not None:  # whose rule knows the types of its programs
+            return result
+        varies: frozenset[Any] | tuple[frozenset[Any], ...]
+        varies = self.result_varies([t.varying for t in types], params)
+        if not self.multi:
+            return result.update(varying=typed(varies))
+        each = (varies,) * len(result) if isinstance(varies, frozenset) else varies
+        return tuple([t.update(varying=typed(v)) for t, v in zip(result, each, strict=True)])
 
     def result_varies(self, operands: Sequence[frozenset[Any]], params: dict[str, Any]) -> Any:
         """The axes over which each result varies; a tuple if ``multi`` and the rule says so."""

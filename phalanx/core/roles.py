@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from phalanx.core.axes import typed
 from phalanx.core.region import Axes, Layout, along
 from phalanx.core.types import ArrayType
 
@@ -60,7 +61,8 @@ class Role:
         shape, gone = list(type.shape), self._gone
         for d, count in enumerate(self._counts(axes)):
             shape[d] //= count
-        return type.update(shape=tuple([n for d, n in enumerate(shape) if d not in gone]))
+        left = tuple([n for d, n in enumerate(shape) if d not in gone])
+        return type.update(shape=left, varying=type.varying | typed(self.axes))
 
     def outer(self, type: ArrayType, axes: Axes) -> ArrayType:
         """The type of the array of which each of the runs over ``axes`` has a part of ``type``."""
@@ -71,7 +73,7 @@ class Role:
             shape.insert(d, 1)
         for d, count in enumerate(counts):
             shape[d] *= count
-        return type.update(shape=tuple(shape))
+        return type.update(shape=tuple(shape), varying=type.varying - self.axes)
 
     # ---- dimensions of the whole, and of what a run sees ----
 

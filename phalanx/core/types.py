@@ -13,10 +13,14 @@ from phalanx.base.recent import Unique
 
 Shape = tuple[int, ...]
 Ints = tuple[int, ...]  # positions of dimensions, or a number for each
+NOWHERE: frozenset[Any] = frozenset()  # the axes along which an ordinary value varies
 
 
 class ArrayType:
     """The static part of an array: shape, dtype, and whether the dtype is weak.
+
+    Inside ``shard_map`` it also says along which axes of the mesh the value varies: ``varying`` has
+    those axes, ``vma`` their names.
 
     Types are interned: two equal types are the same object, so comparing and hashing a type
     costs what comparing two pointers costs. The attribute ``weak_type`` is the name under
@@ -28,30 +32,37 @@ class ArrayType:
     'f32[3,4]'
     """
 
-    __slots__ = ("__weakref__", "dtype", "ndim", "shape", "size", "weak", "weak_type")
+    __slots__ = ("__weakref__", "dtype", "ndim", "shape", "size", "varying", "weak", "weak_type")
     _interned: ClassVar[Unique[ArrayType]] = Unique(4096)
 
     shape: tuple[int, ...]
     dtype: Any  # a numpy.dtype, or the KeyType of random keys
     weak: bool
     weak_type: bool
+    varying: frozenset[Any]
     ndim: int
     size: int
 
-    def __new__(cls, shape: tuple[int, ...], dtype: Any, weak: bool = False) -> ArrayType:
-        key = (cls, shape, dtype, weak)
+    def __new__(
+        cls,
+        shape: tuple[int, ...],
+        dtype: Any,
+        weak: bool = False,
+        varying: frozenset[Any] = NOWHERE,
+    ) -> ArrayType:
+        key = (cls, shape, dtype, weak, varying)
         interned = ArrayType._interned[key]
         return interned if interned is not None else cls._make(key)
 
     @classmethod
     def _make(cls, key: tuple[Any, ...]) -> ArrayType:
-        _, shape, dtype, weak = key
+        _, shape, dtype, weak, varying = key
         kind = dtype if is_key(dtype) else np.dtype(dtype)
-        normal = (cls, tuple(int(s) for s in shape), kind, bool(weak))
+        normal = (cls, tuple(int(s) for s in shape), kind, bool(weak), varying)
         made = ArrayType._interned[normal]
         if made is None:
             made = object.__new__(cls)
-            made.shape, made.dtype, made.weak = normal[1:]
+            made.shape, made.dtype, made.weak, made.varying = normal[1:]
             made.weak_type = made.weak
             made.ndim = len(made.shape)
             made.size = math.prod(made.shape)
@@ -61,27 +72,41 @@ class ArrayType:
         return made
 
     def update(self, **changes: Any) -> ArrayType:
-        """The same type with some of ``shape``, ``dtype``, ``weak`` replaced."""
+        """The same type with some of ``shape``, ``dtype``, ``weak``, ``varying`` replaced."""
         return ArrayType(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
             changes.get("weak", self.weak),
+            changes.get("varying", self.varying),
         )
+
+    @property
+    def vma(self) -> frozenset[Any]:
+        """The names of the axes along which the value varies, from position to position.
+
+        >>> import phalanx
+        >>> phalanx.typeof(phalanx.numpy.ones(3)).vma
+        frozenset()
+        """
+        return frozenset([axis.name for axis in self.varying])
 
     @property
     def physical(self) -> ArrayType:
         """The type of what devices hold: the same, but words in a last dimension for keys, and
         bools for what holds no information."""
         if self.dtype is dtypes.float0:
-            return ArrayType(self.shape, np.dtype(bool))
-        return ArrayType((*self.shape, self.dtype.words), WORD) if is_key(self.dtype) else self
+            return self.update(dtype=np.dtype(bool))
+        if is_key(self.dtype):
+            return self.update(shape=(*self.shape, self.dtype.words), dtype=WORD)
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.shape, self.dtype, self.weak)
+        return type(self), (self.shape, self.dtype, self.weak, self.varying)
 
     def __str__(self) -> str:
         dims = ",".join(map(str, self.shape))
-        return f"{dtypes.short_name(self.dtype)}[{dims}]"
+        along = f"{{{','.join(sorted(map(str, self.varying)))}}}" if self.varying else ""
+        return f"{dtypes.short_name(self.dtype)}[{dims}]{along}"
 
     def __repr__(self) -> str:
         return str(self) + ("~" if self.weak else "")
@@ -188,10 +213,13 @@ def is_scalar(x: Any) -> bool:
 
 
 def typeof(x: Any) -> ArrayType:
-    """The type of an array, a tracer, a NumPy array or a scalar.
+    """The type of an array, a traced value, a NumPy array or a scalar.
 
     Raises:
         TypeError: ``x`` is none of these.
+
+    >>> typeof(np.zeros((2, 3), np.float32))
+    f32[2,3]
     """
     if isinstance(x, Array):
         return x.aval

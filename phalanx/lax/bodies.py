@@ -16,8 +16,9 @@ from phalanx.base.config import config
 from phalanx.base.source import replaying, scope_name, user_location
 from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
-from phalanx.core.types import Array, ArrayType, is_scalar, typeof
+from phalanx.core.types import NOWHERE, Array, ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
+from phalanx.ops.vary import in_order, pvary, varying_along
 from phalanx.run.eager import as_array
 from phalanx.transforms.reach import NotComparable, Reach
 from phalanx.transforms.stage import is_value, stage
@@ -57,14 +58,16 @@ class TracedBody:
 
 
 def trace_body(
-    fun: Callable, call: Callable, in_tree: tree.PyTreeDef, types: Sequence[ArrayType], who: str
-) -> TracedBody:
+    fun: Callable, call: Callable, in_tree: tree.PyTreeDef, types: Sequence[ArrayType], who: str,
+    along: frozenset[Any] = NOWHERE,
+) -> TracedBody:  # fmt: skip
     """Trace ``call(fun, *args)`` for args of the structure ``in_tree``, with leaves of ``types``.
 
-    ``call`` says how a kind of loop uses the function that the user gave to it.
+    ``call`` says how a kind of loop uses the function that the user gave to it. What the function
+    captures may vary ``along`` axes.
     """
     flat = _Flat(fun, call, in_tree, who)
-    program, captured = stage(flat, types, name_of(fun))
+    program, captured = stage(flat, types, name_of(fun), along=along)
     return TracedBody(program, captured, flat.out_tree)
 
 
@@ -97,7 +100,8 @@ def trace_carrying(
 
     Returns:
         The body, the types of the carry that it was traced for, and those of the carry between
-        two iterations. They differ in weakness alone: for another dtype the body is traced again.
+        two iterations. They differ in weakness alone: for another dtype the body is traced again,
+        and where the carry varies along more axes than it does at first.
     """
     inside = list(types)
     while True:
@@ -105,26 +109,33 @@ def trace_carrying(
         given = body.program.output_types[: len(inside)]
         between = [_promoted(t, f) for t, f in zip(inside, given, strict=False)]
         between += inside[len(given) :]
-        grown = [t if t.dtype == b.dtype else b for t, b in zip(inside, between, strict=True)]
+        grown = [
+            t if (t.dtype, t.varying) == (b.dtype, b.varying) else b
+            for t, b in zip(inside, between, strict=True)
+        ]
         if grown == inside:
             return body, inside, between
         inside = grown
 
 
 def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
-    if not given.weak or given is returned or given.shape != returned.shape:
+    if given is returned or given.shape != returned.shape:
         return given
+    varying = given.varying | returned.varying
+    if not given.weak:
+        return given.update(varying=varying)
     dtype, weak = dtypes.promote((given.dtype, True), (returned.dtype, returned.weak))
-    return ArrayType(given.shape, dtype, weak and dtype == given.dtype)
+    return given.update(dtype=dtype, weak=weak and dtype == given.dtype, varying=varying)
 
 
 def as_type(x: Any, wanted: ArrayType) -> Any:
     """``x`` converted to ``wanted``, a type of the same shape."""
-    if plain(typeof(x)) is wanted:
-        return x
+    kind = typeof(x)
     if is_scalar(x) and not wanted.weak:
-        return dtypes.scalar(x, wanted.dtype)
-    return convert(x, dtype=wanted.dtype, weak=wanted.weak)
+        x = dtypes.scalar(x, wanted.dtype)
+    elif (kind.dtype, kind.weak) != (wanted.dtype, wanted.weak):
+        x = convert(x, dtype=wanted.dtype, weak=wanted.weak)
+    return varying_along(x, wanted.varying)
 
 
 def retyped(
@@ -137,20 +148,30 @@ def retyped(
     for i, kind in enumerate(args, start):
         if kind is not inputs[i].type:
             inputs[i] = Var(kind)
-            before.append(_conversion(inputs[i], program.inputs[i]))
+            before += _conversion(inputs[i], program.inputs[i])
     for i, kind in enumerate(results):
         if kind is not plain(outputs[i].type):
             outputs[i] = result = Var(kind)
-            after.append(_conversion(program.outputs[i], result))
+            after += _conversion(program.outputs[i], result)
     if not before and not after:
         return body
     equations = [*before, *program.equations, *after]
     return replace(body, program=Program(inputs, equations, outputs, program.name))
 
 
-def _conversion(x: Atom, result: Var) -> Equation:
-    params = {"dtype": result.type.dtype, "weak": result.type.weak}
-    return Equation(convert, [x], params, (result,), user_location())
+def _conversion(x: Atom, result: Var) -> list[Equation]:
+    """What makes ``result`` of ``x``: of another dtype, and varying along more axes."""
+    kind, wanted, here = plain(x.type), result.type, user_location()
+    numbers = {"dtype": wanted.dtype, "weak": wanted.weak}
+    missing = wanted.varying - kind.varying
+    if not missing:
+        return [Equation(convert, [x], numbers, (result,), here)]
+    params = {"axes": in_order(missing)}
+    if kind.update(varying=wanted.varying) is wanted:
+        return [Equation(pvary, [x], params, (result,), here)]
+    between = Var(kind.update(**numbers))
+    converted = Equation(convert, [x], numbers, (between,), here)
+    return [converted, Equation(pvary, [between], params, (result,), here)]
 
 
 def widened(which: int, bodies: Sequence[TracedBody]) -> Program:

@@ -14,7 +14,7 @@ from phalanx.base.source import user_location
 from phalanx.control.branch import branch
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import is_known
-from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.core.types import NOWHERE, ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
     TracedBody,
     as_type,
@@ -31,6 +31,7 @@ from phalanx.lax.bodies import (
 )
 from phalanx.ops.basis import BOOL, I32
 from phalanx.ops.compare import clamp, ne
+from phalanx.ops.vary import varying_along
 from phalanx.transforms.stage import is_value
 
 __all__ = ["cond", "switch"]
@@ -168,11 +169,15 @@ class _Choice:
 
 
 def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple) -> Any:
+    # What a branch takes varies where the choice does: sums over the positions of what it does with
+    # that, as of cotangents, are then made outside, where all positions are.
+    along = typeof(index).varying
     leaves, in_tree = leaves_of(operands, who, "operands")
+    leaves = [varying_along(x, along) for x in leaves]
     types = [plain(typeof(x)) for x in leaves]
 
     def trace() -> _Choice:
-        bodies = [trace_body(f, _with_operands, in_tree, types, who) for f in functions]
+        bodies = [trace_body(f, _with_operands, in_tree, types, who, along) for f in functions]
         wanted = _common_types(who, functions, bodies)
         alike = [retyped(body, [], wanted) for body in bodies]
         captured = [value for body in alike for value in body.captured]
@@ -181,7 +186,7 @@ def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple
         programs = tuple([without_results(p, passed) for p in programs])
         return _Choice(programs, captured, passed, bodies[0].out_tree)
 
-    traced = remembered(functions, (who, in_tree, *types), trace)
+    traced = remembered(functions, (who, in_tree, along, *types), trace)
     out = branch(index, *traced.captured, *leaves, programs=traced.programs)
     return traced.out_tree.unflatten(merged(traced.passed, [*traced.captured, *leaves], out))
 
@@ -219,5 +224,6 @@ def _common_types(
                     f"{who}: all branches must return the same types; result{tree.keystr(path)} is "
                     f"{column[0]} from {names[0]} and {kind} from {name}, at {user_location()}"
                 )
-        common.append(column[0].update(weak=all(t.weak for t in column)))
+        varying = NOWHERE.union(*[t.varying for t in column])
+        common.append(column[0].update(weak=all(t.weak for t in column), varying=varying))
     return common

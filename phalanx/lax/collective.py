@@ -23,6 +23,7 @@ from phalanx.ops.basis import BOOL, I32, add, broadcast, convert, full, move, mu
 from phalanx.ops.compare import eq, select
 from phalanx.ops.elementwise import div
 from phalanx.ops.index import GatherNumbers, gather
+from phalanx.ops.vary import varying_along
 
 __all__ = [
     "all_gather",
@@ -30,6 +31,7 @@ __all__ = [
     "axis_index",
     "axis_size",
     "pbroadcast",
+    "pcast",
     "pmax",
     "pmean",
     "pmin",
@@ -38,6 +40,7 @@ __all__ = [
     "psum",
     "psum_scatter",
     "pswapaxes",
+    "pvary",
 ]
 
 AxisName = Any
@@ -48,8 +51,8 @@ Groups = Sequence[Sequence[int]] | None
 
 
 def _axes(axis_name: AxisName, who: str) -> tuple[tuple, tuple[int, ...]]:
-    names = axes.names_of(axis_name, who)
-    return names, tuple(axes.size_of(n, who) for n in names)
+    found = axes.find_all(axis_name, who)
+    return tuple([axis for axis, _ in found]), tuple([size for _, size in found])
 
 
 def _groups(groups: Groups, sizes: tuple[int, ...], who: str, even: bool) -> Any:
@@ -457,7 +460,7 @@ def _permute_product(v: Any, names: tuple, sizes: tuple, pairs: tuple) -> Any:
     sent = np.zeros(total, bool)
     for source, target in pairs:
         table[target], sent[target] = source, True
-    here = axis_index(names)
+    here = _position(names, sizes)
     mine = _entry(every, _entry(table, here))
     received = broadcast(_entry(sent, here), shape=typeof(v).shape, dims=())
     return select(received, mine, zeros(typeof(mine)))
@@ -522,6 +525,49 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     return tree.map(send_one, x)
 
 
+# ---- types ------------------------------------------------------------------------------------
+
+
+def pvary(x: Any, axis_name: AxisName) -> Any:
+    """``x`` as a value that varies along the axes, to types: its values stay what they are.
+
+    Inside ``shard_map`` the cotangent of what every position has is the sum over all positions.
+    Behind ``pvary`` every position has a copy of its own, with a cotangent of its own. Along axes
+    of ``pmap``, ``vmap`` and ``shard_map(check_vma=False)``, of which types do not know, it does
+    nothing.
+
+    Args:
+        x: a tree of arrays.
+        axis_name: the axis, or a sequence of them.
+
+    >>> import phalanx
+    >>> mesh = phalanx.make_mesh((1,), ("i",))
+    >>> def kind(x):
+    ...     print(phalanx.typeof(x).vma, phalanx.typeof(pvary(x, "i")).vma)
+    ...     return x
+    >>> phalanx.shard_map(kind, mesh=mesh, in_specs=phalanx.P(), out_specs=phalanx.P())(1.0)
+    frozenset() frozenset({'i'})
+    Array(1., dtype=float32, weak_type=True)
+    """
+    names, _ = _axes(axis_name, "pvary")
+    along = axes.typed(names)
+    return tree.map(lambda v: varying_along(_leaf(v, "pvary"), along), x)
+
+
+def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+    """``pvary(x, axis_name)``, where ``to`` is ``"varying"``, the only kind there is.
+
+    Raises:
+        ValueError: ``to`` is something else.
+    """
+    if to != "varying":
+        raise ValueError(
+            f"pcast: to must be 'varying', got {to!r}; psum and pmean make values that are the "
+            "same everywhere"
+        )
+    return pvary(x, axis_name)
+
+
 # ---- positions --------------------------------------------------------------------------------
 
 
@@ -535,7 +581,11 @@ def axis_index(axis_name: AxisName) -> Any:
     >>> phalanx.vmap(lambda x: x + axis_index("i"), axis_name="i")(jnp.array([10, 10]))
     Array([10, 11], dtype=int32)
     """
-    names, sizes = _axes(axis_name, "axis_index")
+    return _position(*_axes(axis_name, "axis_index"))
+
+
+def _position(names: tuple, sizes: tuple[int, ...]) -> Any:
+    """The index of this lane along the axes ``names`` of ``sizes``, row by row."""
     position: Any = None
     for name, size in zip(names, sizes, strict=True):
         here = lanes.axis_index(axes=(name,))

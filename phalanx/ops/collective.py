@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.core.axes import Axis, Names, without
+from phalanx.core.axes import Axis, Names, typed, without
 from phalanx.core.builder import Body, Builder, Combine, Pairs, Value, Values
 from phalanx.core.primitive import (
     ZERO,
@@ -28,6 +28,7 @@ from phalanx.core.primitive import (
     Derivative,
     Example,
     LaneDims,
+    Linear,
     LinearizeRule,
     NoRule,
     Of,
@@ -223,8 +224,25 @@ def _psum_linearize(active: Active, *xs: Any, **params: Any) -> Derivative:
     return psum(*xs, **params), linear
 
 
-def _psum_transpose(cts: Operands, *xs: Any, **params: Any) -> Cotangents:
-    return _psum_nonzero(cts, **params)
+def _psum_transpose(cts: Operands, *xs: Any, axes: Names, groups: Groups) -> Cotangents:
+    """Every lane adds to the sums of all lanes, so it gets the cotangents of all.
+
+    Where the type says that an operand varies along an axis, it says that the sum does not: then
+    the cotangent of the sum is that of all lanes already.
+    """
+    out: list[Any] = list(cts)
+    summed = [_not_varying(x, axes) if groups is None else axes for x in xs]
+    for over in dict.fromkeys(s for s in summed if s):
+        mine = [ct if s == over else ZERO for ct, s in zip(cts, summed, strict=True)]
+        for i, total in enumerate(_psum_nonzero(mine, axes=over, groups=groups)):
+            out[i] = out[i] if total is ZERO else total
+    return out
+
+
+def _not_varying(x: Any, axes: Names) -> Names:
+    """Those of ``axes`` along which the type of ``x`` does not say that it varies."""
+    along = x.type.varying if isinstance(x, Linear) else typeof(x).varying
+    return tuple([a for a in axes if a not in along])
 
 
 def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
@@ -407,6 +425,14 @@ def _members(axis: Axis, rows: Any, wanted: np.ndarray) -> Any:
     return split_dim(gathered, 0, (axis.size, count))
 
 
+def _gathered_varies(
+    v: frozenset[Any], axes: Names, sizes: Ints, groups: Groups
+) -> frozenset[Any]:
+    """All lanes get the same. Types do not say so: each lane may use it differently, and then the
+    sum of the cotangents is best made where it is scattered again."""
+    return v | set(axes) if groups is not None else (v - set(axes)) | typed(axes)
+
+
 all_gather = _exchange(
     "all_gather",
     lambda x, axes, sizes, groups: ArrayType((group_size(sizes, groups), *x.shape), x.dtype),
@@ -414,7 +440,7 @@ all_gather = _exchange(
     transpose=lambda: psum_scatter,
     batch=_all_gather_batch,
     batch_groups=_all_gather_groups,
-    vary=lambda v, axes, sizes, groups: v - set(axes) if groups is None else v | set(axes),
+    vary=_gathered_varies,
     takes_axis=False,
     doc="out[l] = x_l in every lane; stablehlo.all_gather",
 )

@@ -78,6 +78,7 @@ axis_index = Primitive(
     batch=_axis_index_batch,
     vary=_axis_index_varies,
     axes=lambda params: frozenset(params["axes"]),
+    sends=False,
     doc="the position l of this lane along the axis; stablehlo.partition_id",
     examples=[Example((), {"axes": ("i",)}, axes=(("i", 4),))],
 )

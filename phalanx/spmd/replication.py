@@ -45,12 +45,12 @@ def _look_for_divergence(equation: Equation, operands: Sequence[Varying]) -> Non
 
 
 def _communicates(equation: Equation) -> Varying:
-    """The named axes over which an equation sends something: not where it takes no operand."""
-    if not equation.axes:
+    """The named axes over which an equation sends something."""
+    if not equation.axes or not equation.prim.sends:
         return frozenset()
     inner = [e for program in equation.programs for e in program.equations]
     if not inner:
-        return equation.axes if equation.inputs else frozenset()
+        return equation.axes
     return equation.axes.intersection(Varying().union(*map(_communicates, inner)))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.core.axes import Axis
+from phalanx.core.axes import Axis, Typed
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, has_user_rules
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
@@ -25,7 +25,10 @@ class BatchTracer(Tracer):
 
     def __init__(self, trace: Batch, value: Any, dim: int) -> None:
         self._trace = trace
-        self.aval = lane_type(typeof(value), dim)
+        kind = lane_type(typeof(value), dim)
+        if type(trace.axis.name) is Typed:
+            kind = kind.update(varying=kind.varying | {trace.axis.name})
+        self.aval = kind
         self._location = None
         self._value = value
         self._dim = dim
@@ -42,7 +45,7 @@ class BatchTracer(Tracer):
 
 def lane_type(type: ArrayType, dim: int) -> ArrayType:
     """The type of one lane of an array with the lanes in dimension ``dim``."""
-    return ArrayType(type.shape[:dim] + type.shape[dim + 1 :], type.dtype, type.weak)
+    return type.update(shape=type.shape[:dim] + type.shape[dim + 1 :])
 
 
 class Batch(InnerTrace):
@@ -144,7 +147,7 @@ def batch_program(
 
 def with_lanes(type: ArrayType, dim: int, size: int) -> ArrayType:
     """The type of an array of ``size`` lanes of ``type`` in dimension ``dim``."""
-    return ArrayType((*type.shape[:dim], size, *type.shape[dim:]), type.dtype, type.weak)
+    return type.update(shape=(*type.shape[:dim], size, *type.shape[dim:]))
 
 
 def place_lanes(value: Any, dim: int | None, to: int, size: int) -> Any:

@@ -133,7 +133,8 @@ def _again(
     if frame is None:
         return e, [_renewed(e, missing)], []
     parts, used = _divided_inside(frame, tuple(v in missing for v in e.outputs), policy)
-    more = (frame.stored,) * (len(parts.storing.outputs) - len(e.outputs))
+    every = [*frame.outs, *map(frame.stored, parts.storing.output_types[len(e.outputs) :])]
+    more = tuple(every[len(e.outputs) :])
     first = e
     if more:
         storing = replace(frame, programs=(parts.storing,), outs=(*frame.outs, *more))
@@ -141,7 +142,7 @@ def _again(
         outputs = (*e.outputs, *(Var(t) for t in types))
         first = Equation(e.prim, e.inputs, _reframed(e, storing), outputs, e.location)
     kept = [first.outputs[i] for i in parts.stored]
-    roles = tuple(frame.outs[i] if i < len(frame.outs) else frame.stored for i in parts.stored)
+    roles = tuple(every[i] for i in parts.stored)
     resuming = replace(frame, programs=(parts.resuming,), ins=(*frame.ins, *roles))
     operands = list(zip([*e.inputs, *kept], used, strict=True))
     blanks = [blank(a.type) for a, u in operands if not u]
@@ -191,7 +192,7 @@ def _with_carried(frame: Frame, marks: Sequence[bool], carry: Sequence[bool]) ->
 
 def _renewed(e: Equation, missing: set[Var]) -> Equation:
     """``e`` where only its ``missing`` results are not there yet."""
-    types = e.prim.type(*[a.type for a in e.inputs], **e.params)
+    types = e.prim.result_type([a.type for a in e.inputs], e.params)
     pairs = zip(e.outputs, types if e.prim.multi else (types,), strict=True)
     outputs = tuple(v if v in missing else Var(plain(t)) for v, t in pairs)
     return Equation(e.prim, e.inputs, e.params, outputs, e.location)

@@ -29,6 +29,7 @@ from phalanx.core.trace import (
 )
 from phalanx.core.types import typeof
 from phalanx.ops.basis import zeros
+from phalanx.ops.vary import varying_along
 from phalanx.transforms.derive import Derived, derive, keep, trace_closed
 from phalanx.transforms.residuals import without_cheap
 from phalanx.transforms.simplify import prune
@@ -163,7 +164,7 @@ def jvp(
     outer = current()
     trace = Dual(outer, outer, getattr(function, "who", "a derivative"))
     inputs = [
-        p if t is ZERO else DualTracer(trace, _variable(p), t)
+        p if t is ZERO else DualTracer(trace, varying_along(_variable(p), typeof(t).varying), t)
         for p, t in zip(primals, tangents, strict=True)
     ]
     with running(trace):

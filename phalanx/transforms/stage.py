@@ -15,7 +15,7 @@ from phalanx.base.source import replaying, user_location
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, check_alive, current, running
-from phalanx.core.types import SCALARS, Array, ArrayType, typeof
+from phalanx.core.types import NOWHERE, SCALARS, Array, ArrayType, typeof
 from phalanx.transforms.closures import resolve
 
 LARGEST_LITERAL = 4096  # elements; a larger constant is passed to the program as an input
@@ -40,13 +40,17 @@ class Stage(Trace):
     """Records equations.
 
     Arrays become constants of the program. Values of other traces become its first inputs, in the
-    order in which they are first used; ``captured`` has them.
+    order in which they are first used; ``captured`` has them. As inputs they vary ``along`` axes,
+    besides those along which they vary anyway.
     """
 
-    __slots__ = ("captured", "constants", "equations", "origins")
+    __slots__ = ("along", "captured", "constants", "equations", "origins")
 
-    def __init__(self, parent: Trace | None, name: str) -> None:
+    def __init__(
+        self, parent: Trace | None, name: str, along: frozenset[Any] = NOWHERE
+    ) -> None:
         super().__init__(parent, name)
+        self.along = along
         self.equations: list[Equation] = []
         self.captured: dict[int, tuple[Any, Var]] = {}
         self.constants: dict[int, Literal] = {}
@@ -85,14 +89,17 @@ class Stage(Trace):
         known = self.captured.get(id(value))
         if known is None:
             check_alive(value)
-            known = self.captured[id(value)] = (value, Var(plain(value.aval)))
+            kind = plain(value.aval)
+            if self.along:
+                kind = kind.update(varying=kind.varying | self.along)
+            known = self.captured[id(value)] = (value, Var(kind))
         return known[1]
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         inputs = [
             a._var if type(a) is StagedTracer and a._trace is self else self.atom(a) for a in args
         ]
-        types = prim.type(*[a.type for a in inputs], **params)
+        types = prim.result_type([a.type for a in inputs], params)
         location = user_location()
         if prim.multi:
             outputs = tuple([Var(t) for t in types])
@@ -151,13 +158,16 @@ def stage(
     types: Sequence[ArrayType],
     name: str,
     origins: Sequence[str] = (),
+    along: frozenset[Any] = NOWHERE,
 ) -> tuple[Program, list[Any]]:
     """Trace ``function``, from flat arguments to flat results, at ``types``.
+
+    Traced values that it captures are inputs that may vary ``along`` axes.
 
     Returns:
         The program, whose first inputs are the traced values that it captured, and those.
     """
-    trace = Stage(current(), getattr(function, "who", name))
+    trace = Stage(current(), getattr(function, "who", name), along)
     names = origins or [""] * len(types)
     inputs = [trace.input(plain(t), n) for t, n in zip(types, names, strict=True)]
     with running(trace):

@@ -9,10 +9,57 @@ from phalanx.base.source import replaying
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.trace import current
+from phalanx.core.types import typeof
 from phalanx.ops.basis import add
+from phalanx.ops.collective import psum
+from phalanx.ops.vary import in_order, varying_along
 
 Values = dict[Any, Any]  # by the variables of a program
 Linears = dict[Any, Linear]  # likewise
+
+
+class _Cotangents:
+    """What has come together of the cotangents of variables.
+
+    A cotangent is of the type of its variable. One that varies along axes along which the variable
+    does not is a *part*: every position has one, and the cotangent is their sum.
+    """
+
+    __slots__ = ("parts", "wholes")
+
+    def __init__(self) -> None:
+        self.wholes: Values = {}
+        self.parts: dict[Var, dict[frozenset[Any], Any]] = {}
+
+    def add(self, var: Any, ct: Any) -> None:
+        """Add ``ct`` to that of ``var``."""
+        if ct is ZERO:
+            return
+        along = typeof(ct).varying - var.type.varying
+        sums = self.parts.setdefault(var, {}) if along else self.wholes
+        key = along or var
+        sums[key] = add(sums[key], ct) if key in sums else ct
+
+    def take(self, var: Var) -> Any:
+        """The cotangent of ``var``, which gets no more; ``ZERO`` if it got none."""
+        whole = self.wholes.pop(var, ZERO)
+        for along, part in self.parts.pop(var, {}).items():
+            (total,) = psum(part, axes=in_order(along), groups=None)
+            whole = total if whole is ZERO else add(whole, total)
+        if whole is ZERO or not var.type.varying:
+            return whole
+        return varying_along(whole, var.type.varying)
+
+    def take_part(self, var: Var) -> Any:
+        """The same, or a part of it if that is all there is.
+
+        To sum after a linear operation is to sum before it, but there may be fewer elements.
+        """
+        parts = self.parts.get(var, ())
+        if len(parts) != 1 or var in self.wholes:
+            return self.take(var)
+        (part,) = self.parts.pop(var).values()
+        return varying_along(part, var.type.varying)
 
 
 def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
@@ -30,15 +77,15 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
         else:
             values[var] = operand
     pending = _forward(program, values, linear)
-    cotangents: Values = {}
+    cotangents = _Cotangents()
     for atom, ct in zip(program.outputs, cts, strict=True):
         if atom in linear:
-            _accumulate(cotangents, atom, ct)
+            cotangents.add(atom, ct)
     with replaying() as at:
         for equation in reversed(pending):
             at(equation.location)
             _transpose_equation(equation, values, linear, cotangents)
-    return [cotangents.get(v, ZERO) for v in program.inputs if v in linear]
+    return [cotangents.take(v) for v in program.inputs if v in linear]
 
 
 def _forward(program: Program, values: Values, linear: Linears) -> list[Equation]:
@@ -59,9 +106,11 @@ def _forward(program: Program, values: Values, linear: Linears) -> list[Equation
 
 
 def _transpose_equation(
-    e: Equation, values: Values, linear: Linears, cotangents: Values
+    e: Equation, values: Values, linear: Linears, cotangents: _Cotangents
 ) -> None:
-    cts = tuple([cotangents.pop(v, ZERO) for v in e.outputs])
+    alone = e.prim.multi or e.prim.axes is not None
+    take = cotangents.take if alone else cotangents.take_part
+    cts = tuple([take(v) for v in e.outputs])
     if all([ct is ZERO for ct in cts]):
         return
     operands = [
@@ -72,7 +121,7 @@ def _transpose_equation(
         if atom in linear:
             if ct is None:
                 _refuse_nonlinear(e)
-            _accumulate(cotangents, atom, ct)
+            cotangents.add(atom, ct)
 
 
 def _refuse_nonlinear(e: Equation) -> NoReturn:
@@ -82,8 +131,3 @@ def _refuse_nonlinear(e: Equation) -> NoReturn:
         "linear function; let a rule of custom_jvp compute values and tangents in loops of their "
         "own"
     )
-
-
-def _accumulate(cotangents: Values, atom: Any, ct: Any) -> None:
-    if ct is not ZERO:
-        cotangents[atom] = add(cotangents[atom], ct) if atom in cotangents else ct

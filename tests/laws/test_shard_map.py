@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, note
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import phalanx
@@ -18,6 +18,7 @@ import phalanx.numpy as jnp
 from phalanx import P, lax
 
 pytestmark = pytest.mark.spmd
+fewer = settings(max_examples=max(1, settings().max_examples // 2))
 MESHES = [
     (("x", 1), ("y", 8)),
     (("x", 2), ("y", 4)),
@@ -138,12 +139,16 @@ class Drawn:
             x = STEPS[name](x, over)
         return x, lax.psum(jnp.sum(x**2), self.names)
 
-    def mapped(self, **options):
-        sizes = [n for _, n in self.axes]
-        mesh = phalanx.make_mesh(sizes, self.names)
+    @property
+    def mesh(self):
+        return phalanx.make_mesh([n for _, n in self.axes], self.names)
+
+    def mapped(self, lane=None, out_specs=None, **options):
+        out_specs = self.out_specs if out_specs is None else out_specs
         return phalanx.shard_map(
-            self.lane, mesh=mesh, in_specs=self.in_specs, out_specs=self.out_specs, **options
-        )
+            lane or self.lane, mesh=self.mesh, in_specs=self.in_specs, out_specs=out_specs,
+            **options,
+        )  # fmt: skip
 
     def reference(self):
         return by_vmap(self.lane, self.axes, self.in_specs, self.out_specs)
@@ -154,7 +159,7 @@ class Drawn:
 
 
 @st.composite
-def drawn(draw):
+def drawn(draw, most_steps=3):
     axes = draw(st.sampled_from([m for m in MESHES if within_devices(m)]))
     names = [a for a, _ in axes]
     some = st.lists(st.sampled_from(names), min_size=1, unique=True).map(tuple)
@@ -162,7 +167,8 @@ def drawn(draw):
     at = draw(st.integers(0, len(cutting)))
     entries = [tuple(part) or None for part in (cutting[:at], cutting[at:])]
     # what is cut over the columns is cut alike in both arguments, or in neither
-    steps = draw(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), some), min_size=1, max_size=3))
+    step = st.tuples(st.sampled_from(sorted(STEPS)), some)
+    steps = draw(st.lists(step, min_size=1, max_size=most_steps))
     return Drawn(axes, P(*entries), P(entries[1]), tuple(steps))
 
 
@@ -184,3 +190,83 @@ def test_values(program):
     expected = phalanx.jit(program.reference())(*args)
     close(program.mapped()(*args), expected)
     close(phalanx.jit(program.mapped(check_vma=False))(*args), expected)
+
+
+@fewer
+@given(drawn())
+def test_values_one_by_one(program):
+    """Without compiling, too, where every operation runs by itself."""
+    note(f"{program}")
+    args = program.arguments()
+    expected = phalanx.jit(program.reference())(*args)
+    with phalanx.disable_jit():
+        close(program.mapped()(*args), expected)
+
+
+def scalar(f):
+    """A number that depends on all results of ``f``."""
+    return lambda *args: sum(jnp.sum(jnp.sin(y)) for y in f(*args))
+
+
+@fewer
+@given(drawn(most_steps=2), st.booleans())
+def test_derivatives_outside(program, checked):
+    """They are those of a function of whole arrays, whatever types know inside."""
+    note(f"{program} {checked}")
+    args, tangents = program.arguments(), program.arguments(1)
+    f, reference = scalar(program.mapped(check_vma=checked)), scalar(program.reference())
+
+    def slopes(f, args, tangents):
+        value, slope = phalanx.jvp(lambda *xs: phalanx.grad(f, (0, 1))(*xs), args, tangents)
+        return value, slope, phalanx.jvp(f, args, tangents)[1]
+
+    close(phalanx.jit(slopes, static_argnums=0)(f, args, tangents),
+          phalanx.jit(slopes, static_argnums=0)(reference, args, tangents))  # fmt: skip
+
+
+@fewer
+@given(drawn(most_steps=2))
+def test_derivatives_inside(program):
+    """Inside, the gradient is that of the sum over all positions, by a block of the whole array.
+
+    Where types do not know along which axes a block varies, it is what vmap makes of it: that by
+    the block of one position.
+    """
+    note(f"{program}")
+    args = program.arguments()
+
+    def local(x, w):
+        y, total = program.lane(x, w)
+        return lax.pvary(jnp.sum(jnp.sin(y)), program.names) + jnp.sin(total)
+
+    def everywhere(x, w):
+        loss = by_vmap(lambda x, w: (local(x, w)[None],), program.axes, program.in_specs,
+                       (P(program.names),))  # fmt: skip
+        return jnp.sum(loss(x, w)[0])
+
+    inside = phalanx.grad(local, (0, 1))
+    found = program.mapped(inside, program.in_specs)(*args)
+    close(found, phalanx.jit(phalanx.grad(everywhere, (0, 1)))(*args))
+    stacked = (P(program.names), P(program.names))
+    found = program.mapped(inside, stacked, check_vma=False)(*args)
+    close(found, phalanx.jit(by_vmap(inside, program.axes, program.in_specs, stacked))(*args))
+
+
+@fewer
+@given(drawn(most_steps=1))
+def test_derivatives_of_derivatives(program):
+    """A gradient that is taken inside is differentiated outside."""
+    note(f"{program}")
+    args = program.arguments()
+
+    def local(x, w):
+        return lax.psum(jnp.sum(program.lane(x, w)[0] ** 3), program.names)
+
+    whole = program.mapped(local, P())
+    inside = program.mapped(phalanx.grad(local, 1), program.w_spec)
+
+    def slope(gradient):
+        return phalanx.grad(lambda x, w: jnp.sum(jnp.sin(gradient(x, w))), (0, 1))
+
+    wanted = phalanx.jit(slope(phalanx.grad(whole, 1)))(*args)
+    close(phalanx.jit(slope(inside))(*args), wanted)

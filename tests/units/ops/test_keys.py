@@ -15,7 +15,7 @@ I32 = np.dtype("int32")
 MOVE = [
     "all_gather", "all_to_all", "broadcast", "concatenate", "device_put", "dynamic_slice",
     "dynamic_update_slice", "gather", "guarded", "name", "optimization_barrier", "pad", "ppermute",
-    "reshape", "reverse", "scatter", "select", "slice", "stop_gradient", "transpose",
+    "pvary", "reshape", "reverse", "scatter", "select", "slice", "stop_gradient", "transpose",
 ]  # fmt: skip
 COMPARE = ["eq", "ne"]
 OF_THEIR_OWN = ["convert", "random_wrap", "random_unwrap"]

@@ -1,0 +1,120 @@
+"""Over which axes, and on which devices, a call of ``shard_map`` runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.api import aot
+from phalanx.api.meshes import get_mesh, make_mesh
+from phalanx.api.pmap import inside, is_inside
+from phalanx.base.errors import suggest
+from phalanx.base.source import user_location
+from phalanx.core import axes
+from phalanx.core.axes import Typed, as_said
+from phalanx.core.region import Axes
+from phalanx.spmd.mesh import AbstractMesh, Mesh
+from phalanx.spmd.named import NamedSharding
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """The ``axes`` of ``mesh`` that a call takes: along the others the compiler decides."""
+
+    axes: Axes
+    mesh: Mesh
+
+
+_outer: ContextVar[Positions | None] = ContextVar("enclosing shard_map", default=None)
+
+
+def positions_of(
+    mesh: AbstractMesh | None, names: frozenset[str], typed: bool, leaves: Sequence[Any], who: str
+) -> Positions:
+    """What a call takes on ``leaves``: the axes ``names`` of ``mesh``, all if there are none.
+
+    Inside another ``shard_map`` these are axes that the other one has left.
+
+    Args:
+        mesh: None is the current one.
+        names: the user's ``axis_names``.
+        typed: whether types are to know along which of the axes a value varies.
+        leaves: the arguments.
+        who: the function, for messages.
+
+    Raises:
+        ValueError: there is no mesh, it lacks one of the names, or the axes or devices are taken.
+    """
+    outer = _outer.get()
+    if outer is None and is_inside() is not None:
+        raise ValueError(
+            f"{who}: shard_map cannot run inside {is_inside()}, which divides the devices already, "
+            f"at {user_location()}; give the shard_map an axis more in place of the pmap"
+        )
+    whole = _with_devices(mesh, leaves, who) if outer is None else _same(mesh, outer, who)
+    missing = sorted(names - set(whole.axis_names))
+    if missing:
+        listed = f"The axes are {', '.join(map(repr, whole.axis_names))}."
+        raise ValueError(
+            f"{who}: axis_names has {missing[0]!r}, which is no axis of {whole}, at "
+            f"{user_location()}. {suggest(str(missing[0]), whole.axis_names) or listed}"
+        )
+    taken = frozenset([as_said(a) for a, _ in _outer_axes()])
+    wanted = names or frozenset(whole.axis_names) - taken
+    if not wanted or wanted & taken:
+        raise ValueError(
+            f"{who}: the axes {sorted(wanted & taken) or list(whole.axis_names)} are taken by the "
+            f"shard_map around this one, at {user_location()}; it can take axes that are left"
+        )
+    return Positions(
+        tuple([(Typed(n) if typed else n, size) for n, size in whole.axes if n in wanted]), whole
+    )
+
+
+def _same(mesh: AbstractMesh | None, outer: Positions, who: str) -> Mesh:
+    """The mesh of ``outer``, which is the one that a call inside has, too."""
+    if mesh is not None and mesh.axes != outer.mesh.axes:
+        raise ValueError(
+            f"{who}: its mesh is {mesh}, but it lies inside a shard_map over {outer.mesh}, at "
+            f"{user_location()}; both must be over the same mesh, each over axes of its own"
+        )
+    return outer.mesh
+
+
+def _with_devices(mesh: AbstractMesh | None, leaves: Sequence[Any], who: str) -> Mesh:
+    """``mesh``, or the mesh of that shape that is meant: the current one, or that of an argument.
+
+    Where there is none of that shape, it is one over the first devices.
+    """
+    given = get_mesh() if mesh is None else mesh
+    if given.empty:
+        raise ValueError(
+            f"{who}: there is no mesh, at {user_location()}; give mesh=, or run it in "
+            "`with phalanx.set_mesh(mesh):`"
+        )
+    if isinstance(given, Mesh):
+        return given
+    shardings = map(aot.sharding_of, leaves)
+    for known in [get_mesh(), *(s.mesh for s in shardings if isinstance(s, NamedSharding))]:
+        if known.axes == given.axes:
+            return known
+    return make_mesh(given.axis_sizes, given.axis_names)
+
+
+@contextmanager
+def entered(here: Positions, who: str) -> Iterator[None]:
+    """While a function runs at the positions ``here``: its axes are in scope."""
+    token = _outer.set(Positions((*_outer_axes(), *here.axes), here.mesh))
+    try:
+        with inside(who), axes.binding(*here.axes):
+            yield
+    finally:
+        _outer.reset(token)
+
+
+def _outer_axes() -> Axes:
+    outer = _outer.get()
+    return () if outer is None else outer.axes

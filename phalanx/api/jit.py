@@ -143,6 +143,8 @@ class Jitted(Dispatched):
             passed.program, signatures(leaves, passed), passed.donate, self.compiler_options,
             places=places.taking(passed.kept), name_of_input=lambda n: names[passed.kept[n]],
         )  # fmt: skip
+        spared = sorted({*passed.donate}.difference(compiled.donate))
+        passed.warn_of_spared([] if config.debug_nans else spared, names, self.who)
         return caller(compiled, leaves, passed, traced.out_tree)
 
     def _places(

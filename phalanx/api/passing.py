@@ -97,20 +97,23 @@ class Passed:
             if donated[i]:
                 (donate if free[kind] > 0 else spared).append(n)
                 free[kind] -= 1
-        if spared:
-            _warn_of_spared([f"{names[kept[n]]} {program.inputs[n].type}" for n in spared], who)
-        return cls(program, kept, tuple(donate))
+        made = cls(program, kept, tuple(donate))
+        made.warn_of_spared(spared, names, who)
+        return made
 
-
-def _warn_of_spared(arguments: Sequence[str], who: str) -> None:
-    place = user_location()
-    warnings.warn_explicit(
-        f"{who}: Some donated buffers were not usable: {', '.join(arguments)}; no result has such "
-        "a shape and dtype, so they stay alive",
-        UserWarning,
-        place.file,
-        place.line,
-    )
+    def warn_of_spared(self, inputs: Sequence[int], names: LeafNames, who: str) -> None:
+        """Warn that the memory of those ``inputs`` of the program is not used, if there are any."""
+        if not inputs:
+            return
+        place, types = user_location(), self.program.input_types
+        listed = ", ".join(f"{names[self.kept[n]]} {types[n]}" for n in inputs)
+        warnings.warn_explicit(
+            f"{who}: Some donated buffers were not usable: {listed}; no result has such a shape "
+            "and dtype, cut into parts of such a size, so they stay alive",
+            UserWarning,
+            place.file,
+            place.line,
+        )
 
 
 def signatures(leaves: Sequence[Any], passed: Passed) -> list[Signature]:

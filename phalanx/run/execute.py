@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from phalanx.base.errors import DeletedArray, NonFiniteError
 from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
+from phalanx.core.types import ArrayType
 from phalanx.run.array import (
     DeletedSignature,
     DeviceArray,
@@ -62,7 +64,7 @@ class Runnable:
         self.misplaced = [
             i for i, s in enumerate(self.in_shardings) if sigs[i].sharding.plain is not s
         ]
-        self.donate = donate
+        self.donate = _reused(donate, program, self.in_shardings, executable.out_shardings)
         self.checked = config.debug_nans
         self.moves = {  # of results that do not come as they are wanted
             i: want
@@ -102,6 +104,29 @@ class Runnable:
         return self.executable.caller(
             self.fixed, lambda raws: build(map(DeviceArray, raws, sigs))
         )
+
+
+def _reused(
+    donate: tuple[int, ...],
+    program: Program,
+    ins: Sequence[Sharding],
+    outs: Sequence[Sharding],
+) -> tuple[int, ...]:
+    """The inputs among those that are donated into whose memory a result fits, on each device."""
+    free = Counter(map(_held, program.output_types, outs))
+    fitting: list[int] = []
+    for i in donate:
+        size = _held(program.input_types[i], ins[i])
+        if free[size] > 0:
+            fitting.append(i)
+        free[size] -= 1
+    return tuple(fitting)
+
+
+def _held(type: ArrayType, sharding: Sharding) -> int:
+    """How many bytes of an array each device holds; XLA looks at nothing else."""
+    part = type.update(shape=sharding.shard_shape(type.shape)).physical
+    return part.size * part.dtype.itemsize
 
 
 _ONE_LEAF = tree.structure(0)

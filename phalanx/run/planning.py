@@ -19,7 +19,7 @@ from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
-from phalanx.spmd.constraint import closed
+from phalanx.spmd.constraint import closed, cutting
 from phalanx.spmd.layout import in_order, prime_axes
 from phalanx.spmd.plan import Plan, told
 from phalanx.spmd.sharding import Devices, Sharding
@@ -164,7 +164,9 @@ def check_devices(
     Inputs that the user placed are to lie on some of them, or are brought there where it is said
     how they are to lie, or where the program itself names devices.
     """
-    said = [(words, s) for words, s in _said(program, places, name_of_input)]
+    if any(p.lies is not None for p in program.primitives):
+        _check_taken(program, frozenset())
+    said = list(_said(program, places, name_of_input))
     for words, other in said[1:]:
         if other.device_set != said[0][1].device_set:
             _refuse(program, [said[0], (words, other)])
@@ -181,6 +183,21 @@ def check_devices(
         return
     pair = [apart, widest]
     _refuse(program, sorted(pair, key=placed.index) if widest in placed else pair)
+
+
+def _check_taken(program: Program, taken: frozenset[str]) -> None:
+    """Raise ValueError if a constraint names axes that regions around it have ``taken``."""
+    for sharding, place in constraints(program):
+        used = next((name for name in cutting(sharding) if name in taken), None)
+        if used is not None:
+            raise ValueError(
+                f"{program.name}: with_sharding_constraint at {place} names the axis {used!r}, "
+                "along which the shard_map around it says what each device does; name axes that "
+                "it leaves to the compiler"
+            )
+    for region in placement.regions(program):
+        own = {str(axis) for axis, _ in region.axes} if region.mesh and not region.shared else ()
+        _check_taken(region.program, taken.union(own))
 
 
 def _said(

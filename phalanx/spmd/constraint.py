@@ -49,6 +49,13 @@ def open_dims(sharding: Sharding) -> tuple[int, ...]:
     return tuple(d for d, names in enumerate(sharding.spec.open_layout) if names is None)
 
 
+def cutting(sharding: Sharding) -> tuple[str, ...]:
+    """The axes of a mesh that cut dimensions."""
+    if not isinstance(sharding, NamedSharding):
+        return ()
+    return tuple(name for names in sharding.spec.open_layout for name in names or ())
+
+
 def closed(sharding: Sharding) -> Sharding:
     """``sharding``, where dimensions that it leaves open are whole.
 

@@ -90,6 +90,29 @@ def constraint_over_other_devices():
 
 
 @mistake
+def constraint_over_devices_that_a_region_leaves():
+    mesh = Mesh(phalanx.devices()[:2], "pair")
+
+    def doubled(batch):
+        rows = P("pair")
+        twice = phalanx.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=rows, out_specs=rows)
+        return lax.with_sharding_constraint(twice(batch), over_mesh("data"))
+
+    phalanx.jit(doubled)(ROWS)
+
+
+@mistake
+def constraint_along_an_axis_that_is_taken():
+    mesh = phalanx.make_mesh((2, 2), ("data", "model"))
+
+    @phalanx.shard_map(mesh=mesh, in_specs=P("data"), out_specs=P("data"))
+    def block(x):
+        return lax.with_sharding_constraint(x + 1, over_mesh(None, "data"))
+
+    block(ROWS)
+
+
+@mistake
 def specs_without_a_mesh():
     phalanx.jit(step, in_shardings=P("data"))({"w": ROWS}, ROWS)
 

@@ -155,6 +155,19 @@ def test_options_of_functions_and_meshes_that_are_set_name_the_layout():
     np.testing.assert_allclose(y, X @ W, rtol=1e-4, atol=1e-4)
 
 
+def test_memory_is_donated_to_a_result_that_lies_alike():
+    rows, whole = (NamedSharding(line(), spec) for spec in (P("x"), P()))
+    x = phalanx.device_put(X, rows)
+    f = phalanx.jit(lambda x: x + 1, donate_argnums=0, out_shardings=whole)
+    if phalanx.device_count() > 1:
+        with pytest.warns(UserWarning, match="not usable: x"):
+            np.testing.assert_array_equal(f(x), X + 1)
+        np.testing.assert_array_equal(x, X)
+    g = phalanx.jit(lambda x: x + 1, donate_argnums=0, out_shardings=rows)
+    np.testing.assert_array_equal(g(x), X + 1)
+    assert x.is_deleted()
+
+
 def test_an_array_closed_over_stays_where_it_lies():
     mesh = line()
     table = phalanx.device_put(X, NamedSharding(mesh, P("x")))

@@ -1,10 +1,38 @@
 """How arrays lie over devices: meshes and shardings."""
 
+from typing import NoReturn
+
 from phalanx.api.meshes import get_abstract_mesh, get_mesh, set_mesh
+from phalanx.base.errors import suggest
 from phalanx.lax.layout import reshard
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
+
+make_single_device_sharding = SingleDeviceSharding
+use_mesh = set_mesh
+
+_REFUSED = {
+    "GSPMDSharding": "name the axes of a mesh instead, NamedSharding(mesh, spec)",
+    "PositionalSharding": "name the axes of a mesh instead, NamedSharding(mesh, spec)",
+    "AbstractDevice": "a program is laid out over devices that there are; an AbstractMesh tells "
+    "a grid without them",
+    "ManualAxisType": "which values vary is found out by shard_map(check_vma=True) itself",
+    "UnreducedKind": "no array holds sums that are still to be made; psum makes them",
+    "auto_axes": "axes of type Explicit take part in what the compiler decides, as Auto ones do; "
+    "call the function as it is",
+    "explicit_axes": "axes of type Explicit take part in what the compiler decides, as Auto ones "
+    "do; call the function as it is",
+    "no_collectives": "jit(f).lower(x).compile().collectives() tells what devices exchange",
+    "use_abstract_mesh": "set a mesh of devices, set_mesh(mesh)",
+}
+
+
+def __getattr__(name: str) -> NoReturn:
+    why = _REFUSED.get(name)
+    hint = f"is not there: {why}" if why else f"is not there. {suggest(name, __all__)}"
+    raise AttributeError(f"phalanx.sharding: {name} {hint}")
+
 
 __all__ = [
     "AbstractMesh",
@@ -17,6 +45,8 @@ __all__ = [
     "SingleDeviceSharding",
     "get_abstract_mesh",
     "get_mesh",
+    "make_single_device_sharding",
     "reshard",
     "set_mesh",
+    "use_mesh",
 ]

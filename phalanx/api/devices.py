@@ -11,12 +11,15 @@ from phalanx.api.arguments import check_leaf
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
 from phalanx.base.extended import is_key
+from phalanx.base.source import user_location
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import plain
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.run import put
 from phalanx.run.array import DeviceArray, default_sharding, place
 from phalanx.run.runtime import backend, connect
+from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
 
@@ -77,23 +80,36 @@ def default_backend() -> str:
     return backend().platform()
 
 
-def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = False) -> Any:
+def device_put(
+    x: Any,
+    device: Any = None,
+    *,
+    src: Any = None,
+    donate: bool = False,
+    may_alias: bool | None = None,
+) -> Any:
     """``x`` on ``device``: a tree of arrays, moved or copied from the host.
 
     Args:
         x: a tree of arrays and numbers.
-        device: a device; a ``Sharding``; a sequence of devices, over which the leading axis of
+        device: a device; a ``Sharding``; a ``PartitionSpec`` over the mesh that is set; a sequence
+            of devices, over which the leading axis of
             every array is split as ``pmap`` splits it: in equal blocks, of which the last may
             be shorter; or a tree of these that is a prefix of ``x``. None means the default
             device, for what is not on a device yet.
         src: accepted; the source is known.
-        donate: whether the memory of ``x`` may be given up.
+        donate: whether the memory of ``x`` may be given up: its arrays are deleted, unless the
+            results are in the same memory.
+        may_alias: False for results in memory of their own, even where ``x`` lies as asked.
+            What comes from the host is always copied.
 
     A derivative goes back to where the array came from. Inside ``jit`` placement is left to the
     compiler.
 
     Raises:
-        ValueError: an array without dimensions cannot be split over devices.
+        ValueError: a sharding cannot lay out an array, because axes of the mesh do not divide a
+            dimension or because it has too few; or it is to be both given up and shared.
+        NoMesh: there is a spec alone, and no mesh is set.
         OverflowError: the dtype, which has 32 bits unless ``enable_x64`` is set, cannot hold an
             integer.
         TypeError: ``device`` is none of these, or ``x`` has a leaf that is no array.
@@ -103,14 +119,37 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: bool = Fa
     >>> x.sharding.shard_shape(x.shape)
     (2,)
     """
+    if donate and may_alias:
+        raise ValueError(
+            "device_put: donate and may_alias cannot both be true: what shares the memory of x "
+            "keeps x from giving it up; choose one"
+        )
     leaves, treedef = tree.flatten(x)
     targets = _targets(device, x, len(leaves))
+    if may_alias is False:
+        leaves = [leaf.copy() if isinstance(leaf, DeviceArray) else leaf for leaf in leaves]
     out = [_put(leaf, target) for leaf, target in zip(leaves, targets, strict=True)]
+    if donate:
+        for leaf, placed in zip(leaves, out, strict=True):
+            _give_up(leaf, placed)
     return treedef.unflatten(out)
 
 
+def _give_up(x: Any, placed: Any) -> None:
+    """Delete ``x``, of which ``placed`` is made, unless they may share buffers."""
+    if isinstance(x, DeviceArray) and isinstance(placed, DeviceArray):
+        source, target = x.sharding, placed.sharding
+        if not source.is_fully_replicated and not source.is_equivalent_to(target, x.ndim):
+            x.delete()
+
+
 def _is_target(x: Any) -> bool:
-    return x is None or isinstance(x, Sharding) or _is_device(x) or _is_device_sequence(x)
+    return (
+        x is None
+        or isinstance(x, (Sharding, PartitionSpec))
+        or _is_device(x)
+        or _is_device_sequence(x)
+    )
 
 
 def _is_device(x: Any) -> bool:
@@ -132,8 +171,8 @@ def _targets(device: Any, x: Any, count: int) -> list[Any]:
         targets = [device]
     if not all(map(_is_target, targets)):
         raise ArgumentError(
-            f"device_put: the target must be a device, a Sharding or a sequence of devices, got "
-            f"{device!r}"
+            f"device_put: the target must be a device, a Sharding, a PartitionSpec or a sequence "
+            f"of devices, or a tree of them that is a prefix of x, got {device!r}"
         )
     return targets
 
@@ -168,9 +207,13 @@ def _on_host(x: Any, type: ArrayType) -> np.ndarray:
 
 
 def _sharding(target: Any, type: Any) -> Sharding:
-    if isinstance(target, Sharding):
-        target.shard_shape(type.shape)
-        return target
+    if isinstance(target, (Sharding, PartitionSpec)):
+        sharding = sharding_for(target, "device_put")
+        try:
+            sharding.shard_shape(type.shape)
+        except ValueError as e:
+            raise ValueError(f"device_put: {e}, at {user_location()}") from None
+        return sharding
     if _is_device(target):
         return Sharding((target,))
     if len(target) == 1:

@@ -36,7 +36,7 @@ def make_mesh(
 
     >>> import phalanx
     >>> phalanx.make_mesh((1, 1), ("data", "model"))
-    Mesh('data': 1, 'model': 1)
+    Mesh('data': 1, 'model': 1, devices=[[0]] of cpu)
     """
     return Mesh(create_device_mesh(axis_shapes, devices), axis_names, axis_types)
 
@@ -58,6 +58,8 @@ def create_device_mesh(
     there = backend().devices() if devices is None else tuple(devices)
     if devices is None:
         there = sorted(there, key=_place)
+    if any(n < 1 for n in shape):
+        raise ValueError(f"make_mesh: every axis has at least one position, got the shape {shape}")
     count = math.prod(shape)
     if count > len(there):
         raise DeviceError(
@@ -85,7 +87,7 @@ class set_mesh:
 
     >>> import phalanx
     >>> with phalanx.set_mesh(phalanx.make_mesh((1,), ("data",))):
-    ...     phalanx.get_mesh()
+    ...     print(phalanx.get_mesh())
     Mesh('data': 1)
     >>> phalanx.get_mesh().empty
     True

@@ -35,6 +35,8 @@ from phalanx.numpy.promotion import (
     scalar_array,
 )
 from phalanx.run.put import device_put
+from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
 # ---- arrays from data -----------------------------------------------------------------------
@@ -136,7 +138,8 @@ def on_device(x: Any, device: Any) -> Any:
     """The array ``x`` on a device or in a sharding; None leaves it where it is."""
     if device is None:
         return x
-    to = device if isinstance(device, Sharding) else SingleDeviceSharding(device)
+    given = isinstance(device, (Sharding, PartitionSpec))
+    to = sharding_for(device, "device") if given else SingleDeviceSharding(device)
     return device_put(x, to=to, back=None)
 
 

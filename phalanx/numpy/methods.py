@@ -36,6 +36,8 @@ from phalanx.numpy.indexing import getitem
 from phalanx.numpy.joining import repeat
 from phalanx.numpy.promotion import convert
 from phalanx.ops.basis import check_domain, number_or_bool
+from phalanx.run.array import DeviceArray
+from phalanx.run.reading import read
 
 _OPERANDS = (Array, *SCALARS, np.ndarray, np.generic)
 _LISTS = (list, tuple, set, dict)
@@ -194,20 +196,15 @@ def _set(array: type, name: str, method: Callable, function: Callable) -> None:
 
 def __getitem__(self: Any, index: Any) -> Any:
     """The part of the array that ``index`` names, as in NumPy; outside, the nearest element."""
-    if type(index) is int or isinstance(index, (slice, np.integer)):
-        row = self._getitem_fast(index)
-        if row is not NotImplemented:
-            return row
     try:
+        if type(self) is DeviceArray and self._sig.sharding.tiles:
+            part = read(self, index)
+            if part is not NotImplemented:
+                return part
         return getitem(self, index)
     except Exception as error:
         hide_frames(error)
         raise
-
-
-def _getitem_fast(self: Any, index: Any) -> Any:
-    """A quick way to read ``self[index]``, or NotImplemented. Arrays on devices have one."""
-    return NotImplemented
 
 
 @hiding
@@ -327,7 +324,6 @@ def view(self: Any, dtype: Any = None) -> Any:
 
 _METHODS: tuple[Callable, ...] = (
     __getitem__,
-    _getitem_fast,
     __setitem__,
     __len__,
     __iter__,

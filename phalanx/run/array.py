@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -15,9 +14,7 @@ from phalanx.base.config import settings
 from phalanx.base.errors import DeletedArray
 from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.recent import Recent, Unique
-from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array, ArrayType, LiteralType
-from phalanx.ops.basis import reshape
 from phalanx.ops.shape import slice_dim
 from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import Sharding
@@ -199,49 +196,6 @@ class DeviceArray(Array):
                 for raw, device in zip(raws, sharding.local_devices, strict=True)
             ]
             return self._blocks[local]
-
-    def _getitem_fast(self, index: Any) -> Any:
-        """``self[index]`` of rows that are split over devices, read where they lie.
-
-        Only where this process can reach them all: what another has to take part in, all do.
-        """
-        sharding = self._sig.sharding
-        if len(sharding.tiles) != 1 or not sharding.is_fully_addressable or isinstance(index, bool):
-            return NotImplemented
-        if isinstance(index, slice):
-            return self._blocks_within(*index.indices(self._sig.type.shape[0]))
-        try:
-            row = operator.index(index)
-        except TypeError:
-            return NotImplemented
-        return self._row(row)
-
-    def _row(self, row: int) -> Any:
-        """Row number ``row``, from the one block that has it."""
-        shape, sharding = self._sig.type.shape, self._sig.sharding
-        length = shape[0]
-        if not -length <= row < length:
-            return NotImplemented
-        blocks = sharding.blocks(shape)[0]
-        tile, place = blocks.find(row % length)
-        block = _free(self._block(sharding.position_of(tile)))
-        return reshape(block, shape=shape[1:]) if blocks.length == 1 else block[place]
-
-    def _blocks_within(self, start: int, stop: int, step: int) -> Any:
-        """The rows from ``start`` to ``stop`` where they are whole blocks: no copy."""
-        shape, sharding = self._sig.type.shape, self._sig.sharding
-        blocks = sharding.blocks(shape)[0]
-        tiles = blocks.covering(start, stop)
-        if step != 1 or sharding.copies > 1 or not tiles:
-            return NotImplemented
-        positions = [sharding.position_of(tile) for tile in tiles]
-        if len(tiles) == 1:
-            return _free(self._part(positions[0]))
-        if Blocks(stop - start, len(tiles)).length != blocks.length:
-            return NotImplemented
-        kept = Sharding([sharding.devices[p] for p in positions], (len(tiles),))
-        type = self.aval.update(shape=(stop - start, *shape[1:]))
-        return assemble([self._block(p) for p in positions], type, kept)
 
     # ---- life ----
 
@@ -494,12 +448,6 @@ def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) 
     """One array of parts that lie on ``sharding.local_devices``, in order, without a copy."""
     raw = backend().assemble([p._raw for p in parts], type, sharding.plain)
     return DeviceArray(raw, Signature.of(type, sharding))
-
-
-def _free(block: DeviceArray) -> DeviceArray:
-    """``block`` where it lies, but free to follow others: nobody chose where a row is read."""
-    sharding = Sharding(block.sharding.devices, committed=False)
-    return DeviceArray(block._raw, Signature.of(block.aval, sharding))
 
 
 def words_of(keys: DeviceArray) -> DeviceArray:

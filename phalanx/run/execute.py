@@ -191,23 +191,15 @@ def compile_program(
 
     key = (plan, donate, config.key, option_key(options or {}, "compile"))
     executable = keep(program, key, make)
-    in_shardings = executable.in_shardings
-    if len(plan.devices) == 1:
-        sharding = Sharding(plan.devices, committed=committed)
-        in_shardings = tuple(
-            s.sharding.plain if s.sharding.devices == plan.devices else sharding for s in every
-        )
-    results = [
-        s if committed else Sharding(s.devices, committed=False) for s in executable.out_shardings
-    ]
+    results = [s if committed else s.freed() for s in executable.out_shardings]
     told = named_results(program, plan.mesh, known, results)
     results = [
         want if want is not None and want.plain is s.plain else s
         for s, want in zip(told, places.outs, strict=True)
     ]
     return Runnable(
-        program, executable, taking.constants, sigs, in_shardings, results, places.outs, donate,
-        known,
+        program, executable, taking.constants, sigs, executable.in_shardings, results,
+        places.outs, donate, known,
     )  # fmt: skip
 
 

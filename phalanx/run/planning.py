@@ -21,8 +21,9 @@ from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.constraint import closed, cutting
 from phalanx.spmd.layout import in_order, prime_axes
+from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.plan import Plan, told
-from phalanx.spmd.sharding import Devices, Sharding
+from phalanx.spmd.sharding import Sharding
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +95,9 @@ def _named(said: Sequence[Sharding], every: Sequence[Sharding]) -> Sharding | No
 
 
 def _followed(inputs: Sequence[Sharding]) -> Sharding:
-    """The input that the others follow: the one over most devices, or one that was placed."""
-    widest = max(inputs, key=lambda s: len(s.devices), default=default_sharding())
-    if len(widest.devices) > 1:
-        return widest
+    """The input that the others follow: one that was placed, the one over most devices."""
     every = [*inputs, default_sharding()]
-    return next((s for s in every if s.committed), every[0])
+    return max(every, key=lambda s: (s.committed, len(s.devices)))
 
 
 def _mesh(program: Program, chosen: Sharding, said: bool) -> placement.ProgramMesh | None:
@@ -214,7 +212,7 @@ def _said(
 
 
 def _refuse(program: Program, given: Sequence[tuple[str, Sharding]]) -> None:
-    listed = "; ".join(f"{words} on {_listed(s.devices)}" for words, s in given)
+    listed = "; ".join(f"{words} {_where(s)}" for words, s in given)
     raise DevicesDiffer(
         f"{program.name}: Received incompatible devices for jitted computation, at "
         f"{user_location()}: arrays that were placed on different devices do not combine, and "
@@ -230,5 +228,7 @@ def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
             _refuse(program, [asked, ("a mapped function in it runs", Sharding(mesh.devices))])
 
 
-def _listed(devices: Devices) -> str:
-    return ", ".join(map(str, devices))
+def _where(sharding: Sharding) -> str:
+    on = f"on {', '.join(map(str, sharding.devices))}"
+    named = isinstance(sharding, NamedSharding)
+    return f"as {sharding.spec} over {sharding.mesh}, {on}" if named else on

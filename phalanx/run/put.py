@@ -57,7 +57,10 @@ def _lower(b: Builder, x: Value, to: Place, back: Place) -> Value:
 
 def _run(x: Any, *, to: Place, back: Place) -> DeviceArray:
     array = as_array(x)
-    return array if to is None else moved(array, to)
+    if to is None:
+        return array
+    to.shard_shape(array.shape)  # raises if the array cannot lie so
+    return moved(array, to)
 
 
 device_put = Primitive(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from phalanx.run.backend import Backend
+from phalanx.spmd.pickled import find_among
 
 _connected: list[Backend] = []
 
@@ -10,6 +11,7 @@ _connected: list[Backend] = []
 def connect(backend: Backend) -> None:
     """Let everything run on ``backend``."""
     _connected[:] = [backend]
+    find_among(backend.devices)
 
 
 def backend() -> Backend:

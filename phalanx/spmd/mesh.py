@@ -12,6 +12,7 @@ import numpy as np
 from phalanx.base.config import config
 from phalanx.base.recent import Unique
 from phalanx.core.region import MeshAxes
+from phalanx.spmd.pickled import found, told
 from phalanx.spmd.picture import Cell, Picture, in_rows
 from phalanx.spmd.sharding import is_local
 
@@ -232,7 +233,7 @@ class Mesh(AbstractMesh):
         places = self.devices.reshape(math.prod(self.axis_sizes[:2]), -1)
         others = ", ".join(f"{size} along {name!r}" for name, size in self.axes[2:])
         return Picture(
-            repr(self),
+            str(self),
             in_rows([Cell(tuple(place)) for place in places], across[1]),
             f"in each place: {others}" if others else "",
             row_heads=tuple(f"{name} {i}" for name, size in down for i in range(size)),
@@ -242,6 +243,23 @@ class Mesh(AbstractMesh):
     def _repr_html_(self) -> str:
         """What a notebook shows."""
         return f"<div>{repr(self) if self.empty else self.picture.svg()}</div>"
+
+    def update(
+        self,
+        devices: Any = None,
+        axis_names: str | Sequence[str] | None = None,
+        axis_types: AxisType | Sequence[AxisType] | None = None,
+    ) -> Mesh:
+        """The same mesh with other devices, other names or other types.
+
+        >>> Mesh([0, 1], "x").update(axis_names="y").axis_names
+        ('y',)
+        """
+        return Mesh(
+            self.devices if devices is None else devices,
+            self.axis_names if axis_names is None else axis_names,
+            self.axis_types if axis_types is None else axis_types,
+        )
 
     def update_axis_types(self, changes: Mapping[str, AxisType]) -> Mesh:
         """The same mesh, some of whose axes have other types."""
@@ -260,7 +278,19 @@ class Mesh(AbstractMesh):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Mesh, (self.devices, self.axis_names, self.axis_types)
+        return _unpickled, (told(self.flat), self.axis_sizes, self.axis_names, self.axis_types)
+
+    def __str__(self) -> str:
+        return AbstractMesh.__repr__(self)
+
+    def __repr__(self) -> str:
+        """The axes and, unless there are many, the numbers of the devices in their grid."""
+        axes, kinds = str(self)[:-1], {getattr(d, "platform", "") for d in self.flat}
+        if not 0 < self.size <= _SHOWN:
+            return f"{axes})"
+        kind = f" of {kinds.pop()}" if len(kinds) == 1 and "" not in kinds else ""
+        numbers = row([getattr(d, "id", d) for d in self.flat]).reshape(self.axis_sizes).tolist()
+        return f"{axes}, devices={numbers}{kind})"
 
     def __enter__(self) -> Mesh:
         config.override(mesh=self).__enter__()
@@ -268,6 +298,25 @@ class Mesh(AbstractMesh):
 
     def __exit__(self, *_: object) -> None:
         config.override(mesh=self).__exit__()
+
+
+_SHOWN = 64  # devices that a repr shows
+
+
+def _unpickled(
+    devices: Sequence[Any],
+    sizes: tuple[int, ...],
+    names: tuple[str, ...],
+    types: tuple[AxisType, ...],
+) -> Mesh:
+    return Mesh(row(found(devices)).reshape(sizes), names, types) if names else NO_MESH
+
+
+def row(devices: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.object_]]:
+    """The devices as an array, which leaves them as they are."""
+    array = np.empty(len(devices), object)
+    array[:] = devices
+    return array
 
 
 def _grid(devices: Any) -> np.ndarray[Any, np.dtype[np.object_]]:

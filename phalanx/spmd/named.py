@@ -127,30 +127,33 @@ class NamedSharding(Sharding):
         mesh: the devices, and the names of the axes of their grid. Over an ``AbstractMesh`` it
             can constrain values inside ``jit``, where a mesh with these axes is set.
         spec: per dimension the axes that split it; what is left out at the end is not split.
+        memory_kind: that of the devices' own memory, "device", which is also the default.
 
     Raises:
-        ValueError: the mesh lacks an axis of the spec, or the spec uses one twice.
+        ValueError: the mesh lacks an axis of the spec, or the spec uses one twice; or arrays
+            cannot lie in memory of that kind.
 
     >>> mesh = Mesh([[0, 1], [2, 3]], ("data", "model"))
     >>> NamedSharding(mesh, PartitionSpec("model")).assignment
     (0, 2, 1, 3)
     """
 
-    __slots__ = ("_plain", "mesh", "spec")
+    __slots__ = ("mesh", "spec")
     _named: ClassVar[Unique[NamedSharding]] = Unique(1024)
     uneven: ClassVar[bool] = False  # whether the last blocks may be shorter
 
     mesh: Mesh
     spec: PartitionSpec
-    _plain: Sharding
 
-    def __new__(cls, mesh: Mesh, spec: PartitionSpec) -> Self:  # type: ignore[misc]
+    def __new__(  # type: ignore[misc]
+        cls, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None
+    ) -> Self:
         _check(mesh, spec, cls.__name__)
         key = (cls, mesh, spec)
         cached = NamedSharding._named[key]
         if cached is None:
             cached = NamedSharding._named.add(key, cls._over(mesh, spec))
-        return cast("Self", cached)
+        return cast("Self", cached.with_memory_kind(memory_kind))
 
     @classmethod
     def _over(cls, mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
@@ -179,7 +182,7 @@ class NamedSharding(Sharding):
                 f"{self} has no devices, so no array lies by it; it can only constrain values "
                 "inside jit, where a mesh with these axes is set"
             )
-        return self._plain
+        return super().plain
 
     def update(self, mesh: Mesh | None = None, spec: PartitionSpec | None = None) -> Self:
         """The same with another mesh or another spec.
@@ -226,8 +229,9 @@ class PmapSharding(NamedSharding):
 def _refusal(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
     spec = sharding.spec
     if len(spec) > len(shape):
+        entries = "1 entry" if len(spec) == 1 else f"{len(spec)} entries"
         return (
-            f"{spec} has {len(spec)} entries, but an array of shape {shape} has {len(shape)} "
+            f"{spec} has {entries}, but an array of shape {shape} has {len(shape)} "
             f"dimension{'' if len(shape) == 1 else 's'}; give at most one entry for each"
         )
     cut = enumerate(sharding.plain.blocks(shape))

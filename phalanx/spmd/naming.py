@@ -9,9 +9,9 @@ from phalanx.core.program import Atom, Program
 from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import axes_of
-from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.named import NamedSharding, P, PmapSharding
-from phalanx.spmd.placement import ProgramMesh, region_equations, regions, row
+from phalanx.spmd.placement import ProgramMesh, region_equations, regions
 from phalanx.spmd.sharding import Sharding
 
 

@@ -24,7 +24,7 @@ from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, Cut, Layout, MeshAxes, Region, over_mesh
 from phalanx.spmd.layout import axes_of, prime_axes, primes
-from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
 
 Levels = tuple[MeshAxes, ...]
@@ -316,13 +316,6 @@ def placements(
         mesh = ProgramMesh(default, (), ())
     grid = row(mesh.devices).reshape([size for _, size in mesh.axes])
     return tuple(_placements(program, mesh, _Places(grid, tuple(n for n, _ in mesh.axes)), 0))
-
-
-def row(devices: Devices) -> np.ndarray:
-    """The devices as an array, which leaves them as they are."""
-    row = np.empty(len(devices), object)
-    row[:] = devices
-    return row
 
 
 @dataclass(frozen=True, slots=True)

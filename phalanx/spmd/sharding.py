@@ -17,13 +17,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from phalanx.base.errors import DeviceError
 from phalanx.base.recent import Unique
 from phalanx.core.blocks import Blocks, blocks_of
+from phalanx.spmd.pickled import found, told
 
 Index = tuple[slice, ...]
 Key = tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...] | None, bool]
@@ -35,8 +36,9 @@ class Sharding:
 
     The grid has the shape ``(*tiles, copies)``; its place ``p``, counted row by row, is device
     ``devices[assignment[p]]``, or ``devices[p]`` where ``assignment`` is None. ``tiles`` has no
-    trailing ones, so that one sharding serves arrays of any rank. ``committed`` is False for
-    the default device of an array whose user did not ask for one.
+    trailing ones, so that one sharding serves arrays of any rank. ``committed`` is False where no
+    user asked for it: on the default device, and of slices read where they lie. Such arrays
+    follow others.
 
     Shardings are interned: those that are equal are the same object. Two of different names, such
     as those over two meshes, that put the same parts on the same devices have the same ``plain``.
@@ -49,7 +51,8 @@ class Sharding:
     """
 
     __slots__ = (
-        "__weakref__", "_tile_at", "assignment", "committed", "devices", "local_positions", "tiles",
+        "__weakref__", "_plain", "_tile_at", "assignment", "committed", "devices",
+        "local_positions", "tiles",
     )  # fmt: skip
     _interned: ClassVar[Unique[Sharding]] = Unique(1024)
 
@@ -58,6 +61,7 @@ class Sharding:
     assignment: tuple[int, ...] | None
     committed: bool
     local_positions: tuple[int, ...]  # of the addressable devices, in order
+    _plain: Sharding | None  # None: itself
     _tile_at: tuple[tuple[int, ...], ...]
 
     def __new__(
@@ -71,15 +75,16 @@ class Sharding:
         tiles = _trimmed(tiles)
         _check(devices, tiles, assignment)
         normal = _normal(len(devices), math.prod(tiles), assignment)
-        key = (devices, tiles, normal, committed or len(devices) > 1)
+        key = (devices, tiles, normal, committed)
         cached = Sharding._interned[key]
         return cached if cached is not None else Sharding._interned.add(key, Sharding._made(key))
 
     @staticmethod
     def _made(key: Key) -> Sharding:
-        devices, tiles, assignment, _ = key
+        devices, tiles, assignment, committed = key
         made = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
         made.devices, made.tiles, made.assignment, made.committed = key
+        made._plain = None if committed else Sharding(devices, tiles, assignment)
         made.local_positions = tuple(i for i, d in enumerate(devices) if is_local(d))
         places = np.argsort(assignment).tolist() if assignment else range(len(devices))
         made._tile_at = tuple(_unravel(place // made.copies, tiles) for place in places)
@@ -91,10 +96,13 @@ class Sharding:
     def __deepcopy__(self, memo: dict[int, Any]) -> Sharding:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickled, (told(self.devices), self.tiles, self.assignment, self.committed)
+
     @property
     def plain(self) -> Sharding:
-        """The same layout without names: all that have it share this object."""
-        return self
+        """The same layout without names, as one that was asked for: all names share this object."""
+        return self._plain or self
 
     @property
     def copies(self) -> int:
@@ -120,6 +128,30 @@ class Sharding:
     def is_fully_addressable(self) -> bool:
         """Whether this process can reach every device."""
         return len(self.local_positions) == len(self.devices)
+
+    @property
+    def has_addressable_devices(self) -> bool:
+        """Whether this process can reach any device."""
+        return bool(self.local_positions)
+
+    @property
+    def memory_kind(self) -> str | None:
+        """The kind of memory in which arrays lie: the devices' own, such as "device"."""
+        memory = getattr(self.devices[0], "default_memory", None)
+        return None if memory is None else memory().kind
+
+    def with_memory_kind(self, kind: str | None) -> Self:
+        """The same, in memory of another kind: arrays lie in the own memory of their devices.
+
+        Raises:
+            ValueError: that is another one.
+        """
+        if kind is None or kind == self.memory_kind:
+            return self
+        raise ValueError(
+            f"{self}: arrays lie in the own memory of their devices, {self.memory_kind!r}, and in "
+            f"no other, got the kind {kind!r}; device_get(x) brings an array to the host's"
+        )
 
     @property
     def local_devices(self) -> Devices:
@@ -152,7 +184,11 @@ class Sharding:
 
     def commit(self) -> Sharding:
         """The same sharding as one that the user gave."""
-        return self if self.committed else Sharding(self.devices)
+        return self if self.committed else self.plain
+
+    def freed(self) -> Sharding:
+        """The same layout as one that nobody asked for, so that it follows others."""
+        return Sharding(self.devices, self.tiles, self.assignment, committed=False)
 
     def tile_at(self, position: int) -> tuple[int, ...]:
         """The coordinates in the grid of the tile that ``devices[position]`` holds."""
@@ -239,11 +275,19 @@ class SingleDeviceSharding(Sharding):
 
     __slots__ = ()
 
-    def __new__(cls, device: Any, committed: bool = True) -> Sharding:  # type: ignore[misc]
-        return Sharding((device,), (), None, committed)
+    def __new__(  # type: ignore[misc]
+        cls, device: Any, committed: bool = True, *, memory_kind: str | None = None
+    ) -> Sharding:
+        return Sharding((device,), (), None, committed).with_memory_kind(memory_kind)
 
     def __repr__(self) -> str:
         return f"SingleDeviceSharding(device={self.devices[0]!r})"
+
+
+def _unpickled(
+    devices: Sequence[Any], tiles: Sequence[int], assignment: Sequence[int] | None, committed: bool
+) -> Sharding:
+    return Sharding(found(devices), tiles, assignment, committed)
 
 
 def _trimmed(tiles: Sequence[int]) -> tuple[int, ...]:

@@ -85,8 +85,8 @@ def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
 
 def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     """The same array laid out as ``target``."""
-    type = type.physical
-    if source.commit() is target.commit():
+    type, source, target = type.physical, source.plain, target.plain
+    if source is target:
         return raw
     if raw.is_deleted():
         raise deleted("moving an array")
@@ -98,8 +98,8 @@ def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
 
 def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     copies = _addressable_copies(source)
-    if target.commit() in copies:
-        return raw.parts[copies.index(target.commit())]
+    if target in copies:
+        return raw.parts[copies.index(target)]
     if source.is_equivalent_to(target, type.ndim):
         return _reordered(raw, type, source, target)
     if not (in_host_memory(source) and source.is_fully_addressable):
@@ -136,7 +136,7 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
             [xc.ArrayCopySemantics.ALWAYS_COPY],
         )
         raw = sharded(copy, type, there)
-    return raw if there is target.commit() else reshard(raw, type, there, target)
+    return raw if there is target else reshard(raw, type, there, target)
 
 
 def _addressable_copies(source: Sharding) -> list[Sharding]:

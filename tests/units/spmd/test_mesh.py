@@ -17,7 +17,11 @@ def test_mesh():
     assert hash(mesh) == hash(Mesh(np.arange(8).reshape(2, 4), ["data", "model"]))
     assert mesh != Mesh(np.arange(8).reshape(2, 4), ("model", "data"))
     assert Mesh([0, 1], "i").axis_names == ("i",)
-    assert repr(mesh) == "Mesh('data': 2, 'model': 4)"
+    assert str(mesh) == "Mesh('data': 2, 'model': 4)"
+    assert repr(mesh) == "Mesh('data': 2, 'model': 4, devices=[[0, 1, 2, 3], [4, 5, 6, 7]])"
+    assert repr(Mesh(range(65), "i")) == "Mesh('i': 65)"
+    assert mesh.update(axis_names=("x", "y")).shape == {"x": 2, "y": 4}
+    assert mesh.update(mesh.devices.T[:2], axis_types=(AxisType.Manual,) * 2).shape["model"] == 2
     with pytest.raises(ValueError, match="2 dimensions"):
         Mesh(np.arange(8).reshape(2, 4), ("data",))
     with pytest.raises(ValueError, match="distinct"):
@@ -43,7 +47,7 @@ def test_types_of_axes():
     assert (mesh.explicit_axes, mesh.auto_axes, mesh.manual_axes) == (("x",), ("y",), ())
     manual = mesh.update_axis_types({"y": AxisType.Manual})
     assert manual.manual_axes == ("y",) and manual.flat == mesh.flat and manual != mesh
-    assert repr(manual) == "Mesh('x': 2, 'y': 2, axis_types=(Explicit, Manual))"
+    assert str(manual) == "Mesh('x': 2, 'y': 2, axis_types=(Explicit, Manual))"
     for types in (AxisType.Auto, [AxisType.Auto] * 3, ("Auto", "Auto")):
         with pytest.raises(ValueError, match="2 values of AxisType"):
             Mesh([[0, 1], [2, 3]], ("x", "y"), types)

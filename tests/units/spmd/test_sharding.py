@@ -23,7 +23,8 @@ def test_single_device_sharding_and_commitment():
     free = SingleDeviceSharding(0, committed=False)
     assert free != here and free.commit() is here and here.commit() is here
     assert not free.committed and here.committed
-    assert Sharding(range(2), committed=False).committed
+    rows = Sharding(range(4), (2,), (0, 2, 1, 3))
+    assert rows.freed().plain is rows and not rows.freed().committed and rows.commit() is rows
     assert here.is_fully_replicated and here.num_devices == 1
     assert repr(here) == "SingleDeviceSharding(device=0)"
 

@@ -1,0 +1,221 @@
+"""Arrays made of parts: by a function of the place, of arrays that are there, of local data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.program import plain
+from phalanx.core.types import ArrayType, typeof
+from phalanx.run.array import DeviceArray, assemble, moved, place
+from phalanx.run.eager import as_array
+from phalanx.spmd.sharding import Index, Sharding
+
+
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Sharding,
+    data_callback: Callable[[Index], Any],
+    dtype: Any = None,
+) -> DeviceArray:
+    """An array laid out as ``sharding``, of what ``data_callback`` gives for each of its parts.
+
+    Args:
+        shape: of the whole array.
+        sharding: how it is to lie.
+        data_callback: called once for each part that a device of this process holds, with one
+            slice for each dimension; returns that part of the array.
+        dtype: of the whole array; if not given, that of the parts.
+
+    Raises:
+        ValueError: ``sharding`` cannot lay out an array of ``shape``, or a part has another shape.
+
+    >>> import phalanx, numpy as np
+    >>> mesh = phalanx.make_mesh((1,), ("x",))
+    >>> rows = phalanx.NamedSharding(mesh, phalanx.P("x"))
+    >>> squares = np.arange(4.0) ** 2
+    >>> print(phalanx.make_array_from_callback((4,), rows, lambda index: squares[index]))
+    [0. 1. 4. 9.]
+    """
+    who = "make_array_from_callback"
+    shape = tuple(shape)
+    _check_sharding(sharding, shape, who)
+    wanted = None if dtype is None else dtypes.canonical(dtype)
+    made: dict[tuple[int, ...], Any] = {}
+    for position in sharding.local_positions:
+        tile = sharding.tile_at(position)
+        if tile not in made:
+            part = data_callback(sharding.indices(shape)[position])
+            made[tile] = part if isinstance(part, DeviceArray) else np.asarray(part)
+            _check_shape(made[tile].shape, shape, sharding, position, who)
+    parts = [made[sharding.tile_at(p)] for p in sharding.local_positions]
+    return _of(parts, shape, sharding, wanted, who)
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Any], *, dtype: Any = None
+) -> DeviceArray:
+    """An array laid out as ``sharding``, of ``arrays`` that lie on its devices; no copy.
+
+    Args:
+        shape: of the whole array.
+        sharding: how it is to lie.
+        arrays: one for each device of this process, on that device, in any order.
+        dtype: of the whole array, for a process that has none of the devices.
+
+    Raises:
+        ValueError: there are more or fewer arrays than devices, one lies elsewhere, or has
+            another shape than its part.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> device = phalanx.devices()[0]
+    >>> rows = phalanx.NamedSharding(phalanx.sharding.Mesh([device], "x"), phalanx.P("x"))
+    >>> parts = [phalanx.device_put(jnp.arange(3), device)]
+    >>> print(phalanx.make_array_from_single_device_arrays((3,), rows, parts))
+    [0 1 2]
+    """
+    who = "make_array_from_single_device_arrays"
+    shape = tuple(shape)
+    _check_sharding(sharding, shape, who)
+    given = {_device_of(x, who): x for x in arrays}
+    wanted = sharding.local_devices
+    if set(given) != set(wanted) or len(arrays) != len(wanted):
+        raise ValueError(
+            f"{who}: one array on each of {list(wanted)} is needed, got {len(arrays)} on "
+            f"{sorted(map(str, given))}"
+        )
+    parts = [given[device] for device in wanted]
+    for position, part in zip(sharding.local_positions, parts, strict=True):
+        _check_shape(part.shape, shape, sharding, position, who)
+    return _of(parts, shape, sharding, None if dtype is None else dtypes.canonical(dtype), who)
+
+
+def make_array_from_process_local_data(
+    sharding: Sharding, local_data: Any, global_shape: Sequence[int | None] | None = None
+) -> DeviceArray:
+    """An array laid out as ``sharding``, of which each process has the rows of its devices.
+
+    Args:
+        sharding: how the whole array is to lie.
+        local_data: what the devices of this process hold, put together: along a dimension that is
+            split over processes its rows of it, along any other the whole dimension.
+        global_shape: of the whole array, None in it where that follows from the data.
+
+    Raises:
+        ValueError: the data fit neither the whole dimension nor the rows of this process.
+
+    >>> import phalanx, numpy as np
+    >>> mesh = phalanx.make_mesh((1,), ("x",))
+    >>> rows = phalanx.NamedSharding(mesh, phalanx.P("x"))
+    >>> phalanx.make_array_from_process_local_data(rows, np.zeros((2, 3))).shape
+    (2, 3)
+    """
+    who = "make_array_from_process_local_data"
+    data = np.asarray(local_data)
+    shape, places = _global_shape(sharding, data.shape, global_shape, who)
+
+    def part(index: Index) -> np.ndarray:
+        return data[tuple(map(_local_rows, index, shape, places, sharding.blocks(shape)))]
+
+    return make_array_from_callback(shape, sharding, part)
+
+
+def _global_shape(
+    sharding: Sharding, local: tuple[int, ...], given: Sequence[int | None] | None, who: str
+) -> tuple[tuple[int, ...], list[list[int] | None]]:
+    """The whole shape; per dimension the places of the local tiles, None where data are whole."""
+    sizes = list(local) if given is None else list(given)
+    if len(sizes) != len(local):
+        raise ValueError(
+            f"{who}: global_shape {tuple(sizes)} has {len(sizes)} dimensions, but the data has "
+            f"{len(local)}, shape {local}"
+        )
+    places: list[list[int] | None] = []
+    for dim, size in enumerate(local):
+        count = sharding.tiles[dim] if dim < len(sharding.tiles) else 1
+        tiles = [(*sharding.tile_at(p), *[0] * len(local)) for p in sharding.local_positions]
+        here = sorted({tile[dim] for tile in tiles})
+        whole = size * count // max(len(here), 1)
+        wanted = sizes[dim] if given is not None and sizes[dim] is not None else whole
+        if wanted not in (size, whole):
+            raise ValueError(
+                f"{who}: dimension {dim} of global_shape is {wanted}, but {size} rows of data make "
+                f"{whole}, of which this process holds {len(here)} parts of {count}"
+            )
+        places.append(None if wanted == size else here)
+        sizes[dim] = wanted
+    return tuple(int(n) for n in sizes if n is not None), places
+
+
+def _local_rows(index: slice, size: int, places: list[int] | None, blocks: Any) -> slice:
+    start, stop, _ = index.indices(size)
+    if places is None:
+        return slice(start, stop)
+    first = places.index(start // blocks.length) * blocks.length
+    return slice(first, first + stop - start)
+
+
+def _of(
+    parts: Sequence[Any], shape: tuple[int, ...], sharding: Sharding, dtype: Any, who: str
+) -> DeviceArray:
+    """The array of its parts without padding, in local order."""
+    kinds = {plain(typeof(p)).dtype for p in parts}
+    if (dtype is not None and kinds - {dtype}) or len(kinds) > 1:
+        raise ValueError(
+            f"{who}: the parts must have one dtype{'' if dtype is None else f', {dtype.name}'}, "
+            f"got {', '.join(sorted(k.name for k in kinds))}"
+        )
+    if not kinds and dtype is None:
+        raise ValueError(f"{who}: this process has no device of {sharding}; give the dtype")
+    type = ArrayType(shape, dtype if dtype is not None else kinds.pop())
+    if sharding.padded_shape(shape) != shape:
+        return _padded(parts, type, sharding)
+    placed: dict[int, DeviceArray] = {}  # what lies on several devices is copied from the host once
+    here: list[DeviceArray] = []
+    for part, device in zip(parts, sharding.local_devices, strict=True):
+        home = Sharding((device,))
+        if id(part) not in placed:
+            host = not isinstance(part, DeviceArray)
+            placed[id(part)] = place(part, plain(typeof(part)), home) if host else part
+        here.append(moved(placed[id(part)], home))
+    whole = len(sharding.devices) == 1
+    return moved(here[0], sharding) if whole else assemble(here, type, sharding)
+
+
+def _padded(parts: Sequence[Any], type: ArrayType, sharding: Sharding) -> DeviceArray:
+    """The array of parts that are not all of one length, through the host."""
+    whole = np.empty(type.physical.shape, type.physical.dtype)
+    for position, part in zip(sharding.local_positions, parts, strict=True):
+        words = part._fetched() if isinstance(part, DeviceArray) else part
+        whole[sharding.indices(type.shape)[position]] = words
+    return place(whole, type, sharding)
+
+
+def _device_of(x: Any, who: str) -> Any:
+    array = as_array(x)
+    if len(array.sharding.devices) != 1:
+        raise ValueError(f"{who}: every array must lie on one device, got {array.sharding}")
+    return array.sharding.devices[0]
+
+
+def _check_sharding(sharding: Any, shape: tuple[int, ...], who: str) -> None:
+    if not isinstance(sharding, Sharding):
+        raise TypeError(f"{who}: a Sharding is needed, got {sharding!r}")
+    try:
+        sharding.shard_shape(shape)
+    except ValueError as e:
+        raise ValueError(f"{who}: {e}") from None
+
+
+def _check_shape(
+    got: tuple[int, ...], shape: tuple[int, ...], sharding: Sharding, position: int, who: str
+) -> None:
+    wanted = sharding.real_shape(shape, position)
+    if got != wanted:
+        raise ValueError(
+            f"{who}: the part on {sharding.devices[position]}, {sharding.indices(shape)[position]} "
+            f"of an array of shape {shape}, has shape {wanted}, got one of shape {got}"
+        )

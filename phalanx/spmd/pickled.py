@@ -1,0 +1,49 @@
+"""Devices in what is pickled: told by platform and number, found again among those there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.base.errors import DeviceError
+
+_there: list[Callable[[], Sequence[Any]]] = []
+
+
+def find_among(devices: Callable[[], Sequence[Any]]) -> None:
+    """Let devices that were pickled be found among what ``devices()`` gives."""
+    _there[:] = [devices]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A device, as its platform and number."""
+
+    platform: str
+    id: int
+
+    def found(self) -> Any:
+        """The device.
+
+        Raises:
+            DeviceError: there is none such.
+        """
+        there = _there[0]() if _there else ()
+        for device in there:
+            if (device.platform, device.id) == (self.platform, self.id):
+                return device
+        raise DeviceError(
+            f"what was pickled lies on device {self.platform}:{self.id}, but the devices here are "
+            f"{list(there)}; make a mesh of these, and put the arrays there"
+        )
+
+
+def told(devices: Iterable[Any]) -> list[Any]:
+    """``devices`` as what can be pickled; anything else stays what it is."""
+    return [Told(d.platform, d.id) if hasattr(d, "platform") else d for d in devices]
+
+
+def found(devices: Iterable[Any]) -> list[Any]:
+    """The inverse of ``told``."""
+    return [d.found() if isinstance(d, Told) else d for d in devices]

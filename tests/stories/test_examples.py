@@ -51,7 +51,7 @@ def test_parameters_that_are_cut_learn_the_same():
 
 
 @pytest.mark.parametrize(
-    "name, shape, axes", [("experts", (8,), ("expert",))]
+    "name, shape, axes", [("pipeline", (2, 4), ("data", "stage")), ("experts", (8,), ("expert",))]
 )
 def test_layers_on_several_devices_have_the_gradients_of_one(name, shape, axes):
     module = load_example(name)

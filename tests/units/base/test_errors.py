@@ -29,6 +29,8 @@ BUILTINS = {
     errors.DeletedArray: (RuntimeError, ValueError),
     errors.DeviceError: RuntimeError,
     errors.DevicesDiffer: ValueError,
+    errors.MeshesDiffer: (errors.DeviceError, ValueError),
+    errors.NoMesh: (RuntimeError, ValueError),
     errors.NonFiniteError: FloatingPointError,
     errors.RuntimeFailure: RuntimeError,
     errors.OutOfMemory: errors.RuntimeFailure,

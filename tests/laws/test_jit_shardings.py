@@ -144,6 +144,22 @@ def test_a_constraint_inside_lanes_changes_nothing():
     np.testing.assert_array_equal(f(X), 2 * X)
 
 
+def test_a_region_leaves_an_axis_to_constraints_inside():
+    count = phalanx.device_count()
+    sizes = (2, count // 2) if count % 2 == 0 else (1, count)
+    mesh = phalanx.make_mesh(sizes, ("x", "y"))
+    columns = NamedSharding(mesh, P(None, "y"))
+
+    @phalanx.jit
+    @phalanx.shard_map(mesh=mesh, in_specs=P("x"), out_specs=P(), axis_names={"x"})
+    def summed(x):
+        return lax.with_sharding_constraint(lax.psum(2 * x, "x"), columns)
+
+    given = summed(X)
+    np.testing.assert_allclose(given, 2 * X.reshape(sizes[0], -1, 24).sum(0), rtol=1e-5, atol=1e-5)
+    assert given.sharding.is_equivalent_to(columns, 2)
+
+
 def test_options_of_functions_and_meshes_that_are_set_name_the_layout():
     mesh = line()
     with phalanx.set_mesh(mesh):

@@ -92,7 +92,8 @@ def _batch(
     asked = [_is_worth_asking(axis, p, dims[1:]) for p in programs]
     wanted: list[Any] = [None] * len(programs)
     if any(asked):
-        answers = anyone(axis, takers, any(axis.name in p.axes for p in programs))
+        everywhere = axis.together or any(axis.name in p.axes for p in programs)
+        answers = anyone(axis, takers, everywhere)
         wanted = [y if a else None for y, a in zip(answers, asked, strict=True)]
     every = [
         _on_lanes(axis, p, values[1:], dims[1:], taken, some, agreed)

@@ -25,27 +25,28 @@ from phalanx.transforms.stage import evaluate
 
 
 def block(
-    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles
+    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool
 ) -> Block:
     """What each device runs of ``program`` in every lane of ``axes``, which are ``dealt`` out.
 
-    It is made once.
+    It is made once. Where the work of a lane is ``parted`` by the compiler, along further axes,
+    this may communicate at any place, in ways that need all devices.
     """
-    key = ("block", axes, dealt, ins, outs)
-    return keep(program, key, lambda: _block(program, axes, dealt, ins, outs))
+    key = ("block", axes, dealt, ins, outs, parted)
+    return keep(program, key, lambda: _block(program, axes, dealt, ins, outs, parted))
 
 
 def _block(
-    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles
+    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool
 ) -> Block:
     names: list[Any] = []
-    parting = _may_part(program, ins)
+    parting = _may_part(program, ins, parted)
     for axis, lanes in zip(axes, dealt, strict=True):
         if lanes.size == lanes.count > 1 and axis not in parting:
             names.append(axis)
             continue
         names.append(("the blocks of", axis))
-        here = Axis(axis, lanes.length, Split(names[-1], lanes))
+        here = Axis(axis, lanes.length, Split(names[-1], lanes, together=parted))
         program = _of_many_lanes(program, here, ins, outs)
         ins, outs = (tuple([r.without(axis) for r in roles]) for roles in (ins, outs))
     if any(r.layout for r in (*ins, *outs)):
@@ -53,13 +54,14 @@ def _block(
     return Block(within_a_device(program), tuple(names))
 
 
-def _may_part(program: Program, ins: Roles) -> Varying:
+def _may_part(program: Program, ins: Roles, parted: bool) -> Varying:
     """The axes whose lanes communicate, but may decide differently if they do.
 
     Those are vectorized even where each lane has a device of its own: the rules for lanes that
     choose differently say what all of them run.
     """
-    return Varying().union(*(over for _, over in divergences(program, [r.axes for r in ins])))
+    found = divergences(program, [r.axes for r in ins], anywhere=parted)
+    return Varying().union(*(over for _, over in found))
 
 
 def _of_one_lane(program: Program, axes: Names, ins: Roles, outs: Roles) -> Program:

@@ -97,7 +97,7 @@ _batch_alike = batch_rule(lambda: loop)
 
 def _together(frame: Frame, axis: Axis) -> bool:
     """Whether lanes meet in each run, and so must agree whether there is another one."""
-    return any(axis.name in p.axes for p in frame.every)
+    return axis.together or any(axis.name in p.axes for p in frame.every)
 
 
 def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:

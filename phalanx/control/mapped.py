@@ -97,7 +97,7 @@ def _region(params: dict[str, Any]) -> Region:
         params["devices"],
         params["mesh"],
         shared=not any(r.in_blocks for r in (*ins, *outs)),
-        block=lambda dealt: block(program, names, dealt, ins, outs),
+        block=lambda dealt, parted: block(program, names, dealt, ins, outs, parted),
     )
 
 

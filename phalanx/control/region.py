@@ -52,14 +52,14 @@ def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
         MeshesDiffer: a region outside has taken axes of its mesh.
     """
     cuts, types = b.cuts(region), b.outs
-    block = region.block(tuple([cut.blocks for cut in cuts]))
+    own = tuple([name for cut in cuts for name in cut.mesh])
+    block = region.block(tuple([cut.blocks for cut in cuts]), b.parts_work_within(region))
     scope = {name: cut.mesh for name, cut in zip(block.names, cuts, strict=True)}
 
     def run(b: Builder, *parts: Value) -> list[Value]:
         with b.inside(scope):
             return b.inline(block.program, *parts)
 
-    own = tuple([name for cut in cuts for name in cut.mesh])
     if not own:
         return run(b, *xs)
     taken = [cut.axis for cut in cuts if b.manual.intersection(cut.mesh)]

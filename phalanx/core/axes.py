@@ -45,11 +45,13 @@ def as_said(axis: Any) -> Any:
 class Split:
     """Where the rest of an axis lies of which an array dimension has only a part.
 
-    Its lanes are dealt out in ``blocks``, one to each position of the axis ``name``.
+    Its lanes are dealt out in ``blocks``, one to each position of the axis ``name``. Where the
+    positions go ``together`` they must agree on what they run, even if it does not communicate.
     """
 
     name: Any
     blocks: Blocks
+    together: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,11 @@ class Axis:
     def blocks(self) -> Blocks:
         """The blocks in which all its lanes are dealt out."""
         return Blocks(self.size, 1) if self.rest is None else self.rest.blocks
+
+    @property
+    def together(self) -> bool:
+        """Whether all positions must agree on what they run."""
+        return self.rest is not None and self.rest.together
 
     @property
     def devices(self) -> int:

@@ -382,6 +382,10 @@ class RegionAxes(Protocol):
         """How the axes of a region are dealt out that is lowered here."""
         ...
 
+    def parts_work_within(self, region: Region) -> bool:
+        """Whether there are axes along which the compiler parts what a region does."""
+        ...
+
     def inside(self, axes: Mapping[Any, tuple[str, ...]]) -> AbstractContextManager[None]:
         """What is lowered inside the block is in a region; its ``axes`` lie over mesh axes."""
         ...

@@ -69,7 +69,8 @@ class Region:
         mesh: the grid over which the axes are dealt out, each over its own positions. Axes that
             it has besides are not the region's: along them the compiler decides.
         shared: whether the positions are lanes, of which a device may have several.
-        block: what one device runs, by the blocks in which each axis is dealt out.
+        block: what one device runs, by the blocks in which each axis is dealt out, and whether
+            the compiler parts its work along further axes.
     """
 
     program: Program
@@ -79,7 +80,7 @@ class Region:
     devices: tuple[Any, ...] | None
     mesh: Grid | None
     shared: bool
-    block: Callable[[tuple[Blocks, ...]], Block]
+    block: Callable[[tuple[Blocks, ...], bool], Block]
 
 
 def over_mesh(layout: Layout, cuts: tuple[Cut, ...]) -> Layout:

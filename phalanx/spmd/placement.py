@@ -267,7 +267,7 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
 def block_of(program: Program, mesh: ProgramMesh) -> Block:
     """What each device runs of an independent program."""
     ((_, region),) = region_equations(program)
-    return region.block(tuple(cut.blocks for cut in mesh.cuts(region)))
+    return region.block(tuple(cut.blocks for cut in mesh.cuts(region)), False)
 
 
 @dataclass(frozen=True, slots=True)

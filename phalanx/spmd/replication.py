@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from phalanx.core.program import Atom, Equation, Program, Var
 
 Varying = frozenset[Any]
 Divergence = tuple[Equation, Varying]
-_divergences: ContextVar[list[Divergence] | None] = ContextVar("divergences", default=None)
+_divergences: ContextVar[_Divergences | None] = ContextVar("divergences", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Divergences:
+    """What was found so far, and whether the compiler may communicate ``anywhere``."""
+
+    found: list[Divergence]
+    anywhere: bool
 
 
 def varying(program: Program, inputs: Sequence[Varying]) -> dict[Var, Varying]:
@@ -39,9 +48,11 @@ def varying_outputs(program: Program, inputs: Sequence[Varying]) -> tuple[Varyin
 def _look_for_divergence(equation: Equation, operands: Sequence[Varying]) -> None:
     seen = _divergences.get()
     if seen is not None and equation.prim.decides is not None:
-        differing = equation.prim.decides(operands, **equation.params) & _communicates(equation)
+        differing = equation.prim.decides(operands, **equation.params)
+        if not seen.anywhere:
+            differing &= _communicates(equation)
         if differing:
-            seen.append((equation, differing))
+            seen.found.append((equation, differing))
 
 
 def _communicates(equation: Equation) -> Varying:
@@ -54,21 +65,24 @@ def _communicates(equation: Equation) -> Varying:
     return equation.axes.intersection(Varying().union(*map(_communicates, inner)))
 
 
-def divergences(program: Program, inputs: Sequence[Varying]) -> list[Divergence]:
+def divergences(
+    program: Program, inputs: Sequence[Varying], anywhere: bool = False
+) -> list[Divergence]:
     """The conditions and loops, at any depth, in which lanes may miss each other.
 
     They run a collective over an axis, but lanes of that axis may decide differently whether or
-    how often: if each did only what it decides, some would wait for ever.
+    how often: if each did only what it decides, some would wait for ever. Where the compiler may
+    communicate ``anywhere``, all conditions are such.
     """
     if not any(p.decides is not None for p in program.primitives):
         return []
-    seen: list[Divergence] = []
+    seen = _Divergences([], anywhere)
     token = _divergences.set(seen)
     try:
         varying(program, inputs)
     finally:
         _divergences.reset(token)
-    return seen
+    return seen.found
 
 
 def _of(atom: Atom, known: dict[Var, Varying]) -> Varying:

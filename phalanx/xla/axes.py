@@ -33,6 +33,11 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
         """How the axes of a region here are dealt out."""
         return self.plan.mesh.cuts(region, self._depth)
 
+    def parts_work_within(self, region: Region) -> bool:
+        """Whether there are axes along which the compiler parts what a region does."""
+        mesh = self.plan.mesh
+        return len(self.manual.union(mesh.manual(region))) < len(mesh.axes)
+
     @contextmanager
     def inside(self, axes: Mapping[Any, tuple[str, ...]]) -> Iterator[None]:
         """Lower what is inside a region, whose ``axes`` lie over these axes of the mesh."""

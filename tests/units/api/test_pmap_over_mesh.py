@@ -74,6 +74,25 @@ def test_what_is_not_mapped_is_left_to_the_compiler():
     assert y.sharding.is_equivalent_to(x.sharding, 2)
 
 
+def test_lanes_that_decide_differently_meet_where_the_compiler_communicates():
+    """What it puts in between all devices would wait for ever for those of the other branch."""
+
+    def turned(x):
+        return jnp.roll(x, 3, -1) @ jnp.ones((64, 64), x.dtype) / 64
+
+    def decide(x):
+        here = lax.axis_index("data")
+        once = lax.cond(here == 0, turned, lambda x: 2 * x, x)
+        often = lax.while_loop(lambda c: c[0] <= here, lambda c: (c[0] + 1, turned(c[1])), (0, x))
+        return once, often[1]
+
+    x = np.arange(256, dtype=np.float32).reshape(2, 2, 64) / 256
+    sharded = phalanx.device_put(x, NamedSharding(MESH, P("data", None, "model")))
+    once, often = phalanx.pmap(decide, axis_name="data", mesh=MESH)(sharded)
+    close(once, [turned(x[0]), 2 * x[1]])
+    close(often, [turned(x[0]), turned(turned(x[1]))])
+
+
 def test_maps_around_and_inside():
     over_both = phalanx.pmap(lane, mesh=MESH)
     pair, expected = np.stack([X, X + 1]), np.stack([nested(lane)(X), nested(lane)(X + 1)])

@@ -41,10 +41,10 @@ def at_every_position(
         here = Axis(axis, size, Split(axis, Blocks(size, 1)))
 
         def run(*values: Any) -> list[Any]:
-            lanes = [in_lanes(x, r, here) for x, r in zip(values, ins, strict=True)]
+            lanes = [in_lanes(x, r, here, axes) for x, r in zip(values, ins, strict=True)]
             results = batch(inner, here, lanes, [r.place(axis) for r in ins])
             return [
-                joined(y, d, r, here) for y, d, r in zip(*results, roles, strict=True)
+                joined(y, d, r, here, axes) for y, d, r in zip(*results, roles, strict=True)
             ]
 
         return run

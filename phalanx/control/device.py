@@ -11,7 +11,7 @@ from typing import Any
 from phalanx.core.axes import Axis, Names, Split
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Atom, Equation, Program, Var, plain
-from phalanx.core.region import Block
+from phalanx.core.region import Axes, Block
 from phalanx.core.roles import Role, Roles
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import move, reshape
@@ -110,21 +110,31 @@ def _on_device(type: ArrayType, role: Role, axis: Axis) -> ArrayType:
     return type.update(shape=(*shape[:place], shape[place] * axis.size, *shape[place + 1 :]))
 
 
-def in_lanes(x: Any, role: Role, axis: Axis) -> Any:
-    """An operand with the lanes of ``axis`` in a dimension of their own, if it has some."""
+def in_lanes(x: Any, role: Role, axis: Axis, others: Axes = ()) -> Any:
+    """An operand with the lanes of ``axis`` in a dimension of their own, if it has some.
+
+    ``others`` are axes of which it has lanes as well, in the rows of its blocks.
+    """
     place = role.place(axis.name)
     if place is None or not role.in_blocks:
         return x
-    return split_dim(x, place, (axis.size, typeof(x).shape[place] // axis.size))
+    before = role.rows_before(axis.name, others)
+    rows = typeof(x).shape[place] // (before * axis.size)
+    lanes = move(split_dim(x, place, (before, axis.size, rows)), place + 1, place)
+    return merge_dims(lanes, place + 1)
 
 
-def joined(value: Any, dim: int | None, role: Role, axis: Axis) -> Any:
+def joined(value: Any, dim: int | None, role: Role, axis: Axis, others: Axes = ()) -> Any:
     """A result as the device gives it, of which one lane is at each place of ``dim``."""
     place = role.place(axis.name)
     if place is None:
         return _alike(value, dim)
     lanes = place_lanes(value, dim, place, axis.size)
-    return merge_dims(lanes, place) if role.in_blocks else lanes
+    if not role.in_blocks:
+        return lanes
+    before = role.rows_before(axis.name, others)
+    rows = typeof(lanes).shape[place + 1] // before
+    return merge_dims(move(split_dim(lanes, place + 1, (before, rows)), place, place + 1), place, 3)
 
 
 def _alike(value: Any, dim: int | None) -> Any:

@@ -102,6 +102,15 @@ class Role:
         cut = [d for d, cutting in enumerate(self.layout) if axis in cutting]
         return self.seen(cut[0]) if cut else None
 
+    def rows_before(self, axis: Any, axes: Axes) -> int:
+        """How many rows of positions of ``axes`` there are for which ``axis`` counts anew.
+
+        >>> blocks((("j", "i"),)).rows_before("i", (("i", 2), ("j", 3)))
+        3
+        """
+        (cutting,) = (c for c in self.layout if axis in c)
+        return math.prod(dict(axes).get(a, 1) for a in cutting[: cutting.index(axis)])
+
     def without(self, axis: Any) -> Role:
         """The role of the same array where ``axis`` does not cut it."""
         layout = tuple([tuple([a for a in cutting if a != axis]) for cutting in self.layout])

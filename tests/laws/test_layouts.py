@@ -102,6 +102,7 @@ def test_what_is_read_follows_what_it_is_combined_with():
     same(x[:half] + phalanx.device_put(values[:half], DEVICES[-1]), 2 * values[:half])
 
 
+@pytest.mark.filterwarnings("ignore:.*donated buffers")  # where results lie otherwise
 def test_keys_and_donation_leave_what_shares_memory_as_it_is():
     rng = np.random.default_rng(0)
     keys = phalanx.random.split(phalanx.random.key(0), len(DEVICES) * 8)

@@ -1,12 +1,16 @@
 """Arrays over meshes: how they say that they lie, and what results of programs say."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax
+from phalanx.errors import DeviceError, NoMesh
 from phalanx.sharding import PmapSharding
+from phalanx.spmd.pickled import Told, found
 from phalanx.xla import XlaBackend
 
 pytestmark = pytest.mark.spmd
@@ -84,3 +88,82 @@ def test_nested_and_unnamed_axes_form_one_mesh():
     assert len(phalanx.pmap(plus)(x).sharding.spec) == 1
     inside = phalanx.jit(lambda x: phalanx.pmap(plus, axis_name="k")(x))(x)
     assert inside.sharding.spec == P("k")
+
+
+def test_shardings_travel_as_platform_and_number_of_devices():
+    named = NamedSharding(MESH, P("a"))
+    free = jnp.ones(3).sharding
+    for sharding in (named, named.plain, named.plain.freed(), free, MESH):
+        assert pickle.loads(pickle.dumps(sharding)) is sharding
+    far = pickle.dumps(Told("cpu", 10**6))
+    with pytest.raises(DeviceError, match="cpu:1000000, but the devices here are"):
+        found([pickle.loads(far)])
+
+
+def test_one_protocol_for_every_sharding():
+    x = phalanx.device_put(X, NamedSharding(MESH, P("a")))
+    lanes = phalanx.pmap(lambda x: x, axis_name="i")(X[:COUNT])
+    for y in (x, lanes, jnp.ones(3), phalanx.device_put(X, phalanx.devices()[-1])):
+        s = y.sharding
+        assert s.device_set == y.devices() == set(s.devices_indices_map(y.shape))
+        assert s.addressable_devices_indices_map(y.shape) == s.devices_indices_map(y.shape)
+        assert s.num_devices == len(y.addressable_shards) and s.has_addressable_devices
+        assert {shard.data.shape for shard in y.addressable_shards} == {s.shard_shape(y.shape)}
+        assert s.is_fully_addressable and s.is_equivalent_to(s.plain, y.ndim)
+        assert s.memory_kind == "device" and s.with_memory_kind("device") is s
+        with pytest.raises(ValueError, match="own memory of their devices"):
+            s.with_memory_kind("pinned_host")
+
+
+def test_a_spec_alone_is_about_the_mesh_that_is_set():
+    tree = {"w": X, "b": (X[0], 1.0)}
+    specs = {"w": P("a", "b"), "b": P()}
+    with phalanx.set_mesh(MESH):
+        placed = phalanx.device_put(tree, specs)
+        assert jnp.zeros((COUNT, 2), device=P("a")).sharding is NamedSharding(MESH, P("a"))
+    assert placed["w"].sharding is NamedSharding(MESH, P("a", "b"))
+    assert placed["b"][1].sharding is NamedSharding(MESH, P())
+    with pytest.raises(NoMesh, match=r"P\('a'\) stands alone"):
+        phalanx.device_put(X, P("a"))
+
+
+def test_memory_is_given_up_or_kept_apart():
+    first, second = NamedSharding(MESH, P("b")), NamedSharding(MESH, P(None, ("a", "b")))
+    x = phalanx.device_put(X, first)
+    apart = phalanx.device_put(x, first, may_alias=False)
+    moved = phalanx.device_put(x, second, donate=True)
+    np.testing.assert_array_equal(moved, X)
+    assert x.is_deleted() == (COUNT > 1)
+    np.testing.assert_array_equal(apart, X)
+    with pytest.raises(ValueError, match="cannot both be true"):
+        phalanx.device_put(apart, second, donate=True, may_alias=True)
+
+
+def test_parts_that_do_not_fit_are_refused():
+    rows = NamedSharding(MESH, P(("a", "b")))
+    parts = [
+        phalanx.device_put(X[4 * i : 4 * i + 4], d) for i, d in enumerate(phalanx.devices())
+    ]
+    make = phalanx.make_array_from_single_device_arrays
+    np.testing.assert_array_equal(make(X.shape, rows, parts[::-1]), X)
+    for given, message in [
+        (parts[1:], f"one array on each of .* is needed, got {COUNT - 1}"),
+        ([*parts[1:], parts[0][:2]], "has shape .*, got one of shape"),
+        ([*parts[1:], parts[0].astype(int)] if COUNT > 1 else parts[1:], "one dtype|is needed"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make(X.shape, rows, given)
+    with pytest.raises(ValueError, match="got one of shape"):
+        phalanx.make_array_from_callback((2 * COUNT, 2), rows, lambda index: X)
+    local = phalanx.make_array_from_process_local_data
+    np.testing.assert_array_equal(local(rows, X, (None, X.shape[1])), X)
+    with pytest.raises(ValueError, match="dimension 0 of global_shape is 3"):
+        local(rows, X, (3, None))
+
+
+def test_what_is_not_there_says_why():
+    for name in ("GSPMDSharding", "PositionalSharding", "AbstractDevice", "no_collectives"):
+        with pytest.raises(AttributeError, match=f"{name} is not there: "):
+            getattr(phalanx.sharding, name)
+    with pytest.raises(AttributeError, match="Did you mean 'NamedSharding'"):
+        _ = phalanx.sharding.NamedShardin

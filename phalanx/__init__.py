@@ -76,7 +76,7 @@ from phalanx.api.vmap import vmap
 from phalanx.base.boundary import bound as _bound
 from phalanx.base.config import config
 from phalanx.core.trace import ROOT as _ROOT
-from phalanx.core.types import Array
+from phalanx.core.types import Array, typeof
 from phalanx.custom_derivatives import (
     closure_convert,
     custom_gradient,

@@ -63,7 +63,8 @@ class ShapeDtypeStruct:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name})"
+        along = f", vma={set(self.vma)}" if self.vma else ""
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{along})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()

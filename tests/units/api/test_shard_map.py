@@ -1,0 +1,204 @@
+"""``shard_map`` as users call it: meshes, specs, types inside, and what is kept from call to call."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import P, lax, typeof
+from phalanx.experimental.shard_map import shard_map as older
+
+pytestmark = pytest.mark.skipif(phalanx.device_count() < 4, reason="needs a mesh of 2 x 2")
+X = np.arange(8, dtype=np.float32).reshape(4, 2)
+
+
+@pytest.fixture
+def mesh():
+    return phalanx.make_mesh((2, 2), ("x", "y"))
+
+
+def over(mesh, f, in_specs=P("x"), out_specs=P("x"), **options):
+    return phalanx.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
+
+
+def twice(x):
+    return 2 * x
+
+
+# ---- meshes -------------------------------------------------------------------------------------
+
+
+def test_ways_to_give_a_mesh(mesh):
+    with phalanx.set_mesh(mesh):
+        current = phalanx.shard_map(twice, in_specs=P("x"), out_specs=P("x"))
+        found = [current(X), over(mesh.abstract_mesh, twice)(X)]
+        found.append(phalanx.jit(current)(X))
+    placed = phalanx.device_put(X, phalanx.NamedSharding(mesh, P("y")))
+    found += [over(mesh.abstract_mesh, twice)(placed), older(twice, mesh, P("x"), P("x"))(X)]
+    for y in found:
+        np.testing.assert_array_equal(y, 2 * X)
+
+
+def test_results_lie_as_their_specs_say(mesh):
+    y = over(mesh, twice, P(), P(("y", "x")))(X)
+    assert y.sharding == phalanx.NamedSharding(mesh, P(("y", "x"))) and y.shape == (16, 2)
+    np.testing.assert_array_equal(y, np.concatenate([2 * X] * 4))
+
+
+def test_some_axes_are_left_to_the_compiler(mesh):
+    def f(x):
+        assert x.shape == (2, 2)
+        with pytest.raises(NameError, match="unbound axis name: y"):
+            lax.psum(x, "y")
+        return lax.psum(x * x, "x")
+
+    f = over(mesh, f, out_specs=P(), axis_names={"x"})
+    placed = phalanx.device_put(X, phalanx.NamedSharding(mesh, P("x", "y")))
+    for found in (f(X), phalanx.jit(f)(placed)):
+        np.testing.assert_array_equal(found, (X * X).reshape(2, 2, 2).sum(0))
+    older_f = older(lambda x: lax.psum(x, "x"), mesh, P("x"), P(), auto={"y"})
+    np.testing.assert_array_equal(older_f(X), X.reshape(2, 2, 2).sum(0))
+
+
+def test_inside_another_it_takes_axes_that_are_left(mesh):
+    def outer(w, x):
+        def inner(w, x):
+            assert typeof(x).vma == {"x", "y"} and typeof(w).vma == set()
+            return lax.psum(jnp.sum((w * x) ** 2), ("x", "y"))
+
+        return phalanx.shard_map(inner, in_specs=(P(), P("y")), out_specs=P())(w, x)
+
+    f = over(mesh, outer, (P(), P("x")), P(), axis_names={"x"})
+    assert float(f(2.0, X)) == 4 * np.sum(X**2)
+    assert float(phalanx.grad(f)(2.0, X)) == 4 * np.sum(X**2)
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+
+def test_arguments_without_a_spec_are_values_of_python(mesh):
+    def f(x, how, y):
+        return {"twice": 2 * x, "as it is": x}[how] + y
+
+    f = over(mesh, f, (P("x"), None, None))
+    np.testing.assert_array_equal(f(X, "twice", np.ones(2)), 2 * X + 1)
+    np.testing.assert_array_equal(f(X, "as it is", 1), X + 1)
+
+
+def test_it_is_traced_once_and_keeps_no_function_alive(mesh):
+    traced = []
+
+    def f(x):
+        traced.append(x)
+        return x
+
+    f = over(mesh, f)
+    for x in (X, jnp.array(X), X + 1):
+        f(x)
+    assert len(traced) == 1
+    assert f.lower(X).compile()(X).shape == X.shape and len(traced) == 1
+    assert f.eval_shape(phalanx.ShapeDtypeStruct((6, 1), "float32")).shape == (6, 1)
+
+
+def test_values_can_be_looked_at_without_compiling(mesh):
+    seen = []
+
+    def f(w, x):
+        seen.append(repr(x))
+        return phalanx.grad(lambda w: jnp.sum((w * x) ** 2))(w), x * w
+
+    f = over(mesh, f, (P(), P("x")), (P(), P("x")))
+    expected = f(3.0, X)
+    with phalanx.disable_jit():
+        slope, y = f(3.0, X)
+    assert "7." in seen[-1]
+    np.testing.assert_array_equal(slope, expected[0])
+    np.testing.assert_array_equal(y, expected[1])
+
+
+# ---- types --------------------------------------------------------------------------------------
+
+
+def test_types_know_along_which_axes_values_vary(mesh):
+    def f(w, x):
+        kinds = {
+            "w": w, "x": x, "both": w * x, "sum": lax.psum(x, "x"), "largest": lax.pmax(x, "x"),
+            "index": lax.axis_index("y"), "gathered": lax.all_gather(w, "y"),
+            "cast": lax.pvary(x, ("x", "y")), "number": lax.psum(1, "x") * w,
+            "sent": lax.ppermute(w, "y", [(0, 1)]), "rows": phalanx.vmap(lambda r: r * w[0])(x),
+        }  # fmt: skip
+        found.update({k: typeof(v).vma for k, v in kinds.items()})
+        return lax.pcast(w, "x", to="varying")
+
+    found = {}
+    over(mesh, f, (P(), P("x")))(np.ones(2, np.float32), X)
+    assert found == {
+        "w": set(), "x": {"x"}, "both": {"x"}, "sum": set(), "largest": set(), "index": {"y"},
+        "gathered": {"y"}, "cast": {"x", "y"}, "number": set(), "sent": {"y"}, "rows": {"x"},
+    }  # fmt: skip
+    found.clear()
+    over(mesh, f, (P(), P("x")), check_vma=False)(np.ones(2, np.float32), X)
+    assert set(map(frozenset, found.values())) == {frozenset()}
+
+
+def test_what_is_carried_or_chosen_varies_where_it_does_at_any_time(mesh):
+    def f(x):
+        total, sums = lax.scan(lambda c, r: (c + r, 1.0), jnp.zeros(2), x)
+        count = lax.fori_loop(0, 3, lambda i, c: c * i + lax.axis_index("y"), 0)
+        n, _ = lax.while_loop(lambda s: s[1][0] < 3, lambda s: (s[0] + 1, s[1] + x[1]), (0, x[1]))
+        one = lax.cond(x[0, 0] > 1, lambda: 1.0, lambda: 2.0)
+        other = lax.cond(lax.psum(x[0, 0], "x") > 1, lambda: x[0, 0], lambda: 2.0)
+        values = (total, sums, count, n, one, other)
+        found.extend(typeof(v).vma for v in values)
+        return tuple(lax.pvary(jnp.ravel(v)[:1], ("x", "y")) for v in values)
+
+    found = []
+    results = over(mesh, f, out_specs=P(("x", "y")))(X)
+    assert found == [{"x"}, set(), {"y"}, {"x"}, {"x"}, {"x"}]
+    assert [r.tolist() for r in results][4:] == [[2, 2, 1, 1], [0, 0, 4, 4]]
+
+
+def test_gradients_inside_are_those_of_all_positions(mesh):
+    """The numbers of the documentation: by what all have it is summed, by what each has it is not."""
+
+    def f(w, x):
+        def loss(w, x):
+            return jnp.sum(w * x)
+
+        copies = lax.pvary(w, "x")
+        return (
+            phalanx.grad(loss)(w, x), phalanx.grad(loss)(copies, x)[None],
+            phalanx.grad(lambda x: lax.psum(jnp.sum(x), "x"))(x),
+            phalanx.grad(lambda w: lax.pmean(loss(w, x), "x"))(w),
+        )  # fmt: skip
+
+    out_specs = (P(), P("x"), P("x"), P())
+    summed, own, of_sum, of_mean = over(mesh, f, (P(), P("x")), out_specs)(2.0, X)
+    assert float(summed) == 28 and own.tolist() == [6, 22] and float(of_mean) == 14
+    np.testing.assert_array_equal(of_sum, np.ones_like(X))
+    *_, of_sum, of_mean = over(mesh, f, (P(), P("x")), out_specs, check_vma=False)(2.0, X)
+    np.testing.assert_array_equal(of_sum, np.full_like(X, 2))
+
+
+def test_sums_of_parts_are_made_of_as_few_elements_as_there_are(mesh):
+    """A bias is added to many rows; what its gradient exchanges has the size of the bias."""
+
+    def f(b, x):
+        return phalanx.grad(lambda b: jnp.sum(jnp.sin(x + b)))(b)
+
+    f = over(mesh, f, (P(), P("x")), P())
+    program = f.trace(np.ones(2, np.float32), np.ones((64, 2), np.float32)).program
+    sums = [e for e in program.walk() if e.prim.name == "psum"]
+    assert [e.outputs[0].type.shape for e in sums] == [(2,)]
+
+
+def test_shapes_with_axes_along_which_they_vary(mesh):
+    kind = phalanx.ShapeDtypeStruct((2,), "float32", vma={"x"})
+    assert kind != phalanx.ShapeDtypeStruct((2,), "float32") and "x" in repr(kind)
+
+    def f(x):
+        assert phalanx.eval_shape(lambda v: v + 1, kind).vma == {"x"}
+        assert phalanx.eval_shape(jnp.sum, x).vma == {"x"}
+        return x
+
+    over(mesh, f)(X)

@@ -44,13 +44,14 @@ class Stage(Trace):
     besides those along which they vary anyway.
     """
 
-    __slots__ = ("along", "captured", "constants", "equations", "origins")
+    __slots__ = ("along", "captured", "constants", "equations", "origins", "varied")
 
     def __init__(
         self, parent: Trace | None, name: str, along: frozenset[Any] = NOWHERE
     ) -> None:
         super().__init__(parent, name)
         self.along = along
+        self.varied = False  # whether types here say that anything varies
         self.equations: list[Equation] = []
         self.captured: dict[int, tuple[Any, Var]] = {}
         self.constants: dict[int, Literal] = {}
@@ -59,6 +60,7 @@ class Stage(Trace):
     def input(self, type: ArrayType, origin: str = "") -> StagedTracer:
         """A new input of the program."""
         tracer = StagedTracer(self, Var(type), None)
+        self.varied |= bool(type.varying)
         self.origins[tracer._var] = origin
         return tracer
 
@@ -92,6 +94,7 @@ class Stage(Trace):
             kind = plain(value.aval)
             if self.along:
                 kind = kind.update(varying=kind.varying | self.along)
+            self.varied |= bool(kind.varying)
             known = self.captured[id(value)] = (value, Var(kind))
         return known[1]
 
@@ -99,7 +102,10 @@ class Stage(Trace):
         inputs = [
             a._var if type(a) is StagedTracer and a._trace is self else self.atom(a) for a in args
         ]
-        types = prim.result_type([a.type for a in inputs], params)
+        if self.varied or prim.axes is not None:
+            types = self._varying(prim, inputs, params)
+        else:
+            types = prim.type(*[a.type for a in inputs], **params)
         location = user_location()
         if prim.multi:
             outputs = tuple([Var(t) for t in types])
@@ -109,8 +115,15 @@ class Stage(Trace):
         self.equations.append(Equation(prim, inputs, params, (out,), location))
         return StagedTracer(self, out, location)
 
+    def _varying(self, prim: Primitive, inputs: Sequence[Atom], params: dict[str, Any]) -> Any:
+        """The types of results where some may vary along axes of which types know."""
+        types = prim.result_type([a.type for a in inputs], params)
+        self.varied |= any([bool(t.varying) for t in (types if prim.multi else (types,))])
+        return types
+
     def write(self, equation: Equation) -> None:
         """Take over an equation as it is."""
+        self.varied |= any([bool(v.type.varying) for v in equation.outputs])
         self.equations.append(equation)
 
     def tracer(self, atom: Atom) -> Any:

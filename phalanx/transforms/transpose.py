@@ -18,6 +18,9 @@ Values = dict[Any, Any]  # by the variables of a program
 Linears = dict[Any, Linear]  # likewise
 
 
+_NO_PARTS: dict[frozenset[Any], Any] = {}
+
+
 class _Cotangents:
     """What has come together of the cotangents of variables.
 
@@ -35,15 +38,16 @@ class _Cotangents:
         """Add ``ct`` to that of ``var``."""
         if ct is ZERO:
             return
-        along = typeof(ct).varying - var.type.varying
-        sums = self.parts.setdefault(var, {}) if along else self.wholes
-        key = along or var
+        sums, key = self.wholes, var
+        along = typeof(ct).varying
+        if along and (extra := along - var.type.varying):
+            sums, key = self.parts.setdefault(var, {}), extra
         sums[key] = add(sums[key], ct) if key in sums else ct
 
     def take(self, var: Var) -> Any:
         """The cotangent of ``var``, which gets no more; ``ZERO`` if it got none."""
         whole = self.wholes.pop(var, ZERO)
-        for along, part in self.parts.pop(var, {}).items():
+        for along, part in self.parts.pop(var, _NO_PARTS).items():
             (total,) = psum(part, axes=in_order(along), groups=None)
             whole = total if whole is ZERO else add(whole, total)
         if whole is ZERO or not var.type.varying:
@@ -55,7 +59,7 @@ class _Cotangents:
 
         To sum after a linear operation is to sum before it, but there may be fewer elements.
         """
-        parts = self.parts.get(var, ())
+        parts = self.parts.get(var, _NO_PARTS)
         if len(parts) != 1 or var in self.wholes:
             return self.take(var)
         (part,) = self.parts.pop(var).values()
@@ -108,8 +112,8 @@ def _forward(program: Program, values: Values, linear: Linears) -> list[Equation
 def _transpose_equation(
     e: Equation, values: Values, linear: Linears, cotangents: _Cotangents
 ) -> None:
-    alone = e.prim.multi or e.prim.axes is not None
-    take = cotangents.take if alone else cotangents.take_part
+    simple = not e.prim.multi and e.prim.axes is None
+    take = cotangents.take_part if simple else cotangents.take
     cts = tuple([take(v) for v in e.outputs])
     if all([ct is ZERO for ct in cts]):
         return

@@ -1,4 +1,4 @@
-"""``shard_map`` as users call it: meshes, specs, types inside, and what is kept from call to call."""
+"""``shard_map`` as users call it: meshes, specs, types inside, what is kept for later calls."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,10 @@ def mesh():
     return phalanx.make_mesh((2, 2), ("x", "y"))
 
 
-def over(mesh, f, in_specs=P("x"), out_specs=P("x"), **options):
+ALONG_X = P("x")
+
+
+def over(mesh, f, in_specs=ALONG_X, out_specs=ALONG_X, **options):
     return phalanx.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
 
 
@@ -159,7 +162,7 @@ def test_what_is_carried_or_chosen_varies_where_it_does_at_any_time(mesh):
 
 
 def test_gradients_inside_are_those_of_all_positions(mesh):
-    """The numbers of the documentation: by what all have it is summed, by what each has it is not."""
+    """By what all positions have a gradient is summed, by what each has it is not."""
 
     def f(w, x):
         def loss(w, x):

@@ -81,7 +81,7 @@ ARGUMENTS = {
         "closure_convert eval_shape linear_transpose linearize vjp": (reverse, X),
         "checkpoint custom_gradient remat": (reverse,),
         "grad hessian jacfwd jacobian jacrev jit make_jaxpr make_program named_call pmap "
-        "value_and_grad vmap": (reverse,),
+        "shard_map value_and_grad vmap": (reverse,),
         "jvp": (reverse, (X,), (X,)),
         "make_mesh": ((1,), ("x",)),
         "named_scope": ("here",),
@@ -120,6 +120,7 @@ ARGUMENTS = {
         "pad": (X, S, [(0, 1, 0), (1, 0, 1)]),
         "padtype_to_pads": ((3, 3), (2, 2), (1, 1), "SAME"),
         "pbroadcast": (X, AXIS, 0),
+        "pcast": (X, AXIS),
         "ppermute": (X, AXIS, [(0, 1)]),
         "pshuffle": (X, AXIS, [1, 0]),
         "psum_scatter": (Operand("2n"), AXIS),
@@ -224,6 +225,8 @@ ARGUMENTS = {
 # What some need besides, by keyword.
 KEYWORDS = {
     ".pure_callback": {"vmap_method": "sequential"},
+    ".shard_map": {"in_specs": phalanx.P(), "out_specs": phalanx.P()},
+    "lax.pcast": {"to": "varying"},
     "numpy.fill_diagonal": {"inplace": False},
     "numpy.fromstring": {"sep": " "},
     "numpy.put": {"inplace": False},

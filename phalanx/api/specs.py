@@ -60,8 +60,8 @@ class Specs:
         self._check_axes(spec, name)
         if len(spec) > type.ndim:
             raise ValueError(
-                f"{self._problem(spec, name)}: it has {len(spec)} entries, but {name} is {type}, "
-                f"of {type.ndim} dimensions; there is one entry for each of the first dimensions"
+                f"{self._problem(spec, name)}: its entry {len(spec) - 1} is about a dimension that "
+                f"{name}, {type}, does not have; there is an entry for each of the first dimensions"
             )
         meant = {as_said(axis): axis for axis, _ in self.axes}
         layout = tuple(tuple(meant[said] for said in names) for names in spec.layout)

@@ -47,7 +47,8 @@ class MappedAxes:
         check_axis_name(axis_name, "pmap")
         several = isinstance(axis_name, (tuple, list))
         if mesh is None:
-            if several:
+            # any other tuple is a name like any hashable value
+            if several and all(isinstance(name, str) for name in axis_name):
                 raise ValueError(
                     f"{who}: axis_name={axis_name!r} names several axes, at {user_location()}: "
                     "those of a mesh. Give mesh=, such as phalanx.make_mesh(sizes, names)"

@@ -114,6 +114,7 @@ def make_array_from_process_local_data(
     (2, 3)
     """
     who = "make_array_from_process_local_data"
+    _check_kind(sharding, who)
     data = np.asarray(local_data)
     shape, places = _global_shape(sharding, data.shape, global_shape, who)
 
@@ -201,9 +202,13 @@ def _device_of(x: Any, who: str) -> Any:
     return array.sharding.devices[0]
 
 
-def _check_sharding(sharding: Any, shape: tuple[int, ...], who: str) -> None:
+def _check_kind(sharding: Any, who: str) -> None:
     if not isinstance(sharding, Sharding):
         raise TypeError(f"{who}: a Sharding is needed, got {sharding!r}")
+
+
+def _check_sharding(sharding: Any, shape: tuple[int, ...], who: str) -> None:
+    _check_kind(sharding, who)
     try:
         sharding.shard_shape(shape)
     except ValueError as e:

@@ -83,6 +83,11 @@ ARGUMENTS = {
         "grad hessian jacfwd jacobian jacrev jit make_jaxpr make_program named_call pmap "
         "shard_map value_and_grad vmap": (reverse,),
         "jvp": (reverse, (X,), (X,)),
+        "make_array_from_callback": ((2, 3), WHOLE, lambda index: np.ones((2, 3))[index]),
+        "make_array_from_process_local_data": (WHOLE, np.ones((2, 3))),
+        "make_array_from_single_device_arrays": ((3,), WHOLE, [Made(lambda: phalanx.device_put(
+            np.ones(3), phalanx.devices()[0]
+        ))]),
         "make_mesh": ((1,), ("x",)),
         "named_scope": ("here",),
         "reshard": (X, WHOLE),

@@ -162,7 +162,7 @@ def test_gradient_from_inside(program):
         xs, ws = ({c: a + amount * ts[k][c] for c, a in v.items()} for k, v in both.items())
         return total(program, xs, ws)
 
-    slope = along(moved, (np.zeros(()),), (np.ones(()),))
+    slope = smoothly_along(moved, (np.zeros(()),), (np.ones(()),))
     for chosen in nestings(program):
         f = m.over(chosen, phalanx.grad(loss(program), (0, 1)), out_dims=leading)
         gradients = zip(ts, phalanx.jit(f)(x, w), strict=True)
@@ -183,7 +183,7 @@ def test_gradient_of_gradient_from_inside(program):
 
     zero, one = np.zeros(()), np.ones(())
     still = np.zeros_like(x), np.zeros_like(w)
-    bend = along(shifted, (x, w, zero), (*still, one), (*us, zero))
+    bend = smoothly_along(shifted, (x, w, zero), (*still, one), (*us, zero))
     for chosen in nestings(program):
         lane = phalanx.grad(loss(program))
         f = m.over(chosen, lambda x, w, lane=lane: lane(x, w).sum(), out_dims=(0,) * len(m.axes))

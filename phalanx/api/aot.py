@@ -9,10 +9,13 @@ import numpy as np
 
 from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base import dtypes
+from phalanx.base.source import user_location
 from phalanx.core.axes import Typed
 from phalanx.core.program import plain
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops.basis import check_lengths
+from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import is_value
 
@@ -20,10 +23,17 @@ from phalanx.transforms.stage import is_value
 class ShapeDtypeStruct:
     """The shape and dtype of an array, and where it should lie, without its data.
 
-    Inside ``shard_map``, ``vma`` has the names of the axes along which it varies.
+    Args:
+        shape: its lengths.
+        dtype: its dtype.
+        sharding: where it lies; a spec is about the mesh that is set.
+        weak_type: whether its dtype gives way to others.
+        vma: inside ``shard_map``, the names of the axes along which it varies.
 
     Raises:
         ValueError: a length is negative.
+        TypeError: the sharding is none.
+        NoMesh: there is a spec alone, and no mesh is set.
 
     >>> ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
@@ -36,14 +46,14 @@ class ShapeDtypeStruct:
         shape: Sequence[int],
         dtype: Any,
         *,
-        sharding: Sharding | None = None,
+        sharding: Sharding | PartitionSpec | None = None,
         weak_type: bool = False,
         vma: Iterable[str] = (),
     ) -> None:
         self.shape = tuple(shape)
         check_lengths("ShapeDtypeStruct", self.shape)
         self.dtype = dtypes.canonical(dtypes.as_dtype(dtype))
-        self.sharding = sharding
+        self.sharding = _sharding(sharding)
         self.weak_type = weak_type
         self.vma = frozenset(vma)
 
@@ -64,7 +74,8 @@ class ShapeDtypeStruct:
 
     def __repr__(self) -> str:
         along = f", vma={set(self.vma)}" if self.vma else ""
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{along})"
+        lies = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype.name}{lies}{along})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ShapeDtypeStruct) and self._key() == other._key()
@@ -76,9 +87,22 @@ class ShapeDtypeStruct:
         return self.shape, self.dtype, self.sharding, self.weak_type, self.vma
 
 
-def struct(type: ArrayType) -> ShapeDtypeStruct:
-    """``type`` as users see it."""
-    return ShapeDtypeStruct(type.shape, type.dtype, weak_type=type.weak, vma=type.vma)
+def _sharding(said: Any) -> Sharding | None:
+    if isinstance(said, PartitionSpec):
+        return sharding_for(said, "ShapeDtypeStruct")
+    if said is None or isinstance(said, Sharding):
+        return said
+    raise TypeError(
+        f"ShapeDtypeStruct: the sharding must be a Sharding or a PartitionSpec, got {said!r}; for "
+        "one device give SingleDeviceSharding(device)"
+    )
+
+
+def struct(type: ArrayType, sharding: Sharding | None = None) -> ShapeDtypeStruct:
+    """``type`` as users see it, of an array that is to lie as ``sharding`` says."""
+    return ShapeDtypeStruct(
+        type.shape, type.dtype, sharding=sharding, weak_type=type.weak, vma=type.vma
+    )
 
 
 def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayType:
@@ -99,3 +123,25 @@ def sharding_of(x: Any) -> Sharding | None:
     """Where ``x`` says that it lies, if it does."""
     sharding = getattr(x, "sharding", None)
     return sharding if isinstance(sharding, Sharding) else None
+
+
+def homes(leaves: Sequence[Any], names: LeafNames, who: str) -> list[Sharding | None]:
+    """Where each leaf says that it lies, if it does, on devices.
+
+    Raises:
+        NoMesh: a sharding is over a mesh without devices, and no mesh with its axes is set.
+        ValueError: a sharding does not fit its leaf.
+    """
+    return [_home(x, names, i, who) for i, x in enumerate(leaves)]
+
+
+def _home(x: Any, names: LeafNames, i: int, who: str) -> Sharding | None:
+    said = sharding_of(x)
+    if said is None:
+        return None
+    sharding = sharding_for(said, f"{who}: sharding of {names[i]}")
+    try:
+        sharding.shard_shape(x.shape)
+    except ValueError as e:
+        raise ValueError(f"{who}: sharding of {names[i]}, at {user_location()}: {e}") from None
+    return sharding

@@ -183,7 +183,7 @@ class Jitted(Dispatched):
             check_followed(leaves, places.ins, names, self.who)
         call_traced = stages.TracedCall(
             self.who, names, static, traced.program, traced.captured, treedef, traced.out_tree,
-            types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
+            types, aot.homes(leaves, names, self.who), self._donated(static, rest, named),
             places, self.keep_unused, self.compiler_options, self.home is None,
         )  # fmt: skip
         return stages.Traced(call_traced)

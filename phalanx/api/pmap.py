@@ -288,7 +288,7 @@ class Pmapped(Dispatched):
         body = self.body(static, shells, treedef, layouts, sizes, names)
         call_traced = stages.TracedCall(
             self.who, names, static, body.whole(types), body.captured, treedef, body.out_tree,
-            types, [aot.sharding_of(x) for x in leaves], self._donated(static, rest, named),
+            types, aot.homes(leaves, names, self.who), self._donated(static, rest, named),
         )  # fmt: skip
         return stages.Traced(call_traced)
 

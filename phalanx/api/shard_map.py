@@ -217,7 +217,7 @@ class ShardMapped(Dispatched):
         body = self._body(self._prepared(static, rest, types, treedef, types))
         call_traced = stages.TracedCall(
             self.who, names, static, body.whole, body.captured, treedef, body.out_tree,
-            types, [aot.sharding_of(x) for x in leaves], [False] * len(leaves),
+            types, aot.homes(leaves, names, self.who), [False] * len(leaves),
         )  # fmt: skip
         return stages.Traced(call_traced)
 

@@ -116,8 +116,9 @@ class AheadOfTime:
 
     @property
     def out_info(self) -> Any:
-        """The shapes and dtypes of the results."""
-        return self.out_tree.unflatten([struct(t) for t in self._traced.program.output_types])
+        """The shapes and dtypes of the results, and the shardings that were asked for."""
+        pairs = zip(self._traced.program.output_types, self._traced.places.outs, strict=True)
+        return self.out_tree.unflatten([struct(t, sharding) for t, sharding in pairs])
 
     out_avals = out_info
 

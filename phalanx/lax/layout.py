@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from phalanx.base import tree
 from phalanx.base.source import user_location
 from phalanx.core.types import typeof
+from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import constrain
+from phalanx.run.put import device_put
 from phalanx.spmd.constraint import closed, sharding_for
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
@@ -84,9 +86,16 @@ def takes_out_sharding(function: F) -> F:
     plain = inspect.signature(function)
     option = inspect.Parameter("out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None)
     laid_out.__signature__ = plain.replace(  # type: ignore[attr-defined]
-        parameters=[*plain.parameters.values(), option]
+        parameters=sorted([*plain.parameters.values(), option], key=lambda p: p.kind)
     )
     return laid_out  # type: ignore[return-value]
+
+
+def lying_as(x: Any, out: Any) -> Any:
+    """``out``, which lies over devices as ``x`` if the user placed ``x`` and the shapes agree."""
+    if not isinstance(x, DeviceArray) or not x.committed or x.shape != out.shape:
+        return out
+    return device_put(out, to=x.sharding, back=None)
 
 
 def _laid_out(x: Any, shardings: Any, who: str) -> Any:

@@ -15,7 +15,7 @@ from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
-from phalanx.lax.layout import takes_out_sharding
+from phalanx.lax.layout import lying_as, takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers, is_python
 from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
 
@@ -45,14 +45,15 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Array:
-    """An array like ``x`` in shape and dtype, with ``fill_value`` everywhere.
+    """An array like ``x`` in shape, dtype and layout, with ``fill_value`` everywhere.
 
     >>> lax.full_like(np.float32([1, 2]), 3)
     Array([3., 3.], dtype=float32)
     """
     type = typeof(accept("full_like", x))
     out = full(type.shape if shape is None else shape, fill_value, dtype or type.dtype)
-    return ops.convert(out, dtype=type.dtype, weak=True) if type.weak and dtype is None else out
+    out = ops.convert(out, dtype=type.dtype, weak=True) if type.weak and dtype is None else out
+    return lying_as(x, out)
 
 
 @takes_out_sharding

@@ -12,6 +12,7 @@ from phalanx.base import dtypes
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
 from phalanx.lax.branches import cond
+from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.loops import scan
 from phalanx.numpy import arithmetic
 from phalanx.numpy.indexing import READ_MODES, WRITE_MODES, mode_of, read, write
@@ -40,7 +41,8 @@ class Part:
     applies one of them. ``mode`` says what happens outside the array: "drop" (or "fill", or
     None) writes nothing there, "clip" takes the nearest element, "promise_in_bounds" asserts
     that there is no such index. ``indices_are_sorted`` and ``unique_indices`` are promises
-    about arrays of integers that make the work faster on some devices.
+    about arrays of integers that make the work faster on some devices. ``out_sharding`` says how
+    the result is to lie over devices.
     """
 
     __slots__ = ("array", "index")
@@ -52,6 +54,7 @@ class Part:
     def __repr__(self) -> str:
         return f"Part({self.array!r}, {self.index!r})"
 
+    @takes_out_sharding
     def get(
         self,
         *,
@@ -70,6 +73,7 @@ class Part:
             self.array, self.index, mode_of("at[].get", mode, READ_MODES), fill_value, **hints
         )
 
+    @takes_out_sharding
     def set(self, values: Any, **options: Any) -> Any:
         """``x`` with ``values`` in this part.
 
@@ -78,6 +82,7 @@ class Part:
         """
         return self._update("set", values, **options)
 
+    @takes_out_sharding
     def add(self, values: Any, **options: Any) -> Any:
         """``x`` with ``values`` added in this part.
 
@@ -86,6 +91,7 @@ class Part:
         """
         return self._update("add", values, **options)
 
+    @takes_out_sharding
     def subtract(self, values: Any, **options: Any) -> Any:
         """``x`` with ``values`` subtracted in this part.
 
@@ -94,6 +100,7 @@ class Part:
         """
         return self._update("add", arithmetic.negative(values), **options)
 
+    @takes_out_sharding
     def multiply(self, values: Any, **options: Any) -> Any:
         """``x`` with this part multiplied by ``values``.
 
@@ -104,6 +111,7 @@ class Part:
 
     mul = multiply
 
+    @takes_out_sharding
     def divide(self, values: Any, **options: Any) -> Any:
         """``x`` with this part divided by ``values``, in floating-point numbers.
 
@@ -112,6 +120,7 @@ class Part:
         """
         return arithmetic.true_divide(self.array, self._factors(values, options))
 
+    @takes_out_sharding
     def power(self, values: Any, **options: Any) -> Any:
         """``x`` with this part raised to the power ``values``.
 
@@ -126,6 +135,7 @@ class Part:
         ones = ops.full(self.array.aval.shape, 1, kind)
         return Part(ones, self.index).multiply(values, **options)
 
+    @takes_out_sharding
     def min(self, values: Any, **options: Any) -> Any:
         """``x`` with the minimum of this part and ``values`` in it.
 
@@ -134,6 +144,7 @@ class Part:
         """
         return self._update("min", values, **options)
 
+    @takes_out_sharding
     def max(self, values: Any, **options: Any) -> Any:
         """``x`` with the maximum of this part and ``values`` in it.
 
@@ -142,6 +153,7 @@ class Part:
         """
         return self._update("max", values, **options)
 
+    @takes_out_sharding
     def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
         """``x`` with ``function``, of each element alone, applied to this part.
 

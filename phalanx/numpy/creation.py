@@ -18,7 +18,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
 from phalanx.core.types import SCALARS, Array
-from phalanx.lax.layout import takes_out_sharding
+from phalanx.lax.layout import lying_as, takes_out_sharding
 from phalanx.numpy.arithmetic import floor, literal, over, power
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
@@ -344,6 +344,8 @@ def zeros_like(
 ) -> Array:
     """0 everywhere, in the shape and dtype of ``a`` unless others are given.
 
+    It lies over devices as ``a``, if that was placed and has the same shape.
+
     >>> print(jnp.zeros_like(jnp.arange(3)))
     [0 0 0]
     """
@@ -355,6 +357,8 @@ def ones_like(
     a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
 ) -> Array:
     """1 everywhere, in the shape and dtype of ``a`` unless others are given.
+
+    It lies over devices as ``a``, if that was placed and has the same shape.
 
     >>> print(jnp.ones_like(jnp.arange(3)))
     [1 1 1]
@@ -384,6 +388,8 @@ def full_like(
 ) -> Array:
     """``fill_value`` everywhere, in the shape and dtype of ``a`` unless others are given.
 
+    It lies over devices as ``a``, if that was placed and has the same shape.
+
     >>> print(jnp.full_like(jnp.arange(3), 7))
     [7 7 7]
     """
@@ -395,10 +401,12 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
         a = operand(who, a)
     lengths = a.shape if isinstance(a, (Array, np.ndarray)) else tuple(getattr(a, "shape", ()))
     to_shape = lengths if shape is None else as_shape(who, shape)
-    if dtype is not None:
-        return on_device(_full(who, to_shape, value, dtype), device)
-    kind, weak = kind_of(a)
-    return on_device(convert(_full(who, to_shape, value, kind), kind, weak), device)
+    if dtype is None:
+        kind, weak = kind_of(a)
+        out = convert(_full(who, to_shape, value, kind), kind, weak)
+    else:
+        out = _full(who, to_shape, value, dtype)
+    return lying_as(a, out) if device is None else on_device(out, device)
 
 
 # ---- ranges ---------------------------------------------------------------------------------

@@ -33,7 +33,9 @@ def from_axes(
             hint = suggest(name, sizes) or f"The axes are {', '.join(map(repr, sizes))}."
             raise ValueError(f"{who}: the mesh has no axis {name!r}. {hint}")
         if used.count(name) > 1:
-            raise ValueError(f"{who}: axis {name!r} splits more than one dimension in {dims}")
+            raise ValueError(
+                f"{who}: axis {name!r} occurs more than once in {dims}; an axis cuts one dimension"
+            )
     names = list(sizes)
     order = [names.index(n) for n in used] + [i for i, n in enumerate(names) if n not in used]
     places = np.arange(len(devices)).reshape(tuple(sizes.values())).transpose(order)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Self, cast
 
 from phalanx.base.recent import Unique
-from phalanx.core.blocks import Blocks
+from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.region import Layout, OpenLayout
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.mesh import AbstractMesh, Mesh
@@ -201,7 +201,7 @@ class NamedSharding(Sharding):
         refusal = self.refusal(tuple(shape))
         if refusal is not None:
             raise ValueError(refusal)
-        return self.plain.blocks(shape)
+        return blocks_of(tuple(shape), self.tiles)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(mesh={self.mesh}, spec={self.spec})"
@@ -234,7 +234,8 @@ def _refusal(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
             f"{spec} has {entries}, but an array of shape {shape} has {len(shape)} "
             f"dimension{'' if len(shape) == 1 else 's'}; give at most one entry for each"
         )
-    cut = enumerate(sharding.plain.blocks(shape))
+    _refuse_open(spec)
+    cut = enumerate(blocks_of(shape, sharding.tiles))
     uneven = next((dim for dim, block in cut if block.padding), None)
     return None if uneven is None or sharding.uneven else _indivisible(sharding, shape, uneven)
 

@@ -127,6 +127,44 @@ def test_a_spec_alone_is_about_the_mesh_that_is_set():
         phalanx.device_put(X, P("a"))
 
 
+def test_constants_and_parts_lie_as_they_are_asked_to():
+    """State of an optimizer, made of placed parameters, is cut as they are."""
+    rows = NamedSharding(MESH, P(("a", "b")))
+    x = phalanx.device_put(X, rows)
+    for like in (jnp.zeros_like, jnp.ones_like, jnp.empty_like, lambda x: jnp.full_like(x, 3)):
+        assert like(x).sharding is rows and like(x).dtype == x.dtype
+    assert lax.full_like(x, 2, int).sharding is rows
+    assert not jnp.zeros_like(x, shape=(2,)).committed and not jnp.zeros_like(X).committed
+    with phalanx.set_mesh(MESH):
+        assert x.at[0].get(out_sharding=P("b")).sharding.spec == P("b")
+        for how in ("set", "add", "multiply", "divide", "power", "min", "max"):
+            changed = getattr(x.at[0], how)(2, out_sharding=P(None, "b"))
+            assert changed.sharding.spec == P(None, "b")
+            np.testing.assert_array_equal(changed, getattr(x.at[0], how)(2))
+
+
+def test_what_stands_for_an_array_says_how_it_lies():
+    rows, abstract = NamedSharding(MESH, P("a")), NamedSharding(MESH.abstract_mesh, P("a"))
+    assert abstract.shard_shape(X.shape) == rows.shard_shape(X.shape)
+    with phalanx.set_mesh(MESH):
+        struct = phalanx.ShapeDtypeStruct(X.shape, X.dtype, sharding=P("a"))
+        said = phalanx.ShapeDtypeStruct(X.shape, X.dtype, sharding=abstract)
+        for given in (struct, said):
+            compiled = phalanx.jit(lambda x: x * 2).lower(given).compile()
+            assert compiled.input_shardings[0][0] is rows
+    assert struct.sharding is rows and f"sharding={rows}" in repr(struct)
+    f = phalanx.jit(lambda x: (x.T, x), out_shardings=(rows, None))
+    assert [out.sharding for out in f.eval_shape(struct)] == [rows, None]
+    with pytest.raises(TypeError, match="got 'a'"):
+        phalanx.ShapeDtypeStruct(X.shape, X.dtype, sharding="a")
+    with pytest.raises(NoMesh, match="sharding of x"):
+        f.lower(said)
+    if OUTER > 1:
+        odd = phalanx.ShapeDtypeStruct((3, 3), X.dtype, sharding=rows)
+        with pytest.raises(ValueError, match=r"sharding of x, at .*does not divide dimension 0"):
+            phalanx.jit(jnp.sin).lower(odd)
+
+
 def test_memory_is_given_up_or_kept_apart():
     first, second = NamedSharding(MESH, P("b")), NamedSharding(MESH, P(None, ("a", "b")))
     x = phalanx.device_put(X, first)

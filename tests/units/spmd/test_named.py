@@ -80,7 +80,7 @@ def test_lanes_may_be_uneven():
     "spec, message",
     [
         (P("modle"), "no axis 'modle'. Did you mean 'model'"),
-        (P("model", "model"), "more than one dimension"),
+        (P("model", "model"), "occurs more than once"),
     ],
 )
 def test_wrong_specs_are_refused(spec, message):

@@ -58,13 +58,14 @@ from phalanx.api.devices import (
 from phalanx.api.dispatch import clear_caches
 from phalanx.api.jacobians import hessian, jacfwd, jacrev
 from phalanx.api.jit import jit
-from phalanx.api.meshes import get_abstract_mesh, get_mesh, make_mesh, set_mesh
+from phalanx.api.meshes import get_mesh, make_mesh, set_mesh
 from phalanx.api.parts import (
     make_array_from_callback,
     make_array_from_process_local_data,
     make_array_from_single_device_arrays,
 )
 from phalanx.api.pmap import pmap
+from phalanx.api.positions import get_abstract_mesh
 from phalanx.api.program import (
     eval_shape,
     make_program,

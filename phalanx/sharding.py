@@ -2,7 +2,8 @@
 
 from typing import NoReturn
 
-from phalanx.api.meshes import get_abstract_mesh, get_mesh, set_mesh
+from phalanx.api.meshes import get_mesh, set_mesh
+from phalanx.api.positions import get_abstract_mesh
 from phalanx.base.errors import suggest
 from phalanx.lax.layout import reshard
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh

@@ -11,7 +11,7 @@ import numpy as np
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeviceError
 from phalanx.run.runtime import backend
-from phalanx.spmd.mesh import NO_MESH, AbstractMesh, AxisType, Mesh
+from phalanx.spmd.mesh import NO_MESH, AxisType, Mesh
 
 
 def make_mesh(
@@ -109,8 +109,3 @@ class set_mesh:
 def get_mesh() -> Mesh:
     """The mesh that is meant where none is given; an empty one if there is none."""
     return settings().mesh or NO_MESH
-
-
-def get_abstract_mesh() -> AbstractMesh:
-    """The same without its devices."""
-    return get_mesh().abstract_mesh

@@ -11,12 +11,13 @@ from typing import Any
 from phalanx.api import aot
 from phalanx.api.meshes import get_mesh, make_mesh
 from phalanx.api.pmap import inside, is_inside
+from phalanx.base.config import config
 from phalanx.base.errors import suggest
 from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.axes import Typed, as_said
 from phalanx.core.region import Axes
-from phalanx.spmd.mesh import AbstractMesh, Mesh
+from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding
 
 
@@ -106,13 +107,35 @@ def _with_devices(mesh: AbstractMesh | None, leaves: Sequence[Any], who: str) ->
 
 @contextmanager
 def entered(here: Positions, who: str) -> Iterator[None]:
-    """While a function runs at the positions ``here``: its axes are in scope."""
+    """While a function runs at the positions ``here``: its axes are in scope, its mesh is meant."""
     token = _outer.set(Positions((*_outer_axes(), *here.axes), here.mesh))
     try:
-        with inside(who), axes.binding(*here.axes):
+        with inside(who), axes.binding(*here.axes), config.override(mesh=here.mesh):
             yield
     finally:
         _outer.reset(token)
+
+
+def get_abstract_mesh() -> AbstractMesh:
+    """The mesh that is meant where none is given, without its devices.
+
+    Inside ``shard_map`` that is its mesh, whose axes are of type Manual where they are taken.
+
+    >>> import phalanx
+    >>> mesh = phalanx.make_mesh((1, 1), ("data", "model"))
+    >>> def f(x):
+    ...     print(get_abstract_mesh().manual_axes)
+    ...     return x
+    >>> data = phalanx.P("data")
+    >>> f = phalanx.shard_map(f, mesh=mesh, in_specs=data, out_specs=data, axis_names={"data"})
+    >>> f(phalanx.numpy.zeros(1)).shape
+    ('data',)
+    (1,)
+    """
+    taken = {as_said(axis): AxisType.Manual for axis, _ in _outer_axes()}
+    outer = _outer.get()
+    mesh = get_mesh() if outer is None else outer.mesh
+    return mesh.abstract_mesh.update_axis_types(taken)
 
 
 def _outer_axes() -> Axes:

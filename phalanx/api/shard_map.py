@@ -272,13 +272,15 @@ def shard_map(
             not named every position gets the same. None is for arguments that are Python values.
         out_specs: the same for the results: an axis at place ``d`` joins the blocks along dimension
             ``d``; along axes that are not named the blocks must be the same, and are given once.
-        axis_names: the axes along which ``f`` says what to do; all if empty.
+        axis_names: the axes along which ``f`` says what to do; all if empty. Inside ``f`` the mesh
+            is the current one, and specs alone are about the axes that are left.
         check_vma: whether to check that results are the same where ``out_specs`` say so.
 
     Returns:
         A function with the methods ``lower``, ``trace``, ``eval_shape`` and ``clear_cache``.
 
     Raises:
+        TypeError: the mesh is none, or ``axis_names`` is one string.
         TreeError: the specs do not fit the tree of arguments or results.
         ValueError: there is no mesh, a spec does not fit the mesh or its array, or axes do not
             divide a dimension.
@@ -305,4 +307,9 @@ def shard_map(
     check_callable(f, "shard_map")
     if mesh is not None and not isinstance(mesh, AbstractMesh):
         raise TypeError(f"shard_map: mesh must be a Mesh, got {mesh!r}; see phalanx.make_mesh")
+    if isinstance(axis_names, str):
+        raise TypeError(
+            f"shard_map: axis_names must be a set of names, such as axis_names={{{axis_names!r}}}, "
+            f"got {axis_names!r}"
+        )
     return ShardMapped(f, **options).function()

@@ -63,6 +63,27 @@ def test_some_axes_are_left_to_the_compiler(mesh):
     np.testing.assert_array_equal(older_f(X), X.reshape(2, 2, 2).sum(0))
 
 
+def test_its_mesh_is_the_one_that_is_meant_inside(mesh):
+    def inner(x):
+        assert phalanx.sharding.get_abstract_mesh().manual_axes == ("x", "y")
+        return x + lax.axis_index("y")
+
+    def f(x):
+        seen = phalanx.sharding.get_abstract_mesh()
+        assert seen.manual_axes == ("x",) and seen.auto_axes == ("y",)
+        x = lax.with_sharding_constraint(2 * x, P(None, "y"))
+        return over(seen, inner, P(None, "y"), P(None, "y"), axis_names={"y"})(x)
+
+    found = phalanx.jit(over(mesh, f, axis_names={"x"}))(X)
+    np.testing.assert_array_equal(found, 2 * X + np.arange(2))
+    with phalanx.disable_jit():
+        found = over(mesh, inner, P("x", "y"), P("x", "y"))(X)
+    np.testing.assert_array_equal(found, X + np.arange(2))
+    assert phalanx.sharding.get_abstract_mesh().empty
+    with pytest.raises(TypeError, match=r"axis_names=\{'x'\}"):
+        over(mesh, twice, axis_names="x")
+
+
 def test_inside_another_it_takes_axes_that_are_left(mesh):
     def outer(w, x):
         def inner(w, x):

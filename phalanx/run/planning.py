@@ -20,7 +20,7 @@ from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.constraint import closed, cutting
-from phalanx.spmd.layout import in_order, prime_axes
+from phalanx.spmd.layout import fewest_axes, in_order
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.plan import Plan, told
 from phalanx.spmd.sharding import Sharding
@@ -77,7 +77,9 @@ def make_plan(
     committed = chosen.committed or mesh is not None
     if mesh is None:
         over = [s for s in (*asked, *inputs, *inside) if s.device_set == chosen.device_set]
-        axes = prime_axes(len(chosen.devices), *[in_order(s, chosen.devices) for s in over])
+        grids = [s.mesh.axis_sizes for s in over if isinstance(s, NamedSharding)]
+        told_in = [in_order(s, chosen.devices) for s in over]
+        axes = fewest_axes(len(chosen.devices), grids, told_in)
         mesh = placement.ProgramMesh(chosen.devices, axes, ())
     _check_constraints(program, mesh)
     if len(mesh.devices) == 1:

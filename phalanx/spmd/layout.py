@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,6 +83,28 @@ def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
 
     meshes = [tuple((f"m{i}", f) for i, f in enumerate(order)) for order in _orders(count)]
     return max(meshes, key=told)
+
+
+def fewest_axes(
+    count: int, grids: Iterable[Sequence[int]], shardings: Sequence[Sharding]
+) -> MeshAxes:
+    """Axes of a mesh of ``count`` devices, those of the first of ``grids`` in which all
+    ``shardings`` can be told, or else of prime size.
+
+    What the compiler chooses follows whole axes: the fewer there are, the more of it can be told
+    over a mesh that the user knows.
+
+    >>> fewest_axes(8, [(2, 4)], [Sharding(range(8), (2,))])
+    (('m0', 2), ('m1', 4))
+    >>> fewest_axes(8, [(2, 4)], [Sharding(range(8), (4,))])
+    (('m0', 2), ('m1', 2), ('m2', 2))
+    """
+    for grid in grids:
+        sizes = [size for size in grid if size > 1]
+        axes = tuple((f"m{i}", size) for i, size in enumerate(sizes))
+        if all(axes_of(s, len(s.tiles), axes) is not None for s in shardings):
+            return axes
+    return prime_axes(count, *shardings)
 
 
 def in_order(sharding: Sharding, devices: Sequence[Any]) -> Sharding:

@@ -34,8 +34,8 @@ Levels = tuple[MeshAxes, ...]
 class ProgramMesh:
     """The devices of a program, and the mesh that they form.
 
-    All its ``axes`` are of prime size. Over those of ``levels[k]`` lie the axes of regions without
-    a mesh of their own, ``k`` regions deep.
+    In a program with regions its ``axes`` are of prime size. Over those of ``levels[k]`` lie the
+    axes of regions without a mesh of their own, ``k`` regions deep.
     """
 
     devices: Devices

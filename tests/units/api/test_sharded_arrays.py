@@ -35,6 +35,15 @@ def test_an_array_says_what_was_asked_for(spec):
     np.testing.assert_array_equal(phalanx.jit(lambda x: x.T)(x), X.T)
 
 
+@pytest.mark.parametrize("cut", [P("a", "b"), P("b", "a"), P(("a", "b"))], ids=str)
+def test_a_result_is_cut_by_whole_axes_of_the_mesh(cut):
+    x = phalanx.device_put(X, NamedSharding(MESH, cut))
+    for shape in ((4 * COUNT, 2, 2 * COUNT), (2, -1), (-1,), (8, COUNT, COUNT, 2)):
+        y = phalanx.jit(lambda x, shape=shape: x.reshape(shape) * 2)(x)
+        assert y.sharding.mesh is MESH and len(y.sharding.spec) <= y.ndim
+        np.testing.assert_array_equal(y, X.reshape(shape) * 2)
+
+
 def test_a_result_is_told_by_the_mesh_of_an_input():
     x = phalanx.device_put(X, NamedSharding(MESH, P("a", "b")))
     assert (x + 1).sharding is x.sharding

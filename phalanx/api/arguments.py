@@ -236,6 +236,15 @@ def dynamic_positions(count: int, static: Static) -> list[int]:
     return [i for i in range(count + len(taken)) if i not in taken][:count]
 
 
+def without_static(entries: Any, static: Static) -> Any:
+    """``entries``, one for each argument, without those of static arguments; or what stands for
+    all of them, as it is."""
+    if static is NO_STATIC or type(entries) not in (tuple, list):
+        return entries
+    taken = {i for i, _ in static.positional}
+    return tuple(entry for i, entry in enumerate(entries) if i not in taken)
+
+
 def check_leaf(x: Any, name: str, who: str) -> None:
     """Raise TypeError unless ``x`` is an array or a number."""
     if not is_value(x):
@@ -262,6 +271,12 @@ def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:
                 f"{who}: the function returned {leaf!r} of type {type(leaf).__name__}"
                 f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
             )
+
+
+def result_names(out_tree: Any) -> list[str]:
+    """What messages call the results of a function, in the order of the leaves."""
+    holes = out_tree.unflatten(range(out_tree.num_leaves))
+    return [f"result{tree.keystr(path)}" for path, _ in tree.leaves_with_path(holes)]
 
 
 class Flat:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from phalanx.api import stages
@@ -22,6 +23,7 @@ from phalanx.base.config import config, settings
 from phalanx.base.errors import NonFiniteError
 from phalanx.base.exact import Exact
 from phalanx.base.recent import Recent
+from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entered
 from phalanx.run import eager
 from phalanx.run.array import DeviceArray
@@ -29,6 +31,20 @@ from phalanx.transforms.reach import TRACED_ONCE
 
 Run = Callable[[Sequence[Any]], Any]
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
+
+
+@dataclass(slots=True)
+class TracedFunction:
+    """A function traced at types: the program, traced values it closes over, its tree."""
+
+    program: Program
+    captured: list[Any]
+    out_tree: Any
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another call may use it: not where it holds values of a transformation."""
+        return not self.captured
 
 
 class _Runs(dict[int, Recent[Run]]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from phalanx.api import aot, stages
@@ -14,11 +13,12 @@ from phalanx.api.arguments import (
     check_callable,
     check_leaf,
     name_of,
+    result_names,
     static_positions,
 )
-from phalanx.api.dispatch import Dispatched, Run
+from phalanx.api.dispatch import Dispatched, Run, TracedFunction
 from phalanx.api.passing import Passed, caller, signatures
-from phalanx.api.shardings import Asked, check_followed, result_names
+from phalanx.api.shardings import Asked, check_followed
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.control.call import call
@@ -32,20 +32,6 @@ from phalanx.run.planning import Places
 from phalanx.run.runtime import backend as runtime
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import is_value, stage
-
-
-@dataclass(slots=True)
-class TracedFunction:
-    """A function traced at types: the program, traced values it closes over, its tree."""
-
-    program: Program
-    captured: list[Any]
-    out_tree: Any
-
-    @property
-    def reusable(self) -> bool:
-        """Whether another call may use it: not where it holds values of a transformation."""
-        return not self.captured
 
 
 class Jitted(Dispatched):
@@ -166,7 +152,9 @@ class Jitted(Dispatched):
         ins = self.ins.of(args) + [None] * len(tree.leaves(kwargs))
         outs = self.outs.of(out_tree.unflatten(range(results)))
         self.ins.check(ins, types, self._names(static, args, kwargs))
-        self.outs.check(outs, program.output_types, result_names(out_tree))
+        self.outs.check(
+            outs, program.output_types, [f"the {name}" for name in result_names(out_tree)]
+        )
         return Places(tuple(ins), tuple(outs))
 
     # ---- ahead of time ----

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.api.arguments import LeafNames, check_axis_name
+from phalanx.api.specs import is_spec
 from phalanx.api.vmap import UNNAMED, input_entries, mapped_size, normal_dim, output_entries
-from phalanx.base.errors import ReplicationError, suggest
+from phalanx.base.errors import ReplicationError, suggest_axis
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis, Split, is_internal
 from phalanx.core.blocks import Blocks
@@ -17,12 +18,8 @@ from phalanx.core.region import Axes, Layout
 from phalanx.core.types import typeof
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import P, PartitionSpec
+from phalanx.spmd.replication import lines_of
 from phalanx.transforms.batch import batch, place_lanes
-
-
-def is_entry(x: Any) -> bool:
-    """Whether ``x``, in a tree of axes, is a leaf that trees would be taken apart for."""
-    return x is None or isinstance(x, PartitionSpec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +60,9 @@ class MappedAxes:
         names = mesh.axis_names if axis_name is None else names
         for name in names:
             if name not in mesh.axis_names:
-                hint = suggest(str(name), mesh.axis_names) or _listed(mesh.axis_names)
                 raise ValueError(
                     f"{who}: axis_name has {name!r}, which is no axis of {mesh}, at "
-                    f"{user_location()}. {hint}"
+                    f"{user_location()}. {suggest_axis(name, mesh.axis_names)}"
                 )
             if names.count(name) > 1:
                 raise ValueError(
@@ -80,7 +76,7 @@ class MappedAxes:
         self, in_axes: Any, args: tuple, kwargs: dict, leaves: Sequence[Any], names: LeafNames
     ) -> list[Layout]:
         """The layout of each leaf of (args, kwargs), which ``names`` names."""
-        entries = input_entries(in_axes, args, kwargs, self.who, is_entry)
+        entries = input_entries(in_axes, args, kwargs, self.who, is_spec)
         return [
             () if e is None else self._layout(e, typeof(x).ndim, names[i])
             for i, (e, x) in enumerate(zip(entries, leaves, strict=True))
@@ -116,7 +112,7 @@ class MappedAxes:
 
     def of_outputs(self, out_axes: Any, out_tree: Any, ranks: Sequence[int]) -> tuple[Layout, ...]:
         """The layout of each result, which has one of ``ranks`` dimensions in one lane."""
-        entries = output_entries(out_axes, out_tree, self.who, is_entry)
+        entries = output_entries(out_axes, out_tree, self.who, is_spec)
         name = f"the result with the mapped ax{'i' if len(self.names) == 1 else 'e'}s"
         return tuple(
             [
@@ -161,7 +157,7 @@ class MappedAxes:
             if not isinstance(entry, str):
                 problem = f"one axis can be mapped in a dimension, and not {entry!r}"
             elif entry not in self.names:
-                hint = suggest(entry, self.names) or _listed(self.names)
+                hint = suggest_axis(entry, self.names)
                 problem = f"{entry!r} is none of the axes that are mapped. {hint}"
             elif spec.count(entry) > 1:
                 problem = f"axis {entry!r} occurs more than once; it is mapped in one dimension"
@@ -175,10 +171,6 @@ class MappedAxes:
         return P.of(spec.layout).layout
 
 
-def _listed(names: Sequence[Any]) -> str:
-    return f"The axes are {', '.join(map(repr, names))}."
-
-
 def place(layout: Layout, axis: Any) -> int | None:
     """The dimension in which ``axis`` is mapped."""
     return layout.index((axis,)) if (axis,) in layout else None
@@ -186,8 +178,8 @@ def place(layout: Layout, axis: Any) -> int | None:
 
 def differs(who: str, what: str, layout: Layout, axis: Any, where: Sequence[Equation]) -> str:
     """The message that ``what`` has a ``layout`` without ``axis``, but differs along it."""
-    lines = list(dict.fromkeys(str(e.location) for e in where if e.location is not None))
-    cause = f": it uses mapped values at {', '.join(lines[:3])}" if lines else ""
+    lines = lines_of(where)
+    cause = f": it uses mapped values at {lines}" if lines else ""
     named = "" if is_internal(axis) else f" of {axis!r}"
     shown = "axis_name" if is_internal(axis) else repr(axis)
     spec = P.of(layout) if layout else None

@@ -11,22 +11,24 @@ from typing import Any
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
-    NO_STATIC,
     Flat,
     LeafNames,
     Static,
     check_callable,
     check_leaf,
     name_of,
+    result_names,
     static_positions,
+    without_static,
 )
-from phalanx.api.dispatch import KEPT, Dispatched, Run
-from phalanx.api.mapping import MappedAxes, differs, is_entry, on_all_lanes
+from phalanx.api.dispatch import KEPT, Dispatched, Run, TracedFunction
+from phalanx.api.mapping import MappedAxes, differs, on_all_lanes
 from phalanx.api.passing import Passed, caller, signatures
+from phalanx.api.specs import snapshot
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
-from phalanx.base.recent import Recent, key_of
+from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.control.mapped import mapped
 from phalanx.core import axes
@@ -51,19 +53,11 @@ _enclosing: ContextVar[str | None] = ContextVar("enclosing pmap", default=None)
 
 
 @dataclass(slots=True)
-class TracedLane:
+class TracedLane(TracedFunction):
     """A mapped function traced at the types of a lane: the body of ``mapped``."""
 
-    program: Program
-    captured: list[Any]
-    out_tree: Any
     params: dict[str, Any]
     wholes: Recent[Program] = field(default_factory=lambda: Recent(KEPT))
-
-    @property
-    def reusable(self) -> bool:
-        """Whether another call may use it: not where it holds values of a transformation."""
-        return not self.captured
 
     def whole(self, types: Sequence[ArrayType]) -> Program:
         """The program of one mapped equation, on whole arrays of ``types``."""
@@ -100,8 +94,8 @@ class Pmapped(Dispatched):
         self.fun = fun
         self.who = f"pmap({name_of(fun)})"
         self.axes = MappedAxes.of(self.who, axis_name, mesh)
-        self.in_axes, in_key = _snapshot(in_axes)
-        self.out_axes, out_key = _snapshot(out_axes)
+        self.in_axes, in_key = snapshot(in_axes)
+        self.out_axes, out_key = snapshot(out_axes)
         self.axis_size = axis_size
         self.static_nums, _ = static_positions(fun, static_broadcasted_argnums, None, self.who)
         self.donate_nums, _ = static_positions(fun, donate_argnums, None, self.who, "donated")
@@ -157,11 +151,8 @@ class Pmapped(Dispatched):
         for i, x in enumerate(leaves):
             if not is_value(x):
                 check_leaf(x, names[i], self.who)
-        spec = self.in_axes
-        if isinstance(spec, (tuple, list)) and not is_entry(spec) and static is not NO_STATIC:
-            taken = {i for i, _ in static.positional}
-            spec = tuple(s for i, s in enumerate(spec) if i not in taken)
-        layouts = self.axes.of_inputs(spec, args, kwargs, leaves, names)
+        in_axes = without_static(self.in_axes, static)
+        layouts = self.axes.of_inputs(in_axes, args, kwargs, leaves, names)
         sizes = self.axes.sizes(leaves, layouts, names, self.axis_size, len(kwargs))
         self._check_nesting()
         return layouts, sizes
@@ -213,19 +204,17 @@ class Pmapped(Dispatched):
         self, program: Program, ins: Sequence[Layout], outs: Sequence[Layout], out_tree: Any
     ) -> None:
         """Raise ReplicationError if a result may differ along an axis that is not mapped in it."""
-        names = frozenset(self.axes.names)
-        alike = [names.difference(*y) for y in outs]
+        alike = [frozenset(self.axes.names).difference(*y) for y in outs]
         if not any(alike):
             return
         inputs = [slices(y).axes for y in ins]
         varying = varying_outputs(program, inputs)
-        paths = tree.leaves_with_path(out_tree.unflatten([0] * out_tree.num_leaves))
-        results = zip(paths, program.outputs, outs, alike, varying, strict=True)
-        for (path, _), atom, layout, same, over in results:
+        names = result_names(out_tree)
+        results = zip(names, program.outputs, outs, alike, varying, strict=True)
+        for name, atom, layout, same, over in results:
             for axis in (a for a in self.axes.names if a in same & over):
                 where = culprits(program, inputs, atom, axis)
-                what = "result" + tree.keystr(path)
-                raise ReplicationError(differs(self.who, what, layout, axis, where))
+                raise ReplicationError(differs(self.who, name, layout, axis, where))
 
     def _eagerly(
         self, static: Static, leaves: Sequence[Any], treedef: Any, layouts: Sequence[Layout],
@@ -291,12 +280,6 @@ class Pmapped(Dispatched):
             types, aot.homes(leaves, names, self.who), self._donated(static, rest, named),
         )  # fmt: skip
         return stages.Traced(call_traced)
-
-
-def _snapshot(spec: Any) -> tuple[Any, tuple]:
-    """A tree of axes that no one else can change, and what it is in a key."""
-    leaves, treedef = tree.flatten(spec, is_entry)
-    return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))
 
 
 class _Shell(Tracer):

@@ -12,7 +12,7 @@ from phalanx.api import aot
 from phalanx.api.meshes import get_mesh, make_mesh
 from phalanx.api.pmap import inside, is_inside
 from phalanx.base.config import config
-from phalanx.base.errors import suggest
+from phalanx.base.errors import suggest_axis
 from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.axes import Typed, as_said
@@ -58,10 +58,9 @@ def positions_of(
     whole = _with_devices(mesh, leaves, who) if outer is None else _same(mesh, outer, who)
     missing = sorted(names - set(whole.axis_names))
     if missing:
-        listed = f"The axes are {', '.join(map(repr, whole.axis_names))}."
         raise ValueError(
             f"{who}: axis_names has {missing[0]!r}, which is no axis of {whole}, at "
-            f"{user_location()}. {suggest(str(missing[0]), whole.axis_names) or listed}"
+            f"{user_location()}. {suggest_axis(missing[0], whole.axis_names)}"
         )
     taken = frozenset([as_said(a) for a, _ in _outer_axes()])
     wanted = names or frozenset(whole.axis_names) - taken

@@ -16,43 +16,29 @@ from phalanx.api.arguments import (
     check_callable,
     check_leaf,
     name_of,
+    result_names,
     split_static,
+    without_static,
 )
-from phalanx.api.dispatch import Dispatched, Run
+from phalanx.api.dispatch import Dispatched, Run, TracedFunction
 from phalanx.api.one_by_one import at_every_position
 from phalanx.api.passing import Passed, caller, signatures
 from phalanx.api.positions import Positions, entered, positions_of
-from phalanx.api.specs import Specs, cutting, is_spec
+from phalanx.api.specs import Specs, snapshot
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
-from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
 from phalanx.control.mapped import on_whole_arrays
 from phalanx.core import axes
-from phalanx.core.program import Equation, Program, plain
-from phalanx.core.region import Layout
-from phalanx.core.roles import Roles, blocks
+from phalanx.core.program import Equation, plain
+from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.execute import compile_program
 from phalanx.spmd.mesh import AbstractMesh
-from phalanx.spmd.replication import culprits
+from phalanx.spmd.replication import culprits, lines_of
 from phalanx.transforms.stage import evaluate, is_value, stage
-
-
-@dataclass(frozen=True, slots=True)
-class TracedBlock:
-    """A function traced at one position, and the program of all positions on whole arrays."""
-
-    whole: Program
-    captured: list[Any]
-    out_tree: Any
-
-    @property
-    def reusable(self) -> bool:
-        """Whether another call may use it: not where it holds values of a transformation."""
-        return not self.captured
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +71,12 @@ class ShardMapped(Dispatched):
         self.fun = fun
         self.who = f"shard_map({name_of(fun)})"
         self.mesh = mesh
-        self.in_specs, in_key = _snapshot(in_specs)
-        self.out_specs, out_key = _snapshot(out_specs)
+        self.in_specs, in_key = snapshot(in_specs)
+        self.out_specs, out_key = snapshot(out_specs)
         self.axis_names = frozenset(axis_names)
         self.check_vma = check_vma
         self._remember(mesh, in_key, out_key, self.axis_names, check_vma)
-        self.has_static = isinstance(in_specs, (tuple, list)) and None in in_specs
+        self.has_static = type(in_specs) in (tuple, list) and None in in_specs
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
         """Arguments without a spec are Python values, but for arrays, which all devices get."""
@@ -113,7 +99,7 @@ class ShardMapped(Dispatched):
         if config.disable_jit:
             return self._one_by_one(call, leaves)
         body = self._body(call)
-        return body.out_tree.unflatten(evaluate(body.whole, [*body.captured, *leaves]))
+        return body.out_tree.unflatten(evaluate(body.program, [*body.captured, *leaves]))
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
@@ -123,8 +109,8 @@ class ShardMapped(Dispatched):
         for value in body.captured:
             refuse_escaped(value)
         names = self._names(static, args, kwargs)
-        passed = Passed.of(body.whole, [False] * len(leaves), names, self.who, every=True)
-        compiled = compile_program(body.whole, signatures(leaves, passed))
+        passed = Passed.of(body.program, [False] * len(leaves), names, self.who, every=True)
+        compiled = compile_program(body.program, signatures(leaves, passed))
         return caller(compiled, leaves, passed, body.out_tree)
 
     # ---- tracing ----
@@ -140,8 +126,8 @@ class ShardMapped(Dispatched):
         here = positions_of(self.mesh, self.axis_names, self.check_vma, leaves, self.who)
         return _Call(static, args, treedef, tuple(map(plain, types)), names, here)
 
-    def _body(self, call: _Call) -> TracedBlock:
-        """The function traced in one block; made once, unless it captures traced values."""
+    def _body(self, call: _Call) -> TracedFunction:
+        """The function of whole arrays; traced once, unless it captures traced values."""
         key = (call.static, call.treedef, call.types, call.here, config.key, axes.scope())
         body = self.caches.traced[key]
         if body is None:
@@ -150,59 +136,52 @@ class ShardMapped(Dispatched):
                 self.caches.traced[key] = body
         return body
 
-    def _trace(self, call: _Call) -> TracedBlock:
+    def _trace(self, call: _Call) -> TracedFunction:
         here, names = call.here, call.names.all()
-        layouts, parts = self._blocks(call)
+        ins, parts = self._blocks(call)
         flat = Flat(self.fun, call.treedef, call.static, self.who)
         with entered(here, self.who):
             program, captured = stage(flat, parts, name_of(self.fun), names)
-        paths, out_layouts = self._results(flat.out_tree, program.output_types, here)
-        in_layouts = ((),) * len(captured) + layouts
-        inputs = [cutting(y) for y in in_layouts]
-        for atom, layout, path in zip(program.outputs, out_layouts, paths, strict=True):
-            for axis in _missing(atom.type, layout, here):
-                where = culprits(program, inputs, atom, axis)
-                raise ReplicationError(_differs(self.who, path, axis, where))
-        roles = tuple(map(blocks, in_layouts)), tuple(map(blocks, out_layouts))
-        whole = on_whole_arrays(program, here.axes, *roles, here.mesh)
-        return TracedBlock(whole, captured, flat.out_tree)
+        results, outs = self._results(flat.out_tree, program.output_types, here)
+        ins = (FIXED,) * len(captured) + ins
+        for atom, role, name in zip(program.outputs, outs, results, strict=True):
+            for axis in _missing(atom.type, role, here):
+                where = culprits(program, [r.axes for r in ins], atom, axis)
+                raise ReplicationError(_differs(self.who, name, axis, where))
+        whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
+        return TracedFunction(whole, captured, flat.out_tree)
 
-    def _blocks(self, call: _Call) -> tuple[tuple[Layout, ...], list[ArrayType]]:
-        """How each argument is cut, and the type of a block of it."""
-        specs = self.in_specs
-        if isinstance(specs, tuple) and call.static is not NO_STATIC:
-            taken = {i for i, _ in call.static.positional}
-            specs = tuple(s for i, s in enumerate(specs) if i not in taken)
-        ins = Specs(self.who, "in_specs", specs, call.here.axes, call.here.mesh)
+    def _blocks(self, call: _Call) -> tuple[Roles, list[ArrayType]]:
+        """What each argument is to a position, and the type of a block of it."""
+        in_specs = without_static(self.in_specs, call.static)
+        specs = Specs(self.who, "in_specs", in_specs, call.here.axes, call.here.mesh)
         names = call.names.all()
-        layouts = ins.layouts(call.args, call.types, names)
-        triples = zip(call.types, layouts, names, strict=True)
-        return layouts, [ins.block(t, y, n) for t, y, n in triples]
+        roles = specs.roles(call.args, call.types, names)
+        triples = zip(call.types, roles, names, strict=True)
+        return roles, [specs.block(t, r, n) for t, r, n in triples]
 
     def _results(
         self, out_tree: Any, types: Sequence[ArrayType], here: Positions
-    ) -> tuple[list[str], tuple[Layout, ...]]:
-        """What messages call each result, and how blocks of it are joined."""
-        results = out_tree.unflatten([*range(out_tree.num_leaves)])
-        paths = ["result" + tree.keystr(path) for path, _ in tree.leaves_with_path(results)]
-        outs = Specs(self.who, "out_specs", self.out_specs, here.axes, here.mesh)
-        return paths, outs.layouts(results, types, paths)
+    ) -> tuple[list[str], Roles]:
+        """What messages call each result, and what it is to a position."""
+        names = result_names(out_tree)
+        specs = Specs(self.who, "out_specs", self.out_specs, here.axes, here.mesh)
+        return names, specs.roles(out_tree.unflatten(names), types, names)
 
     def _one_by_one(self, call: _Call, leaves: Sequence[Any]) -> Any:
         """Without compiling the function: operation by operation, at all positions at once."""
-        layouts, _ = self._blocks(call)
+        ins, _ = self._blocks(call)
         flat = Flat(self.fun, call.treedef, call.static, self.who)
 
         def ends(results: Sequence[Any]) -> Roles:
             types = [plain(typeof(y)) for y in results]
-            paths, layouts = self._results(flat.out_tree, types, call.here)
-            for kind, layout, path in zip(types, layouts, paths, strict=True):
-                for axis in _missing(kind, layout, call.here):
-                    raise ReplicationError(_differs(self.who, path, axis, []))
-            return tuple(map(blocks, layouts))
+            names, outs = self._results(flat.out_tree, types, call.here)
+            for kind, role, name in zip(types, outs, names, strict=True):
+                for axis in _missing(kind, role, call.here):
+                    raise ReplicationError(_differs(self.who, name, axis, []))
+            return outs
 
         with entered(call.here, self.who):
-            ins = tuple(map(blocks, layouts))
             results = at_every_position(flat, call.here.axes, leaves, ins, ends)
         return flat.out_tree.unflatten(results)
 
@@ -216,31 +195,24 @@ class ShardMapped(Dispatched):
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
         body = self._body(self._prepared(static, rest, types, treedef, types))
         call_traced = stages.TracedCall(
-            self.who, names, static, body.whole, body.captured, treedef, body.out_tree,
+            self.who, names, static, body.program, body.captured, treedef, body.out_tree,
             types, aot.homes(leaves, names, self.who), [False] * len(leaves),
         )  # fmt: skip
         return stages.Traced(call_traced)
-
-
-def _snapshot(specs: Any) -> tuple[Any, tuple]:
-    """A tree of specs that no one else can change, and what it is in a key."""
-    leaves, treedef = tree.flatten(specs, is_spec)
-    return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))
 
 
 def _is_array(x: Any) -> bool:
     return is_value(x) and typeof(x).ndim > 0
 
 
-def _missing(type: ArrayType, layout: Layout, here: Positions) -> list[Any]:
-    """The axes along which a result of ``type`` varies although ``layout`` does not name them."""
-    named = cutting(layout)
-    return [axis for axis, _ in here.axes if axis in type.varying and axis not in named]
+def _missing(type: ArrayType, role: Role, here: Positions) -> list[Any]:
+    """The axes along which a result of ``type`` varies although they do not cut it."""
+    return [axis for axis, _ in here.axes if axis in type.varying - role.axes]
 
 
 def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:
-    lines = list(dict.fromkeys(str(e.location) for e in where if e.location is not None))
-    cause = f": it uses what differs at {', '.join(lines[:3])}" if lines else ""
+    lines = lines_of(where)
+    cause = f": it uses what differs at {lines}" if lines else ""
     return (
         f"{who}: out_specs say that {what} is the same along axis {axis!r}, but it differs{cause}. "
         f"Reduce it, with lax.pmean(x, {axis!r}) or lax.psum, or name the axis in its spec"

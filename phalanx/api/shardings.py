@@ -82,11 +82,5 @@ def check_followed(
             )
 
 
-def result_names(out_tree: Any) -> list[str]:
-    """What messages call the results of a function, in the order of the leaves."""
-    holes = out_tree.unflatten(range(out_tree.num_leaves))
-    return [f"the result{tree.keystr(path)}" for path, _ in tree.leaves_with_path(holes)]
-
-
 def _is_leaf(x: Any) -> bool:
     return x is None or isinstance(x, (Sharding, PartitionSpec))

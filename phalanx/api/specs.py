@@ -8,19 +8,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.base import tree
-from phalanx.base.errors import suggest
+from phalanx.base.errors import suggest_axis
+from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
-from phalanx.core.axes import as_said, typed
+from phalanx.core.axes import as_said
 from phalanx.core.blocks import Blocks
-from phalanx.core.region import Axes, Layout
+from phalanx.core.region import Axes
+from phalanx.core.roles import FIXED, Role, Roles, blocks
 from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import AbstractMesh
 from phalanx.spmd.named import PartitionSpec
 
 
 def is_spec(x: Any) -> bool:
-    """Whether ``x`` is a leaf of a tree of specs; None is one, too."""
+    """Whether ``x`` is a leaf of a tree of specs, or of axes, that is not taken apart."""
     return x is None or isinstance(x, PartitionSpec)
+
+
+def snapshot(specs: Any) -> tuple[Any, tuple]:
+    """A tree of specs, or of axes, that no one else can change, and what it is in a key."""
+    leaves, treedef = tree.flatten(specs, is_spec)
+    return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +41,8 @@ class Specs:
     axes: Axes
     mesh: AbstractMesh
 
-    def layouts(
-        self, args: Any, types: Sequence[ArrayType], names: Sequence[str]
-    ) -> tuple[Layout, ...]:
-        """The layout of each leaf of ``args``, of ``types``, which messages call ``names``.
+    def roles(self, args: Any, types: Sequence[ArrayType], names: Sequence[str]) -> Roles:
+        """What each leaf of ``args`` is to a position; messages call them ``names``.
 
         Raises:
             TreeError: the specs are no prefix of ``args``.
@@ -47,11 +53,11 @@ class Specs:
             self.specs, args, f"shard_map {self.which}", is_leaf=is_spec
         )
         triples = zip(wanted, types, names, strict=True)
-        return tuple([self._layout(spec, t, name) for spec, t, name in triples])
+        return tuple([self._role(spec, t, name) for spec, t, name in triples])
 
-    def _layout(self, spec: Any, type: ArrayType, name: str) -> Layout:
+    def _role(self, spec: Any, type: ArrayType, name: str) -> Role:
         if spec is None:
-            return ()
+            return FIXED
         if not isinstance(spec, PartitionSpec):
             raise TypeError(
                 f"{self._problem(spec, name)}: it must be a PartitionSpec, such as P('data') or "
@@ -64,10 +70,7 @@ class Specs:
                 f"{name}, {type}, does not have; there is an entry for each of the first dimensions"
             )
         meant = {as_said(axis): axis for axis, _ in self.axes}
-        layout = tuple(tuple(meant[said] for said in names) for names in spec.layout)
-        while layout and not layout[-1]:
-            layout = layout[:-1]
-        return layout
+        return blocks(tuple(tuple(meant[said] for said in names) for names in spec.layout))
 
     def _check_axes(self, spec: PartitionSpec, name: str) -> None:
         used = [axis for names in spec.layout for axis in names]
@@ -75,8 +78,7 @@ class Specs:
         there = self.mesh.axis_names
         for axis in used:
             if axis not in there:
-                listed = f"The axes are {', '.join(map(repr, there))}."
-                problem = f"the mesh has no axis {axis!r}. {suggest(axis, there) or listed}"
+                problem = f"the mesh has no axis {axis!r}. {suggest_axis(axis, there)}"
             elif axis not in manual:
                 problem = (
                     f"axis {axis!r} is not among axis_names, which are {sorted(manual)}; the "
@@ -88,38 +90,28 @@ class Specs:
                 continue
             raise ValueError(f"{self._problem(spec, name)}: {problem}")
 
-    def block(self, type: ArrayType, layout: Layout, name: str) -> ArrayType:
+    def block(self, type: ArrayType, role: Role, name: str) -> ArrayType:
         """The type of the block that every position has of an array of ``type``.
 
         Raises:
             ValueError: the axes do not divide a dimension.
         """
-        shape = list(type.shape)
-        for dim, names in enumerate(layout):
-            blocks = Blocks(shape[dim], self._parts(names))
-            if blocks.padding:
-                below, above = blocks.padded - blocks.count, blocks.padded
+        sizes = dict(self.axes)
+        for dim, names in enumerate(role.layout):
+            rows = Blocks(type.shape[dim], math.prod(sizes[axis] for axis in names))
+            if rows.padding:
+                below, above = rows.padded - rows.count, rows.padded
                 fitting = f"{below} or {above}" if below else f"{above}"
                 raise ValueError(
-                    f"{self.who}: dimension {dim} of {name}, {type}, has length {blocks.size}, "
-                    f"which is not evenly divisible over {_named(names)} of size {blocks.count}, "
+                    f"{self.who}: dimension {dim} of {name}, {type}, has length {rows.size}, "
+                    f"which is not evenly divisible over {_named(names)} of size {rows.count}, "
                     f"at {user_location()}; a length of {fitting} would be. Pad it, or cut another "
                     "dimension"
                 )
-            shape[dim] = blocks.length
-        return type.update(shape=tuple(shape), varying=type.varying | typed(cutting(layout)))
-
-    def _parts(self, names: Sequence[Any]) -> int:
-        sizes = dict(self.axes)
-        return math.prod(sizes[axis] for axis in names)
+        return role.inner(type, self.axes)
 
     def _problem(self, spec: Any, name: str) -> str:
         return f"{self.who}: {self.which} has {spec!r} for {name}, at {user_location()}"
-
-
-def cutting(layout: Layout) -> frozenset[Any]:
-    """The axes that cut any dimension."""
-    return frozenset(axis for names in layout for axis in names)
 
 
 def _named(names: Sequence[Any]) -> str:

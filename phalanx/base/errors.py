@@ -145,3 +145,13 @@ def suggest(name: str, candidates: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(name, list(candidates), n=1)
     return f"Did you mean {near[0]!r}?" if near else ""
+
+
+def suggest_axis(name: object, axes: Iterable[str]) -> str:
+    """A hint for one who says ``name`` where there are ``axes``: the nearest, or else all of them.
+
+    >>> suggest_axis("modle", ["data", "model"]), suggest_axis("x", ["data", "model"])
+    ("Did you mean 'model'?", "The axes are 'data', 'model'.")
+    """
+    names = list(axes)
+    return suggest(str(name), names) or f"The axes are {', '.join(map(repr, names))}."

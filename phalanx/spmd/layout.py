@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base.errors import suggest
+from phalanx.base.errors import suggest_axis
 from phalanx.core.region import Layout, MeshAxes
 from phalanx.spmd.sharding import Sharding
 
@@ -30,7 +30,7 @@ def from_axes(
     used = [name for names in dims for name in names]
     for name in used:
         if name not in sizes:
-            hint = suggest(name, sizes) or f"The axes are {', '.join(map(repr, sizes))}."
+            hint = suggest_axis(name, sizes)
             raise ValueError(f"{who}: the mesh has no axis {name!r}. {hint}")
         if used.count(name) > 1:
             raise ValueError(

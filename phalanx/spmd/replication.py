@@ -6,7 +6,7 @@ A forward pass over a program with each primitive's ``vary`` rule. It proves wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -99,6 +99,12 @@ def culprits(
     """
     known = varying(program, inputs)
     return list(_culprits(program, known, output, axis))
+
+
+def lines_of(equations: Iterable[Equation]) -> str:
+    """The user's lines from which the first three of ``equations`` that have one come."""
+    lines = dict.fromkeys(str(e.location) for e in equations if e.location is not None)
+    return ", ".join(list(lines)[:3])
 
 
 def _culprits(

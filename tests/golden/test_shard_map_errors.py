@@ -28,6 +28,11 @@ def spec_longer_than_the_rank():
 
 
 @mistake
+def spec_of_all_arguments_longer_than_the_rank_of_one():
+    over_mesh(lambda x, y: x, P(None, "data"), P())(ROWS, ROWS[0])
+
+
+@mistake
 def spec_of_a_result_longer_than_the_rank():
     over_mesh(jnp.sum, P("data"), P("data"))(ROWS)
 

@@ -96,8 +96,8 @@ class DeviceArray(Array):
 
     @property
     def sharding(self) -> Sharding:
-        """How the array is laid out over devices."""
-        return self._sig.sharding
+        """How the array is laid out over devices, whether or not the user chose that."""
+        return self._sig.sharding.commit()
 
     def devices(self) -> set:
         """The devices that hold the array or a part of it."""
@@ -371,7 +371,7 @@ class DeviceArray(Array):
         return self
 
     def __deepcopy__(self, memo: dict) -> DeviceArray:
-        return place(self._fetched(), self.aval, self.sharding)
+        return place(self._fetched(), self.aval, self._sig.sharding)
 
 
 def default_sharding() -> Sharding:
@@ -453,14 +453,14 @@ def assemble(parts: Sequence[DeviceArray], type: ArrayType, sharding: Sharding) 
 def words_of(keys: DeviceArray) -> DeviceArray:
     """The words of keys, in the same memory."""
     keys._check_alive()
-    return DeviceArray(keys._raw, Signature.of(keys.aval.physical, keys.sharding))
+    return DeviceArray(keys._raw, Signature.of(keys.aval.physical, keys._sig.sharding))
 
 
 def keys_of(words: DeviceArray, dtype: KeyType) -> DeviceArray:
     """The keys of ``words``, in the same memory; no key may be split over devices."""
     words._check_alive()
     type = ArrayType(words.aval.shape[:-1], dtype)
-    return DeviceArray(words._raw, Signature.of(type, words.sharding))
+    return DeviceArray(words._raw, Signature.of(type, words._sig.sharding))
 
 
 def _unpickle_keys(words: np.ndarray, type: ArrayType) -> DeviceArray:

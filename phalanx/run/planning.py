@@ -20,7 +20,7 @@ from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.constraint import closed, cutting
-from phalanx.spmd.layout import fewest_axes, in_order
+from phalanx.spmd.layout import fewest_axes, in_order, prime_axes
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.plan import Plan, told
 from phalanx.spmd.sharding import Sharding
@@ -73,13 +73,14 @@ def make_plan(
     inside = [closed(s) for s, _ in constraints(program)]
     inputs = [*placed[constants:], *placed[:constants]]
     chosen = _named(asked or inside, [*asked, *inputs, *inside]) or _followed(inputs)
-    mesh = _mesh(program, chosen, bool(asked or inside))
+    lying = [*asked, *inputs, *inside]
+    mesh = _mesh(program, chosen, bool(asked or inside), lying)
     committed = chosen.committed or mesh is not None
     if mesh is None:
-        over = [s for s in (*asked, *inputs, *inside) if s.device_set == chosen.device_set]
+        over = [s for s in lying if s.device_set == chosen.device_set]
         grids = [s.mesh.axis_sizes for s in over if isinstance(s, NamedSharding)]
         told_in = [in_order(s, chosen.devices) for s in over]
-        axes = fewest_axes(len(chosen.devices), grids, told_in)
+        axes = fewest_axes(grids, told_in) or prime_axes(len(chosen.devices), *told_in)
         mesh = placement.ProgramMesh(chosen.devices, axes, ())
     _check_constraints(program, mesh)
     if len(mesh.devices) == 1:
@@ -102,10 +103,12 @@ def _followed(inputs: Sequence[Sharding]) -> Sharding:
     return max(every, key=lambda s: (s.committed, len(s.devices)))
 
 
-def _mesh(program: Program, chosen: Sharding, said: bool) -> placement.ProgramMesh | None:
+def _mesh(
+    program: Program, chosen: Sharding, said: bool, lying: Sequence[Sharding]
+) -> placement.ProgramMesh | None:
     """Where regions of ``program`` lie, if that is of consequence."""
     local = tuple(backend().local_devices())
-    mesh = placement.mesh_of(program, chosen.devices if said else local, every=said)
+    mesh = placement.mesh_of(program, chosen.devices if said else local, every=said, lying=lying)
     if mesh is None or mesh.axes or mesh.devices != local[:1]:
         return mesh
     return None

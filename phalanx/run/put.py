@@ -30,7 +30,7 @@ def _type(x: ArrayType, *, to: Place, back: Place) -> ArrayType:
 
 
 def _linearize(active: Active, x: Any, *, to: Place, back: Place) -> Derivative:
-    home = x.sharding if isinstance(x, DeviceArray) else back
+    home = x._sig.sharding if isinstance(x, DeviceArray) else back
     return device_put(x, to=to, back=back), lambda t: device_put(t, to=to, back=home)
 
 

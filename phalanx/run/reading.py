@@ -11,6 +11,7 @@ from typing import Any
 from phalanx.core.blocks import Blocks
 from phalanx.ops.basis import reshape
 from phalanx.run.array import DeviceArray, Signature, assemble
+from phalanx.spmd.naming import of_part
 from phalanx.spmd.sharding import Sharding
 
 
@@ -89,18 +90,19 @@ def _fewer(every: tuple[_Along, ...], sharding: Sharding) -> bool:
 def _read(x: DeviceArray, every: tuple[_Along, ...]) -> DeviceArray:
     sharding, cut = x._sig.sharding, every[: len(x._sig.sharding.tiles)]
     strides = [math.prod(sharding.tiles[dim + 1 :]) for dim in range(len(cut))]
-    positions = [
+    positions = tuple(
         sharding.position_of(sum(map(operator.mul, tile, strides)))
         for tile in itertools.product(*(along.tiles for along in cut))
-    ]
-    parts = [_within(x._block(p), every) for p in positions]
-    kept = [(len(along.tiles), along.length) for along in every if along.length is not None]
-    devices = [sharding.devices[p] for p in positions]
-    lies = Sharding(devices, [n for n, _ in kept], committed=False)
-    type = x._sig.type.update(shape=tuple(length for _, length in kept))
+    )
+    parts = {sharding.devices[p]: _within(x._block(p), every) for p in positions}
+    counts = [None if along.length is None else len(along.tiles) for along in every]
+    lies = of_part(sharding, positions, tuple(counts))
+    shape = tuple(along.length for along in every if along.length is not None)
+    type = x._sig.type.update(shape=shape)
     if len(parts) > 1:
-        return assemble(parts, type, lies)
-    return DeviceArray(parts[0]._raw, Signature.of(type, lies))
+        return assemble([parts[device] for device in lies.devices], type, lies)
+    (part,) = parts.values()
+    return DeviceArray(part._raw, Signature.of(type, lies))
 
 
 def _within(block: DeviceArray, every: tuple[_Along, ...]) -> Any:

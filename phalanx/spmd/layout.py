@@ -86,25 +86,24 @@ def prime_axes(count: int, *shardings: Sharding) -> MeshAxes:
 
 
 def fewest_axes(
-    count: int, grids: Iterable[Sequence[int]], shardings: Sequence[Sharding]
-) -> MeshAxes:
-    """Axes of a mesh of ``count`` devices, those of the first of ``grids`` in which all
-    ``shardings`` can be told, or else of prime size.
+    grids: Iterable[Sequence[int]], shardings: Sequence[Sharding]
+) -> MeshAxes | None:
+    """Axes of a mesh, those of the first of ``grids`` in which all ``shardings`` can be told.
 
     What the compiler chooses follows whole axes: the fewer there are, the more of it can be told
     over a mesh that the user knows.
 
-    >>> fewest_axes(8, [(2, 4)], [Sharding(range(8), (2,))])
+    >>> fewest_axes([(2, 4)], [Sharding(range(8), (2,))])
     (('m0', 2), ('m1', 4))
-    >>> fewest_axes(8, [(2, 4)], [Sharding(range(8), (4,))])
-    (('m0', 2), ('m1', 2), ('m2', 2))
+    >>> fewest_axes([(2, 4)], [Sharding(range(8), (4,))]) is None
+    True
     """
     for grid in grids:
         sizes = [size for size in grid if size > 1]
         axes = tuple((f"m{i}", size) for i, size in enumerate(sizes))
         if all(axes_of(s, len(s.tiles), axes) is not None for s in shardings):
             return axes
-    return prime_axes(count, *shardings)
+    return None
 
 
 def in_order(sharding: Sharding, devices: Sequence[Any]) -> Sharding:

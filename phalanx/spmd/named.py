@@ -149,14 +149,19 @@ class NamedSharding(Sharding):
         cls, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None
     ) -> Self:
         _check(mesh, spec, cls.__name__)
-        key = (cls, mesh, spec)
-        cached = NamedSharding._named[key]
-        if cached is None:
-            cached = NamedSharding._named.add(key, cls._over(mesh, spec))
-        return cast("Self", cached.with_memory_kind(memory_kind))
+        return cls._one(mesh, spec, True).with_memory_kind(memory_kind)
 
     @classmethod
-    def _over(cls, mesh: Mesh, spec: PartitionSpec) -> NamedSharding:
+    def _one(cls, mesh: Mesh, spec: PartitionSpec, committed: bool) -> Self:
+        """The one object that says so."""
+        key = (cls, mesh, spec, committed)
+        cached = NamedSharding._named[key]
+        if cached is None:
+            cached = NamedSharding._named.add(key, cls._over(mesh, spec, committed))
+        return cast("Self", cached)
+
+    @classmethod
+    def _over(cls, mesh: Mesh, spec: PartitionSpec, committed: bool) -> NamedSharding:
         layout = tuple(() if names is None else names for names in spec.open_layout)
         devices = range(mesh.size) if type(mesh) is AbstractMesh else mesh.flat
         plain = from_axes(devices, mesh.axes, layout, cls.__name__)
@@ -164,10 +169,17 @@ class NamedSharding(Sharding):
         for field in _FIELDS:
             setattr(made, field, getattr(plain, field))
         made._plain, made.mesh, made.spec = plain, mesh, spec
+        made.committed = committed
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.mesh, self.spec)
+        return type(self)._one, (self.mesh, self.spec, self.committed)
+
+    def commit(self) -> Self:
+        return self._one(self.mesh, self.spec, True)
+
+    def freed(self) -> Self:
+        return self._one(self.mesh, self.spec, False)
 
     @property
     def is_abstract(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -55,11 +56,46 @@ def named_results(
 
 def named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> Sharding:
     """``plain``, as one of ``known`` or over the mesh of one, if that can tell it."""
-    if not plain.committed:
-        return plain
-    same = (s for s in known if s.plain is plain)
-    fitting = (s for s in (*same, *_over_meshes(plain, type, known)) if not s.refusal(type.shape))
-    return next(fitting, plain)
+    same = (s for s in known if s.plain is plain.plain)
+    told = (s for s in (*same, *_over_meshes(plain, type, known)) if not s.refusal(type.shape))
+    name = next(told, plain)
+    return name.commit() if plain.committed else name.freed()
+
+
+@functools.lru_cache(maxsize=1024)
+def of_part(
+    whole: Sharding, positions: tuple[int, ...], counts: tuple[int | None, ...]
+) -> Sharding:
+    """How a part of an array lies that lies as ``whole``; nobody chose that.
+
+    A mesh that names it has the same axes. Those that cut what is read at one place have size 1.
+
+    Args:
+        whole: how the array lies.
+        positions: of the devices that have the part, in the order of its tiles.
+        counts: per dimension of the array how many tiles the part has; None: a single row, without
+            the dimension.
+
+    >>> rows = NamedSharding(Mesh([[0, 1], [2, 3]], ("x", "y")), P("x", "y"))
+    >>> of_part(rows, (2, 3), (None, 2))
+    NamedSharding(mesh=Mesh('x': 1, 'y': 2), spec=P('y'))
+    """
+    devices = [whole.devices[p] for p in positions]
+    if not isinstance(whole, NamedSharding):
+        return Sharding(devices, [n for n in counts if n is not None], committed=False)
+    mesh, sizes = whole.mesh, dict.fromkeys(whole.mesh.axis_names, 1)
+    layout = dict(enumerate(whole.spec.layout))
+    order = [name for names in layout.values() for name in names]
+    order += [name for name in sizes if name not in order]
+    for dim, names in layout.items():
+        left = counts[dim] or 1
+        for name in reversed(names):
+            sizes[name] = left if left % mesh.shape[name] else mesh.shape[name]
+            left //= sizes[name]
+    grid = row(devices).reshape([sizes[name] for name in order])
+    turned = grid.transpose([order.index(name) for name in sizes])
+    kept = P.of(tuple(layout.get(d, ()) for d, n in enumerate(counts) if n is not None))
+    return type(whole)(Mesh(turned, mesh.axis_names, mesh.axis_types), kept).freed()
 
 
 def _over_meshes(

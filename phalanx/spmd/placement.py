@@ -23,7 +23,7 @@ from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, Cut, Layout, MeshAxes, Region, over_mesh
-from phalanx.spmd.layout import axes_of, prime_axes, primes
+from phalanx.spmd.layout import axes_of, fewest_axes, in_order, prime_axes, primes
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
 
@@ -34,7 +34,7 @@ Levels = tuple[MeshAxes, ...]
 class ProgramMesh:
     """The devices of a program, and the mesh that they form.
 
-    In a program with regions its ``axes`` are of prime size. Over those of ``levels[k]`` lie the
+    Over those of ``levels[k]`` lie the
     axes of regions without a mesh of their own, ``k`` regions deep.
     """
 
@@ -111,20 +111,23 @@ def regions(program: Program) -> Iterator[Region]:
 
 
 def mesh_of(
-    program: Program, available: Sequence[Any], every: bool = False
+    program: Program,
+    available: Sequence[Any],
+    every: bool = False,
+    lying: Sequence[Sharding] = (),
 ) -> ProgramMesh | None:
     """Where the regions of ``program`` lie; None if that is of no consequence.
 
     It is of none where no axis lies over several devices and none has devices prescribed.
     ``every``: the program runs on all ``available`` devices, also on those that regions, which
-    may lie anywhere among them, do not need.
+    may lie anywhere among them, do not need. ``lying``: how its values lie.
 
     Raises:
         MeshesDiffer: regions have meshes that do not go together.
     """
     meshes = tuple(dict.fromkeys(_meshes(program)))
     if meshes:
-        return _over_meshes(program, meshes, every)
+        return _over_meshes(program, meshes, every, lying)
     counts: list[int] = []
     devices: Devices = ()
     for region in regions(program):
@@ -177,12 +180,16 @@ def _meshes(program: Program) -> Iterator[Mesh]:
     return (mesh for _, mesh in _with_meshes(program))
 
 
-def _over_meshes(program: Program, meshes: Sequence[Mesh], every: bool) -> ProgramMesh:
+def _over_meshes(
+    program: Program, meshes: Sequence[Mesh], every: bool, lying: Sequence[Sharding]
+) -> ProgramMesh:
     """The devices of ``meshes``, in axes in which all of them can be told."""
     some = len(meshes) == 1 and not every
     devices = _taken(program, meshes[0]) if some else meshes[0].flat
     grids = [_grid(mesh, devices) for mesh in meshes]
-    axes = prime_axes(len(devices), *grids)
+    over = [in_order(s, devices) for s in lying if s.device_set == set(devices)]
+    axes = fewest_axes([grid.tiles for grid in grids], [*grids, *over])
+    axes = axes or prime_axes(len(devices), *grids)
     if any(axes_of(grid, len(grid.tiles), axes) is None for grid in grids):
         raise MeshesDiffer(
             f"{program.name}: the meshes {', '.join(map(_spelled, meshes))} lie over the same "

@@ -9,7 +9,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax
 from phalanx.errors import DeviceError, NoMesh
-from phalanx.sharding import PmapSharding
+from phalanx.sharding import PmapSharding, SingleDeviceSharding
 from phalanx.spmd.pickled import Told, found
 from phalanx.xla import XlaBackend
 
@@ -67,6 +67,46 @@ def test_names_of_one_layout_compile_once(monkeypatch):
         np.testing.assert_array_equal(first, run(y))
         assert len(compiled) == 1
     assert run(x).sharding is x.sharding and run(y).sharding is y.sharding
+
+
+def test_what_is_read_of_an_array_over_a_mesh_is_over_a_part_of_that():
+    """Each axis is there, with the devices that have what is read."""
+    for spec in SPECS:
+        x = phalanx.device_put(X, NamedSharding(MESH, spec))
+        quarter = len(X) // 4
+        for index in (0, (-1, 0), (slice(None), 3), slice(quarter), slice(quarter, None)):
+            y = x[index]
+            s = y.sharding
+            assert isinstance(s, NamedSharding) and s.mesh.axis_names == ("a", "b")
+            assert set(s.mesh.flat) == y.devices() and set(s.mesh.flat) <= set(MESH.flat)
+            for shard in y.addressable_shards:
+                np.testing.assert_array_equal(shard.data, X[index][shard.index])
+            assert (y + 1).sharding == s and (y + 1).committed == y.committed
+            again = phalanx.device_put(X[index], s)
+            assert again.sharding == s and again.committed
+    row = phalanx.device_put(X, NamedSharding(MESH, P("a", "b")))[0]
+    assert row.sharding.spec == (P("b") if COUNT > OUTER else P())
+    assert row.sharding.mesh.shape == {"a": 1, "b": COUNT // OUTER} and row.committed == (OUTER < 2)
+    lanes = phalanx.pmap(lambda x: x, axis_name="i")(X[: 2 * COUNT])
+    assert isinstance(lanes[1].sharding, PmapSharding)
+    assert pickle.loads(pickle.dumps(row.sharding)) is row.sharding
+
+
+def test_where_nobody_chose_the_place_it_is_still_told():
+    assert jnp.ones(3).sharding == SingleDeviceSharding(phalanx.devices()[0])
+    assert not jnp.ones(3).committed
+
+
+def test_a_region_over_some_axes_gives_what_is_cut_by_whole_axes():
+    x = phalanx.device_put(X, NamedSharding(MESH, P("a", "b")))
+    for shape in ((-1, 4, COUNT), (-1, 2, COUNT, 2)):
+        region = phalanx.shard_map(
+            lambda x, shape=shape: x.reshape(shape) * 2,
+            mesh=MESH, in_specs=P("a"), out_specs=P("a"), axis_names={"a"},
+        )  # fmt: skip
+        for f in (region, lambda x, f=region: f(x) + 1):
+            assert phalanx.jit(f)(x).sharding.mesh is MESH
+        np.testing.assert_array_equal(phalanx.jit(region)(x), 2 * X.reshape(shape))
 
 
 @pytest.mark.parametrize("lanes", [1, COUNT, 2 * COUNT - 1, 2 * COUNT, 3 * COUNT + 1])

@@ -88,6 +88,25 @@ class Example:
     high: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """How a collective takes the lanes that lie in an array: they become one, a few at a time.
+
+    Attributes:
+        local: ``(x)`` to the leading lanes of ``x`` as one.
+        combine: ``(x, y)`` to one of two such.
+        neutral: ``(dtype)`` to the scalar that changes nothing.
+        finish: ``(axis, totals, dims, **params)`` to the results and the dimensions of their
+            lanes, where ``totals`` are all lanes of an operand as one, or, of an operand that has
+            None in ``dims``, what all lanes share.
+    """
+
+    local: Callable[[Any], Any]
+    combine: Callable[[Any, Any], Any]
+    neutral: Callable[[Any], Any]
+    finish: Callable[..., Batched]
+
+
 CALLS: Final = "calls the host"
 ORDERED: Final = "calls the host in order"
 
@@ -120,6 +139,7 @@ class Primitive:
         axes: ``(params)`` to the named axes that the operation communicates over, or on which its
             results depend otherwise.
         sends: whether it communicates over them.
+        fold: how it takes in the lanes of an array, if that can be done a few at a time.
         effects: ``(params)`` to what the operation does besides giving results: ``CALLS``,
             ``ORDERED``. What does something is kept where nothing needs its results.
         frame: ``(params)`` to the sub-programs and the roles of operands and results.
@@ -159,6 +179,7 @@ class Primitive:
     vary: Rule | None = None
     axes: Callable[[dict[str, Any]], frozenset[Any]] | None = None
     sends: bool = True
+    fold: Fold | None = None
     effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None
     frame: Callable[[dict[str, Any]], Frame] | None = None
     reframe: Callable[[dict[str, Any], Frame], dict[str, Any]] | None = None

@@ -27,6 +27,7 @@ from phalanx.core.primitive import (
     Cotangents,
     Derivative,
     Example,
+    Fold,
     LaneDims,
     Linear,
     LinearizeRule,
@@ -40,6 +41,7 @@ from phalanx.core.types import ArrayType, Ints, typeof
 from phalanx.ops.basis import (
     I32,
     Domain,
+    add,
     broadcast,
     check_domain,
     convert,
@@ -54,8 +56,11 @@ from phalanx.ops.basis import (
     zeros,
 )
 from phalanx.ops.compare import eq, ordered, select
+from phalanx.ops.compare import max as maximum
+from phalanx.ops.compare import min as minimum
 from phalanx.ops.elementwise import div
 from phalanx.ops.lanes import (
+    folded,
     from_blocks,
     into_blocks,
     leading,
@@ -85,11 +90,14 @@ def _position_table(groups: Partition) -> dict[int, tuple[tuple[int, ...], int]]
 # ---- reductions -----------------------------------------------------------------------------
 
 
-def _reduce_groups(axis: Axis, x: Any, groups: Partition, reduction: _Reduction) -> Any:
+def _reduce_groups(axis: Axis, x: Any, groups: Partition, prim: Primitive) -> Any:
     """Reduce the leading lanes of ``x`` within each group; every member gets the result.
 
     Each block reduces its members of each group; then the blocks exchange one row per group.
     """
+    fold = prim.fold
+    assert fold is not None
+    x = without_padding(axis, x, fold.neutral(typeof(x).dtype))
     group_of = np.zeros(axis.total, np.int32)
     for g, members in enumerate(groups):
         group_of[list(members)] = g
@@ -101,11 +109,11 @@ def _reduce_groups(axis: Axis, x: Any, groups: Partition, reduction: _Reduction)
     per_group = select(
         broadcast(member, shape=wide, dims=(0, 1)),
         broadcast(x, shape=wide, dims=(0, *range(2, len(wide)))),
-        full(wide, reduction.neutral(dtype), dtype),
+        full(wide, fold.neutral(dtype), dtype),
     )
-    totals = reduction.local(per_group)
+    totals = fold.local(per_group)
     if axis.outside:
-        (totals,) = reduction.prim()(totals, axes=axis.outside, groups=None)
+        (totals,) = prim(totals, axes=axis.outside, groups=None)
     return rows_at(totals, mine)
 
 
@@ -134,30 +142,35 @@ class _Reduction:
     """What an all-reduce does to the lanes in an array: the leading ones of it, or n copies."""
 
     prim: Callable[[], Primitive]
-    local: Callable[[Any], Any]
     repeated: Callable[[Any, int], Any]
-    neutral: Callable[[np.dtype], Any]
 
     def batch(
         self, axis: Axis, xs: Operands, dims: LaneDims, *, axes: Names, groups: Groups
     ) -> tuple[Any, Any]:
         """The batching rule."""
+        fold = self.prim().fold
+        assert fold is not None
         if axis.name not in axes:
             return self.prim()(*xs, axes=axes, groups=groups), dims
+        pairs = list(zip(xs, dims, strict=True))
         if groups is not None:
-            lanes = [self._leading(axis, x, d) for x, d in zip(xs, dims, strict=True)]
-            return tuple(_reduce_groups(axis, x, groups, self) for x in lanes), (0,) * len(xs)
+            lanes = [leading(x, d, axis.size) for x, d in pairs]
+            outs = tuple([_reduce_groups(axis, x, groups, self.prim()) for x in lanes])
+            return outs, (0,) * len(xs)
+        totals = [x if d is None else folded(axis, fold, x, d) for x, d in pairs]
+        return self.finish(axis, totals, dims, axes=axes, groups=None)
+
+    def finish(
+        self, axis: Axis, totals: Sequence[Any], dims: LaneDims, *, axes: Names, groups: None
+    ) -> tuple[Any, Any]:
+        """What all lanes get, from ``totals`` of those that lie here, or what all share."""
         others = without(axes, axis.name)
         shared = [i for i, d in enumerate(dims) if d is None]
         varying = [i for i, d in enumerate(dims) if d is not None]
-        out = list(xs)
-        self._over(others, out, shared, [self.repeated(xs[i], axis.total) for i in shared])
-        lanes = [self.local(self._leading(axis, xs[i], dims[i])) for i in varying]
-        self._over(others + axis.outside, out, varying, lanes)
+        out = list(totals)
+        self._over(others, out, shared, [self.repeated(totals[i], axis.total) for i in shared])
+        self._over(others + axis.outside, out, varying, [totals[i] for i in varying])
         return tuple(out), (None,) * len(out)
-
-    def _leading(self, axis: Axis, x: Any, dim: int | None) -> Any:
-        return without_padding(axis, leading(x, dim, axis.size), self.neutral(typeof(x).dtype))
 
     def _over(self, axes: Names, out: list[Any], places: Sequence[int], values: list[Any]) -> None:
         """Put ``values``, reduced over ``axes``, in their ``places``."""
@@ -170,6 +183,7 @@ def _reduction(
     name: str,
     combine: Combine,
     local: Callable[[Any], Any],
+    pair: Callable[[Any, Any], Any],
     repeated: Callable[[Any, int], Any],
     neutral: Callable[[np.dtype], Any],
     *,
@@ -181,7 +195,8 @@ def _reduction(
     """Declare an all-reduce of several operands at once.
 
     ``combine(b, x, y)`` lowers the reduction of two elements, whose identity is
-    ``neutral(dtype)``; ``local(x)`` reduces the leading lanes, ``repeated(x, n)`` n copies.
+    ``neutral(dtype)``; ``local(x)`` reduces the leading lanes, ``pair(x, y)`` two values,
+    ``repeated(x, n)`` n copies.
     """
 
     def type_rule(*types: ArrayType, axes: Names, groups: Groups) -> tuple[Any, ...]:
@@ -192,15 +207,17 @@ def _reduction(
     def lower(b: Builder, *xs: Value, axes: Names, groups: Groups) -> list[Value]:
         return _lower_reduction(b, xs, b.replica_groups(axes, groups), combine)
 
+    lanes = _Reduction(lambda: prim, repeated)
     prim = Primitive(
         name,
         type_rule,
         lower,
         linearize=linearize,
         transpose=transpose,
-        batch=_Reduction(lambda: prim, local, repeated, neutral).batch,
+        batch=lanes.batch,
         vary=_reduction_varies,
         axes=_axes_of,
+        fold=Fold(local, pair, neutral, lanes.finish),
         multi=True,
         doc=doc,
         examples=[
@@ -266,10 +283,19 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     return rule
 
 
+def _sum_of_lanes(x: Any) -> Any:
+    return reduce_sum(x, dims=(0,))
+
+
+def _sum_of_two(x: Any, y: Any) -> Any:
+    return add(x, y)
+
+
 psum = _reduction(
     "psum",
     lambda b, x, y: b.add(x, y),
-    lambda x: reduce_sum(x, dims=(0,)),
+    _sum_of_lanes,
+    _sum_of_two,
     lambda x, n: mul(x, n),
     lambda dtype: 0,
     on=number,
@@ -282,6 +308,7 @@ pmax = _reduction(
     "pmax",
     lambda b, x, y: b.maximum(x, y),
     lambda x: reduce_max(x, dims=(0,)),
+    lambda x, y: maximum(x, y),
     lambda x, n: x,
     lowest,
     on=ordered,
@@ -294,6 +321,7 @@ pmin = _reduction(
     "pmin",
     lambda b, x, y: b.minimum(x, y),
     lambda x: reduce_min(x, dims=(0,)),
+    lambda x, y: minimum(x, y),
     lambda x, n: x,
     highest,
     on=ordered,
@@ -321,6 +349,7 @@ def _exchange(
     batch_groups: Callable[[Axis, Any, Partition], Batched],
     vary: Of[frozenset[Any]],
     takes_axis: bool,
+    fold: Fold | None = None,
     doc: str,
 ) -> Primitive:
     """Declare an exchange.
@@ -340,15 +369,7 @@ def _exchange(
         x = leading(x, dim, axis.size)
         if groups is not None:
             return batch_groups(axis, x, groups)
-        k = axes.index(axis.name)
-        outside = axes[:k] + axis.outside + axes[k + 1 :]
-        blocks = (axis.devices,) if axis.outside else ()
-        counts = sizes[:k] + blocks + sizes[k + 1 :]
-
-        def exchange(y: Any) -> Any:
-            return prim(y, axes=outside, sizes=counts, groups=None)
-
-        return batch(axis, x, k, sizes, exchange if outside else None)
+        return batch(axis, x, *_beyond(prim, axis, axes, sizes))
 
     def _bystander(x: Any, dim: int, axes: Names, sizes: Ints, groups: Groups) -> tuple[Any, ...]:
         """Another axis is being vectorized: its lanes ride along, behind the exchanged one."""
@@ -371,6 +392,7 @@ def _exchange(
         batch=batch_rule,
         vary=vary,
         axes=_axes_of,
+        fold=fold,
         doc=doc,
         examples=[
             Example((operand,), {**params, "groups": None}, axes=(("i", 4),)),
@@ -378,6 +400,21 @@ def _exchange(
         ],
     )
     return prim
+
+
+def _beyond(
+    prim: Primitive, axis: Axis, axes: Names, sizes: Ints
+) -> tuple[int, Ints, Exchange]:
+    """Which of ``axes`` is ``axis``, their sizes, and the exchange beyond the lanes here."""
+    k = axes.index(axis.name)
+    outside = axes[:k] + axis.outside + axes[k + 1 :]
+    blocks = (axis.devices,) if axis.outside else ()
+    counts = sizes[:k] + blocks + sizes[k + 1 :]
+
+    def exchange(y: Any) -> Any:
+        return prim(y, axes=outside, sizes=counts, groups=None)
+
+    return k, sizes, exchange if outside else None
 
 
 def _check_leading(name: str, x: ArrayType, sizes: Ints, groups: Groups) -> None:
@@ -464,8 +501,8 @@ def _psum_scatter_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Gr
     return b.reshape(out, shape)
 
 
-def _psum_scatter_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
-    total = reduce_sum(without_padding(axis, x, 0), dims=(0,))
+def _scattered(axis: Axis, total: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
+    """Of ``total``, the sum over the lanes here, to each lane its own, of all lanes."""
     shape = typeof(total).shape[1:]
     blocks = into_blocks(axis, reshape(total, shape=(*sizes, *shape)), k)
     mine = move(blocks, k + 1, len(sizes))
@@ -474,6 +511,20 @@ def _psum_scatter_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Excha
     if exchange is None:
         return reshape(mine, shape=(axis.size, *shape)), 0
     return exchange(mine), 0
+
+
+def _psum_scatter_finish(
+    axis: Axis, totals: Sequence[Any], dims: LaneDims, *, axes: Names, sizes: Ints, groups: None
+) -> Batched:
+    (total,) = totals
+    return _scattered(axis, total, *_beyond(psum_scatter, axis, axes, sizes))
+
+
+_SCATTERED = Fold(_sum_of_lanes, _sum_of_two, lambda dtype: 0, _psum_scatter_finish)
+
+
+def _psum_scatter_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:
+    return _scattered(axis, folded(axis, _SCATTERED, x, 0), k, sizes, exchange)
 
 
 def _psum_scatter_groups(axis: Axis, x: Any, groups: Partition) -> Batched:
@@ -490,6 +541,7 @@ psum_scatter = _exchange(
     batch_groups=_psum_scatter_groups,
     vary=lambda v, axes, sizes, groups: v | set(axes),
     takes_axis=True,
+    fold=_SCATTERED,
     doc="out_l = sum_m x_m[l]; stablehlo.reduce_scatter with add",
 )
 

@@ -16,6 +16,7 @@ from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
     Batched,
     Example,
+    Fold,
     LaneDims,
     NoRule,
     Operands,
@@ -124,6 +125,11 @@ def without_padding(axis: Axis, x: Any, neutral: Any) -> Any:
     there = lt(place_of(axis), np.int32(axis.total))
     mask = broadcast(there, shape=type.shape, dims=(0,))
     return select(mask, x, full(type.shape, neutral, type.dtype))
+
+
+def folded(axis: Axis, fold: Fold, x: Any, dim: int) -> Any:
+    """All lanes of ``x`` that lie here, but for padding, as one."""
+    return fold.local(without_padding(axis, move(x, dim, 0), fold.neutral(typeof(x).dtype)))
 
 
 def into_blocks(axis: Axis, x: Any, dim: int) -> Any:

@@ -14,6 +14,7 @@ from phalanx.core.axes import Typed
 from phalanx.core.program import plain
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops.basis import check_lengths
+from phalanx.run.array import DeviceArray
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
@@ -120,8 +121,8 @@ def abstract(x: Any, names: LeafNames | list[str], i: int, who: str) -> ArrayTyp
 
 
 def sharding_of(x: Any) -> Sharding | None:
-    """Where ``x`` says that it lies, if it does."""
-    sharding = getattr(x, "sharding", None)
+    """Where ``x`` says that it lies, if it does; an array also says whether that was chosen."""
+    sharding = x._sig.sharding if isinstance(x, DeviceArray) else getattr(x, "sharding", None)
     return sharding if isinstance(sharding, Sharding) else None
 
 

@@ -94,7 +94,10 @@ def test_what_is_read_of_an_array_over_a_mesh_is_over_a_part_of_that():
 
 def test_where_nobody_chose_the_place_it_is_still_told():
     assert jnp.ones(3).sharding == SingleDeviceSharding(phalanx.devices()[0])
-    assert not jnp.ones(3).committed
+    free, placed = jnp.ones(len(X)), phalanx.device_put(X, NamedSharding(MESH, P("a", "b")))
+    assert not free.committed
+    followed = phalanx.jit(lambda x, y: x + y).lower(free, placed).compile()
+    assert followed(free, placed).sharding.mesh is MESH
 
 
 def test_a_region_over_some_axes_gives_what_is_cut_by_whole_axes():

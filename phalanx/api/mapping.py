@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from phalanx.api.arguments import LeafNames, check_axis_name
 from phalanx.api.specs import is_spec
 from phalanx.api.vmap import UNNAMED, input_entries, mapped_size, normal_dim, output_entries
-from phalanx.base.errors import ReplicationError, suggest_axis
+from phalanx.base.errors import suggest_axis
 from phalanx.base.source import user_location
-from phalanx.core.axes import Axis, Split, is_internal
-from phalanx.core.blocks import Blocks
+from phalanx.core.axes import is_internal
 from phalanx.core.program import Equation
-from phalanx.core.region import Axes, Layout
+from phalanx.core.region import Axes
+from phalanx.core.roles import FIXED, Role, Roles, slices
 from phalanx.core.types import typeof
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import P, PartitionSpec
 from phalanx.spmd.replication import lines_of
-from phalanx.transforms.batch import batch, place_lanes
 
 
 @dataclass(frozen=True, slots=True)
 class MappedAxes:
-    """The axes ``names`` of the function ``who``; those of ``mesh``, if there is one.
-
-    A layout says of an array, per dimension, which of them is mapped there, if any is.
-    """
+    """The axes ``names`` of the function ``who``; those of ``mesh``, if there is one."""
 
     who: str
     names: tuple[Any, ...]
@@ -74,16 +70,18 @@ class MappedAxes:
 
     def of_inputs(
         self, in_axes: Any, args: tuple, kwargs: dict, leaves: Sequence[Any], names: LeafNames
-    ) -> list[Layout]:
-        """The layout of each leaf of (args, kwargs), which ``names`` names."""
+    ) -> Roles:
+        """The role of each leaf of (args, kwargs), which ``names`` names."""
         entries = input_entries(in_axes, args, kwargs, self.who, is_spec)
-        return [
-            () if e is None else self._layout(e, typeof(x).ndim, names[i])
-            for i, (e, x) in enumerate(zip(entries, leaves, strict=True))
-        ]
+        return tuple(
+            [
+                FIXED if e is None else self._role(e, typeof(x).ndim, names[i])
+                for i, (e, x) in enumerate(zip(entries, leaves, strict=True))
+            ]
+        )
 
     def sizes(
-        self, leaves: Sequence[Any], layouts: Sequence[Layout], names: LeafNames,
+        self, leaves: Sequence[Any], roles: Roles, names: LeafNames,
         axis_size: int | None, keywords: int,
     ) -> Axes:  # fmt: skip
         """The size of each axis, on which all arguments must agree that are mapped over it.
@@ -96,7 +94,7 @@ class MappedAxes:
         """
         sizes: list[tuple[Any, int]] = []
         for axis in self.names:
-            dims = [place(y, axis) for y in layouts]
+            dims = [_dimension(r, axis) for r in roles]
             who = self.who if self.mesh is None else f"{self.who}, axis {axis!r}"
             free = self.mesh is not None and axis_size is None and not any(
                 d is not None for d in dims
@@ -110,14 +108,14 @@ class MappedAxes:
 
     # ---- results ----
 
-    def of_outputs(self, out_axes: Any, out_tree: Any, ranks: Sequence[int]) -> tuple[Layout, ...]:
-        """The layout of each result, which has one of ``ranks`` dimensions in one lane."""
+    def of_outputs(self, out_axes: Any, out_tree: Any, ranks: Sequence[int]) -> Roles:
+        """The role of each result, which has one of ``ranks`` dimensions in one lane."""
         entries = output_entries(out_axes, out_tree, self.who, is_spec)
         name = f"the result with the mapped ax{'i' if len(self.names) == 1 else 'e'}s"
         return tuple(
             [
-                () if e is None
-                else self._layout(e, rank + self._count(e), name)
+                FIXED if e is None
+                else self._role(e, rank + self._count(e), name)
                 for e, rank in zip(entries, ranks, strict=True)
             ]
         )  # fmt: skip
@@ -130,7 +128,7 @@ class MappedAxes:
 
     # ---- entries ----
 
-    def _layout(self, entry: Any, ndim: int, name: str) -> Layout:
+    def _role(self, entry: Any, ndim: int, name: str) -> Role:
         """What ``entry`` says of the array ``name``, which has ``ndim`` dimensions."""
         if isinstance(entry, PartitionSpec):
             return self._of_spec(entry, ndim, name)
@@ -142,9 +140,9 @@ class MappedAxes:
                 f"in dimensions {dim} to {dim + len(self.names) - 1}, but it has {ndim}, at "
                 f"{user_location()}; give a PartitionSpec that says which axis is mapped where"
             )
-        return (*((),) * dim, *((axis,) for axis in self.names))
+        return slices((*((),) * dim, *((axis,) for axis in self.names)))
 
-    def _of_spec(self, spec: PartitionSpec, ndim: int, name: str) -> Layout:
+    def _of_spec(self, spec: PartitionSpec, ndim: int, name: str) -> Role:
         if self.mesh is None:
             raise TypeError(
                 f"{self.who}: {spec} for {name} names axes of a mesh, at {user_location()}; give "
@@ -168,62 +166,24 @@ class MappedAxes:
                 f"{self.who}: {spec} for {name}, at {user_location()}: it has {len(spec)} entries, "
                 f"and there is one for each dimension, of which there are {ndim}"
             )
-        return P.of(spec.layout).layout
+        return slices(spec.layout)
 
 
-def place(layout: Layout, axis: Any) -> int | None:
+def _dimension(role: Role, axis: Any) -> int | None:
     """The dimension in which ``axis`` is mapped."""
-    return layout.index((axis,)) if (axis,) in layout else None
+    return role.layout.index((axis,)) if axis in role.axes else None
 
 
-def differs(who: str, what: str, layout: Layout, axis: Any, where: Sequence[Equation]) -> str:
-    """The message that ``what`` has a ``layout`` without ``axis``, but differs along it."""
+def differs(who: str, what: str, role: Role, axis: Any, where: Sequence[Equation]) -> str:
+    """The message that ``axis`` is not mapped in ``what``, of ``role``, which differs along it."""
     lines = lines_of(where)
     cause = f": it uses mapped values at {lines}" if lines else ""
     named = "" if is_internal(axis) else f" of {axis!r}"
     shown = "axis_name" if is_internal(axis) else repr(axis)
-    spec = P.of(layout) if layout else None
+    spec = P.of(role.layout) if role.layout else None
     instead = "an integer" if spec is None else f"{axis!r} a place"
     return (
         f"{who}: {what} has out_axes {spec} but differs between lanes{named}{cause}. "
         f"Reduce it over the axis, with lax.pmean(x, {shown}) or lax.psum, or give out_axes "
         f"{instead} to get the value of every lane"
     )
-
-
-# ---- without compiling --------------------------------------------------------------------------
-
-Outputs = Callable[[Sequence[int]], Sequence[Layout]]  # from ranks in one lane to layouts
-
-
-def on_all_lanes(
-    function: Callable[..., Sequence[Any]], axes: Axes, args: Sequence[Any],
-    layouts: Sequence[Layout], outputs: Outputs, who: str,
-) -> tuple[list[Any], Sequence[Layout]]:  # fmt: skip
-    """The results of a flat ``function`` in all lanes at once, now, and their layouts."""
-    wanted: Sequence[Layout] = ()
-
-    def run(axes: Axes, outer: tuple[Any, ...], args: Sequence[Any]) -> list[Any]:
-        nonlocal wanted
-        if not axes:
-            values = list(function(*args))
-            wanted = outputs([typeof(v).ndim for v in values])
-            return values
-        (axis, size), *inner = axes
-        lanes = Axis(axis, size, Split(axis, Blocks(size, 1)))
-        dims = [place(_inside(y, outer), axis) for y in layouts]
-        made = batch(lambda *xs: run(tuple(inner), (*outer, axis), xs), lanes, args, dims)
-        values = []
-        for value, dim, layout in zip(*made, wanted, strict=True):
-            to = place(_inside(layout, outer), axis)
-            if to is None and dim is not None:
-                raise ReplicationError(differs(who, "a result", layout, axis, []))
-            values.append(value if to is None else place_lanes(value, dim, to, size))
-        return values
-
-    return run(axes, (), args), wanted
-
-
-def _inside(layout: Layout, outer: Sequence[Any]) -> Layout:
-    """``layout`` without the dimensions in which the ``outer`` axes are mapped."""
-    return tuple([cutting for cutting in layout if not set(cutting).intersection(outer)])

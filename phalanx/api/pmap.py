@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +20,9 @@ from phalanx.api.arguments import (
     without_static,
 )
 from phalanx.api.dispatch import KEPT, Dispatched, Run, TracedFunction
-from phalanx.api.mapping import MappedAxes, differs, on_all_lanes
+from phalanx.api.enclosing import enclosing, inside
+from phalanx.api.mapping import MappedAxes, differs
+from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.passing import Passed, caller, signatures
 from phalanx.api.specs import snapshot
 from phalanx.base import tree
@@ -34,22 +34,19 @@ from phalanx.control.mapped import mapped
 from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import Equation, Program, Var, plain
-from phalanx.core.region import Axes, Layout
-from phalanx.core.roles import slices
+from phalanx.core.region import Axes
+from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
-from phalanx.run.array import moved
-from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.mesh import Mesh
-from phalanx.spmd.named import P, PmapSharding
+from phalanx.spmd.named import PmapSharding
 from phalanx.spmd.replication import culprits, varying_outputs
 from phalanx.transforms.stage import is_value, stage
 
 _SPACE = "phalanx"
-_enclosing: ContextVar[str | None] = ContextVar("enclosing pmap", default=None)
 
 
 @dataclass(slots=True)
@@ -120,11 +117,11 @@ class Pmapped(Dispatched):
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         leaves, treedef = tree.flatten((args, kwargs))
         if config.disable_jit or current() is not ROOT:
-            layouts, sizes = self._mapping(static, args, kwargs, leaves)
+            ins, sizes = self._mapping(static, args, kwargs, leaves)
             if config.disable_jit:
-                return self._eagerly(static, leaves, treedef, layouts, sizes)
+                return self._one_by_one(static, leaves, treedef, ins, sizes)
             names = self._names(static, args, kwargs)
-            body = self.body(static, leaves, treedef, layouts, sizes, names)
+            body = self.body(static, leaves, treedef, ins, sizes, names)
             results = mapped(*body.captured, *leaves, **body.params)
             return body.out_tree.unflatten(results)
         return self._evaluate(static, args, kwargs, leaves, treedef)
@@ -133,8 +130,8 @@ class Pmapped(Dispatched):
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
     ) -> Run:
         names = self._names(static, args, kwargs)
-        layouts, sizes = self._mapping(static, args, kwargs, leaves)
-        body = self.body(static, leaves, treedef, layouts, sizes, names)
+        ins, sizes = self._mapping(static, args, kwargs, leaves)
+        body = self.body(static, leaves, treedef, ins, sizes, names)
         for value in body.captured:
             refuse_escaped(value)
         donated = self._donated(static, args, kwargs)
@@ -145,109 +142,104 @@ class Pmapped(Dispatched):
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
-    ) -> tuple[list[Layout], Axes]:
-        """Per leaf the axes that are mapped in its dimensions, and the size of each axis."""
+    ) -> tuple[Roles, Axes]:
+        """What each leaf is to a lane, and the size of each axis."""
         names = self._names(static, args, kwargs)
         for i, x in enumerate(leaves):
             if not is_value(x):
                 check_leaf(x, names[i], self.who)
         in_axes = without_static(self.in_axes, static)
-        layouts = self.axes.of_inputs(in_axes, args, kwargs, leaves, names)
-        sizes = self.axes.sizes(leaves, layouts, names, self.axis_size, len(kwargs))
+        ins = self.axes.of_inputs(in_axes, args, kwargs, leaves, names)
+        sizes = self.axes.sizes(leaves, ins, names, self.axis_size, len(kwargs))
         self._check_nesting()
-        return layouts, sizes
+        return ins, sizes
 
     def _check_nesting(self) -> None:
-        if self.devices is not None and _enclosing.get() is not None:
+        if self.devices is not None and enclosing() is not None:
             raise ValueError(  # "Nested ... argument" is how the field says it, for matching
                 f"{self.who}: Nested pmap with explicit devices argument. Give devices to the "
-                f"outermost, {_enclosing.get()}; the inner axis is laid over what remains"
+                f"outermost, {enclosing()}; the inner axis is laid over what remains"
             )
 
     def body(
-        self, static: Static, leaves: Sequence[Any], treedef: Any, layouts: Sequence[Layout],
-        sizes: Axes, names: LeafNames,
+        self, static: Static, leaves: Sequence[Any], treedef: Any, ins: Roles, sizes: Axes,
+        names: LeafNames,
     ) -> TracedLane:  # fmt: skip
         """The function traced in one lane; made once, unless it captures traced values."""
-        pairs = zip(leaves, layouts, strict=True)
-        lanes = tuple([slices(y).inner(plain(typeof(x)), sizes) for x, y in pairs])
-        key = (static, treedef, lanes, tuple(layouts), sizes, config.key, axes.scope())
+        pairs = zip(leaves, ins, strict=True)
+        lanes = tuple([r.inner(plain(typeof(x)), sizes) for x, r in pairs])
+        key = (static, treedef, lanes, ins, sizes, config.key, axes.scope())
         body = self.caches.traced[key]
         if body is None:
-            body = self._trace(static, treedef, lanes, layouts, sizes, names)
+            body = self._trace(static, treedef, lanes, ins, sizes, names)
             if body.reusable:
                 self.caches.traced[key] = body  # type: ignore[assignment]
         return body  # type: ignore[return-value]
 
     def _trace(
-        self, static: Static, treedef: Any, lanes: tuple, layouts: Sequence[Layout], sizes: Axes,
+        self, static: Static, treedef: Any, lanes: tuple, ins: Roles, sizes: Axes,
         names: LeafNames,
     ) -> TracedLane:  # fmt: skip
         flat = Flat(self.fun, treedef, static, self.who)
         with axes.binding(*sizes), inside(self.who):
             program, captured = stage(flat, lanes, name_of(self.fun), names.all())
         ranks = [t.ndim for t in program.output_types]
-        out_layouts = self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
-        in_layouts = [*[()] * len(captured), *layouts]
-        self._check_replicated(program, in_layouts, out_layouts, flat.out_tree)
+        outs = self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
+        ins = (FIXED,) * len(captured) + ins
+        self._check_replicated(program, ins, outs, flat.out_tree)
         params = {
             "program": program,
             "axes": sizes,
-            "ins": tuple(map(slices, in_layouts)),
-            "outs": tuple(map(slices, out_layouts)),
+            "ins": ins,
+            "outs": outs,
             "devices": self.devices,
             "mesh": self.axes.mesh,
         }
         return TracedLane(program, captured, flat.out_tree, params)
 
     def _check_replicated(
-        self, program: Program, ins: Sequence[Layout], outs: Sequence[Layout], out_tree: Any
+        self, program: Program, ins: Roles, outs: Roles, out_tree: Any
     ) -> None:
         """Raise ReplicationError if a result may differ along an axis that is not mapped in it."""
-        alike = [frozenset(self.axes.names).difference(*y) for y in outs]
+        alike = [frozenset(self.axes.names) - r.axes for r in outs]
         if not any(alike):
             return
-        inputs = [slices(y).axes for y in ins]
+        inputs = [r.axes for r in ins]
         varying = varying_outputs(program, inputs)
         names = result_names(out_tree)
         results = zip(names, program.outputs, outs, alike, varying, strict=True)
-        for name, atom, layout, same, over in results:
+        for name, atom, role, same, over in results:
             for axis in (a for a in self.axes.names if a in same & over):
                 where = culprits(program, inputs, atom, axis)
-                raise ReplicationError(differs(self.who, name, layout, axis, where))
+                raise ReplicationError(differs(self.who, name, role, axis, where))
 
-    def _eagerly(
-        self, static: Static, leaves: Sequence[Any], treedef: Any, layouts: Sequence[Layout],
-        sizes: Axes,
-    ) -> Any:  # fmt: skip
-        """Without compiling the function: operation by operation, on all lanes at once."""
+    def _one_by_one(
+        self, static: Static, leaves: Sequence[Any], treedef: Any, ins: Roles, sizes: Axes
+    ) -> Any:
+        """Without compiling the function: operation by operation, in all lanes at once."""
         flat = Flat(self.fun, treedef, static, self.who)
-        put = self._put_over_devices(sizes)
-        placed = [put(x, y) for x, y in zip(leaves, layouts, strict=True)]
 
-        def outputs(ranks: Sequence[int]) -> Sequence[Layout]:
+        def outs(results: Sequence[Any]) -> Roles:
+            ranks = [typeof(y).ndim for y in results]
             return self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
 
-        with axes.binding(*sizes), inside(self.who):
-            made = on_all_lanes(flat, sizes, placed, layouts, outputs, self.who)
-        return flat.out_tree.unflatten([put(x, y) for x, y in zip(*made, strict=True)])
+        def refuse(role: Role, axis: Any) -> None:
+            raise ReplicationError(differs(self.who, "a result", role, axis, []))
 
-    def _put_over_devices(self, sizes: Axes) -> Callable[[Any, Layout], Any]:
-        """A function that puts an array of a layout on the devices over which the axes lie."""
+        mesh = self._mesh_of_lanes(sizes)
+        values = spread(leaves, ins, mesh, PmapSharding)
+        with axes.binding(*sizes), inside(self.who):
+            results, roles = at_every_position(flat, sizes, values, ins, outs, refuse)
+        return flat.out_tree.unflatten(spread(results, roles, mesh, PmapSharding))
+
+    def _mesh_of_lanes(self, sizes: Axes) -> Mesh:
+        """The devices over which the lanes of axes of such ``sizes`` lie."""
         lanes, mesh = {str(axis): size for axis, size in sizes}, self.axes.mesh
         if mesh is None:
             devices = tuple(self.devices or backend().local_devices())
             mesh = Mesh(placement.row(devices), tuple(lanes))
         counts = [fewest_blocks(lanes.get(axis, n), n).count for axis, n in mesh.axes]
-        held = Mesh(mesh.devices[tuple(map(slice, counts))], mesh.axis_names)
-
-        def put(x: Any, layout: Layout) -> Any:
-            if isinstance(x, Tracer) or held.size == 1 or _enclosing.get() is not None:
-                return x
-            spec = P.of(tuple([tuple(map(str, cutting)) for cutting in layout]))
-            return moved(as_array(x), PmapSharding(held, spec))
-
-        return put
+        return Mesh(mesh.devices[tuple(map(slice, counts))], mesh.axis_names)
 
     def placement(self, *args: Any, **kwargs: Any) -> placement.Placement:
         """Where the lanes run for such arguments: arrays, numbers or ``ShapeDtypeStruct``.
@@ -273,8 +265,8 @@ class Pmapped(Dispatched):
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
         shells = [_Shell(t) for t in types]
         shell_args, shell_kwargs = tree.unflatten(treedef, shells)
-        layouts, sizes = self._mapping(static, shell_args, shell_kwargs, shells)
-        body = self.body(static, shells, treedef, layouts, sizes, names)
+        ins, sizes = self._mapping(static, shell_args, shell_kwargs, shells)
+        body = self.body(static, shells, treedef, ins, sizes, names)
         call_traced = stages.TracedCall(
             self.who, names, static, body.whole(types), body.captured, treedef, body.out_tree,
             types, aot.homes(leaves, names, self.who), self._donated(static, rest, named),
@@ -289,21 +281,6 @@ class _Shell(Tracer):
 
     def __init__(self, type: ArrayType) -> None:
         super().__init__(ROOT, type)
-
-
-@contextmanager
-def inside(who: str) -> Iterator[None]:
-    """While the body of a pmap is traced."""
-    token = _enclosing.set(who)
-    try:
-        yield
-    finally:
-        _enclosing.reset(token)
-
-
-def is_inside() -> str | None:
-    """The pmap whose body is being traced, if there is one."""
-    return _enclosing.get()
 
 
 def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.api import aot
+from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.meshes import get_mesh, make_mesh
-from phalanx.api.pmap import inside, is_inside
 from phalanx.base.config import config
 from phalanx.base.errors import suggest_axis
 from phalanx.base.source import user_location
@@ -50,9 +50,9 @@ def positions_of(
         ValueError: there is no mesh, it lacks one of the names, or the axes or devices are taken.
     """
     outer = _outer.get()
-    if outer is None and is_inside() is not None:
+    if outer is None and enclosing() is not None:
         raise ValueError(
-            f"{who}: shard_map cannot run inside {is_inside()}, which divides the devices already, "
+            f"{who}: shard_map cannot run inside {enclosing()}, which divides the devices already, "
             f"at {user_location()}; give the shard_map an axis more in place of the pmap"
         )
     whole = _with_devices(mesh, leaves, who) if outer is None else _same(mesh, outer, who)

@@ -21,7 +21,7 @@ from phalanx.api.arguments import (
     without_static,
 )
 from phalanx.api.dispatch import Dispatched, Run, TracedFunction
-from phalanx.api.one_by_one import at_every_position
+from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.passing import Passed, caller, signatures
 from phalanx.api.positions import Positions, entered, positions_of
 from phalanx.api.specs import Specs, snapshot
@@ -37,6 +37,7 @@ from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.execute import compile_program
 from phalanx.spmd.mesh import AbstractMesh
+from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.replication import culprits, lines_of
 from phalanx.transforms.stage import evaluate, is_value, stage
 
@@ -71,12 +72,12 @@ class ShardMapped(Dispatched):
         self.fun = fun
         self.who = f"shard_map({name_of(fun)})"
         self.mesh = mesh
-        self.in_specs, in_key = snapshot(in_specs)
+        self.in_specs, in_key = snapshot(tuple(in_specs) if type(in_specs) is list else in_specs)
         self.out_specs, out_key = snapshot(out_specs)
         self.axis_names = frozenset(axis_names)
         self.check_vma = check_vma
         self._remember(mesh, in_key, out_key, self.axis_names, check_vma)
-        self.has_static = type(in_specs) in (tuple, list) and None in in_specs
+        self.has_static = type(self.in_specs) is tuple and None in self.in_specs
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
         """Arguments without a spec are Python values, but for arrays, which all devices get."""
@@ -173,17 +174,19 @@ class ShardMapped(Dispatched):
         ins, _ = self._blocks(call)
         flat = Flat(self.fun, call.treedef, call.static, self.who)
 
-        def ends(results: Sequence[Any]) -> Roles:
+        def outs(results: Sequence[Any]) -> Roles:
             types = [plain(typeof(y)) for y in results]
-            names, outs = self._results(flat.out_tree, types, call.here)
-            for kind, role, name in zip(types, outs, names, strict=True):
+            names, roles = self._results(flat.out_tree, types, call.here)
+            for kind, role, name in zip(types, roles, names, strict=True):
                 for axis in _missing(kind, role, call.here):
                     raise ReplicationError(_differs(self.who, name, axis, []))
-            return outs
+            return roles
 
+        mesh = call.here.mesh
+        values = spread(leaves, ins, mesh, NamedSharding)
         with entered(call.here, self.who):
-            results = at_every_position(flat, call.here.axes, leaves, ins, ends)
-        return flat.out_tree.unflatten(results)
+            results, roles = at_every_position(flat, call.here.axes, values, ins, outs)
+        return flat.out_tree.unflatten(spread(results, roles, mesh, NamedSharding))
 
     # ---- ahead of time ----
 

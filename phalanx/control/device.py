@@ -110,29 +110,29 @@ def _on_device(type: ArrayType, role: Role, axis: Axis) -> ArrayType:
     return type.update(shape=(*shape[:place], shape[place] * axis.size, *shape[place + 1 :]))
 
 
-def in_lanes(x: Any, role: Role, axis: Axis, others: Axes = ()) -> Any:
+def in_lanes(x: Any, role: Role, axis: Axis, inner: Axes = ()) -> Any:
     """An operand with the lanes of ``axis`` in a dimension of their own, if it has some.
 
-    ``others`` are axes of which it has lanes as well, in the rows of its blocks.
+    It holds what all positions of the ``inner`` axes have of it.
     """
-    place = role.place(axis.name)
+    place = role.place(axis.name, inner)
     if place is None or not role.in_blocks:
         return x
-    before = role.rows_before(axis.name, others)
+    before = role.rows_before(axis.name, inner)
     rows = typeof(x).shape[place] // (before * axis.size)
     lanes = move(split_dim(x, place, (before, axis.size, rows)), place + 1, place)
     return merge_dims(lanes, place + 1)
 
 
-def joined(value: Any, dim: int | None, role: Role, axis: Axis, others: Axes = ()) -> Any:
+def joined(value: Any, dim: int | None, role: Role, axis: Axis, inner: Axes = ()) -> Any:
     """A result as the device gives it, of which one lane is at each place of ``dim``."""
-    place = role.place(axis.name)
+    place = role.place(axis.name, inner)
     if place is None:
         return _alike(value, dim)
     lanes = place_lanes(value, dim, place, axis.size)
     if not role.in_blocks:
         return lanes
-    before = role.rows_before(axis.name, others)
+    before = role.rows_before(axis.name, inner)
     rows = typeof(lanes).shape[place + 1] // before
     return merge_dims(move(split_dim(lanes, place + 1, (before, rows)), place, place + 1), place, 3)
 

@@ -97,10 +97,17 @@ class Role:
 
     # ---- one axis of several ----
 
-    def place(self, axis: Any) -> int | None:
-        """Where a run would see the dimension that ``axis`` cuts; None: it cuts none."""
+    def place(self, axis: Any, inner: Axes = ()) -> int | None:
+        """Where a run would see the dimension that ``axis`` cuts; None: it cuts none.
+
+        Where the ``inner`` axes do not cut it yet, the dimensions that they cut are seen, too.
+
+        >>> columns = slices((("i",), ("j",)))
+        >>> columns.place("j"), columns.place("j", (("i", 4),))
+        (0, 1)
+        """
         cut = [d for d, cutting in enumerate(self.layout) if axis in cutting]
-        return self.seen(cut[0]) if cut else None
+        return self.without(*[name for name, _ in inner]).seen(cut[0]) if cut else None
 
     def rows_before(self, axis: Any, axes: Axes) -> int:
         """How many rows of positions of ``axes`` there are for which ``axis`` counts anew.
@@ -111,9 +118,9 @@ class Role:
         (cutting,) = (c for c in self.layout if axis in c)
         return math.prod(dict(axes).get(a, 1) for a in cutting[: cutting.index(axis)])
 
-    def without(self, axis: Any) -> Role:
-        """The role of the same array where ``axis`` does not cut it."""
-        layout = tuple([tuple([a for a in cutting if a != axis]) for cutting in self.layout])
+    def without(self, *axes: Any) -> Role:
+        """The role of the same array where ``axes`` do not cut it."""
+        layout = tuple([tuple([a for a in cutting if a not in axes]) for cutting in self.layout])
         return _cut(self.name, layout)
 
     def __str__(self) -> str:

@@ -107,6 +107,8 @@ def test_arguments_without_a_spec_are_values_of_python(mesh):
     f = over(mesh, f, (P("x"), None, None))
     np.testing.assert_array_equal(f(X, "twice", np.ones(2)), 2 * X + 1)
     np.testing.assert_array_equal(f(X, "as it is", 1), X + 1)
+    listed = over(mesh, f.__wrapped__, [P("x"), None, P()])
+    np.testing.assert_array_equal(listed(X, "twice", 1), 2 * X + 1)
 
 
 def test_it_is_traced_once_and_keeps_no_function_alive(mesh):
@@ -136,8 +138,9 @@ def test_values_can_be_looked_at_without_compiling(mesh):
     with phalanx.disable_jit():
         slope, y = f(3.0, X)
     assert "7." in seen[-1]
-    np.testing.assert_array_equal(slope, expected[0])
-    np.testing.assert_array_equal(y, expected[1])
+    for found, wanted in ((slope, expected[0]), (y, expected[1])):
+        np.testing.assert_array_equal(found, wanted)
+        assert found.sharding == wanted.sharding
 
 
 # ---- types --------------------------------------------------------------------------------------

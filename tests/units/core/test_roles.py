@@ -41,6 +41,8 @@ def test_the_whole_is_made_of_what_runs_see(role):
             shape = list(inner.shape)
             shape.insert(role.place(axis), size)
             assert role.without(axis).inner(whole, AXES).shape == tuple(shape)
+            place = role.place(axis, [a for a in AXES if a[0] != axis])
+            assert role.layout[place] == (axis,)
 
 
 @given(ROLES, st.integers(0, 4), st.integers(0, 4))

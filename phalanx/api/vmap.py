@@ -176,7 +176,8 @@ def vmap(
         axis_name: a name by which collectives in ``fun`` refer to the axis.
         axis_size: the number of examples, where no argument tells.
         spmd_axis_name: the axis of a mesh, or several, over which the examples lie where ``fun``
-            constrains how its values lie; the compiler chooses if it is not given.
+            constrains how its values lie; the compiler chooses if it is not given. A ``shard_map``
+            in ``fun`` in which all positions along such an axis do the same deals them out.
 
     Raises:
         AxisSizeError: the arguments disagree about the size.

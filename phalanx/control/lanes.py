@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.control.framed import bind, frame_of
-from phalanx.core.axes import Axis
+from phalanx.core.axes import Axis, Names
 from phalanx.core.frame import Frame, Marks
 from phalanx.core.primitive import Primitive, Rule
 from phalanx.core.roles import CARRY, Role
@@ -65,7 +65,7 @@ def anyone(axis: Axis, marks: Sequence[Any], everywhere: bool) -> list[Any]:
 
 def axis_inside(frame: Frame, axis: Axis) -> Axis:
     """``axis`` as the programs know it: an axis of the same name inside shadows it."""
-    return Axis(None, axis.size, over=axis.over) if axis.name in frame.lanes else axis
+    return replace(axis, name=None) if axis.name in frame.lanes else axis
 
 
 def rows_first(frame: Frame, values: Sequence[Any], dims: Dims) -> tuple[list[Any], Dims]:
@@ -101,14 +101,15 @@ def _batched(frame: Frame, axis: Axis, dims: Dims) -> Batched:
     plain = [batch_program(p, axis, inner).about for p in frame.programs]
     leading = _leading(frame, plain, carried)
     made = [batch_program(p, axis, inner, leading) for p in frame.programs]
+    cutting = tuple([name for name in axis.outside if name in frame.lanes])
     condition = frame.condition and batch_program(frame.condition, axis, inner).program
     dims_inside = list(zip(frame.outs, made[0].about, strict=True))
     places = tuple([d if d is None else r.whole(d) for r, d in dims_inside])
     lanes = replace(
         frame,
         programs=tuple([m.program for m in made]),
-        ins=tuple(map(_beside_lanes, frame.ins, dims)),
-        outs=tuple(map(_beside_lanes, frame.outs, places)),
+        ins=tuple([_beside_lanes(r, d, cutting) for r, d in zip(frame.ins, dims, strict=True)]),
+        outs=tuple([_beside_lanes(r, d, cutting) for r, d in zip(frame.outs, places, strict=True)]),
         condition=condition,
     )
     return Batched(lanes, tuple(carried), places)
@@ -135,9 +136,9 @@ def inner_dims(frame: Frame, dims: Dims, carried: Sequence[bool]) -> Dims:
     return tuple(frame.shown(inner))
 
 
-def _beside_lanes(role: Role, dim: int | None) -> Role:
-    """The role of an array that has lanes in ``dim``."""
-    return role if dim is None else role.beside(dim)
+def _beside_lanes(role: Role, dim: int | None, cutting: Names = ()) -> Role:
+    """The role of an array that has lanes in ``dim``, dealt out along the axes ``cutting`` it."""
+    return role if dim is None else role.beside(dim, cutting)
 
 
 def _leading(

@@ -18,12 +18,16 @@ region over the mesh, in which each device runs the body vectorized over its blo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
+from phalanx.control.lanes import batch_rule
 from phalanx.control.region import lower_region
-from phalanx.core.axes import as_said, typed
+from phalanx.core.axes import Axis, Split, as_said, typed
+from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import Frame, Lanes
 from phalanx.core.primitive import Primitive
@@ -31,6 +35,7 @@ from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.region import Axes, Grid, Layout, Region
 from phalanx.core.roles import Role, Roles
 from phalanx.ops.vary import in_order, pvary
+from phalanx.transforms.batch import Dims
 
 
 def on_whole_arrays(
@@ -81,6 +86,28 @@ def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
     return {**params, "program": frame.programs[0], "ins": frame.ins, "outs": frame.outs}
 
 
+def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
+    """``axis``, dealt out along one of the mesh axes over which the user wants its lanes to lie.
+
+    It is one along which all positions do the same, so that each can do it for lanes of its own.
+    """
+    program, roles = params["program"], (*params["ins"], *params["outs"])
+    if not axis.over or axis.rest or any(r.layout and not r.in_blocks for r in roles):
+        return axis
+    busy = program.axes.union(*[r.axes for r in roles])
+    for name, count in params["axes"]:
+        said = as_said(name)
+        if said in axis.over and name not in busy and axis.size % count == 0:
+            left = tuple([other for other in axis.over if other != said])
+            here = Split(name, Blocks(axis.size, count))
+            return replace(axis, size=here.blocks.length, rest=here, over=left)
+    return axis
+
+
+def _batch(axis: Axis, values: Sequence[Any], dims: Dims, /, **params: Any) -> Any:
+    return _batch_lanes(_dealt_out(axis, params), values, dims, **params)
+
+
 def _layout(role: Role) -> Layout:
     """How what has ``role`` is cut, in the names that the mesh has for the axes."""
     return tuple([tuple(map(as_said, cutting)) for cutting in role.layout])
@@ -101,6 +128,9 @@ def _region(params: dict[str, Any]) -> Region:
     )
 
 
+_batch_lanes = batch_rule(lambda: mapped)
+
+
 def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
     return lower_region(b, *xs, region=_region(params))
 
@@ -110,6 +140,7 @@ mapped: Primitive = with_subprograms(
     _lower,
     _frame,
     _reframe,
+    batch=_batch,
     region=_region,
     doc="a program at every position of named axes; sdy.manual_computation",
 )

@@ -89,11 +89,18 @@ class Role:
             dim += d <= dim
         return dim
 
-    def beside(self, dim: int) -> Role:
-        """The role of the array that has a further dimension, which is not cut, at ``dim``."""
-        if dim >= len(self.layout):
+    def beside(self, dim: int, cutting: tuple[Any, ...] = ()) -> Role:
+        """The role of the array that has a further dimension at ``dim``, cut into blocks if any
+        axes are ``cutting`` it.
+
+        >>> blocks((("i",),)).beside(2, ("j",))
+        block[i, :, j]
+        """
+        if not cutting and dim >= len(self.layout):
             return self
-        return replace(self, layout=(*self.layout[:dim], (), *self.layout[dim:]))
+        before, after = self.layout[:dim], self.layout[dim:]
+        layout = (*before, *((),) * (dim - len(before)), cutting, *after)
+        return blocks(layout) if cutting else replace(self, layout=layout)
 
     # ---- one axis of several ----
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.core.axes import Axis, Typed
+from phalanx.core.axes import Axis, Typed, typed
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, has_user_rules
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
@@ -138,10 +138,12 @@ def batch_program(
         ]
         return placed, tuple([0 if m else d for d, m in zip(places, marks, strict=True)])
 
+    along = typed(axis.outside)
     types = [
-        v.type if d is None else with_lanes(v.type, d, axis.size)
+        v.type if d is None
+        else with_lanes(v.type, d, axis.size).update(varying=v.type.varying | along)
         for v, d in zip(program.inputs, dims, strict=True)
-    ]
+    ]  # fmt: skip
     return derive(program, ("batch", axis, dims, leading), lanes, types)
 
 

@@ -97,6 +97,38 @@ def test_inside_another_it_takes_axes_that_are_left(mesh):
     assert float(phalanx.grad(f)(2.0, X)) == 4 * np.sum(X**2)
 
 
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_examples_are_dealt_out_along_an_idle_axis(mesh, check_vma):
+    def f(w, x):
+        steps, _ = lax.scan(lambda c, r: (jnp.sin(c + r), None), w, x)
+        slope = phalanx.grad(lambda w: lax.psum(jnp.sum(jnp.cos(w * x)), "y"))(w)
+        return lax.ppermute(x, "y", [(0, 1)]) * w, lax.pmean(steps, "y") + slope, 2 * w
+
+    def numbered(x):
+        return x * lax.axis_index("i") + lax.psum(x, ("i", "y")) + lax.all_gather(x, "i")[1]
+
+    def busy(x):
+        return lax.psum(lax.pvary(x, "x"), "x")
+
+    along_y = {"out_specs": (P("y"), P(), P()), "check_vma": check_vma}
+    f = over(mesh, f, (P(), P("y")), **along_y)
+    others = [over(mesh, g, P("y"), P("y"), check_vma=check_vma) for g in (numbered, busy)]
+
+    def everything(w, xs, over_axis):
+        options = {"spmd_axis_name": over_axis}
+        found = phalanx.vmap(f, (None, 0), (1, 0, 0), **options)(w, xs)
+        named = [phalanx.vmap(g, axis_name="i", **options)(xs) for g in others]
+        return sum(jnp.sum(jnp.sin(y)) for y in (*found, *named)), (*found, *named)
+
+    xs, w = np.linspace(0, 1, 6 * 4 * 2, dtype=np.float32).reshape(6, 4, 2), np.float32([0.2, 0.7])
+    run = phalanx.jit(phalanx.grad(everything, (0, 1), has_aux=True), static_argnums=2)
+    wanted, found = run(w, xs, None), run(w, xs, "x")
+    for y, x in zip(phalanx.tree.leaves(found), phalanx.tree.leaves(wanted), strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-5, atol=1e-6)
+    specs = [y.sharding.spec for y in found[1]]
+    assert specs == [P("y", "x"), P("x"), P(), P("x", "y"), P(None, "y")]
+
+
 # ---- arguments ----------------------------------------------------------------------------------
 
 

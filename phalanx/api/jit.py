@@ -150,7 +150,7 @@ class Jitted(Dispatched):
                 f"{', '.join(kwargs)} is given by name; pass every argument by position"
             )
         ins = self.ins.of(args) + [None] * len(tree.leaves(kwargs))
-        outs = self.outs.of(out_tree.unflatten(range(results)))
+        outs = self.outs.of(out_tree.unflatten(range(results)), later=True)
         self.ins.check(ins, types, self._names(static, args, kwargs))
         self.outs.check(
             outs, program.output_types, [f"the {name}" for name in result_names(out_tree)]

@@ -40,8 +40,8 @@ class Asked:
         """Whether nothing is asked at all."""
         return self.spec is None
 
-    def of(self, value: Any) -> list[Sharding | None]:
-        """What is asked of each leaf of ``value``.
+    def of(self, value: Any, later: bool = False) -> list[Sharding | None]:
+        """What is asked of each leaf of ``value``; devices may be known ``later``.
 
         Raises:
             TreeError: the trees do not fit.
@@ -50,7 +50,8 @@ class Asked:
         name = f"{self.who.partition('(')[0]} {self.what}"
         spec = tuple(self.spec) if type(self.spec) is list else self.spec
         above = tree.broadcast_prefix(spec, value, name, _is_leaf)
-        return [None if s is None else sharding_for(s, f"{self.who}: {self.what}") for s in above]
+        who = f"{self.who}: {self.what}"
+        return [None if s is None else sharding_for(s, who, later) for s in above]
 
     def check(
         self, shardings: Sequence[Sharding | None], types: Sequence[ArrayType], names: Any

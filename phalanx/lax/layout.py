@@ -30,12 +30,14 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         x: a tree of arrays.
         shardings: a tree that is a prefix of ``x``, of shardings, of specs under the mesh that is
             set, or of None where nothing is said. Dimensions for which a spec says
-            ``P.UNCONSTRAINED`` are left to the compiler.
+            ``P.UNCONSTRAINED`` are left to the compiler. An ``AbstractMesh`` is over the devices
+            of the mesh that is set, if that has its axes, or else of the arguments.
 
     Raises:
         ValueError: a spec has more entries than an array has dimensions; outside ``jit``, an axis
             does not divide a dimension.
-        NoMesh: there is a spec alone, and no mesh is set.
+        NoMesh: there is a spec alone, and no mesh is set; or an ``AbstractMesh`` has more or fewer
+            places than there are devices.
         TreeError: the trees do not fit.
 
     >>> import phalanx
@@ -109,7 +111,7 @@ def _constrained(x: Any, asked: Any, who: str) -> Any:
         return x
     if not _is_asked(asked):
         raise TypeError(f"{who}: needs shardings or PartitionSpecs, got {asked!r}")
-    sharding = sharding_for(asked, who)
+    sharding = sharding_for(asked, who, later=True)
     rank = typeof(x).ndim
     entries = len(getattr(sharding, "spec", closed(sharding).tiles))
     if entries > rank:

@@ -20,7 +20,7 @@ from phalanx.core.program import plain
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
-from phalanx.spmd.constraint import settled, with_lanes
+from phalanx.spmd.constraint import settled, surely_over, with_lanes
 from phalanx.spmd.sharding import Sharding
 
 
@@ -47,6 +47,8 @@ def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
 
 def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
     array = as_array(x)
+    who = f"with_sharding_constraint at {user_location()}"
+    sharding = surely_over(sharding, array.sharding.devices, who)
     target = settled(sharding, array.sharding, array.ndim)
     try:
         target.shard_shape(array.shape)
@@ -56,7 +58,7 @@ def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
 
 
 constrain = Primitive(
-    "constrain",
+    "with_sharding_constraint",
     _type,
     _lower,
     linearize=_linearize,

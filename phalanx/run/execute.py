@@ -26,7 +26,7 @@ from phalanx.run.array import (
 from phalanx.run.backend import Executable, Module, Single
 from phalanx.run.planning import Places, check_devices, constraints, make_plan, of_whole_keys
 from phalanx.run.runtime import backend
-from phalanx.spmd.constraint import closed
+from phalanx.spmd.constraint import closed, over
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.naming import known_names, named, named_results
 from phalanx.spmd.plan import Plan
@@ -177,10 +177,11 @@ def compile_program(
     places = places or Places.anywhere(program)
     check_devices(program, sigs, places, name_of_input)
     plan, committed = _planned(program, taking, every, places)
+    places = places.over(plan.devices)
 
     said = [s for s in (*places.outs, *places.ins) if s is not None]
-    given = [*said, *(s.sharding for s in sigs), *(closed(s) for s, _ in constraints(program))]
-    known = known_names(program, plan.mesh, given)
+    inside = [closed(over(s, plan.devices)) for s, _ in constraints(program)]
+    known = known_names(program, plan.mesh, [*said, *(s.sharding for s in sigs), *inside])
 
     def make() -> Executable:
         module = lower_program(program, sigs, donate, places) if lowered is None else lowered

@@ -12,18 +12,18 @@ from dataclasses import dataclass, replace
 
 from phalanx.base.errors import DevicesDiffer
 from phalanx.base.extended import is_key
-from phalanx.base.source import Location, user_location
+from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.region import Layout, OpenLayout
 from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
-from phalanx.spmd.constraint import closed, cutting
+from phalanx.spmd.constraint import closed, cutting, is_abstract, over, surely_over
 from phalanx.spmd.layout import fewest_axes, in_order, prime_axes
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.plan import Plan, told
-from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.sharding import Devices, Sharding
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,24 @@ class Places:
         """The same for a program that takes those inputs alone."""
         return Places(tuple([self.ins[i] for i in kept]), self.outs)
 
+    def over(self, devices: Devices) -> Places:
+        """The same over ``devices``, where something is said of a mesh without any.
 
-def constraints(program: Program) -> Iterator[tuple[Sharding, Location | None]]:
-    """How values of ``program`` are to lie, and where that is said; regions see to themselves."""
+        Raises:
+            NoMesh: it needs more or fewer.
+        """
+        outs = [None if s is None else surely_over(s, devices, "out_shardings") for s in self.outs]
+        return Places(self.ins, tuple(outs))
+
+
+def constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
+    """How values of ``program`` are to lie, and what says so; regions see to themselves."""
     if all(p.lies is None for p in program.primitives):
         return
     for equation in program.equations:
-        if equation.prim.lies is not None:
-            yield equation.prim.lies(equation.params), equation.location
+        said = equation.prim.lies and equation.prim.lies(equation.params)
+        if said is not None:
+            yield said, f"{equation.prim.name} at {equation.location}"
         if equation.prim.region is None:
             for inner in equation.programs:
                 yield from constraints(inner)
@@ -72,22 +82,36 @@ def make_plan(
     asked = [s for s in (*ins, *places.outs) if s is not None]
     inside = [closed(s) for s, _ in constraints(program)]
     inputs = [*placed[constants:], *placed[:constants]]
-    chosen = _named(asked or inside, [*asked, *inputs, *inside]) or _followed(inputs)
-    lying = [*asked, *inputs, *inside]
-    mesh = _mesh(program, chosen, bool(asked or inside), lying)
+    every = [*asked, *inputs, *inside]
+    said = _with_devices(asked) or _with_devices(inside)
+    chosen = _named(said, every) or _followed(inputs)
+
+    def lying(devices: Devices) -> list[Sharding]:
+        return [s for s in (over(s, devices) for s in every) if s.device_set == set(devices)]
+
+    mesh = _mesh(program, chosen, bool(said), lying)
     committed = chosen.committed or mesh is not None
     if mesh is None:
-        over = [s for s in lying if s.device_set == chosen.device_set]
-        grids = [s.mesh.axis_sizes for s in over if isinstance(s, NamedSharding)]
-        told_in = [in_order(s, chosen.devices) for s in over]
-        axes = fewest_axes(grids, told_in) or prime_axes(len(chosen.devices), *told_in)
-        mesh = placement.ProgramMesh(chosen.devices, axes, ())
+        mesh = _over_one(chosen.devices, lying(chosen.devices))
     _check_constraints(program, mesh)
+    places = places.over(mesh.devices)
     if len(mesh.devices) == 1:
         whole: tuple[Layout, ...] = ((),)
         ins, outs = whole * len(program.inputs), whole * len(program.outputs)
         return Plan(mesh.devices, (), ins, outs), committed
     return _plan_over(program, mesh, placed, Places(ins, places.outs)), committed
+
+
+def _over_one(devices: Devices, lying: Sequence[Sharding]) -> placement.ProgramMesh:
+    """The mesh of a program without regions, in axes in which all that is ``lying`` can be told."""
+    grids = [s.mesh.axis_sizes for s in lying if isinstance(s, NamedSharding)]
+    ordered = [in_order(s, devices) for s in lying]
+    axes = fewest_axes(grids, ordered) or prime_axes(len(devices), *ordered)
+    return placement.ProgramMesh(devices, axes, ())
+
+
+def _with_devices(said: Sequence[Sharding]) -> list[Sharding]:
+    return [s for s in said if not is_abstract(s)]
 
 
 def _named(said: Sequence[Sharding], every: Sequence[Sharding]) -> Sharding | None:
@@ -104,7 +128,7 @@ def _followed(inputs: Sequence[Sharding]) -> Sharding:
 
 
 def _mesh(
-    program: Program, chosen: Sharding, said: bool, lying: Sequence[Sharding]
+    program: Program, chosen: Sharding, said: bool, lying: placement.Lying
 ) -> placement.ProgramMesh | None:
     """Where regions of ``program`` lie, if that is of consequence."""
     local = tuple(backend().local_devices())
@@ -165,11 +189,12 @@ def check_devices(
     """Raise ``DevicesDiffer`` unless all that is said of a program speaks of the same devices.
 
     Inputs that the user placed are to lie on some of them, or are brought there where it is said
-    how they are to lie, or where the program itself names devices.
+    how they are to lie, or where there are lanes, which devices share out.
     """
     if any(p.lies is not None for p in program.primitives):
         _check_taken(program, frozenset())
-    said = list(_said(program, places, name_of_input))
+    over = _over_mesh(program)
+    said = [*_said(program, places, name_of_input), *over]
     for words, other in said[1:]:
         if other.device_set != said[0][1].device_set:
             _refuse(program, [said[0], (words, other)])
@@ -182,7 +207,9 @@ def check_devices(
         return
     widest = said[0] if said else max(placed, key=lambda p: len(p[1].devices))
     apart = next((p for p in placed if not widest[1].device_set.issuperset(p[1].devices)), None)
-    if apart is None or placement.mesh_of(program, backend().local_devices()) is not None:
+    if apart is None:
+        return
+    if not over and placement.mesh_of(program, backend().local_devices()) is not None:
         return
     pair = [apart, widest]
     _refuse(program, sorted(pair, key=placed.index) if widest in placed else pair)
@@ -190,11 +217,11 @@ def check_devices(
 
 def _check_taken(program: Program, taken: frozenset[str]) -> None:
     """Raise ValueError if a constraint names axes that regions around it have ``taken``."""
-    for sharding, place in constraints(program):
+    for sharding, who in constraints(program):
         used = next((name for name in cutting(sharding) if name in taken), None)
         if used is not None:
             raise ValueError(
-                f"{program.name}: with_sharding_constraint at {place} names the axis {used!r}, "
+                f"{program.name}: {who} names the axis {used!r}, "
                 "along which the shard_map around it says what each device does; name axes that "
                 "it leaves to the compiler"
             )
@@ -210,10 +237,17 @@ def _said(
         if s is not None:
             yield f"in_shardings puts {name_of_input(i)}", s
     for s in places.outs:
-        if s is not None:
+        if s is not None and not is_abstract(s):
             yield "out_shardings puts a result", s
-    for s, place in constraints(program):
-        yield f"with_sharding_constraint at {place} puts a value", s
+    for s, who in constraints(program):
+        if not is_abstract(s):
+            yield f"{who} puts a value", s
+
+
+def _over_mesh(program: Program) -> list[tuple[str, Sharding]]:
+    """Where the first ``shard_map`` of ``program`` runs, if there is one."""
+    meshes = (r.mesh for r in placement.regions(program) if not r.shared and r.mesh is not None)
+    return [("a shard_map in it runs", Sharding(mesh.devices.flat)) for mesh in meshes][:1]
 
 
 def _refuse(program: Program, given: Sequence[tuple[str, Sharding]]) -> None:
@@ -226,10 +260,14 @@ def _refuse(program: Program, given: Sequence[tuple[str, Sharding]]) -> None:
 
 
 def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
-    """Raise DevicesDiffer if a constraint speaks of other devices than those of ``mesh``."""
-    for sharding, place in constraints(program):
+    """Raise DevicesDiffer if a constraint speaks of other devices than those of ``mesh``.
+
+    NoMesh if it speaks of none, and ``mesh`` has more or fewer than it needs.
+    """
+    for said, who in constraints(program):
+        sharding = surely_over(said, mesh.devices, who)
         if sharding.device_set != set(mesh.devices):
-            asked = f"with_sharding_constraint at {place} puts a value", sharding
+            asked = f"{who} puts a value", sharding
             _refuse(program, [asked, ("a mapped function in it runs", Sharding(mesh.devices))])
 
 

@@ -20,6 +20,7 @@ from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, i32
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
+from phalanx.spmd.constraint import with_lanes
 from phalanx.spmd.sharding import Sharding
 
 Place = Sharding | None  # None: where it is
@@ -40,19 +41,24 @@ def _transpose(ct: Any, x: Any, to: Place, back: Place) -> Cotangents:
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, *, to: Place, back: Place) -> Batched:
     (x,), (dim,) = values, dims
-    return device_put(x, to=_with_lanes(to, dim), back=_with_lanes(back, dim)), dim
 
+    def lanes(place: Place) -> Place:
+        if place is None or not place.tiles:
+            return place
+        return with_lanes(place, dim, axis.over or ())
 
-def _with_lanes(place: Place, dim: Any) -> Place:
-    """``place`` for an array whose lanes, in dimension ``dim``, stay together."""
-    if place is None or dim is None or len(place.tiles) <= dim:
-        return place
-    tiles = (*place.tiles[:dim], 1, *place.tiles[dim:])
-    return Sharding(place.devices, tiles, place.assignment, place.committed)
+    return device_put(x, to=lanes(to), back=lanes(back)), dim
 
 
 def _lower(b: Builder, x: Value, to: Place, back: Place) -> Value:
-    return x  # inside a compiled function placement is the compiler's affair
+    asked = _lies({"to": to})
+    return x if asked is None else b.constrained(x, asked)
+
+
+def _lies(params: dict[str, Any]) -> Place:
+    """What is asked of a compiled program: on which one device it runs, others say."""
+    to = params["to"]
+    return None if to is None or len(to.devices) == 1 else to
 
 
 def _run(x: Any, *, to: Place, back: Place) -> DeviceArray:
@@ -70,8 +76,9 @@ device_put = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
+    lies=_lies,
     run=_run,
-    doc="x on other devices; in a program, no operation",
+    doc="x on other devices; in a program, a constraint on how it lies over them",
     examples=[
         Example((f32(2, 3),), {"to": None, "back": None}),
         Example((i32(3),), {"to": None, "back": None}),

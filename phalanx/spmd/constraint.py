@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -10,15 +11,18 @@ from phalanx.base.config import settings
 from phalanx.base.errors import NoMesh
 from phalanx.base.source import user_location
 from phalanx.spmd.layout import axes_of, in_order
-from phalanx.spmd.mesh import NO_MESH, Mesh
+from phalanx.spmd.mesh import NO_MESH, AbstractMesh, Mesh, row
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.spmd.sharding import Sharding
 
 P = PartitionSpec
 
 
-def sharding_for(asked: Sharding | PartitionSpec, who: str) -> Sharding:
+def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False) -> Sharding:
     """``asked``; a spec alone, or over a mesh without devices, is about the mesh that is set.
+
+    ``later``: where none with such axes is set, a mesh without devices is over those of the program
+    or the array that it turns out to be about (``over``).
 
     Raises:
         NoMesh: there is none, or it has other axes.
@@ -32,14 +36,50 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str) -> Sharding:
                 f"{user_location()}"
             )
         return NamedSharding(mesh, asked)
-    if not isinstance(asked, NamedSharding) or not asked.is_abstract:
+    if not is_abstract(asked):
         return asked
-    if mesh.axes != asked.mesh.axes:
-        raise NoMesh(
-            f"{who}: {asked} has no devices, and no mesh with its axes is set, at "
-            f"{user_location()}; set one with phalanx.set_mesh(mesh)"
-        )
-    return asked.update(mesh=mesh)
+    if mesh.axes == asked.mesh.axes:
+        return asked.update(mesh=mesh)
+    if later:
+        return asked
+    raise NoMesh(
+        f"{who}: {asked} has no devices, and no mesh with its axes is set, at "
+        f"{user_location()}; set one with phalanx.set_mesh(mesh)"
+    )
+
+
+def is_abstract(sharding: Sharding) -> TypeGuard[NamedSharding]:
+    """Whether ``sharding`` is over a mesh without devices."""
+    return isinstance(sharding, NamedSharding) and type(sharding.mesh) is AbstractMesh
+
+
+def over(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
+    """``sharding``; over a grid of ``devices`` if it has none, and there are as many as it needs.
+
+    >>> over(NamedSharding(AbstractMesh((2,), "x"), P("x")), "ab").devices  # type: ignore
+    ('a', 'b')
+    """
+    if not is_abstract(sharding) or sharding.mesh.size != len(devices):
+        return sharding
+    mesh = sharding.mesh
+    grid = row(devices).reshape(mesh.axis_sizes)
+    return sharding.update(mesh=Mesh(grid, mesh.axis_names, mesh.axis_types))
+
+
+def surely_over(sharding: Sharding, devices: Sequence[Any], who: str) -> Sharding:
+    """The same, of what must have devices.
+
+    Raises:
+        NoMesh: it needs more or fewer than there are.
+    """
+    made = over(sharding, devices)
+    if not is_abstract(made):
+        return made
+    raise NoMesh(
+        f"{who}: {made} has no devices, and no mesh with its axes is set; it needs "
+        f"{made.mesh.size} devices, and what it is about lies on {len(devices)}. Set a mesh "
+        "with phalanx.set_mesh(mesh), or place the arguments over one"
+    )
 
 
 def open_dims(sharding: Sharding) -> tuple[int, ...]:

@@ -182,14 +182,9 @@ class NamedSharding(Sharding):
         return self._one(self.mesh, self.spec, False)
 
     @property
-    def is_abstract(self) -> bool:
-        """Whether the mesh has no devices."""
-        return type(self.mesh) is AbstractMesh
-
-    @property
     def plain(self) -> Sharding:
         _refuse_open(self.spec)
-        if self.is_abstract:
+        if type(self.mesh) is AbstractMesh:
             raise ValueError(
                 f"{self} has no devices, so no array lies by it; it can only constrain values "
                 "inside jit, where a mesh with these axes is set"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
 
 Levels = tuple[MeshAxes, ...]
+Lying = Callable[[Devices], Sequence[Sharding]]  # how values of a program lie over its devices
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +115,14 @@ def mesh_of(
     program: Program,
     available: Sequence[Any],
     every: bool = False,
-    lying: Sequence[Sharding] = (),
+    lying: Lying = lambda devices: (),
 ) -> ProgramMesh | None:
     """Where the regions of ``program`` lie; None if that is of no consequence.
 
     It is of none where no axis lies over several devices and none has devices prescribed.
     ``every``: the program runs on all ``available`` devices, also on those that regions, which
-    may lie anywhere among them, do not need. ``lying``: how its values lie.
+    may lie anywhere among them, do not need. ``lying``: how its values lie over
+    the devices that were found.
 
     Raises:
         MeshesDiffer: regions have meshes that do not go together.
@@ -181,14 +183,14 @@ def _meshes(program: Program) -> Iterator[Mesh]:
 
 
 def _over_meshes(
-    program: Program, meshes: Sequence[Mesh], every: bool, lying: Sequence[Sharding]
+    program: Program, meshes: Sequence[Mesh], every: bool, lying: Lying
 ) -> ProgramMesh:
     """The devices of ``meshes``, in axes in which all of them can be told."""
     some = len(meshes) == 1 and not every
     devices = _taken(program, meshes[0]) if some else meshes[0].flat
     grids = [_grid(mesh, devices) for mesh in meshes]
-    over = [in_order(s, devices) for s in lying if s.device_set == set(devices)]
-    axes = fewest_axes([grid.tiles for grid in grids], [*grids, *over])
+    ordered = [in_order(s, devices) for s in lying(devices)]
+    axes = fewest_axes([grid.tiles for grid in grids], [*grids, *ordered])
     axes = axes or prime_axes(len(devices), *grids)
     if any(axes_of(grid, len(grid.tiles), axes) is None for grid in grids):
         raise MeshesDiffer(

@@ -9,7 +9,7 @@ from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
 from phalanx.core.region import MeshAxes, OpenLayout
 from phalanx.core.types import ArrayType
-from phalanx.spmd.constraint import closed, open_dims
+from phalanx.spmd.constraint import closed, open_dims, over
 from phalanx.spmd.layout import from_axes, nearest
 from phalanx.spmd.placement import ProgramMesh
 from phalanx.spmd.sharding import Devices, Sharding
@@ -19,6 +19,7 @@ def told(
     sharding: Sharding, ndim: int, devices: Devices, axes: MeshAxes
 ) -> OpenLayout | None:
     """``sharding`` in terms of the mesh of ``devices``; None where it is over other ones."""
+    sharding = over(sharding, devices)
     if len(sharding.devices) != len(devices) or sharding.device_set != set(devices):
         return None
     layout = nearest(closed(sharding).plain, ndim, devices, axes)

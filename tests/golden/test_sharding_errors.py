@@ -77,6 +77,26 @@ def argument_of_a_compiled_function_that_lies_elsewhere():
 
 
 @mistake
+def argument_over_more_devices_than_a_shard_map_inside():
+    rows = phalanx.device_put(ROWS, over_mesh("data"))
+    line = over_line().mesh
+    double = phalanx.shard_map(lambda x: 2 * x, mesh=line, in_specs=P("line"), out_specs=P("line"))
+    phalanx.jit(lambda batch: double(batch) + 1)(rows)
+
+
+@mistake
+def value_put_on_other_devices_inside_jit():
+    rows = phalanx.device_put(ROWS, over_mesh("data"))
+    phalanx.jit(lambda batch: phalanx.device_put(2 * batch, over_line("line")))(rows)
+
+
+@mistake
+def constraint_without_devices_for_an_argument_that_has_one():
+    somewhere = NamedSharding(phalanx.sharding.AbstractMesh((2, 2), ("data", "model")), P("data"))
+    phalanx.jit(lambda batch: lax.with_sharding_constraint(batch, somewhere))(ROWS)
+
+
+@mistake
 def arguments_over_different_devices():
     phalanx.jit(step, in_shardings=(over_mesh(), over_line("line")))({"w": ROWS}, ROWS)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import P, lax, random
-from phalanx.sharding import NamedSharding
+from phalanx.sharding import AbstractMesh, Mesh, NamedSharding
 
 pytestmark = pytest.mark.spmd
 MESHES = [
@@ -169,6 +169,40 @@ def test_options_of_functions_and_meshes_that_are_set_name_the_layout():
         x = phalanx.jit(lambda x: lax.with_sharding_constraint(x, abstract))(X)
     assert y.sharding == z.sharding == x.sharding == NamedSharding(mesh, P("x"))
     np.testing.assert_allclose(y, X @ W, rtol=1e-4, atol=1e-4)
+
+
+def test_a_mesh_without_devices_is_over_those_of_the_arguments():
+    count = phalanx.device_count()
+    reversed_mesh = Mesh(phalanx.devices()[::-1], "x")
+    x = phalanx.device_put(X, NamedSharding(reversed_mesh, P("x")))
+    for name in ("x", "z"):
+        asked = NamedSharding(AbstractMesh((count,), name), P(None, name))
+        wanted = NamedSharding(Mesh(reversed_mesh.devices, name), P(None, name))
+        inside = phalanx.jit(lambda x, s=asked: lax.with_sharding_constraint(x + 1, s))
+        outside = phalanx.jit(lambda x: x + 1, out_shardings=asked)
+        for y in (inside(x), outside(x), lax.with_sharding_constraint(x + 1, asked)):
+            assert y.sharding is wanted
+            np.testing.assert_array_equal(y, X + 1)
+    assert inside.lower(x).compile().output_shardings == wanted
+
+
+def test_what_is_put_somewhere_inside_jit_lies_there():
+    columns = NamedSharding(line(), P(None, "x"))
+
+    def put(x):
+        return phalanx.device_put(x + 1, columns)
+
+    def loss(x):
+        return jnp.sum(put(x) ** 2)
+
+    for x in (X, phalanx.device_put(X, NamedSharding(line(), P("x")))):
+        given = phalanx.jit(put)(x)
+        assert given.sharding == columns
+        np.testing.assert_array_equal(given, X + 1)
+        np.testing.assert_allclose(phalanx.jit(phalanx.grad(loss))(x), 2 * X + 2, rtol=1e-6)
+    lanes = phalanx.jit(phalanx.vmap(put))(X[None])
+    assert lanes.sharding.is_equivalent_to(NamedSharding(line(), P(None, None, "x")), 3)
+    np.testing.assert_array_equal(lanes[0], X + 1)
 
 
 def test_memory_is_donated_to_a_result_that_lies_alike():

@@ -56,7 +56,7 @@ def is_abstract(sharding: Sharding) -> TypeGuard[NamedSharding]:
 def over(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
     """``sharding``; over a grid of ``devices`` if it has none, and there are as many as it needs.
 
-    >>> over(NamedSharding(AbstractMesh((2,), "x"), P("x")), "ab").devices  # type: ignore
+    >>> over(NamedSharding(AbstractMesh((2,), "x"), P("x")), ("a", "b")).devices
     ('a', 'b')
     """
     if not is_abstract(sharding) or sharding.mesh.size != len(devices):

@@ -17,12 +17,11 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.core import axes
 from phalanx.core.types import SCALARS, Array, typeof
+from phalanx.lax import grouped
 from phalanx.ops import collective as ops
-from phalanx.ops import lanes
-from phalanx.ops.basis import BOOL, I32, add, broadcast, convert, full, move, mul, reshape, zeros
+from phalanx.ops.basis import BOOL, I32, broadcast, convert, full, move, reshape, zeros
 from phalanx.ops.compare import eq, select
 from phalanx.ops.elementwise import div
-from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.vary import varying_along
 
 __all__ = [
@@ -56,21 +55,20 @@ def _axes(axis_name: AxisName, who: str) -> tuple[tuple, tuple[int, ...]]:
 
 
 def _groups(groups: Groups, sizes: tuple[int, ...], who: str, even: bool) -> Any:
-    """``axis_index_groups`` as tuples of integers, checked to partition the axis."""
+    """``axis_index_groups`` as tuples of integers, checked to partition the axes."""
     if groups is None:
         return None
-    if len(sizes) != 1:
-        raise ValueError(f"{who}: axis_index_groups needs a single axis name, got {len(sizes)}")
     try:
         checked = tuple(tuple(operator.index(i) for i in group) for group in groups)
     except TypeError:
         raise TypeError(
             f"{who}: axis_index_groups must be a sequence of sequences of integers, got {groups!r}"
         ) from None
-    if sorted(i for g in checked for i in g) != list(range(sizes[0])):
+    if sorted(i for g in checked for i in g) != list(range(math.prod(sizes))):
+        along = "axis" if len(sizes) == 1 else "axes together"
         raise ValueError(
-            f"{who}: axis_index_groups must contain every index from 0 to {sizes[0] - 1} of the "
-            f"axis exactly once, got {checked}"
+            f"{who}: axis_index_groups must contain every index from 0 to {math.prod(sizes) - 1} "
+            f"of the {along} exactly once, got {checked}"
         )
     if even and len({len(g) for g in checked}) > 1:
         raise ValueError(f"{who}: axis_index_groups must have equal lengths, got {checked}")
@@ -101,8 +99,8 @@ def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
         x: a tree of arrays. A Python number is a constant of all lanes, and so is its sum, a
             Python number: ``psum(1, "i")`` is the size of the axis.
         axis_name: the axis, or a sequence of them.
-        axis_index_groups: a partition of the indices of a single axis; lanes sum within their
-            group. Groups may differ in length.
+        axis_index_groups: a partition of the indices of the axis, row-major for several; lanes
+            sum within their group. Groups may differ in length.
 
     Returns:
         A tree like ``x``; booleans are counted as int32.
@@ -134,7 +132,7 @@ def _reduce(prim: Any, x: Any, axis_name: AxisName, groups: Groups, who: str) ->
         dynamic.append(i)
     if dynamic:
         operands = [_as_operand(leaves[i]) for i in dynamic]
-        results = prim(*operands, axes=names, groups=checked)
+        results = grouped.reduce(prim, operands, names, sizes, checked)
         for i, v in zip(dynamic, results, strict=True):
             out[i] = v
     return treedef.unflatten(out)
@@ -241,7 +239,7 @@ def all_gather(
     Args:
         x: a tree of arrays of shape ``[...]``.
         axis_name: the axis, or a sequence of them.
-        axis_index_groups: equal groups that partition the axis; lanes gather within theirs.
+        axis_index_groups: equal groups that partition the axes; lanes gather within theirs.
         axis: where the new dimension stands in the result; negative ones count from the end.
         tiled: whether to concatenate along the existing dimension ``axis`` instead.
 
@@ -262,7 +260,7 @@ def all_gather(
         to = _dim(axis, ndim, "all_gather", "axis") if ndim else 0
         if tiled and not shape:
             raise ValueError("all_gather: tiled=True needs an array with a dimension, got a scalar")
-        out = ops.all_gather(v, axes=names, sizes=sizes, groups=groups)
+        out = grouped.all_gather(v, names, sizes, groups)
         moved = move(out, 0, to)
         return _merged(moved, to) if tiled else moved
 
@@ -301,7 +299,7 @@ def psum_scatter(
             if ``tiled``.
         axis_name: the axis, or a sequence of them.
         scatter_dimension: the dimension that is scattered; negative ones count from the end.
-        axis_index_groups: equal groups that partition the axis.
+        axis_index_groups: equal groups that partition the axes.
         tiled: whether the dimension stays, divided by n, instead of vanishing.
 
     >>> import phalanx, phalanx.numpy as jnp
@@ -319,9 +317,9 @@ def psum_scatter(
         dim = _dim(scatter_dimension, kind.ndim, who, "scatter_dimension")
         if not tiled:
             _check_split(kind, dim, n, who)
-            return ops.psum_scatter(move(v, dim, 0), axes=names, sizes=sizes, groups=groups)
+            return grouped.psum_scatter(move(v, dim, 0), names, sizes, groups)
         divided = move(_divided(v, dim, n, who), dim, 0)
-        return ops.psum_scatter(divided, axes=names, sizes=sizes, groups=groups)
+        return grouped.psum_scatter(divided, names, sizes, groups)
 
     return tree.map(scatter_one, x)
 
@@ -351,7 +349,7 @@ def all_to_all(
         split_axis: the dimension that is cut into one part per lane; its length is n, or a
             multiple if ``tiled``.
         concat_axis: where the received parts stand in the result.
-        axis_index_groups: equal groups that partition the axis.
+        axis_index_groups: equal groups that partition the axes.
         tiled: whether dimensions stay: ``split_axis`` divided by n, ``concat_axis`` times n.
             Otherwise ``split_axis`` vanishes and a dimension n appears at ``concat_axis``.
 
@@ -372,11 +370,11 @@ def all_to_all(
         concat = _dim(concat_axis, kind.ndim, who, "concat_axis")
         if tiled:
             parts = move(_divided(v, split, n, who), split, 0)
-            sent = ops.all_to_all(parts, axes=names, sizes=sizes, groups=groups)
+            sent = grouped.all_to_all(parts, names, sizes, groups)
             return _merged(move(sent, 0, concat), concat)
         _check_split(kind, split, n, who)
         parts = move(v, split, 0)
-        sent = ops.all_to_all(parts, axes=names, sizes=sizes, groups=groups)
+        sent = grouped.all_to_all(parts, names, sizes, groups)
         return move(sent, 0, concat)
 
     return tree.map(exchange_one, x)
@@ -460,20 +458,10 @@ def _permute_product(v: Any, names: tuple, sizes: tuple, pairs: tuple) -> Any:
     sent = np.zeros(total, bool)
     for source, target in pairs:
         table[target], sent[target] = source, True
-    here = _position(names, sizes)
-    mine = _entry(every, _entry(table, here))
-    received = broadcast(_entry(sent, here), shape=typeof(v).shape, dims=())
+    here = grouped.position(names, sizes)
+    mine = grouped.entry(every, grouped.entry(table, here))
+    received = broadcast(grouped.entry(sent, here), shape=typeof(v).shape, dims=())
     return select(received, mine, zeros(typeof(mine)))
-
-
-def _entry(x: Any, index: Any) -> Any:
-    """x[index] along the leading dimension, for an index that is not known while tracing."""
-    shape = typeof(x).shape
-    numbers = GatherNumbers(
-        offset_dims=tuple(range(len(shape) - 1)), collapsed_slice_dims=(0,), start_index_map=(0,)
-    )
-    where = reshape(index, shape=(1,))
-    return gather(x, where, numbers=numbers, slice_sizes=(1, *shape[1:]), mode="clip")
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -581,16 +569,7 @@ def axis_index(axis_name: AxisName) -> Any:
     >>> phalanx.vmap(lambda x: x + axis_index("i"), axis_name="i")(jnp.array([10, 10]))
     Array([10, 11], dtype=int32)
     """
-    return _position(*_axes(axis_name, "axis_index"))
-
-
-def _position(names: tuple, sizes: tuple[int, ...]) -> Any:
-    """The index of this lane along the axes ``names`` of ``sizes``, row by row."""
-    position: Any = None
-    for name, size in zip(names, sizes, strict=True):
-        here = lanes.axis_index(axes=(name,))
-        position = here if position is None else add(mul(position, size), here)
-    return full((), 0, I32) if position is None else position
+    return grouped.position(*_axes(axis_name, "axis_index"))
 
 
 def axis_size(axis_name: AxisName) -> int:

@@ -320,16 +320,15 @@ def collectives(axes, shape, copied):
             names, n = tuple(n for n, _ in chosen), int(np.prod([s for _, s in chosen]))
             kinds = ("psum", "pmean") if copied.intersection(names) else REDUCTIONS
             yield from unsplit(names, n, kinds)
-            for groups in groups_of(n) if count == 1 else [None]:
+            for groups in groups_of(n):
                 m = n if groups is None else len(groups[0])
                 yield from splitting(names, m, shape, groups)
 
 
 def unsplit(names, n, reductions):
     """The collectives that take any shape."""
-    several = [None] if len(names) > 1 else groups_of(n)
-    uneven = [[[0], list(range(1, n))]] if n > 2 and len(names) == 1 else []
-    for groups in several + uneven:
+    uneven = [[[0], list(range(1, n))]] if n > 2 else []
+    for groups in groups_of(n) + uneven:
         for kind in reductions:
             yield Step(kind, names, {"axis_index_groups": groups})
     yield Step("axis_index", names)

@@ -86,6 +86,10 @@ def ring(n):
     return [(i, (i + 1) % n) for i in range(n)]
 
 
+def pairs(n):
+    return np.arange(n).reshape(2, -1).T[::-1].tolist()
+
+
 def weights(x, over):
     return 1 + 0.1 * lax.axis_index(over) * jnp.cos(x)
 
@@ -102,9 +106,11 @@ STEPS = {
         lax.all_to_all(jnp.sin(x), a, 1, 1, tiled=True) * x),
     "shifted": lambda x, a: x + 0.5 * lax.ppermute(x, a, ring(lax.axis_size(a))),
     "halves": lambda x, a: x * jnp.sum(lax.psum(
-        x, a[0], axis_index_groups=np.arange(lax.axis_size(a[0])).reshape(-1, 1).tolist()
-        if lax.axis_size(a[0]) % 2 else
-        np.arange(lax.axis_size(a[0])).reshape(2, -1).T.tolist())) * 0.1,
+        x, a, axis_index_groups=np.arange(lax.axis_size(a)).reshape(-1, 1).tolist()
+        if lax.axis_size(a) % 2 else
+        np.arange(lax.axis_size(a)).reshape(2, -1).T.tolist())) * 0.1,
+    "neighbours": lambda x, a: x if lax.axis_size(a) % 2 else x * jnp.sin(lax.psum_scatter(
+        jnp.stack([x, weights(x, a)]), a, axis_index_groups=pairs(lax.axis_size(a)))),
     "looped": lambda x, a: lax.scan(
         lambda c, r: (c * 0.9 + lax.pmean(r, a), c * r), jnp.zeros(x.shape[1]), x)[1],
     "chosen": lambda x, a: lax.cond(

@@ -124,7 +124,7 @@ class Jitted(Dispatched):
         passed = Passed.of(traced.program, donated, names, self.who, self.keep_unused)
         places = self._places(traced, static, args, kwargs)
         if self.home is None:
-            check_followed(leaves, places.ins, names, self.who)
+            check_followed(list(map(aot.sharding_of, leaves)), places.ins, types, names, self.who)
         compiled = compile_program(
             passed.program, signatures(leaves, passed), passed.donate, self.compiler_options,
             places=places.taking(passed.kept), name_of_input=lambda n: names[passed.kept[n]],
@@ -167,11 +167,12 @@ class Jitted(Dispatched):
         types = tuple(aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves))
         traced = self.traced(static, rest, named, treedef, types)
         places = self._places(traced, static, rest, named)
+        homes = aot.homes(leaves, names, self.who)
         if self.home is None:
-            check_followed(leaves, places.ins, names, self.who)
+            check_followed(homes, places.ins, types, names, self.who)
         call_traced = stages.TracedCall(
             self.who, names, static, traced.program, traced.captured, treedef, traced.out_tree,
-            types, aot.homes(leaves, names, self.who), self._donated(static, rest, named),
+            types, homes, self._donated(static, rest, named),
             places, self.keep_unused, self.compiler_options, self.home is None,
         )  # fmt: skip
         return stages.Traced(call_traced)

@@ -22,7 +22,9 @@ from phalanx.base import tree
 from phalanx.base.boundary import hiding
 from phalanx.base.source import naming
 from phalanx.core import axes
-from phalanx.core.program import Program
+from phalanx.core.program import Atom, Program
+from phalanx.spmd.constraint import open_dims
+from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import stage
 
 
@@ -83,7 +85,8 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
         **kwargs: the same.
 
     Returns:
-        The tree that ``fun`` returns, with ``ShapeDtypeStruct`` as leaves.
+        The tree that ``fun`` returns, with ``ShapeDtypeStruct`` as leaves. What is said of how a
+        result lies, as by ``out_shardings``, is there, too.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.eval_shape(jnp.sum, phalanx.ShapeDtypeStruct((2, 3), "float32"))
@@ -91,7 +94,12 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     """
     check_callable(fun, "eval_shape")
     program, out_tree = _traced(fun, args, kwargs, (), (), f"eval_shape({name_of(fun)})")
-    return out_tree.unflatten([aot.struct(t) for t in program.output_types])
+    lies: dict[Atom, Sharding | None] = {
+        e.outputs[0]: e.prim.lies(e.params) for e in program.equations if e.prim.lies is not None
+    }
+    said = [lies.get(a) for a in program.outputs]
+    closed = [None if s is None or open_dims(s) else s for s in said]
+    return out_tree.unflatten(list(map(aot.struct, program.output_types, closed)))
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from typing import Any
 from phalanx.base import tree
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
-from phalanx.run.array import DeviceArray
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
@@ -68,18 +67,22 @@ class Asked:
 
 
 def check_followed(
-    leaves: Sequence[Any], shardings: Sequence[Sharding | None], names: Any, who: str
+    lying: Sequence[Sharding | None],
+    asked: Sequence[Sharding | None],
+    types: Sequence[ArrayType],
+    names: Any,
+    who: str,
 ) -> None:
-    """Raise ValueError if a leaf that the user placed is asked to lie elsewhere."""
-    for i, (x, asked) in enumerate(zip(leaves, shardings, strict=True)):
-        if asked is None or type(x) is not DeviceArray or not x.committed:
+    """Raise ValueError if what the user placed is asked to lie elsewhere."""
+    for i, (there, wanted, type) in enumerate(zip(lying, asked, types, strict=True)):
+        if wanted is None or there is None or not there.committed:
             continue
-        if not asked.is_equivalent_to(x.sharding, x.ndim):
+        if not wanted.is_equivalent_to(there, type.ndim):
             raise ValueError(  # "Sharding passed ... arg" is the field's, for matching
                 f"{who}: Sharding passed to jit does not match the sharding on the respective arg: "
-                f"{names[i]}, {x.aval}, lies as {x.sharding}, and in_shardings asks for {asked}, "
-                f"at {user_location()}. Move it first: phalanx.device_put(x, sharding), or leave "
-                "its in_shardings None"
+                f"{names[i]}, {type}, lies as {there}, and in_shardings asks for {wanted}, at "
+                f"{user_location()}. Move it first: phalanx.device_put(x, sharding), or leave its "
+                "in_shardings None"
             )
 
 

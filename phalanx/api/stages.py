@@ -20,7 +20,7 @@ from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import ArrayType
 from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
-from phalanx.run.planning import Places
+from phalanx.run.planning import Places, check_devices
 from phalanx.spmd.naming import named
 from phalanx.spmd.sharding import Sharding
 
@@ -168,9 +168,14 @@ class Lowered(AheadOfTime):
             for i in self._passed.kept
         ]
         self._places = traced.places.taking(self._passed.kept)
+        check_devices(self._passed.program, self._sigs, self._places, self._name)
         self._module = execute.lower_program(
             self._passed.program, self._sigs, self._passed.donate, self._places
         )
+
+    def _name(self, n: int) -> str:
+        """What messages call input number ``n``."""
+        return self._traced.names[self._passed.kept[n]]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -207,7 +212,7 @@ class Lowered(AheadOfTime):
         compiled = execute.compile_program(
             self._passed.program, self._sigs, self._passed.donate,
             self._traced.compiler_options | (compiler_options or {}), self._module,
-            self._places, lambda n: self._traced.names[self._passed.kept[n]],
+            self._places, self._name,
         )  # fmt: skip
         return Compiled(self._traced, compiled, self._passed.kept)
 

@@ -8,7 +8,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax
-from phalanx.errors import DeviceError, NoMesh
+from phalanx.errors import DeviceError, DevicesDiffer, NoMesh
 from phalanx.sharding import PmapSharding, SingleDeviceSharding
 from phalanx.spmd.pickled import Told, found
 from phalanx.xla import XlaBackend
@@ -207,6 +207,16 @@ def test_what_stands_for_an_array_says_how_it_lies():
     assert struct.sharding is rows and f"sharding={rows}" in repr(struct)
     f = phalanx.jit(lambda x: (x.T, x), out_shardings=(rows, None))
     assert [out.sharding for out in f.eval_shape(struct)] == [rows, None]
+    assert [out.sharding for out in phalanx.eval_shape(f, struct)] == [rows, None]
+    if COUNT > 1:
+        g = phalanx.jit(lambda x: x, in_shardings=NamedSharding(MESH, P(None, ("a", "b"))))
+        for given in (struct, phalanx.device_put(X, rows)):
+            with pytest.raises(ValueError, match="Sharding passed to jit does not match"):
+                g.lower(given)
+        with pytest.raises(DevicesDiffer, match=r"y, .* lies on"):
+            phalanx.jit(lambda x, y: x[0] + y).lower(
+                *(phalanx.device_put(X, phalanx.devices()[i]) for i in (0, 1))
+            )
     with pytest.raises(TypeError, match="got 'a'"):
         phalanx.ShapeDtypeStruct(X.shape, X.dtype, sharding="a")
     with pytest.raises(NoMesh, match="sharding of x"):

@@ -289,6 +289,8 @@ def _has_value(x: Any) -> bool:
 
 def block_until_ready(x: Any) -> Any:
     """Wait until every array in the tree ``x`` has been computed; returns ``x``."""
+    if isinstance(x, DeviceArray):
+        return x.block_until_ready()
     arrays = [leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)]
     for array in arrays:
         array._check_alive()

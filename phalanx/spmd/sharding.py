@@ -255,11 +255,11 @@ class Sharding:
 
     def is_equivalent_to(self, other: object, ndim: int) -> bool:
         """Whether both put the same parts on the same devices, in whatever order."""
-        if not isinstance(other, Sharding) or self.device_set != other.device_set:
+        if not isinstance(other, Sharding) or self.tiles != other.tiles:
             return False
         mine = dict(zip(self.devices, self._tile_at, strict=True))
         theirs = dict(zip(other.devices, other._tile_at, strict=True))
-        return self.tiles == other.tiles and mine == theirs
+        return mine == theirs
 
     def __repr__(self) -> str:
         order = "" if self.assignment is None else f", assignment={self.assignment}"

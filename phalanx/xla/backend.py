@@ -10,7 +10,7 @@ from phalanx.xla import transfer
 from phalanx.xla.callbacks import wait_for_callbacks
 from phalanx.xla.client import client
 from phalanx.xla.lower import lower
-from phalanx.xla.sharded import held
+from phalanx.xla.sharded import held, is_deleted
 
 
 @functools.cache
@@ -53,6 +53,7 @@ class XlaBackend:
     wait_for_callbacks = staticmethod(wait_for_callbacks)
     to_dlpack = staticmethod(transfer.to_dlpack)
     from_dlpack = staticmethod(transfer.from_dlpack)
+    is_deleted = staticmethod(is_deleted)
 
     @staticmethod
     def start_fetch(raw: Any) -> None:
@@ -66,10 +67,6 @@ class XlaBackend:
     @staticmethod
     def delete(raw: Any) -> None:
         raw.delete()
-
-    @staticmethod
-    def is_deleted(raw: Any) -> bool:
-        return raw.is_deleted()
 
     @staticmethod
     def is_ready(raw: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -28,7 +27,7 @@ from phalanx.xla.runtime import (
     sharding_of,
     xc,
 )
-from phalanx.xla.sharded import Sharded, sharded_type
+from phalanx.xla.sharded import Parts, is_deleted, parts_of, sharded_type, wholes_of
 from phalanx.xla.stored import load, load_or_compile, serialized
 
 # XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
@@ -191,13 +190,15 @@ class XlaExecutable:
         if self._device_count == 1:
             results = self._execute(raws, True)
             return results.consume_with_handlers(self._handlers), results.consume_token()
+        # Before the runtime, which starts on those devices that have their parts, where they wait
+        # for the others until the process is aborted.
+        wholes = wholes_of(raws, self._name)
         with _launching:
             _make_room(self._name)
-            results = self._execute([r.whole for r in raws], True)
-            wholes = results.consume_with_handlers(self._handlers)
-            token = results.consume_token()
+            results = self._execute(wholes, True)
+            outs, token = results.consume_with_handlers(self._handlers), results.consume_token()
             _in_flight.append((token,))
-        return [Sharded(t, whole=w) for t, w in zip(self._out_types, wholes, strict=True)], token
+        return outs, token
 
     def as_text(self) -> str:
         return text_of(self._bytecode)
@@ -222,15 +223,16 @@ class XlaExecutable:
         }
 
     def _check(self, raws: list[Any]) -> None:
-        """Raise DeletedArray for arrays that are deleted, or would be while they are used."""
+        """Raise DeletedArray for arrays that would be deleted while they are used.
+
+        Also for deleted ones, where the runtime does not: 0.10 crashes.
+        """
         for i in self._donated:
             if sum(r is raws[i] for r in raws) > 1:
                 raise DeletedArray(
                     f"{self._name}: an argument is donated and passed a second time; pass a copy"
                 )
-        # Before the runtime: 0.10 crashes; and over several devices all versions start on those
-        # that have their parts, which then wait for the others until the process is aborted.
-        if (OLD or self._device_count > 1) and any([r.is_deleted() for r in raws]):
+        if OLD and any(map(is_deleted, raws)):
             raise deleted(self._name)
 
 
@@ -291,6 +293,22 @@ class OnDevices(XlaExecutable):
         except RuntimeError as e:
             raise translated(e, self._name) from None
 
+    def caller(
+        self, fixed: list[Any], finish: Callable[[list[Any]], Any]
+    ) -> Callable[[Sequence[Any]], Any]:
+        if OLD or self._donated:
+            return super().caller(fixed, finish)
+        launch, name, fail = self._launch, self._name, RuntimeError
+
+        def call(held: Sequence[Any]) -> Any:
+            try:
+                outs, _ = launch(fixed + [x._raw for x in held])
+            except fail as e:
+                raise translated(e, name) from None
+            return finish(outs)
+
+        return call
+
 
 class CallingBack(XlaExecutable):
     """Calls Python while it runs; a call returns when all is done, or raises what was raised."""
@@ -333,7 +351,9 @@ class Independent(XlaExecutable):
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
         self._check(raws)
-        taken = zip(*[r.parts for r in raws], strict=True) if raws else [()] * len(self._each)
+        if self._donated and any(map(is_deleted, raws)):  # or the first devices would lose theirs
+            raise deleted(self._name)
+        taken = zip(*map(parts_of, raws), strict=True) if raws else [()] * len(self._each)
         given, tokens = [], []
         try:
             with _launching:
@@ -345,7 +365,7 @@ class Independent(XlaExecutable):
                     tokens.append(results.consume_token())
         except RuntimeError as e:
             raise translated(e, self._name) from None
-        return list(map(Sharded, self._out_types, zip(*given, strict=True)))
+        return list(map(Parts, self._out_types, zip(*given, strict=True)))
 
 
 def _make_room(who: str) -> None:
@@ -354,9 +374,10 @@ def _make_room(who: str) -> None:
     if len(_in_flight) < WINDOW:
         return
     for token in _in_flight.popleft():
-        # What that launch failed with surfaces where its outputs are used.
-        with contextlib.suppress(xc.JaxRuntimeError):
+        try:  # noqa: SIM105  (each launch pays for `suppress`)
             token.block_until_ready()
+        except xc.JaxRuntimeError:
+            pass  # what that launch failed with surfaces where its outputs are used
 
 
 def _settled(

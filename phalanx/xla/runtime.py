@@ -46,7 +46,7 @@ _hiding = _WithoutJax()
 sys.meta_path.insert(0, _hiding)
 
 
-def parts_of(raw: Any) -> list[Any]:
+def divided(raw: Any) -> list[Any]:
     """The single-device arrays that ``raw`` consists of, in the order of its devices.
 
     jaxlib looks for classes of the package jax here, and does without where importing it

@@ -3,19 +3,21 @@
 Programs that span devices take and give whole arrays; programs that run on each device by
 themselves take and give parts. The runtime makes the whole of its parts in some microseconds,
 but parts of a whole in hundreds. So an array is kept in the form in which it was made, and the
-other is made when somebody asks for it.
+other is made when somebody asks for it. A whole is an array of the runtime, which keeps its parts
+when they were asked for; what was made part by part is `Parts`, which keeps the whole.
 """
 
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
-from phalanx.xla.runtime import parts_of, raw_sharding, xc
+from phalanx.xla.runtime import divided, raw_sharding, xc
 
 
 class ShardedType:
@@ -40,74 +42,89 @@ def sharded_type(type: ArrayType, sharding: Sharding) -> ShardedType:
     return ShardedType(type, sharding.plain)
 
 
-class Sharded:
-    """A raw array over several devices: of its ``parts``, its ``whole``, or both at hand."""
+class Parts:
+    """A raw array over several devices that was made part by part, in local order."""
 
-    __slots__ = ("_parts", "_whole", "type")
+    __slots__ = ("__weakref__", "_whole", "each", "type")
 
-    def __init__(
-        self, type: ShardedType, parts: Sequence[Any] | None = None, whole: Any | None = None
-    ) -> None:
+    def __init__(self, type: ShardedType, each: Sequence[Any]) -> None:
         self.type = type
-        self._parts = parts
-        self._whole = whole
+        self.each = each
+        self._whole = None
 
     @property
     def whole(self) -> Any:
         """The array that spans the devices."""
         if self._whole is None:
+            if self.is_deleted():
+                raise deleted("joining the parts of an array")
             whole, layout = self.type.whole, self.type.whole_layout
-            self._whole = xc.ArrayImpl(whole, layout, list(self.parts), True, True)
+            self._whole = xc.ArrayImpl(whole, layout, list(self.each), True, True)
         return self._whole
 
-    @property
-    def parts(self) -> Sequence[Any]:
-        """The arrays on the addressable devices, in local order."""
-        if self._parts is None:
-            self._parts = _divided(self.whole, self.type)
-        return self._parts
-
     def is_deleted(self) -> bool:
-        if self._parts is None:
-            return self._whole.is_deleted()  # type: ignore[union-attr]
-        return any([part.is_deleted() for part in self._parts])
+        return any([part.is_deleted() for part in self.each])
 
     def is_ready(self) -> bool:
-        return all(a.is_ready() for a in held(self))
+        return all([part.is_ready() for part in self.each])
 
     def delete(self) -> None:
-        for part in self._parts or ():
+        for part in self.each:
             part.delete()
         if self._whole is not None:
             self._whole.delete()
 
 
-def _divided(whole: Any, type: ShardedType) -> list[Any]:
-    if whole.is_deleted():
-        raise deleted("reading a shard")
-    try:
-        parts = parts_of(whole)
-    except RuntimeError as e:
-        raise translated(e, "reading a shard") from None
-    return [
-        xc.ArrayImpl(type.part, layout, [part], True, True)
-        for layout, part in zip(type.part_layouts, parts, strict=True)
-    ]
-
-
-def sharded(whole: Any, type: ArrayType, sharding: Sharding) -> Any:
-    """The raw array that an array of the runtime is."""
-    several = len(sharding.devices) > 1
-    return Sharded(sharded_type(type, sharding), whole=whole) if several else whole
-
-
 def whole_of(raw: Any) -> Any:
     """The array of the runtime that spans all devices of a raw array."""
-    return raw.whole if type(raw) is Sharded else raw
+    return raw.whole if type(raw) is Parts else raw
+
+
+def parts_of(raw: Any) -> Sequence[Any]:
+    """The arrays on the addressable devices of a raw array over several, in local order."""
+    if type(raw) is Parts:
+        return raw.each
+    if raw.is_deleted():
+        raise deleted("reading a shard")
+    try:
+        return divided(raw)
+    except RuntimeError as e:
+        raise translated(e, "reading a shard") from None
+
+
+_lent: set[int] = set()  # the identities of raw arrays of which others hold parts
+
+
+def lent(raw: Any) -> Any:
+    """``raw``, of which others hold parts by themselves: they may delete one without the rest."""
+    if id(raw) not in _lent:
+        _lent.add(id(raw))
+        weakref.finalize(raw, _lent.discard, id(raw))
+    return raw
+
+
+def is_deleted(raw: Any) -> bool:
+    """Whether a raw array is deleted, or a part of it."""
+    # the runtime looks at the first part of a whole alone
+    return raw.is_deleted() or (
+        id(raw) in _lent and any([part.is_deleted() for part in parts_of(raw)])
+    )
+
+
+def wholes_of(raws: Sequence[Any], who: str) -> list[Any]:
+    """``whole_of`` many raw arrays over several devices.
+
+    Raises:
+        DeletedArray: one of them is deleted, or a part of it.
+    """
+    wholes = [raw.whole if type(raw) is Parts else raw for raw in raws]
+    if any([whole.is_deleted() for whole in wholes]) or (
+        _lent and any([is_deleted(raw) for raw in raws if id(raw) in _lent])
+    ):
+        raise deleted(who)
+    return wholes
 
 
 def held(raw: Any) -> Sequence[Any]:
     """The arrays of the runtime of which a raw array consists already."""
-    if type(raw) is not Sharded:
-        return (raw,)
-    return (raw._whole,) if raw._parts is None else raw._parts
+    return raw.each if type(raw) is Parts else (raw,)

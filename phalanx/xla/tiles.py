@@ -22,7 +22,7 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Index, Sharding
 from phalanx.xla.failures import translated
 from phalanx.xla.runtime import to_numpy, xc
-from phalanx.xla.sharded import Sharded, sharded_type
+from phalanx.xla.sharded import Parts, sharded_type
 
 Raw = Any
 _SHARING = xc.HostBufferSemantics.ZERO_COPY  # for memory that nobody changes
@@ -92,7 +92,7 @@ def _laid_out(
             if copies > 1:
                 tiles[n] = to_numpy(part) if on_host else tile
         parts.append(part)
-    return parts[0] if len(target.devices) == 1 else Sharded(split, parts)
+    return parts[0] if len(target.devices) == 1 else Parts(split, parts)
 
 
 @dataclass(frozen=True, slots=True)

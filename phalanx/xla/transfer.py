@@ -14,7 +14,7 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.reshard import reshard
 from phalanx.xla.runtime import device_list, raw_sharding, to_numpy, without_jax, xc
-from phalanx.xla.sharded import Sharded, held, sharded, sharded_type, whole_of
+from phalanx.xla.sharded import Parts, held, is_deleted, lent, parts_of, sharded_type, whole_of
 from phalanx.xla.tiles import cut, in_host_memory, joined, put_part, rearranged
 
 Raw = Any
@@ -47,7 +47,7 @@ def _held(host: Any, type: ArrayType) -> np.ndarray:
 
 def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
     """The whole array, or the words of keys, on the host, read-only."""
-    if raw.is_deleted():
+    if is_deleted(raw):
         raise deleted("fetch")
     try:
         host = _fetch(raw, type.physical, sharding)
@@ -64,22 +64,24 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
             "read the shards that this process can reach"
         )
     if sharding.is_fully_replicated:
-        return to_numpy(shards(raw, type, sharding)[0])
-    return joined(raw.parts, type, sharding)
+        return to_numpy(_parts(raw, sharding)[0])
+    return joined(parts_of(raw), type, sharding)
 
 
 def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
-    """The parts on the addressable devices, in local order."""
-    if len(sharding.devices) == 1:
-        return [raw]
-    return list(raw.parts)
+    """The parts on the addressable devices, in local order, for others to hold."""
+    return list(_parts(raw if len(sharding.devices) == 1 else lent(raw), sharding))
+
+
+def _parts(raw: Raw, sharding: Sharding) -> Sequence[Raw]:
+    return (raw,) if len(sharding.devices) == 1 else parts_of(raw)
 
 
 def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
     """One array of its parts, which are in local order."""
     type = type.physical
     if len(sharding.devices) > 1:
-        return Sharded(sharded_type(type, sharding), list(parts))
+        return lent(Parts(sharded_type(type, sharding), list(parts)))
     return xc.ArrayImpl(type, raw_sharding(sharding, type.ndim), list(parts), True, True)
 
 
@@ -88,7 +90,7 @@ def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     type, source, target = type.physical, source.plain, target.plain
     if source is target:
         return raw
-    if raw.is_deleted():
+    if is_deleted(raw):
         raise deleted("moving an array")
     try:
         return _move(raw, type, source, target)
@@ -99,7 +101,7 @@ def move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
 def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     copies = _addressable_copies(source)
     if target in copies:
-        return raw.parts[copies.index(target)]
+        return parts_of(lent(raw))[copies.index(target)]
     if source.is_equivalent_to(target, type.ndim):
         return _reordered(raw, type, source, target)
     if not (in_host_memory(source) and source.is_fully_addressable):
@@ -112,14 +114,13 @@ def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
             f"program over {list(source.devices)} can lay it out as {target}; choose a sharding "
             "over the same devices in the same order"
         )
-    return rearranged(shards(raw, type, source), type, source, target)
+    return rearranged(_parts(raw, source), type, source, target)
 
 
 def _reordered(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     """The same parts on the same devices, in the order in which ``target`` has these."""
     goal = raw_sharding(target, type.ndim)
-    reordered = xc.reorder_shards(whole_of(raw), goal, xc.ArrayCopySemantics.REUSE_INPUT)
-    return sharded(reordered, type, target)
+    return xc.reorder_shards(whole_of(raw), goal, xc.ArrayCopySemantics.REUSE_INPUT)
 
 
 def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw | None:
@@ -129,13 +130,12 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
         return None
     there = Sharding(target.devices, source.tiles, source.assignment)
     if source.devices != target.devices:
-        (copy,) = xc.batched_copy_array_to_devices_with_sharding(
+        (raw,) = xc.batched_copy_array_to_devices_with_sharding(
             [whole_of(raw)],
             [device_list(target.devices)],
             [raw_sharding(there, type.ndim)],
             [xc.ArrayCopySemantics.ALWAYS_COPY],
         )
-        raw = sharded(copy, type, there)
     return raw if there is target else reshard(raw, type, there, target)
 
 
@@ -146,8 +146,12 @@ def _addressable_copies(source: Sharding) -> list[Sharding]:
 
 def block(raws: Sequence[Raw]) -> None:
     """Wait for arrays."""
+    arrays = [a for raw in raws for a in held(raw)]
     try:
-        xc.batched_block_until_ready([a for raw in raws for a in held(raw)])
+        if len(arrays) == 1:
+            arrays[0].block_until_ready()
+        else:
+            xc.batched_block_until_ready(arrays)
     except RuntimeError as e:
         raise translated(e, "waiting for an array") from None
 

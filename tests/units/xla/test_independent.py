@@ -118,6 +118,26 @@ def test_nothing_is_started_or_donated_when_a_part_is_missing(made, taken):
     assert not any(p.is_deleted() for p in parts[:-1])
 
 
+@several
+@pytest.mark.parametrize("made", [lambda x: x + 1, lambda x: total(x) + x])
+@pytest.mark.parametrize("taken", [lambda y: y * 3, lambda y: total(y) - y])
+def test_a_part_that_another_array_held_is_missed(made, taken):
+    y = phalanx.pmap(made, axis_name="i")(rows(COUNT, 2))
+    mesh = phalanx.make_mesh((COUNT,), ("another name",))
+    alias = phalanx.device_put(y, phalanx.NamedSharding(mesh, phalanx.P("another name")))
+    parts = [s.data for s in y.addressable_shards]
+    joined = phalanx.make_array_from_single_device_arrays(y.shape, alias.sharding, parts)
+    run = phalanx.pmap(taken, axis_name="i")
+    want = np.asarray(run(y))
+    for same in (y, alias, joined):
+        np.testing.assert_array_equal(run(same), want)
+    parts[-1].delete()
+    for lost in (y, alias, joined):
+        assert lost.is_deleted()
+        with pytest.raises(DeletedArray):
+            run(lost)
+
+
 def test_deleting_deletes_both_forms():
     y = phalanx.pmap(lambda x: x + 1)(rows(COUNT, 2))
     parts = [s.data for s in y.addressable_shards]

@@ -7,15 +7,24 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
 from phalanx.base import tree
+from phalanx.base.config import config
+from phalanx.base.errors import ConcretizationTypeError
+from phalanx.base.recent import Recent, key_of
 from phalanx.base.source import user_location
-from phalanx.core.types import typeof
+from phalanx.control.call import call
+from phalanx.control.staged import PROGRAMS
+from phalanx.core.program import Program
+from phalanx.core.trace import ROOT, current
+from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray
-from phalanx.run.constrain import constrain
-from phalanx.run.put import device_put
+from phalanx.run.constrain import check_fits, constrain
 from phalanx.spmd.constraint import closed, sharding_for
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
+from phalanx.transforms.stage import stage
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,12 +87,11 @@ def takes_out_sharding(function: F) -> F:
     It is a sharding or a spec under the mesh that is set, as in ``with_sharding_constraint``.
     """
 
-    who = function.__name__
-
     @functools.wraps(function)
     def laid_out(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
-        result = function(*args, **kwargs)
-        return result if out_sharding is None else _laid_out(result, out_sharding, who)
+        if out_sharding is None:
+            return function(*args, **kwargs)
+        return in_place(out_sharding, function, args, kwargs)
 
     plain = inspect.signature(function)
     option = inspect.Parameter("out_sharding", inspect.Parameter.KEYWORD_ONLY, default=None)
@@ -93,11 +101,54 @@ def takes_out_sharding(function: F) -> F:
     return laid_out  # type: ignore[return-value]
 
 
-def lying_as(x: Any, out: Any) -> Any:
-    """``out``, which lies over devices as ``x`` if the user placed ``x`` and the shapes agree."""
-    if not isinstance(x, DeviceArray) or not x.committed or x.shape != out.shape:
-        return out
-    return device_put(out, to=x.sharding, back=None)
+def in_place(
+    asked: Any,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+) -> Any:
+    """The array ``function(*args, **kwargs)``, which lies as ``asked``.
+
+    Outside of transformations it is one program where that can be: then each device makes its part
+    alone, and none has the whole.
+    """
+    who = function.__name__.strip("_")
+    sharding = _asked(asked, who)
+    leaves, treedef = tree.flatten((args, kwargs or {}))
+    operands = [x for x in leaves if type(x) is DeviceArray]
+
+    def laid_out(*values: Any) -> tuple[Any, ...]:
+        given = iter(values)
+        inputs = [next(given) if type(x) is DeviceArray else x for x in leaves]
+        args, kwargs = treedef.unflatten(inputs)
+        return (_constrained(function(*args, **kwargs), sharding, who),)
+
+    others = [x for x in leaves if type(x) is not DeviceArray]
+    static = all(isinstance(x, _STATIC) for x in others)
+    there = all(sharding.device_set.issuperset(x.sharding.devices) for x in operands)
+    if not (static and there) or current() is not ROOT or config.disable_jit:
+        return laid_out(*operands)[0]
+    types = [x.aval for x in operands]
+    key = (function, sharding, treedef, config.key, *types, *map(key_of, others))
+    program = _programs[key]
+    if program is None:
+        try:
+            program, _ = stage(laid_out, types, who)
+        except ConcretizationTypeError:  # it needs to know a value
+            return laid_out(*operands)[0]
+        check_fits(program.output_types[0], closed(sharding))
+        _programs[key] = program
+    return call(*operands, program=program)[0]
+
+
+_STATIC = (*SCALARS, str, type, np.dtype, np.generic)
+_programs: Recent[Program] = Recent(PROGRAMS)
+
+
+def sharding_like(x: Any, shape: tuple[int, ...]) -> Sharding | None:
+    """How ``x`` lies, if the user placed it and it has ``shape``."""
+    placed = isinstance(x, DeviceArray) and x.committed and x.shape == shape
+    return x.sharding if placed else None
 
 
 def _laid_out(x: Any, shardings: Any, who: str) -> Any:
@@ -109,9 +160,7 @@ def _laid_out(x: Any, shardings: Any, who: str) -> Any:
 def _constrained(x: Any, asked: Any, who: str) -> Any:
     if asked is None:
         return x
-    if not _is_asked(asked):
-        raise TypeError(f"{who}: needs shardings or PartitionSpecs, got {asked!r}")
-    sharding = sharding_for(asked, who, later=True)
+    sharding = _asked(asked, who)
     rank = typeof(x).ndim
     entries = len(getattr(sharding, "spec", closed(sharding).tiles))
     if entries > rank:
@@ -120,6 +169,12 @@ def _constrained(x: Any, asked: Any, who: str) -> Any:
             f"{rank}, at {user_location()}"
         )
     return constrain(x, sharding=sharding)
+
+
+def _asked(asked: Any, who: str) -> Sharding:
+    if not _is_asked(asked):
+        raise TypeError(f"{who}: needs shardings or PartitionSpecs, got {asked!r}")
+    return sharding_for(asked, who, later=True)
 
 
 def _is_asked(x: Any) -> bool:

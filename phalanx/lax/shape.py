@@ -15,20 +15,26 @@ from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
-from phalanx.lax.layout import lying_as, takes_out_sharding
+from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers, is_python
 from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
 
 # ---- making arrays --------------------------------------------------------------------------
 
 
-def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
+def full(
+    shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None
+) -> Array:
     """The array of ``shape`` with ``fill_value``, a scalar, everywhere.
+
+    With a ``sharding`` it lies as that says, and each device makes its part.
 
     >>> lax.full((2, 3), 1.5)
     Array([[1.5, 1.5, 1.5],
            [1.5, 1.5, 1.5]], dtype=float32, weak_type=True)
     """
+    if sharding is not None:
+        return in_place(sharding, full, (shape, fill_value, dtype))
     lengths = integers("full", "shape", shape)
     type = typeof(accept("full", fill_value))
     if type.shape:
@@ -44,16 +50,19 @@ def full(shape: Sequence[int], fill_value: Any, dtype: Any = None) -> Array:
     return filled
 
 
-def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Array:
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
+) -> Array:
     """An array like ``x`` in shape, dtype and layout, with ``fill_value`` everywhere.
 
     >>> lax.full_like(np.float32([1, 2]), 3)
     Array([3., 3.], dtype=float32)
     """
     type = typeof(accept("full_like", x))
-    out = full(type.shape if shape is None else shape, fill_value, dtype or type.dtype)
-    out = ops.convert(out, dtype=type.dtype, weak=True) if type.weak and dtype is None else out
-    return lying_as(x, out)
+    lengths = type.shape if shape is None else integers("full_like", "shape", shape)
+    lies = sharding_like(x, lengths) if sharding is None else sharding
+    out = full(lengths, fill_value, dtype or type.dtype, sharding=lies)
+    return ops.convert(out, dtype=type.dtype, weak=True) if type.weak and dtype is None else out
 
 
 @takes_out_sharding

@@ -1,5 +1,7 @@
 """Initial weights: functions ``(key, shape, dtype)`` to an array.
 
+Each takes ``out_sharding``, so that every device makes its part of a weight.
+
 Scales keep the variance of activations or of gradients from layer to layer. The fan-in of a
 weight is how many inputs reach one output, the fan-out how many outputs one input reaches.
 """
@@ -13,6 +15,7 @@ from typing import Any
 from phalanx import numpy as jnp
 from phalanx import random
 from phalanx.base.boundary import boundary
+from phalanx.lax.layout import takes_out_sharding
 
 __all__ = [
     "Initializer",
@@ -41,6 +44,7 @@ Axes = int | Sequence[int]
 # ---- plain ones -----------------------------------------------------------------------------
 
 
+@takes_out_sharding
 def zeros(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
     """Zeros; the key is not used.
 
@@ -51,6 +55,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
     return jnp.zeros(shape, dtype)
 
 
+@takes_out_sharding
 def ones(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
     """Ones; the key is not used.
 
@@ -70,6 +75,7 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
     """
 
     @boundary
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         return jnp.full(shape, value, float if dtype is None else dtype)
 
@@ -85,6 +91,7 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
 
     @boundary
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         return random.uniform(key, shape, dtype) * scale
 
@@ -100,6 +107,7 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """
 
     @boundary
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         return random.normal(key, shape, dtype) * stddev
 
@@ -123,6 +131,7 @@ def truncated_normal(
     """
 
     @boundary
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         return random.truncated_normal(key, lower, upper, shape, dtype) * stddev
 
@@ -171,6 +180,7 @@ def variance_scaling(
         )
 
     @boundary
+    @takes_out_sharding
     def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         fan = _FANS[mode](*_fans(tuple(shape), in_axis, out_axis, batch_axis))
         return _DRAW[distribution](key, tuple(shape), dtype, math.sqrt(scale / max(1, fan)))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from phalanx.base import dtypes
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
 from phalanx.core.types import SCALARS, Array
-from phalanx.lax.layout import lying_as, takes_out_sharding
+from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
 from phalanx.numpy.arithmetic import floor, literal, over, power
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
@@ -141,6 +141,13 @@ def on_device(x: Any, device: Any) -> Any:
     given = isinstance(device, (Sharding, PartitionSpec))
     to = sharding_for(device, "device") if given else SingleDeviceSharding(device)
     return device_put(x, to=to, back=None)
+
+
+def made(device: Any, make: Callable[..., Any], *args: Any) -> Any:
+    """``make(*args)`` on a device or in a sharding, of which each device makes its part."""
+    if isinstance(device, (Sharding, PartitionSpec)):
+        return in_place(device, make, args)
+    return on_device(make(*args), device)
 
 
 def _from_data(data: Any, dtype: DTypeLike) -> Any:
@@ -282,7 +289,7 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
 
 def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike, device: Any) -> Any:
     kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    return on_device(ops.full(as_shape(who, shape), value, kind), device)
+    return made(device, ops.full, as_shape(who, shape), value, kind)
 
 
 @takes_out_sharding
@@ -325,7 +332,7 @@ def full(
     >>> print(jnp.full(3, 7))
     [7 7 7]
     """
-    return on_device(_full("full", as_shape("full", shape), fill_value, dtype), device)
+    return made(device, _full, "full", as_shape("full", shape), fill_value, dtype)
 
 
 def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike) -> Any:
@@ -401,12 +408,15 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
         a = operand(who, a)
     lengths = a.shape if isinstance(a, (Array, np.ndarray)) else tuple(getattr(a, "shape", ()))
     to_shape = lengths if shape is None else as_shape(who, shape)
-    if dtype is None:
-        kind, weak = kind_of(a)
-        out = convert(_full(who, to_shape, value, kind), kind, weak)
-    else:
-        out = _full(who, to_shape, value, dtype)
-    return lying_as(a, out) if device is None else on_device(out, device)
+    kind, weak = kind_of(a) if dtype is None else (dtypes.canonical(dtype), False)
+    lies = sharding_like(a, to_shape) if device is None else device
+    return made(lies, _full_like, who, to_shape, value, kind, weak)
+
+
+def _full_like(
+    who: str, shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool
+) -> Any:
+    return convert(_full(who, shape, value, dtype), dtype, weak)
 
 
 # ---- ranges ---------------------------------------------------------------------------------
@@ -434,7 +444,7 @@ def arange(
     count = max(0, math.ceil((last - first) / by))
     if all(isinstance(x, int) for x in (first, last, by)):
         count = len(range(first, last, by))
-    return on_device(_range(first, by, count, kind), device)
+    return made(device, _range, first, by, count, kind)
 
 
 def _number(x: Any) -> Any:

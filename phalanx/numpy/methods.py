@@ -276,6 +276,7 @@ def __contains__(self: Any, value: Any) -> bool:
     return bool(reductions.any(logic.equal(self, value)))
 
 
+@takes_out_sharding
 def flatten(self: Any, order: str = "C") -> Any:
     """The elements as a vector; see ``phalanx.numpy.ravel``."""
     return shaping.ravel(self, order)

@@ -14,7 +14,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.core.types import Array
-from phalanx.lax.layout import takes_out_sharding
+from phalanx.lax.layout import in_place, takes_out_sharding
 from phalanx.numpy.arithmetic import literal, maximum, multiply, over, subtract, true_divide
 from phalanx.numpy.choice import where as choose
 from phalanx.numpy.creation import linspace
@@ -669,6 +669,8 @@ def histogram(
     range: Sequence[ArrayLike] | None = None,
     weights: ArrayLike | None = None,
     density: bool | None = None,
+    *,
+    out_sharding: Any = None,
 ) -> tuple[Array, Array]:
     """How many elements lie in each bin, and the edges of the bins; the last one is closed.
 
@@ -678,13 +680,17 @@ def histogram(
         range: from where to where bins reach; by default over all elements.
         weights: what each element counts.
         density: whether to normalise so that the integral is 1.
+        out_sharding: how the counts are to lie over devices.
 
     >>> print(jnp.histogram(jnp.array([0.0, 1.0, 1.5, 4.0]), 2)[0])
     [3. 1.]
     """
     x = inexact("histogram", a)
     edges = histogram_bin_edges(x, bins, range)
-    return _counts(x, edges, weights, bool(density)), edges
+    given = x, edges, weights, bool(density)
+    if out_sharding is None:
+        return _counts(*given), edges
+    return in_place(out_sharding, _counts, given), edges
 
 
 @one_program

@@ -13,7 +13,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, power, subtract
-from phalanx.numpy.creation import arange, on_device
+from phalanx.numpy.creation import arange, made
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array, as_shape, convert, from_host
 from phalanx.numpy.reductions import sum
@@ -38,7 +38,7 @@ def eye(
     """
     n, m = as_shape("eye", (N, N if M is None else M))
     kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    return on_device(_eye(n, m, k, kind), device)
+    return made(device, _eye, n, m, k, kind)
 
 
 @one_program

@@ -50,11 +50,16 @@ def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
     who = f"with_sharding_constraint at {user_location()}"
     sharding = surely_over(sharding, array.sharding.devices, who)
     target = settled(sharding, array.sharding, array.ndim)
-    try:
-        target.shard_shape(array.shape)
-    except ValueError as e:
-        raise ValueError(f"{array.aval} cannot lie as asked, at {user_location()}: {e}") from None
+    check_fits(array.aval, target)
     return moved(array, target)
+
+
+def check_fits(type: ArrayType, sharding: Sharding) -> None:
+    """Raise ValueError if no array of ``type`` can lie so."""
+    try:
+        sharding.shard_shape(type.shape)
+    except ValueError as e:
+        raise ValueError(f"{type} cannot lie as asked, at {user_location()}: {e}") from None
 
 
 constrain = Primitive(

@@ -7,7 +7,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx import NamedSharding, P, lax
+from phalanx import NamedSharding, P, lax, random
 from phalanx.errors import DeviceError, DevicesDiffer, NoMesh
 from phalanx.sharding import PmapSharding, SingleDeviceSharding
 from phalanx.spmd.pickled import Told, found
@@ -193,6 +193,43 @@ def test_constants_and_parts_lie_as_they_are_asked_to():
             changed = getattr(x.at[0], how)(2, out_sharding=P(None, "b"))
             assert changed.sharding.spec == P(None, "b")
             np.testing.assert_array_equal(changed, getattr(x.at[0], how)(2))
+
+
+def test_what_is_made_over_devices_is_made_there_part_by_part(monkeypatch):
+    move, sizes = XlaBackend.move, []
+    counting = staticmethod(lambda raw, type, *to: sizes.append(type.size) or move(raw, type, *to))
+    monkeypatch.setattr(XlaBackend, "move", counting)
+    both, rows = NamedSharding(MESH, P("a", "b")), NamedSharding(MESH, P(("a", "b")))
+    key, placed, size = random.key(0), phalanx.device_put(X, both), X.shape[0]
+    init = phalanx.nn.initializers
+    makers = [
+        (both, lambda o: jnp.zeros(X.shape, **o("device")), np.zeros_like(X)),
+        (both, lambda o: jnp.ones(X.shape, **o("out_sharding")), np.ones_like(X)),
+        (both, lambda o: jnp.full(X.shape, 2.5, **o("device")), np.full_like(X, 2.5)),
+        (both, lambda o: jnp.eye(size, **o("device")), np.eye(size)),
+        (rows, lambda o: jnp.arange(size, **o("device")), np.arange(size)),
+        (rows, lambda o: jnp.full_like(placed, 3, **o("device")), np.full_like(X, 3)),
+        (both, lambda o: lax.full(X.shape, 2, **o("sharding")), np.full_like(X, 2)),
+        (both, lambda o: lax.full_like(X, 2, **o("sharding")), np.full_like(X, 2)),
+        (both, lambda o: init.ones(key, X.shape, **o("out_sharding")), np.ones_like(X)),
+        (rows, lambda o: placed.flatten(**o("out_sharding")), X.ravel()),
+        (both, lambda o: random.normal(key, X.shape, **o("out_sharding")), None),
+        (rows, lambda o: init.he_normal()(key, X.shape, **o("out_sharding")), None),
+        (rows, lambda o: jnp.histogram(placed, size, **o("out_sharding"))[0], None),
+    ]
+    for sharding, make, wanted in makers:
+        sizes.clear()
+        made = make(lambda option, s=sharding: {option: s})
+        assert made.sharding.mesh is MESH and made.committed
+        assert made.sharding.is_equivalent_to(sharding, made.ndim)
+        assert COUNT == 1 or max(sizes, default=0) <= 1  # the key
+        np.testing.assert_array_equal(made, make(lambda option: {}) if wanted is None else wanted)
+    sizes.clear()
+    assert jnp.zeros_like(placed).sharding == both and (COUNT == 1 or not sizes)
+    if COUNT > 1:
+        for options in ({"device": both}, {"out_sharding": both}):
+            with pytest.raises(ValueError, match=r"do(es)? not divide"):
+                jnp.zeros((2 * COUNT + 1, 2 * COUNT + 1), **options)
 
 
 def test_what_stands_for_an_array_says_how_it_lies():

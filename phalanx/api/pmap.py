@@ -30,6 +30,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
+from phalanx.control.chunks import AtOnce
 from phalanx.control.mapped import mapped
 from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
@@ -87,9 +88,11 @@ class Pmapped(Dispatched):
         axis_size: int | None = None,
         donate_argnums: Any = (),
         mesh: Mesh | None = None,
+        lanes_at_once: AtOnce = None,
     ) -> None:
         self.fun = fun
         self.who = f"pmap({name_of(fun)})"
+        self.at_once = lanes_at_once
         self.axes = MappedAxes.of(self.who, axis_name, mesh)
         self.in_axes, in_key = snapshot(in_axes)
         self.out_axes, out_key = snapshot(out_axes)
@@ -112,7 +115,7 @@ class Pmapped(Dispatched):
                 f"{self.axes.names}, at {user_location()}; sizes are told by the arguments, or "
                 "else by the mesh"
             )
-        self._remember(self.axes, in_key, out_key, axis_size, self.devices)
+        self._remember(self.axes, in_key, out_key, axis_size, self.devices, lanes_at_once)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         leaves, treedef = tree.flatten((args, kwargs))
@@ -194,6 +197,7 @@ class Pmapped(Dispatched):
             "outs": outs,
             "devices": self.devices,
             "mesh": self.axes.mesh,
+            "at_once": self.at_once,
         }
         return TracedLane(program, captured, flat.out_tree, params)
 
@@ -311,6 +315,7 @@ def pmap(
     axis_size: int | None = None,
     donate_argnums: int | Sequence[int] = (),
     mesh: Mesh | None = None,
+    lanes_at_once: AtOnce = None,
 ) -> Any:
     """``fun`` in every lane of an axis, distributed over devices: out[i] = fun(x[i]).
 
@@ -374,6 +379,7 @@ def pmap(
         "axis_size": axis_size,
         "donate_argnums": donate_argnums,
         "mesh": mesh,
+        "lanes_at_once": lanes_at_once,
     }
     if fun is None:
         return functools.partial(pmap, axis_name=axis_name, **options)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from phalanx.control.chunks import AtOnce, Chunks
+from phalanx.control.schedule import Lanes, scheduled
 from phalanx.core.axes import Axis, Names, Split
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Atom, Equation, Program, Var, plain
@@ -25,20 +27,22 @@ from phalanx.transforms.stage import evaluate
 
 
 def block(
-    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool
-) -> Block:
+    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool,
+    at_once: AtOnce = None,
+) -> Block:  # fmt: skip
     """What each device runs of ``program`` in every lane of ``axes``, which are ``dealt`` out.
 
     It is made once. Where the work of a lane is ``parted`` by the compiler, along further axes,
     this may communicate at any place, in ways that need all devices.
     """
-    key = ("block", axes, dealt, ins, outs, parted)
-    return keep(program, key, lambda: _block(program, axes, dealt, ins, outs, parted))
+    key = ("block", axes, dealt, ins, outs, parted, at_once)
+    return keep(program, key, lambda: _block(program, axes, dealt, ins, outs, parted, at_once))
 
 
 def _block(
-    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool
-) -> Block:
+    program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool,
+    at_once: AtOnce,
+) -> Block:  # fmt: skip
     names: list[Any] = []
     parting = _may_part(program, ins, parted)
     for axis, lanes in zip(axes, dealt, strict=True):
@@ -47,6 +51,9 @@ def _block(
             continue
         names.append(("the blocks of", axis))
         here = Axis(axis, lanes.length, Split(names[-1], lanes, together=parted))
+        left = axes[axes.index(axis) :]
+        lanes_here = Lanes(axis, lanes.length, frozenset(left), Chunks(at_once))
+        program = scheduled(program, lanes_here, tuple([axis in r.axes for r in ins]))
         program = _of_many_lanes(program, here, ins, outs)
         ins, outs = (tuple([r.without(axis) for r in roles]) for roles in (ins, outs))
     if any(r.layout for r in (*ins, *outs)):

@@ -50,6 +50,7 @@ def on_whole_arrays(
         "outs": outs,
         "devices": None,
         "mesh": mesh,
+        "at_once": None,
     }
     inputs = [Var(r.outer(t, axes)) for r, t in zip(ins, program.input_types, strict=True)]
     outputs = tuple(map(Var, _frame(params).result_types))
@@ -124,7 +125,9 @@ def _region(params: dict[str, Any]) -> Region:
         params["devices"],
         params["mesh"],
         shared=not any(r.in_blocks for r in (*ins, *outs)),
-        block=lambda dealt, parted: block(program, names, dealt, ins, outs, parted),
+        block=lambda dealt, parted: block(
+            program, names, dealt, ins, outs, parted, params["at_once"]
+        ),
     )
 
 

@@ -1,0 +1,203 @@
+"""The schedule of lanes: a program is cut where lanes meet, and runs a few lanes at a time between.
+
+Lanes meet in what communicates over their axis. What lies between two such meetings is a segment
+(``control/segment.py``); what all lanes share is computed once, outside of segments. An operation
+in whose programs lanes meet, such as a loop with a ``psum`` in it, is met by all lanes, and its
+programs are scheduled for themselves.
+
+How many meetings an equation waits for is its *stage*. It runs in the first in which it can,
+unless less is to be kept of each lane if it runs later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from phalanx.control.call import call
+from phalanx.control.framed import frame_of
+from phalanx.control.segment import fold_over, segment
+from phalanx.core.frame import Marks
+from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.spmd.replication import Varying, varying
+from phalanx.transforms.derive import keep
+from phalanx.transforms.simplify import live_equations
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """The ``size`` lanes of ``axis`` that a device has.
+
+    They meet in what communicates over any of the axes ``over``. ``at_once`` says of a segment
+    how many of so many lanes run together.
+    """
+
+    axis: Any
+    size: int
+    over: frozenset[Any]
+    at_once: Callable[[Program, int], int]
+
+    def meet_in(self, e: Equation) -> bool:
+        """Whether an equation is one for all lanes."""
+        return not self.over.isdisjoint(e.axes)
+
+
+def scheduled(program: Program, lanes: Lanes, own: Marks) -> Program:
+    """``program`` with segments for ``lanes``, which have inputs of their ``own``.
+
+    It is ``program`` itself where all lanes run together everywhere.
+    """
+    return keep(program, ("schedule", lanes, own), lambda: _scheduled(program, lanes, own)) or program
+
+
+def _scheduled(program: Program, lanes: Lanes, own: Marks) -> Program | None:
+    """None where nothing changes."""
+    flat = _flat(program, lanes)
+    inputs = [frozenset({lanes.axis}) if mine else Varying() for mine in own]
+    known = varying(flat, inputs)
+    stages = _Stages(flat, lanes, {v for v, over in known.items() if lanes.axis in over})
+    equations = list(stages.written())
+    if not stages.cut:
+        return None
+    return Program(flat.inputs, equations, flat.outputs, flat.name)
+
+
+def _flat(program: Program, lanes: Lanes) -> Program:
+    """``program`` without calls in which lanes meet: with what they call in their place."""
+    names: dict[Atom, Atom] = {}
+    equations = list(_inlined(program, lanes, names))
+    outputs = [names.get(a, a) for a in program.outputs]
+    return Program(program.inputs, equations, outputs, program.name)
+
+
+def _inlined(program: Program, lanes: Lanes, names: dict[Atom, Atom]) -> Iterator[Equation]:
+    """The equations with variables of their own, which stand in ``names``."""
+    for e in live_equations(program):
+        inputs = [names.get(a, a) for a in e.inputs]
+        if e.prim is call and lanes.meet_in(e):
+            (inner,) = e.programs
+            inside: dict[Atom, Atom] = dict(zip(inner.inputs, inputs, strict=True))
+            yield from _inlined(inner, lanes, inside)
+            outputs = [inside.get(a, a) for a in inner.outputs]
+        else:
+            outputs = tuple([Var(v.type) for v in e.outputs])
+            yield Equation(e.prim, inputs, e.params, outputs, e.location)
+        names.update(zip(e.outputs, outputs, strict=True))
+
+
+SHARED, LANES, MEETING = "what all lanes share", "what each lane has", "where lanes meet"
+
+
+class _Stages:
+    """A program by stages; ``own`` are the variables of which each lane has its own."""
+
+    def __init__(self, program: Program, lanes: Lanes, own: set[Atom]) -> None:
+        self.program = program
+        self.lanes = lanes
+        self.own = own
+        self.cut = False  # whether any segment runs fewer lanes than there are
+        self.uses = Counter([a for e in program.equations for a in e.inputs])
+        self.uses.update(program.outputs)
+        self.kinds = {e: self._kind(e) for e in program.equations}
+        self.stages = self._earliest()
+        self._wait()
+
+    def _kind(self, e: Equation) -> str:
+        if self.own.isdisjoint(e.inputs):
+            return SHARED
+        return MEETING if self.lanes.meet_in(e) else LANES
+
+    def _earliest(self) -> dict[Equation, int]:
+        """The first stage in which each equation can run; effects stay in order."""
+        stages: dict[Equation, int] = {}
+        there: dict[Atom, int] = {}
+        effects = {SHARED: 0, LANES: 0, MEETING: 0}
+        for e, kind in self.kinds.items():
+            stage = max([there.get(a, 0) for a in e.inputs], default=0)
+            after = stage + (kind is MEETING)
+            if e.effects:
+                stage = max(stage, effects[kind])
+                after = stage + (kind is MEETING)
+                effects = {SHARED: stage + (kind is not SHARED), LANES: after, MEETING: after}
+            stages[e] = stage
+            there.update(dict.fromkeys(e.outputs, after))
+        return stages
+
+    def _wait(self) -> None:
+        """Let lanes wait with what they need later, where no more is kept of them meanwhile."""
+        first: dict[Atom, int] = {}  # the stages in which a value is first and last taken
+        last: dict[Atom, int] = {}
+        makers = {v: e for e, kind in self.kinds.items() if kind is LANES for v in e.outputs}
+
+        def is_kept_only_for(a: Atom, stage: int) -> bool:
+            return a in makers and max(last.get(a, 0), self.stages[makers[a]]) < stage
+
+        for e in reversed(self.program.equations):
+            stage = min([first[v] for v in e.outputs if v in first], default=self.stages[e])
+            if self.kinds[e] is LANES and not e.effects and stage > self.stages[e]:
+                more = [a for a in {*e.inputs} if is_kept_only_for(a, stage)]
+                if _bytes(more) <= _bytes(e.outputs):
+                    self.stages[e] = stage
+            stage = self.stages[e]
+            for a in e.inputs:
+                first[a] = min(first.get(a, stage), stage)
+                last[a] = max(last.get(a, stage), stage)
+
+    # ---- the schedule ----
+
+    def written(self) -> Iterator[Equation]:
+        """The equations, with a segment in each stage where lanes do not all run together."""
+        for stage in range(max(self.stages.values(), default=-1) + 1):
+            here = [e for e in self.program.equations if self.stages[e] == stage]
+            shared, lanes, meetings = (
+                [e for e in here if self.kinds[e] is kind] for kind in (SHARED, LANES, MEETING)
+            )
+            yield from shared
+            made = {v for e in lanes for v in e.outputs}
+            ends = [
+                e
+                for e in meetings
+                if fold_over(e, self.lanes.axis) and not made.isdisjoint(e.inputs)
+            ]
+            yield from self._segment([*lanes, *ends])
+            yield from [self._met(e) for e in meetings if e not in ends]
+
+    def _segment(self, equations: Sequence[Equation]) -> Sequence[Equation]:
+        """``equations`` as one operation, if a few lanes at a time are to run them."""
+        inside = Counter([a for e in equations for a in e.inputs])
+        made = {v: None for e in equations for v in e.outputs}
+        outputs = [v for v in made if self.uses[v] > inside[v]]
+        inputs = [a for a in inside if isinstance(a, Var) and a not in made]
+        program = Program(inputs, [*equations], outputs, self.program.name)
+        size = self.lanes.size
+        at_once = self.lanes.at_once(program, size) if equations else size
+        if at_once >= size:
+            return equations
+        self.cut = True
+        params = {"program": program, "of": self.lanes.axis, "at_once": at_once}
+        results = tuple(outputs)
+        return [Equation(segment, [*inputs], params, results, None)]
+
+    def _met(self, e: Equation) -> Equation:
+        """``e``, whose programs have schedules of their own."""
+        if e.prim.frame is None or e.prim.by_user:
+            return e
+        frame = frame_of(e.prim, e.params)
+        lanes = replace(self.lanes, over=self.lanes.over - frame.lanes)
+        carried = frame.carried_out([v in self.own for v in e.outputs])
+        own = frame.with_carry([a in self.own for a in e.inputs], carried)
+        marks = tuple(frame.shown(own))
+        condition = frame.condition and scheduled(frame.condition, lanes, marks)
+        programs = tuple([scheduled(p, lanes, marks) for p in frame.programs])
+        if programs == frame.programs and condition is frame.condition:
+            return e
+        self.cut = True
+        frame = replace(frame, programs=programs, condition=condition)
+        params = e.prim.rule("reframe")(e.params, frame)
+        return Equation(e.prim, e.inputs, params, e.outputs, e.location)
+
+
+def _bytes(atoms: Sequence[Atom]) -> int:
+    return sum([a.type.size * a.type.dtype.itemsize for a in atoms])

@@ -1,0 +1,210 @@
+"""``segment``: a part of a program in lanes that runs a few lanes at a time.
+
+Nothing in it communicates over the axis but at its end, by collectives that take in lanes one
+after the other, such as ``psum``. On its lanes it is a loop over chunks of them. The loop adds up
+what those collectives take in, and keeps the other results for each lane. Where a chunk is one
+lane, the program runs as it is: its loops and conditions are that lane's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.control.call import frame_of_one, lower_call, with_one
+from phalanx.control.family import with_subprograms
+from phalanx.control.lanes import batch_rule
+from phalanx.control.scan import scan
+from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder, Value
+from phalanx.core.frame import Loop, Marks
+from phalanx.core.primitive import Fold, Primitive
+from phalanx.core.program import Atom, Equation, Literal, Program, plain
+from phalanx.core.roles import CARRY, FIXED, each
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import broadcast, convert, full, move
+from phalanx.ops.compare import lt, select
+from phalanx.ops.lanes import place_of
+from phalanx.ops.shape import concatenate, expand_dims, merge_dims, slice_dim, split_dim, squeeze
+from phalanx.transforms.batch import Dims, on_lanes
+from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.stage import evaluate
+
+Values = Sequence[Any]
+Pair = tuple[Any, int | None]  # a value, and the dimension of its lanes
+F32 = np.dtype(np.float32)
+
+
+def fold_over(e: Equation, axis: Any) -> Fold | None:
+    """How ``e`` takes in lanes of ``axis`` one after the other, if it does."""
+    return e.prim.fold if axis in e.axes and e.params.get("groups") is None else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Lane:
+    """What a lane of a segment does.
+
+    ``body`` gives what is ``kept`` of the lane, and then what is ``taken`` in, and how, by the
+    collectives at the end, ``ends``.
+    """
+
+    body: Program
+    kept: tuple[Atom, ...]
+    taken: tuple[tuple[Atom, Fold], ...]
+    ends: tuple[tuple[Equation, Fold], ...]
+
+    @staticmethod
+    def of(program: Program, axis: Any) -> _Lane:
+        ends = tuple([(e, fold) for e in program.equations if (fold := fold_over(e, axis))])
+        last = {e for e, _ in ends}
+        equations = [e for e in program.equations if e not in last]
+        made = {v for e in equations for v in e.outputs}
+        kept = tuple([a for a in program.outputs if a in made])
+        taken = dict.fromkeys([(a, fold) for e, fold in ends for a in e.inputs if a in made])
+        outputs = (*kept, *(a for a, _ in taken))
+        body = Program(program.inputs, equations, outputs, program.name)
+        return _Lane(body, kept, tuple(taken), ends)
+
+    def nobody(self) -> list[Any]:
+        """What has taken in no lane."""
+        types = [(_accumulating(plain(a.type)), fold) for a, fold in self.taken]
+        return [full(t.shape, fold.neutral(t.dtype), t.dtype) for t, fold in types]
+
+    def together(self, some: Values, more: Values) -> list[Any]:
+        """What has taken in ``some`` and ``more``."""
+        triples = zip(self.taken, some, more, strict=True)
+        return [fold.combine(x, y) for (_, fold), x, y in triples]
+
+    def run(self, lanes: Marks, values: Values) -> tuple[list[Any], list[Any]]:
+        """What is kept of some lanes, and what is taken in of them.
+
+        They come first in what is marked as ``lanes`` of ``values``, and in what is kept. After
+        the operands there may be a value that marks those lanes that are no padding.
+        """
+        operands = values[: len(self.body.inputs)]
+        (there,) = values[len(operands) :] or (None,)
+        outs = self._results(lanes[: len(operands)], operands)
+        kept = len(self.kept)
+        pairs = zip(outs[kept:], self.taken, strict=True)
+        return outs[:kept], [fold.local(_real(there, x, fold)) for x, (_, fold) in pairs]
+
+    def _results(self, lanes: Marks, values: Values) -> list[Any]:
+        count = next(typeof(x).shape[0] for x, m in zip(values, lanes, strict=True) if m)
+        if count > 1:
+            dims = [0 if m else None for m in lanes]
+            return on_lanes(self.body, Axis(None, count), values, dims)
+        alone = [squeeze(x, (0,)) if m else x for x, m in zip(values, lanes, strict=True)]
+        return [expand_dims(y, (0,)) for y in evaluate(self.body, alone)]
+
+
+def _accumulating(type: ArrayType) -> ArrayType:
+    """The type in which values of ``type`` are taken in: in few bits, small ones would be lost."""
+    narrow = dtypes.is_floating(type.dtype) and type.dtype.itemsize < F32.itemsize
+    return type.update(dtype=F32 if narrow else type.dtype, weak=False)
+
+
+def _real(there: Any, x: Any, fold: Fold) -> Any:
+    """``x`` as it is taken in, of the lanes that are ``there``; None: of all."""
+    type = _accumulating(typeof(x))
+    x = convert(x, dtype=type.dtype, weak=False)
+    if there is None:
+        return x
+    mask = broadcast(there, shape=type.shape, dims=(0,))
+    return select(mask, x, full(type.shape, fold.neutral(type.dtype), type.dtype))
+
+
+# ---- the loop -----------------------------------------------------------------------------------
+
+
+def _batch(
+    axis: Axis, values: Values, dims: Dims, *, program: Program, of: Any, at_once: int
+) -> tuple[tuple[Any, ...], Dims]:
+    if axis.name != of:
+        return _batch_alike(axis, values, dims, program=program, of=of, at_once=at_once)
+    lane = keep(program, ("lane", of), lambda: _Lane.of(program, of))
+    kept, totals = _in_chunks(lane, axis, at_once, values, dims)
+    known: dict[Atom, Pair] = dict(zip(program.inputs, zip(values, dims, strict=True), strict=True))
+    known |= {a: (x, 0) for a, x in zip(lane.kept, kept, strict=True)}
+    taken = {pair: (x, 0) for pair, x in zip(lane.taken, totals, strict=True)}
+    for e, fold in lane.ends:
+        pairs = [taken.get((a, fold)) or _outside(a, known) for a in e.inputs]
+        out, dim = fold.finish(axis, *zip(*pairs, strict=True), **e.params)
+        results = zip(out, dim, strict=True) if e.prim.multi else [(out, dim)]
+        known.update(zip(e.outputs, results, strict=True))
+    outs, places = zip(*[known[a] for a in program.outputs], strict=True)
+    return outs, places
+
+
+_batch_alike = batch_rule(lambda: segment)
+
+
+def _outside(atom: Atom, known: dict[Atom, Pair]) -> Pair:
+    """What all lanes have of ``atom``."""
+    return (atom.value, None) if isinstance(atom, Literal) else known[atom]
+
+
+def _in_chunks(
+    lane: _Lane, axis: Axis, at_once: int, values: Values, dims: Dims
+) -> tuple[list[Any], list[Any]]:
+    """What is kept of the lanes of ``axis``, lanes first, and what is taken in of all of them."""
+    operands = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
+    lanes = tuple([d is not None for d in dims])
+    if axis.padding:
+        operands.append(lt(place_of(axis), np.int32(axis.total)))
+        lanes = (*lanes, True)
+
+    def part(first: int, last: int) -> list[Any]:
+        pairs = zip(operands, lanes, strict=True)
+        return [slice_dim(x, first, last, 0) if m else x for x, m in pairs]
+
+    whole = axis.size // at_once * at_once
+    kept, totals = _looped(lane, lanes, at_once, part(0, whole))
+    if whole < axis.size:
+        last, more = lane.run(lanes, part(whole, axis.size))
+        kept = [concatenate(x, y, dim=0) for x, y in zip(kept, last, strict=True)]
+        totals = lane.together(totals, more)
+    pairs = zip(totals, lane.taken, strict=True)
+    return kept, [convert(x, dtype=a.type.dtype, weak=False) for x, (a, _) in pairs]
+
+
+def _looped(
+    lane: _Lane, lanes: Marks, at_once: int, operands: Values
+) -> tuple[list[Any], list[Any]]:
+    """What ``run`` gives, of ``at_once`` lanes after the other."""
+    whole = next(typeof(x).shape[0] for x, m in zip(operands, lanes, strict=True) if m)
+    loop, count = Loop(whole // at_once), len(lanes)
+    shape = (loop.size, at_once)
+    rows = [split_dim(x, 0, shape) if m else x for x, m in zip(operands, lanes, strict=True)]
+    start = lane.nobody()
+
+    def step(*inputs: Any) -> tuple[list[Any], None]:
+        kept, totals = lane.run(lanes, inputs[:count])
+        return [*kept, *lane.together(inputs[count:], totals)], None
+
+    ins = (*[each(0) if m else FIXED for m in lanes], *[CARRY] * len(start))
+    outs = (*[each(0)] * len(lane.kept), *[CARRY] * len(start))
+    seen = [r.inner(typeof(x), loop.axes) for r, x in zip(ins, [*rows, *start], strict=True)]
+    results = scan(
+        *rows, *start, program=trace_closed(step, seen, lane.body.name).program,
+        ins=ins, outs=outs, length=loop.size, reverse=False, unroll=1,
+    )  # fmt: skip
+    kept = [merge_dims(x, 0) for x in results[: len(lane.kept)]]
+    return kept, list(results[len(lane.kept) :])
+
+
+def _lower(b: Builder, *xs: Value, program: Program, of: Any, at_once: int) -> list[Value]:
+    return lower_call(b, *xs, program=program)
+
+
+segment: Primitive = with_subprograms(
+    "segment",
+    _lower,
+    frame_of_one,
+    with_one,
+    batch=_batch,
+    doc="the results of a program, on lanes a few at a time; stablehlo.while",
+)

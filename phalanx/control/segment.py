@@ -104,17 +104,23 @@ class _Lane:
 def _accumulating(type: ArrayType) -> ArrayType:
     """The type in which values of ``type`` are taken in: in few bits, small ones would be lost."""
     narrow = dtypes.is_floating(type.dtype) and type.dtype.itemsize < F32.itemsize
-    return type.update(dtype=F32 if narrow else type.dtype, weak=False)
+    return type.update(dtype=F32, weak=False) if narrow else type
 
 
 def _real(there: Any, x: Any, fold: Fold) -> Any:
     """``x`` as it is taken in, of the lanes that are ``there``; None: of all."""
     type = _accumulating(typeof(x))
-    x = convert(x, dtype=type.dtype, weak=False)
+    x = _converted(x, type)
     if there is None:
         return x
     mask = broadcast(there, shape=type.shape, dims=(0,))
     return select(mask, x, full(type.shape, fold.neutral(type.dtype), type.dtype))
+
+
+def _converted(x: Any, type: ArrayType) -> Any:
+    if typeof(x).dtype == type.dtype:
+        return x  # a sum over lanes of a product is seen as one only where nothing is between
+    return convert(x, dtype=type.dtype, weak=False)
 
 
 # ---- the loop -----------------------------------------------------------------------------------
@@ -168,7 +174,7 @@ def _in_chunks(
         kept = [concatenate(x, y, dim=0) for x, y in zip(kept, last, strict=True)]
         totals = lane.together(totals, more)
     pairs = zip(totals, lane.taken, strict=True)
-    return kept, [convert(x, dtype=a.type.dtype, weak=False) for x, (a, _) in pairs]
+    return kept, [_converted(x, plain(a.type)) for x, (a, _) in pairs]
 
 
 def _looped(

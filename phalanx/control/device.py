@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx.control.chunks import AtOnce, Chunks
+from phalanx.control.chunks import Chunks
 from phalanx.control.schedule import Lanes, scheduled
 from phalanx.core.axes import Axis, Names, Split
 from phalanx.core.blocks import Blocks
@@ -28,20 +28,20 @@ from phalanx.transforms.stage import evaluate
 
 def block(
     program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool,
-    at_once: AtOnce = None,
+    chunks: Chunks,
 ) -> Block:  # fmt: skip
     """What each device runs of ``program`` in every lane of ``axes``, which are ``dealt`` out.
 
     It is made once. Where the work of a lane is ``parted`` by the compiler, along further axes,
     this may communicate at any place, in ways that need all devices.
     """
-    key = ("block", axes, dealt, ins, outs, parted, at_once)
-    return keep(program, key, lambda: _block(program, axes, dealt, ins, outs, parted, at_once))
+    key = ("block", axes, dealt, ins, outs, parted, chunks)
+    return keep(program, key, lambda: _block(program, axes, dealt, ins, outs, parted, chunks))
 
 
 def _block(
     program: Program, axes: Names, dealt: tuple[Blocks, ...], ins: Roles, outs: Roles, parted: bool,
-    at_once: AtOnce,
+    chunks: Chunks,
 ) -> Block:  # fmt: skip
     names: list[Any] = []
     parting = _may_part(program, ins, parted)
@@ -52,7 +52,7 @@ def _block(
         names.append(("the blocks of", axis))
         here = Axis(axis, lanes.length, Split(names[-1], lanes, together=parted))
         left = axes[axes.index(axis) :]
-        lanes_here = Lanes(axis, lanes.length, frozenset(left), Chunks(at_once))
+        lanes_here = Lanes(axis, lanes.length, frozenset(left), chunks)
         program = scheduled(program, lanes_here, tuple([axis in r.axes for r in ins]))
         program = _of_many_lanes(program, here, ins, outs)
         ins, outs = (tuple([r.without(axis) for r in roles]) for roles in (ins, outs))

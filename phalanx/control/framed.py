@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from phalanx.core.frame import Frame
+from phalanx.core.frame import Frame, Marks
 from phalanx.core.primitive import Primitive
+from phalanx.core.program import Atom, Equation, Program
+from phalanx.spmd.replication import Varying, varying
 
 
 def frame_of(prim: Primitive, params: dict[str, Any]) -> Frame:
     """The sub-programs of ``prim`` and the roles of its operands and results."""
     return prim.rule("frame")(params)
+
+
+def own_values(program: Program, axis: Any, own: Marks) -> set[Atom]:
+    """The values of ``program`` of which each lane of ``axis`` has its own, as of some inputs."""
+    inputs = [frozenset({axis}) if mine else Varying() for mine in own]
+    return {v for v, over in varying(program, inputs).items() if axis in over}
+
+
+def own_inside(e: Equation, frame: Frame, own: Collection[Atom]) -> Marks:
+    """Which inputs of the programs of ``e`` each lane has of its ``own``."""
+    carried = frame.carried_out([v in own for v in e.outputs])
+    return tuple(frame.shown(frame.with_carry([a in own for a in e.inputs], carried)))
 
 
 def bind(

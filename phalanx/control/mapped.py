@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from phalanx.control.chunks import Chunks
 from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
@@ -125,8 +126,8 @@ def _region(params: dict[str, Any]) -> Region:
         params["devices"],
         params["mesh"],
         shared=not any(r.in_blocks for r in (*ins, *outs)),
-        block=lambda dealt, parted: block(
-            program, names, dealt, ins, outs, parted, params["at_once"]
+        block=lambda dealt, parted, target: block(
+            program, names, dealt, ins, outs, parted, Chunks(params["at_once"], target)
         ),
     )
 

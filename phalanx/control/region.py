@@ -53,7 +53,8 @@ def lower_region(b: Builder, *xs: Value, region: Region) -> list[Value]:
     """
     cuts, types = b.cuts(region), b.outs
     own = tuple([name for cut in cuts for name in cut.mesh])
-    block = region.block(tuple([cut.blocks for cut in cuts]), b.parts_work_within(region))
+    dealt = tuple([cut.blocks for cut in cuts])
+    block = region.block(dealt, b.parts_work_within(region), b.target)
     scope = {name: cut.mesh for name, cut in zip(block.names, cuts, strict=True)}
 
     def run(b: Builder, *parts: Value) -> list[Value]:

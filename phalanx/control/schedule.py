@@ -17,11 +17,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.control.call import call
-from phalanx.control.framed import frame_of
+from phalanx.control.framed import frame_of, own_inside, own_values
 from phalanx.control.segment import fold_over, segment
 from phalanx.core.frame import Marks
 from phalanx.core.program import Atom, Equation, Program, Var
-from phalanx.spmd.replication import Varying, varying
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import live_equations
 
@@ -31,13 +30,13 @@ class Lanes:
     """The ``size`` lanes of ``axis`` that a device has.
 
     They meet in what communicates over any of the axes ``over``. ``at_once`` says of a segment
-    how many of so many lanes run together.
+    how many of so many lanes run together, by which of its inputs each lane has of its own.
     """
 
     axis: Any
     size: int
     over: frozenset[Any]
-    at_once: Callable[[Program, int], int]
+    at_once: Callable[[Program, Marks, int], int]
 
     def meet_in(self, e: Equation) -> bool:
         """Whether an equation is one for all lanes."""
@@ -49,15 +48,14 @@ def scheduled(program: Program, lanes: Lanes, own: Marks) -> Program:
 
     It is ``program`` itself where all lanes run together everywhere.
     """
-    return keep(program, ("schedule", lanes, own), lambda: _scheduled(program, lanes, own)) or program
+    key = ("schedule", lanes, own)
+    return keep(program, key, lambda: _scheduled(program, lanes, own)) or program
 
 
 def _scheduled(program: Program, lanes: Lanes, own: Marks) -> Program | None:
     """None where nothing changes."""
     flat = _flat(program, lanes)
-    inputs = [frozenset({lanes.axis}) if mine else Varying() for mine in own]
-    known = varying(flat, inputs)
-    stages = _Stages(flat, lanes, {v for v, over in known.items() if lanes.axis in over})
+    stages = _Stages(flat, lanes, own_values(flat, lanes.axis, own))
     equations = list(stages.written())
     if not stages.cut:
         return None
@@ -172,7 +170,8 @@ class _Stages:
         inputs = [a for a in inside if isinstance(a, Var) and a not in made]
         program = Program(inputs, [*equations], outputs, self.program.name)
         size = self.lanes.size
-        at_once = self.lanes.at_once(program, size) if equations else size
+        own = tuple([v in self.own for v in inputs])
+        at_once = self.lanes.at_once(program, own, size) if equations else size
         if at_once >= size:
             return equations
         self.cut = True
@@ -186,9 +185,7 @@ class _Stages:
             return e
         frame = frame_of(e.prim, e.params)
         lanes = replace(self.lanes, over=self.lanes.over - frame.lanes)
-        carried = frame.carried_out([v in self.own for v in e.outputs])
-        own = frame.with_carry([a in self.own for a in e.inputs], carried)
-        marks = tuple(frame.shown(own))
+        marks = own_inside(e, frame, self.own)
         condition = frame.condition and scheduled(frame.condition, lanes, marks)
         programs = tuple([scheduled(p, lanes, marks) for p in frame.programs])
         if programs == frame.programs and condition is frame.condition:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from phalanx.base.source import Location
-from phalanx.core.region import Cut, Layout, Region
+from phalanx.core.region import Cut, Layout, Region, Target
 from phalanx.core.types import ArrayType, Ints, Shape
 
 Value = Any
@@ -380,6 +380,11 @@ class RegionAxes(Protocol):
 
     def cuts(self, region: Region) -> tuple[Cut, ...]:
         """How the axes of a region are dealt out that is lowered here."""
+        ...
+
+    @property
+    def target(self) -> Target:
+        """What the program is written for."""
         ...
 
     def parts_work_within(self, region: Region) -> bool:

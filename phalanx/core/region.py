@@ -46,6 +46,18 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What the program of a device is written for: a device of ``platform``.
+
+    Where a program did not fit its memory, it is written again for fewer lanes at once:
+    ``halvings`` times the half.
+    """
+
+    platform: str
+    halvings: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """What one device runs of a region: ``program`` on its parts of the operands.
 
@@ -69,8 +81,8 @@ class Region:
         mesh: the grid over which the axes are dealt out, each over its own positions. Axes that
             it has besides are not the region's: along them the compiler decides.
         shared: whether the positions are lanes, of which a device may have several.
-        block: what one device runs, by the blocks in which each axis is dealt out, and whether
-            the compiler parts its work along further axes.
+        block: what one device runs, by the blocks in which each axis is dealt out, whether the
+            compiler parts its work along further axes, and what device it is.
     """
 
     program: Program
@@ -80,7 +92,7 @@ class Region:
     devices: tuple[Any, ...] | None
     mesh: Grid | None
     shared: bool
-    block: Callable[[tuple[Blocks, ...], bool], Block]
+    block: Callable[[tuple[Blocks, ...], bool, Target], Block]
 
 
 def over_mesh(layout: Layout, cuts: tuple[Cut, ...]) -> Layout:

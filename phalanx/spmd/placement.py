@@ -22,7 +22,7 @@ from phalanx.base.errors import MeshesDiffer
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Atom, Equation, Program, Var
-from phalanx.core.region import Block, Cut, Layout, MeshAxes, Region, over_mesh
+from phalanx.core.region import Block, Cut, Layout, MeshAxes, Region, Target, over_mesh
 from phalanx.spmd.layout import axes_of, fewest_axes, in_order, prime_axes, primes
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
@@ -273,10 +273,10 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
     )
 
 
-def block_of(program: Program, mesh: ProgramMesh) -> Block:
+def block_of(program: Program, mesh: ProgramMesh, target: Target) -> Block:
     """What each device runs of an independent program."""
     ((_, region),) = region_equations(program)
-    return region.block(tuple(cut.blocks for cut in mesh.cuts(region)), False)
+    return region.block(tuple(cut.blocks for cut in mesh.cuts(region)), False, target)
 
 
 @dataclass(frozen=True, slots=True)

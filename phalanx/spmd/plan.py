@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
-from phalanx.core.region import MeshAxes, OpenLayout
+from phalanx.core.region import MeshAxes, OpenLayout, Target
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import closed, open_dims, over
 from phalanx.spmd.layout import from_axes, nearest
@@ -37,7 +37,8 @@ class Plan:
     layout or a dimension of it, is left for XLA's partitioner to choose. ``levels`` says over
     which axes of the mesh regions lie, by their depth of nesting. Where devices are
     ``independent`` they do not communicate: each runs a program of its own on its parts of the
-    inputs.
+    inputs. What is written for them is for fewer lanes at once after ``halvings``, where it did not
+    fit their memory before.
     """
 
     devices: Devices
@@ -46,6 +47,12 @@ class Plan:
     out_layouts: tuple[OpenLayout | None, ...] = ()
     levels: tuple[MeshAxes, ...] = ()
     independent: bool = False
+    halvings: int = 0
+
+    @property
+    def target(self) -> Target:
+        """What the programs of the devices are written for."""
+        return Target(self.devices[0].platform, self.halvings)
 
     @property
     def mesh(self) -> ProgramMesh:

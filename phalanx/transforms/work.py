@@ -16,10 +16,11 @@ MESSAGE = 2**20  # what a device computes while a message is under way, about
 
 def work(program: Program) -> float:
     """How many elements the operations of ``program`` touch; infinity: nobody knows before."""
-    return keep(program, "work", lambda: math.fsum(map(_work, program.equations)))
+    return keep(program, "work", lambda: math.fsum(map(work_of, program.equations)))
 
 
-def _work(e: Equation) -> float:
+def work_of(e: Equation) -> float:
+    """The same of one operation."""
     if e.prim.frame is not None:
         frame = e.prim.frame(e.params)
         if isinstance(frame.runs, Loop) and frame.runs.length is None:

@@ -90,8 +90,8 @@ def lower(
 
 
 def _of_one_device(program: Program, plan: Plan, donate: tuple[int, ...], name: str) -> XlaModule:
-    own = block_of(program, plan.mesh).program
-    lowered = lower(own, Plan(plan.devices[:1]), donate, name)
+    own = block_of(program, plan.mesh, plan.target).program
+    lowered = lower(own, Plan(plan.devices[:1], halvings=plan.halvings), donate, name)
     return replace(lowered, plan=plan, out_types=program.output_types)
 
 

@@ -1,0 +1,44 @@
+"""How much memory a program takes while it runs: an estimate.
+
+A compiler makes the result of a ``fused`` operation where it is used. So it is not stored, but for
+a product, which reads its operands in memory; and what it is made of is there for as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from itertools import accumulate
+
+from phalanx.core.program import Atom, Program
+from phalanx.core.types import ArrayType
+from phalanx.transforms.derive import keep
+from phalanx.transforms.products import PRODUCTS
+
+
+def size_in_bytes(type: ArrayType) -> int:
+    """How many bytes an array takes."""
+    return type.physical.size * type.physical.dtype.itemsize
+
+
+def peak(program: Program, but: Set[Atom] = frozenset()) -> int:
+    """The most bytes of values, ``but`` for some and inputs, that are there at one time."""
+    equations = program.equations
+    stored = {a for e in equations if e.prim in PRODUCTS for a in e.inputs}
+    stored.update(program.outputs, *[e.outputs for e in equations if not e.prim.fused])
+    last: dict[Atom, int] = dict.fromkeys(program.outputs, len(equations))
+    for i, e in reversed([*enumerate(equations)]):
+        until = max([i, *[last.get(v, i) for v in e.outputs if v not in stored]])
+        last.update({a: max(until, last.get(a, 0)) for a in e.inputs})
+    growth = [0] * (len(equations) + 2)
+    for i, e in enumerate(equations):
+        inside = max(map(_peak, e.programs), default=0)
+        growth[i] += inside
+        growth[i + 1] -= inside
+        for v in stored.intersection(e.outputs) - but:
+            growth[i] += size_in_bytes(v.type)
+            growth[last.get(v, i) + 1] -= size_in_bytes(v.type)
+    return max(accumulate(growth))
+
+
+def _peak(program: Program) -> int:
+    return keep(program, "peak", lambda: peak(program))

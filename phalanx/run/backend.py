@@ -187,6 +187,10 @@ class Backend(Protocol):
         """
         ...
 
+    def free_memory(self, devices: Sequence[Device]) -> float:
+        """How many bytes are free on each of ``devices``; infinity: nobody knows."""
+        ...
+
     def wait_for_callbacks(self) -> None:
         """Wait until the programs underway that call Python are over."""
         ...

@@ -183,9 +183,13 @@ def compile_program(
     inside = [closed(over(s, plan.devices)) for s, _ in constraints(program)]
     known = known_names(program, plan.mesh, [*said, *(s.sharding for s in sigs), *inside])
 
+    def lower(plan: Plan) -> Module:
+        if lowered is not None and not plan.halvings:
+            return lowered
+        return _lowered(taking, plan, donate)
+
     def make() -> Executable:
-        module = lower_program(program, sigs, donate, places) if lowered is None else lowered
-        made = backend().compile(module, options)
+        made = compile_fitting(program, plan, lower, options)
         for watcher, type, plain in made.inspected:
             watcher.function(named(plain, type, known))
         return made
@@ -227,8 +231,12 @@ def lower_program(
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
     taking = _ready(program)
     plan, _ = _planned(program, taking, [*(c._sig for c in taking.constants), *sigs], places)
+    return _lowered(taking, plan, _donated(donate))
+
+
+def _lowered(taking: _Ready, plan: Plan, donate: tuple[int, ...]) -> Module:
     count = len(taking.constants)
-    return backend().lower(taking.program, plan, tuple([i + count for i in _donated(donate)]))
+    return backend().lower(taking.program, plan, tuple([i + count for i in donate]))
 
 
 def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:

@@ -245,6 +245,11 @@ def _spelled(mesh: Mesh) -> str:
     return f"{mesh!r} of {[getattr(d, 'id', d) for d in mesh.flat]}"
 
 
+def devices_have_lanes(program: Program, mesh: ProgramMesh) -> bool:
+    """Whether a device runs several lanes of an outermost region of ``program``."""
+    return any(cut.blocks.length > 1 for r in regions(program) if r.shared for cut in mesh.cuts(r))
+
+
 # A program is loaded once for each of the devices that run it independently, which takes the
 # longer the longer the program is; and each part of a result is an object of the runtime. The
 # launch that is saved, some 0.3 ms for eight devices, counts only beside little of both.

@@ -10,6 +10,7 @@ from phalanx.xla import transfer
 from phalanx.xla.callbacks import wait_for_callbacks
 from phalanx.xla.client import client
 from phalanx.xla.lower import lower
+from phalanx.xla.memory import free_memory
 from phalanx.xla.sharded import held, is_deleted
 
 
@@ -50,6 +51,7 @@ class XlaBackend:
     assemble = staticmethod(transfer.assemble)
     move = staticmethod(transfer.move)
     block = staticmethod(transfer.block)
+    free_memory = staticmethod(free_memory)
     wait_for_callbacks = staticmethod(wait_for_callbacks)
     to_dlpack = staticmethod(transfer.to_dlpack)
     from_dlpack = staticmethod(transfer.from_dlpack)

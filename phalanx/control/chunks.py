@@ -60,7 +60,7 @@ class Chunks:
     target: Target
 
     def __call__(self, segment: Program, own: Marks, size: int) -> int:
-        """How many of ``size`` lanes run ``segment`` together; inputs of their ``own`` are marked."""
+        """How many of ``size`` lanes run ``segment`` together; ``own`` marks inputs of a lane's."""
         if self.asked == "all":
             return size
         if self.asked is not None:

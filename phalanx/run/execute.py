@@ -24,6 +24,7 @@ from phalanx.run.array import (
     moved,
 )
 from phalanx.run.backend import Executable, Module, Single
+from phalanx.run.fit import compile_fitting
 from phalanx.run.planning import Places, check_devices, constraints, make_plan, of_whole_keys
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, over

@@ -1,0 +1,62 @@
+"""Programs that fit the memory of their devices: with fewer lanes at once, where that helps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from phalanx.base.errors import OutOfMemory
+from phalanx.core.program import Program
+from phalanx.run.backend import Executable, Module
+from phalanx.run.runtime import backend
+from phalanx.spmd import placement
+from phalanx.spmd.plan import Plan
+
+Lower = Callable[[Plan], Module]
+
+
+def compile_fitting(
+    program: Program, plan: Plan, lower: Lower, options: dict[str, Any] | None
+) -> Executable:
+    """``program`` compiled as ``lower`` writes it for ``plan``.
+
+    Where it needs more memory than is free, and devices run several lanes, it is written again
+    for half as many lanes at once, for as long as that needs less.
+
+    Raises:
+        OutOfMemory: the compiler says that it does not fit, however few lanes run at once.
+    """
+    made = _compiled(lower(plan), options)
+    if not placement.devices_have_lanes(program, plan.mesh):
+        return _there(made)
+    free = backend().free_memory(plan.devices)
+    while _needed(made) > free:
+        plan = replace(plan, halvings=plan.halvings + 1)
+        smaller = _compiled(lower(plan), options)
+        if _needed(smaller) >= _needed(made):
+            break
+        made = smaller
+    return _there(made)
+
+
+def _compiled(module: Module, options: dict[str, Any] | None) -> Executable | OutOfMemory:
+    try:
+        return backend().compile(module, options)
+    except OutOfMemory as e:
+        return e
+
+
+def _there(made: Executable | OutOfMemory) -> Executable:
+    if isinstance(made, OutOfMemory):
+        raise made
+    return made
+
+
+def _needed(made: Executable | OutOfMemory) -> float:
+    """How many bytes a program needs on a device, its arguments apart."""
+    if isinstance(made, OutOfMemory):
+        return math.inf
+    sizes = made.memory_analysis()
+    return sizes["temporaries"] + sizes["outputs"] - sizes["aliased"]

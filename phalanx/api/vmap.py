@@ -16,8 +16,12 @@ from phalanx.api.arguments import (
     name_of,
     wrap,
 )
+from phalanx.api.in_chunks import check_at_once, in_chunks
 from phalanx.base import tree
+from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, TreeError
+from phalanx.base.source import user_location
+from phalanx.control.chunks import AtOnce
 from phalanx.core import axes
 from phalanx.core.axes import Axis
 from phalanx.core.types import is_scalar, typeof
@@ -163,6 +167,7 @@ def vmap(
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
+    lanes_at_once: AtOnce = None,
 ) -> Callable:
     """``fun`` on every example: out[i] = fun(x[i]), all at once.
 
@@ -178,15 +183,25 @@ def vmap(
         spmd_axis_name: the axis of a mesh, or several, over which the examples lie where ``fun``
             constrains how its values lie; the compiler chooses if it is not given. A ``shard_map``
             in ``fun`` in which all positions along such an axis do the same deals them out.
+        lanes_at_once: how many examples run at once, in a loop over chunks of them: an integer, or
+            "all". The function is compiled then. So less is kept alive at a time, and what a
+            collective such as ``psum`` takes in is added up chunk by chunk; one example at a time
+            runs its own number of iterations of a ``while_loop``, and one branch of a ``cond``.
+            None: all, operation by operation.
 
     Raises:
         AxisSizeError: the arguments disagree about the size.
         TreeError: in_axes or out_axes do not fit the tree.
-        ValueError: a result with out_axes None differs between examples.
+        ValueError: a result with out_axes None differs between examples, or lanes_at_once is no
+            positive number.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(jnp.dot, in_axes=(0, None))(jnp.ones((2, 3)), jnp.arange(3.0))
     Array([3., 3.], dtype=float32)
+
+    >>> total = phalanx.vmap(lambda x: phalanx.lax.psum(x, "i"), axis_name="i", lanes_at_once=2)
+    >>> total(jnp.arange(5.0))
+    Array([10., 10., 10., 10., 10.], dtype=float32)
     """
     check_callable(fun, "vmap")
     check_axis_name(axis_name, "vmap")
@@ -194,7 +209,15 @@ def vmap(
     over = (spmd_axis_name,) if isinstance(spmd_axis_name, str) else spmd_axis_name
     over = None if over is None else tuple(over)
 
+    check_at_once(lanes_at_once, who)
+    if over is not None and lanes_at_once is not None:
+        raise ValueError(
+            f"{who}: spmd_axis_name deals the examples out over devices, and lanes_at_once has a "
+            f"few of them run at a time, at {user_location()}; give one of them"
+        )
+
     def mapped(*args: Any, **kwargs: Any) -> Any:
+        together = lanes_at_once is None or config.disable_jit
         leaves, treedef = tree.flatten((args, kwargs))
         names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
@@ -202,7 +225,11 @@ def vmap(
         flat = Flat(fun, treedef, NO_STATIC, who)
         named = nullcontext() if axis_name is None else axes.binding((axis_name, size))
         with named:
-            values, lanes = batch(flat, Axis(axis_name, size, over=over), leaves, dims)
+            if together:
+                values, lanes = batch(flat, Axis(axis_name, size, over=over), leaves, dims)
+            else:
+                name = UNNAMED if axis_name is None else axis_name
+                values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), lanes_at_once)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(out_axes, flat.out_tree, ranks, who)
         placed = [

@@ -6,7 +6,6 @@ import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,13 @@ from phalanx.base.config import config
 from phalanx.base.source import user_location
 from phalanx.control.loop import loop
 from phalanx.control.scan import scan as scan_rows
-from phalanx.core.axes import Axis
+from phalanx.control.vectorized import vectorized
 from phalanx.core.program import Program, plain
-from phalanx.core.roles import CARRY, FIXED, Role, each
+from phalanx.core.roles import CARRY, FIXED, ROWS, Role, each
 from phalanx.core.trace import is_known
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import (
+    TracedBody,
     as_type,
     held,
     leaves_of,
@@ -33,10 +33,10 @@ from phalanx.lax.bodies import (
     widened,
     without_results,
 )
-from phalanx.lax.shape import concatenate, index_in_dim, slice_in_dim
-from phalanx.ops.basis import BOOL, add, broadcast, convert, reshape
+from phalanx.lax.shape import concatenate, index_in_dim
+from phalanx.ops.basis import BOOL, add, broadcast, convert
 from phalanx.ops.shape import iota
-from phalanx.transforms.batch import batch, lane_type, place_lanes
+from phalanx.transforms.batch import lane_type
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -416,53 +416,31 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     >>> map(lambda x: x * 2, jnp.arange(3))
     Array([0, 2, 4], dtype=int32)
     """
-    if batch_size is None:
-        return _scan((f, _without_carry), None, xs, None, False, 1, "map")[1]
-    if operator.index(batch_size) < 1:
+    if batch_size is not None and operator.index(batch_size) < 1:
         raise ValueError(
             f"map: batch_size must be at least 1, got {batch_size} at {user_location()}"
         )
+    if batch_size is None or config.disable_jit:
+        return _scan((f, _without_carry), None, xs, None, False, 1, "map")[1]
     rows, rows_tree = leaves_of(xs, "map", "xs")
-    n = _length(rows, None, "map")
-    whole = n - n % batch_size
-    ends = [0, whole, n] if 0 < whole < n else [0, n]
-    parts = []
-    for start, stop in pairwise(ends):
-        size = stop - start if (stop - start) % batch_size else batch_size
-        parts.append(_map_blocks(f, rows, rows_tree, start, stop, size))
-    return tree.map(lambda *ys: concatenate(ys, 0), *parts) if len(parts) > 1 else parts[0]
+    size = _length(rows, None, "map")
+    types = [lane_type(typeof(x), 0) for x in rows]
+
+    def trace() -> TracedBody:
+        return trace_body(f, _on_a_row, tree.structure((xs,)), types, "map")
+
+    body = remembered((f,), ("map in batches", rows_tree, *types), trace)
+    out = vectorized(
+        *body.captured, *rows, program=body.program, axes=((ROWS, size),),
+        ins=(*[FIXED] * len(body.captured), *[each(0)] * len(rows)),
+        outs=(each(0),) * len(body.program.outputs), at_once=operator.index(batch_size),
+    )  # fmt: skip
+    return body.out_tree.unflatten(out)
 
 
 def _without_carry(f: Callable, _: None, row: Any) -> tuple:
     return None, f(row)
 
 
-@dataclass(frozen=True, slots=True)
-class _OnLanes:
-    """Calls a function of rows, which are trees, on all rows of a list of leaves at once."""
-
-    rows_tree: tree.PyTreeDef
-
-    def __call__(self, f: Callable, _: None, block: list[Any]) -> tuple:
-        def flat(*leaves: Any) -> list[Any]:
-            nonlocal out_tree
-            results, out_tree = leaves_of(f(self.rows_tree.unflatten(leaves)), "map", "the result")
-            return results
-
-        out_tree: Any = None
-        size = typeof(block[0]).shape[0]
-        values, lanes = batch(flat, Axis(None, size), block, [0] * len(block))
-        placed = [place_lanes(v, d, 0, size) for v, d in zip(values, lanes, strict=True)]
-        return None, out_tree.unflatten(placed)
-
-
-def _map_blocks(
-    f: Callable, rows: Sequence[Any], rows_tree: tree.PyTreeDef, start: int, stop: int, size: int
-) -> Any:
-    """``f`` on the rows from ``start`` up to ``stop``, ``size`` of them at once."""
-    blocks = [
-        reshape(part, shape=((stop - start) // size, size, *typeof(part).shape[1:]))
-        for part in (slice_in_dim(x, start, stop) for x in rows)
-    ]
-    _, mapped = _scan((f, _OnLanes(rows_tree)), None, blocks, None, False, 1, "map")
-    return tree.map(lambda y: reshape(y, shape=(stop - start, *typeof(y).shape[2:])), mapped)
+def _on_a_row(f: Callable, row: Any) -> Any:
+    return f(row)

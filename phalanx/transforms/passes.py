@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from phalanx.core.frame import Lanes
 from phalanx.core.program import Equation, Program
 from phalanx.transforms.constants import Lifted, lifted
 from phalanx.transforms.derive import keep
@@ -19,7 +20,7 @@ def everywhere(change: Pass) -> Pass:
     """``change``, made to a program and to its sub-programs.
 
     What a device runs of a program in lanes is another program, which is made when it is known how
-    many lanes a device has; so such a program is left as it is.
+    many lanes a device has, and how many run at once; so such a program is left as it is.
     """
 
     def changed(program: Program) -> Program:
@@ -37,9 +38,9 @@ def everywhere(change: Pass) -> Pass:
         return Program(program.inputs, equations, program.outputs, program.name)
 
     def _equation(e: Equation) -> Equation:
-        if e.prim.frame is None or e.prim.region is not None:
+        frame = e.prim.frame and e.prim.frame(e.params)
+        if frame is None or isinstance(frame.runs, Lanes):
             return e
-        frame = e.prim.frame(e.params)
         frame = replace(
             frame,
             programs=tuple(map(changed, frame.programs)),

@@ -1,0 +1,79 @@
+"""``vmap`` with a few examples at a time: the function is traced once, and kept for later calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.api.arguments import Flat, name_of
+from phalanx.base.source import user_location
+from phalanx.control.chunks import AtOnce
+from phalanx.control.vectorized import vectorized
+from phalanx.core.program import Program, plain
+from phalanx.core.region import along
+from phalanx.core.roles import FIXED, Roles, slices
+from phalanx.core.types import typeof
+from phalanx.lax.bodies import remembered
+from phalanx.spmd.replication import varying_outputs
+from phalanx.transforms.batch import Dims, lane_type
+from phalanx.transforms.stage import is_value, stage
+
+
+def check_at_once(at_once: Any, who: str) -> None:
+    """Raise TypeError or ValueError unless ``at_once`` says how many lanes run together."""
+    if at_once is None or at_once == "all":
+        return
+    given = f"{who}: lanes_at_once must be a positive integer, 'all', or None for what serves best"
+    if isinstance(at_once, bool) or not isinstance(at_once, int):
+        raise TypeError(f"{given}; got {at_once!r} at {user_location()}")
+    if at_once < 1:
+        raise ValueError(f"{given}; got {at_once} at {user_location()}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Traced:
+    """A function traced on one lane."""
+
+    program: Program
+    captured: list[Any]
+    out_tree: Any
+
+
+def in_chunks(
+    flat: Flat, axis: tuple[Any, int], leaves: Sequence[Any], dims: Dims, at_once: AtOnce
+) -> tuple[list[Any], list[int | None]]:
+    """What ``flat`` gives in the lanes of ``axis``, which lie in ``dims`` of ``leaves``.
+
+    Results that differ between lanes have them first.
+    """
+    given = [i for i, x in enumerate(leaves) if is_value(x)]
+    values, places = [leaves[i] for i in given], [dims[i] for i in given]
+    types = [
+        plain(typeof(x)) if d is None else lane_type(typeof(x), d)
+        for x, d in zip(values, places, strict=True)
+    ]
+
+    def lane(*own: Any) -> list[Any]:
+        every = [*leaves]
+        for i, x in zip(given, own, strict=True):
+            every[i] = x
+        return flat(*every)
+
+    def trace() -> _Traced:
+        program, captured = stage(lane, types, name_of(flat.fun))
+        return _Traced(program, captured, flat.out_tree)
+
+    key = (flat.who, flat.in_tree, axis, *types, *places)
+    known = len(given) == len(leaves)  # whatever else there is may change
+    traced = remembered((flat.fun,), key, trace) if known else trace()
+    flat.out_tree = traced.out_tree
+    name, _ = axis
+    ins: Roles = (*[FIXED] * len(traced.captured), *[slices(along(d, name)) for d in places])
+    varying = varying_outputs(traced.program, [r.axes for r in ins])
+    lanes = [0 if name in over else None for over in varying]
+    out = vectorized(
+        *traced.captured, *values, program=traced.program, axes=(axis,), ins=ins,
+        outs=tuple([slices(along(d, name)) for d in lanes]), at_once=at_once,
+    )  # fmt: skip
+    return list(out), lanes

@@ -1,0 +1,47 @@
+"""``vectorized``: a program in the lanes of an axis, so many of them at once.
+
+It is what ``vmap(lanes_at_once=)`` and ``lax.map(batch_size=)`` bind. All lanes lie where the
+operands do. Transformations see a program in lanes, as they do in ``mapped``; how many run together
+is of no concern to them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.control.chunks import AtOnce, Chunks
+from phalanx.control.device import block
+from phalanx.control.family import with_subprograms
+from phalanx.core.blocks import Blocks
+from phalanx.core.builder import Builder, Value
+from phalanx.core.frame import Frame, Lanes
+from phalanx.core.primitive import Primitive
+from phalanx.core.program import Program
+from phalanx.core.region import Axes
+from phalanx.core.roles import Roles
+
+
+def _frame(params: dict[str, Any]) -> Frame:
+    return Frame((params["program"],), params["ins"], params["outs"], Lanes(params["axes"]))
+
+
+def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
+    return {**params, "program": frame.programs[0], "ins": frame.ins, "outs": frame.outs}
+
+
+def _lower(
+    b: Builder, *xs: Value, program: Program, axes: Axes, ins: Roles, outs: Roles, at_once: AtOnce
+) -> list[Value]:
+    names = tuple([name for name, _ in axes])
+    dealt = tuple([Blocks(size, 1) for _, size in axes])
+    made = block(program, names, dealt, ins, outs, False, Chunks(at_once, b.target))
+    return b.inline(made.program, *xs)
+
+
+vectorized: Primitive = with_subprograms(
+    "vectorized",
+    _lower,
+    _frame,
+    _reframe,
+    doc="a program in every lane of an axis, a few lanes at a time; stablehlo.while",
+)

@@ -159,7 +159,7 @@ def _in_chunks(
     """What is kept of the lanes of ``axis``, lanes first, and what is taken in of all of them."""
     operands = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
     lanes = tuple([d is not None for d in dims])
-    if axis.padding:
+    if axis.padding and lane.taken:
         operands.append(lt(place_of(axis), np.int32(axis.total)))
         lanes = (*lanes, True)
 

@@ -67,6 +67,7 @@ ORACLE = SimpleNamespace(
     never=lambda f, m, v: (m, v),
     no_rows=lambda f, m, v: (m, v),
     mapped=lambda f, m, v: mean_of(np, [f(m * w, v) for w in WEIGHTS]),
+    chunks=lambda f, m, v: mean_of(np, [f(m * w, v) for w in WEIGHTS]),
     tables=TABLES,
 )
 
@@ -122,9 +123,12 @@ def while_there_are_weights(f, m, v):
     return lax.while_loop(lambda state: state[0] < len(WEIGHTS), step, start)[1:]
 
 
-def in_lanes(f, m, v):
-    pairs = phalanx.pmap(lambda w: f(m * w, v))(jnp.array(WEIGHTS))
-    return tuple(y.mean(0) for y in pairs)
+def in_lanes(transform, **options):
+    def run(f, m, v):
+        pairs = transform(lambda w: f(m * w, v), **options)(jnp.array(WEIGHTS))
+        return tuple(y.mean(0) for y in pairs)
+
+    return run
 
 
 with phalanx.config.override(enable_x64=True):
@@ -154,7 +158,8 @@ PHALANX = SimpleNamespace(
     never=lambda f, m, v: lax.fori_loop(0, 0, lambda i, c: f(*c), (m, v)),
     no_rows=lambda f, m, v: lax.scan(
         lambda c, w: (f(c[0] * w, c[1]), c), (m, v), jnp.zeros(0))[0],
-    mapped=in_lanes,
+    mapped=in_lanes(phalanx.pmap),
+    chunks=in_lanes(phalanx.vmap, lanes_at_once=2),
     tables=ON_DEVICES,
 )  # fmt: skip
 
@@ -236,7 +241,7 @@ def captured(b, name, x, outer):
 
 # Around a program of both. A function with a rule for reverse mode has no forward mode, and a loop
 # whose length is not known no reverse mode.
-BOTH_WAYS = ("scan", "branch", "memory", "call both", "never", "no_rows", "mapped")
+BOTH_WAYS = ("scan", "branch", "memory", "call both", "never", "no_rows", "mapped", "chunks")
 AROUND = (*BOTH_WAYS, "rule")
 BACKWARD = (*BOTH_WAYS, "backward_rule")
 FORWARD = (*AROUND, "loop")

@@ -192,7 +192,8 @@ def others(coordinates, positions):
 class Mapping:
     """Named axes, outermost first, and where they lie in the arguments x, w and the result.
 
-    ``room`` is the number of devices over which pmap may lay them; None is all.
+    ``room`` is the number of devices over which pmap may lay them; None is all. ``at_once`` says of
+    each axis how many lanes run together.
     """
 
     axes: tuple
@@ -200,6 +201,7 @@ class Mapping:
     w_dims: tuple
     out_dims: tuple
     room: int | None = None
+    at_once: tuple = (None,) * 3
 
     @property
     def coordinates(self):
@@ -217,6 +219,7 @@ class Mapping:
         for k, ((name, size), in_axes, out, transform) in reversed(list(enumerate(levels))):
             named = None if name.startswith("anonymous") else name
             options = {"devices": phalanx.devices()[: self.room]} if k == outermost else {}
+            options["lanes_at_once"] = self.at_once[k]
             lane = transform(
                 lane, axis_name=named, in_axes=in_axes, out_axes=out, axis_size=size, **options
             )
@@ -400,7 +403,9 @@ def programs(draw, most_steps=4):
         out_dims.insert(0, draw(st.sampled_from([*range(rank + 1), -1, *free])))
         rank += out_dims[0] is not None
     mapping = Mapping(axes, tuple(x_dims), tuple(w_dims), tuple(out_dims))
-    return Program(replace(mapping, room=draw(rooms)), x_shape, w_shape, tuple(steps))
+    at_once = tuple([draw(st.sampled_from([None, None, 1, 2, 3, "all"])) for _ in axes])
+    mapping = replace(mapping, room=draw(rooms), at_once=at_once)
+    return Program(mapping, x_shape, w_shape, tuple(steps))
 
 
 def by_kind(steps):

@@ -138,7 +138,7 @@ def _batch(
     taken = {pair: (x, 0) for pair, x in zip(lane.taken, totals, strict=True)}
     for e, fold in lane.ends:
         pairs = [taken.get((a, fold)) or _outside(a, known) for a in e.inputs]
-        out, dim = fold.finish(axis, *zip(*pairs, strict=True), **e.params)
+        out, dim = fold.conclude(axis, *zip(*pairs, strict=True), **e.params)
         results = zip(out, dim, strict=True) if e.prim.multi else [(out, dim)]
         known.update(zip(e.outputs, results, strict=True))
     outs, places = zip(*[known[a] for a in program.outputs], strict=True)

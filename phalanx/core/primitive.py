@@ -96,7 +96,7 @@ class Fold:
         local: ``(x)`` to the leading lanes of ``x`` as one.
         combine: ``(x, y)`` to one of two such.
         neutral: ``(dtype)`` to the scalar that changes nothing.
-        finish: ``(axis, totals, dims, **params)`` to the results and the dimensions of their
+        conclude: ``(axis, totals, dims, **params)`` to the results and the dimensions of their
             lanes, where ``totals`` are all lanes of an operand as one, or, of an operand that has
             None in ``dims``, what all lanes share.
     """
@@ -104,7 +104,7 @@ class Fold:
     local: Callable[[Any], Any]
     combine: Callable[[Any, Any], Any]
     neutral: Callable[[Any], Any]
-    finish: Callable[..., Batched]
+    conclude: Callable[..., Batched]
 
 
 CALLS: Final = "calls the host"

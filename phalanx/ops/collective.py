@@ -158,9 +158,9 @@ class _Reduction:
             outs = tuple([_reduce_groups(axis, x, groups, self.prim()) for x in lanes])
             return outs, (0,) * len(xs)
         totals = [x if d is None else folded(axis, fold, x, d) for x, d in pairs]
-        return self.finish(axis, totals, dims, axes=axes, groups=None)
+        return self.conclude(axis, totals, dims, axes=axes, groups=None)
 
-    def finish(
+    def conclude(
         self, axis: Axis, totals: Sequence[Any], dims: LaneDims, *, axes: Names, groups: None
     ) -> tuple[Any, Any]:
         """What all lanes get, from ``totals`` of those that lie here, or what all share."""
@@ -217,7 +217,7 @@ def _reduction(
         batch=lanes.batch,
         vary=_reduction_varies,
         axes=_axes_of,
-        fold=Fold(local, pair, neutral, lanes.finish),
+        fold=Fold(local, pair, neutral, lanes.conclude),
         multi=True,
         doc=doc,
         examples=[
@@ -513,14 +513,14 @@ def _scattered(axis: Axis, total: Any, k: int, sizes: Ints, exchange: Exchange) 
     return exchange(mine), 0
 
 
-def _psum_scatter_finish(
+def _psum_scatter_conclude(
     axis: Axis, totals: Sequence[Any], dims: LaneDims, *, axes: Names, sizes: Ints, groups: None
 ) -> Batched:
     (total,) = totals
     return _scattered(axis, total, *_beyond(psum_scatter, axis, axes, sizes))
 
 
-_SCATTERED = Fold(_sum_of_lanes, _sum_of_two, lambda dtype: 0, _psum_scatter_finish)
+_SCATTERED = Fold(_sum_of_lanes, _sum_of_two, lambda dtype: 0, _psum_scatter_conclude)
 
 
 def _psum_scatter_batch(axis: Axis, x: Any, k: int, sizes: Ints, exchange: Exchange) -> Batched:

@@ -251,14 +251,14 @@ def _loop(case: Case, per_lane: Sequence[Sequence], mapped: tuple[bool, ...]) ->
 # ---- derivatives --------------------------------------------------------------------------------
 
 
-def law_linearize(prim: Primitive, example: Example, order: int = 2) -> None:
+def law_linearize(prim: Primitive, example: Example) -> None:
     """Its derivatives are those of finite differences, and reverse mode agrees with forward."""
     case = Case(prim, example)
     operands = case.operands()
     if isinstance(prim.linearize, ZeroDerivative):
         _check_zero(case, operands)
     else:
-        check_grads(case, operands, order=order)
+        check_grads(case, operands, order=example.order)
         _check_each_alone(case, operands)
 
 

@@ -124,6 +124,17 @@ from phalanx.lax.shape import (
     unstack,
 )
 from phalanx.lax.sort import sort, sort_key_val, top_k
+from phalanx.lax.special import (
+    bessel_i0e,
+    bessel_i1e,
+    betainc,
+    igamma,
+    igamma_grad_a,
+    igammac,
+    polygamma,
+    random_gamma_grad,
+    zeta,
+)
 from phalanx.lax.unary import (
     RoundingMethod,
     abs,

@@ -1,4 +1,4 @@
-"""Special functions: the error function and its inverse, the gamma family."""
+"""Special functions: the error function and its inverse, the gamma family, zeta."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from typing import Any
 
 from phalanx.base import dtypes
 from phalanx.core.builder import Builder
-from phalanx.core.primitive import Example
-from phalanx.ops.basis import f32, mul, neg, pointwise
+from phalanx.core.primitive import Example, Primitive
+from phalanx.ops.basis import add, f32, mul, neg, pointwise
 from phalanx.ops.elementwise import exp, square
+from phalanx.ops.formula import (
+    apart,
+    floor,
+    is_nan,
+    iterate,
+    polynomial,
+    power,
+    special,
+    where,
+    within,
+)
 
 _SLOPE_AT_0 = 2 / math.sqrt(math.pi)  # of erf
 
@@ -75,4 +86,47 @@ polygamma = pointwise(
     partials=[lambda y, x, order: polygamma(x, order=order + 1)],
     doc="the derivative of ψ of an order from 1 on; chlo.polygamma",
     examples=[Example((f32(2, 3),), {"order": 1}, low=0.5, high=3.0)],
+)
+
+
+# ---- zeta -----------------------------------------------------------------------------------
+
+_BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]
+_FAR = 10.0  # from where on the sum of Euler and Maclaurin is exact
+
+
+def _hurwitz(s: Any, q: Any) -> Any:
+    """Terms up to q + k ≥ 10, ten at least, and the rest by Euler and Maclaurin (DLMF 25.11.28)."""
+    whole = (floor(q) >= q) & (q <= 0.0)
+    valid = (s > 1.0) & ~whole & ((q > 0.0) | (floor(s) >= s)) & (s < math.inf) & (q < math.inf)
+    u, v = within(valid, s, 2.0), within(valid, q, 1.0)
+
+    def step(n: Any, z: Any, total: Any) -> tuple[Any, Any, Any]:
+        settled = (z >= _FAR) & (z >= v + (_FAR - 1.0))
+        return z + 1.0, total + power(z, -u), settled
+
+    z, total = iterate(step, [v, 0.0], 10_000)
+    terms, factor = [], u
+    for j, b in enumerate(_BERNOULLI, 1):
+        terms.append(factor * (b / math.factorial(2 * j)))
+        factor = factor * (u + (2 * j - 1.0)) * (u + 2.0 * j)
+    rest = (polynomial(1.0 / (z * z), terms) / z + 0.5) / z + 1.0 / (u - 1.0)
+    inside = total + power(z, 1.0 - u) * rest
+    pole = ((s > 1.0) & whole) | ((s >= 1.0) & (s <= 1.0))
+    far = where((s > 1.0) & (q > 0.0), where(s >= math.inf, _at_infinity(q), 0.0), math.nan)
+    outside = where(pole & ~is_nan(q), math.inf, far)
+    return where(valid, apart(inside), outside)
+
+
+def _at_infinity(q: Any) -> Any:
+    """The limit of q^-s for s to infinity."""
+    return where(q > 1.0, 0.0, where(q < 1.0, math.inf, q))
+
+
+zeta: Primitive = special(
+    "zeta",
+    _hurwitz,
+    known=[None, lambda out, s, q: neg(mul(s, zeta(add(s, 1), q)))],
+    doc="ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, for s > 1 (DLMF 25.11.1)",
+    examples=[Example((f32(3), f32(3)), low=1.5, high=3.0)],
 )

@@ -1,0 +1,126 @@
+"""Incomplete gamma and beta functions, polygamma and zeta, Bessel functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx import ops
+from phalanx.control.staged import staged
+from phalanx.core.types import Array
+from phalanx.lax.operands import accept, elementwise
+from phalanx.ops.bessel import bessel_i0e as _bessel_i0e
+from phalanx.ops.bessel import bessel_i1e as _bessel_i1e
+from phalanx.ops.incomplete import betainc as _betainc
+from phalanx.ops.incomplete import igamma as _igamma
+from phalanx.ops.special import zeta as _zeta
+
+# ---- incomplete functions -------------------------------------------------------------------
+
+
+def betainc(a: Any, b: Any, x: Any) -> Array:
+    """The regularized incomplete beta function, I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b).
+
+    >>> a, b = np.float32([1.0, 2.0]), np.float32([1.0, 1.0])
+    >>> [f"{y:.4f}" for y in lax.betainc(a, b, np.float32([0.25, 0.5]))]
+    ['0.2500', '0.2500']
+    """
+    return _betainc(*elementwise("betainc", a, b, x))
+
+
+def igamma(a: Any, x: Any) -> Array:
+    """The regularized lower incomplete gamma function, P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).
+
+    >>> [f"{y:.4f}" for y in lax.igamma(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
+    ['0.6321', '0.2642']
+    """
+    return _igamma(*elementwise("igamma", a, x), upper=False)
+
+
+def igammac(a: Any, x: Any) -> Array:
+    """The regularized upper incomplete gamma function, Q(a, x) = 1 - P(a, x).
+
+    >>> [f"{y:.4f}" for y in lax.igammac(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
+    ['0.3679', '0.7358']
+    """
+    return _igamma(*elementwise("igammac", a, x), upper=True)
+
+
+def igamma_grad_a(a: Any, x: Any) -> Array:
+    """The derivative of P(a, x) by a.
+
+    >>> [f"{y:.4f}" for y in lax.igamma_grad_a(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
+    ['-0.4317', '-0.2762']
+    """
+    return _igamma(*elementwise("igamma_grad_a", a, x), upper=False, by=(0,))
+
+
+def random_gamma_grad(a: Any, x: Any) -> Array:
+    """The derivative by a of a random number x of the gamma distribution, at a fixed P(a, x).
+
+    >>> [f"{y:.4f}" for y in lax.random_gamma_grad(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
+    ['1.1736', '0.7508']
+    """
+    return gamma_slope(*elementwise("random_gamma_grad", a, x))
+
+
+@staged
+def gamma_slope(a: Any, x: Any) -> Any:
+    """-(dP/da) / (dP/dx), and 0 at x = 0."""
+    absent = ops.le(x, 0)
+    x = ops.select(absent, 1, x)
+    powers = ops.sub(ops.sub(ops.mul(a, ops.log(x)), x), ops.lgamma(a))
+    slope = ops.div(ops.mul(x, _igamma(a, x, upper=False, by=(0,))), ops.exp(powers))
+    return ops.select(absent, 0, ops.neg(slope))
+
+
+# ---- polygamma and zeta ---------------------------------------------------------------------
+
+
+def polygamma(m: Any, x: Any) -> Array:
+    """The derivative of order m, a whole number, of ``digamma`` at x.
+
+    >>> [f"{y:.4f}" for y in lax.polygamma(np.float32([0.0, 1.0]), np.float32([1.0, 1.0]))]
+    ['-0.5772', '1.6449']
+    """
+    return nth_polygamma(*elementwise("polygamma", m, x))
+
+
+@staged
+def nth_polygamma(m: Any, x: Any) -> Any:
+    """(-1)ᵐ⁺¹ m! ζ(m + 1, x), for m ≥ 1 (DLMF 5.15.2, 25.11.12)."""
+    order = ops.add(m, 1)
+    size = ops.mul(ops.exp(ops.lgamma(order)), _zeta(order, x))
+    even = ops.eq(ops.rem(m, 2), 0)
+    whole = ops.and_(ops.eq(ops.floor(m), m), ops.ge(m, 0))
+    out = ops.select(even, ops.neg(size), size)
+    return ops.select(ops.eq(m, 0), ops.digamma(x), ops.select(whole, out, float("nan")))
+
+
+def zeta(x: Any, q: Any) -> Array:
+    """The Hurwitz zeta function, Σ (q + k)⁻ˣ over k = 0, 1, ..., for x > 1.
+
+    >>> [f"{y:.4f}" for y in lax.zeta(np.float32([2.0, 2.0]), np.float32([1.0, 2.0]))]
+    ['1.6449', '0.6449']
+    """
+    return _zeta(*elementwise("zeta", x, q))
+
+
+# ---- Bessel functions -----------------------------------------------------------------------
+
+
+def bessel_i0e(x: Any) -> Array:
+    """e^-|x| I₀(x), with I₀ the modified Bessel function of the first kind.
+
+    >>> [f"{y:.4f}" for y in lax.bessel_i0e(np.float32([0.0, 1.0]))]
+    ['1.0000', '0.4658']
+    """
+    return _bessel_i0e(accept("bessel_i0e", x))
+
+
+def bessel_i1e(x: Any) -> Array:
+    """e^-|x| I₁(x), with I₁ the modified Bessel function of the first kind.
+
+    >>> [f"{y:.4f}" for y in lax.bessel_i1e(np.float32([0.0, 1.0]))]
+    ['0.0000', '0.2079']
+    """
+    return _bessel_i1e(accept("bessel_i1e", x))

@@ -1,0 +1,438 @@
+"""Functions written as formulas: numbers with Python's operators, in loops and with derivatives.
+
+A formula is a Python function of ``Number``: an array of the module that is being written, one
+element standing for all. ``special`` declares the primitive that computes it. Where no closed form
+of a derivative is given, it is that of the formula itself, on dual numbers: so a series and its
+derivative by a parameter are one text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import Example, Primitive
+from phalanx.ops.basis import pointwise
+
+Formula = Callable[..., Any]  # of numbers, dual or not: one such
+_BOOL = np.dtype("bool")
+_I32 = np.dtype("int32")
+_F32 = np.dtype("float32")
+
+
+# ---- numbers --------------------------------------------------------------------------------
+
+
+class _Arithmetic:
+    """The operators that follow from others."""
+
+    __slots__ = ()
+
+    def __radd__(self: Any, other: Any) -> Any:
+        return self + other
+
+    def __rmul__(self: Any, other: Any) -> Any:
+        return self * other
+
+    def __rsub__(self: Any, other: Any) -> Any:
+        return -self + other
+
+    def __neg__(self: Any) -> Any:
+        return self * -1.0
+
+    def __lt__(self, other: Any) -> Number:
+        return _compare(self, other, "LT")
+
+    def __le__(self, other: Any) -> Number:
+        return _compare(self, other, "LE")
+
+    def __gt__(self, other: Any) -> Number:
+        return _compare(self, other, "GT")
+
+    def __ge__(self, other: Any) -> Number:
+        return _compare(self, other, "GE")
+
+
+def _operator(method: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    def apply(self: Number, other: Any) -> Any:
+        if isinstance(other, Dual):
+            return NotImplemented
+        x, y = self.value, self.like(other).value
+        return Number(self.b, getattr(self.b, method)(*((y, x) if swapped else (x, y))))
+
+    return apply
+
+
+class Number(_Arithmetic):
+    """An array in a formula: of numbers, or of truth values."""
+
+    __slots__ = ("b", "value")
+    __add__ = _operator("add")
+    __sub__ = _operator("subtract")
+    __mul__ = _operator("multiply")
+    __truediv__ = _operator("divide")
+    __rtruediv__ = _operator("divide", swapped=True)
+    __and__ = _operator("and_")
+    __or__ = _operator("or_")
+
+    def __init__(self, b: Builder, value: Value) -> None:
+        self.b = b
+        self.value = value
+
+    def __invert__(self) -> Number:
+        return Number(self.b, self.b.not_(self.value))
+
+    def like(self, x: Any) -> Number:
+        """``x``, a Python number perhaps, as an array like this one."""
+        if isinstance(x, Number):
+            return x
+        kind = self.b.type(self.value)
+        return Number(self.b, self.b.constant(x, kind.dtype, kind.shape))
+
+
+class Dual(_Arithmetic):
+    """``value`` + ε ``tangent``, where ε² = 0. There is an ε for each level."""
+
+    __slots__ = ("level", "tangent", "value")
+
+    def __init__(self, value: Any, tangent: Any, level: int) -> None:
+        self.value = value
+        self.tangent = tangent
+        self.level = level
+
+    def __add__(self, other: Any) -> Dual:
+        x, tx, y, ty, level = _parts(self, other)
+        return Dual(x + y, _plus(tx, ty), level)
+
+    def __sub__(self, other: Any) -> Dual:
+        return self + -1.0 * other
+
+    def __mul__(self, other: Any) -> Dual:
+        x, tx, y, ty, level = _parts(self, other)
+        return Dual(x * y, _plus(_times(tx, y), _times(ty, x)), level)
+
+    def __truediv__(self, other: Any) -> Dual:
+        return _quotient(self, other)
+
+    def __rtruediv__(self, other: Any) -> Dual:
+        return _quotient(other, self)
+
+
+def _quotient(x: Any, y: Any) -> Dual:
+    x, tx, y, ty, level = _parts(x, y)
+    out = x / y
+    top = _plus(tx, _times(ty, -1.0 * out))
+    return Dual(out, _times(top, 1.0 / y), level)
+
+
+def _parts(x: Any, y: Any) -> tuple[Any, Any, Any, Any, int]:
+    """Values and tangents of two numbers at the higher one of their levels, and that level."""
+    level = max(z.level for z in (x, y) if isinstance(z, Dual))
+    return *_part(x, level), *_part(y, level), level
+
+
+def _part(x: Any, level: int) -> tuple[Any, Any]:
+    dual = isinstance(x, Dual) and x.level == level
+    return (x.value, x.tangent) if dual else (x, 0.0)
+
+
+def _is_zero(x: Any) -> bool:
+    return isinstance(x, float) and x == 0
+
+
+def _plus(x: Any, y: Any) -> Any:
+    return y if _is_zero(x) else x if _is_zero(y) else x + y
+
+
+def _times(tangent: Any, factor: Any) -> Any:
+    return 0.0 if _is_zero(tangent) else tangent * factor
+
+
+def plain(x: Any) -> Any:
+    """The number that is left of ``x`` where every ε is 0."""
+    while isinstance(x, Dual):
+        x = x.value
+    return x
+
+
+def _compare(x: Any, y: Any, direction: str) -> Number:
+    x, y = plain(x), plain(y)
+    return Number(x.b, x.b.compare(x.value, x.like(y).value, direction))
+
+
+# ---- functions of numbers -------------------------------------------------------------------
+
+
+def _function(method: str, slope: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """The function ``method`` of the builder, whose derivative is ``slope(x, y)`` at y = f(x)."""
+
+    def function(x: Any) -> Any:
+        if isinstance(x, Dual):
+            y = function(x.value)
+            return Dual(y, _times(x.tangent, slope(x.value, y)), x.level)
+        return Number(x.b, getattr(x.b, method)(x.value))
+
+    return function
+
+
+def polygamma(order: int, x: Any) -> Any:
+    """The derivative of an order from 1 on of the digamma function."""
+    if isinstance(x, Dual):
+        return Dual(
+            polygamma(order, x.value), _times(x.tangent, polygamma(order + 1, x.value)), x.level
+        )
+    return Number(x.b, x.b.polygamma(x.like(float(order)).value, x.value))
+
+
+exp = _function("exponential", lambda x, y: y)
+expm1 = _function("exponential_minus_one", lambda x, y: y + 1.0)
+log = _function("log", lambda x, y: 1.0 / x)
+log1p = _function("log_plus_one", lambda x, y: 1.0 / (x + 1.0))
+sqrt = _function("sqrt", lambda x, y: 0.5 / y)
+sin = _function("sine", lambda x, y: cos(x))
+cos = _function("cosine", lambda x, y: -sin(x))
+erf = _function("erf", lambda x, y: exp(-x * x) * (2 / np.sqrt(np.pi)))
+erfc = _function("erfc", lambda x, y: exp(-x * x) * (-2 / np.sqrt(np.pi)))
+lgamma = _function("lgamma", lambda x, y: digamma(x))
+digamma = _function("digamma", lambda x, y: polygamma(1, x))
+floor = _function("floor", lambda x, y: 0.0)
+sign = _function("sign", lambda x, y: 0.0)
+
+
+def absolute(x: Any) -> Any:
+    """|x|."""
+    return x * sign(x)
+
+
+def power(x: Any, y: Any) -> Any:
+    """x to the power y."""
+    if isinstance(x, Dual) or isinstance(y, Dual):
+        x, tx, y, ty, level = _parts(x, y)
+        out = power(x, y)
+        by_base = 0.0 if _is_zero(tx) else tx * y * power(x, y - 1.0)
+        by_exponent = 0.0 if _is_zero(ty) else ty * out * log(x)
+        return Dual(out, _plus(by_base, by_exponent), level)
+    return Number(x.b, x.b.power(x.value, x.like(y).value))
+
+
+def where(mask: Number, x: Any, y: Any) -> Any:
+    """``x`` where ``mask`` holds, ``y`` elsewhere."""
+    if isinstance(x, Dual) or isinstance(y, Dual):
+        x, tx, y, ty, level = _parts(x, y)
+        tangent = 0.0 if _is_zero(tx) and _is_zero(ty) else where(mask, tx, ty)
+        return Dual(where(mask, x, y), tangent, level)
+    b = mask.b
+    model = x if isinstance(x, Number) else y
+    return Number(b, b.select(mask.value, model.like(x).value, model.like(y).value))
+
+
+def within(mask: Number, x: Any, other: float) -> Any:
+    """``x`` where ``mask`` holds; elsewhere ``other``, of which what is made is not used."""
+    if isinstance(x, Dual):
+        return Dual(within(mask, x.value, other), x.tangent, x.level)
+    return where(mask, x, other)
+
+
+def greater(x: Any, y: Any) -> Any:
+    """The greater of two numbers."""
+    return where(x < y, y, x)
+
+
+def lesser(x: Any, y: Any) -> Any:
+    """The lesser of two numbers."""
+    return where(x < y, x, y)
+
+
+def is_nan(x: Any) -> Number:
+    """Whether ``x`` is no number."""
+    return _compare(x, x, "NE")
+
+
+def apart(x: Any) -> Any:
+    """``x``, computed by itself: what is long is then not compiled again with what uses it."""
+    if isinstance(x, Dual):
+        tangent = 0.0 if _is_zero(x.tangent) else apart(x.tangent)
+        return Dual(apart(x.value), tangent, x.level)
+    return Number(x.b, *x.b.optimization_barrier([x.value]))
+
+
+def precision(x: Any) -> float:
+    """The distance from 1 to the next number in the dtype of ``x``."""
+    x = plain(x)
+    return float(dtypes.finfo(x.b.type(x.value).dtype).eps)
+
+
+def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
+    """c₀ + c₁ x + c₂ x² + ..., by Horner's rule."""
+    total: Any = coefficients[-1]
+    for c in reversed(coefficients[:-1]):
+        total = total * x + c
+    return total
+
+
+# ---- loops ----------------------------------------------------------------------------------
+
+
+def iterate(step: Callable[..., Any], state: Sequence[Any], limit: int) -> list[Any]:
+    """``state`` after the steps that it takes until it is settled, at most ``limit``.
+
+    ``step(n, *state)`` counts from n = 1 and gives the next state, and whether that is settled.
+    Each element stays as it is once it is settled, whatever the elements beside it still need.
+    """
+    *state, settled = step(1.0, *state)  # the first step tells what depends on which ε
+    levels = sorted({d for x in state for d in _levels(x)}, reverse=True)
+    b = settled.b
+    model = next(plain(x) for x in state if not isinstance(x, float))
+    kind = b.type(model.value)
+    every = tuple(range(len(kind.shape)))
+
+    def more(b: Builder, n: Value, busy: Value, *_: Value) -> list[Value]:
+        nobody = b.constant(False, _BOOL)
+        (some,) = b.reduce([busy], [nobody], every, lambda b, x, y: [b.or_(x, y)])
+        return [b.and_(some, b.compare(n, b.constant(limit, _I32), "LT"))]
+
+    def body(b: Builder, n: Value, busy: Value, *leaves: Value) -> list[Value]:
+        n = b.add(n, b.constant(1, _I32))
+        count = b.broadcast_in_dim(b.convert(n, kind.dtype), kind.shape, ())
+        *new, settled = step(Number(b, count), *_assembled(b, leaves, levels))
+        moved = _leaves(new, levels, model)
+        kept = [b.select(busy, y, x) for x, y in zip(leaves, moved, strict=True)]
+        return [n, b.and_(busy, b.not_(settled.value)), *kept]
+
+    starts = [b.constant(1, _I32), b.not_(settled.value), *_leaves(state, levels, model)]
+    _, _, *leaves = b.while_(starts, more, body)
+    return _assembled(b, leaves, levels)
+
+
+def _levels(x: Any) -> set[int]:
+    """The levels of the ε on which ``x`` depends."""
+    return {x.level} | _levels(x.value) | _levels(x.tangent) if isinstance(x, Dual) else set()
+
+
+def _leaves(xs: Sequence[Any], levels: Sequence[int], model: Number) -> list[Value]:
+    """The coefficients of ``xs``, for every product of the ε of ``levels``."""
+    if not levels:
+        return [model.like(x).value for x in xs]
+    parts = [_part(x, levels[0]) for x in xs]
+    values, tangents = zip(*parts, strict=True)
+    return _leaves(values, levels[1:], model) + _leaves(tangents, levels[1:], model)
+
+
+def _assembled(b: Builder, leaves: Sequence[Value], levels: Sequence[int]) -> list[Any]:
+    """The numbers of which ``leaves`` are the coefficients."""
+    if not levels:
+        return [Number(b, x) for x in leaves]
+    half = len(leaves) // 2
+    values, tangents = (_assembled(b, x, levels[1:]) for x in (leaves[:half], leaves[half:]))
+    return [Dual(x, t, levels[0]) for x, t in zip(values, tangents, strict=True)]
+
+
+def small(change: Any, total: Any) -> Number:
+    """Whether ``total`` does not notice a ``change``, in any of its derivatives."""
+    if isinstance(change, Dual) or isinstance(total, Dual):
+        x, tx, y, ty, _ = _parts(change, total)
+        settled = small(x, y)
+        return settled if _is_zero(tx) else settled & small(tx, _plus(ty, y))
+    x, y = change, total
+    return absolute(x) <= absolute(y) * (0.5 * precision(y))
+
+
+def series(term: Any, following: Callable[[Any, Any], Any], limit: int = 500) -> Any:
+    """term₀ + term₁ + ..., where term_n = ``following(n, term_(n-1))``."""
+
+    def step(n: Any, term: Any, total: Any) -> tuple[Any, Any, Number]:
+        term = following(n, term)
+        total = total + term
+        return term, total, small(term, total)
+
+    return iterate(step, [term, term], limit)[1]
+
+
+def continued_fraction(
+    first: Any, numerator: Callable[[Any], Any], denominator: Callable[[Any], Any], limit: int = 500
+) -> Any:
+    """b₀ + a₁ / (b₁ + a₂ / (b₂ + ...)), with a_n = ``numerator(n)``, b_n = ``denominator(n)``.
+
+    The modified Lentz algorithm (Press et al., Numerical Recipes, section 5.2).
+    """
+    tiny = 1e-30
+
+    def step(n: Any, total: Any, c: Any, d: Any) -> tuple[Any, Any, Any, Number]:
+        a, b = numerator(n), denominator(n)
+        d = 1.0 / _not_zero(b + a * d, tiny)
+        c = _not_zero(b + a / c, tiny)
+        change = c * d
+        return total * change, c, d, small(change - 1.0, change)
+
+    return iterate(step, [first, first, 0.0], limit)[0]
+
+
+def _not_zero(x: Any, tiny: float) -> Any:
+    return where(absolute(plain(x)) < tiny, tiny, x)
+
+
+# ---- primitives -----------------------------------------------------------------------------
+
+
+def special(
+    name: str,
+    formula: Formula,
+    *,
+    known: Sequence[Callable[..., Any] | None],
+    doc: str,
+    examples: Sequence[Example],
+) -> Primitive:
+    """Declare the primitive that computes ``formula``, in float32 at least.
+
+    Args:
+        name: its name.
+        formula: of a number for each operand, and of parameters.
+        known: per operand its partial derivative in closed form, a function of arrays,
+            ``(out, *operands, **params)``; or None, and it is that of the formula.
+        doc: the mathematics and its source.
+        examples: for the tests.
+
+    The parameter ``by`` lists operands, in order, by which to differentiate the formula.
+    """
+
+    def lower(b: Builder, *xs: Value, by: tuple[int, ...] = (), **params: Any) -> Value:
+        dtype = b.type(xs[0]).dtype
+        wide = dtype if dtype.itemsize >= 4 else _F32
+        numbers = [Number(b, b.convert(x, wide)) for x in xs]
+        of = partial(formula, **params)
+        return b.convert(numbers[0].like(_differentiated(of, numbers, by)).value, dtype)
+
+    def slope(i: int) -> Callable[..., Any]:
+        def rule(out: Any, *xs: Any, by: tuple[int, ...] = (), **params: Any) -> Any:
+            closed = known[i] if not by else None
+            if closed is not None:
+                return closed(out, *xs, **params)
+            return prim(*xs, by=tuple(sorted((*by, i))), **params)
+
+        return rule
+
+    prim = pointwise(
+        name,
+        lower,
+        on=dtypes.is_floating,
+        partials=[slope(i) for i in range(len(known))],
+        doc=doc,
+        examples=examples,
+    )
+    return prim
+
+
+def _differentiated(formula: Formula, xs: Sequence[Any], by: Sequence[int]) -> Any:
+    """The derivative of ``formula`` at ``xs`` by each of the operands numbered in ``by``."""
+    dual = list(xs)
+    for level, i in enumerate(by, 1):
+        dual[i] = Dual(dual[i], plain(dual[i]).like(1.0), level)
+    out = formula(*dual)
+    for level in range(len(by), 0, -1):
+        out = _part(out, level)[1]
+    return out

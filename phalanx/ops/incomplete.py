@@ -1,0 +1,304 @@
+"""The incomplete gamma and beta functions, and the logarithm of the beta function."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from phalanx.core.primitive import Example
+from phalanx.ops import elementwise as array
+from phalanx.ops.basis import add, f32, mul, neg, sub
+from phalanx.ops.formula import (
+    Number,
+    absolute,
+    apart,
+    continued_fraction,
+    erfc,
+    exp,
+    expm1,
+    greater,
+    is_nan,
+    lesser,
+    lgamma,
+    log,
+    log1p,
+    polynomial,
+    series,
+    special,
+    sqrt,
+    where,
+    within,
+)
+from phalanx.ops.special import digamma
+from phalanx.ops.special import lgamma as log_gamma
+
+LARGE = 8.0  # from where on Stirling's series is used
+_POSITIVE = Example((f32(3), f32(3)), low=0.5, high=3.0)
+
+
+# ---- logarithms of gamma functions ----------------------------------------------------------
+
+
+def stirling(z: Any) -> Any:
+    """log Γ(z) - (z - 1/2) log z + z - log √2π, for z ≥ 8 (DLMF 5.11.1)."""
+    bernoulli = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]
+    terms = [b / ((2 * k + 2) * (2 * k + 1)) for k, b in enumerate(bernoulli)]
+    return polynomial(1.0 / (z * z), terms) / z
+
+
+def curvature(m: Any) -> Any:
+    """2 (m - log(1 + m)) / m², 1 at 0 (Loader, Computation of binomial probabilities, 2000)."""
+    near = absolute(m) < 0.3
+    n = within(near, m, 0.1)
+    r = n / (n + 2.0)
+    terms = [2 / (2 * k + 3) for k in range(12)]
+    close = (1.0 - r * polynomial(r * r, terms) / (n + 2.0)) * 2.0 / (n + 2.0)
+    f = within(~near, m, 1.0)
+    return where(near, close, (f - log1p(f)) / (f * f) * 2.0)
+
+
+def log_gamma_1p(a: Any) -> Any:
+    """log Γ(1 + a), exact for small |a| ≤ 1/2 (DLMF 5.7.3)."""
+    terms = [0.0, 1 - 0.5772156649015329] + [(-1) ** k * _zeta_less_1(k) / k for k in range(2, 28)]
+    return polynomial(a, terms) - log1p(a)
+
+
+def _zeta_less_1(s: int) -> float:
+    """ζ(s) - 1: the sum to 100, and the rest by Euler and Maclaurin (DLMF 25.2.9)."""
+    n = 100
+    rest = n ** (1 - s) / (s - 1) - n**-s / 2 + s * n ** (-s - 1) / 12
+    rest -= s * (s + 1) * (s + 2) * n ** (-s - 3) / 720
+    return math.fsum([k**-s for k in range(2, n + 1)]) + rest
+
+
+def _log_beta(a: Any, b: Any) -> Any:
+    """log |B(a, b)|: of large arguments by Stirling's series, so that nothing cancels."""
+    low, high = lesser(a, b), greater(a, b)
+    large = low >= LARGE
+    u, v = within(large, low, LARGE), within(large, high, LARGE)
+    n = u + v
+    out = log(n / (u * v) * (2 * math.pi)) * 0.5 + stirling(u) + stirling(v) - stirling(n)
+    out = out - u * log1p(v / u) - v * log1p(u / v)
+    return where(large, apart(out), _log_beta_below(low, high))
+
+
+def _log_beta_below(low: Any, high: Any) -> Any:
+    """log |B(low, high)|, unless both are large."""
+    large = (high >= LARGE) & (low > 0.0)
+    u, v = within(large, low, 1.0), within(large, high, LARGE)
+    ratio, n = u / v, u + v
+    out = u * ratio * curvature(ratio) * 0.5 + log1p(ratio) * 0.5 - u * log(n)
+    out = out + stirling(v) - stirling(n) + lgamma(u)
+    small = lgamma(low) + (lgamma(high) - lgamma(low + high))
+    return where(large, apart(out), apart(small))
+
+
+betaln = special(
+    "betaln",
+    _log_beta,
+    known=[
+        lambda out, a, b: sub(digamma(a), digamma(add(a, b))),
+        lambda out, a, b: sub(digamma(b), digamma(add(a, b))),
+    ],
+    doc="log |Γ(a) Γ(b) / Γ(a + b)| (DLMF 5.12.1)",
+    examples=[_POSITIVE],
+)
+
+
+# ---- the incomplete gamma functions ---------------------------------------------------------
+
+
+def poisson(a: Any, x: Any) -> Any:
+    """xᵃ e⁻ˣ / Γ(a + 1), for large ``a`` without a difference of large logarithms."""
+    large = a >= LARGE
+    u = within(large, a, LARGE)
+    m = (within(large, x, LARGE) - u) / u
+    by_loader = exp(-u * m * m * curvature(m) * 0.5 - stirling(u)) / sqrt(u * (2 * math.pi))
+    v = within(~large, a, 1.0)
+    return where(large, by_loader, exp(v * log(x) - x - lgamma(v + 1.0)))
+
+
+@cache
+def _temme() -> list[float]:
+    """The series of η / (λ - 1) in η, where η²/2 = λ - 1 - log λ.
+
+    From η λ = (λ - 1) dλ/dη, the equation of λ (DLMF 8.12.1).
+    """
+    order = 27
+    m = [Fraction(0), Fraction(1)]  # of λ - 1
+    for n in range(2, order + 1):
+        m.append(m[n - 1] / (n + 1) - sum(m[i] * m[n + 1 - i] for i in range(2, n)) / 2)
+    inverse = [Fraction(1)]
+    for n in range(1, order):
+        inverse.append(-sum((m[i + 1] * inverse[n - i] for i in range(1, n + 1)), Fraction(0)))
+    return [float(f) for f in inverse]
+
+
+def _uniform(a: Any, x: Any, upper: bool) -> Any:
+    """Q(a, x), or P(a, x), for large ``a`` and ``x`` near it (DLMF 8.12.3).
+
+    The remainder is summed as by Gil, Segura and Temme, Efficient and accurate algorithms for the
+    incomplete gamma function ratios, 2012.
+    """
+    m = (x - a) / a
+    eta = m * sqrt(curvature(m))
+    f = _temme()
+    b: list[Any] = [0.0] * len(f)
+    b[-2:] = f[-1], 0.0
+    for k in range(len(f) - 2, 0, -1):
+        b[k - 1] = f[k] + (k + 1) * b[k + 1] / a
+    rest = polynomial(eta, b[:-1]) / (1.0 + b[1] / a)
+    rest = rest * exp(a * eta * eta * -0.5) / sqrt(a * (2 * math.pi))
+    z = eta * sqrt(a * 0.5)
+    return erfc(z) * 0.5 + rest if upper else erfc(-z) * 0.5 - rest
+
+
+def _fraction(a: Any, x: Any) -> Any:
+    """Q(a, x), for x > max(a, 1.5) (DLMF 8.9.2)."""
+    fraction = continued_fraction(
+        x + 1.0 - a, lambda n: n * (a - n), lambda n: x + n * 2.0 + 1.0 - a
+    )
+    return poisson(a, x) * a / fraction
+
+
+def _power_series(a: Any, x: Any) -> Any:
+    """P(a, x), for x below a, or small (DLMF 8.7.1)."""
+    return poisson(a, x) * series(_one(x), lambda n, term: term * x / (a + n))
+
+
+def _one(x: Any) -> Any:
+    return where(x >= x, 1.0, x)
+
+
+def _small(a: Any, x: Any) -> Any:
+    """Q(a, x) of small arguments, where it is the difference of 1 and almost 1 (DLMF 8.7.3)."""
+    power = a * log(x) - log_gamma_1p(a)
+    terms = series(-x, lambda n, term: -term * x * _step(a, n))
+    return -expm1(power) - exp(power) * a * terms / (a + 1.0)
+
+
+def _step(a: Any, n: Any) -> Any:
+    """The ratio of 1 / ((a + n + 1) (n + 1)!) and 1 / ((a + n) n!)."""
+    return (a + n) / ((a + n + 1.0) * (n + 1.0))
+
+
+def _regions(a: Any, x: Any) -> tuple[Number, Number, Number]:
+    """Where the function is taken from its expansion, its power series, its small form."""
+    uniform = (a > 12.0) & (x > a * 0.3) & (x < a * 2.35)
+    below = ~uniform & ((x <= 1.5) | (x < a))
+    return uniform, below, (x <= 1.5) & (a < 0.5)
+
+
+def _gamma_ratio(a: Any, x: Any, upper: bool) -> Any:
+    valid = (a > 0.0) & (x > 0.0) & (a < math.inf) & (x < math.inf)
+    u, v = within(valid, a, 1.0), within(valid, x, 1.0)
+    uniform, below, small = _regions(u, v)
+    beyond = ~uniform & ~below
+    near = apart(_uniform(within(uniform, u, 20.0), within(uniform, v, 20.0), upper))
+    p = apart(_power_series(within(below, u, 1.0), within(below, v, 1.0)))
+    q = apart(_fraction(within(beyond, u, 1.0), within(beyond, v, 2.0)))
+    if upper:
+        less = apart(_small(within(small, u, 0.25), within(small, v, 1.0)))
+        far = where(below, where(small, less, 1.0 - p), q)
+    else:
+        far = where(below, p, 1.0 - q)
+    return where(valid, where(uniform, near, far), _at_the_edge(a, x, upper))
+
+
+def _at_the_edge(a: Any, x: Any, upper: bool) -> Any:
+    """Where an argument is 0 or infinite; NaN where one is negative, or both are alike."""
+    nothing, everything = (1.0, 0.0) if upper else (0.0, 1.0)
+    least = (x < a) & (x >= 0.0)
+    most = (a < x) & (a >= 0.0)
+    return where(least, nothing, where(most, everything, where(a >= a, math.nan, a)))
+
+
+def _density(a: Any, x: Any) -> Any:
+    """The derivative of P by x."""
+    power = mul(sub(a, 1), array.log(x))
+    return array.exp(sub(sub(power, x), log_gamma(a)))
+
+
+def _slope(out: Any, a: Any, x: Any, upper: bool) -> Any:
+    return neg(_density(a, x)) if upper else _density(a, x)
+
+
+igamma = special(
+    "igamma",
+    _gamma_ratio,
+    known=[None, _slope],
+    doc="P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a), or, upper, Q(a, x) = 1 - P(a, x) (DLMF 8.2.4)",
+    examples=[Example((f32(3), f32(3)), {"upper": True}, low=0.5, high=3.0, order=1)],
+)
+
+
+# ---- the incomplete beta function -----------------------------------------------------------
+
+
+def _binomial(a: Any, b: Any, x: Any) -> Any:
+    """xᵃ (1 - x)ᵇ / B(a, b); of large arguments as ``poisson`` is computed."""
+    large = (a >= LARGE) & (b >= LARGE)
+    u, v = within(large, a, LARGE), within(large, b, LARGE)
+    n = u + v
+    gap = where(large, b * x - a * (1.0 - x), 0.0)
+    exponent = stirling(n) - stirling(u) - stirling(v)
+    for z in (u, v):
+        m = gap / z
+        exponent = exponent - z * m * m * curvature(m) * 0.5
+        gap = -gap
+    by_loader = exp(exponent) * sqrt(u * (v / n) / (2 * math.pi))
+    u, v = within(~large, a, 1.0), within(~large, b, 1.0)
+    return where(large, apart(by_loader), exp(u * log(x) + v * log1p(-x) - _log_beta_below(lesser(u, v), greater(u, v))))
+
+
+def _beta_ratio(a: Any, b: Any, x: Any) -> Any:
+    """By the continued fraction of Didonato and Morris (ACM TOMS 708, 1992)."""
+    valid = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & (a < math.inf) & (b < math.inf)
+    u, v, low = within(valid, a, 1.0), within(valid, b, 1.0), within(valid, x, 0.5)
+    high = 1.0 - low
+    gap = apart(u * high - v * low)  # one rounding for all that depends on its sign
+    swap = gap < 0.0
+    p, q = where(swap, v, u), where(swap, u, v)
+    s = where(swap, high, low)
+    gap = where(swap, -gap, gap)
+
+    def numerator(n: Any) -> Any:
+        r = s / (p + n * 2.0 - 1.0)
+        return (p + n - 1.0) * (p + q + n - 1.0) * n * (q - n) * r * r
+
+    def denominator(n: Any) -> Any:
+        rest = (p + n) * (gap + 1.0 + n * (2.0 - s)) / (p + n * 2.0 + 1.0)
+        return n + n * (q - n) * s / (p + n * 2.0 - 1.0) + rest
+
+    p, q, s, gap = (apart(z) for z in (p, q, s, gap))
+    fraction = continued_fraction(p * (gap + 1.0) / (p + 1.0), numerator, denominator, 10_000)
+    ratio = apart(_binomial(u, v, low)) / apart(fraction)
+    inside = where(swap, 1.0 - ratio, ratio)
+    return where(valid, inside, _at_the_beta_edge(a, b, x))
+
+
+def _at_the_beta_edge(a: Any, b: Any, x: Any) -> Any:
+    known = (x >= 0.0) & (x <= 1.0) & (a >= 0.0) & (b >= 0.0)
+    none = (x <= 0.0) | ((x < 1.0) & ((b <= 0.0) | (a >= math.inf)))
+    both = ((a <= 0.0) & (b <= 0.0)) | ((a >= math.inf) & (b >= math.inf))
+    alike = both | is_nan(x) | is_nan(a) | is_nan(b)
+    return where(known & ~alike, where(none, 0.0, _one(x)), math.nan)
+
+
+def _beta_density(a: Any, b: Any, x: Any) -> Any:
+    """The derivative of I by x."""
+    powers = add(mul(sub(a, 1), array.log(x)), mul(sub(b, 1), array.log1p(neg(x))))
+    return array.exp(sub(powers, betaln(a, b)))
+
+
+betainc = special(
+    "betainc",
+    _beta_ratio,
+    known=[None, None, lambda out, a, b, x: _beta_density(a, b, x)],
+    doc="I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b) (DLMF 8.17.2)",
+    examples=[Example((f32(3), np.float32(1.5), np.float32(0.4)), low=0.5, high=3.0, order=1)],
+)

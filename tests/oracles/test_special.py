@@ -1,0 +1,114 @@
+"""Special functions against SciPy in float64, over their whole domains, and their derivatives."""
+
+import numpy as np
+import pytest
+import scipy.special as sp
+
+import phalanx
+from phalanx import lax
+
+EDGES = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, -2.5])
+
+
+def grid(seed, *ranges, count=2000):
+    """Points with logarithms (base 10) drawn from ``ranges``."""
+    source = np.random.default_rng(seed)
+    return [10 ** source.uniform(*r, count) for r in ranges]
+
+
+def around(a, b=None):
+    """Points near the turn of the incomplete functions, and elsewhere."""
+    source = np.random.default_rng(3)
+    mean, spread = (a, np.sqrt(a)) if b is None else (a / (a + b), np.sqrt(a * b / (a + b) ** 3))
+    near = mean + spread * source.normal(size=a.size) * 2
+    far = mean * 10 ** source.uniform(-3, 0, a.size)
+    x = np.where(source.random(a.size) < 0.7, near, far)
+    return np.clip(x, 1e-9, None if b is None else 1 - 1e-9)
+
+
+def compare(ours, theirs, *points, rtol=1e-13, atol=0.0, rtol32=2e-5, atol32=1e-36):
+    """In float64, and in float32 against float64 at the same points."""
+    with np.errstate(all="ignore"):
+        wanted = theirs(*points)
+        rounded = [p.astype(np.float32) for p in points]
+        wanted32 = theirs(*[p.astype(np.float64) for p in rounded])
+    with phalanx.enable_x64(True):
+        found = phalanx.jit(ours)(*points)
+        found32 = phalanx.jit(ours)(*rounded)
+    assert found.dtype == np.float64 and found32.dtype == np.float32
+    np.testing.assert_allclose(found, wanted, rtol=rtol, atol=atol + 1e-300)
+    with np.errstate(over="ignore"):
+        np.testing.assert_allclose(found32, wanted32.astype(np.float32), rtol=rtol32, atol=atol32)
+
+
+def check_slopes(f, *xs, rtol=1e-6):
+    """Forward derivatives by every operand against central differences."""
+    with phalanx.enable_x64(True):
+        for i, x in enumerate(xs):
+            h = 1e-5 * np.abs(x)
+
+            def moved(step, i=i, h=h):
+                return np.asarray(f(*[v + step * h * (j == i) for j, v in enumerate(xs)]))
+
+            tangents = [np.ones_like(x) if j == i else np.zeros_like(x) for j in range(len(xs))]
+            found = phalanx.jvp(f, tuple(map(phalanx.numpy.asarray, xs)), tuple(tangents))[1]
+            wanted = (8 * (moved(1) - moved(-1)) - (moved(2) - moved(-2))) / (12 * h)
+            np.testing.assert_allclose(found, wanted, rtol=rtol, atol=rtol * np.abs(wanted).max())
+
+
+# ---- lax ------------------------------------------------------------------------------------
+
+
+def test_incomplete_gamma():
+    (a,) = grid(0, (-6, 4))
+    x = around(a)
+    compare(lax.igamma, sp.gammainc, a, x, rtol=1e-11, atol=1e-60, rtol32=5e-4)
+    compare(lax.igammac, sp.gammaincc, a, x, rtol=1e-11, atol=1e-60, rtol32=5e-4)
+    edges = [v.ravel() for v in np.meshgrid(EDGES, EDGES)]
+    compare(lax.igamma, sp.gammainc, *edges)
+    compare(lax.igammac, sp.gammaincc, *edges)
+
+
+def test_incomplete_gamma_far_out_is_more_exact_than_scipy():
+    with phalanx.enable_x64(True):
+        found = lax.igamma(np.float64(993765.906415918), np.float64(989045.9489316314))
+    assert float(found) == pytest.approx(1.0585044731417199553e-06, rel=1e-14)  # in 40 digits
+
+
+def test_incomplete_beta():
+    a, b = grid(1, (-3, 4), (-3, 4))
+    compare(lax.betainc, sp.betainc, a, b, around(a, b), rtol=1e-10, atol=1e-280, rtol32=1e-4)
+    compare(lax.betainc, sp.betainc, *[v.ravel() for v in np.meshgrid(EDGES, EDGES, EDGES)])
+
+
+def test_zeta_and_polygamma():
+    s, q = grid(2, (-3, 2), (-2, 4))
+    compare(lax.zeta, sp.zeta, 1 + s, q, atol32=1e-35)
+    orders, x = np.repeat([1.0, 2.0, 3.0, 10.0], 100), np.tile(np.linspace(-7.7, 20.3, 100), 4)
+    compare(lax.polygamma, sp.polygamma, orders, x, rtol=1e-11, rtol32=1e-3)
+    compare(lax.polygamma, sp.polygamma, np.zeros(9), np.linspace(0.1, 9, 9), rtol=1e-12)
+
+
+def test_bessel():
+    x = np.concatenate([np.linspace(-60, 60, 501), 10.0 ** np.linspace(-30, 30, 61), EDGES])
+    compare(lax.bessel_i0e, sp.i0e, x)
+    compare(lax.bessel_i1e, sp.i1e, x)
+
+
+def test_derivatives_of_incomplete_functions():
+    a, x = np.float64([0.3, 1.0, 5.0, 40.0, 40.0, 500.0]), np.float64([0.1, 1.0, 9.0, 35, 40, 520])
+    check_slopes(lax.igamma, a, x)
+    check_slopes(lax.igammac, a, x)
+    b = np.float64([0.2, 3.0, 5.0, 60.0, 0.5, 300.0])
+    check_slopes(lax.betainc, a, b, np.float64([0.5, 0.1, 0.5, 0.4, 0.99, 0.6]))
+    check_slopes(lax.zeta, a + 1, x)
+
+
+def test_slope_of_random_gamma_numbers():
+    """A number of the distribution of mean a, at a fixed quantile, moves with a as it says."""
+    a, p = np.repeat([0.2, 1.0, 30.0], 3), np.tile([0.1, 0.5, 0.9], 3)
+    h = 1e-5 * a
+    wanted = (sp.gammaincinv(a + h, p) - sp.gammaincinv(a - h, p)) / (2 * h)
+    with phalanx.enable_x64(True):
+        found = lax.random_gamma_grad(a, sp.gammaincinv(a, p))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)

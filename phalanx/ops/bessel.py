@@ -50,7 +50,8 @@ def _scaled(order: int) -> Callable[[Any], Any]:
         u, v = within(near, z, 1.0), within(~near, z, turn)
         half = u * 0.5
         low = polynomial(half * half, _power_series(order, eps, turn)) * exp(-u)
-        high = polynomial(1.0 / v, _asymptotic_series(order, eps, turn)) / (sqrt(v) * math.sqrt(2 * math.pi))
+        high = polynomial(1.0 / v, _asymptotic_series(order, eps, turn))
+        high = high / (sqrt(v) * math.sqrt(2 * math.pi))
         return where(near, low * half, high) * sign(x) if order else where(near, low, high)
 
     return formula

@@ -16,7 +16,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Example, Primitive
+from phalanx.core.primitive import Example, Of, Primitive
 from phalanx.ops.basis import pointwise
 
 Formula = Callable[..., Any]  # of numbers, dual or not: one such
@@ -142,7 +142,7 @@ def _part(x: Any, level: int) -> tuple[Any, Any]:
 
 
 def _is_zero(x: Any) -> bool:
-    return isinstance(x, float) and x == 0
+    return isinstance(x, float) and x == 0.0
 
 
 def _plus(x: Any, y: Any) -> Any:
@@ -383,7 +383,7 @@ def special(
     name: str,
     formula: Formula,
     *,
-    known: Sequence[Callable[..., Any] | None],
+    known: Sequence[Of[Any] | None],
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:

@@ -36,6 +36,7 @@ from phalanx.ops.formula import (
 from phalanx.ops.special import digamma
 from phalanx.ops.special import lgamma as log_gamma
 
+_NONE = Fraction(0)
 LARGE = 8.0  # from where on Stirling's series is used
 _POSITIVE = Example((f32(3), f32(3)), low=0.5, high=3.0)
 
@@ -97,12 +98,16 @@ def _log_beta_below(low: Any, high: Any) -> Any:
     return where(large, apart(out), apart(small))
 
 
+def _log_beta_slope(a: Any, b: Any) -> Any:
+    return sub(digamma(a), digamma(add(a, b)))
+
+
 betaln = special(
     "betaln",
     _log_beta,
     known=[
-        lambda out, a, b: sub(digamma(a), digamma(add(a, b))),
-        lambda out, a, b: sub(digamma(b), digamma(add(a, b))),
+        lambda out, a, b: _log_beta_slope(a, b),
+        lambda out, a, b: _log_beta_slope(b, a),
     ],
     doc="log |Γ(a) Γ(b) / Γ(a + b)| (DLMF 5.12.1)",
     examples=[_POSITIVE],
@@ -131,10 +136,10 @@ def _temme() -> list[float]:
     order = 27
     m = [Fraction(0), Fraction(1)]  # of λ - 1
     for n in range(2, order + 1):
-        m.append(m[n - 1] / (n + 1) - sum(m[i] * m[n + 1 - i] for i in range(2, n)) / 2)
+        m.append(m[n - 1] / (n + 1) - sum((m[i] * m[n + 1 - i] for i in range(2, n)), _NONE) / 2)
     inverse = [Fraction(1)]
     for n in range(1, order):
-        inverse.append(-sum((m[i + 1] * inverse[n - i] for i in range(1, n + 1)), Fraction(0)))
+        inverse.append(-sum((m[i + 1] * inverse[n - i] for i in range(1, n + 1)), _NONE))
     return [float(f) for f in inverse]
 
 
@@ -252,7 +257,8 @@ def _binomial(a: Any, b: Any, x: Any) -> Any:
         gap = -gap
     by_loader = exp(exponent) * sqrt(u * (v / n) / (2 * math.pi))
     u, v = within(~large, a, 1.0), within(~large, b, 1.0)
-    return where(large, apart(by_loader), exp(u * log(x) + v * log1p(-x) - _log_beta_below(lesser(u, v), greater(u, v))))
+    below = _log_beta_below(lesser(u, v), greater(u, v))
+    return where(large, apart(by_loader), exp(u * log(x) + v * log1p(-x) - below))
 
 
 def _beta_ratio(a: Any, b: Any, x: Any) -> Any:
@@ -260,8 +266,8 @@ def _beta_ratio(a: Any, b: Any, x: Any) -> Any:
     valid = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & (a < math.inf) & (b < math.inf)
     u, v, low = within(valid, a, 1.0), within(valid, b, 1.0), within(valid, x, 0.5)
     high = 1.0 - low
-    gap = apart(u * high - v * low)  # one rounding for all that depends on its sign
-    swap = gap < 0.0
+    gap = u * high - v * low
+    swap = low > u / (u + v)  # without a sum of products, which may be rounded in two ways
     p, q = where(swap, v, u), where(swap, u, v)
     s = where(swap, high, low)
     gap = where(swap, -gap, gap)

@@ -106,7 +106,8 @@ def _hurwitz(s: Any, q: Any) -> Any:
         return z + 1.0, total + power(z, -u), settled
 
     z, total = iterate(step, [v, 0.0], 10_000)
-    terms, factor = [], u
+    terms: list[Any] = []
+    factor = u
     for j, b in enumerate(_BERNOULLI, 1):
         terms.append(factor * (b / math.factorial(2 * j)))
         factor = factor * (u + (2 * j - 1.0)) * (u + 2.0 * j)
@@ -123,10 +124,15 @@ def _at_infinity(q: Any) -> Any:
     return where(q > 1.0, 0.0, where(q < 1.0, math.inf, q))
 
 
+def _zeta_slope(s: Any, q: Any) -> Any:
+    """The derivative by q (DLMF 25.11.17)."""
+    return neg(mul(s, zeta(add(s, 1), q)))
+
+
 zeta: Primitive = special(
     "zeta",
     _hurwitz,
-    known=[None, lambda out, s, q: neg(mul(s, zeta(add(s, 1), q)))],
+    known=[None, lambda out, s, q: _zeta_slope(s, q)],
     doc="ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, for s > 1 (DLMF 25.11.1)",
     examples=[Example((f32(3), f32(3)), low=1.5, high=3.0)],
 )

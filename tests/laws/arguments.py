@@ -148,6 +148,7 @@ ARGUMENTS = {
         "transpose": (X, (1, 0)),
         "unstack": (X,),
         "with_sharding_constraint": (X, WHOLE),
+        "zeta": (X, X),
         "while_loop": (lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1]), (index(""), X)),
     },
     "nn": {"glu": (Operand("n4"),), "one_hot": (index("n"), 4)},

@@ -5,6 +5,7 @@ differentiates, ``vmap`` vectorizes, and ``pmap`` spreads an axis over the devic
 """
 
 import sys as _sys
+from typing import NoReturn as _NoReturn
 
 from phalanx import (
     ad_checkpoint,
@@ -32,6 +33,7 @@ from phalanx.api.contexts import (
     default_matmul_precision,
     disable_jit,
     enable_x64,
+    log_compiles,
 )
 from phalanx.api.derivatives import (
     grad,
@@ -58,6 +60,7 @@ from phalanx.api.devices import (
 from phalanx.api.dispatch import clear_caches
 from phalanx.api.jacobians import hessian, jacfwd, jacrev
 from phalanx.api.jit import jit
+from phalanx.api.live import live_arrays
 from phalanx.api.meshes import get_mesh, make_mesh, set_mesh
 from phalanx.api.parts import (
     make_array_from_callback,
@@ -76,6 +79,7 @@ from phalanx.api.shard_map import shard_map
 from phalanx.api.vmap import vmap
 from phalanx.base.boundary import bound as _bound
 from phalanx.base.config import config
+from phalanx.base.errors import no_name as _no_name
 from phalanx.core.trace import ROOT as _ROOT
 from phalanx.core.types import Array, typeof
 from phalanx.custom_derivatives import (
@@ -104,3 +108,26 @@ _bound(debug, lax, nn, nn.initializers, numpy, numpy.linalg, random, tree, tree_
 _bound(_Part, type(config), _sys.modules[__name__])
 _bound(ad_checkpoint, custom_derivatives)
 _bound(experimental, experimental.mesh_utils, experimental.pjit, experimental.shard_map)
+
+
+_TRANSFERS = (
+    "transfers are not watched; device_put and device_get say where one is meant, and "
+    "x.sharding tells where an array lies"
+)
+_REFUSED = {
+    "transfer_guard": _TRANSFERS,
+    "transfer_guard_device_to_device": _TRANSFERS,
+    "transfer_guard_device_to_host": _TRANSFERS,
+    "transfer_guard_host_to_device": _TRANSFERS,
+    "checking_leaks": "a traced value that outlived its transformation raises EscapedTracer where "
+    "it is used, and that names the line on which it was made",
+    "check_tracer_leaks": "a traced value that outlived its transformation raises EscapedTracer "
+    "where it is used, and that names the line on which it was made",
+    "memory": "arrays lie in the own memory of their devices; device_get(x) brings one to the "
+    "host's",
+}
+
+
+def __getattr__(name: str) -> _NoReturn:
+    public = [other for other in globals() if not other.startswith("_")]
+    raise _no_name("phalanx", name, public, _REFUSED)

@@ -4,7 +4,7 @@ from typing import NoReturn
 
 from phalanx.api.meshes import get_mesh, set_mesh
 from phalanx.api.positions import get_abstract_mesh
-from phalanx.base.errors import suggest
+from phalanx.base.errors import no_name
 from phalanx.lax.layout import reshard
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
@@ -30,9 +30,7 @@ _REFUSED = {
 
 
 def __getattr__(name: str) -> NoReturn:
-    why = _REFUSED.get(name)
-    hint = f"is not there: {why}" if why else f"is not there. {suggest(name, __all__)}"
-    raise AttributeError(f"phalanx.sharding: {name} {hint}")
+    raise no_name("phalanx.sharding", name, __all__, _REFUSED)
 
 
 __all__ = [

@@ -31,6 +31,19 @@ def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
     return config.override(debug_nans=enable)
 
 
+def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
+    """Log a warning for each program that is compiled: its name, and the types that it takes.
+
+    The logger is Python's ``logging.getLogger("phalanx")``.
+
+    >>> import phalanx
+    >>> with phalanx.log_compiles():
+    ...     phalanx.jit(lambda x: x * 3)(2)
+    Array(6, dtype=int32, weak_type=True)
+    """
+    return config.override(log_compiles=enable)
+
+
 def enable_x64(enable: bool = True) -> AbstractContextManager[None]:
     """Keep 64-bit dtypes, which otherwise become the 32-bit ones.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from phalanx.api.communication import Collectives, collectives
 from phalanx.api.passing import Passed
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames
-from phalanx.base.errors import ConcretizationTypeError
+from phalanx.base.errors import ConcretizationTypeError, suggest
 from phalanx.core.program import Program
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import ArrayType
@@ -221,6 +221,13 @@ class Lowered(AheadOfTime):
         return self.compile().cost_analysis()
 
 
+_LAYOUTS = ("input_formats", "output_formats", "input_layouts", "output_layouts")
+_LAYOUT = (
+    "How elements lie in memory is left to the compiler; input_shardings and output_shardings tell "
+    "how arrays lie over devices"
+)
+
+
 class Compiled(AheadOfTime):
     """A compiled function, for arguments of one structure and one set of shapes and dtypes.
 
@@ -253,6 +260,10 @@ class Compiled(AheadOfTime):
     def output_shardings(self) -> Any:
         """How the results lie."""
         return self.out_tree.unflatten([s.sharding for s in self._compiled.out_sigs])
+
+    def __getattr__(self, name: str) -> NoReturn:
+        why = _LAYOUT if name in _LAYOUTS else suggest(name, dir(self))
+        raise AttributeError(f"{type(self).__name__}: there is no attribute {name!r}. {why}")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives, without its static arguments, for they are fixed.

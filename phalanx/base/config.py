@@ -32,7 +32,8 @@ class Option:
     check: Callable[[Any], Any]  # the value to store; ValueError says what is needed instead
     parse: Callable[[str], Any]  # what an environment variable means
     doc: str
-    tracing: bool = False  # part of `config.key`; these are the ones to override in a block
+    tracing: bool = False  # part of `config.key`
+    watching: bool = False  # changes no program; these two kinds are to override in a block
     short: str = ""  # the name in the environment, where it is not that of the option
 
     @property
@@ -150,6 +151,14 @@ OPTIONS: dict[str, Option] = {
         _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
         _flag("disable_most_optimizations", "Compile faster, to programs that are slower."),
         Option(
+            "log_compiles",
+            False,
+            _boolean,
+            _boolean_from,
+            "Log a warning for each program that is compiled.",
+            watching=True,
+        ),
+        Option(
             "num_cpu_devices",
             None,
             _count,
@@ -236,6 +245,7 @@ class Settings:
     debug_nans: bool
     disable_jit: bool
     disable_most_optimizations: bool
+    log_compiles: bool
     num_cpu_devices: int | None
     platforms: str | None
     default_matmul_precision: str | None
@@ -346,7 +356,7 @@ class Config:
         """
         options = {_find(name): value for name, value in changes.items()}
         for option in options:
-            if not option.tracing:
+            if not option.tracing and not option.watching:
                 raise ConfigError(
                     f"config.override: {option.name} holds for the whole process; set it with "
                     f"config.update({option.name!r}, ...)"

@@ -7,7 +7,7 @@ expect it to catch; ``except PhalanxError`` catches all of them.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 
 class PhalanxError(Exception):
@@ -145,6 +145,19 @@ def suggest(name: str, candidates: Iterable[str]) -> str:
     """
     near = difflib.get_close_matches(name, list(candidates), n=1)
     return f"Did you mean {near[0]!r}?" if near else ""
+
+
+def no_name(
+    module: str, name: str, names: Iterable[str], refused: Mapping[str, str]
+) -> AttributeError:
+    """What ``module`` raises for ``name``: why it is not there, or which of its ``names`` is near.
+
+    >>> no_name("tools", "saw", ["hammer"], {"saw": "break it"})
+    AttributeError('tools: saw is not there: break it')
+    """
+    why = refused.get(name)
+    hint = f"is not there: {why}" if why else f"is not there. {suggest(name, names)}"
+    return AttributeError(f"{module}: {name} {hint}")
 
 
 def suggest_axis(name: object, axes: Iterable[str]) -> str:

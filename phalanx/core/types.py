@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
 
 import numpy as np
 
@@ -89,6 +89,15 @@ class ArrayType:
         frozenset()
         """
         return frozenset([axis.name for axis in self.varying])
+
+    @property
+    def sharding(self) -> NoReturn:
+        """Not there: a type is the same however arrays lie over devices."""
+        raise AttributeError(
+            f"type {self}: types do not tell how arrays lie over devices. x.sharding of an array "
+            "does; inside jit the compiler decides, and debug.inspect_array_sharding(x, "
+            "callback=print) tells what"
+        )
 
     @property
     def physical(self) -> ArrayType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.derive import keep
 from phalanx.transforms.passes import ready
+
+_log = logging.getLogger("phalanx")
 
 
 class Runnable:
@@ -190,6 +193,9 @@ def compile_program(
         return _lowered(taking, plan, donate)
 
     def make() -> Executable:
+        if config.log_compiles:
+            types = ", ".join(str(s.type) for s in sigs)
+            _log.warning("Compiling %s for arguments (%s)", program.name, types)
         made = compile_fitting(program, plan, lower, options)
         for watcher, type, plain in made.inspected:
             watcher.function(named(plain, type, known))

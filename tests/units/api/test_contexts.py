@@ -84,3 +84,37 @@ def test_each_block_says_one_thing():
     seen = []
     eagerly(seen)
     assert seen == [1.0]
+
+
+def test_compiling_is_logged(caplog):
+    f = phalanx.jit(lambda x: x * 1.25, inline=True)
+    with phalanx.log_compiles():
+        f(np.ones((3, 2), np.float32))
+        f(np.zeros((3, 2), np.float32))
+    f(np.ones(7, np.float32))
+    assert [r.message for r in caplog.records] == ["Compiling <lambda> for arguments (f32[3,2])"]
+
+
+def test_arrays_that_are_alive_are_found():
+    x, y = jnp.arange(5.0) + 1, jnp.arange(6.0) + 1
+    y.delete()
+    alive = {id(a) for a in phalanx.live_arrays()}
+    assert id(x) in alive and id(y) not in alive
+    assert id(x) in {id(a) for a in phalanx.live_arrays("cpu")}
+    assert phalanx.live_arrays("abacus") == []
+
+
+def test_names_that_are_not_there_say_why():
+    compiled = phalanx.jit(lambda x: x).lower(1.0).compile()
+    for owner, name, why in [
+        (phalanx, "transfer_guard", "device_put and device_get say where one is meant"),
+        (phalanx, "transfer_guard_host_to_device", "transfers are not watched"),
+        (phalanx, "checking_leaks", "EscapedTracer"),
+        (phalanx, "memory", "own memory of their devices"),
+        (phalanx, "device_cuont", "Did you mean 'device_count'"),
+        (compiled, "input_formats", "input_shardings and output_shardings"),
+        (compiled, "output_sharding", "Did you mean 'output_shardings'"),
+        (phalanx.typeof(1.0), "sharding", "x.sharding of an array does"),
+    ]:
+        with pytest.raises(AttributeError, match=why):
+            getattr(owner, name)

@@ -1,0 +1,22 @@
+"""The arrays that there are."""
+
+from __future__ import annotations
+
+import gc
+
+from phalanx.run.array import DeviceArray
+
+
+def live_arrays(platform: str | None = None) -> list[DeviceArray]:
+    """All arrays that hold data on devices, those that programs hold as constants included.
+
+    Args:
+        platform: only those on devices of this kind, such as "cpu".
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> x = jnp.ones(3)
+    >>> any(y is x for y in phalanx.live_arrays())
+    True
+    """
+    every = (x for x in gc.get_objects() if type(x) is DeviceArray)
+    return [x for x in every if not x.is_deleted() and platform in (None, x.platform())]

@@ -38,6 +38,7 @@ from phalanx.core.primitive import (
     TransposeRule,
 )
 from phalanx.core.types import ArrayType, Ints, typeof
+from phalanx.ops.barrier import optimization_barrier
 from phalanx.ops.basis import (
     I32,
     Domain,
@@ -266,6 +267,9 @@ def _extremum_linearize(prim: Callable[[], Primitive]) -> LinearizeRule:
     """The tangent at the extremum: the mean over the lanes that attain it."""
 
     def rule(active: Active, *xs: Any, **params: Any) -> Derivative:
+        # what is compared is what was communicated: made again for the comparison, it might be
+        # rounded differently, and then no lane would attain the extremum
+        xs = optimization_barrier(*xs)
         outs = prim()(*xs, **params)
         masks = [
             convert(eq(x, m), dtype=typeof(x).dtype, weak=False) if a else ZERO

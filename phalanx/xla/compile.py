@@ -36,6 +36,8 @@ WINDOW = 16
 # XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
 # that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py).
 _SAFE = {"xla_cpu_experimental_ynn_fusion_type": ""}
+# In 0.10 it takes barriers away before it fuses, so that what stands behind one is made again.
+_SAFE |= {"xla_disable_hlo_passes": "cse_barrier_expander"} if OLD else {}
 # Most of the compiler's time goes to optimizing code, and on CPU to that of fusions; later than
 # 0.10 it has no other way to make this, and in 0.10 the other way lacks operations on booleans.
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}

@@ -317,3 +317,21 @@ def test_a_training_step_in_pmap_equals_the_step_on_all_data():
     np.testing.assert_allclose(value, whole, rtol=1e-5)
     for key, p in params.items():
         np.testing.assert_allclose(new[key], p - 0.1 * np.asarray(grads[key]), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_some_lane_attains_an_extremum_whatever_the_compiler_makes_again(quick):
+    """The operand is cheap to make, and its parts are of use in other loops of the gradient."""
+
+    def loss(x, w):
+        y = x * w
+        return jnp.sum(lax.pmax(y + w, "i") - lax.pmin(y - w, "i")) + jnp.sum(jnp.sqrt(y * y + 1))
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (4, 5, 64)).astype(np.float32)
+    w = rng.uniform(0.5, 2, 64).astype(np.float32)
+    slope = phalanx.grad(loss)
+    wanted = phalanx.vmap(slope, in_axes=(0, None), axis_name="i")(x, w)
+    with phalanx.config.override(disable_most_optimizations=quick):
+        found = phalanx.pmap(slope, in_axes=(0, None), axis_name="i")(x, w)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)

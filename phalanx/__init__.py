@@ -104,7 +104,7 @@ make_jaxpr = make_program
 jacobian = jacrev
 float0 = dtypes.float0
 
-_bound(debug, lax, nn, nn.initializers, numpy, numpy.linalg, random, tree, tree_util)
+_bound(debug, lax, nn, nn.initializers, numpy, random, tree, tree_util)
 _bound(_Part, type(config), _sys.modules[__name__])
 _bound(ad_checkpoint, custom_derivatives)
 _bound(experimental, experimental.mesh_utils, experimental.pjit, experimental.shard_map)

@@ -292,10 +292,25 @@ class Regions(Protocol):
         out_types: Sequence[ArrayType],
         backend_config: dict[str, Any] | None = None,
         has_side_effect: bool = False,
-        operand_layouts: Sequence[Ints] | None = None,
-        result_layouts: Sequence[Ints] | None = None,
     ) -> list[Value]:
-        """A function registered with XLA. A layout lists dimensions from minor to major."""
+        """A function registered with XLA."""
+        ...
+
+    def matrix_call(
+        self,
+        name: str,
+        args: Values,
+        out_types: Sequence[ArrayType],
+        batch: int,
+        config: Mapping[str, Any],
+        in_place: Mapping[int, int],
+    ) -> list[Value]:
+        """A function registered with XLA, of matrices that lie column by column.
+
+        The first ``batch`` dimensions of all operands and results are equal, and what belongs to
+        one place along them depends on nothing else. ``in_place`` are the operands over which
+        the function writes results.
+        """
         ...
 
     def host_call(

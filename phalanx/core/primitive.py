@@ -78,7 +78,8 @@ class Example:
     """Operands (types or values) and parameters on which tests try a primitive's rules.
 
     ``axes`` are named axes that must be in scope; ``low`` and ``high`` bound the operands
-    that are drawn for a type; ``order`` is that of the derivatives that are tried.
+    that are drawn for a type. ``diagonal`` is added to the diagonals of the matrices among them.
+    ``order`` is that of the derivatives that are tried.
     """
 
     args: tuple[Any, ...]
@@ -86,6 +87,7 @@ class Example:
     axes: tuple[tuple[str, int], ...] = ()
     low: float = -1.0
     high: float = 1.0
+    diagonal: float = 0.0
     order: int = 2
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -115,6 +116,8 @@ def draw(kind: ArrayType, example: Example, source: np.random.Generator) -> Any:
     values = source.uniform(low, high, shape)
     if dtypes.is_complex(kind.dtype):
         values = values + 1j * source.uniform(low, high, shape)
+    if example.diagonal and len(shape) > 1:
+        values = values + example.diagonal * np.eye(shape[-2], shape[-1])
     return np.asarray(values).astype(kind.dtype)
 
 
@@ -367,7 +370,7 @@ def law_vary(prim: Primitive, example: Example) -> None:
     """What the replication rule says is the same in every lane is the same in every lane."""
     case = Case(prim, example)
     axis, size = example.axes[0] if example.axes else ("lanes", LANES)
-    bare = Case(prim, Example(example.args, example.params, low=example.low, high=example.high))
+    bare = Case(prim, replace(example, axes=()))
     stacks = [stacked(xs) for xs in zip(*map(bare.operands, range(size)), strict=True)]
     choices = list(itertools.product((0, None), repeat=len(case.free)))
 
@@ -449,8 +452,7 @@ def in_dtype(example: Example, dtype: np.dtype) -> Example | None:
             return a
         return (a if dtypes.is_complex(dtype) else a.real).astype(dtype)
 
-    bounds = example.axes, max(example.low, 0.0), example.high
-    return Example(tuple(map(cast, example.args)), example.params, *bounds)
+    return replace(example, args=tuple(map(cast, example.args)), low=max(example.low, 0.0))
 
 
 def _accepted(prim: Primitive, example: Example) -> bool:

@@ -6,6 +6,9 @@ only scalars adapt to the arrays beside them.
 
 # ruff: noqa: F401, F403  (what stands here is what the package offers)
 
+from typing import TYPE_CHECKING
+
+from phalanx.base.lazily import later as _later
 from phalanx.lax.associative import associative_scan
 from phalanx.lax.binary import (
     add,
@@ -55,6 +58,7 @@ from phalanx.lax.convolution import (
     conv_with_general_padding,
     padtype_to_pads,
 )
+from phalanx.lax.fourier import FftType, fft
 from phalanx.lax.index import (
     GatherDimensionNumbers,
     GatherScatterMode,
@@ -181,3 +185,8 @@ from phalanx.lax.unary import (
     tanh,
 )
 from phalanx.lax.window import reduce_window
+
+if TYPE_CHECKING:
+    from phalanx.lax import linalg
+else:
+    __getattr__ = _later(__name__, "linalg")

@@ -12,6 +12,8 @@ raises no error; lists must be converted with ``array``.
 
 # ruff: noqa: F401  (what stands here is what the module offers)
 
+from typing import TYPE_CHECKING
+
 from numpy import (
     can_cast,
     complexfloating,
@@ -83,8 +85,8 @@ from phalanx.base.dtypes import (
     uint32,
     uint64,
 )
+from phalanx.base.lazily import later as _later
 from phalanx.core.types import Array
-from phalanx.numpy import linalg
 from phalanx.numpy.arithmetic import (
     abs,
     absolute,
@@ -429,3 +431,8 @@ from phalanx.numpy.transcendental import (
 ScalarType.make = staticmethod(array)  # float32(3) is an array
 ndarray = Array
 bool = bool_
+
+if TYPE_CHECKING:
+    from phalanx.numpy import fft, linalg
+else:
+    __getattr__ = _later(__name__, "fft", "linalg")

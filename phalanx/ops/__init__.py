@@ -76,6 +76,7 @@ from phalanx.ops.elementwise import (
     tan,
     tanh,
 )
+from phalanx.ops.fft import fft
 from phalanx.ops.index import (
     GatherNumbers,
     ScatterNumbers,

@@ -111,6 +111,7 @@ _DOMAIN_NAMES = {
     "is_floating": "a floating-point number",
     "is_complex": "a complex number",
     "is_integer": "an integer",
+    "of_lapack": "float32, float64, complex64 or complex128",
 }
 
 

@@ -6,9 +6,10 @@ from phalanx.core.builder import Builder
 from phalanx.xla.callbacks import HostCallEmitter
 from phalanx.xla.contraction import ContractionEmitter
 from phalanx.xla.inspection import InspectionEmitter
+from phalanx.xla.matrices import MatrixEmitter
 
 
-class MlirBuilder(ContractionEmitter, HostCallEmitter, InspectionEmitter):
+class MlirBuilder(ContractionEmitter, MatrixEmitter, HostCallEmitter, InspectionEmitter):
     """Writes StableHLO. Make one inside an MLIR context, with a plan and a module."""
 
     @property

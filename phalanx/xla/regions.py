@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -238,25 +238,21 @@ class RegionEmitter(StructuralEmitter):
         out_types: Sequence[ArrayType],
         backend_config: dict[str, Any] | None = None,
         has_side_effect: bool = False,
-        operand_layouts: Sequence[Ints] | None = None,
-        result_layouts: Sequence[Ints] | None = None,
     ) -> list[Value]:
         attributes: dict[str, ir.Attribute] = {
             "call_target_name": ir.StringAttr.get(name),
             "api_version": self.int_attribute(4, 32),
             "has_side_effect": ir.BoolAttr.get(has_side_effect),
-            "backend_config": ir.DictAttr.get(
-                {k: self._config(v) for k, v in (backend_config or {}).items()}
-            ),
+            "backend_config": self.config(backend_config or {}),
         }
-        if operand_layouts is not None and result_layouts is not None:
-            attributes["operand_layouts"] = self._layouts(operand_layouts)
-            attributes["result_layouts"] = self._layouts(result_layouts)
         results = [self.tensor_of(t) for t in out_types]
         return self.region_op("stablehlo.custom_call", results, args, attributes)
 
+    def config(self, values: Mapping[str, Any]) -> ir.Attribute:
+        """The attributes of a custom call; NumPy integers keep their width and sign."""
+        return ir.DictAttr.get({k: self._config(v) for k, v in values.items()})
+
     def _config(self, value: Any) -> ir.Attribute:
-        """An attribute of a custom call; NumPy integers keep their width and sign."""
         if isinstance(value, (bool, np.bool_)):
             return ir.BoolAttr.get(bool(value))
         if isinstance(value, str):
@@ -267,13 +263,6 @@ class RegionEmitter(StructuralEmitter):
         element = element_type(scalar.dtype)
         make = ir.FloatAttr if scalar.dtype.kind == "f" else ir.IntegerAttr
         return make.get(element, scalar.item())
-
-    def _layouts(self, layouts: Sequence[Ints]) -> ir.Attribute:
-        index = ir.IndexType.get()
-        arrays: list[Any] = [np.asarray(layout, np.int64) for layout in layouts]
-        return ir.ArrayAttr.get(
-            [ir.DenseElementsAttr.get(a, type=index, shape=[len(a)]) for a in arrays]
-        )
 
 
 def _windows(

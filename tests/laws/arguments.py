@@ -9,12 +9,15 @@ import phalanx
 from phalanx import lax, random
 from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required, room_of
 
-ROOMS = ("", "lax", "nn", "nn.initializers", "numpy", "numpy.linalg", "random")
+ROOMS = (
+    "", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg", "random"
+)  # fmt: skip
 
 X = Operand("mn")
 V = Operand("n")
 S = Operand("")
 SQUARE = Operand("nn")
+DEFINITE = Operand("nn", diagonal=4)
 SORTED = Operand("n", ordered=True)
 KEY = Operand("2", np.uint32)
 MASK = Operand("mn", bool)
@@ -115,6 +118,7 @@ ARGUMENTS = {
         "dynamic_slice_in_dim": (X, index(""), 1),
         "dynamic_update_index_in_dim": (X, V, index(""), 0),
         "dynamic_update_slice_in_dim": (X, X, index(""), 0),
+        "fft": (Operand("mn", np.complex64), "FFT", Sizes("n")),
         "fori_loop": (0, 2, lambda i, x: x[::-1], X),
         "gather": (X, index("k1"), ROWS, Sizes("1n")),
         "index_in_dim": (X, 0),
@@ -150,6 +154,19 @@ ARGUMENTS = {
         "with_sharding_constraint": (X, WHOLE),
         "zeta": (X, X),
         "while_loop": (lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1]), (index(""), X)),
+    },
+    "lax.linalg": {
+        "cholesky": (DEFINITE,),
+        "eig eigh hessenberg schur tridiagonal": (SQUARE,),
+        "cholesky_update": (SQUARE, V),
+        "householder_product": (Operand("nm"), Operand("m")),
+        "lu qr svd": (X,),
+        "lu_pivots_to_permutation": (index("m"), 3),
+        "ormqr": (Operand("nm"), Operand("m"), Operand("nk")),
+        "qdwh": (Operand("nm"),),
+        "symmetric_product": (X, Operand("mm")),
+        "triangular_solve": (SQUARE, X),
+        "tridiagonal_solve": (V, V, V, Operand("nk")),
     },
     "nn": {"glu": (Operand("n4"),), "one_hot": (index("n"), 4)},
     "nn.initializers": {
@@ -213,7 +230,16 @@ ARGUMENTS = {
         "hsplit split vsplit array_split": (X, [1]),
         "where": (MASK, X, X),
     },
+    "numpy.fft": {"fftfreq rfftfreq": (4,), "fft2 ifft2 rfft2 irfft2": (X,)},
     "numpy.linalg": {
+        "cholesky": (DEFINITE,),
+        "det eig eigh eigvals eigvalsh inv slogdet": (SQUARE,),
+        "lstsq": (Operand("nm"), V),
+        "matrix_rank": (X,),
+        "solve": (SQUARE, V),
+        "svd": (X, False),
+        "tensorinv": (Operand("mnmn"),),
+        "tensorsolve": (Operand("mnmn"), X),
         "cross": (Operand("m3"), Operand("m3")),
         "matmul": (X, Operand("nk")),
         "matrix_power": (SQUARE, 2),

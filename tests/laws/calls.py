@@ -30,12 +30,14 @@ class Operand:
         dtype: one that it must have; None, where it may have any.
         high: the least integer that is too large.
         ordered: whether its values must not fall along the last dimension.
+        diagonal: what is added to the diagonals of matrices.
     """
 
     shape: str
     dtype: typing.Any = None
     high: int = 4
     ordered: bool = False
+    diagonal: int = 0
 
     def draw(self, dtype, sizes, source):
         """Values between 0 and ``high``; of floats, those that few functions refuse."""
@@ -49,6 +51,8 @@ class Operand:
             drawn = np.round(source.uniform(0.1, 0.9, shape), 2)
             if dtype.kind == "c":
                 drawn = drawn + 1j * np.round(source.uniform(0.1, 0.9, shape), 2)
+        if self.diagonal and len(shape) > 1:
+            drawn = drawn + self.diagonal * np.eye(*shape[-2:], dtype=int)
         drawn = np.asarray(drawn).astype(dtype)
         return np.sort(drawn) if self.ordered and shape else drawn
 

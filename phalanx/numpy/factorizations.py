@@ -1,0 +1,241 @@
+"""Factorizations of matrices [..., m, n]: triangles, orthonormal columns, eigenvalues."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phalanx.base.errors import ShapeError
+from phalanx.core.types import Array
+from phalanx.lax import linalg as lax
+from phalanx.numpy.arithmetic import abs, sign
+from phalanx.numpy.one_program import one_program
+from phalanx.numpy.promotion import ArrayLike, convert, inexact
+from phalanx.numpy.search import argsort
+from phalanx.numpy.selection import take_along_axis
+from phalanx.numpy.shaping import expand_dims, matrix_transpose
+from phalanx.ops import linalg as prims
+from phalanx.ops.linalg.algebra import adjoint
+from phalanx.ops.linalg.family import of_lapack
+
+
+class QRResult(NamedTuple):
+    """What ``qr`` gives: matrices with orthonormal columns, and upper triangles."""
+
+    Q: Array
+    R: Array
+
+
+class SVDResult(NamedTuple):
+    """What ``svd`` gives: left singular vectors, singular values, and right vectors in rows."""
+
+    U: Array
+    S: Array
+    Vh: Array
+
+
+class EighResult(NamedTuple):
+    """What ``eigh`` gives."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+class EigResult(NamedTuple):
+    """What ``eig`` gives."""
+
+    eigenvalues: Array
+    eigenvectors: Array
+
+
+def in_lapack(who: str, a: Any) -> Array:
+    """``a`` as an array of a dtype that LAPACK has: float32 in place of narrower ones."""
+    x = inexact(who, a)
+    return x if of_lapack(x.dtype) else convert(x, np.dtype("float32"))
+
+
+def matrices(who: str, a: Any) -> Array:
+    """``a`` as an array of matrices [..., m, n], of a floating-point or complex dtype.
+
+    Raises:
+        ShapeError: it has fewer than 2 dimensions.
+    """
+    x = in_lapack(who, a)
+    if x.ndim < 2:
+        raise ShapeError(f"{who}: matrices [..., m, n] are needed, got {x.aval}")
+    return x
+
+
+@one_program
+def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True) -> Array:
+    """The triangle l with l lᴴ = a, of Hermitian positive definite matrices [..., n, n].
+
+    Args:
+        a: the matrices; where one is not positive definite, its factor is NaN.
+        upper: whether to give lᴴ.
+        symmetrize_input: whether to take (a + aᴴ) / 2; without it, one triangle of a is read, the
+            one that is given.
+
+    Raises:
+        ShapeError: the matrices are not square.
+
+    >>> print(jnp.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])))
+    [[2. 0.]
+     [1. 2.]]
+    """
+    x = lax.hermitian("cholesky", in_lapack("cholesky", a), not upper, symmetrize_input)
+    factor = prims.cholesky(x)
+    return adjoint(factor) if upper else factor
+
+
+@one_program
+def qr(a: ArrayLike, mode: str = "reduced") -> Any:
+    """The decomposition a = q r, q with orthonormal columns and r an upper triangle.
+
+    Args:
+        a: matrices [..., m, n].
+        mode: "reduced": q is [..., m, min(m, n)]; "complete": q is square; "r": r alone, and no
+            q; "raw": the transposed reflections whose product is q, and their factors.
+
+    Raises:
+        ValueError: there is no such mode.
+
+    >>> q, r = jnp.linalg.qr(jnp.array([[3.0], [4.0]]))
+    >>> print(abs(r))
+    [[5.]]
+    """
+    x = in_lapack("qr", a)
+    if mode == "raw":
+        reflections, taus = prims.geqrf(x)
+        return matrix_transpose(reflections), taus
+    if mode not in ("reduced", "complete", "full", "r"):
+        raise ValueError(f"qr: mode must be 'reduced', 'complete', 'r' or 'raw', got {mode!r}")
+    q, r = prims.qr(x, full=mode in ("complete", "full"), pivoting=False)
+    return r if mode == "r" else QRResult(q, r)
+
+
+@one_program
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    hermitian: bool = False,
+    subset_by_index: tuple[int, int] | None = None,
+) -> Any:
+    """The singular value decomposition a = u diag(s) vᴴ, with s descending.
+
+    Args:
+        a: matrices [..., m, n].
+        full_matrices: whether u and vᴴ are square; otherwise they have min(m, n) vectors.
+        compute_uv: without it, s alone is the result.
+        hermitian: whether a is known to be Hermitian; then its eigenvalues are computed.
+        subset_by_index: the first and the end of the singular values that are wanted.
+
+    Raises:
+        ValueError: there are fewer singular values, or a part of full matrices is wanted.
+
+    >>> u, s, vh = jnp.linalg.svd(jnp.array([[0.0, 2.0], [1.0, 0.0]]))
+    >>> print(s)
+    [2. 1.]
+    """
+    x = in_lapack("svd", a)
+    if not hermitian:
+        out = lax.svd(
+            x,
+            full_matrices=full_matrices,
+            compute_uv=compute_uv,
+            subset_by_index=subset_by_index,
+        )
+        return SVDResult(*out) if compute_uv else out
+    s, u, vh = _of_hermitian(x)
+    first, end = subset_by_index or (0, s.shape[-1])
+    s, u, vh = s[..., first:end], u[..., first:end], vh[..., first:end, :]
+    return SVDResult(u, s, vh) if compute_uv else s
+
+
+def _of_hermitian(x: Any) -> tuple[Any, Any, Any]:
+    """Singular values are the sizes of eigenvalues, whose signs join one of the vectors."""
+    v, w = prims.eigh(lax.hermitian("svd", x, True, True), vectors=True)
+    order = argsort(abs(w), axis=-1, descending=True)
+    w = take_along_axis(w, order, -1)
+    v = take_along_axis(v, expand_dims(order, -2), -1)
+    return abs(w), v, adjoint(v * expand_dims(sign(w), -2))
+
+
+@one_program
+def svdvals(x: ArrayLike, /) -> Array:
+    """The singular values [..., min(m, n)] of matrices [..., m, n], descending.
+
+    >>> print(jnp.linalg.svdvals(jnp.array([[0.0, 2.0], [1.0, 0.0]])))
+    [2. 1.]
+    """
+    return prims.svd(in_lapack("svdvals", x), full=False, vectors=False)[0]
+
+
+def _is_lower(who: str, uplo: str | None) -> bool:
+    if uplo is None:
+        return True
+    if uplo not in ("L", "U"):
+        raise ValueError(f"{who}: UPLO must be 'L', 'U' or None, got {uplo!r}")
+    return uplo == "L"
+
+
+@one_program
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> Any:
+    """Eigenvalues and orthonormal eigenvectors of Hermitian matrices [..., n, n].
+
+    Args:
+        a: the matrices.
+        UPLO: the triangle that is read where the input is not symmetrized, "L" or "U".
+        symmetrize_input: whether to take (a + aᴴ) / 2.
+
+    Returns:
+        The eigenvalues [..., n], ascending, and the eigenvectors in columns.
+
+    Raises:
+        ShapeError: the matrices are not square.
+
+    >>> w, v = jnp.linalg.eigh(jnp.array([[0.0, 2.0], [2.0, 0.0]]))
+    >>> print(w)
+    [-2.  2.]
+    """
+    x = lax.hermitian("eigh", in_lapack("eigh", a), _is_lower("eigh", UPLO), symmetrize_input)
+    v, w = prims.eigh(x, vectors=True)
+    return EighResult(w, v)
+
+
+@one_program
+def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
+    """The eigenvalues of Hermitian matrices, ascending; see ``eigh``.
+
+    >>> print(jnp.linalg.eigvalsh(jnp.array([[0.0, 2.0], [2.0, 0.0]])))
+    [-2.  2.]
+    """
+    lower = _is_lower("eigvalsh", UPLO)
+    x = lax.hermitian("eigvalsh", in_lapack("eigvalsh", a), lower, symmetrize_input)
+    return prims.eigh(x, vectors=False)[0]
+
+
+@one_program
+def eig(a: ArrayLike) -> Any:
+    """Eigenvalues and eigenvectors of square matrices [..., n, n], complex and in no order.
+
+    Returns:
+        The eigenvalues [..., n], and eigenvectors of norm 1 in columns [..., n, n].
+
+    >>> w, v = jnp.linalg.eig(jnp.array([[0.0, 1.0], [0.0, 4.0]]))
+    >>> print(w)
+    [0.+0.j 4.+0.j]
+    """
+    return EigResult(*prims.eig(in_lapack("eig", a), left=False, right=True))
+
+
+@one_program
+def eigvals(a: ArrayLike) -> Array:
+    """The eigenvalues of square matrices, complex and in no order.
+
+    >>> print(jnp.linalg.eigvals(jnp.array([[0.0, 1.0], [0.0, 4.0]])))
+    [0.+0.j 4.+0.j]
+    """
+    return prims.eig(in_lapack("eigvals", a), left=False, right=False)[0]

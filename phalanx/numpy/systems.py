@@ -1,0 +1,335 @@
+"""Linear systems of equations, inverses, determinants and ranks of matrices [..., m, n]."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
+from phalanx.core.types import Array, typeof
+from phalanx.numpy.arithmetic import abs
+from phalanx.numpy.arithmetic import sign as sign_of
+from phalanx.numpy.choice import where
+from phalanx.numpy.contraction import matmul
+from phalanx.numpy.creation import asarray
+from phalanx.numpy.factorizations import in_lapack, matrices, svd
+from phalanx.numpy.logic import isnan
+from phalanx.numpy.norms import norm
+from phalanx.numpy.one_program import one_program
+from phalanx.numpy.promotion import ArrayLike, as_array, common_shape, promote_arrays
+from phalanx.numpy.reductions import any, count_nonzero, max, prod, sum
+from phalanx.numpy.structured import diagonal
+from phalanx.numpy.transcendental import log
+from phalanx.ops import linalg as prims
+from phalanx.ops.linalg.algebra import adjoint, identity_like
+
+
+class SlogdetResult(NamedTuple):
+    """What ``slogdet`` gives."""
+
+    sign: Array
+    logabsdet: Array
+
+
+def square(who: str, x: Array) -> Array:
+    """``x``, if its matrices are square.
+
+    Raises:
+        ShapeError: they are not.
+    """
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"{who}: square matrices [..., n, n] are needed, got {x.aval}")
+    return x
+
+
+def pair(who: str, a: Any, b: Any) -> tuple[Array, Array]:
+    """Two operands as arrays of one floating-point or complex dtype."""
+    x, y = promote_arrays(who, (a, b))
+    return in_lapack(who, x), in_lapack(who, y)
+
+
+def batched(who: str, x: Array, y: Array) -> tuple[Array, Array]:
+    """Matrices with the dimensions in front repeated to their common shape."""
+    front = common_shape(who, x.shape[:-2], y.shape[:-2])
+    return tuple(ops.broadcast_to(m, (*front, *m.shape[-2:])) for m in (x, y))  # type: ignore
+
+
+# ---- systems of equations -------------------------------------------------------------------
+
+
+@one_program
+def solve(a: ArrayLike, b: ArrayLike) -> Array:
+    """x with a x = b.
+
+    Args:
+        a: matrices [..., n, n]; where one is singular, x is not finite.
+        b: [..., n, k], or one vector [n].
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
+    >>> print(jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 8.0])))
+    [1. 2.]
+    """
+    x, y = pair("solve", a, b)
+    square("solve", x)
+    if y.ndim == 1:
+        columns = ops.expand_dims(y, (1,))
+        return ops.squeeze(prims.solve(*batched("solve", x, columns)), (x.ndim - 1,))
+    if y.ndim < 1:
+        raise ShapeError(f"solve: b must be [..., n, k] or [n], got {y.aval}")
+    return prims.solve(*batched("solve", x, y))
+
+
+@one_program
+def inv(a: ArrayLike) -> Array:
+    """The inverses of square matrices [..., n, n]; not finite where one is singular.
+
+    >>> print(jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
+    [[0.5  0.  ]
+     [0.   0.25]]
+    """
+    x = square("inv", in_lapack("inv", a))
+    return prims.solve(x, identity_like(x))
+
+
+@one_program
+def pinv(
+    a: ArrayLike,
+    rtol: ArrayLike | None = None,
+    hermitian: bool = False,
+    *,
+    rcond: ArrayLike | None = None,
+) -> Array:
+    """The pseudo-inverses [..., n, m] of matrices [..., m, n].
+
+    Args:
+        a: the matrices.
+        rtol: singular values up to ``rtol`` times the largest count as zero; by default 10 times
+            max(m, n) times the rounding error.
+        hermitian: whether a is known to be Hermitian, which changes nothing.
+        rcond: another name of ``rtol``.
+
+    >>> print(jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])))
+    [[0.5 0. ]
+     [0.  0. ]]
+    """
+    x = matrices("pinv", a)
+    given = rcond if rtol is None else rtol
+    if given is None:
+        given = 10 * _max(x.shape[-2:]) * float(dtypes.finfo(x.dtype).eps)
+    tolerance = asarray(given, dtype=_real(x.dtype))
+    return prims.pinv(x, ops.broadcast_to(tolerance, x.shape[:-2]))
+
+
+def _max(lengths: Sequence[int]) -> int:
+    return sorted(lengths)[-1]
+
+
+def _real(dtype: np.dtype) -> np.dtype:
+    return dtypes.to_real(dtype) if dtypes.is_complex(dtype) else dtype
+
+
+def lstsq(
+    a: ArrayLike, b: ArrayLike, rcond: float | None = None, *, numpy_resid: bool = False
+) -> tuple[Array, Array, Array, Array]:
+    """The x of least norm for which |b - a x| is least.
+
+    Args:
+        a: one matrix [m, n].
+        b: [m] or [m, k].
+        rcond: singular values up to ``rcond`` times the largest count as zero; by default
+            max(m, n) times the rounding error.
+        numpy_resid: whether the squared residuals are left out where m is at most n or the rank
+            less than n, as in NumPy: their shape depends on values then, so not inside of jit.
+
+    Returns:
+        x, the squared residuals [k], the rank, and the singular values of a.
+
+    Raises:
+        ShapeError: a is no matrix, or the shapes do not fit.
+
+    >>> a, b = jnp.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), jnp.array([1.0, 3.0, 5.0])
+    >>> print(jnp.linalg.lstsq(a, b)[0].round(4))
+    [1. 2.]
+    """
+    x, residuals, rank, s = _lstsq(a, b, rcond)
+    rows, columns = typeof(a).shape
+    if numpy_resid and (rows <= columns or int(rank) < columns):
+        residuals = residuals[:0]
+    return x, residuals, rank, s
+
+
+@one_program
+def _lstsq(a: ArrayLike, b: ArrayLike, rcond: float | None) -> tuple[Any, Any, Any, Any]:
+    x, y = pair("lstsq", a, b)
+    if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
+        raise ShapeError(f"lstsq: a [m, n] and b [m] or [m, k] are needed, got {x.aval}, {y.aval}")
+    columns = y if y.ndim == 2 else ops.expand_dims(y, (1,))
+    eps = float(dtypes.finfo(x.dtype).eps)
+    bound = eps * _max(x.shape) if rcond is None else eps if rcond < 0 else rcond
+    u, s, vh = svd(x, full_matrices=False)
+    kept = s > bound * s[:1]
+    inverse = where(kept, 1 / where(kept, s, 1), 0)
+    scaled = ops.expand_dims(inverse, (1,)) * matmul(adjoint(u), columns)
+    solution = matmul(adjoint(vh), scaled)
+    residuals = norm(columns - matmul(x, solution), axis=0) ** 2
+    return solution if y.ndim == 2 else solution[:, 0], residuals, count_nonzero(kept), s
+
+
+@one_program
+def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -> Array:
+    """x with Σ a[..., j] x[j] = b[...], where j are the dimensions that ``a`` has beyond ``b``.
+
+    Args:
+        a: the coefficients; its dimensions in front are those of b, in size at least.
+        b: the right side.
+        axes: dimensions of a to be moved to the end first.
+
+    >>> a = jnp.eye(4).reshape(2, 2, 4)
+    >>> print(jnp.linalg.tensorsolve(a, jnp.ones((2, 2))))
+    [1. 1. 1. 1.]
+    """
+    x, y = pair("tensorsolve", a, b)
+    if axes is not None:
+        last = [operator.index(d) % x.ndim for d in axes]
+        x = ops.reorder(x, [d for d in range(x.ndim) if d not in last] + last)
+    unknowns = x.shape[y.ndim :]
+    size = math.prod(unknowns)
+    if x.size != size * size or y.size != size:
+        raise ShapeError(
+            f"tensorsolve: as many equations as unknowns are needed, got a {x.aval} and b {y.aval}"
+        )
+    matrix = ops.reshape(x, shape=(size, size))
+    return ops.reshape(solve(matrix, ops.reshape(y, shape=(size,))), shape=unknowns)
+
+
+@one_program
+def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
+    """The inverse of ``a`` as a linear map from its last dimensions to its ``ind`` first ones.
+
+    >>> print(jnp.linalg.tensorinv(2 * jnp.eye(4).reshape(4, 2, 2), ind=1).shape)
+    (2, 2, 4)
+    """
+    x = in_lapack("tensorinv", a)
+    count = operator.index(ind)
+    if count < 1:
+        raise ValueError(f"tensorinv: ind must be at least 1, got {ind}")
+    rows, columns = x.shape[:count], x.shape[count:]
+    if math.prod(rows) != math.prod(columns):
+        raise ShapeError(
+            f"tensorinv: the first {count} dimensions must have as many elements as the others, "
+            f"got {x.aval}"
+        )
+    matrix = ops.reshape(x, shape=(math.prod(rows), math.prod(columns)))
+    return ops.reshape(inv(matrix), shape=(*columns, *rows))
+
+
+# ---- determinants and ranks -----------------------------------------------------------------
+
+
+@one_program
+def det(a: ArrayLike) -> Array:
+    """The determinants of square matrices [..., n, n].
+
+    >>> print(jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+    -2.0
+    """
+    x = square("det", in_lapack("det", a))
+    if x.shape[-1] == 2:
+        return x[..., 0, 0] * x[..., 1, 1] - x[..., 0, 1] * x[..., 1, 0]
+    if x.shape[-1] == 3:
+        rows = [[x[..., i, j] for j in range(3)] for i in range(3)]
+        (a0, a1, a2), (b0, b1, b2), (c0, c1, c2) = rows
+        return a0 * (b1 * c2 - b2 * c1) - a1 * (b0 * c2 - b2 * c0) + a2 * (b0 * c1 - b1 * c0)
+    return prims.det(x)
+
+
+@one_program
+def slogdet(a: ArrayLike, *, method: str | None = None) -> Any:
+    """The sign of the determinant, and the logarithm of its size, of square matrices.
+
+    Args:
+        a: the matrices [..., n, n].
+        method: None or "lu".
+
+    Returns:
+        ``sign``, of complex matrices a number of size 1, and ``logabsdet``; of singular ones 0
+        and -inf.
+
+    Raises:
+        ValueError: there is no such method.
+
+    >>> sign, size = jnp.linalg.slogdet(jnp.array([[1.0, 0.0], [0.0, -1.0]]))
+    >>> print(sign, size)
+    -1.0 0.0
+    """
+    if method not in (None, "lu", "qr"):
+        raise ValueError(f"slogdet: method must be None, 'lu' or 'qr', got {method!r}")
+    x = square("slogdet", in_lapack("slogdet", a))
+    factors, pivots, _ = prims.lu(x)
+    on = diagonal(factors, axis1=-2, axis2=-1)
+    places = ops.iota(dtype=np.dtype("int32"), shape=pivots.shape, dim=pivots.ndim - 1)
+    odd = count_nonzero(pivots != places, axis=-1) % 2
+    sign = prod(sign_of(on), axis=-1) * (1 - 2 * odd)
+    return SlogdetResult(sign, sum(log(abs(on)), axis=-1))
+
+
+@one_program
+def cond(x: ArrayLike, p: Any = None) -> Array:
+    """How much larger a relative error may become in solving a system of equations.
+
+    Args:
+        x: matrices [..., m, n]; square unless p is None, 2 or -2.
+        p: the norm, as of ``norm``; None and 2: the largest singular value over the least.
+
+    >>> print(jnp.linalg.cond(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
+    2.0
+    """
+    a = matrices("cond", x)
+    if p in (None, 2, -2):
+        (s,) = prims.svd(a, full=False, vectors=False)
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    square("cond", a)
+    over = (-2, -1)
+    size = norm(a, ord=p, axis=over) * norm(inv(a), ord=p, axis=over)
+    unknown = any(isnan(a), axis=over)
+    return where(isnan(size) & ~unknown, np.inf, size)  # of a singular matrix
+
+
+@one_program
+def matrix_rank(
+    M: ArrayLike,
+    rtol: ArrayLike | None = None,
+    *,
+    hermitian: bool = False,
+    tol: ArrayLike | None = None,
+) -> Array:
+    """How many singular values are larger than ``rtol`` times the largest.
+
+    Args:
+        M: matrices [..., m, n].
+        rtol: the tolerance; by default max(m, n) times the rounding error.
+        hermitian: whether M is known to be Hermitian.
+        tol: an absolute tolerance in place of ``rtol``.
+
+    >>> print(jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]])))
+    1
+    """
+    x = in_lapack("matrix_rank", M)
+    if x.ndim < 2:
+        return where(any(x), 1, 0)
+    s = svd(x, full_matrices=False, compute_uv=False, hermitian=hermitian)
+    if tol is None:
+        least = _max(x.shape[-2:]) * float(dtypes.finfo(x.dtype).eps)
+        bound = as_array("matrix_rank", least if rtol is None else rtol)
+        bound = bound * max(s, axis=-1, initial=0)
+    else:
+        bound = as_array("matrix_rank", tol)
+    return count_nonzero(s > ops.expand_dims(bound, (bound.ndim,)), axis=-1)

@@ -1,0 +1,111 @@
+"""Fourier transforms over the last dimensions.
+
+``kind`` is "FFT", "IFFT" (with 1 / n), "RFFT" of real numbers, of which the last dimension of the
+result is cut to n // 2 + 1, or its inverse, "IRFFT".
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
+from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import Batched, Example
+from phalanx.core.types import ArrayType, Shape, typeof
+from phalanx.ops.basis import broadcast, f32, move, mul, structural
+from phalanx.ops.complex import c64, complex, conj
+from phalanx.ops.shape import zeros_like
+
+KINDS = ("FFT", "IFFT", "RFFT", "IRFFT")
+MOST = 3  # dimensions of one transform; XLA has none of more
+
+
+def _type(x: ArrayType, kind: str, lengths: Shape) -> ArrayType:
+    if kind not in KINDS:
+        raise ValueError(f"fft: the kind must be one of {KINDS}, got {kind!r}")
+    count = len(lengths)
+    if not 1 <= count <= min(MOST, x.ndim):
+        raise ValueError(
+            f"fft: from 1 to {MOST} of the last dimensions of {x} can be transformed, got lengths "
+            f"{lengths}"
+        )
+    real = kind == "RFFT"
+    if x.dtype.type not in ((np.float32, np.float64) if real else (np.complex64, np.complex128)):
+        wanted = "float32 or float64" if real else "complex64 or complex128"
+        raise TypeError(f"fft: {kind} is of {wanted}, got {x}; convert it first, with .astype")
+    half = (*lengths[:-1], lengths[-1] // 2 + 1)
+    needed = half if kind == "IRFFT" else lengths
+    if x.shape[-count:] != needed:
+        raise ShapeError(
+            f"fft: {kind} of lengths {lengths} needs an array whose last dimensions are {needed}, "
+            f"got {x}"
+        )
+    shape = (*x.shape[:-count], *(half if real else lengths))
+    if real:
+        return ArrayType(shape, dtypes.to_complex(x.dtype))
+    return ArrayType(shape, dtypes.to_real(x.dtype) if kind == "IRFFT" else x.dtype)
+
+
+def _lower(b: Builder, x: Value, kind: str, lengths: Shape) -> Value:
+    if 0 in b.ins[0].shape:
+        return b.constant(0, b.outs[0].dtype, b.outs[0].shape)
+    return b.fft(x, kind, lengths)
+
+
+def _transpose(ct: Any, x: ArrayType, kind: str, lengths: Shape) -> Any:
+    """The matrix of FFT and of IFFT is symmetric. RFFT drops what is conjugate to what it keeps."""
+    if kind in ("FFT", "IFFT"):
+        return fft(ct, kind=kind, lengths=lengths)
+    total = math.prod(lengths)
+    if kind == "RFFT":
+        once = _times_last(conj(ct), total * _shares(lengths[-1], 0.5))
+        return fft(once, kind="IRFFT", lengths=lengths)
+    twice = fft(ct, kind="RFFT", lengths=lengths)
+    return conj(_times_last(twice, _shares(lengths[-1], 2.0) / max(total, 1)))
+
+
+def _shares(n: int, share: float) -> np.ndarray:
+    """1 for the frequencies that are their own conjugates, ``share`` for those of which RFFT
+    keeps one of two."""
+    shares = np.full(n // 2 + 1, share)
+    shares[0] = 1
+    if n % 2 == 0:
+        shares[-1] = 1
+    return shares
+
+
+def _times_last(x: Any, factors: np.ndarray) -> Any:
+    kind = typeof(x)
+    values = factors.astype(dtypes.to_real(kind.dtype))
+    spread = broadcast(values, shape=kind.shape, dims=(kind.ndim - 1,))
+    return mul(x, complex(spread, zeros_like(spread)))
+
+
+def _batch(axis: Axis, x: Any, dim: int, kind: str, lengths: Shape) -> Batched:
+    if dim > typeof(x).ndim - 1 - len(lengths):
+        x, dim = move(x, dim, 0), 0
+    return fft(x, kind=kind, lengths=lengths), dim
+
+
+fft = structural(
+    "fft",
+    _type,
+    _lower,
+    transpose=_transpose,
+    batch=_batch,
+    fused=False,
+    doc="Σ x[j] exp(-2πi jk / n) over j, and its relatives, over last dimensions; stablehlo.fft",
+    examples=[
+        Example((c64(2, 3),), {"kind": "FFT", "lengths": (3,)}),
+        Example((c64(4, 3),), {"kind": "IFFT", "lengths": (4, 3)}),
+        Example((f32(2, 3, 4),), {"kind": "RFFT", "lengths": (3, 4)}),
+        Example((f32(5),), {"kind": "RFFT", "lengths": (5,)}),
+        Example((c64(2, 3),), {"kind": "IRFFT", "lengths": (4,)}),
+        Example((c64(3, 3),), {"kind": "IRFFT", "lengths": (3, 5)}),
+    ],
+)

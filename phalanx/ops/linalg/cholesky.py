@@ -1,0 +1,75 @@
+"""The Cholesky factor of positive definite matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import Active, Derivative, Example, Primitive
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import f32, mul, sub
+from phalanx.ops.complex import c64
+from phalanx.ops.linalg.algebra import (
+    diagonal,
+    diagonal_matrix,
+    lower,
+    matmul,
+    of_lower_triangle,
+)
+from phalanx.ops.linalg.family import (
+    INFO,
+    NOT_LINEAR,
+    batch_in_front,
+    check_square,
+    lapack,
+    lower_triangle,
+    where_done,
+)
+from phalanx.ops.linalg.triangular import triangular_solve
+
+
+def _type(a: ArrayType) -> ArrayType:
+    check_square("cholesky", a)
+    return ArrayType(a.shape, a.dtype)
+
+
+def _lower(b: Builder, a: Value) -> Value:
+    return lower_triangle(b, b.cholesky(a, True))
+
+
+def _lower_on_cpu(b: Builder, a: Value) -> Value:
+    kind = b.type(a)
+    outs = [(kind.shape[-2:], kind.dtype), INFO]
+    factor, info = lapack(b, "potrf", [a], outs, batch=kind.ndim - 2, uplo="L")
+    return lower_triangle(b, where_done(b, info, factor)[0])
+
+
+def _linearize(active: Active, a: Any) -> Derivative:
+    """dl = l Φ(l⁻¹ da l⁻ᴴ), Φ the lower triangle with half of the diagonal; Murray 2016."""
+    factor = cholesky(a)
+
+    def linear(ta: Any) -> Any:
+        ta = of_lower_triangle(ta)
+        inner = triangular_solve(factor, ta, left=True, low=True, op="N", unit=False)
+        inner = triangular_solve(factor, inner, left=False, low=True, op="C", unit=False)
+        half = mul(diagonal_matrix(diagonal(inner)), 0.5)
+        return matmul(factor, sub(lower(inner), half))
+
+    return factor, linear
+
+
+cholesky = Primitive(
+    "cholesky",
+    _type,
+    _lower,
+    lower_on={"cpu": _lower_on_cpu},
+    linearize=_linearize,
+    transpose=NOT_LINEAR,
+    batch=batch_in_front(lambda: cholesky),
+    doc="the lower triangle l with l lᴴ = a, of which the lower triangle is read; LAPACK potrf",
+    examples=[
+        Example((f32(3, 3),), diagonal=4.0),
+        Example((f32(2, 3, 3),), diagonal=4.0, order=1),
+        Example((c64(3, 3),), diagonal=4.0, order=1),
+    ],
+)

@@ -1,0 +1,132 @@
+"""Eigenvalues and eigenvectors of square matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from phalanx.base import dtypes
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import Active, Derivative, Example, Primitive
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import I32, broadcast, f32, mul, reduce_sum, sub
+from phalanx.ops.compare import eq, select
+from phalanx.ops.complex import c64, complex, conj, imag, real
+from phalanx.ops.elementwise import div
+from phalanx.ops.linalg.algebra import (
+    adjoint,
+    as_complex,
+    diagonal,
+    matmul,
+    reciprocal_differences,
+    times_columns,
+)
+from phalanx.ops.linalg.family import (
+    INFO,
+    NOT_LINEAR,
+    batch_in_front,
+    check_square,
+    complex_of,
+    lapack,
+    only_on_cpu,
+    where_done,
+)
+from phalanx.ops.linalg.lu import lu, lu_solve
+from phalanx.ops.reduce import argmax
+from phalanx.ops.shape import iota
+
+
+def _type(a: ArrayType, *, left: bool, right: bool) -> tuple[ArrayType, ...]:
+    check_square("eig", a)
+    dtype = complex_of(a.dtype)
+    vectors = [ArrayType(a.shape, dtype)] * (left + right)
+    return ArrayType(a.shape[:-1], dtype), *vectors
+
+
+def _lower(b: Builder, a: Value, *, left: bool, right: bool) -> list[Value]:
+    kind = b.type(a)
+    parts = 1 if dtypes.is_complex(kind.dtype) else 2
+    vectors = (kind.shape[-2:], complex_of(kind.dtype))
+    *values, vl, vr, info = lapack(
+        b,
+        "geev",
+        [a],
+        [(kind.shape[-1:], kind.dtype)] * parts + [vectors, vectors, INFO],
+        batch=kind.ndim - 2,
+        in_place={},
+        compute_left="V" if left else "N",
+        compute_right="V" if right else "N",
+    )
+    w = values[0] if parts == 1 else b.complex(*values)
+    return where_done(b, info, w, *([vl] if left else []), *([vr] if right else []))
+
+
+def _linearize(active: Active, a: Any, *, left: bool, right: bool) -> Derivative:
+    """With d = v⁻¹ da v: dw is its diagonal, and v⁻¹ dv is d over the differences of eigenvalues;
+    Giles 2008. Left eigenvectors are those of aᴴ.
+    """
+    w, *vectors = eig(a, left=left, right=True)
+    vr = vectors[-1]
+    turned = _turned(vr)
+    halves: list[Callable[[Any], Any]] = []
+    if left:
+        slope = _vector_slope(conj(w), vectors[0])
+        halves.append(lambda ta: slope(adjoint(ta)))
+    if right:
+        halves.append(_vector_slope(w, vr))
+
+    def linear(ta: Any) -> Any:
+        ta = as_complex(ta)
+        return diagonal(turned(ta)), *[half(ta) for half in halves]
+
+    return (w, *vectors[: left + right]), linear
+
+
+def _turned(v: Any) -> Callable[[Any], Any]:
+    """v⁻¹ da v"""
+    factors, _, permutation = lu(v)
+    return lambda ta: lu_solve(factors, permutation, matmul(ta, v))
+
+
+def _vector_slope(w: Any, v: Any) -> Callable[[Any], Any]:
+    """The derivative of eigenvectors of norm 1, of which the largest component is real."""
+    gaps, turned = reciprocal_differences(w), _turned(v)
+    shape, rows = typeof(v).shape, typeof(v).ndim - 2
+    if not shape[rows]:
+        return lambda ta: ta
+    largest = argmax(real(mul(v, conj(v))), dim=rows, index_dtype=I32)
+    columns = tuple(d for d in range(len(shape)) if d != rows)
+    places = iota(dtype=I32, shape=shape, dim=rows)
+    chosen = eq(places, broadcast(largest, shape=shape, dims=columns))
+
+    def component(x: Any) -> Any:
+        return reduce_sum(select(chosen, x, 0), dims=(rows,))
+
+    peak = real(component(v))
+
+    def linear(ta: Any) -> Any:
+        tv = matmul(v, mul(gaps, turned(ta)))
+        along = real(reduce_sum(mul(conj(v), tv), dims=(rows,)))
+        phase = div(imag(component(tv)), peak)
+        return sub(tv, times_columns(v, complex(along, phase)))
+
+    return linear
+
+
+eig = Primitive(
+    "eig",
+    _type,
+    only_on_cpu("eig"),
+    lower_on={"cpu": _lower},
+    linearize=_linearize,
+    transpose=NOT_LINEAR,
+    batch=batch_in_front(lambda: eig),
+    multi=True,
+    doc="w of a v = v diag(w), left vectors, right vectors, as wanted, all complex; LAPACK geev",
+    examples=[
+        Example((f32(3, 3),), {"left": False, "right": True}),
+        Example((f32(2, 3, 3),), {"left": True, "right": True}, order=1),
+        Example((c64(3, 3),), {"left": True, "right": False}, order=1),
+        Example((c64(3, 3),), {"left": False, "right": False}, order=1),
+    ],
+)

@@ -1,0 +1,181 @@
+"""The family of primitives on matrices [..., m, n]: dimensions in front are a batch of them.
+
+A lane is one more of the batch, so all members share their batching rule. On CPUs they are lowered
+to functions of LAPACK, in float32, float64, complex64 and complex128; where such a function fails,
+as it does where a matrix is singular, the results are NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.errors import DeviceError, ShapeError
+from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import (
+    Batched,
+    BatchRule,
+    LaneDims,
+    LowerRule,
+    NoRule,
+    Operands,
+    Primitive,
+)
+from phalanx.core.types import ArrayType, Shape
+from phalanx.ops.basis import I32, broadcast_lanes, check_domain, move
+
+NOT_LINEAR: Final = NoRule("it is not linear")
+
+# ---- types ----------------------------------------------------------------------------------
+
+_LETTERS: Final = {np.float32: "s", np.float64: "d", np.complex64: "c", np.complex128: "z"}
+
+
+def of_lapack(dtype: np.dtype) -> bool:
+    """The domain of the dtypes that LAPACK has: float32, float64, complex64, complex128."""
+    return dtype.type in _LETTERS
+
+
+def check_matrices(who: str, *types: ArrayType) -> Shape:
+    """The batch dimensions that matrices of one dtype share.
+
+    Raises:
+        TypeError: there is no LAPACK for their dtype, or they have several.
+        ShapeError: one has fewer than 2 dimensions, or their batches differ.
+    """
+    first = types[0]
+    check_domain(who, first, of_lapack)
+    for t in types:
+        if t.dtype != first.dtype:
+            raise TypeError(f"{who}: operands must have one dtype, got {listed(types)}")
+        if t.ndim < 2:
+            raise ShapeError(f"{who}: matrices [..., m, n] are needed, got {t}")
+        if t.shape[:-2] != first.shape[:-2]:
+            raise ShapeError(f"{who}: the dimensions in front must be equal, got {listed(types)}")
+    return first.shape[:-2]
+
+
+def check_square(who: str, type: ArrayType) -> None:
+    """Raise unless ``type`` is that of square matrices, of a dtype that LAPACK has."""
+    check_matrices(who, type)
+    if type.shape[-1] != type.shape[-2]:
+        raise ShapeError(f"{who}: square matrices [..., n, n] are needed, got {type}")
+
+
+def listed(types: Sequence[ArrayType]) -> str:
+    return ", ".join(map(str, types))
+
+
+def real_of(dtype: np.dtype) -> np.dtype:
+    """The dtype of the real part."""
+    return dtypes.to_real(dtype) if dtypes.is_complex(dtype) else dtype
+
+
+def complex_of(dtype: np.dtype) -> np.dtype:
+    """The complex dtype whose parts have the precision of ``dtype``."""
+    return dtype if dtypes.is_complex(dtype) else dtypes.to_complex(dtype)
+
+
+# ---- the declaration ------------------------------------------------------------------------
+
+
+def batch_in_front(prim: Callable[[], Primitive]) -> BatchRule:
+    """The batching rule: lanes are the first dimension of all operands and results."""
+
+    def rule(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> Batched:
+        fronted = [
+            broadcast_lanes(v, 0, axis.size) if d is None else move(v, d, 0)
+            for v, d in zip(values, dims, strict=True)
+        ]
+        out = prim()(*fronted, **params)
+        return out, (0,) * len(out) if prim().multi else 0
+
+    return rule
+
+
+def only_on_cpu(name: str) -> LowerRule:
+    """In place of the lowering to LAPACK on other platforms: there is none."""
+
+    def lower(b: Builder, *values: Value, **params: Any) -> Any:
+        raise DeviceError(
+            f"{name}: matrices are factorized on CPUs alone; run this part under "
+            "phalanx.default_device(phalanx.devices('cpu')[0]), or jit it for that device"
+        )
+
+    return lower
+
+
+# ---- LAPACK ---------------------------------------------------------------------------------
+
+_OF_COMPLEX: Final = {"syevd": "heevd", "sytrd": "hetrd", "orgqr": "ungqr", "ormqr": "unmqr"}
+
+
+def lapack(
+    b: Builder,
+    routine: str,
+    args: Sequence[Value],
+    outs: Sequence[tuple[Shape, np.dtype]],
+    *,
+    batch: int,
+    in_place: Mapping[int, int] | None = None,
+    **options: str | bool | np.generic,
+) -> list[Value]:
+    """The results of a routine of LAPACK, named as it is for real numbers.
+
+    ``outs`` are the shapes without the batch, the first ``batch`` dimensions. Options are letters,
+    as in LAPACK, and numbers.
+    """
+    kind = b.type(args[0])
+    if dtypes.is_complex(kind.dtype):
+        routine = _OF_COMPLEX.get(routine, routine)
+    types = [ArrayType((*kind.shape[:batch], *shape), dtype) for shape, dtype in outs]
+    config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in options.items()}
+    name = f"lapack_{_LETTERS[kind.dtype.type]}{routine}_ffi"
+    return b.matrix_call(name, args, types, batch, config, {0: 0} if in_place is None else in_place)
+
+
+INFO: Final = ((), I32)  # the result of a routine that says what went wrong; 0: nothing
+
+
+def where_done(b: Builder, info: Value, *results: Value) -> list[Value]:
+    """The results of a routine, NaN where its ``info`` is not 0."""
+    done = b.compare(info, b.constant(0, I32, b.type(info).shape), "EQ")
+    return [_where(b, done, x) for x in results]
+
+
+def _where(b: Builder, done: Value, x: Value) -> Value:
+    kind = b.type(x)
+    nan = complex(np.nan, np.nan) if dtypes.is_complex(kind.dtype) else np.nan
+    everywhere = b.broadcast_in_dim(done, kind.shape, tuple(range(b.type(done).ndim)))
+    return b.select(everywhere, x, b.constant(nan, kind.dtype, kind.shape))
+
+
+# ---- words of builders ----------------------------------------------------------------------
+
+
+def lower_triangle(b: Builder, x: Value) -> Value:
+    """The elements of matrices on and below the diagonal, zeros above it."""
+    return _triangle(b, x, "GE")
+
+
+def upper_triangle(b: Builder, x: Value) -> Value:
+    """The elements of matrices on and above the diagonal, zeros below it."""
+    return _triangle(b, x, "LE")
+
+
+def _triangle(b: Builder, x: Value, direction: str) -> Value:
+    kind = b.type(x)
+    rows, columns = (b.iota(I32, kind.shape, kind.ndim - d) for d in (2, 1))
+    zero = b.constant(0, kind.dtype, kind.shape)
+    return b.select(b.compare(rows, columns, direction), x, zero)
+
+
+def identities(b: Builder, type: ArrayType) -> Value:
+    """Matrices with ones on the diagonal, zeros elsewhere."""
+    rows, columns = (b.iota(I32, type.shape, type.ndim - d) for d in (2, 1))
+    one, zero = (b.constant(v, type.dtype, type.shape) for v in (1, 0))
+    return b.select(b.compare(rows, columns, "EQ"), one, zero)

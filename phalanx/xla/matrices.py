@@ -1,0 +1,99 @@
+"""Builder: functions of matrices that are registered with XLA, such as those of LAPACK.
+
+They are registered when the first of them is written: that imports SciPy, whose LAPACK they call.
+jaxlib depends on SciPy for it, so it is there wherever jaxlib is.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import sdy
+
+from phalanx.core.types import ArrayType
+from phalanx.xla.regions import RegionEmitter
+from phalanx.xla.runtime import xc
+
+Ints = Sequence[int]
+
+
+@functools.cache
+def register_lapack() -> None:
+    """Tell XLA of the functions for CPUs, and which of them may be cut along their batches."""
+    kernels = importlib.import_module("jaxlib.lapack").registrations()["cpu"]
+    importlib.import_module("jaxlib.cpu._lapack").initialize()
+    for name, function, version in kernels:
+        xc.register_custom_call_target(name, function, platform="cpu", api_version=version)
+        xc.register_custom_call_as_batch_partitionable(name)
+
+
+class MatrixEmitter(RegionEmitter):
+    """Functions of matrices that are registered with XLA."""
+
+    def matrix_call(
+        self,
+        name: str,
+        args: Sequence[ir.Value],
+        out_types: Sequence[ArrayType],
+        batch: int,
+        config: Mapping[str, Any],
+        in_place: Mapping[int, int],
+    ) -> list[ir.Value]:
+        register_lapack()
+        ins = [self.type(x) for x in args]
+        attributes: dict[str, ir.Attribute] = {
+            "call_target_name": ir.StringAttr.get(name),
+            "api_version": self.int_attribute(4, 32),
+            "backend_config": self.config(config),
+            "operand_layouts": _layouts(ins, batch),
+            "result_layouts": _layouts(out_types, batch),
+            "mhlo.frontend_attributes": ir.DictAttr.get(
+                {"num_batch_dims": ir.StringAttr.get(str(batch))}
+            ),
+            "sdy.sharding_rule": _sharding_rule(ins, out_types, batch),
+        }
+        if in_place:
+            attributes["output_operand_aliases"] = ir.ArrayAttr.get(
+                [_alias(i, o, len(out_types)) for i, o in in_place.items()]
+            )
+        results = [self.tensor_of(t) for t in out_types]
+        return self.region_op("stablehlo.custom_call", results, args, attributes)
+
+
+def _layouts(types: Sequence[ArrayType], batch: int) -> ir.Attribute:
+    """Each matrix column by column, one of the batch after the other."""
+    index = ir.IndexType.get()
+    orders = [[*range(batch, t.ndim), *reversed(range(batch))] for t in types]
+    arrays: list[Any] = [np.asarray(order, np.int64) for order in orders]
+    return ir.ArrayAttr.get(
+        [ir.DenseElementsAttr.get(a, type=index, shape=[len(a)]) for a in arrays]
+    )
+
+
+def _alias(operand: int, result: int, results: int) -> ir.Attribute:
+    indices = f"output_tuple_indices = [{result if results > 1 else ''}]"
+    return ir.Attribute.parse(
+        f"#stablehlo.output_operand_alias<{indices}, operand_index = {operand}, "
+        "operand_tuple_indices = []>"
+    )
+
+
+def _sharding_rule(
+    ins: Sequence[ArrayType], outs: Sequence[ArrayType], batch: int
+) -> ir.Attribute:
+    """What may be cut: the dimensions of the batch, which are those of all; no others."""
+    lengths = list(ins[0].shape[:batch])
+
+    def mapping(type: ArrayType) -> ir.Attribute:
+        own = range(len(lengths), len(lengths) + type.ndim - batch)
+        lengths.extend(type.shape[batch:])
+        factors = [*range(batch), *own]
+        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get([f]) for f in factors])
+
+    operands, results = list(map(mapping, ins)), list(map(mapping, outs))
+    return sdy.OpShardingRuleAttr.get(lengths, operands, results, is_custom=True)

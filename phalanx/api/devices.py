@@ -103,8 +103,8 @@ def device_put(
         may_alias: False for results in memory of their own, even where ``x`` lies as asked.
             What comes from the host is always copied.
 
-    A derivative goes back to where the array came from. Inside ``jit`` a sharding over several
-    devices is a constraint, as ``with_sharding_constraint``, and a single device says nothing.
+    A derivative goes back to where the array came from. Inside ``jit`` a sharding is a constraint,
+    as ``with_sharding_constraint``, and a device alone says nothing.
 
     Raises:
         ValueError: a sharding cannot lay out an array, because axes of the mesh do not divide a

@@ -185,7 +185,7 @@ def compile_program(
 
     said = [s for s in (*places.outs, *places.ins) if s is not None]
     inside = [closed(over(s, plan.devices)) for s, _ in constraints(program)]
-    known = known_names(program, plan.mesh, [*said, *(s.sharding for s in sigs), *inside])
+    known = known_names(program, plan.mesh, [*said, *inside, *(s.sharding for s in sigs)])
 
     def lower(plan: Plan) -> Module:
         if lowered is not None and not plan.halvings:

@@ -21,7 +21,7 @@ from phalanx.ops.basis import f32, i32
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import with_lanes
-from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
 Place = Sharding | None  # None: where it is
 
@@ -56,9 +56,9 @@ def _lower(b: Builder, x: Value, to: Place, back: Place) -> Value:
 
 
 def _lies(params: dict[str, Any]) -> Place:
-    """What is asked of a compiled program: on which one device it runs, others say."""
+    """What is asked of a compiled program: a device alone, without a mesh, says nothing."""
     to = params["to"]
-    return None if to is None or len(to.devices) == 1 else to
+    return None if isinstance(to, SingleDeviceSharding) else to
 
 
 def _run(x: Any, *, to: Place, back: Place) -> DeviceArray:

@@ -186,6 +186,15 @@ def test_a_mesh_without_devices_is_over_those_of_the_arguments():
     assert inside.lower(x).compile().output_shardings == wanted
 
 
+def test_a_result_is_told_in_the_words_of_a_constraint_before_those_of_arguments():
+    x = phalanx.device_put(X, NamedSharding(line(), P("x")))
+    asked = NamedSharding(Mesh(line().devices, "z"), P("z"))
+    inside = phalanx.jit(lambda x: lax.with_sharding_constraint(x + 1, asked))
+    for f in (inside, phalanx.jit(lambda x: inside(x)), phalanx.jit(lambda x: inside(x) * 2)):
+        assert f(x).sharding is asked
+    assert phalanx.jit(lambda x: x + 1)(x).sharding is x.sharding
+
+
 def test_what_is_put_somewhere_inside_jit_lies_there():
     columns = NamedSharding(line(), P(None, "x"))
 

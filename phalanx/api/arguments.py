@@ -248,10 +248,12 @@ def without_static(entries: Any, static: Static) -> Any:
 def check_leaf(x: Any, name: str, who: str) -> None:
     """Raise TypeError unless ``x`` is an array or a number."""
     if not is_value(x):
+        static = "static_argnums, static_broadcasted_argnums"
+        static = "in_specs has None for it" if who.startswith("shard_map(") else static
         raise TypeError(
             f"{who}: {name} is {x!r} of type {type(x).__name__}, which is not an array or a "
-            "number; make it static (static_argnums, static_broadcasted_argnums), close over it, "
-            "or register its class as a tree node"
+            f"number; make it static ({static}), close over it, or register its class as a tree "
+            "node"
         )
     if isinstance(x, (np.ndarray, np.generic)) and not dtypes.holds_numbers(x.dtype):
         raise TypeError(

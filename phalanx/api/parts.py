@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.source import user_location
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, assemble, moved, place
@@ -84,8 +85,8 @@ def make_array_from_single_device_arrays(
     wanted = sharding.local_devices
     if set(given) != set(wanted) or len(arrays) != len(wanted):
         raise ValueError(
-            f"{who}: one array on each of {list(wanted)} is needed, got {len(arrays)} on "
-            f"{sorted(map(str, given))}"
+            f"{who}: one array on each of {', '.join(map(str, wanted))} is needed, got "
+            f"{len(arrays)} on {', '.join(sorted(map(str, given)))}, at {user_location()}"
         )
     parts = [given[device] for device in wanted]
     for position, part in zip(sharding.local_positions, parts, strict=True):
@@ -212,7 +213,7 @@ def _check_sharding(sharding: Any, shape: tuple[int, ...], who: str) -> None:
     try:
         sharding.shard_shape(shape)
     except ValueError as e:
-        raise ValueError(f"{who}: {e}") from None
+        raise ValueError(f"{who}: {e}, at {user_location()}") from None
 
 
 def _check_shape(
@@ -222,5 +223,6 @@ def _check_shape(
     if got != wanted:
         raise ValueError(
             f"{who}: the part on {sharding.devices[position]}, {sharding.indices(shape)[position]} "
-            f"of an array of shape {shape}, has shape {wanted}, got one of shape {got}"
+            f"of an array of shape {shape}, has shape {wanted}, got one of shape {got}, at "
+            f"{user_location()}"
         )

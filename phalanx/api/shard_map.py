@@ -217,8 +217,9 @@ def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:
     lines = lines_of(where)
     cause = f": it uses what differs at {lines}" if lines else ""
     return (
-        f"{who}: out_specs say that {what} is the same along axis {axis!r}, but it differs{cause}. "
-        f"Reduce it, with lax.pmean(x, {axis!r}) or lax.psum, or name the axis in its spec"
+        f"{who}: out_specs say that {what} is the same along axis {axis!r}, at {user_location()}, "
+        f"but it differs{cause}. Reduce it, with lax.pmean(x, {axis!r}) or lax.psum, or name the "
+        "axis in its spec"
     )
 
 

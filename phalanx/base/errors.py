@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 
 class PhalanxError(Exception):
@@ -35,19 +36,33 @@ class UnboundAxis(PhalanxError, NameError):
     """A collective names an axis that no enclosing ``pmap``, ``vmap`` or ``shard_map`` binds."""
 
     @classmethod
-    def of(cls, who: str, name: object, scope: Iterable[tuple[object, int]]) -> UnboundAxis:
+    def of(
+        cls, who: str, name: object, scope: Iterable[tuple[object, int]], at: object, mesh: Any
+    ) -> UnboundAxis:
         """The error of ``who`` asking for axis ``name`` where ``scope`` is all there is.
 
-        >>> print(UnboundAxis.of("psum", "bacth", [("batch", 8)]))
-        psum: unbound axis name: bacth (in scope: 'batch' of size 8). Did you mean 'batch'?
+        ``at`` is the user's line, and ``mesh`` the mesh that is meant there, if any is.
+
+        >>> print(UnboundAxis.of("psum", "row", [("rows", 8)], "a.py:2", None))
+        psum: unbound axis name: row (in scope: 'rows' of size 8), at a.py:2. Did you mean 'rows'?
         """
         sizes = list(scope)
         listed = ", ".join(f"{axis!r} of size {size}" for axis, size in sizes) or "none"
-        advice = suggest(str(name), [axis for axis, _ in sizes if isinstance(axis, str)]) or (
-            "Bind it with pmap(..., axis_name=...) or vmap(..., axis_name=...)."
-        )
+        advice = suggest(str(name), [axis for axis, _ in sizes if isinstance(axis, str)])
+        if mesh is not None and name in mesh.axis_names:
+            advice = (
+                f"It is an axis of {mesh} that is left to the compiler here; a shard_map takes it "
+                "that has it among its axis_names."
+            )
+        elif not advice and mesh is not None:
+            advice = (
+                f"It is no axis of {mesh}, which a shard_map could take; pmap and vmap bind others."
+            )
         # "unbound axis name: NAME" is the field's, for matching
-        return cls(f"{who}: unbound axis name: {name} (in scope: {listed}). {advice}")
+        return cls(
+            f"{who}: unbound axis name: {name} (in scope: {listed}), at {at}. "
+            + (advice or "Bind it with pmap(..., axis_name=...) or vmap(..., axis_name=...).")
+        )
 
 
 class ReplicationError(PhalanxError, ValueError):

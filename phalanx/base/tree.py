@@ -18,6 +18,7 @@ from optree import PyTreeSpec
 
 from phalanx.base.errors import TreeError
 from phalanx.base.recent import Recent
+from phalanx.base.source import user_location
 
 Tree = Any
 IsLeaf = Callable[[Any], bool] | None
@@ -394,9 +395,9 @@ def _leaves_above(
     what = _disagreement(prefix, above, node, below)
     if what is not None or below is None:
         raise TreeError(  # as above
-            f"pytree structure error: {what} at key path {name}{keystr(path)}: {name} has "
+            f"pytree structure error: {what} at key path {name}{keystr(path)}: it has "
             f"{_describe(prefix, above)} there, the value that it applies to is "
-            f"{_describe(node, below)}"
+            f"{'one leaf' if below is None else _describe(node, below)}, at {user_location()}"
         )
     for key, over, under in _side_by_side(above, below):
         yield from _leaves_above(over, under, (*path, key), name, is_leaf)

@@ -8,7 +8,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, cast
 
+from phalanx.base.config import config
 from phalanx.base.errors import UnboundAxis
+from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
 
 Names = tuple[Any, ...]  # of axes
@@ -157,7 +159,7 @@ def find(name: Any, who: str) -> tuple[Any, int]:
         if said == name:
             return axis, size
     known = [(said, size) for said, _, size in reversed(axes) if not is_internal(said)]
-    raise UnboundAxis.of(who, name, known)
+    raise UnboundAxis.of(who, name, known, user_location(), config.mesh)
 
 
 def is_internal(name: Any) -> bool:

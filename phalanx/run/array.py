@@ -14,6 +14,7 @@ from phalanx.base.config import settings
 from phalanx.base.errors import DeletedArray
 from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.recent import Recent, Unique
+from phalanx.base.source import user_location
 from phalanx.core.types import Array, ArrayType, LiteralType
 from phalanx.ops.shape import slice_dim
 from phalanx.run.runtime import backend
@@ -205,7 +206,8 @@ class DeviceArray(Array):
             raise DeletedArray(
                 # "Array has been deleted." is the field's, for matching
                 f"Array has been deleted. {self.aval} {self._sig.why}; its value is no longer "
-                "there. Keep a copy (x.copy()) if it is needed again, or do not donate it"
+                f"there, at {user_location()}. Keep a copy (x.copy()) if it is needed again, or "
+                "do not donate it"
             )
         if backend().is_deleted(self._raw):
             self._forget("was deleted, or donated under another name")

@@ -258,8 +258,8 @@ def _planned(
         if isinstance(sig, DeletedSignature):
             raise DeletedArray(
                 f"{program.name}: Array has been deleted. An argument, {sig.type}, {sig.why}; its "
-                "value is no longer there. Keep a copy (x.copy()) if it is needed again, or do not "
-                "donate it"
+                f"value is no longer there, at {user_location()}. Keep a copy (x.copy()) if it is "
+                "needed again, or do not donate it"
             )
     shardings = [s.sharding for s in sigs]
     plan, committed = make_plan(taking.program, shardings, places, len(taking.constants))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.errors import suggest_axis
+from phalanx.base.source import user_location
 from phalanx.core.region import Layout, MeshAxes
 from phalanx.spmd.sharding import Sharding
 
@@ -31,10 +32,13 @@ def from_axes(
     for name in used:
         if name not in sizes:
             hint = suggest_axis(name, sizes)
-            raise ValueError(f"{who}: the mesh has no axis {name!r}. {hint}")
+            raise ValueError(
+                f"{who}: the mesh has no axis {name!r}, at {user_location()}. {hint}"
+            )
         if used.count(name) > 1:
             raise ValueError(
-                f"{who}: axis {name!r} occurs more than once in {dims}; an axis cuts one dimension"
+                f"{who}: axis {name!r} occurs more than once in {dims}, at {user_location()}; an "
+                "axis cuts one dimension"
             )
     names = list(sizes)
     order = [names.index(n) for n in used] + [i for i, n in enumerate(names) if n not in used]

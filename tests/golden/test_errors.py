@@ -89,14 +89,14 @@ def in_axes_of_wrong_length():
 
 @mistake(errors.TreeError)
 def in_axes_that_do_not_fit():
-    phalanx.pmap(lambda x, t: x, in_axes=(0, {"w": 0, "b": (0, 0)}))(
+    phalanx.pmap(lambda x, t: x, in_axes=(0, {"w": 0, "b": (0, 0)}))(  # HERE
         ROWS, {"w": ROWS, "b": (ROWS, ROWS, ROWS)}
     )
 
 
 @mistake(errors.TreeError)
 def in_axes_with_other_keys():
-    phalanx.pmap(lambda t: t, in_axes=({"weights": 0},))({"w": ROWS})
+    phalanx.pmap(lambda t: t, in_axes=({"weights": 0},))({"w": ROWS})  # HERE
 
 
 @mistake(TypeError)
@@ -106,7 +106,8 @@ def in_axes_of_wrong_type():
 
 @mistake(errors.TreeError)
 def out_axes_that_do_not_fit():
-    phalanx.pmap(lambda x: {"loss": x, "aux": (x, x)}, out_axes={"loss": 0, "aux": (0, 0, 0)})(ROWS)
+    axes = {"loss": 0, "aux": (0, 0, 0)}
+    phalanx.pmap(lambda x: {"loss": x, "aux": (x, x)}, out_axes=axes)(ROWS)  # HERE
 
 
 @mistake(ValueError)
@@ -145,14 +146,14 @@ def a_shared_result_differs_in_vmap():
 @mistake(errors.UnboundAxis)
 def unbound_axis():
     phalanx.pmap(
-        lambda x: phalanx.vmap(lambda y: lax.psum(y, "bacth"), axis_name="item")(x),
+        lambda x: phalanx.vmap(lambda y: lax.psum(y, "bacth"), axis_name="item")(x),  # HERE
         axis_name="batch",
     )(ROWS)
 
 
 @mistake(errors.UnboundAxis)
 def unbound_axis_outside():
-    lax.pmean(jnp.ones(3), "batch")
+    lax.pmean(jnp.ones(3), "batch")  # HERE
 
 
 @mistake(ValueError)
@@ -418,7 +419,7 @@ def escaped_from_vmap_and_asked_for_its_value():
 def use_of_a_donated_array():
     x = jnp.ones(3)
     phalanx.jit(lambda x: x + 1, donate_argnums=0)(x)
-    x + 1
+    x + 1  # HERE
 
 
 @mistake(errors.DeletedArray)
@@ -426,14 +427,14 @@ def second_donation():
     x = jnp.ones((N, 3))
     step = phalanx.pmap(lambda x: x + 1, donate_argnums=0)
     step(x)
-    step(x)
+    step(x)  # HERE
 
 
 @mistake(errors.DeletedArray)
 def use_of_a_deleted_array():
     x = jnp.ones(3)
     x.delete()
-    np.asarray(x)
+    np.asarray(x)  # HERE
 
 
 @mistake(errors.DeletedArray)

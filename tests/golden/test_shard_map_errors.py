@@ -90,6 +90,16 @@ def collective_over_another_axis():
 
 
 @mistake
+def collective_over_an_axis_left_to_the_compiler():
+    over_mesh(lambda x: lax.psum(x, "model"), P("data"), P(), axis_names={"data"})(ROWS)
+
+
+@mistake
+def results_that_are_those_of_one_position():
+    over_mesh(lambda x: x, P("data"), P())(ROWS)
+
+
+@mistake
 def no_mesh():
     phalanx.shard_map(same, in_specs=P("data"), out_specs=P("data"))(ROWS)
 

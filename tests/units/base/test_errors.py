@@ -59,15 +59,16 @@ def test_the_public_alias_of_an_escaped_tracer():
 
 
 def test_an_unbound_axis_lists_what_is_in_scope_and_the_nearest_name():
-    message = str(errors.UnboundAxis.of("psum", "bacth", [("model", 2), ("batch", 8)]))
+    scope = [("model", 2), ("batch", 8)]
+    message = str(errors.UnboundAxis.of("psum", "bacth", scope, "a.py:2", None))
     assert message == (
-        "psum: unbound axis name: bacth (in scope: 'model' of size 2, 'batch' of size 8). "
-        "Did you mean 'batch'?"
+        "psum: unbound axis name: bacth (in scope: 'model' of size 2, 'batch' of size 8), "
+        "at a.py:2. Did you mean 'batch'?"
     )
 
 
 def test_an_unbound_axis_where_nothing_is_in_scope_says_how_to_bind_it():
-    message = str(errors.UnboundAxis.of("axis_index", ("i", 1), []))
+    message = str(errors.UnboundAxis.of("axis_index", ("i", 1), [], "a.py:2", None))
     assert "unbound axis name: ('i', 1)" in message
     assert "in scope: none" in message and "pmap(..., axis_name=...)" in message
 

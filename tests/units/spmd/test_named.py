@@ -79,7 +79,7 @@ def test_lanes_may_be_uneven():
 @pytest.mark.parametrize(
     "spec, message",
     [
-        (P("modle"), "no axis 'modle'. Did you mean 'model'"),
+        (P("modle"), "no axis 'modle', at .* Did you mean 'model'"),
         (P("model", "model"), "occurs more than once"),
     ],
 )

@@ -51,9 +51,10 @@ def _block(
             continue
         names.append(("the blocks of", axis))
         here = Axis(axis, lanes.length, Split(names[-1], lanes, together=parted))
-        left = axes[axes.index(axis) :]
-        lanes_here = Lanes(axis, lanes.length, frozenset(left), chunks)
-        program = scheduled(program, lanes_here, tuple([axis in r.axes for r in ins]))
+        if not parted:  # what the compiler puts in may need all devices, in every lane
+            meeting = frozenset(axes[axes.index(axis) :])
+            schedule = Lanes(axis, lanes.length, meeting, chunks)
+            program = scheduled(program, schedule, tuple([axis in r.axes for r in ins]))
         program = _of_many_lanes(program, here, ins, outs)
         ins, outs = (tuple([r.without(axis) for r in roles]) for roles in (ins, outs))
     if any(r.layout for r in (*ins, *outs)):

@@ -74,8 +74,8 @@ def _inlined(program: Program, lanes: Lanes, names: dict[Atom, Atom]) -> Iterato
     """The equations with variables of their own, which stand in ``names``."""
     for e in live_equations(program):
         inputs = [names.get(a, a) for a in e.inputs]
-        if e.prim is call and lanes.meet_in(e):
-            (inner,) = e.programs
+        if (e.prim is call or e.prim.by_user) and lanes.meet_in(e):
+            (inner,) = e.programs  # rules for derivatives are of no use any more
             inside: dict[Atom, Atom] = dict(zip(inner.inputs, inputs, strict=True))
             yield from _inlined(inner, lanes, inside)
             outputs = [inside.get(a, a) for a in inner.outputs]
@@ -181,7 +181,7 @@ class _Stages:
 
     def _met(self, e: Equation) -> Equation:
         """``e``, whose programs have schedules of their own."""
-        if e.prim.frame is None or e.prim.by_user:
+        if e.prim.frame is None:
             return e
         frame = frame_of(e.prim, e.params)
         lanes = replace(self.lanes, over=self.lanes.over - frame.lanes)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.control.branch import branch
 from phalanx.control.call import frame_of_one, lower_call, with_one
 from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
@@ -23,15 +24,17 @@ from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import Loop, Marks
 from phalanx.core.primitive import Fold, Primitive
-from phalanx.core.program import Atom, Equation, Literal, Program, plain
+from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.roles import CARRY, FIXED, each
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import broadcast, convert, full, move
+from phalanx.ops.basis import I32, broadcast, convert, full, move, zeros
 from phalanx.ops.compare import lt, select
 from phalanx.ops.lanes import place_of
+from phalanx.ops.reduce import reduce_or
 from phalanx.ops.shape import concatenate, expand_dims, merge_dims, slice_dim, split_dim, squeeze
 from phalanx.transforms.batch import Dims, on_lanes
 from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.simplify import with_inputs
 from phalanx.transforms.stage import evaluate
 
 Values = Sequence[Any]
@@ -192,14 +195,47 @@ def _looped(
         return [*kept, *lane.together(inputs[count:], totals)], None
 
     ins = (*[each(0) if m else FIXED for m in lanes], *[CARRY] * len(start))
-    outs = (*[each(0)] * len(lane.kept), *[CARRY] * len(start))
     seen = [r.inner(typeof(x), loop.axes) for r, x in zip(ins, [*rows, *start], strict=True)]
+    body = trace_closed(step, seen, lane.body.name).program
+    kept = len(lane.kept)
+    if count > len(lane.body.inputs):
+        body = _past_padding(body, kept, count - 1)
+        start += [zeros(t) for t in body.output_types[:kept]]
+        ins += (CARRY,) * kept
     results = scan(
-        *rows, *start, program=trace_closed(step, seen, lane.body.name).program,
-        ins=ins, outs=outs, length=loop.size, reverse=False, unroll=1,
+        *rows, *start, program=body, length=loop.size, reverse=False, unroll=1, ins=ins,
+        outs=(*[each(0)] * kept, *[CARRY] * len(start)),
     )  # fmt: skip
-    kept = [merge_dims(x, 0) for x in results[: len(lane.kept)]]
-    return kept, list(results[len(lane.kept) :])
+    stored = [merge_dims(x, 0) for x in results[:kept]]
+    return stored, list(results[kept : kept + len(lane.taken)])
+
+
+def _past_padding(body: Program, kept: int, there: int) -> Program:
+    """``body`` that does nothing in chunks of padding, of which input number ``there`` tells.
+
+    It carries what is kept, too: in place of what padding would give, which is what the last lane
+    gives, it gives that again.
+    """
+
+    def repeat(*inputs: Any) -> tuple[list[Any], None]:
+        totals, before = inputs[there + 1 : -kept or None], inputs[len(inputs) - kept :]
+        last = [slice_dim(x, typeof(x).shape[0] - 1, typeof(x).shape[0], 0) for x in before]
+        again = [
+            broadcast(x, shape=typeof(b).shape, dims=tuple(range(typeof(b).ndim)))
+            for x, b in zip(last, before, strict=True)
+        ]
+        return [*again, *totals], None
+
+    types = [*body.input_types, *body.output_types[:kept]]
+    padding = trace_closed(repeat, types, body.name).program
+    working = with_inputs(body, map(Var, types[len(body.inputs) :]))
+
+    def step(*inputs: Any) -> tuple[list[Any], None]:
+        some = convert(reduce_or(inputs[there], dims=(0,)), dtype=I32, weak=False)
+        outs = branch(some, *inputs, programs=(padding, working))
+        return [*outs, *outs[:kept]], None
+
+    return trace_closed(step, types, body.name).program
 
 
 def _lower(b: Builder, *xs: Value, program: Program, of: Any, at_once: int) -> list[Value]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.control.chunks import Chunks
-from phalanx.control.schedule import Lanes, scheduled
+from phalanx.control.schedule import Lanes, chunks_of, scheduled
 from phalanx.core.axes import Axis, Names, Split
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Atom, Equation, Program, Var, plain
-from phalanx.core.region import Axes, Block
+from phalanx.core.region import Axes, Block, Chunked
 from phalanx.core.roles import Role, Roles
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import move, reshape
@@ -44,6 +44,7 @@ def _block(
     chunks: Chunks,
 ) -> Block:  # fmt: skip
     names: list[Any] = []
+    chunked: list[Chunked] = []
     parting = _may_part(program, ins, parted)
     for axis, lanes in zip(axes, dealt, strict=True):
         if lanes.size == lanes.count > 1 and axis not in parting:
@@ -55,11 +56,12 @@ def _block(
             meeting = frozenset(axes[axes.index(axis) :])
             schedule = Lanes(axis, lanes.length, meeting, chunks)
             program = scheduled(program, schedule, tuple([axis in r.axes for r in ins]))
+            chunked += chunks_of(program, axis)
         program = _of_many_lanes(program, here, ins, outs)
         ins, outs = (tuple([r.without(axis) for r in roles]) for roles in (ins, outs))
     if any(r.layout for r in (*ins, *outs)):
         program = _of_one_lane(program, axes, ins, outs)
-    return Block(within_a_device(program), tuple(names))
+    return Block(within_a_device(program), tuple(names), tuple(chunked))
 
 
 def _may_part(program: Program, ins: Roles, parted: bool) -> Varying:

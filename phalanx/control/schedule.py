@@ -21,6 +21,7 @@ from phalanx.control.framed import frame_of, own_inside, own_values
 from phalanx.control.segment import fold_over, segment
 from phalanx.core.frame import Marks
 from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.region import Chunked
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import live_equations
 
@@ -50,6 +51,17 @@ def scheduled(program: Program, lanes: Lanes, own: Marks) -> Program:
     """
     key = ("schedule", lanes, own)
     return keep(program, key, lambda: _scheduled(program, lanes, own)) or program
+
+
+def chunks_of(program: Program, axis: Any) -> list[Chunked]:
+    """The segments of a schedule for lanes of ``axis``, those of sub-programs included."""
+    found: list[Chunked] = []
+    for e in program.walk():
+        if e.prim is segment and e.params["of"] == axis:
+            ends = [end for p in e.programs for end in p.equations if fold_over(end, axis)]
+            until = tuple([f"{end.prim} at {end.location}" for end in ends])
+            found.append(Chunked(axis, e.params["at_once"], until))
+    return found
 
 
 def _scheduled(program: Program, lanes: Lanes, own: Marks) -> Program | None:

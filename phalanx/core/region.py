@@ -58,14 +58,32 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Chunked:
+    """A part of a program that runs ``at_once`` lanes of ``axis`` at a time.
+
+    ``until`` names the collectives at its end that take in lanes, and the user's lines.
+    """
+
+    axis: Any
+    at_once: int
+    until: tuple[str, ...]
+
+    def __str__(self) -> str:
+        end = f", up to {', '.join(self.until)}" if self.until else ""
+        return f"{self.at_once} at a time{end}"
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """What one device runs of a region: ``program`` on its parts of the operands.
 
     The program communicates with other devices over ``names``, one for each axis of the region.
+    What does not run all lanes together is ``chunked``.
     """
 
     program: Program
     names: tuple[Any, ...]
+    chunked: tuple[Chunked, ...]
 
 
 @dataclass(frozen=True, slots=True)

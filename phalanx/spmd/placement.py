@@ -22,7 +22,7 @@ from phalanx.base.errors import MeshesDiffer
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Atom, Equation, Program, Var
-from phalanx.core.region import Block, Cut, Layout, MeshAxes, Region, Target, over_mesh
+from phalanx.core.region import Block, Chunked, Cut, Layout, MeshAxes, Region, Target, over_mesh
 from phalanx.spmd.layout import axes_of, fewest_axes, in_order, prime_axes, primes
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
@@ -295,6 +295,7 @@ class Placement:
             first lane of the outer one.
         lanes: how many lanes each device runs; lane ``i`` is on ``devices[i // lanes]``.
         padding: how many lanes at the end repeat the last one. Nobody sees them.
+        chunked: the parts of the function, one after the other, that run a few lanes at a time.
         inside: the placements of the axes inside.
     """
 
@@ -303,6 +304,7 @@ class Placement:
     devices: Devices
     lanes: int
     padding: int
+    chunked: tuple[Chunked, ...] = ()
     inside: tuple[Placement, ...] = ()
 
     def __str__(self) -> str:
@@ -318,6 +320,7 @@ class Placement:
             yield f"  {device}: lanes {first} to {last}" if first < last else (
                 f"  {device}: lane {first}"
             )
+        yield from (f"  {chunk}" for chunk in self.chunked)
         for inner in self.inside:
             yield from (f"  {line}" for line in inner._lines())
 
@@ -351,21 +354,28 @@ def _placements(
     program: Program, mesh: ProgramMesh, places: _Places, depth: int
 ) -> Iterator[Placement]:
     for region in regions(program):
-        yield _placement(mesh.cuts(region, depth), region.program, mesh, places, depth)
+        cuts = mesh.cuts(region, depth)
+        target = Target(mesh.devices[0].platform)
+        chunked = region.block(tuple([cut.blocks for cut in cuts]), False, target).chunked
+        yield _placement(cuts, region.program, chunked, mesh, places, depth)
 
 
 def _placement(
-    cuts: Sequence[Cut], program: Program, mesh: ProgramMesh, places: _Places, depth: int
-) -> Placement:
+    cuts: Sequence[Cut], program: Program, chunked: Sequence[Chunked], mesh: ProgramMesh,
+    places: _Places, depth: int,
+) -> Placement:  # fmt: skip
     """Where the first of the axes of a region lies, the others inside it."""
     blocks, parts = cuts[0].blocks, places.along(cuts[0].mesh)
     inside = (
-        (_placement(cuts[1:], program, mesh, parts[0], depth),)
+        (_placement(cuts[1:], program, chunked, mesh, parts[0], depth),)
         if len(cuts) > 1
         else tuple(_placements(program, mesh, parts[0], depth + 1))
     )
     devices = tuple(part.devices.flat[0] for part in parts)
-    return Placement(cuts[0].axis, blocks.size, devices, blocks.length, blocks.padding, inside)
+    mine = tuple([chunk for chunk in chunked if chunk.axis == cuts[0].axis])
+    return Placement(
+        cuts[0].axis, blocks.size, devices, blocks.length, blocks.padding, mine, inside
+    )
 
 
 def wanted_inputs(program: Program, mesh: ProgramMesh) -> list[Layout | None]:

@@ -1,5 +1,7 @@
 """Which lanes go on which devices."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -15,7 +17,14 @@ def program(*axes):
     return f.trace(phalanx.ShapeDtypeStruct(axes, np.float32)).program
 
 
-DEVICES = tuple(f"d{i}" for i in range(8))
+class Device(NamedTuple):
+    """A device that is only spoken of."""
+
+    id: int
+    platform: str = "cpu"
+
+
+DEVICES = tuple(map(Device, range(8)))
 
 
 @pytest.mark.parametrize(
@@ -67,3 +76,16 @@ def test_arguments_are_wanted_where_their_lanes_are():
     mesh = mesh_of(traced, DEVICES[:4])
     assert mesh is not None
     assert wanted_inputs(traced, mesh) == [(), ((), ("m0", "m1"))]
+
+
+def test_a_placement_says_what_runs_a_few_lanes_at_a_time():
+    def total(x):
+        return phalanx.lax.psum(phalanx.numpy.sin(x), "i")
+
+    one_by_one = phalanx.pmap(total, axis_name="i", devices=phalanx.devices()[:1], lanes_at_once=1)
+    together = phalanx.pmap(total, axis_name="i", devices=phalanx.devices()[:1])
+    where = one_by_one.placement(np.zeros((8, 2)))
+    (chunk,) = where.chunked
+    assert (chunk.axis, chunk.at_once) == ("i", 1)
+    assert "1 at a time, up to psum at test_placement.py" in str(where)
+    assert together.placement(np.zeros((8, 2))).chunked == ()

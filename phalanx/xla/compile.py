@@ -36,8 +36,9 @@ WINDOW = 16
 # XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
 # that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py).
 _SAFE = {"xla_cpu_experimental_ynn_fusion_type": ""}
-# In 0.10 it takes barriers away before it fuses, so that what stands behind one is made again.
-_SAFE |= {"xla_disable_hlo_passes": "cse_barrier_expander"} if OLD else {}
+# In 0.10 it takes barriers away before it fuses, so that what stands behind one is made again, and
+# it cannot write them into the functions that it makes of small loops.
+_BARRIERS_STAY = {"xla_disable_hlo_passes": "cse_barrier_expander,small-while-loop-hoisting"}
 # Most of the compiler's time goes to optimizing code, and on CPU to that of fusions; later than
 # 0.10 it has no other way to make this, and in 0.10 the other way lacks operations on booleans.
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
@@ -62,7 +63,7 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
 def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:
     """The executable for ``devices``, and its content if it was read or written."""
     settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
-    options = _default_options(devices[0].platform) | options
+    options = _default_options(lowered, devices[0].platform) | options
 
     def compiled(options: dict[str, Any]) -> Any:
         settings.env_option_overrides = list(options.items())
@@ -85,10 +86,12 @@ def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[
         raise refused_option(e, options) or translated(e, "compile") from None
 
 
-def _default_options(platform: str) -> dict[str, Any]:
+def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:
     """The options of the compiler where the user gives no others."""
     on_cpu = platform == "cpu"
     options = _SAFE if on_cpu else {}
+    if OLD and on_cpu and b"optimization_barrier" in lowered.bytecode():
+        options = options | _BARRIERS_STAY
     if config.disable_most_optimizations:
         options = options | _QUICK | (_QUICK_ON_CPU if on_cpu else {})
     return options

@@ -76,9 +76,8 @@ def _best(segment: Program, own: Marks, size: int, costs: Costs) -> int:
     alone, together = _alone_and_together(segment, own, costs)
     if alone > together:
         return 1
-    ends = [e for e in segment.equations if e.prim.fold is not None]
-    taken = {a for e in ends for a in e.inputs}
-    alive = peak(segment, taken.union(*[e.outputs for e in ends]))
+    taken = {a for e in segment.equations if e.prim.fold is not None for a in e.inputs}
+    alive = peak(segment, taken.union(segment.outputs))  # what is kept is stored in any case
     if alive * size <= costs.together:
         return size
     # what is taken in is read and written with each chunk, so that should not be more

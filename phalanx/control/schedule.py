@@ -11,7 +11,7 @@ unless less is to be kept of each lane if it runs later.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -159,11 +159,11 @@ class _Stages:
 
     def written(self) -> Iterator[Equation]:
         """The equations, with a segment in each stage where lanes do not all run together."""
-        for stage in range(max(self.stages.values(), default=-1) + 1):
-            here = [e for e in self.program.equations if self.stages[e] == stage]
-            shared, lanes, meetings = (
-                [e for e in here if self.kinds[e] is kind] for kind in (SHARED, LANES, MEETING)
-            )
+        here: defaultdict[tuple[int, str], list[Equation]] = defaultdict(list)
+        for e in self.program.equations:
+            here[self.stages[e], self.kinds[e]].append(e)
+        for stage in sorted({stage for stage, _ in here}):
+            shared, lanes, meetings = (here[stage, kind] for kind in (SHARED, LANES, MEETING))
             yield from shared
             made = {v for e in lanes for v in e.outputs}
             ends = [

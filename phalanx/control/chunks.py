@@ -61,6 +61,11 @@ class Chunks:
 
     def __call__(self, segment: Program, own: Marks, size: int) -> int:
         """How many of ``size`` lanes run ``segment`` together; ``own`` marks inputs of a lane's."""
+        at_once = self._wanted(segment, own, size)
+        # what is left over is another program, which need not run after the loop
+        return _most_dividing(size, at_once) if segment.effects else at_once
+
+    def _wanted(self, segment: Program, own: Marks, size: int) -> int:
         if self.asked == "all":
             return size
         if self.asked is not None:
@@ -87,8 +92,12 @@ def _best(segment: Program, own: Marks, size: int, costs: Costs) -> int:
 
 def _dividing(size: int, at_once: int) -> int:
     """``at_once``, or somewhat less, if all chunks of ``size`` lanes are of one length then."""
-    divisors = (n for n in range(at_once, at_once // 2, -1) if size % n == 0)
-    return next(divisors, at_once)
+    most = _most_dividing(size, at_once)
+    return most if most > at_once // 2 else at_once
+
+
+def _most_dividing(size: int, at_once: int) -> int:
+    return next(n for n in range(at_once, 0, -1) if size % n == 0)
 
 
 # ---- lanes that decide for themselves -----------------------------------------------------------

@@ -25,11 +25,11 @@ from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import Loop, Marks
 from phalanx.core.primitive import Fold, Primitive
 from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
-from phalanx.core.roles import CARRY, FIXED, each
+from phalanx.core.roles import CARRY, FIXED, Roles, each
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import I32, broadcast, convert, full, move, zeros
 from phalanx.ops.compare import lt, select
-from phalanx.ops.lanes import place_of
+from phalanx.ops.lanes import folded, place_of
 from phalanx.ops.reduce import reduce_or
 from phalanx.ops.shape import concatenate, expand_dims, merge_dims, slice_dim, split_dim, squeeze
 from phalanx.transforms.batch import Dims, on_lanes
@@ -140,7 +140,7 @@ def _batch(
     known |= {a: (x, 0) for a, x in zip(lane.kept, kept, strict=True)}
     taken = {pair: (x, 0) for pair, x in zip(lane.taken, totals, strict=True)}
     for e, fold in lane.ends:
-        pairs = [taken.get((a, fold)) or _outside(a, known) for a in e.inputs]
+        pairs = [taken.get((a, fold)) or _outside(a, axis, fold, known) for a in e.inputs]
         out, dim = fold.conclude(axis, *zip(*pairs, strict=True), **e.params)
         results = zip(out, dim, strict=True) if e.prim.multi else [(out, dim)]
         known.update(zip(e.outputs, results, strict=True))
@@ -151,9 +151,10 @@ def _batch(
 _batch_alike = batch_rule(lambda: segment)
 
 
-def _outside(atom: Atom, known: dict[Atom, Pair]) -> Pair:
-    """What all lanes have of ``atom``."""
-    return (atom.value, None) if isinstance(atom, Literal) else known[atom]
+def _outside(atom: Atom, axis: Axis, fold: Fold, known: dict[Atom, Pair]) -> Pair:
+    """All lanes as one of ``atom``, which no lane of the segment makes."""
+    value, dim = (atom.value, None) if isinstance(atom, Literal) else known[atom]
+    return (value, None) if dim is None else (folded(axis, fold, value, dim), 0)
 
 
 def _in_chunks(
@@ -202,12 +203,33 @@ def _looped(
         body = _past_padding(body, kept, count - 1)
         start += [zeros(t) for t in body.output_types[:kept]]
         ins += (CARRY,) * kept
+    outs = (*[each(0)] * kept, *[CARRY] * len(start))
+    if at_once == 1:
+        rows, body = operands, _of_rows(body, ins, outs)
     results = scan(
-        *rows, *start, program=body, length=loop.size, reverse=False, unroll=1, ins=ins,
-        outs=(*[each(0)] * kept, *[CARRY] * len(start)),
-    )  # fmt: skip
-    stored = [merge_dims(x, 0) for x in results[:kept]]
+        *rows, *start, program=body, length=loop.size, reverse=False, unroll=1, ins=ins, outs=outs
+    )
+    stored = [x if at_once == 1 else merge_dims(x, 0) for x in results[:kept]]
     return stored, list(results[kept : kept + len(lane.taken)])
+
+
+def _of_rows(body: Program, ins: Roles, outs: Roles) -> Program:
+    """``body`` of chunks of one lane, as one of lanes.
+
+    A dimension of length one may lie anywhere in memory to a compiler, which then makes a copy of
+    all lanes that differs in nothing else.
+    """
+
+    def lane(*inputs: Any) -> tuple[list[Any], None]:
+        chunks = [expand_dims(x, (0,)) if r.layout else x for x, r in zip(inputs, ins, strict=True)]
+        results = zip(evaluate(body, chunks), outs, strict=True)
+        return [squeeze(y, (0,)) if r.layout else y for y, r in results], None
+
+    types = [
+        t.update(shape=t.shape[1:]) if r.layout else t
+        for t, r in zip(body.input_types, ins, strict=True)
+    ]
+    return trace_closed(lane, types, body.name).program
 
 
 def _past_padding(body: Program, kept: int, there: int) -> Program:

@@ -205,6 +205,29 @@ def primitive_without_a_derivative():
     phalanx.grad(lambda x: twice(x))(1.0)
 
 
+# ---- how many lanes run at once -----------------------------------------------------------------
+
+
+@mistake
+def no_lane_at_once():
+    phalanx.pmap(jnp.sin, lanes_at_once=0)
+
+
+@mistake
+def lanes_at_once_that_are_no_integer():
+    phalanx.pmap(jnp.sin, lanes_at_once=2.0)
+
+
+@mistake
+def lanes_at_once_in_other_words():
+    phalanx.vmap(jnp.sin, lanes_at_once="two")
+
+
+@mistake
+def lanes_at_once_that_are_dealt_out():
+    phalanx.vmap(jnp.sin, spmd_axis_name="data", lanes_at_once=2)
+
+
 @mistake
 def primitive_without_lanes():
     twice = Primitive("twice", lambda x: x, lambda b, x: b.add(x, x))

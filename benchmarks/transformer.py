@@ -10,28 +10,33 @@ LAYERS, WIDTH, HEADS, LENGTH, VOCABULARY = 12, 64, 4, 32, 256
 RATE = 1e-2
 
 
-def init(np: Any, layers: int = LAYERS, seed: int = 0) -> dict:
+def init(
+    np: Any, layers: int = LAYERS, width: int = WIDTH, length: int = LENGTH, seed: int = 0
+) -> dict:
     """Parameters as NumPy arrays: 124 leaves for twelve layers."""
     rng = np.random.default_rng(seed)
 
     def normal(*shape: int) -> Any:
         return rng.normal(0, 1 / math.sqrt(shape[0]), shape).astype(np.float32)
 
+    def norm() -> dict:
+        return {"scale": np.ones(width, np.float32), "shift": np.zeros(width, np.float32)}
+
     def layer() -> dict:
         return {
-            "norm_1": {"scale": np.ones(WIDTH, np.float32), "shift": np.zeros(WIDTH, np.float32)},
-            "qkv": normal(WIDTH, 3 * WIDTH),
-            "out": normal(WIDTH, WIDTH),
-            "norm_2": {"scale": np.ones(WIDTH, np.float32), "shift": np.zeros(WIDTH, np.float32)},
-            "up": {"weights": normal(WIDTH, 4 * WIDTH), "bias": np.zeros(4 * WIDTH, np.float32)},
-            "down": {"weights": normal(4 * WIDTH, WIDTH), "bias": np.zeros(WIDTH, np.float32)},
+            "norm_1": norm(),
+            "qkv": normal(width, 3 * width),
+            "out": normal(width, width),
+            "norm_2": norm(),
+            "up": {"weights": normal(width, 4 * width), "bias": np.zeros(4 * width, np.float32)},
+            "down": {"weights": normal(4 * width, width), "bias": np.zeros(width, np.float32)},
         }
 
     return {
-        "embedding": normal(VOCABULARY, WIDTH),
-        "positions": normal(LENGTH, WIDTH),
+        "embedding": normal(VOCABULARY, width),
+        "positions": normal(length, width),
         "layers": [layer() for _ in range(layers)],
-        "norm": {"scale": np.ones(WIDTH, np.float32), "shift": np.zeros(WIDTH, np.float32)},
+        "norm": norm(),
     }
 
 
@@ -45,14 +50,14 @@ def normalize(api: Any, x: Any, norm: dict) -> Any:
 def attend(api: Any, x: Any, layer: dict) -> Any:
     """What the heads whose weights are in the layer add."""
     jnp = api.numpy
-    batch = x.shape[0]
-    qkv = (x @ layer["qkv"]).reshape(batch, LENGTH, -1, 3, WIDTH // HEADS)
+    batch, length, width = x.shape
+    qkv = (x @ layer["qkv"]).reshape(batch, length, -1, 3, width // HEADS)
     q, k, v = qkv[..., 0, :], qkv[..., 1, :], qkv[..., 2, :]
-    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(WIDTH // HEADS)
-    seen = jnp.tril(jnp.ones((LENGTH, LENGTH), bool))
+    scores = jnp.einsum("bqhd,bkhd->bhqk", q, k) / math.sqrt(width // HEADS)
+    seen = jnp.tril(jnp.ones((length, length), bool))
     weights = api.nn.softmax(jnp.where(seen, scores, -1e9), axis=-1)
     mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, v)
-    return mixed.reshape(batch, LENGTH, -1) @ layer["out"]
+    return mixed.reshape(batch, length, -1) @ layer["out"]
 
 
 def feed_forward(api: Any, x: Any, layer: dict) -> Any:
@@ -71,7 +76,7 @@ def block(api: Any, x: Any, layer: dict, total: Callable) -> Any:
 def loss(
     api: Any, params: dict, tokens: Any, targets: Any, total: Callable = lambda part: part
 ) -> Any:
-    """Mean cross-entropy of the next token; tokens and targets are [batch, LENGTH].
+    """Mean cross-entropy of the next token; tokens and targets are [batch, length].
 
     The layers are a list, taken one by one, or stacked, and scanned over.
     """

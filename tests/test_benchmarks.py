@@ -6,10 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import phalanx
 from benchmarks.__main__ import LIBRARIES, spell, table
 from benchmarks.cases import CASES, DEVICES
+from benchmarks.chunks import WAYS, mapped
+from benchmarks.programs import PROGRAMS
 
 ROOT = Path(__file__).parents[1]
 SLOW = {case.name for case in CASES if "training step" in case.name}
@@ -44,6 +48,25 @@ def test_every_quick_case_runs_with_phalanx():
     done = run("benchmarks.worker", "phalanx", "0.01", *names)
     assert done.returncode == 0, done.stderr
     assert [json.loads(line)[0] for line in done.stdout.splitlines()] == ["import", *names]
+
+
+def test_a_program_with_every_number_of_lanes_at_once(tmp_path):
+    results, picture = tmp_path / "results.json", tmp_path / "picture.svg"
+    files = "--json", str(results), "--plot", str(picture)
+    done = run("benchmarks.chunks", "fixed point", "--lanes", "5", "--seconds", "0", *files)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ((name, found),) = json.loads(results.read_text()).items()
+    assert name in picture.read_text() and set(found) == set(WAYS)
+    assert all(seconds > 0 and needed > 0 for seconds, needed in found.values())
+
+
+def test_every_program_of_lanes_has_results_of_its_lanes():
+    assert len({p.name for p in PROGRAMS}) == len(PROGRAMS)
+    for program in PROGRAMS:
+        made = program.make(np, phalanx, 3)
+        results = mapped(phalanx, made).eval_shape(*made.arguments)
+        leaves = phalanx.tree.leaves(results)
+        assert leaves and (made.shared or all(x.shape[0] == 3 for x in leaves)), program.name
 
 
 def test_a_library_that_failed_has_no_ratio():

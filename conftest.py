@@ -1,4 +1,4 @@
-"""What doctests take as given, the names `jnp`, `lax` and `np`; and a cache for the tests alone.
+"""What doctests take as given, the names `jnp`, `lax`, `np`, `scipy`; a cache for tests alone.
 
 Most of the time of a test is compilation, and runs with other numbers of devices, workers and
 versions of the code compile mostly the same programs: all runs of a user share a directory.
@@ -26,6 +26,7 @@ def _given(doctest_namespace):
         jnp=importlib.import_module("phalanx.numpy"),
         lax=importlib.import_module("phalanx.lax"),
         np=np,
+        scipy=importlib.import_module("phalanx.scipy"),
     )
 
 

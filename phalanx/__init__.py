@@ -5,7 +5,7 @@ differentiates, ``vmap`` vectorizes, and ``pmap`` spreads an axis over the devic
 """
 
 import sys as _sys
-from typing import NoReturn as _NoReturn
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from phalanx import (
     ad_checkpoint,
@@ -79,7 +79,7 @@ from phalanx.api.shard_map import shard_map
 from phalanx.api.vmap import vmap
 from phalanx.base.boundary import bound as _bound
 from phalanx.base.config import config
-from phalanx.base.errors import no_name as _no_name
+from phalanx.base.lazily import later as _later
 from phalanx.core.trace import ROOT as _ROOT
 from phalanx.core.types import Array, typeof
 from phalanx.custom_derivatives import (
@@ -127,7 +127,7 @@ _REFUSED = {
     "host's",
 }
 
-
-def __getattr__(name: str) -> _NoReturn:
-    public = [other for other in globals() if not other.startswith("_")]
-    raise _no_name("phalanx", name, public, _REFUSED)
+if _TYPE_CHECKING:
+    from phalanx import scipy
+else:
+    __getattr__ = _later(__name__, "scipy", refused=_REFUSED)

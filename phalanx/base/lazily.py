@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from types import ModuleType
 
+from phalanx.base.errors import no_name
 
-def later(package: str, *names: str) -> Callable[[str], ModuleType]:
-    """The ``__getattr__`` of ``package``, whose modules ``names`` are attributes of it."""
+
+def later(
+    package: str, *names: str, refused: Mapping[str, str] | None = None
+) -> Callable[[str], ModuleType]:
+    """The ``__getattr__`` of ``package``, whose modules ``names`` are attributes of it.
+
+    ``refused`` says of names why they are not there.
+    """
 
     def get(name: str) -> ModuleType:
         if name in names:
             return importlib.import_module(f"{package}.{name}")
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        public = [other for other in vars(sys.modules[package]) if not other.startswith("_")]
+        raise no_name(package, name, [*public, *names], refused or {})
 
     return get

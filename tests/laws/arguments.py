@@ -10,7 +10,8 @@ from phalanx import lax, random
 from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required, room_of
 
 ROOMS = (
-    "", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg", "random"
+    "", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
+    "random", "scipy.fft", "scipy.linalg",
 )  # fmt: skip
 
 X = Operand("mn")
@@ -42,7 +43,7 @@ PARAMETERS = {
     **dict.fromkeys(
         ["x", "y", "a", "b", "m", "f", "z", "arr", "array", "object", "A", "p", "prototype"], X
     ),
-    **dict.fromkeys(["a1", "a2", "ar", "ar1", "ar2", "v", "filt", "ary"], V),
+    **dict.fromkeys(["c", "a1", "a2", "ar", "ar1", "ar2", "v", "filt", "ary"], V),
     **dict.fromkeys(
         ["element", "test_elements", "operand", "x1", "x2", "elems", "xs", "init_val"], X
     ),
@@ -244,6 +245,25 @@ ARGUMENTS = {
         "matmul": (X, Operand("nk")),
         "matrix_power": (SQUARE, 2),
         "multi_dot": ([X, Operand("nk")],),
+    },
+    "scipy.linalg": {
+        "block_diag": (X, V),
+        "cho_factor cholesky expm hessenberg schur sqrtm": (DEFINITE,),
+        "cho_solve": ((DEFINITE, False), V),
+        "companion fiedler fiedler_companion": (Operand("4"),),
+        "convolution_matrix": (Operand("2"), 3),
+        "det eigh inv lu_factor": (DEFINITE,),
+        "eigh_tridiagonal": (Operand("3"), Operand("2")),
+        "expm_frechet rsf2csf": (DEFINITE, SQUARE),
+        "funm": (DEFINITE, phalanx.numpy.exp),
+        "hadamard": (4,),
+        "leslie": (Operand("3"), Operand("2")),
+        "lu qr polar": (X,),
+        "lu_solve": ((DEFINITE, index("n", 3)), V),
+        "qr_multiply": (Operand("nm"), Operand("kn")),
+        "solve solve_triangular": (DEFINITE, V),
+        "solve_sylvester": (DEFINITE, DEFINITE, SQUARE),
+        "svd": (X, False),
     },
     "random": {
         "categorical choice permutation": (KEY, X),

@@ -1,0 +1,12 @@
+"""SciPy for programs that are transformed, compiled and mapped over devices."""
+
+# ruff: noqa: F401  (what stands here is what the package offers)
+
+from typing import TYPE_CHECKING
+
+from phalanx.base.lazily import later as _later
+
+if TYPE_CHECKING:
+    from phalanx.scipy import fft, linalg
+else:
+    __getattr__ = _later(__name__, "fft", "linalg")

@@ -1,0 +1,385 @@
+"""Orthonormal columns, eigenvalues, and similar matrices of simpler forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx import ops
+from phalanx.base.errors import ShapeError
+from phalanx.core.types import Array
+from phalanx.lax.linalg import SvdAlgorithm, hermitian, qdwh
+from phalanx.lax.linalg import svd as _svd
+from phalanx.numpy.factorizations import in_lapack, matrices
+from phalanx.numpy.fft import resized
+from phalanx.numpy.logic import conj
+from phalanx.numpy.one_program import one_program
+from phalanx.numpy.promotion import ArrayLike
+from phalanx.numpy.structured import eye, triu
+from phalanx.numpy.systems import pair, square
+from phalanx.ops import linalg as prims
+from phalanx.ops.linalg.algebra import (
+    adjoint,
+    as_complex,
+    diagonal_matrix,
+    of_lower_triangle,
+    padded,
+)
+
+# ---- orthonormal columns --------------------------------------------------------------------
+
+
+@one_program
+def svd(
+    a: ArrayLike,
+    full_matrices: bool = True,
+    compute_uv: bool = True,
+    overwrite_a: bool = False,
+    check_finite: bool = True,
+    lapack_driver: str = "gesdd",
+) -> Any:
+    """The singular value decomposition a = u diag(s) vᴴ, with s descending.
+
+    Args:
+        a: matrices [..., m, n].
+        full_matrices: whether u and vᴴ are square.
+        compute_uv: without it, s alone is the result.
+        overwrite_a: changes nothing.
+        check_finite: changes nothing.
+        lapack_driver: "gesdd" or "gesvd", which is slower.
+
+    Raises:
+        ValueError: there is no such driver.
+
+    >>> print(scipy.linalg.svd(jnp.array([[0.0, 2.0], [1.0, 0.0]]), compute_uv=False))
+    [2. 1.]
+    """
+    drivers = {"gesdd": SvdAlgorithm.DEFAULT, "gesvd": SvdAlgorithm.QR}
+    if lapack_driver not in drivers:
+        raise ValueError(f"svd: lapack_driver must be 'gesdd' or 'gesvd', got {lapack_driver!r}")
+    return _svd(
+        matrices("svd", a),
+        full_matrices=full_matrices,
+        compute_uv=compute_uv,
+        algorithm=drivers[lapack_driver],
+    )
+
+
+@one_program
+def qr(
+    a: ArrayLike,
+    overwrite_a: bool = False,
+    lwork: Any = None,
+    mode: str = "full",
+    pivoting: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """The decomposition a = q r, or a[..., p] = q r, as a tuple.
+
+    Args:
+        a: matrices [..., m, n].
+        overwrite_a: changes nothing.
+        lwork: changes nothing.
+        mode: "full"; "economic", where q is [..., m, min(m, n)]; "r", without q; "raw", with the
+            pair of reflections and their factors in place of q.
+        pivoting: whether columns are exchanged, so that the diagonal of r falls; p comes last.
+        check_finite: changes nothing.
+
+    Raises:
+        ValueError: there is no such mode.
+
+    >>> q, r = scipy.linalg.qr(jnp.array([[3.0], [4.0]]), mode="economic")
+    >>> print(abs(r))
+    [[5.]]
+    """
+    x = matrices("qr", a)
+    if mode == "raw":
+        factors, *order, taus = (prims.geqp3 if pivoting else prims.geqrf)(x)
+        r = triu(factors[..., : min(x.shape[-2:]), :])
+        return (factors, taus), r, *order
+    if mode not in ("full", "economic", "r"):
+        raise ValueError(f"qr: mode must be 'full', 'economic', 'r' or 'raw', got {mode!r}")
+    out = prims.qr(x, full=mode != "economic", pivoting=pivoting)
+    return tuple(out[1:]) if mode == "r" else tuple(out)
+
+
+@one_program
+def qr_multiply(
+    a: ArrayLike,
+    c: ArrayLike,
+    mode: str = "right",
+    pivoting: bool = False,
+    conjugate: bool = False,
+    overwrite_a: bool = False,
+    overwrite_c: bool = False,
+) -> Any:
+    """The product of q and another matrix, where a = q r, without making q.
+
+    Args:
+        a: matrices [..., m, n].
+        c: with k = min(m, n) columns of q: for q c [..., k, p], for c q [..., p, m]; or a vector.
+        mode: "left" for q c, "right" for c q.
+        pivoting: whether the columns of a are exchanged.
+        conjugate: whether q is conjugated.
+        overwrite_a: changes nothing.
+        overwrite_c: changes nothing.
+
+    Returns:
+        The product, r, and the order of the columns if there is ``pivoting``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        ValueError: there is no such mode.
+
+    >>> product, r = scipy.linalg.qr_multiply(jnp.array([[0.0, 1.0], [2.0, 0.0]]), jnp.eye(2))
+    >>> print(abs(product))
+    [[0. 1.]
+     [1. 0.]]
+    """
+    if mode not in ("left", "right"):
+        raise ValueError(f"qr_multiply: mode must be 'left' or 'right', got {mode!r}")
+    x, y = pair("qr_multiply", a, c)
+    left, vector = mode == "left", y.ndim == 1
+    if vector:
+        y = ops.expand_dims(y, (1 if left else 0,))
+    rows, least = (x.shape[-2], min(x.shape[-2:])) if x.ndim > 1 else (0, 0)
+    if x.ndim < 2 or y.ndim < 2 or y.shape[-2 if left else -1] != (least if left else rows):
+        raise ShapeError(
+            f"qr_multiply: with a [..., m, n], c must be [..., min(m, n), p] on the right of q, or "
+            f"[..., p, m] on its left, got a {x.aval} and c {y.aval}"
+        )
+    factors, *order, taus = (prims.geqp3 if pivoting else prims.geqrf)(x)
+    if left:
+        y = resized(y, y.ndim - 2, rows)
+    y = conj(y) if conjugate else y
+    product = prims.ormqr(factors, taus, y, left=left, transpose=False)
+    product = conj(product) if conjugate else product
+    product = product if left else product[..., :least]
+    if vector:
+        product = product[..., 0] if left else product[..., 0, :]
+    return product, triu(factors[..., :least, :]), *order
+
+
+@one_program
+def polar(
+    a: ArrayLike,
+    side: str = "right",
+    *,
+    method: str = "qdwh",
+    eps: float | None = None,
+    max_iterations: int | None = None,
+) -> tuple[Array, Array]:
+    """The polar decomposition: u with orthonormal columns or rows, p Hermitian and not negative.
+
+    Args:
+        a: matrices [..., m, n].
+        side: "right" for a = u p, "left" for a = p u.
+        method: "qdwh", an iteration, or "svd". By iteration p is the smaller square; for the larger
+            one the singular value decomposition serves.
+        eps: of the iteration: the relative error that is wanted.
+        max_iterations: of the iteration.
+
+    Raises:
+        ValueError: there is no such side or method.
+
+    >>> u, p = scipy.linalg.polar(jnp.array([[0.0, -2.0], [1.0, 0.0]]), method="svd")
+    >>> print(p.round(3))
+    [[1. 0.]
+     [0. 2.]]
+    """
+    if side not in ("right", "left") or method not in ("qdwh", "svd"):
+        raise ValueError(
+            "polar: side must be 'right' or 'left' and method 'qdwh' or 'svd', got "
+            f"{side!r} and {method!r}"
+        )
+    x = matrices("polar", a)
+    if side == "left":
+        x = adjoint(x)
+    if method == "svd" or x.shape[-2] < x.shape[-1]:
+        u, s, vh = _svd(x, full_matrices=False)
+        unitary, p = u @ vh, adjoint(vh) @ (s[..., None] * vh)
+    else:
+        unitary, p, *_ = qdwh(x, eps=eps, max_iterations=max_iterations)
+    return (adjoint(unitary) if side == "left" else unitary), p
+
+
+# ---- eigenvalues ----------------------------------------------------------------------------
+
+
+@one_program
+def eigh(
+    a: ArrayLike,
+    b: ArrayLike | None = None,
+    lower: bool = True,
+    eigvals_only: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    turbo: bool = True,
+    eigvals: None = None,
+    type: int = 1,
+    check_finite: bool = True,
+) -> Any:
+    """Eigenvalues w, ascending, and eigenvectors v of Hermitian matrices: a v = b v diag(w).
+
+    Args:
+        a: matrices [..., n, n], of which one triangle is read.
+        b: positive definite matrices; the identity if there are none. The eigenvectors have norm 1
+            in its sense.
+        lower: whether the lower triangle is read, or the upper one.
+        eigvals_only: whether to give w alone.
+        overwrite_a: changes nothing.
+        overwrite_b: changes nothing.
+        turbo: changes nothing.
+        eigvals: must be None: all of them are computed.
+        type: 1 as above; 2: a b v = v diag(w); 3: b a v = v diag(w).
+        check_finite: changes nothing.
+
+    Raises:
+        ValueError: there is no such type, or some of the eigenvalues are asked for.
+
+    >>> w, v = scipy.linalg.eigh(jnp.array([[0.0, 2.0], [2.0, 0.0]]))
+    >>> print(w)
+    [-2.  2.]
+    """
+    if eigvals is not None or type not in (1, 2, 3):
+        raise ValueError(
+            f"eigh: eigvals must be None and type 1, 2 or 3, got {eigvals!r} and {type!r}"
+        )
+    if b is None:
+        x = hermitian("eigh", in_lapack("eigh", a), lower, False)
+        return _values_first(prims.eigh(x, vectors=not eigvals_only))
+    x, y = (hermitian("eigh", m, lower, False) for m in pair("eigh", a, b))
+    x, factor = of_lower_triangle(x), prims.cholesky(y)
+    inner = _twice_solved(factor, x) if type == 1 else adjoint(factor) @ x @ factor
+    *vectors, w = prims.eigh(inner, vectors=not eigvals_only)
+    back = [factor @ v if type == 3 else _solved(factor, v, "C") for v in vectors]
+    return _values_first([*back, w])
+
+
+def _solved(factor: Any, x: Any, op: str = "N") -> Any:
+    return prims.triangular_solve(factor, x, left=True, low=True, op=op, unit=False)
+
+
+def _twice_solved(factor: Any, x: Any) -> Any:
+    """l⁻¹ x l⁻ᴴ of Hermitian x."""
+    return _solved(factor, adjoint(_solved(factor, x)))
+
+
+def _values_first(out: Any) -> Any:
+    return out[0] if len(out) == 1 else (out[1], out[0])
+
+
+@one_program
+def eigh_tridiagonal(
+    d: ArrayLike,
+    e: ArrayLike,
+    *,
+    eigvals_only: bool = False,
+    select: str = "a",
+    select_range: tuple[int, int] | None = None,
+    tol: float | None = None,
+    key: Array | None = None,
+) -> Any:
+    """Eigenvalues and eigenvectors of Hermitian tridiagonal matrices.
+
+    Args:
+        d: the diagonals [..., n], real.
+        e: the diagonals beside them [..., n - 1].
+        eigvals_only: whether to give the eigenvalues alone.
+        select: "a" for all of them, "i" for those from the first to the last number of
+            ``select_range``.
+        select_range: two integers.
+        tol: changes nothing.
+        key: changes nothing.
+
+    Raises:
+        ValueError: some are selected in another way.
+
+    >>> print(scipy.linalg.eigh_tridiagonal(jnp.zeros(2), 2 * jnp.ones(1), eigvals_only=True))
+    [-2.  2.]
+    """
+    diagonal, beside = pair("eigh_tridiagonal", d, e)
+    n = diagonal.shape[-1] if diagonal.ndim else 0
+    if not n or beside.shape != (*diagonal.shape[:-1], n - 1):
+        raise ShapeError(
+            f"eigh_tridiagonal: d [..., n] and e [..., n - 1] are needed, got {diagonal.aval} and "
+            f"{beside.aval}"
+        )
+    if select not in ("a", "i") or (select == "i") != (select_range is not None):
+        raise ValueError(
+            "eigh_tridiagonal: select must be 'a', or 'i' with a select_range, got "
+            f"{select!r} and {select_range!r}"
+        )
+    below = padded(diagonal_matrix(beside), (n, n))
+    below = ops.concatenate(below[..., n - 1 :, :], below[..., : n - 1, :], dim=below.ndim - 2)
+    *v, w = prims.eigh(below + diagonal_matrix(diagonal), vectors=not eigvals_only)
+    first, last = select_range or (0, n - 1)
+    kept = slice(first, last + 1)
+    return w[..., kept] if eigvals_only else (w[..., kept], v[0][..., kept])
+
+
+# ---- similar matrices -----------------------------------------------------------------------
+
+
+@one_program
+def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
+    """The Schur form a = z t zᴴ: t is a triangle, if it is real with 2x2 blocks on the diagonal.
+
+    Args:
+        a: matrices [..., n, n].
+        output: "real", or "complex" for a complex triangle of a real matrix.
+
+    Raises:
+        ValueError: there is no such output.
+
+    >>> t, z = scipy.linalg.schur(jnp.array([[2.0, 1.0], [0.0, 3.0]]))
+    >>> print(t)
+    [[2. 1.]
+     [0. 3.]]
+    """
+    if output not in ("real", "complex"):
+        raise ValueError(f"schur: output must be 'real' or 'complex', got {output!r}")
+    x = square("schur", in_lapack("schur", a))
+    return tuple(prims.schur(as_complex(x) if output == "complex" else x, vectors=True))
+
+
+@one_program
+def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
+    """The complex Schur form z t zᴴ of what has the real one Z T Zᵀ.
+
+    >>> t, z = scipy.linalg.rsf2csf(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), jnp.eye(2))
+    >>> print(abs(t[1, 0]))
+    0.0
+    """
+    t, z = pair("rsf2csf", T, Z)
+    triangle, turn = prims.schur(as_complex(square("rsf2csf", t)), vectors=True)
+    return triangle, as_complex(square("rsf2csf", z)) @ turn
+
+
+@one_program
+def hessenberg(
+    a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """The Hessenberg form h of a = q h qᴴ: zero below the diagonal that lies under the main one.
+
+    Args:
+        a: matrices [..., n, n].
+        calc_q: whether to give q as well.
+        overwrite_a: changes nothing.
+        check_finite: changes nothing.
+
+    >>> print(scipy.linalg.hessenberg(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+    [[1. 2.]
+     [3. 4.]]
+    """
+    x = square("hessenberg", in_lapack("hessenberg", a))
+    factors, taus = prims.hessenberg(x)
+    h = triu(factors, -1)
+    if not calc_q:
+        return h
+    n, batch = x.shape[-1], x.shape[:-2]
+    one = ops.broadcast_to(eye(n, dtype=x.dtype), (*batch, n, n))
+    if n < 2:
+        return h, one
+    inner = prims.householder_product(factors[..., 1:, :-1], taus)
+    rest = ops.concatenate(one[..., 1:, :1], inner, dim=x.ndim - 1)
+    return h, ops.concatenate(one[..., :1, :], rest, dim=x.ndim - 2)

@@ -35,7 +35,7 @@ from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
 from phalanx.random.distributions import draw_gumbel
 from phalanx.random.keys import single, split_words
-from phalanx.random.uniform import as_shape, draw_bits, draw_uniform, randint
+from phalanx.random.uniform import as_shape, draw_bits, draw_uniform, is_high, randint
 
 # ---- permutations ---------------------------------------------------------------------------
 
@@ -122,7 +122,13 @@ def _take(x: Any, positions: Any, dim: int) -> Any:
 
 
 def choice(
-    key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0
+    key: Any,
+    a: Any,
+    shape: Any = (),
+    replace: bool = True,
+    p: Any = None,
+    axis: int = 0,
+    mode: str | None = None,
 ) -> Any:
     """Elements of ``a`` at random.
 
@@ -133,12 +139,14 @@ def choice(
         replace: whether the same element can be drawn again.
         p: the probability of each element; by default they are equal.
         axis: the axis of ``a`` along which to choose.
+        mode: how many random bits decide where ``p`` is given and ``replace`` is not set: "high"
+            for twice as many as "low", the default.
 
     Returns:
         An array with ``shape`` in place of axis ``axis`` of ``a``.
 
     Raises:
-        ValueError: there are too few elements, or ``p`` has the wrong shape.
+        ValueError: there are too few elements, ``p`` has the wrong shape, or there is no such mode.
 
     >>> from phalanx import random
     >>> random.choice(random.key(0), 10, (3,), replace=False).shape
@@ -147,15 +155,16 @@ def choice(
     key = single("choice", key)
     wanted = as_shape("choice", shape)
     a = _things("choice", a)
+    high = is_high("choice", mode)
     if isinstance(a, int):
         _check_choice(a, wanted, replace, p)
-        return _positions(key, a, wanted, replace, p)
+        return _positions(key, a, wanted, replace, p, high)
     dim = dimension("choice", axis, typeof(a).ndim)
     count = typeof(a).shape[dim]
     _check_choice(count, wanted, replace, p)
     if p is None and not replace:
         return _first_shuffled(key, a, dim=dim, shape=wanted)
-    return _taken(a, _positions(key, count, wanted, replace, p), dim=dim)
+    return _taken(a, _positions(key, count, wanted, replace, p, high), dim=dim)
 
 
 def _check_choice(count: int, shape: tuple[int, ...], replace: bool, p: Any) -> None:
@@ -171,7 +180,9 @@ def _check_choice(count: int, shape: tuple[int, ...], replace: bool, p: Any) -> 
         raise ValueError(f"choice: p must have shape ({count},) as a does, got {np.shape(p)}")
 
 
-def _positions(key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any) -> Any:
+def _positions(
+    key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any, high: bool
+) -> Any:
     if p is None:
         if replace:
             return randint(key, shape, 0, count)
@@ -179,7 +190,9 @@ def _positions(key: Any, count: int, shape: tuple[int, ...], replace: bool, p: A
     p = p if hasattr(p, "dtype") else np.asarray(p)
     dtype = dtypes.to_inexact(typeof(p).dtype)
     p = p if typeof(p).dtype == dtype else convert(p, dtype=dtype, weak=False)
-    return (_weighted if replace else _weighted_once)(key, p, shape=shape)
+    if replace:
+        return _weighted(key, p, shape=shape)
+    return _weighted_once(key, p, shape=shape, high=high)
 
 
 @staged
@@ -227,10 +240,10 @@ def _first_not_below(ascending: Any, marks: Any) -> Any:
 
 
 @staged
-def _weighted_once(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
+def _weighted_once(key: Any, p: Any, *, shape: tuple[int, ...], high: bool) -> Any:
     """The largest of log-probabilities plus Gumbel noise."""
     (n,) = typeof(p).shape
-    scores = add(draw_gumbel(key, (n,), typeof(p).dtype), log(p))
+    scores = add(draw_gumbel(key, (n,), typeof(p).dtype, high), log(p))
     positions = top_k(scores, k=math.prod(shape))[1]
     return convert(reshape(positions, shape=shape), dtype=dtypes.default_int(), weak=False)
 
@@ -240,7 +253,12 @@ def _weighted_once(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
 
 @takes_out_sharding
 def categorical(
-    key: Any, logits: Any, axis: int = -1, shape: Any = None, replace: bool = True
+    key: Any,
+    logits: Any,
+    axis: int = -1,
+    shape: Any = None,
+    replace: bool = True,
+    mode: str | None = None,
 ) -> Any:
     """Positions along ``axis``, with probabilities proportional to exp(logits).
 
@@ -252,9 +270,12 @@ def categorical(
             is the default.
         replace: whether draws beyond the first, in leading dimensions of ``shape``, can
             repeat a category.
+        mode: how many random bits decide: "high" for twice as many as "low", the default; rare
+            categories need them.
 
     Raises:
-        ValueError: ``shape`` does not end as it must, or asks for too many draws.
+        ValueError: ``shape`` does not end as it must, or asks for too many draws; or there is no
+            such mode.
 
     >>> from phalanx import random
     >>> int(random.categorical(random.key(0), [0.0, 99.0, 0.0]))
@@ -280,22 +301,27 @@ def categorical(
             "repetition; pass replace=True"
         )
     core = _categorical if replace else _categorical_once
-    return core(single("categorical", key), logits, dim=dim, lead=lead)
+    high = is_high("categorical", mode)
+    return core(single("categorical", key), logits, dim=dim, lead=lead, high=high)
 
 
 @staged
-def _categorical(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...]) -> Any:
+def _categorical(
+    key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool
+) -> Any:
     type = typeof(logits)
     shape = (*lead, *type.shape)
-    noise = draw_gumbel(key, shape, type.dtype)
+    noise = draw_gumbel(key, shape, type.dtype, high)
     scores = add(noise, broadcast_to(logits, shape))
     return argmax(scores, dim=dim + len(lead), index_dtype=dtypes.default_int())
 
 
 @staged
-def _categorical_once(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...]) -> Any:
+def _categorical_once(
+    key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool
+) -> Any:
     type = typeof(logits)
-    scores = add(draw_gumbel(key, type.shape, type.dtype), logits)
+    scores = add(draw_gumbel(key, type.shape, type.dtype, high), logits)
     k = math.prod(lead)
     positions = move(top_k(move(scores, dim, type.ndim - 1), k=k)[1], type.ndim - 1, 0)
     positions = convert(positions, dtype=dtypes.default_int(), weak=False)

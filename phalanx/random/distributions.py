@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,20 @@ from phalanx.control.staged import staged
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (
     abs,
+    add,
     clamp,
     complex,
     div,
     erf,
     erf_inv,
     exp,
+    ge,
     log,
     log1p,
     mul,
     neg,
     nextafter,
+    select,
     sign,
     sub,
     tan,
@@ -33,9 +37,14 @@ from phalanx.random.keys import single, split_words
 from phalanx.random.uniform import (
     as_parameter,
     as_shape,
+    as_uniform,
+    bits_of,
     common_shape,
+    draw_bits,
+    draw_two,
     draw_uniform,
     float_dtype,
+    is_high,
 )
 
 _SQRT_2 = math.sqrt(2)
@@ -83,8 +92,13 @@ def _complex_normal(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any
 
 def draw_normal(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
     """Standard normal numbers, inside a staged function."""
+    return as_normal(draw_bits(key, shape, bits_of(dtype)), dtype)
+
+
+def as_normal(drawn: Any, dtype: np.dtype) -> Any:
+    """The standard normal numbers that random bits stand for."""
     least = np.nextafter(np.array(-1, dtype), np.array(0, dtype), dtype=dtype)[()]
-    return mul(erf_inv(draw_uniform(key, shape, dtype, least)), _SQRT_2)
+    return mul(erf_inv(as_uniform(drawn, dtype, least)), _SQRT_2)
 
 
 @takes_out_sharding
@@ -168,34 +182,53 @@ def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 @staged
 def _exponential(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return draw_exponential(key, shape, dtype)
+
+
+def draw_exponential(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Exponential numbers, inside a staged function."""
     return neg(log1p(neg(draw_uniform(key, shape, dtype))))
 
 
 @takes_out_sharding
-def gumbel(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Any:
     """Numbers with distribution function exp(-exp(-x)).
 
     Args:
         key: a single key.
         shape: of the result.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        mode: how many random bits a number is made of: "high" for twice as many as "low", the
+            default; large numbers, which are rare, need them.
+
+    Raises:
+        ValueError: there is no such mode.
 
     >>> from phalanx import random
     >>> random.gumbel(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    return _standard(_gumbel, "gumbel", key, shape, dtype)
+    core = partial(_gumbel, high=is_high("gumbel", mode))
+    return _standard(core, "gumbel", key, shape, dtype)
 
 
 @staged
-def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    return draw_gumbel(key, shape, dtype)
+def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: np.dtype, high: bool) -> Any:
+    return draw_gumbel(key, shape, dtype, high)
 
 
-def draw_gumbel(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    """Gumbel-distributed numbers, inside a staged function."""
-    unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).tiny)
-    return neg(log(neg(log(unit))))
+def draw_gumbel(
+    key: Any, shape: tuple[int, ...], dtype: np.dtype, high: bool = False
+) -> Any:
+    """Gumbel-distributed numbers, inside a staged function; see ``gumbel`` for ``high``."""
+    if not high:
+        unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).tiny)
+        return neg(log(neg(log(unit))))
+    coarse, fine = draw_two(key, shape, dtype)
+    info = dtypes.finfo(dtype)
+    half_a_step = max(float(info.eps) ** 2 / 2, float(info.tiny))
+    unit = select(ge(coarse, 0.5), coarse, add(add(coarse, fine), half_a_step))
+    return neg(log(neg(log1p(neg(unit)))))
 
 
 @takes_out_sharding

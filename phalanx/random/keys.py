@@ -282,9 +282,14 @@ def _fold_in(key: Any, data: Any) -> Any:
     return _in_form_of(key, stack(threefry2x32(*_pair(key), ZERO_WORD, word, once=True), 0))
 
 
+def as_words(key: Any) -> Any:
+    """A key in either form as the words that it is made of."""
+    return random_unwrap(key) if is_key(typeof(key).dtype) else key
+
+
 def _pair(key: Any) -> tuple[Any, Any]:
     """The two words of a key in either form."""
-    key = random_unwrap(key) if is_key(typeof(key).dtype) else key
+    key = as_words(key)
     return tuple(reshape(slice_dim(key, i, i + 1, 0), shape=()) for i in (0, 1))  # type: ignore[return-value]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError
 from phalanx.control.staged import staged
-from phalanx.core.types import is_scalar, typeof
+from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (
     add,
@@ -33,7 +33,7 @@ from phalanx.ops import (
 )
 from phalanx.ops import max as maximum
 from phalanx.ops.basis import check_lengths
-from phalanx.ops.shape import broadcast_to
+from phalanx.ops.shape import broadcast_to, slice_dim, squeeze
 from phalanx.random.keys import U64, encrypted_counters, single, split_words
 
 # ---- arguments ------------------------------------------------------------------------------
@@ -67,6 +67,18 @@ def float_dtype(who: str, dtype: Any) -> np.dtype:
     return chosen
 
 
+def integer_dtype(who: str, dtype: Any) -> np.dtype:
+    """``dtype``, by default that of Python integers.
+
+    Raises:
+        TypeError: it is no integer dtype.
+    """
+    chosen = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    if not dtypes.is_integer(chosen):
+        raise TypeError(f"{who}: dtype must be an integer dtype, got {chosen}")
+    return chosen
+
+
 def as_parameter(x: Any, dtype: np.dtype) -> Any:
     """A parameter of a distribution, a number or an array, in ``dtype``."""
     if is_scalar(x):
@@ -81,7 +93,7 @@ def common_shape(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     Raises:
         ValueError: the parameters do not broadcast to ``shape``.
     """
-    needed = np.broadcast_shapes(*(typeof(p).shape for p in parameters))
+    needed = np.broadcast_shapes(*[_type_of(p).shape for p in parameters])
     if shape is None:
         return needed
     given = as_shape(who, shape)
@@ -94,6 +106,22 @@ def common_shape(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
             f"{who}: parameters of shape {needed} do not broadcast to shape {given}"
         )
     return given
+
+
+def _type_of(parameter: Any) -> ArrayType:
+    return parameter if isinstance(parameter, ArrayType) else typeof(parameter)
+
+
+def but_last_axis(who: str, name: str, x: Any) -> tuple[ArrayType, int]:
+    """The type of the parameter ``x`` without its last axis, and the length of that.
+
+    Raises:
+        ValueError: it has no axis.
+    """
+    type = typeof(x)
+    if not type.shape:
+        raise ValueError(f"{who}: {name} must have an axis at least, got {type}")
+    return ArrayType(type.shape[:-1], type.dtype), type.shape[-1]
 
 
 # ---- bits -----------------------------------------------------------------------------------
@@ -128,7 +156,11 @@ def _bits(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 def draw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
     """Random unsigned integers of ``width`` 8, 16, 32 or 64 bits."""
-    x, y = encrypted_counters(key, shape)
+    return joined(*encrypted_counters(key, shape), width)
+
+
+def joined(x: Any, y: Any, width: int) -> Any:
+    """Random unsigned integers of ``width`` bits, of two random words each."""
     if width == 64:
         high = shift_left(convert(x, dtype=U64, weak=False), 32)
         return or_(high, convert(y, dtype=U64, weak=False))
@@ -185,13 +217,22 @@ def draw_uniform(
     depends on what else it computes in the same loop. So what moves the numbers has a loop of its
     own: they are the same to the last bit in every program that draws them, eager or compiled.
     """
+    return as_uniform(draw_bits(key, shape, bits_of(dtype)), dtype, low, high)
+
+
+def bits_of(dtype: np.dtype) -> int:
+    """How many random bits a uniform number of ``dtype`` is made of."""
     info = dtypes.finfo(dtype)
-    width = info.bits if info.nmant >= 8 else 8
+    return info.bits if info.nmant >= 8 else 8
+
+
+def as_uniform(drawn: Any, dtype: np.dtype, low: Any = 0.0, high: Any = 1.0) -> Any:
+    """The uniform numbers that random bits stand for, see ``draw_uniform``."""
+    info, shape = dtypes.finfo(dtype), typeof(drawn).shape
     standard = is_scalar(low) and is_scalar(high) and (low, high) == (0, 1)
-    drawn = draw_bits(key, shape, width)
     if not standard:
         (drawn,) = optimization_barrier(drawn)
-    mantissas = shift_right_logical(drawn, width - info.nmant)
+    mantissas = shift_right_logical(drawn, bits_of(dtype) - info.nmant)
     words = convert(mantissas, dtype=unsigned(info.bits), weak=False)
     one = int(np.ones((), dtype).view(unsigned(info.bits)))
     unit = sub(bitcast(or_(words, one), dtype=dtype), 1)
@@ -225,9 +266,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     >>> int(dice.min()), int(dice.max())
     (1, 6)
     """
-    chosen = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
-    if not dtypes.is_integer(chosen):
-        raise TypeError(f"randint: dtype must be an integer dtype, got {chosen}")
+    chosen = integer_dtype("randint", dtype)
     drawn = chosen if dtypes.iinfo(chosen).bits >= 32 else np.dtype("int32")
     low, _ = _bound("minval", minval, drawn)
     high, beyond = _bound("maxval", maxval, drawn)
@@ -284,13 +323,18 @@ def _randint(
 
 
 @takes_out_sharding
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
+def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Any:
     """True with probability ``p``.
 
     Args:
         key: a single key.
         p: a number, or an array that broadcasts to ``shape``.
         shape: of the result; by default that of ``p``.
+        mode: how many random bits decide: "low" for as many as one number of the dtype of ``p``
+            has, "high" for twice as many, which small probabilities need.
+
+    Raises:
+        ValueError: there is no such mode.
 
     >>> from phalanx import random
     >>> random.bernoulli(random.key(0), 0.3, (4,)).dtype
@@ -299,12 +343,35 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:
     dtype = dtypes.to_inexact(dtypes.dtype_of(p) if not is_scalar(p) else float)
     p = as_parameter(p, float_dtype("bernoulli", dtype))
     lengths = common_shape("bernoulli", shape, p)
-    return _bernoulli(single("bernoulli", key), p, shape=lengths)
+    high = is_high("bernoulli", mode)
+    return _bernoulli(single("bernoulli", key), p, shape=lengths, high=high)
 
 
 @staged
-def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...]) -> Any:
-    return lt(draw_uniform(key, shape, typeof(p).dtype), broadcast_to(p, shape))
+def _bernoulli(key: Any, p: Any, *, shape: tuple[int, ...], high: bool) -> Any:
+    dtype, p = typeof(p).dtype, broadcast_to(p, shape)
+    if not high:
+        return lt(draw_uniform(key, shape, dtype), p)
+    coarse, fine = draw_two(key, shape, dtype)
+    return lt(fine, sub(p, coarse))
+
+
+def is_high(who: str, mode: str | None) -> bool:
+    """Whether ``mode`` is "high", where it may be "low" or None, too.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if mode not in ("high", "low", None):
+        raise ValueError(f"{who}: mode must be 'high' or 'low', got {mode!r}")
+    return mode == "high"
+
+
+def draw_two(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, Any]:
+    """Uniform numbers in two parts: what one number can tell, and what lies below."""
+    both = draw_uniform(key, (2, *shape), dtype)
+    coarse, fine = (squeeze(slice_dim(both, i, i + 1, 0), (0,)) for i in (0, 1))
+    return coarse, mul(fine, float(dtypes.finfo(dtype).eps))
 
 
 @takes_out_sharding
@@ -327,5 +394,10 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
 
 @staged
 def _rademacher(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return draw_signs(key, shape, dtype)
+
+
+def draw_signs(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """1 or -1, inside a staged function."""
     heads = lt(draw_uniform(key, shape, dtypes.default_float()), 0.5)
     return sub(mul(convert(heads, dtype=dtype, weak=False), 2), 1)

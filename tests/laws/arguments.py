@@ -271,6 +271,14 @@ ARGUMENTS = {
         "fold_in": (KEY, 1),
         "randint": (KEY, (2, 3), 0, 5),
         "truncated_normal": (KEY, -1.0, 1.0),
+        "ball": (KEY, 3),
+        "beta f double_sided_maxwell weibull_min": (KEY, 1.0, 2.0),
+        "binomial": (KEY, 5.0, 0.5),
+        "chisquare gamma generalized_normal loggamma pareto poisson rayleigh t wald": (KEY, 2.0),
+        "dirichlet": (KEY, V),
+        "geometric": (KEY, 0.5),
+        "multinomial": (KEY, 5.0, V),
+        "triangular": (KEY, 0.0, 0.5, 1.0),
     },
 }  # fmt: skip
 

@@ -1,0 +1,141 @@
+"""Distributions of many steps against those of installed jax: the same numbers but for rounding."""
+
+import numpy as np
+import pytest
+import scipy.special as sp
+
+import phalanx
+from phalanx import random
+
+jax = pytest.importorskip("jax")
+
+FEW, MANY = np.float32([0.0, 0.5, 3.0, 9.9, -1.0, np.nan]), np.float32([10.0, 12.0, 40.0, 100.0])
+A = np.float32([1e-3, 0.1, 1.0, 2.5, 1e4])
+CALLS = {
+    "ball": (3, 2.5, (2, 2)),
+    "beta": (A, A[::-1]),
+    "binomial": (np.float32([[3], [200], [5e4], [-1], [np.nan]]), np.float32([0, 0.1, 0.9])),
+    "chisquare": (A,),
+    "dirichlet": (A.reshape(1, 5), (2,)),
+    "double_sided_maxwell": (1.0, 2.0, (9,)),
+    "f": (A, 2.0),
+    "gamma": (A,),
+    "generalized_normal": (1.5, (9,)),
+    "geometric": (np.float32([0.01, 0.5, 1.0]),),
+    "loggamma": (A, (20, 5)),
+    "maxwell": ((9,),),
+    "pareto": (A,),
+    "poisson": (MANY,),
+    "rayleigh": (A,),
+    "t": (A,),
+    "triangular": (-A, 0.0, A),
+    "wald": (A,),
+    "weibull_min": (2.0, 3.0, (9,)),
+}
+
+
+COSTLY = ("ball", "beta", "binomial", "chisquare", "f", "generalized_normal", "loggamma", "t")
+
+
+def check(names):
+    """One program draws all of them, here and there."""
+
+    def all_of(library):
+        draw = [(getattr(library.random, name), CALLS[name]) for name in names]
+        return library.jit(lambda key: [f(key, *args) for f, args in draw])(library.random.key(5))
+
+    for name, found, wanted in zip(names, all_of(phalanx), all_of(jax), strict=True):
+        assert found.dtype == wanted.dtype and found.shape == wanted.shape, name
+        np.testing.assert_allclose(found, np.asarray(wanted), rtol=2e-5, atol=1e-30, err_msg=name)
+
+
+def test_the_same_numbers():
+    check([name for name in CALLS if name not in COSTLY])
+    few = random.poisson(random.key(5), FEW, dtype="int16")
+    np.testing.assert_array_equal(few, jax.random.poisson(jax.random.key(5), FEW))
+
+
+@pytest.mark.slow
+def test_the_same_numbers_of_those_that_take_long_to_compile():
+    check(COSTLY)
+
+
+def test_short_floats():
+    for dtype in ("bfloat16", "float16"):
+        found = random.gamma(random.key(5), 0.5, (20,), dtype)
+        wanted = jax.random.gamma(jax.random.key(5), 0.5, (20,), dtype)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(
+            np.asarray(found, np.float32), np.asarray(wanted, np.float32), rtol=1e-2, atol=1e-7
+        )
+
+
+def test_multinomial():
+    p = np.float32([[0.2, 0.3, 0.5], [0.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
+    for n, given in ((np.float32([10, 20, 1000]), None), (30.0, (2, 3))):
+        found = random.multinomial(random.key(2), n, p, shape=given)
+        wanted = jax.random.multinomial(jax.random.key(2), n, p, shape=given)
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+
+
+def test_modes_of_many_bits():
+    logits = np.log(np.float32([0.1, 0.2, 0.7]))
+    for name, args in {
+        "gumbel": ((50,),), "bernoulli": (0.3, (50,)), "categorical": (logits, -1, (50,)),
+        "choice": (3, (2,), False, np.float32([0.1, 0.2, 0.7])),
+    }.items():  # fmt: skip
+        found = getattr(random, name)(random.key(5), *args, mode="high")
+        wanted = getattr(jax.random, name)(jax.random.key(5), *args, mode="high")
+        np.testing.assert_allclose(
+            np.asarray(found, np.float32), np.asarray(wanted, np.float32), rtol=1e-6
+        )
+        with pytest.raises(ValueError, match=f"{name}: mode must be 'high' or 'low', got 'huge'"):
+            getattr(random, name)(random.key(5), *args, mode="huge")
+
+
+def test_64_bits():
+    with phalanx.config.override(enable_x64=True), jax.enable_x64(True):
+        for name, args in {
+            "gamma": (A.astype(np.float64),), "poisson": (MANY,)
+        }.items():  # fmt: skip
+            found = getattr(random, name)(random.key(5), *args)
+            wanted = getattr(jax.random, name)(jax.random.key(5), *args)
+            assert found.dtype == wanted.dtype
+            np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-12)
+
+
+def test_gamma_numbers_move_with_their_parameter():
+    key, a = random.key(1), np.float64([0.1, 0.8, 3.0, 50.0])
+    with phalanx.enable_x64(True):
+        for draw in (random.gamma, random.loggamma):
+            x, pull = phalanx.vjp(lambda a, draw=draw: draw(key, a), a)
+            value = np.asarray(x) if draw is random.gamma else np.exp(x)
+            h = 1e-5 * a
+            p = sp.gammainc(a, value)
+            wanted = (sp.gammaincinv(a + h, p) - sp.gammaincinv(a - h, p)) / (2 * h)
+            wanted = wanted if draw is random.gamma else wanted / value
+            np.testing.assert_allclose(pull(np.ones(4))[0], wanted, rtol=1e-5)
+    tiny = phalanx.grad(lambda a: random.loggamma(random.key(0), a))(1e-3)
+    assert np.isfinite(tiny) and tiny > 0
+
+
+def test_lanes_draw_what_loops_draw():
+    keys = random.split(random.key(3), 4)
+    a = np.float32([0.5, 2.0, 9.0, 20.0])
+
+    def draw(key, a):
+        return random.gamma(key, a), random.poisson(key, a)
+
+    found = phalanx.jit(phalanx.vmap(draw))(keys, a)
+    for i in range(4):
+        for one, lane in zip(draw(keys[i], a[i]), found, strict=True):
+            np.testing.assert_allclose(lane[i], one, rtol=1e-6)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="gamma: method must be 'exact', got 'approximate'"):
+        random.gamma(random.key(0), 1.0, method="approximate")
+    with pytest.raises(ValueError, match="dirichlet: alpha must have an axis at least"):
+        random.dirichlet(random.key(0), 1.0)
+    with pytest.raises(TypeError, match="poisson: dtype must be an integer dtype, got float32"):
+        random.poisson(random.key(0), 1.0, dtype="float32")

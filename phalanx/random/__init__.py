@@ -10,7 +10,7 @@ Make a key of a seed, split it, and use each key once.
 """
 
 from phalanx.random.choices import categorical, choice, permutation
-from phalanx.random.derived import (
+from phalanx.random.composed import (
     ball,
     beta,
     chisquare,

@@ -52,8 +52,8 @@ def _child(keys: Keys, number: int) -> Keys:
 
 def _bits(keys: Keys, dtype: np.dtype) -> Any:
     """The random bits of a number of ``dtype`` with each key."""
-    words = threefry2x32(*keys, ZERO_WORD, ZERO_WORD, once=False)
-    return joined(*words, bits_of(dtype))
+    x, y = threefry2x32(*keys, ZERO_WORD, ZERO_WORD, once=False)
+    return joined(x, y, bits_of(dtype))
 
 
 def _where(mask: Any, new: Sequence[Any], old: Sequence[Any]) -> tuple[Any, ...]:

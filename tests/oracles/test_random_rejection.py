@@ -15,26 +15,22 @@ CALLS = {
     "ball": (3, 2.5, (2, 2)),
     "beta": (A, A[::-1]),
     "binomial": (np.float32([[3], [200], [5e4], [-1], [np.nan]]), np.float32([0, 0.1, 0.9])),
-    "chisquare": (A,),
     "dirichlet": (A.reshape(1, 5), (2,)),
     "double_sided_maxwell": (1.0, 2.0, (9,)),
     "f": (A, 2.0),
     "gamma": (A,),
-    "generalized_normal": (1.5, (9,)),
     "geometric": (np.float32([0.01, 0.5, 1.0]),),
-    "loggamma": (A, (20, 5)),
     "maxwell": ((9,),),
     "pareto": (A,),
     "poisson": (MANY,),
     "rayleigh": (A,),
-    "t": (A,),
     "triangular": (-A, 0.0, A),
     "wald": (A,),
     "weibull_min": (2.0, 3.0, (9,)),
 }
 
 
-COSTLY = ("ball", "beta", "binomial", "chisquare", "f", "generalized_normal", "loggamma", "t")
+COSTLY = ("ball", "beta", "binomial", "f")  # which draw all that the others are made of
 
 
 def check(names):
@@ -61,21 +57,19 @@ def test_the_same_numbers_of_those_that_take_long_to_compile():
 
 
 def test_short_floats():
-    for dtype in ("bfloat16", "float16"):
-        found = random.gamma(random.key(5), 0.5, (20,), dtype)
-        wanted = jax.random.gamma(jax.random.key(5), 0.5, (20,), dtype)
-        assert found.dtype == wanted.dtype
-        np.testing.assert_allclose(
-            np.asarray(found, np.float32), np.asarray(wanted, np.float32), rtol=1e-2, atol=1e-7
-        )
+    found = random.gamma(random.key(5), 0.5, (20,), "bfloat16")
+    wanted = jax.random.gamma(jax.random.key(5), 0.5, (20,), "bfloat16")
+    assert found.dtype == wanted.dtype
+    np.testing.assert_allclose(
+        np.asarray(found, np.float32), np.asarray(wanted, np.float32), rtol=1e-2
+    )
 
 
 def test_multinomial():
     p = np.float32([[0.2, 0.3, 0.5], [0.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
-    for n, given in ((np.float32([10, 20, 1000]), None), (30.0, (2, 3))):
-        found = random.multinomial(random.key(2), n, p, shape=given)
-        wanted = jax.random.multinomial(jax.random.key(2), n, p, shape=given)
-        np.testing.assert_array_equal(np.asarray(found), np.asarray(wanted))
+    found = random.multinomial(random.key(2), np.float32([10, 20, 1000]), p, shape=(2, 3))
+    wanted = jax.random.multinomial(jax.random.key(2), np.float32([10, 20, 1000]), p, shape=(2, 3))
+    np.testing.assert_array_equal(found, np.asarray(wanted))
 
 
 def test_modes_of_many_bits():
@@ -95,13 +89,10 @@ def test_modes_of_many_bits():
 
 def test_64_bits():
     with phalanx.config.override(enable_x64=True), jax.enable_x64(True):
-        for name, args in {
-            "gamma": (A.astype(np.float64),), "poisson": (MANY,)
-        }.items():  # fmt: skip
-            found = getattr(random, name)(random.key(5), *args)
-            wanted = getattr(jax.random, name)(jax.random.key(5), *args)
-            assert found.dtype == wanted.dtype
-            np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), rtol=1e-12)
+        found = random.gamma(random.key(5), A.astype(np.float64))
+        wanted = jax.random.gamma(jax.random.key(5), A.astype(np.float64))
+        assert found.dtype == wanted.dtype
+        np.testing.assert_allclose(found, np.asarray(wanted), rtol=1e-12)
 
 
 def test_gamma_numbers_move_with_their_parameter():

@@ -51,9 +51,9 @@ def test_the_same_numbers():
     np.testing.assert_array_equal(few, jax.random.poisson(jax.random.key(5), FEW))
 
 
-@pytest.mark.slow
-def test_the_same_numbers_of_those_that_take_long_to_compile():
-    check(COSTLY)
+@pytest.mark.parametrize("name", COSTLY)
+def test_the_same_numbers_of_those_that_take_long_to_compile(name):
+    check([name])
 
 
 def test_short_floats():

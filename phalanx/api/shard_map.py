@@ -21,6 +21,7 @@ from phalanx.api.arguments import (
     without_static,
 )
 from phalanx.api.dispatch import Dispatched, Run, TracedFunction
+from phalanx.api.inferred import Infer, inferred
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.passing import Passed, caller, signatures
 from phalanx.api.positions import Positions, entered, positions_of
@@ -44,10 +45,11 @@ from phalanx.transforms.stage import evaluate, is_value, stage
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The arguments of a call, of ``types``, and where it runs."""
+    """The arguments of a call, of ``types``, what specs say of them, and where it runs."""
 
     static: Static
     args: tuple
+    in_specs: Any
     treedef: Any
     types: tuple[ArrayType, ...]
     names: LeafNames
@@ -96,6 +98,9 @@ class ShardMapped(Dispatched):
         leaves, treedef = tree.flatten((args, kwargs))
         if current() is ROOT and not config.disable_jit:
             return self._evaluate(static, args, kwargs, leaves, treedef)
+        names = self._names(static, args, {})
+        for i, x in enumerate(leaves):
+            check_leaf(x, names[i], self.who)
         call = self._prepared(static, args, leaves, treedef, [typeof(x) for x in leaves])
         if config.disable_jit:
             return self._one_by_one(call, leaves)
@@ -121,15 +126,16 @@ class ShardMapped(Dispatched):
         types: Sequence[ArrayType],
     ) -> _Call:  # fmt: skip
         names = self._names(static, args, {})
-        for i, x in enumerate(leaves):
-            if not isinstance(x, ArrayType):
-                check_leaf(x, names[i], self.who)
         here = positions_of(self.mesh, self.axis_names, self.check_vma, leaves, self.who)
-        return _Call(static, args, treedef, tuple(map(plain, types)), names, here)
+        specs = without_static(self.in_specs, static)
+        if specs is Infer:
+            specs, _ = treedef.unflatten(inferred(leaves, names, here, self.who))
+        return _Call(static, args, specs, treedef, tuple(map(plain, types)), names, here)
 
     def _body(self, call: _Call) -> TracedFunction:
         """The function of whole arrays; traced once, unless it captures traced values."""
-        key = (call.static, call.treedef, call.types, call.here, config.key, axes.scope())
+        _, specs = snapshot(call.in_specs) if self.in_specs is Infer else (None, ())
+        key = (call.static, call.treedef, call.types, call.here, config.key, axes.scope(), specs)
         body = self.caches.traced[key]
         if body is None:
             body = self._trace(call)
@@ -154,8 +160,7 @@ class ShardMapped(Dispatched):
 
     def _blocks(self, call: _Call) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""
-        in_specs = without_static(self.in_specs, call.static)
-        specs = Specs(self.who, "in_specs", in_specs, call.here.axes, call.here.mesh)
+        specs = Specs(self.who, "in_specs", call.in_specs, call.here.axes, call.here.mesh)
         names = call.names.all()
         roles = specs.roles(call.args, call.types, names)
         triples = zip(call.types, roles, names, strict=True)
@@ -196,7 +201,7 @@ class ShardMapped(Dispatched):
         leaves, treedef = tree.flatten((rest, named))
         names = self._names(static, rest, named)
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
-        body = self._body(self._prepared(static, rest, types, treedef, types))
+        body = self._body(self._prepared(static, rest, leaves, treedef, types))
         call_traced = stages.TracedCall(
             self.who, names, static, body.program, body.captured, treedef, body.out_tree,
             types, aot.homes(leaves, names, self.who), [False] * len(leaves),
@@ -228,7 +233,7 @@ def shard_map(
     /,
     *,
     mesh: AbstractMesh | None = None,
-    in_specs: Any,
+    in_specs: Any = Infer,
     out_specs: Any,
     axis_names: Set[str] = frozenset(),
     check_vma: bool = True,
@@ -246,6 +251,8 @@ def shard_map(
         in_specs: a ``PartitionSpec`` for each argument, or a tree of them that is a prefix of the
             tuple of arguments. An axis at place ``d`` cuts dimension ``d``; along axes that are
             not named every position gets the same. None is for arguments that are Python values.
+            If not given, blocks are as the arguments lie: along axes of type Explicit, outside of
+            ``jit`` and other transformations.
         out_specs: the same for the results: an axis at place ``d`` joins the blocks along dimension
             ``d``; along axes that are not named the blocks must be the same, and are given once.
         axis_names: the axes along which ``f`` says what to do; all if empty. Inside ``f`` the mesh
@@ -258,8 +265,8 @@ def shard_map(
     Raises:
         TypeError: the mesh is none, or ``axis_names`` is one string.
         TreeError: the specs do not fit the tree of arguments or results.
-        ValueError: there is no mesh, a spec does not fit the mesh or its array, or axes do not
-            divide a dimension.
+        ValueError: there is no mesh, a spec does not fit the mesh or its array, axes do not
+            divide a dimension, or ``in_specs`` are not given and arguments do not tell.
         ReplicationError: a result may differ along an axis that its spec does not name.
 
     >>> import phalanx, phalanx.numpy as jnp

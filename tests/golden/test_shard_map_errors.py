@@ -100,6 +100,28 @@ def results_that_are_those_of_one_position():
 
 
 @mistake
+def no_specs_along_axes_left_to_the_compiler():
+    mesh = phalanx.make_mesh((2, 2), ("data", "model"))
+    phalanx.shard_map(same, mesh=mesh, out_specs=P())(ROWS)
+
+
+@mistake
+def no_specs_inside_jit():
+    explicit = phalanx.sharding.AxisType.Explicit
+    mesh = phalanx.make_mesh((2, 2), ("data", "model"), (explicit, explicit))
+    phalanx.jit(phalanx.shard_map(same, mesh=mesh, out_specs=P()))(ROWS)
+
+
+@mistake
+def no_specs_for_what_lies_over_another_mesh():
+    explicit = phalanx.sharding.AxisType.Explicit
+    mesh = phalanx.make_mesh((2, 2), ("data", "model"), (explicit, explicit))
+    line = phalanx.make_mesh((4,), "line", explicit)
+    x = phalanx.device_put(ROWS[:4], phalanx.NamedSharding(line, P("line")))
+    phalanx.shard_map(same, mesh=mesh, out_specs=P())(x)
+
+
+@mistake
 def no_mesh():
     phalanx.shard_map(same, in_specs=P("data"), out_specs=P("data"))(ROWS)
 

@@ -97,6 +97,29 @@ def test_inside_another_it_takes_axes_that_are_left(mesh):
     assert float(phalanx.grad(f)(2.0, X)) == 4 * np.sum(X**2)
 
 
+def test_arguments_along_explicit_axes_tell_their_specs():
+    mesh = phalanx.make_mesh((2, 2), ("x", "y"), (phalanx.sharding.AxisType.Explicit,) * 2)
+    shapes = []
+
+    def f(args):
+        shapes.append([x.shape for x in args])
+        return args[0] + lax.axis_index("x")
+
+    def lying(*entries):
+        return phalanx.device_put(X, phalanx.NamedSharding(mesh, P(*entries)))
+
+    g = phalanx.shard_map(f, mesh=mesh, out_specs=P("x", "y"))
+    added = np.repeat([0, 1], 2)[:, None]
+    np.testing.assert_array_equal(g([lying("x", "y"), X, 1.0]), X + added)
+    g([lying("y", "x"), lying(("x", "y")), 1.0])
+    assert shapes == [[(2, 1), (4, 2), ()], [(2, 1), (1, 2), ()]]
+    part = phalanx.shard_map(twice, mesh=mesh, out_specs=P("x"), axis_names={"x"})
+    np.testing.assert_array_equal(part(lying("x", "y")), 2 * X)
+    assert part.lower(lying(None, "x")).out_info.shape == (8, 1)
+    with phalanx.disable_jit():
+        np.testing.assert_array_equal(g([lying("x", "y")]), X + added)
+
+
 @pytest.mark.parametrize("check_vma", [True, False])
 def test_examples_are_dealt_out_along_an_idle_axis(mesh, check_vma):
     def f(w, x):

@@ -1,0 +1,62 @@
+"""What ``in_specs`` are where none are given: how the arguments lie, along axes that are Explicit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from phalanx.api import aot
+from phalanx.api.arguments import LeafNames
+from phalanx.api.positions import Positions
+from phalanx.base.source import user_location
+from phalanx.core.axes import as_said
+from phalanx.core.trace import Tracer
+from phalanx.spmd.named import NamedSharding, PartitionSpec
+
+
+class _Infer:
+    """Stands for the specs that arguments tell."""
+
+    def __repr__(self) -> str:
+        return "Infer"
+
+
+Infer: Final = _Infer()
+
+
+def inferred(
+    leaves: Sequence[Any], names: LeafNames, here: Positions, who: str
+) -> list[PartitionSpec]:
+    """How ``leaves``, which ``names`` names, are cut along the axes of ``here``.
+
+    Raises:
+        ValueError: an axis is not Explicit, or one cannot tell how a leaf lies over the mesh.
+    """
+    missing = f"{who}: in_specs are not given, at {user_location()}, and"
+    advice = "Give in_specs, a PartitionSpec for each argument"
+    taken = [as_said(axis) for axis, _ in here.axes]
+    for axis in taken:
+        if axis not in here.mesh.explicit_axes:
+            raise ValueError(
+                f"{missing} arguments tell them only along axes of type Explicit, which {axis!r} "
+                f"of {here.mesh} is not. {advice}"
+            )
+
+    def spec(x: Any, name: str) -> PartitionSpec:
+        if isinstance(x, Tracer):
+            raise ValueError(
+                f"{missing} inside jit and other transformations nobody knows how {name}, "
+                f"{x.aval}, lies. {advice}"
+            )
+        lies = aot.sharding_of(x)
+        if lies is None or lies.is_fully_replicated:
+            return PartitionSpec()
+        if not isinstance(lies, NamedSharding) or lies.mesh != here.mesh:
+            raise ValueError(
+                f"{missing} {name} lies as {lies}, which is not told over {here.mesh}. {advice}, "
+                "or move it with device_put"
+            )
+        layout = [tuple(axis for axis in cutting if axis in taken) for cutting in lies.spec.layout]
+        return PartitionSpec.of(tuple(layout))
+
+    return [spec(x, names[i]) for i, x in enumerate(leaves)]

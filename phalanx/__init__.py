@@ -15,6 +15,7 @@ from phalanx import (
     errors,
     experimental,
     lax,
+    memory,
     nn,
     numpy,
     primitives,
@@ -123,8 +124,6 @@ _REFUSED = {
     "it is used, and that names the line on which it was made",
     "check_tracer_leaks": "a traced value that outlived its transformation raises EscapedTracer "
     "where it is used, and that names the line on which it was made",
-    "memory": "arrays lie in the own memory of their devices; device_get(x) brings one to the "
-    "host's",
 }
 
 if _TYPE_CHECKING:

@@ -14,11 +14,13 @@ from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.program import plain
+from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.run import put
 from phalanx.run.array import DeviceArray, default_sharding, place
 from phalanx.run.runtime import backend, connect
 from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.memory import Space
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
@@ -92,11 +94,11 @@ def device_put(
 
     Args:
         x: a tree of arrays and numbers.
-        device: a device; a ``Sharding``; a ``PartitionSpec`` over the mesh that is set; a sequence
-            of devices, over which the leading axis of
-            every array is split as ``pmap`` splits it: in equal blocks, of which the last may
-            be shorter; or a tree of these that is a prefix of ``x``. None means the default
-            device, for what is not on a device yet.
+        device: a device; a ``Sharding``; a ``PartitionSpec`` over the mesh that is set; a
+            ``memory.Space``, for that memory where ``x`` lies now; a sequence of devices, over
+            which the leading axis of every array is split as ``pmap`` splits it: in equal blocks,
+            of which the last may be shorter; or a tree of these that is a prefix of ``x``. None
+            means the default device, for what is not on a device yet.
         src: accepted; the source is known.
         donate: whether the memory of ``x`` may be given up: its arrays are deleted, unless the
             results are in the same memory.
@@ -146,7 +148,7 @@ def _give_up(x: Any, placed: Any) -> None:
 def _is_target(x: Any) -> bool:
     return (
         x is None
-        or isinstance(x, (Sharding, PartitionSpec))
+        or isinstance(x, (Sharding, PartitionSpec, Space))
         or _is_device(x)
         or _is_device_sequence(x)
     )
@@ -181,8 +183,20 @@ def _put(x: Any, target: Any) -> Any:
     check_leaf(x, "a leaf", "device_put")
     if target is None:
         return x if isinstance(x, Array) else _new(x, default_sharding())
-    sharding = _sharding(target, typeof(x))
+    sharding = _in(target, x) if isinstance(target, Space) else _sharding(target, typeof(x))
     return put.device_put(x, to=sharding, back=None) if isinstance(x, Array) else _new(x, sharding)
+
+
+def _in(space: Space, x: Any) -> Sharding:
+    """Where ``x`` lies, in another memory."""
+    if isinstance(x, Tracer):
+        raise ValueError(
+            f"device_put: inside jit and other transformations nobody knows where x, {x.aval}, "
+            f"lies, to bring it to {space}, at {user_location()}; give a sharding with a "
+            "memory_kind, or bring it there outside"
+        )
+    home = x.sharding if isinstance(x, DeviceArray) else default_sharding()
+    return home.with_memory_kind(space.kind)
 
 
 def _new(x: Any, sharding: Sharding) -> DeviceArray:

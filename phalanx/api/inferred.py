@@ -1,4 +1,4 @@
-"""What ``in_specs`` are where none are given: how the arguments lie, along axes that are Explicit."""
+"""What ``in_specs`` are where none are given: how arguments lie, along axes that are Explicit."""
 
 from __future__ import annotations
 

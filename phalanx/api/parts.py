@@ -178,7 +178,7 @@ def _of(
     placed: dict[int, DeviceArray] = {}  # what lies on several devices is copied from the host once
     here: list[DeviceArray] = []
     for part, device in zip(parts, sharding.local_devices, strict=True):
-        home = Sharding((device,))
+        home = sharding.on(device)
         if id(part) not in placed:
             host = not isinstance(part, DeviceArray)
             placed[id(part)] = place(part, plain(typeof(part)), home) if host else part

@@ -193,7 +193,7 @@ class DeviceArray(Array):
             type = self.aval.update(shape=sharding.shard_shape(self.shape))
             raws = backend().shards(self._raw, self.aval, sharding.plain)
             self._blocks = [
-                DeviceArray(raw, Signature.of(type, Sharding((device,))))
+                DeviceArray(raw, Signature.of(type, sharding.on(device)))
                 for raw, device in zip(raws, sharding.local_devices, strict=True)
             ]
             return self._blocks[local]

@@ -21,6 +21,7 @@ from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import settled, surely_over, with_lanes
+from phalanx.spmd.memory import refuse_in_programs
 from phalanx.spmd.sharding import Sharding
 
 
@@ -42,6 +43,7 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) 
 
 
 def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
+    refuse_in_programs(sharding.memory, "with_sharding_constraint")
     return b.constrained(x, sharding)
 
 

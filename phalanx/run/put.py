@@ -21,6 +21,7 @@ from phalanx.ops.basis import f32, i32
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import with_lanes
+from phalanx.spmd.memory import refuse_in_programs
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
 Place = Sharding | None  # None: where it is
@@ -51,6 +52,7 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, to: Place, back: Pla
 
 
 def _lower(b: Builder, x: Value, to: Place, back: Place) -> Value:
+    refuse_in_programs(to and to.memory, "device_put")
     asked = _lies({"to": to})
     return x if asked is None else b.constrained(x, asked)
 

@@ -35,12 +35,13 @@ def read(x: DeviceArray, index: Any) -> Any:
     copies the first are taken.
 
     Returns:
-        An array, or NotImplemented where that is not so, or where other processes have parts: what
-        one of them has to take part in, all do.
+        An array, or NotImplemented where that is not so, where devices do not compute in the memory
+        that has it, or where other processes have parts: what one of them has to take part in, all
+        do.
     """
     sharding, shape = x._sig.sharding, x._sig.type.shape
     entries = index if type(index) is tuple else (index,)
-    if not sharding.is_fully_addressable or len(entries) > len(shape):
+    if not sharding.is_fully_addressable or sharding.memory or len(entries) > len(shape):
         return NotImplemented
     entries = (*entries, *[slice(None)] * (len(shape) - len(entries)))
     every = tuple(map(_along, entries, shape, sharding.blocks(shape)))

@@ -128,7 +128,7 @@ def settled(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
         return () if there is None or used.intersection(there[dim]) else there[dim]
 
     full = [kept(d) if names is None else names for d, names in enumerate(layout)]
-    return NamedSharding(mesh, P.of(tuple(full)))
+    return sharding.update(spec=P.of(tuple(full)))
 
 
 def with_lanes(sharding: Sharding, dim: int, axes: Sequence[str] | None = None) -> NamedSharding:

@@ -127,11 +127,11 @@ class NamedSharding(Sharding):
         mesh: the devices, and the names of the axes of their grid. Over an ``AbstractMesh`` it
             can constrain values inside ``jit``, where a mesh with these axes is set.
         spec: per dimension the axes that split it; what is left out at the end is not split.
-        memory_kind: that of the devices' own memory, "device", which is also the default.
+        memory_kind: the kind of memory, such as "pinned_host"; if not given the devices' own.
 
     Raises:
-        ValueError: the mesh lacks an axis of the spec, or the spec uses one twice; or arrays
-            cannot lie in memory of that kind.
+        ValueError: the mesh lacks an axis of the spec, or the spec uses one twice; or the devices
+            have no memory of that kind.
 
     >>> mesh = Mesh([[0, 1], [2, 3]], ("data", "model"))
     >>> NamedSharding(mesh, PartitionSpec("model")).assignment
@@ -149,22 +149,27 @@ class NamedSharding(Sharding):
         cls, mesh: Mesh, spec: PartitionSpec, *, memory_kind: str | None = None
     ) -> Self:
         _check(mesh, spec, cls.__name__)
-        return cls._one(mesh, spec, True).with_memory_kind(memory_kind)
+        made = cls._one(mesh, spec, True)
+        return made if memory_kind is None else made.with_memory_kind(memory_kind)
 
     @classmethod
-    def _one(cls, mesh: Mesh, spec: PartitionSpec, committed: bool) -> Self:
+    def _one(
+        cls, mesh: Mesh, spec: PartitionSpec, committed: bool, memory: str | None = None
+    ) -> Self:
         """The one object that says so."""
-        key = (cls, mesh, spec, committed)
+        key = (cls, mesh, spec, committed, memory)
         cached = NamedSharding._named[key]
         if cached is None:
-            cached = NamedSharding._named.add(key, cls._over(mesh, spec, committed))
+            cached = NamedSharding._named.add(key, cls._over(*key[1:]))
         return cast("Self", cached)
 
     @classmethod
-    def _over(cls, mesh: Mesh, spec: PartitionSpec, committed: bool) -> NamedSharding:
+    def _over(
+        cls, mesh: Mesh, spec: PartitionSpec, committed: bool, memory: str | None
+    ) -> NamedSharding:
         layout = tuple(() if names is None else names for names in spec.open_layout)
         devices = range(mesh.size) if type(mesh) is AbstractMesh else mesh.flat
-        plain = from_axes(devices, mesh.axes, layout, cls.__name__)
+        plain = from_axes(devices, mesh.axes, layout, cls.__name__).in_memory(memory)
         made = object.__new__(cls)
         for field in _FIELDS:
             setattr(made, field, getattr(plain, field))
@@ -173,13 +178,16 @@ class NamedSharding(Sharding):
         return made
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self)._one, (self.mesh, self.spec, self.committed)
+        return type(self)._one, (self.mesh, self.spec, self.committed, self.memory)
 
     def commit(self) -> Self:
-        return self._one(self.mesh, self.spec, True)
+        return self._one(self.mesh, self.spec, True, self.memory)
 
     def freed(self) -> Self:
-        return self._one(self.mesh, self.spec, False)
+        return self._one(self.mesh, self.spec, False, self.memory)
+
+    def in_memory(self, memory: str | None) -> Self:
+        return self._one(self.mesh, self.spec, self.committed, memory)
 
     @property
     def plain(self) -> Sharding:
@@ -198,7 +206,8 @@ class NamedSharding(Sharding):
         >>> rows.update(spec=PartitionSpec(None, "x"))
         NamedSharding(mesh=Mesh('x': 2), spec=P(None, 'x'))
         """
-        return type(self)(mesh or self.mesh, self.spec if spec is None else spec)
+        made = type(self)(mesh or self.mesh, self.spec if spec is None else spec)
+        return made.in_memory(self.memory)
 
     def refusal(self, shape: tuple[int, ...]) -> str | None:
         """Why no array of ``shape`` can lie so; None if one can."""
@@ -211,7 +220,7 @@ class NamedSharding(Sharding):
         return blocks_of(tuple(shape), self.tiles)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(mesh={self.mesh}, spec={self.spec})"
+        return f"{type(self).__name__}(mesh={self.mesh}, spec={self.spec}{self._memory_told})"
 
 
 _FIELDS = [name for name in Sharding.__slots__ if not name.startswith("__")]

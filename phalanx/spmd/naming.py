@@ -104,7 +104,7 @@ def _over_meshes(
     for s in known:
         layout = axes_of(plain, type.ndim, s.mesh.axes) if s.devices == plain.devices else None
         if layout is not None:
-            yield s.update(spec=P.of(layout))
+            yield s.update(spec=P.of(layout)).in_memory(plain.memory)
 
 
 def _told(region: Region, mesh: ProgramMesh, layout: Any) -> NamedSharding:

@@ -24,10 +24,11 @@ import numpy as np
 from phalanx.base.errors import DeviceError
 from phalanx.base.recent import Unique
 from phalanx.core.blocks import Blocks, blocks_of
+from phalanx.spmd.memory import memory_of, own_memory
 from phalanx.spmd.pickled import found, told
 
 Index = tuple[slice, ...]
-Key = tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...] | None, bool]
+Key = tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...] | None, bool, str | None]
 Devices = tuple[Any, ...]
 
 
@@ -38,7 +39,7 @@ class Sharding:
     ``devices[assignment[p]]``, or ``devices[p]`` where ``assignment`` is None. ``tiles`` has no
     trailing ones, so that one sharding serves arrays of any rank. ``committed`` is False where no
     user asked for it: on the default device, and of slices read where they lie. Such arrays
-    follow others.
+    follow others. ``memory`` is the kind of memory, None for the own memory of the devices.
 
     Shardings are interned: those that are equal are the same object. Two of different names, such
     as those over two meshes, that put the same parts on the same devices have the same ``plain``.
@@ -52,7 +53,7 @@ class Sharding:
 
     __slots__ = (
         "__weakref__", "_plain", "_tile_at", "assignment", "committed", "devices",
-        "local_positions", "tiles",
+        "local_positions", "memory", "tiles",
     )  # fmt: skip
     _interned: ClassVar[Unique[Sharding]] = Unique(1024)
 
@@ -60,6 +61,7 @@ class Sharding:
     tiles: tuple[int, ...]
     assignment: tuple[int, ...] | None
     committed: bool
+    memory: str | None
     local_positions: tuple[int, ...]  # of the addressable devices, in order
     _plain: Sharding | None  # None: itself
     _tile_at: tuple[tuple[int, ...], ...]
@@ -70,21 +72,22 @@ class Sharding:
         tiles: Sequence[int] = (),
         assignment: Sequence[int] | None = None,
         committed: bool = True,
+        memory: str | None = None,
     ) -> Sharding:
         devices = tuple(devices)
         tiles = _trimmed(tiles)
         _check(devices, tiles, assignment)
         normal = _normal(len(devices), math.prod(tiles), assignment)
-        key = (devices, tiles, normal, committed)
+        key = (devices, tiles, normal, committed, memory)
         cached = Sharding._interned[key]
         return cached if cached is not None else Sharding._interned.add(key, Sharding._made(key))
 
     @staticmethod
     def _made(key: Key) -> Sharding:
-        devices, tiles, assignment, committed = key
+        devices, tiles, assignment, committed, memory = key
         made = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
-        made.devices, made.tiles, made.assignment, made.committed = key
-        made._plain = None if committed else Sharding(devices, tiles, assignment)
+        made.devices, made.tiles, made.assignment, made.committed, made.memory = key
+        made._plain = None if committed else Sharding(devices, tiles, assignment, memory=memory)
         made.local_positions = tuple(i for i, d in enumerate(devices) if is_local(d))
         places = np.argsort(assignment).tolist() if assignment else range(len(devices))
         made._tile_at = tuple(_unravel(place // made.copies, tiles) for place in places)
@@ -97,7 +100,8 @@ class Sharding:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (told(self.devices), self.tiles, self.assignment, self.committed)
+        fields = (self.tiles, self.assignment, self.committed, self.memory)
+        return _unpickled, (told(self.devices), *fields)
 
     @property
     def plain(self) -> Sharding:
@@ -136,22 +140,24 @@ class Sharding:
 
     @property
     def memory_kind(self) -> str | None:
-        """The kind of memory in which arrays lie: the devices' own, such as "device"."""
-        memory = getattr(self.devices[0], "default_memory", None)
-        return None if memory is None else memory().kind
+        """The kind of memory in which arrays lie, such as "device" or "pinned_host"."""
+        return self.memory or own_memory(self.devices[0])
 
     def with_memory_kind(self, kind: str | None) -> Self:
-        """The same, in memory of another kind: arrays lie in the own memory of their devices.
+        """The same in memory of another kind; None is the own memory of the devices.
 
         Raises:
-            ValueError: that is another one.
+            ValueError: the devices have no memory of that kind.
         """
-        if kind is None or kind == self.memory_kind:
-            return self
-        raise ValueError(
-            f"{self}: arrays lie in the own memory of their devices, {self.memory_kind!r}, and in "
-            f"no other, got the kind {kind!r}; device_get(x) brings an array to the host's"
-        )
+        return self.in_memory(memory_of(kind, self.devices[0]))
+
+    def in_memory(self, memory: str | None) -> Any:
+        """The same in ``memory``, of a kind that the devices have; None is their own."""
+        return Sharding(self.devices, self.tiles, self.assignment, self.committed, memory)
+
+    def on(self, device: Any) -> Sharding:
+        """How the part lies that ``device`` has, on that device alone."""
+        return Sharding((device,), memory=self.memory)
 
     @property
     def local_devices(self) -> Devices:
@@ -188,7 +194,7 @@ class Sharding:
 
     def freed(self) -> Sharding:
         """The same layout as one that nobody asked for, so that it follows others."""
-        return Sharding(self.devices, self.tiles, self.assignment, committed=False)
+        return Sharding(self.devices, self.tiles, self.assignment, False, self.memory)
 
     def tile_at(self, position: int) -> tuple[int, ...]:
         """The coordinates in the grid of the tile that ``devices[position]`` holds."""
@@ -257,13 +263,20 @@ class Sharding:
         """Whether both put the same parts on the same devices, in whatever order."""
         if not isinstance(other, Sharding) or self.tiles != other.tiles:
             return False
+        if self.memory != other.memory:
+            return False
         mine = dict(zip(self.devices, self._tile_at, strict=True))
         theirs = dict(zip(other.devices, other._tile_at, strict=True))
         return mine == theirs
 
     def __repr__(self) -> str:
         order = "" if self.assignment is None else f", assignment={self.assignment}"
-        return f"Sharding({list(self.devices)}, tiles={self.tiles}{order})"
+        return f"Sharding({list(self.devices)}, tiles={self.tiles}{order}{self._memory_told})"
+
+    @property
+    def _memory_told(self) -> str:
+        """What a repr says of the memory, if it is not the devices' own."""
+        return f", memory_kind={self.memory!r}" if self.memory else ""
 
 
 class SingleDeviceSharding(Sharding):
@@ -278,16 +291,14 @@ class SingleDeviceSharding(Sharding):
     def __new__(  # type: ignore[misc]
         cls, device: Any, committed: bool = True, *, memory_kind: str | None = None
     ) -> Sharding:
-        return Sharding((device,), (), None, committed).with_memory_kind(memory_kind)
+        return Sharding((device,), (), None, committed, memory_of(memory_kind, device))
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self.devices[0]!r})"
+        return f"SingleDeviceSharding(device={self.devices[0]!r}{self._memory_told})"
 
 
-def _unpickled(
-    devices: Sequence[Any], tiles: Sequence[int], assignment: Sequence[int] | None, committed: bool
-) -> Sharding:
-    return Sharding(found(devices), tiles, assignment, committed)
+def _unpickled(devices: Sequence[Any], *fields: Any) -> Sharding:
+    return Sharding(found(devices), *fields)
 
 
 def _trimmed(tiles: Sequence[int]) -> tuple[int, ...]:

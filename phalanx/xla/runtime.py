@@ -80,7 +80,8 @@ def device_list(devices: tuple) -> Any:
 @functools.lru_cache(maxsize=1024)
 def raw_sharding(sharding: Sharding, ndim: int) -> Any:
     """The runtime's form of a sharding, for arrays of ``ndim`` dimensions."""
-    return xc.GSPMDSharding(device_list(sharding.devices), _hlo_sharding(sharding, ndim))
+    devices, layout = device_list(sharding.devices), _hlo_sharding(sharding, ndim)
+    return xc.GSPMDSharding(devices, layout, memory_kind=sharding.memory)
 
 
 def result_handler(type: ArrayType, layout: Any) -> Any:

@@ -33,7 +33,7 @@ class ShardedType:
         self.whole_layout = raw_sharding(sharding, type.ndim)
         self.part = ArrayType(sharding.shard_shape(type.shape), type.dtype, type.weak)
         self.devices = sharding.local_devices
-        self.part_layouts = [raw_sharding(Sharding((d,)), type.ndim) for d in self.devices]
+        self.part_layouts = [raw_sharding(sharding.on(d), type.ndim) for d in self.devices]
 
 
 @functools.lru_cache(maxsize=1024)

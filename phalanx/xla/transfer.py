@@ -124,12 +124,17 @@ def _reordered(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) ->
 
 
 def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw | None:
-    """What devices can do by themselves: copy parts to others, and exchange what they hold."""
+    """What devices can do by themselves: copy parts to others, and exchange what they hold.
+
+    What programs exchange lies in the own memory of the devices.
+    """
     kinds = {s.devices[0].platform for s in (source, target)}
     if len(kinds) > 1 or len(source.devices) != len(target.devices):
         return None
-    there = Sharding(target.devices, source.tiles, source.assignment)
-    if source.devices != target.devices:
+    there = Sharding(target.devices, source.tiles, source.assignment, memory=target.memory)
+    if there is not target and target.memory:
+        return None
+    if source.devices != target.devices or source.memory != target.memory:
         (raw,) = xc.batched_copy_array_to_devices_with_sharding(
             [whole_of(raw)],
             [device_list(target.devices)],
@@ -141,7 +146,7 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
 
 def _addressable_copies(source: Sharding) -> list[Sharding]:
     """The addressable devices, if each of them holds the whole array already, in local order."""
-    return [Sharding((d,)) for d in source.local_devices] if source.is_fully_replicated else []
+    return list(map(source.on, source.local_devices)) if source.is_fully_replicated else []
 
 
 def block(raws: Sequence[Raw]) -> None:

@@ -167,6 +167,28 @@ def array_that_an_axis_does_not_divide():
     phalanx.reshard(ROWS, over_mesh(("data", "model")))
 
 
+@mistake
+def memory_that_devices_do_not_have():
+    over_mesh().with_memory_kind("host")
+
+
+@mistake
+def memory_of_another_kind_inside_jit():
+    host = over_mesh("data").with_memory_kind("pinned_host")
+    phalanx.jit(lambda x: phalanx.device_put(2 * x, host))(ROWS)
+
+
+@mistake
+def constraint_to_memory_of_another_kind():
+    host = over_mesh("data").with_memory_kind("pinned_host")
+    phalanx.jit(lambda x: lax.with_sharding_constraint(2 * x, host))(ROWS)
+
+
+@mistake
+def memory_of_what_lies_nobody_knows_where():
+    phalanx.jit(lambda x: phalanx.device_put(x, phalanx.memory.Space.Host))(ROWS)
+
+
 @pytest.mark.parametrize("name", mistake.cases)
 def test_message(name, golden):
     mistake.compare(name, golden)

@@ -163,8 +163,35 @@ def test_one_protocol_for_every_sharding():
         assert {shard.data.shape for shard in y.addressable_shards} == {s.shard_shape(y.shape)}
         assert s.is_fully_addressable and s.is_equivalent_to(s.plain, y.ndim)
         assert s.memory_kind == "device" and s.with_memory_kind("device") is s
-        with pytest.raises(ValueError, match="own memory of their devices"):
-            s.with_memory_kind("pinned_host")
+        host = s.with_memory_kind("pinned_host")
+        assert host.memory_kind == "pinned_host" and not host.is_equivalent_to(s, y.ndim)
+        assert host.with_memory_kind(None) is s and pickle.loads(pickle.dumps(host)) is host
+
+
+def test_arrays_in_the_memory_of_the_host():
+    rows = NamedSharding(MESH, P("a"))
+    host = NamedSharding(MESH, P("a"), memory_kind="pinned_host")
+    for x in (phalanx.device_put(X, host), phalanx.device_put(phalanx.device_put(X, rows), host),
+              phalanx.jit(lambda x: x + 0, out_shardings=host)(X)):  # fmt: skip
+        assert x.sharding is host and "memory_kind='pinned_host'" in repr(host)
+        assert {s.data.sharding.memory_kind for s in x.addressable_shards} == {"pinned_host"}
+        back = phalanx.device_put(x, rows)
+        asked = phalanx.jit(lambda x: 2 * x, in_shardings=host)(x)
+        on_one = phalanx.device_put(x, phalanx.devices()[0])
+        for y in (x, back, asked / 2, on_one, x.copy(), pickle.loads(pickle.dumps(x))):
+            np.testing.assert_array_equal(y, X)
+        for y in (back, asked, 2 * x, x[1], on_one):
+            assert y.sharding.memory_kind == "device"
+        turned = phalanx.device_put(x, NamedSharding(MESH, P(None, "a"), memory_kind="pinned_host"))
+        np.testing.assert_array_equal(turned, X)
+        np.testing.assert_array_equal(x[1], X[1])
+        np.testing.assert_array_equal(x + back, 2 * X)
+    slope = phalanx.grad(lambda x: (phalanx.device_put(x, host) ** 2).sum())(back)
+    np.testing.assert_array_equal(slope, 2 * X)
+    space = phalanx.memory.Space
+    x = phalanx.device_put(back, space.Host)
+    assert x.sharding is host and phalanx.device_put(x, space.Device).sharding is rows
+    assert phalanx.device_put(1.0, space.Host).sharding.memory_kind == "pinned_host"
 
 
 def test_a_spec_alone_is_about_the_mesh_that_is_set():

@@ -1,0 +1,5 @@
+"""Kinds of memory in which arrays lie."""
+
+from phalanx.spmd.memory import Space
+
+__all__ = ["Space"]

@@ -1,0 +1,64 @@
+"""Kinds of memory that devices can reach: their own, and that of the host they are attached to."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from phalanx.base.source import user_location
+
+
+class Space(Enum):
+    """Whose memory is meant, wherever an array lies.
+
+    >>> import phalanx
+    >>> x = phalanx.device_put(phalanx.numpy.ones(3), Space.Host)
+    >>> x.sharding.memory_kind, (2 * x).sharding.memory_kind
+    ('pinned_host', 'device')
+    """
+
+    Device = None
+    Host = "pinned_host"
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of memory; None for the own memory of the devices."""
+        return self.value
+
+    def __repr__(self) -> str:
+        return f"Space.{self.name}"
+
+
+def own_memory(device: Any) -> str | None:
+    """The kind of the memory that is meant where none is named; None: nobody knows."""
+    memory = getattr(device, "default_memory", None)
+    return None if memory is None else memory().kind
+
+
+def memory_of(kind: str | None, device: Any) -> str | None:
+    """``kind``, of memory that ``device`` can reach; None for its own.
+
+    Raises:
+        ValueError: it has none of that kind.
+    """
+    if kind is None or kind == own_memory(device):
+        return None
+    reached: list[Any] = getattr(device, "addressable_memories", list)()
+    kinds: list[str] = [memory.kind for memory in reached]
+    if kind not in kinds:
+        raise ValueError(
+            f"memory_kind must be one of those that {device} can reach, "
+            f"{', '.join(map(repr, kinds)) or 'of which none is known'}, got {kind!r}, at "
+            f"{user_location()}"
+        )
+    return kind
+
+
+def refuse_in_programs(kind: str | None, who: str) -> None:
+    """Raise ValueError if a compiled program is asked to put a value into memory of ``kind``."""
+    if kind is not None:
+        raise ValueError(
+            f"{who} asks for memory of the kind {kind!r} inside a compiled program, at "
+            f"{user_location()}, whose values lie in the own memory of the devices. Give arguments "
+            "or results that kind, with in_shardings, out_shardings or device_put outside of jit"
+        )

@@ -1,10 +1,10 @@
-"""`python -m benchmarks.chunks [PATTERN] [--lanes N] [--seconds S] [--peer] [--plot FILE]`.
+"""`python -m benchmarks.chunks [PART ...] [--lanes N] [--seconds S] [--peer] [--plot FILE]`.
 
 What a `pmap` call on one device takes, and how much memory its program needs besides arguments and
 results, with 1, 2 and 4 lanes at once, with all of them, and with as many as Phalanx chooses; and
-how far the choice is from the best. `PATTERN` is a part of the names of programs, which are those
-of `benchmarks/programs.py`. With `--peer` those of eight lanes run with jax, too, whose `pmap` has
-a CPU device for each.
+how far the choice is from the best. The programs are those of `benchmarks/programs.py` in whose
+names there is a `PART`. With `--peer` those of eight lanes run with jax, too, whose `pmap` has a
+CPU device for each.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def plot(results: Results, file: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chunks", description=__doc__)
-    parser.add_argument("pattern", nargs="?", default="", help="a part of the names of programs")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="of the names of programs")
     parser.add_argument("--lanes", type=int, metavar="N", help="lanes of each program")
     parser.add_argument(
         "--seconds", type=float, default=8, metavar="S", help="for each program (default: 8)"
@@ -137,12 +137,13 @@ def main() -> int:
     results: Results = {}
     with Console(stderr=True).status("measuring") as status:
         for program in PROGRAMS:
-            if arguments.pattern in program.name:
-                status.update(program.name)
-                timed = calls(program, arguments.lanes)
-                if arguments.peer and (arguments.lanes or program.lanes) == DEVICES:
-                    timed[PEER] = call_of_peer(program)
-                results[program.name] = measure(timed, arguments.seconds)
+            if arguments.parts and not any(part in program.name for part in arguments.parts):
+                continue
+            status.update(program.name)
+            timed = calls(program, arguments.lanes)
+            if arguments.peer and (arguments.lanes or program.lanes) == DEVICES:
+                timed[PEER] = call_of_peer(program)
+            results[program.name] = measure(timed, arguments.seconds)
     Console().print(table(results, arguments.peer))
     if arguments.json:
         arguments.json.write_text(json.dumps(results, indent=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,15 +21,17 @@ from phalanx.transforms.batch import Dims, lane_type
 from phalanx.transforms.stage import is_value, stage
 
 
-def check_at_once(at_once: Any, who: str) -> None:
-    """Raise TypeError or ValueError unless ``at_once`` says how many lanes run together."""
-    if at_once is None or at_once == "all":
-        return
+def checked_at_once(at_once: Any, who: str) -> AtOnce:
+    """How many lanes run together, as the user says; TypeError or ValueError if that is nothing."""
+    if at_once is None or (isinstance(at_once, str) and at_once == "all"):
+        return at_once
     given = f"{who}: lanes_at_once must be a positive integer, 'all', or None for what serves best"
-    if isinstance(at_once, bool) or not isinstance(at_once, int):
+    if isinstance(at_once, bool) or not hasattr(at_once, "__index__"):
         raise TypeError(f"{given}; got {at_once!r} at {user_location()}")
-    if at_once < 1:
-        raise ValueError(f"{given}; got {at_once} at {user_location()}")
+    count = operator.index(at_once)
+    if count < 1:
+        raise ValueError(f"{given}; got {count} at {user_location()}")
+    return count
 
 
 @dataclass(frozen=True, slots=True)

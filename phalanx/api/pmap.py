@@ -21,7 +21,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.dispatch import KEPT, Dispatched, Run, TracedFunction
 from phalanx.api.enclosing import enclosing, inside
-from phalanx.api.in_chunks import check_at_once
+from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.passing import Passed, caller, signatures
@@ -93,8 +93,7 @@ class Pmapped(Dispatched):
     ) -> None:
         self.fun = fun
         self.who = f"pmap({name_of(fun)})"
-        check_at_once(lanes_at_once, self.who)
-        self.at_once = lanes_at_once
+        self.at_once = checked_at_once(lanes_at_once, self.who)
         self.axes = MappedAxes.of(self.who, axis_name, mesh)
         self.in_axes, in_key = snapshot(in_axes)
         self.out_axes, out_key = snapshot(out_axes)
@@ -117,7 +116,7 @@ class Pmapped(Dispatched):
                 f"{self.axes.names}, at {user_location()}; sizes are told by the arguments, or "
                 "else by the mesh"
             )
-        self._remember(self.axes, in_key, out_key, axis_size, self.devices, lanes_at_once)
+        self._remember(self.axes, in_key, out_key, axis_size, self.devices, self.at_once)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
         leaves, treedef = tree.flatten((args, kwargs))

@@ -16,7 +16,7 @@ from phalanx.api.arguments import (
     name_of,
     wrap,
 )
-from phalanx.api.in_chunks import check_at_once, in_chunks
+from phalanx.api.in_chunks import checked_at_once, in_chunks
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, TreeError
@@ -209,15 +209,15 @@ def vmap(
     over = (spmd_axis_name,) if isinstance(spmd_axis_name, str) else spmd_axis_name
     over = None if over is None else tuple(over)
 
-    check_at_once(lanes_at_once, who)
-    if over is not None and lanes_at_once is not None:
+    at_once = checked_at_once(lanes_at_once, who)
+    if over is not None and at_once is not None:
         raise ValueError(
             f"{who}: spmd_axis_name deals the examples out over devices, and lanes_at_once has a "
             f"few of them run at a time, at {user_location()}; give one of them"
         )
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
-        together = lanes_at_once is None or config.disable_jit
+        together = at_once is None or config.disable_jit
         leaves, treedef = tree.flatten((args, kwargs))
         names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
@@ -229,7 +229,7 @@ def vmap(
                 values, lanes = batch(flat, Axis(axis_name, size, over=over), leaves, dims)
             else:
                 name = UNNAMED if axis_name is None else axis_name
-                values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), lanes_at_once)
+                values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), at_once)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(out_axes, flat.out_tree, ranks, who)
         placed = [

@@ -34,6 +34,7 @@ from phalanx.ops.reduce import reduce_or
 from phalanx.ops.shape import concatenate, expand_dims, merge_dims, slice_dim, split_dim, squeeze
 from phalanx.transforms.batch import Dims, on_lanes
 from phalanx.transforms.derive import keep, trace_closed
+from phalanx.transforms.effects import conditional
 from phalanx.transforms.simplify import with_inputs
 from phalanx.transforms.stage import evaluate
 
@@ -88,20 +89,25 @@ class _Lane:
         They come first in what is marked as ``lanes`` of ``values``, and in what is kept. After
         the operands there may be a value that marks those lanes that are no padding.
         """
-        operands = values[: len(self.body.inputs)]
+        body = self.body
+        operands = values[: len(body.inputs)]
         (there,) = values[len(operands) :] or (None,)
-        outs = self._results(lanes[: len(operands)], operands)
+        lanes = lanes[: len(operands)]
+        if body.effects and there is not None:
+            body, operands, lanes = conditional(body), [there, *operands], (True, *lanes)
+        outs = _results(body, lanes, operands)
         kept = len(self.kept)
         pairs = zip(outs[kept:], self.taken, strict=True)
         return outs[:kept], [fold.local(_real(there, x, fold)) for x, (_, fold) in pairs]
 
-    def _results(self, lanes: Marks, values: Values) -> list[Any]:
-        count = next(typeof(x).shape[0] for x, m in zip(values, lanes, strict=True) if m)
-        if count > 1:
-            dims = [0 if m else None for m in lanes]
-            return on_lanes(self.body, Axis(None, count), values, dims)
-        alone = [squeeze(x, (0,)) if m else x for x, m in zip(values, lanes, strict=True)]
-        return [expand_dims(y, (0,)) for y in evaluate(self.body, alone)]
+
+def _results(program: Program, lanes: Marks, values: Values) -> list[Any]:
+    count = next(typeof(x).shape[0] for x, m in zip(values, lanes, strict=True) if m)
+    if count > 1:
+        dims = [0 if m else None for m in lanes]
+        return on_lanes(program, Axis(None, count), values, dims)
+    alone = [squeeze(x, (0,)) if m else x for x, m in zip(values, lanes, strict=True)]
+    return [expand_dims(y, (0,)) for y in evaluate(program, alone)]
 
 
 def _accumulating(type: ArrayType) -> ArrayType:
@@ -144,8 +150,8 @@ def _batch(
         out, dim = fold.conclude(axis, *zip(*pairs, strict=True), **e.params)
         results = zip(out, dim, strict=True) if e.prim.multi else [(out, dim)]
         known.update(zip(e.outputs, results, strict=True))
-    outs, places = zip(*[known[a] for a in program.outputs], strict=True)
-    return outs, places
+    pairs = [known[a] for a in program.outputs]
+    return tuple([x for x, _ in pairs]), tuple([d for _, d in pairs])
 
 
 _batch_alike = batch_rule(lambda: segment)
@@ -163,7 +169,7 @@ def _in_chunks(
     """What is kept of the lanes of ``axis``, lanes first, and what is taken in of all of them."""
     operands = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
     lanes = tuple([d is not None for d in dims])
-    if axis.padding and lane.taken:
+    if axis.padding and (lane.taken or lane.body.effects):
         operands.append(lt(place_of(axis), np.int32(axis.total)))
         lanes = (*lanes, True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsIndex
 
 from phalanx.api.arguments import Flat, name_of
 from phalanx.base.source import user_location
@@ -26,7 +26,7 @@ def checked_at_once(at_once: Any, who: str) -> AtOnce:
     if at_once is None or (isinstance(at_once, str) and at_once == "all"):
         return at_once
     given = f"{who}: lanes_at_once must be a positive integer, 'all', or None for what serves best"
-    if isinstance(at_once, bool) or not hasattr(at_once, "__index__"):
+    if isinstance(at_once, bool) or not isinstance(at_once, SupportsIndex):
         raise TypeError(f"{given}; got {at_once!r} at {user_location()}")
     count = operator.index(at_once)
     if count < 1:

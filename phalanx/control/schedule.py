@@ -101,7 +101,7 @@ SHARED, LANES, MEETING = "what all lanes share", "what each lane has", "where la
 
 
 class _Stages:
-    """A program by stages; ``own`` are the variables of which each lane has its own."""
+    """A program by stages; ``own`` are the variables of which each lane has its own, or makes it."""
 
     def __init__(self, program: Program, lanes: Lanes, own: set[Atom]) -> None:
         self.program = program
@@ -110,7 +110,11 @@ class _Stages:
         self.cut = False  # whether any segment runs fewer lanes than there are
         self.uses = Counter([a for e in program.equations for a in e.inputs])
         self.uses.update(program.outputs)
-        self.kinds = {e: self._kind(e) for e in program.equations}
+        self.kinds: dict[Equation, str] = {}
+        for e in program.equations:
+            self.kinds[e] = self._kind(e)
+            if self.kinds[e] is LANES:
+                self.own.update(e.outputs)  # also what is the same in all: it is there when they ran
         self.stages = self._earliest()
         self._wait()
 

@@ -207,6 +207,16 @@ def test_every_device_runs_its_lanes_a_few_at_a_time(count):
         near(mapped(*arguments), expected)
 
 
+def test_what_lanes_make_alike_is_there_when_they_have_run():
+    """A loop gives what each lane has and a count that all share, of which more is made."""
+
+    def f(x):
+        y, count = lax.fori_loop(0, 3, lambda n, s: (s[0] * 2, s[1] + n), (x, jnp.int32(0)))
+        return y * lax.fori_loop(0, 4, lambda n, c: c + n, count) + lax.psum(y, "i")
+
+    near(pmap(f, "i", devices=ONE, lanes_at_once=1)(rows(5)), 8 * (9 * rows(5) + rows(5).sum()))
+
+
 def loss(w, x):
     y = jnp.tanh(x * w)
     return lax.pmean((phalanx.checkpoint(jnp.sin)(y - lax.pmax(y, "i")) * w).sum(), "i")

@@ -101,7 +101,7 @@ SHARED, LANES, MEETING = "what all lanes share", "what each lane has", "where la
 
 
 class _Stages:
-    """A program by stages; ``own`` are the variables of which each lane has its own, or makes it."""
+    """A program by stages; ``own`` are the variables that each lane has or makes for itself."""
 
     def __init__(self, program: Program, lanes: Lanes, own: set[Atom]) -> None:
         self.program = program
@@ -114,7 +114,7 @@ class _Stages:
         for e in program.equations:
             self.kinds[e] = self._kind(e)
             if self.kinds[e] is LANES:
-                self.own.update(e.outputs)  # also what is the same in all: it is there when they ran
+                self.own.update(e.outputs)  # what all make alike is there when they have run
         self.stages = self._earliest()
         self._wait()
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx.base.config import config, settings
 from phalanx.base.errors import DeviceError
+from phalanx.base.source import user_location
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import NO_MESH, AxisType, Mesh
 
@@ -59,12 +60,15 @@ def create_device_mesh(
     if devices is None:
         there = sorted(there, key=_place)
     if any(n < 1 for n in shape):
-        raise ValueError(f"make_mesh: every axis has at least one position, got the shape {shape}")
+        raise ValueError(
+            f"make_mesh: every axis has at least one position, got the shape {shape}, at "
+            f"{user_location()}"
+        )
     count = math.prod(shape)
     if count > len(there):
         raise DeviceError(
             f"make_mesh: a mesh of shape {shape} needs {count} devices, but there are "
-            f"{len(there)}; make an axis smaller, or give more devices"
+            f"{len(there)}, at {user_location()}; make an axis smaller, or give more devices"
         )
     grid = np.empty(count, dtype=object)
     grid[:] = there[:count]

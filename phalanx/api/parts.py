@@ -41,8 +41,16 @@ def make_array_from_callback(
     >>> print(phalanx.make_array_from_callback((4,), rows, lambda index: squares[index]))
     [0. 1. 4. 9.]
     """
-    who = "make_array_from_callback"
-    shape = tuple(shape)
+    return _from_callback(tuple(shape), sharding, data_callback, dtype, "make_array_from_callback")
+
+
+def _from_callback(
+    shape: tuple[int, ...],
+    sharding: Sharding,
+    data_callback: Callable[[Index], Any],
+    dtype: Any,
+    who: str,
+) -> DeviceArray:
     _check_sharding(sharding, shape, who)
     wanted = None if dtype is None else dtypes.canonical(dtype)
     made: dict[tuple[int, ...], Any] = {}
@@ -122,7 +130,7 @@ def make_array_from_process_local_data(
     def part(index: Index) -> np.ndarray:
         return data[tuple(map(_local_rows, index, shape, places, sharding.blocks(shape)))]
 
-    return make_array_from_callback(shape, sharding, part)
+    return _from_callback(shape, sharding, part, None, who)
 
 
 def _global_shape(
@@ -133,7 +141,7 @@ def _global_shape(
     if len(sizes) != len(local):
         raise ValueError(
             f"{who}: global_shape {tuple(sizes)} has {len(sizes)} dimensions, but the data has "
-            f"{len(local)}, shape {local}"
+            f"{len(local)}, shape {local}, at {user_location()}"
         )
     places: list[list[int] | None] = []
     for dim, size in enumerate(local):
@@ -145,7 +153,8 @@ def _global_shape(
         if wanted not in (size, whole):
             raise ValueError(
                 f"{who}: dimension {dim} of global_shape is {wanted}, but {size} rows of data make "
-                f"{whole}, of which this process holds {len(here)} parts of {count}"
+                f"{whole}, of which this process holds {len(here)} parts of {count}, at "
+                f"{user_location()}"
             )
         places.append(None if wanted == size else here)
         sizes[dim] = wanted
@@ -168,10 +177,12 @@ def _of(
     if (dtype is not None and kinds - {dtype}) or len(kinds) > 1:
         raise ValueError(
             f"{who}: the parts must have one dtype{'' if dtype is None else f', {dtype.name}'}, "
-            f"got {', '.join(sorted(k.name for k in kinds))}"
+            f"got {', '.join(sorted(k.name for k in kinds))}, at {user_location()}"
         )
     if not kinds and dtype is None:
-        raise ValueError(f"{who}: this process has no device of {sharding}; give the dtype")
+        raise ValueError(
+            f"{who}: this process has no device of {sharding}; give the dtype, at {user_location()}"
+        )
     type = ArrayType(shape, dtype if dtype is not None else kinds.pop())
     if sharding.padded_shape(shape) != shape:
         return _padded(parts, type, sharding)
@@ -199,13 +210,15 @@ def _padded(parts: Sequence[Any], type: ArrayType, sharding: Sharding) -> Device
 def _device_of(x: Any, who: str) -> Any:
     array = as_array(x)
     if len(array.sharding.devices) != 1:
-        raise ValueError(f"{who}: every array must lie on one device, got {array.sharding}")
+        raise ValueError(
+            f"{who}: every array must lie on one device, got {array.sharding}, at {user_location()}"
+        )
     return array.sharding.devices[0]
 
 
 def _check_kind(sharding: Any, who: str) -> None:
     if not isinstance(sharding, Sharding):
-        raise TypeError(f"{who}: a Sharding is needed, got {sharding!r}")
+        raise TypeError(f"{who}: a Sharding is needed, got {sharding!r}, at {user_location()}")
 
 
 def _check_sharding(sharding: Any, shape: tuple[int, ...], who: str) -> None:

@@ -19,7 +19,9 @@ from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Primitive
 from phalanx.core.program import Program
 from phalanx.core.trace import entering
+from phalanx.core.types import typeof
 from phalanx.ops.basis import add_tangents
+from phalanx.ops.vary import in_order
 from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure
 from phalanx.transforms.linearize import Dual, DualTracer, RuleTrace
@@ -95,11 +97,24 @@ def _differentiate(
     tangents = [_of_dual(dual, t) for t in pair[count:]]
     with entering(dual.parent):
         out = fitted([y for y, _ in halves], program)
+    _check_varying(out, tangents, rule)
     with entering(dual.tangents):
         return out, tuple(
             add_tangents(t, via_closed)
             for t, (_, via_closed) in zip(tangents, halves, strict=True)
         )
+
+
+def _check_varying(results: Sequence[Any], tangents: Sequence[Any], rule: JvpRule) -> None:
+    """Raise TypeError if a tangent differs between positions at which its result is the same."""
+    for i, (y, t) in enumerate(zip(results, tangents, strict=True)):
+        more = () if t is ZERO else in_order(typeof(t).varying - typeof(y).varying)
+        if more:
+            raise TypeError(
+                f"custom_jvp({rule}): the tangent of result {i} varies along axis {more[0]!r}, "
+                f"along which the result does not, at {user_location()}. Reduce it as the result "
+                f"is, with lax.psum or lax.pmean, or return lax.pvary(result, {more[0]!r})"
+            )
 
 
 def _of_dual(dual: Dual, tangent: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes, tree
+from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.lax import grouped
@@ -62,30 +63,36 @@ def _groups(groups: Groups, sizes: tuple[int, ...], who: str, even: bool) -> Any
         checked = tuple(tuple(operator.index(i) for i in group) for group in groups)
     except TypeError:
         raise TypeError(
-            f"{who}: axis_index_groups must be a sequence of sequences of integers, got {groups!r}"
+            f"{who}: axis_index_groups must be a sequence of sequences of integers, got "
+            f"{groups!r}, at {user_location()}"
         ) from None
     if sorted(i for g in checked for i in g) != list(range(math.prod(sizes))):
         along = "axis" if len(sizes) == 1 else "axes together"
         raise ValueError(
             f"{who}: axis_index_groups must contain every index from 0 to {math.prod(sizes) - 1} "
-            f"of the {along} exactly once, got {checked}"
+            f"of the {along} exactly once, got {checked}, at {user_location()}"
         )
     if even and len({len(g) for g in checked}) > 1:
-        raise ValueError(f"{who}: axis_index_groups must have equal lengths, got {checked}")
+        raise ValueError(
+            f"{who}: axis_index_groups must have equal lengths, got {checked}, at {user_location()}"
+        )
     return checked
 
 
 def _leaf(x: Any, who: str) -> Any:
     if not isinstance(x, (Array, np.ndarray, np.generic, *SCALARS)):
         raise TypeError(
-            f"{who}: every leaf must be an array or a number, got {x!r} of type {type(x).__name__}"
+            f"{who}: every leaf must be an array or a number, got {x!r} of type "
+            f"{type(x).__name__}, at {user_location()}"
         )
     return x
 
 
 def _dim(dim: int, ndim: int, who: str, what: str) -> int:
     if not -ndim <= dim < ndim:
-        raise ValueError(f"{who}: {what} {dim} is out of range for {ndim} dimensions")
+        raise ValueError(
+            f"{who}: {what} {dim} is out of range for {ndim} dimensions, at {user_location()}"
+        )
     return dim % ndim
 
 
@@ -233,6 +240,7 @@ def all_gather(
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
+    to: str = "varying",
 ) -> Any:
     """out[l] = x_l, in every lane: the values of all lanes along a new dimension.
 
@@ -242,9 +250,17 @@ def all_gather(
         axis_index_groups: equal groups that partition the axes; lanes gather within theirs.
         axis: where the new dimension stands in the result; negative ones count from the end.
         tiled: whether to concatenate along the existing dimension ``axis`` instead.
+        to: what types inside ``shard_map`` say of the result: that it is "varying", so that every
+            position may use it in its own way, and has a cotangent of its own; or "invarying", so
+            that all have one cotangent, of which each takes its own part. Elsewhere both are the
+            same.
 
     Returns:
         Arrays of shape ``[..., n, ...]``, or ``[..., n * d, ...]`` if ``tiled``.
+
+    Raises:
+        ValueError: ``to`` is something else; or "invarying" is asked of groups, or of axes of
+            ``shard_map`` together with others.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: all_gather(x, "i"), axis_name="i", out_axes=None)(jnp.arange(3))
@@ -252,19 +268,46 @@ def all_gather(
     """
     names, sizes = _axes(axis_name, "all_gather")
     groups = _groups(axis_index_groups, sizes, "all_gather", even=True)
+    alike = _alike(to, names, groups)
 
     def gather_one(v: Any) -> Any:
         v = _as_operand(_leaf(v, "all_gather"))
         shape = typeof(v).shape
         ndim = len(shape) + (not tiled)
-        to = _dim(axis, ndim, "all_gather", "axis") if ndim else 0
+        dim = _dim(axis, ndim, "all_gather", "axis") if ndim else 0
         if tiled and not shape:
-            raise ValueError("all_gather: tiled=True needs an array with a dimension, got a scalar")
-        out = grouped.all_gather(v, names, sizes, groups)
-        moved = move(out, 0, to)
-        return _merged(moved, to) if tiled else moved
+            raise ValueError(
+                "all_gather: tiled=True needs an array with a dimension, got a scalar, at "
+                f"{user_location()}"
+            )
+        if alike:
+            out = ops.all_gather_alike(v, axes=names, sizes=sizes, groups=None)
+        else:
+            out = grouped.all_gather(v, names, sizes, groups)
+        moved = move(out, 0, dim)
+        return _merged(moved, dim) if tiled else moved
 
     return tree.map(gather_one, x)
+
+
+def _alike(to: str, names: tuple, groups: Any) -> bool:
+    """Whether types are to say that all positions have what ``all_gather`` gives."""
+    if to not in ("varying", "invarying"):
+        reduced = "no type says that cotangents are still to be added up; " * (to == "reduced")
+        raise ValueError(
+            f"all_gather: to must be 'varying' or 'invarying', got {to!r}, at {user_location()}; "
+            f"{reduced}with 'invarying' every position takes its part of one cotangent"
+        )
+    known = axes.typed(names)
+    if to == "varying" or not known:
+        return False
+    if groups is not None or len(known) < len(names):
+        what = f"along axes of vmap, too, in {names}" if groups is None else "within groups"
+        raise ValueError(
+            f"all_gather: what is gathered {what} is not the same at all positions of the "
+            f"shard_map, so it cannot be {to!r}, at {user_location()}; leave out to="
+        )
+    return True
 
 
 def _merged(x: Any, dim: int) -> Any:
@@ -279,7 +322,7 @@ def _divided(x: Any, dim: int, parts: int, who: str) -> Any:
     if shape[dim] % parts:
         raise ValueError(
             f"{who}: dimension {dim} of an array {typeof(x)} has length {shape[dim]}, which the "
-            f"axis size {parts} does not divide"
+            f"axis size {parts} does not divide, at {user_location()}"
         )
     return reshape(x, shape=(*shape[:dim], parts, shape[dim] // parts, *shape[dim + 1 :]))
 
@@ -328,7 +371,7 @@ def _check_split(kind: Any, dim: int, n: int, who: str) -> None:
     if kind.shape[dim] != n:
         raise ValueError(
             f"{who}: dimension {dim} of an array {kind} is split over the axis and must have its "
-            f"size {n}, got {kind.shape[dim]}; use tiled=True for a multiple"
+            f"size {n}, got {kind.shape[dim]}, at {user_location()}; use tiled=True for a multiple"
         )
 
 
@@ -429,23 +472,27 @@ def _pairs(perm: Iterable[Iterable[int]], n: int) -> tuple[tuple[int, int], ...]
     for pair in given:
         if not isinstance(pair, Iterable):
             raise TypeError(
-                f"ppermute: perm must hold pairs (source, target), got {given}; for a list of "
-                "sources use pshuffle"
+                f"ppermute: perm must hold pairs (source, target), got {given}, at "
+                f"{user_location()}; for a list of sources use pshuffle"
             )
     pairs = [tuple(int(i) for i in pair) for pair in given]
     for pair in pairs:
         if len(pair) != 2:
-            raise ValueError(f"ppermute: perm must hold pairs (source, target), got {pair}")
+            raise ValueError(
+                f"ppermute: perm must hold pairs (source, target), got {pair}, at {user_location()}"
+            )
         if not all(0 <= i < n for i in pair):
             raise ValueError(
-                f"ppermute: the pair {pair} leaves the axis, whose indices go from 0 to {n - 1}"
+                f"ppermute: the pair {pair} leaves the axis, whose indices go from 0 to {n - 1}, "
+                f"at {user_location()}"
             )
     for role, at in (("source", 0), ("target", 1)):
         seen = [p[at] for p in pairs]
         twice = next((p for i, p in enumerate(pairs) if p[at] in seen[:i]), None)
         if twice is not None:
             raise ValueError(
-                f"ppermute: the {role} {twice[at]} occurs in more than one pair, as in {twice}"
+                f"ppermute: the {role} {twice[at]} occurs in more than one pair, as in {twice}, "
+                f"at {user_location()}"
             )
     return tuple((p[0], p[1]) for p in pairs)
 
@@ -479,7 +526,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     if sorted(order) != list(range(math.prod(sizes))):
         raise ValueError(  # "`perm` ... permutation: [...]" is the field's, for matching
             f"pshuffle: `perm` does not represent a permutation: {order}; it must hold every "
-            f"index from 0 to {math.prod(sizes) - 1} once"
+            f"index from 0 to {math.prod(sizes) - 1} once, at {user_location()}"
         )
     return ppermute(x, axis_name, [(s, t) for t, s in enumerate(order)])
 
@@ -498,7 +545,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     if not 0 <= source < math.prod(sizes):
         raise ValueError(
             f"pbroadcast: source {source} is out of range; the axis has indices from 0 to "
-            f"{math.prod(sizes) - 1}"
+            f"{math.prod(sizes) - 1}, at {user_location()}"
         )
     chosen = eq(axis_index(axis_name), np.int32(source))
 
@@ -550,8 +597,8 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """
     if to != "varying":
         raise ValueError(
-            f"pcast: to must be 'varying', got {to!r}; psum and pmean make values that are the "
-            "same everywhere"
+            f"pcast: to must be 'varying', got {to!r}, at {user_location()}; psum, pmean and "
+            "all_gather(to='invarying') make values that are the same everywhere"
         )
     return pvary(x, axis_name)
 

@@ -61,6 +61,7 @@ from phalanx.ops.compare import max as maximum
 from phalanx.ops.compare import min as minimum
 from phalanx.ops.elementwise import div
 from phalanx.ops.lanes import (
+    axis_index,
     folded,
     from_blocks,
     into_blocks,
@@ -348,7 +349,7 @@ def _exchange(
     type: Of[ArrayType],
     lower: Body,
     *,
-    transpose: Callable[[], Primitive],
+    transpose: Callable[[], Callable[..., Any]],
     batch: Callable[[Axis, Any, int, Ints, Exchange], Batched],
     batch_groups: Callable[[Axis, Any, Partition], Batched],
     vary: Of[frozenset[Any]],
@@ -379,7 +380,7 @@ def _exchange(
         """Another axis is being vectorized: its lanes ride along, behind the exchanged one."""
         at = 1 if takes_axis else 0
         out = prim(move(x, dim, at), axes=axes, sizes=sizes, groups=groups)
-        return out, {"all_gather": 1, "psum_scatter": 0, "all_to_all": 1}[name]
+        return out, 0 if name == "psum_scatter" else 1
 
     def transpose_rule(ct: Any, x: Any, **params: Any) -> Cotangents:
         return [transpose()(ct, **params)]
@@ -484,6 +485,31 @@ all_gather = _exchange(
     vary=_gathered_varies,
     takes_axis=False,
     doc="out[l] = x_l in every lane; stablehlo.all_gather",
+)
+
+
+def _own_part(ct: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
+    """What was gathered from this position of a cotangent that is the same at all positions."""
+    if not typed(axes):
+        return psum_scatter(ct, axes=axes, sizes=sizes, groups=groups)
+    index = full((1,), 0, I32)
+    for axis, size in zip(axes, sizes, strict=True):
+        here = broadcast(axis_index(axes=(axis,)), shape=(1,), dims=())
+        index = add(mul(index, np.int32(size)), here)
+    part = rows_at(ct, index)
+    return reshape(part, shape=typeof(part).shape[1:])
+
+
+all_gather_alike = _exchange(
+    "all_gather_alike",
+    lambda x, axes, sizes, groups: ArrayType((group_size(sizes, groups), *x.shape), x.dtype),
+    _all_gather_lower,
+    transpose=lambda: _own_part,
+    batch=_all_gather_batch,
+    batch_groups=_all_gather_groups,
+    vary=lambda v, axes, sizes, groups: v - set(axes) if groups is None else v | set(axes),
+    takes_axis=False,
+    doc="the same, of which types say that all lanes have it; stablehlo.all_gather",
 )
 
 

@@ -158,61 +158,66 @@ def unbound_axis_outside():
 
 @mistake(ValueError)
 def ppermute_leaves_the_axis():
-    phalanx.pmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 4)]), axis_name="i")(ROWS)
+    phalanx.pmap(lambda x: lax.ppermute(x, "i", [(0, 1), (1, 4)]), axis_name="i")(ROWS)  # HERE
 
 
 @mistake(ValueError)
 def ppermute_sends_twice():
-    phalanx.pmap(lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), axis_name="i")(ROWS)
+    phalanx.pmap(lambda x: lax.ppermute(x, "i", [(0, 1), (0, 2)]), axis_name="i")(ROWS)  # HERE
 
 
 @mistake(ValueError)
 def ppermute_without_pairs():
-    phalanx.pmap(lambda x: lax.ppermute(x, "i", [(0, 1, 2)]), axis_name="i")(ROWS)
+    phalanx.pmap(lambda x: lax.ppermute(x, "i", [(0, 1, 2)]), axis_name="i")(ROWS)  # HERE
 
 
 @mistake(TypeError)
 def ppermute_of_plain_indices():
-    phalanx.pmap(lambda x: lax.ppermute(x, "i", [1, 2, 3, 0]), axis_name="i")(ROWS)
+    phalanx.pmap(lambda x: lax.ppermute(x, "i", [1, 2, 3, 0]), axis_name="i")(ROWS)  # HERE
 
 
 @mistake(ValueError)
 def pshuffle_without_a_permutation():
-    phalanx.pmap(lambda x: lax.pshuffle(x, "i", [0, 0, 1, 2]), axis_name="i")(ROWS)
+    phalanx.pmap(lambda x: lax.pshuffle(x, "i", [0, 0, 1, 2]), axis_name="i")(ROWS)  # HERE
 
 
 @mistake(ValueError)
 def groups_that_do_not_partition():
-    phalanx.pmap(lambda x: lax.psum(x, "i", axis_index_groups=[[0, 1], [1, 2]]), axis_name="i")(
-        ROWS
-    )
+    groups = [[0, 1], [1, 2]]
+    phalanx.pmap(
+        lambda x: lax.psum(x, "i", axis_index_groups=groups),  # HERE
+        axis_name="i",
+    )(ROWS)
 
 
 @mistake(TypeError)
 def groups_that_are_no_sequences():
-    phalanx.pmap(lambda x: lax.psum(x, "i", axis_index_groups=[0, 1, 2, 3]), axis_name="i")(ROWS)
+    phalanx.pmap(
+        lambda x: lax.psum(x, "i", axis_index_groups=[0, 1, 2, 3]),  # HERE
+        axis_name="i",
+    )(ROWS)
 
 
 @mistake(ValueError)
 def uneven_groups_in_an_exchange():
     phalanx.pmap(
-        lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2, 3]]), axis_name="i"
+        lambda x: lax.all_gather(x, "i", axis_index_groups=[[0], [1, 2, 3]]), axis_name="i"  # HERE
     )(ROWS)
 
 
 @mistake(ValueError)
 def all_to_all_of_the_wrong_size():
-    phalanx.pmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(ROWS)
+    phalanx.pmap(lambda x: lax.all_to_all(x, "i", 0, 0), axis_name="i")(ROWS)  # HERE
 
 
 @mistake(ValueError)
 def psum_scatter_that_does_not_divide():
-    phalanx.pmap(lambda x: lax.psum_scatter(x, "i", tiled=True), axis_name="i")(ROWS)
+    phalanx.pmap(lambda x: lax.psum_scatter(x, "i", tiled=True), axis_name="i")(ROWS)  # HERE
 
 
 @mistake(TypeError)
 def collective_of_a_string():
-    phalanx.pmap(lambda x: lax.psum({"x": x, "name": "loss"}, "i"), axis_name="i")(ROWS)
+    phalanx.pmap(lambda x: lax.psum({"x": x, "name": "loss"}, "i"), axis_name="i")(ROWS)  # HERE
 
 
 # ---- arguments and results ----------------------------------------------------------------------

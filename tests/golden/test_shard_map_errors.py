@@ -122,6 +122,42 @@ def no_specs_for_what_lies_over_another_mesh():
 
 
 @mistake
+def gathered_as_reduced():
+    over_mesh(lambda x: lax.all_gather(x, "data", to="reduced"), P("data"), P())(ROWS)
+
+
+@mistake
+def gathered_in_groups_as_the_same():
+    groups = [[0], [1]]
+    over_mesh(
+        lambda x: lax.all_gather(x, "data", axis_index_groups=groups, to="invarying"),  # HERE
+        P("data"),
+        P(),
+    )(ROWS)
+
+
+@mistake
+def cast_to_what_is_the_same():
+    over_mesh(lambda x: lax.pcast(x, "data", to="invarying"), P("data"), P())(ROWS)
+
+
+@mistake
+def tangent_that_varies_more_than_its_result():
+    @phalanx.custom_jvp
+    def mean(x):
+        return lax.pmean(x.sum(), "data")
+
+    @mean.defjvp
+    def rule(primals, tangents):
+        return mean(*primals), tangents[0].sum()
+
+    def slope(x):
+        return phalanx.grad(mean)(x)  # HERE
+
+    over_mesh(slope, P("data"), P("data"))(ROWS)
+
+
+@mistake
 def no_mesh():
     phalanx.shard_map(same, in_specs=P("data"), out_specs=P("data"))(ROWS)
 

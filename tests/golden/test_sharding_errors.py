@@ -168,6 +168,32 @@ def array_that_an_axis_does_not_divide():
 
 
 @mistake
+def parts_of_several_dtypes():
+    halves = [np.zeros(2, np.float32), np.zeros(2, np.int32)]
+    phalanx.make_array_from_callback((4,), over_mesh("data"), lambda i: halves[i[0].start // 2])
+
+
+@mistake
+def global_shape_of_another_rank():
+    phalanx.make_array_from_process_local_data(over_mesh("data"), ROWS, (6,))
+
+
+@mistake
+def global_shape_that_the_data_do_not_make():
+    phalanx.make_array_from_process_local_data(over_mesh("data"), ROWS, (7, 4))
+
+
+@mistake
+def local_data_that_axes_do_not_divide():
+    phalanx.make_array_from_process_local_data(over_mesh(("data", "model")), ROWS)
+
+
+@mistake
+def mesh_without_positions():
+    phalanx.make_mesh((2, 0), ("data", "model"))
+
+
+@mistake
 def memory_that_devices_do_not_have():
     over_mesh().with_memory_kind("host")
 

@@ -120,6 +120,31 @@ def test_arguments_along_explicit_axes_tell_their_specs():
         np.testing.assert_array_equal(g([lying("x", "y")]), X + added)
 
 
+def test_what_is_gathered_may_be_the_same_everywhere_to_types(mesh):
+    axes, weights = ("x", "y"), np.arange(8, dtype=np.float32)
+
+    def gathered(x):
+        whole = lax.all_gather(x, axes, tiled=True, to="invarying")
+        assert typeof(whole).vma == set()
+        return whole
+
+    def slopes(x):
+        first = phalanx.grad(lambda x: (gathered(x) ** 3 * weights).sum())
+        return first(x), phalanx.grad(lambda x: (gathered(first(x)) * weights).sum())(x)
+
+    cut, x = P(axes), np.arange(8, dtype=np.float32)
+    np.testing.assert_array_equal(over(mesh, gathered, cut, P())(x), x)
+    first, second = over(mesh, slopes, cut, (cut, cut))(x)
+    np.testing.assert_allclose(first, 3 * x**2 * weights, rtol=1e-6)
+    np.testing.assert_allclose(second, 6 * x * weights**2, rtol=1e-6)
+    outside = phalanx.grad(lambda x: (over(mesh, gathered, cut, P())(x) ** 2).sum())(x)
+    np.testing.assert_array_equal(outside, 2 * x)
+    untyped = over(
+        mesh, lambda x: lax.all_gather(x, axes, to="invarying"), cut, P(), check_vma=False
+    )
+    np.testing.assert_array_equal(untyped(x).ravel(), x)
+
+
 @pytest.mark.parametrize("check_vma", [True, False])
 def test_examples_are_dealt_out_along_an_idle_axis(mesh, check_vma):
     def f(w, x):

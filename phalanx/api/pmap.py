@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,7 @@ from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.passing import Passed, caller, signatures
+from phalanx.api.positions import Positions, entered
 from phalanx.api.specs import snapshot
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -185,7 +187,7 @@ class Pmapped(Dispatched):
         names: LeafNames,
     ) -> TracedLane:  # fmt: skip
         flat = Flat(self.fun, treedef, static, self.who)
-        with axes.binding(*sizes), inside(self.who):
+        with self._entered(sizes):
             program, captured = stage(flat, lanes, name_of(self.fun), names.all())
         ranks = [t.ndim for t in program.output_types]
         outs = self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
@@ -201,6 +203,18 @@ class Pmapped(Dispatched):
             "at_once": self.at_once,
         }
         return TracedLane(program, captured, flat.out_tree, params)
+
+    @contextmanager
+    def _entered(self, sizes: Axes) -> Iterator[None]:
+        """While the function is traced in one lane; a ``shard_map`` takes axes of the mesh that
+        are left."""
+        mesh = self.axes.mesh
+        if mesh is None:
+            with axes.binding(*sizes), inside(self.who):
+                yield
+        else:
+            with entered(Positions(sizes, mesh), self.who):
+                yield
 
     def _check_replicated(
         self, program: Program, ins: Roles, outs: Roles, out_tree: Any
@@ -233,7 +247,7 @@ class Pmapped(Dispatched):
 
         mesh = self._mesh_of_lanes(sizes)
         values = spread(leaves, ins, mesh, PmapSharding)
-        with axes.binding(*sizes), inside(self.who):
+        with self._entered(sizes):
             results, roles = at_every_position(flat, sizes, values, ins, outs, refuse)
         return flat.out_tree.unflatten(spread(results, roles, mesh, PmapSharding))
 

@@ -37,7 +37,7 @@ def positions_of(
 ) -> Positions:
     """What a call takes on ``leaves``: the axes ``names`` of ``mesh``, all if there are none.
 
-    Inside another ``shard_map`` these are axes that the other one has left.
+    Inside another ``shard_map``, or a ``pmap`` over a mesh, these are axes that are left.
 
     Args:
         mesh: None is the current one.
@@ -53,7 +53,8 @@ def positions_of(
     if outer is None and enclosing() is not None:
         raise ValueError(
             f"{who}: shard_map cannot run inside {enclosing()}, which divides the devices already, "
-            f"at {user_location()}; give the shard_map an axis more in place of the pmap"
+            f"at {user_location()}; give the shard_map an axis more in place of the pmap, or the "
+            "pmap a mesh, of which the shard_map can take the axes that are left"
         )
     whole = _with_devices(mesh, leaves, who) if outer is None else _same(mesh, outer, who)
     missing = sorted(names - set(whole.axis_names))
@@ -66,8 +67,8 @@ def positions_of(
     wanted = names or frozenset(whole.axis_names) - taken
     if not wanted or wanted & taken:
         raise ValueError(
-            f"{who}: the axes {sorted(wanted & taken) or list(whole.axis_names)} are taken by the "
-            f"shard_map around this one, at {user_location()}; it can take axes that are left"
+            f"{who}: the axes {sorted(wanted & taken) or list(whole.axis_names)} are taken by "
+            f"{enclosing()} around it, at {user_location()}; it can take axes that are left"
         )
     return Positions(
         tuple([(Typed(n) if typed else n, size) for n, size in whole.axes if n in wanted]), whole
@@ -78,7 +79,7 @@ def _same(mesh: AbstractMesh | None, outer: Positions, who: str) -> Mesh:
     """The mesh of ``outer``, which is the one that a call inside has, too."""
     if mesh is not None and mesh.axes != outer.mesh.axes:
         raise ValueError(
-            f"{who}: its mesh is {mesh}, but it lies inside a shard_map over {outer.mesh}, at "
+            f"{who}: its mesh is {mesh}, but it lies inside {enclosing()} over {outer.mesh}, at "
             f"{user_location()}; both must be over the same mesh, each over axes of its own"
         )
     return outer.mesh

@@ -158,6 +158,16 @@ def tangent_that_varies_more_than_its_result():
 
 
 @mistake
+def axes_that_a_pmap_around_it_has_taken():
+    mesh = phalanx.make_mesh((2, 2), ("data", "model"))
+
+    def lane(x):
+        return phalanx.shard_map(same, in_specs=P(), out_specs=P(), axis_names={"data"})(x)  # HERE
+
+    phalanx.pmap(lane, axis_name="data", mesh=mesh)(ROWS)
+
+
+@mistake
 def no_mesh():
     phalanx.shard_map(same, in_specs=P("data"), out_specs=P("data"))(ROWS)
 

@@ -110,6 +110,34 @@ def test_maps_around_and_inside():
     close(both(X), nested(lane)(nested(lane)(X)))
 
 
+@pytest.mark.parametrize("lanes", [1, 2, 5])
+def test_a_shard_map_inside_takes_axes_that_are_left(lanes):
+    def part(w, x):
+        assert phalanx.get_abstract_mesh().manual_axes == ("data", "model")
+        return lax.psum((w * x).sum(), "model")
+
+    def product(w, x):
+        return phalanx.shard_map(part, in_specs=P("model"), out_specs=P())(w, x)
+
+    def lane(product):
+        def f(w, x):
+            chosen = lax.cond(x[0] > 8, product, lambda w, x: x.sum(), w, x)
+            return chosen + lax.psum(product(w, x), "data")
+
+        return f
+
+    w, x = np.arange(8, dtype=np.float32), np.arange(8 * lanes, dtype=np.float32).reshape(-1, 8)
+    axes = {"axis_name": "data", "in_axes": (None, 0)}
+    f = phalanx.pmap(lane(product), mesh=MESH, **axes)
+    oracle = phalanx.vmap(lane(lambda w, x: (w * x).sum()), **axes)
+    both = [phalanx.jit(lambda w, x, f=f: (f(w, x), phalanx.grad(lambda w: f(w, x).sum())(w)))
+            for f in (f, oracle)]  # fmt: skip
+    for actual, expected in zip(both[0](w, x), both[1](w, x), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+    with phalanx.disable_jit():
+        np.testing.assert_array_equal(f(w, x), oracle(w, x))
+
+
 def test_an_axis_inside_does_not_hide_what_differs_outside():
     with pytest.raises(phalanx.errors.ReplicationError, match="differs between lanes of 'i'"):
         phalanx.pmap(phalanx.pmap(lambda x: x, "i"), "i", out_axes=None)(X)

@@ -7,6 +7,6 @@ from typing import TYPE_CHECKING
 from phalanx.base.lazily import later as _later
 
 if TYPE_CHECKING:
-    from phalanx.scipy import fft, linalg
+    from phalanx.scipy import fft, linalg, special
 else:
-    __getattr__ = _later(__name__, "fft", "linalg")
+    __getattr__ = _later(__name__, "fft", "linalg", "special")

@@ -11,7 +11,7 @@ from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required,
 
 ROOMS = (
     "", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
-    "random", "scipy.fft", "scipy.linalg",
+    "random", "scipy.fft", "scipy.linalg", "scipy.special",
 )  # fmt: skip
 
 X = Operand("mn")
@@ -246,6 +246,7 @@ ARGUMENTS = {
         "matrix_power": (SQUARE, 2),
         "multi_dot": ([X, Operand("nk")],),
     },
+    "scipy.special": {"multigammaln": (X, 1), "kl_div rel_entr": (X, X)},
     "scipy.linalg": {
         "block_diag": (X, V),
         "cho_factor cholesky expm hessenberg schur sqrtm": (DEFINITE,),

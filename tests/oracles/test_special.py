@@ -112,3 +112,29 @@ def test_slope_of_random_gamma_numbers():
     with phalanx.enable_x64(True):
         found = lax.random_gamma_grad(a, sp.gammaincinv(a, p))
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+# ---- scipy.special --------------------------------------------------------------------------
+
+WIDE = np.concatenate([np.linspace(-30.3, 30.3, 301), 10.0 ** np.linspace(-20, 5, 60), EDGES])
+UNIT = np.concatenate([np.linspace(0, 1, 101), 10.0 ** np.linspace(-30, -2, 60), [-1, 2, np.nan]])
+PAIRS = [v.ravel() for v in np.meshgrid([0, 0.3, 1, 2.5, 40, -1, np.nan], [0, 0.3, 1, 9, -0.5])]
+SIMPLE = {
+    "entr": (WIDE,), "erf": (WIDE,), "expit": (WIDE,), "gammasgn": (WIDE[:361],),
+    "kl_div": PAIRS, "logit": (UNIT,), "ndtri": (UNIT,), "rel_entr": PAIRS, "xlog1py": PAIRS,
+    "xlogy": PAIRS, "log_ndtr": (WIDE,), "i0": (WIDE[:301],), "i1": (WIDE[:301],),
+    "ndtr": (np.linspace(-8, 8, 99),), "poch": (np.float64([0.5, 2, 7]), np.float64([0, 3, 1.5])),
+    "beta": (np.float64([0.5, 2, 30, -0.5]), np.float64([0.1, 3, 40, 2.2])),
+    "gamma": (np.linspace(-4.7, 30.3, 99),),
+}  # fmt: skip
+
+
+def test_functions_with_the_names_of_scipy():
+    with phalanx.enable_x64(True):
+        ours = [getattr(phalanx.scipy.special, name) for name in SIMPLE]
+        draw = phalanx.jit(lambda xs: [f(*x) for f, x in zip(ours, xs, strict=True)])
+        found = draw([tuple(x) for x in SIMPLE.values()])
+    for (name, xs), y in zip(SIMPLE.items(), found, strict=True):
+        with np.errstate(all="ignore"):
+            wanted = getattr(sp, name)(*xs)
+        np.testing.assert_allclose(y, wanted, rtol=1e-11, atol=1e-15, err_msg=name)

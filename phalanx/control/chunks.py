@@ -38,18 +38,25 @@ class Costs:
         question: the work of a branch from which on it pays that only lanes run it that take it.
         runs: how often a loop may be taken to run of which nobody knows it before.
         convolves: whether convolutions cost the same in a loop.
+        narrow: a lane whose values have no more elements than this does not fill vector registers.
+        many: with more such lanes than this, all together are faster, unless they differ a lot.
     """
 
     together: int
     question: float
     runs: int
     convolves: bool
+    narrow: int
+    many: int
 
 
 # Two cores with 32 MiB of cache. A stencil that keeps 50 MB alive runs 1.6 times as fast in chunks
 # of 13 MB, a transformer of 75 MB 1.4 to 1.7 times, one of 280 MB 1.3 times; a network of 6 MB 0.4
-# to 0.8 times. Derivatives of convolutions take XLA about 8 times as long in a loop.
-COSTS = {"cpu": Costs(together=2**25, question=1e5, runs=100, convolves=False)}
+# to 0.8 times. Derivatives of convolutions take XLA about 8 times as long in a loop. Newton
+# iterations of scalars, up to 100 in each of 10,000 lanes, take 2 to 10 times as long one by one.
+COSTS = {
+    "cpu": Costs(together=2**25, question=1e5, runs=100, convolves=False, narrow=2, many=1000)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +86,7 @@ def _best(segment: Program, own: Marks, size: int, costs: Costs) -> int:
     if not costs.convolves and conv_general_dilated in segment.primitives:
         return size
     alone, together = _alone_and_together(segment, own, costs)
-    if alone > together:
+    if alone > together and (size <= costs.many or _widest(segment) > costs.narrow):
         return 1
     taken = {a for e in segment.equations if e.prim.fold is not None for a in e.inputs}
     alive = peak(segment, taken.union(segment.outputs))  # what is kept is stored in any case
@@ -98,6 +105,11 @@ def _dividing(size: int, at_once: int) -> int:
 
 def _most_dividing(size: int, at_once: int) -> int:
     return next(n for n in range(at_once, 0, -1) if size % n == 0)
+
+
+def _widest(program: Program) -> int:
+    """How many elements a lane has in one value, at most."""
+    return max([v.type.size for e in program.walk() for v in e.outputs], default=0)
 
 
 # ---- lanes that decide for themselves -----------------------------------------------------------

@@ -300,3 +300,17 @@ def test_an_exchange_that_all_groups_run_is_a_permutation():
         nested = phalanx.pmap(phalanx.pmap(lane, axis_name="j"), axis_name="i")
         text = nested.lower(np.ones((3, 2), np.float32)).as_text()
         assert ("collective_permute" in text) == permutes
+
+
+def test_many_lanes_of_scalars_loop_together():
+    """One by one they would leave vector registers empty; few of them, or wide ones, would not."""
+
+    def root(x):
+        better = lambda y: (y + x / y) / 2  # noqa: E731
+        return lax.while_loop(lambda y: (abs(y * y - x) > 1e-3).any(), better, x)
+
+    one = phalanx.devices()[:1]
+    for shape, at_once in [((5000,), []), ((100,), [1]), ((5000, 20), [1])]:
+        x = np.ones(shape, np.float32)
+        chunks = phalanx.pmap(root, devices=one).placement(x).chunked
+        assert [c.at_once for c in chunks] == at_once

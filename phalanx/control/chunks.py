@@ -55,7 +55,7 @@ class Costs:
 # to 0.8 times. Derivatives of convolutions take XLA about 8 times as long in a loop. Newton
 # iterations of scalars, up to 100 in each of 10,000 lanes, take 2 to 10 times as long one by one.
 COSTS = {
-    "cpu": Costs(together=2**25, question=1e5, runs=100, convolves=False, narrow=2, many=1000)
+    "cpu": Costs(together=2**25, question=1e5, runs=100, convolves=False, narrow=2, many=500)
 }
 
 

@@ -34,7 +34,9 @@ from phalanx.xla.stored import load, load_or_compile, serialized
 # window of 16 for the whole process, kept under a lock, was measured to be safe and free.
 WINDOW = 16
 # XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
-# that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py).
+# that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py). Where there are
+# none, such fusions make long chains of elementwise operations several times as fast.
+_PRODUCTS = (b"dot_general", b"convolution")
 _SAFE = {"xla_cpu_experimental_ynn_fusion_type": ""}
 # In 0.10 it takes barriers away before it fuses, so that what stands behind one is made again, and
 # it cannot write them into the functions that it makes of small loops.
@@ -89,9 +91,12 @@ def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[
 def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:
     """The options of the compiler where the user gives no others."""
     on_cpu = platform == "cpu"
-    options = _SAFE if on_cpu else {}
-    if OLD and on_cpu and b"optimization_barrier" in lowered.bytecode():
-        options = options | _BARRIERS_STAY
+    options: dict[str, Any] = {}
+    code = lowered.bytecode() if on_cpu else b""
+    if any(product in code for product in _PRODUCTS):
+        options |= _SAFE
+    if OLD and b"optimization_barrier" in code:
+        options |= _BARRIERS_STAY
     if config.disable_most_optimizations:
         options = options | _QUICK | (_QUICK_ON_CPU if on_cpu else {})
     return options

@@ -17,7 +17,15 @@ from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Batched, Example
 from phalanx.core.types import ArrayType, Shape, typeof
-from phalanx.ops.basis import broadcast, f32, move, mul, structural
+from phalanx.ops.basis import (
+    broadcast,
+    check_domain,
+    f32,
+    move,
+    mul,
+    part_of_complex,
+    structural,
+)
 from phalanx.ops.complex import c64, complex, conj
 from phalanx.ops.shape import zeros_like
 
@@ -35,9 +43,7 @@ def _type(x: ArrayType, kind: str, lengths: Shape) -> ArrayType:
             f"{lengths}"
         )
     real = kind == "RFFT"
-    if x.dtype.type not in ((np.float32, np.float64) if real else (np.complex64, np.complex128)):
-        wanted = "float32 or float64" if real else "complex64 or complex128"
-        raise TypeError(f"fft: {kind} is of {wanted}, got {x}; convert it first, with .astype")
+    check_domain(f"fft: {kind}", x, part_of_complex if real else dtypes.is_complex)
     half = (*lengths[:-1], lengths[-1] // 2 + 1)
     needed = half if kind == "IRFFT" else lengths
     if x.shape[-count:] != needed:

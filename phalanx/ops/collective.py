@@ -31,6 +31,7 @@ from phalanx.core.primitive import (
     LaneDims,
     Linear,
     LinearizeRule,
+    LowerRule,
     NoRule,
     Of,
     Operands,
@@ -72,6 +73,7 @@ from phalanx.ops.lanes import (
     rows_at,
     without_padding,
 )
+from phalanx.ops.ordering import as_integers, from_integers, has_order
 from phalanx.ops.reduce import highest, lowest, reduce_max, reduce_min
 from phalanx.ops.shape import concatenate, iota, merge_dims, split_dim
 
@@ -124,13 +126,29 @@ def _lower_reduction(
 ) -> list[Value]:
     """One variadic operation for the operands of each dtype."""
     out: list[Any] = [None] * len(xs)
-    for dtype in dict.fromkeys(t.dtype for t in b.outs):
-        here = [i for i, t in enumerate(b.outs) if t.dtype == dtype]
+    kinds = [b.type(x).dtype for x in xs]
+    for dtype in dict.fromkeys(kinds):
+        here = [i for i, kind in enumerate(kinds) if kind == dtype]
         operands = [xs[i] for i in here]
         reduced = b.all_reduce(operands, partitions, lambda b, x, y: [combine(b, x, y)])
         for i, value in zip(here, reduced, strict=True):
             out[i] = value
     return out
+
+
+def _with_nan(lower: LowerRule, nan_is_largest: bool) -> LowerRule:
+    """``lower`` for extrema on CPUs, whose exchange would lose a NaN: of integers in order."""
+
+    def rule(b: Builder, *xs: Value, **params: Any) -> list[Value]:
+        kinds = [b.type(x).dtype for x in xs]
+        keys = [
+            as_integers(b, x, nan_is_largest) if has_order(kind) else x
+            for x, kind in zip(xs, kinds, strict=True)
+        ]
+        outs = zip(lower(b, *keys, **params), kinds, strict=True)
+        return [from_integers(b, y, kind) if has_order(kind) else y for y, kind in outs]
+
+    return rule
 
 
 def _reduction_varies(*operands: frozenset[Any], axes: Names, groups: Groups) -> tuple[Any, ...]:
@@ -190,6 +208,7 @@ def _reduction(
     neutral: Callable[[np.dtype], Any],
     *,
     on: Domain,
+    nan_is_largest: bool | None = None,
     doc: str,
     linearize: LinearizeRule,
     transpose: TransposeRule | NoRule,
@@ -198,7 +217,7 @@ def _reduction(
 
     ``combine(b, x, y)`` lowers the reduction of two elements, whose identity is
     ``neutral(dtype)``; ``local(x)`` reduces the leading lanes, ``pair(x, y)`` two values,
-    ``repeated(x, n)`` n copies.
+    ``repeated(x, n)`` n copies. Of an extremum ``nan_is_largest`` says which one it is.
     """
 
     def type_rule(*types: ArrayType, axes: Names, groups: Groups) -> tuple[Any, ...]:
@@ -210,10 +229,12 @@ def _reduction(
         return _lower_reduction(b, xs, b.replica_groups(axes, groups), combine)
 
     lanes = _Reduction(lambda: prim, repeated)
+    on_cpu = None if nan_is_largest is None else _with_nan(lower, nan_is_largest)
     prim = Primitive(
         name,
         type_rule,
         lower,
+        lower_on={"cpu": on_cpu} if on_cpu else {},
         linearize=linearize,
         transpose=transpose,
         batch=lanes.batch,
@@ -317,6 +338,7 @@ pmax = _reduction(
     lambda x, n: x,
     lowest,
     on=ordered,
+    nan_is_largest=True,
     linearize=_extremum_linearize(lambda: pmax),
     transpose=NoRule("a maximum is not linear"),
     doc="max_l x_l in every lane; stablehlo.all_reduce with maximum",
@@ -330,6 +352,7 @@ pmin = _reduction(
     lambda x, n: x,
     highest,
     on=ordered,
+    nan_is_largest=False,
     linearize=_extremum_linearize(lambda: pmin),
     transpose=NoRule("a minimum is not linear"),
     doc="min_l x_l in every lane; stablehlo.all_reduce with minimum",

@@ -495,3 +495,19 @@ def test_partial_permutations_and_groups_over_one_of_two_axes(pair):
     moved, summed = outer(inner(f, axis_name="j"), axis_name="i")(x)
     np.testing.assert_array_equal(moved, np.concatenate([x[3:], np.zeros((3, 2))]))
     np.testing.assert_allclose(summed, np.concatenate([x[:1], [x[1:].sum(0)] * 3]))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_extrema_keep_what_is_no_number(dtype):
+    """Also where lanes lie on several devices; infinities and signs stay what they are."""
+
+    def both(x):
+        return lax.pmax(x, "i"), lax.pmin(x, "i")
+
+    inf, nan = np.inf, np.nan
+    lanes = np.array([[1, -inf, inf, nan, -1], [-2, 3, -inf, 1, -3], [0, -1, 2, -1, -nan]])
+    with phalanx.enable_x64(dtype == "float64"):
+        x = jnp.array(lanes, dtype)
+        for found, extreme in zip(phalanx.pmap(both, "i")(x), (np.max, np.min), strict=True):
+            expected = np.broadcast_to(extreme(lanes, 0), x.shape)
+            np.testing.assert_array_equal(np.asarray(found, np.float64), expected)

@@ -1,0 +1,45 @@
+"""Floating-point numbers as integers in the same order, for what compares but knows no NaN.
+
+The bits of a number that is not negative are in its order; those of a negative one are once they
+are turned around. A NaN is beyond all numbers on the side on which it is wanted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.builder import Builder, Value
+from phalanx.core.types import ArrayType
+
+
+def has_order(dtype: np.dtype) -> bool:
+    """Whether numbers of ``dtype`` are floating-point numbers with the bits of IEEE 754."""
+    return dtypes.is_floating(dtype) and dtype.itemsize > 1
+
+
+def as_integers(b: Builder, x: Value, nan_is_largest: bool) -> Value:
+    """Integers of as many bits as the floating-point numbers ``x``, in their order."""
+    kind = b.type(x)
+    keys = _turned(b, b.bitcast_convert(x, _integer(kind), kind.shape))
+    bounds = np.iinfo(_integer(kind))
+    nan = b.constant(bounds.max if nan_is_largest else bounds.min, _integer(kind), kind.shape)
+    return b.select(b.compare(x, x, "EQ"), keys, nan)
+
+
+def from_integers(b: Builder, keys: Value, dtype: np.dtype) -> Value:
+    """The numbers that ``as_integers`` has made integers of."""
+    return b.bitcast_convert(_turned(b, keys), dtype, b.type(keys).shape)
+
+
+def _integer(kind: ArrayType) -> np.dtype:
+    return np.dtype(f"int{8 * kind.dtype.itemsize}")
+
+
+def _turned(b: Builder, bits: Value) -> Value:
+    """``bits``, of negative ones all but the sign the other way round; twice is ``bits``."""
+    kind = b.type(bits)
+    width = 8 * kind.dtype.itemsize
+    sign = b.shift_right_arithmetic(bits, b.constant(width - 1, kind.dtype, kind.shape))
+    rest = b.constant(np.iinfo(kind.dtype).max, kind.dtype, kind.shape)
+    return b.xor(bits, b.and_(sign, rest))

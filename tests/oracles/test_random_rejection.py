@@ -67,8 +67,8 @@ def test_short_floats():
 
 def test_multinomial():
     p = np.float32([[0.2, 0.3, 0.5], [0.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
-    found = random.multinomial(random.key(2), np.float32([10, 20, 1000]), p, shape=(2, 3))
-    wanted = jax.random.multinomial(jax.random.key(2), np.float32([10, 20, 1000]), p, shape=(2, 3))
+    found = random.multinomial(random.key(2), np.float32([10, 20, 1000]), p)
+    wanted = jax.random.multinomial(jax.random.key(2), np.float32([10, 20, 1000]), p)
     np.testing.assert_array_equal(found, np.asarray(wanted))
 
 

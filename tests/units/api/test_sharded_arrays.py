@@ -250,7 +250,8 @@ def test_what_is_made_over_devices_is_made_there_part_by_part(monkeypatch):
         assert made.sharding.mesh is MESH and made.committed
         assert made.sharding.is_equivalent_to(sharding, made.ndim)
         assert COUNT == 1 or max(sizes, default=0) <= 1  # the key
-        np.testing.assert_array_equal(made, make(lambda option: {}) if wanted is None else wanted)
+        wanted = make(lambda option: {}) if wanted is None else wanted
+        np.testing.assert_allclose(made, wanted, rtol=1e-6)  # as another program rounds
     sizes.clear()
     assert jnp.zeros_like(placed).sharding == both and (COUNT == 1 or not sizes)
     if COUNT > 1:

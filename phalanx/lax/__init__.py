@@ -6,7 +6,7 @@ only scalars adapt to the arrays beside them.
 
 # ruff: noqa: F401, F403  (what stands here is what the package offers)
 
-from typing import TYPE_CHECKING
+import typing
 
 from phalanx.base.lazily import later as _later
 from phalanx.lax.associative import associative_scan
@@ -186,7 +186,7 @@ from phalanx.lax.unary import (
 )
 from phalanx.lax.window import reduce_window
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from phalanx.lax import linalg
 else:
     __getattr__ = _later(__name__, "linalg")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from phalanx import lax, ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
+from phalanx.base.source import user_location
 from phalanx.core.types import Array
 from phalanx.lax.special import nth_polygamma
 from phalanx.nn.normalize import log_softmax as _log_softmax
@@ -411,17 +415,28 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
 def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the gamma function of d × d matrices (DLMF 35.3.4).
 
+    Raises:
+        ValueError: d is negative, or larger than 65536.
+
     >>> f"{float(multigammaln(2.5, 1)):.4f}"
     '0.2847'
     """
-    return _multigammaln(a, int(d))
+    size = operator.index(d)
+    if not 0 <= size <= _LARGEST_MATRIX:
+        raise ValueError(
+            f"multigammaln: d must be from 0 to {_LARGEST_MATRIX}, got {d} at {user_location()}"
+        )
+    return _multigammaln(a, size)
+
+
+_LARGEST_MATRIX = 2**16
 
 
 @one_program
 def _multigammaln(a: ArrayLike, d: int) -> Array:
     (a,) = _real("multigammaln", a)
-    total = d * (d - 1) / 4 * math.log(math.pi)
-    return sum((ops.lgamma(a - i / 2) for i in range(d)), start=total)  # type: ignore[return-value]
+    halves = np.arange(d, dtype=a.dtype) / 2
+    return ops.lgamma(a[..., None] - halves).sum(-1) + d * (d - 1) / 4 * math.log(math.pi)
 
 
 # ---- Bessel functions -----------------------------------------------------------------------

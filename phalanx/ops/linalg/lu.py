@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
@@ -17,7 +18,7 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, add, add_tangents, f32, i32, neg
+from phalanx.ops.basis import I32, add, add_tangents, check_domain, f32, i32, neg
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.algebra import (
     identity_rows,
@@ -47,6 +48,7 @@ from phalanx.ops.shape import concatenate, slice_dim
 
 
 def _permutation_type(pivots: ArrayType, *, size: int) -> ArrayType:
+    check_domain("lu_pivots_to_permutation", pivots, dtypes.is_integer)
     if pivots.dtype != I32 or not pivots.ndim or not 0 <= pivots.shape[-1] <= size:
         raise ValueError(
             f"lu_pivots_to_permutation: int32 pivots [..., k] are needed, with k at most "

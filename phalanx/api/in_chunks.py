@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, SupportsIndex
 
 from phalanx.api.arguments import Flat, name_of
 from phalanx.base.source import user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.vectorized import vectorized
-from phalanx.core.program import Program, plain
+from phalanx.core.program import plain
 from phalanx.core.region import along
 from phalanx.core.roles import FIXED, Roles, slices
 from phalanx.core.types import typeof
-from phalanx.lax.bodies import remembered
+from phalanx.lax.bodies import TracedBody, remembered
 from phalanx.spmd.replication import varying_outputs
 from phalanx.transforms.batch import Dims, lane_type
 from phalanx.transforms.stage import is_value, stage
@@ -32,15 +31,6 @@ def checked_at_once(at_once: Any, who: str) -> AtOnce:
     if count < 1:
         raise ValueError(f"{given}; got {count} at {user_location()}")
     return count
-
-
-@dataclass(frozen=True, slots=True)
-class _Traced:
-    """A function traced on one lane."""
-
-    program: Program
-    captured: list[Any]
-    out_tree: Any
 
 
 def in_chunks(
@@ -63,9 +53,9 @@ def in_chunks(
             every[i] = x
         return flat(*every)
 
-    def trace() -> _Traced:
+    def trace() -> TracedBody:
         program, captured = stage(lane, types, name_of(flat.fun))
-        return _Traced(program, captured, flat.out_tree)
+        return TracedBody(program, captured, flat.out_tree)
 
     key = (flat.who, flat.in_tree, axis, *types, *places)
     known = len(given) == len(leaves)  # whatever else there is may change

@@ -27,10 +27,10 @@ from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
 from phalanx.control.region import lower_region
+from phalanx.control.vectorized import frame_of_lanes, with_lanes_of
 from phalanx.core.axes import Axis, Split, as_said, typed
 from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import Frame, Lanes
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.region import Axes, Grid, Layout, Region
@@ -54,7 +54,7 @@ def on_whole_arrays(
         "at_once": None,
     }
     inputs = [Var(r.outer(t, axes)) for r, t in zip(ins, program.input_types, strict=True)]
-    outputs = tuple(map(Var, _frame(params).result_types))
+    outputs = tuple(map(Var, frame_of_lanes(params).result_types))
     return Program(
         inputs, [Equation(mapped, list(inputs), params, outputs, None)], outputs, program.name
     )
@@ -78,14 +78,6 @@ def _varying_where_cut(program: Program, outs: Roles) -> Program:
     if not after:
         return program
     return Program(program.inputs, [*program.equations, *after], outputs, program.name)
-
-
-def _frame(params: dict[str, Any]) -> Frame:
-    return Frame((params["program"],), params["ins"], params["outs"], Lanes(params["axes"]))
-
-
-def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
-    return {**params, "program": frame.programs[0], "ins": frame.ins, "outs": frame.outs}
 
 
 def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
@@ -142,8 +134,8 @@ def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
 mapped: Primitive = with_subprograms(
     "mapped",
     _lower,
-    _frame,
-    _reframe,
+    frame_of_lanes,
+    with_lanes_of,
     batch=_batch,
     region=_region,
     doc="a program at every position of named axes; sdy.manual_computation",

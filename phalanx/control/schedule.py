@@ -20,10 +20,11 @@ from phalanx.control.call import call
 from phalanx.control.framed import frame_of, own_inside, own_values
 from phalanx.control.segment import fold_over, segment
 from phalanx.core.frame import Marks
-from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.region import Chunked
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import live_equations
+from phalanx.transforms.storage import size_in_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,4 +214,4 @@ class _Stages:
 
 
 def _bytes(atoms: Sequence[Atom]) -> int:
-    return sum([a.type.size * a.type.dtype.itemsize for a in atoms])
+    return sum([size_in_bytes(plain(a.type)) for a in atoms])

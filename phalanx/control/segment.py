@@ -28,8 +28,7 @@ from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.roles import CARRY, FIXED, Roles, each
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import I32, broadcast, convert, full, move, zeros
-from phalanx.ops.compare import lt, select
-from phalanx.ops.lanes import folded, place_of
+from phalanx.ops.lanes import folded, is_there, only_where
 from phalanx.ops.reduce import reduce_or
 from phalanx.ops.shape import concatenate, expand_dims, merge_dims, slice_dim, split_dim, squeeze
 from phalanx.transforms.batch import Dims, on_lanes
@@ -120,10 +119,7 @@ def _real(there: Any, x: Any, fold: Fold) -> Any:
     """``x`` as it is taken in, of the lanes that are ``there``; None: of all."""
     type = _accumulating(typeof(x))
     x = _converted(x, type)
-    if there is None:
-        return x
-    mask = broadcast(there, shape=type.shape, dims=(0,))
-    return select(mask, x, full(type.shape, fold.neutral(type.dtype), type.dtype))
+    return x if there is None else only_where(there, x, fold.neutral(type.dtype))
 
 
 def _converted(x: Any, type: ArrayType) -> Any:
@@ -170,7 +166,7 @@ def _in_chunks(
     operands = [v if d is None else move(v, d, 0) for v, d in zip(values, dims, strict=True)]
     lanes = tuple([d is not None for d in dims])
     if axis.padding and (lane.taken or lane.body.effects):
-        operands.append(lt(place_of(axis), np.int32(axis.total)))
+        operands.append(is_there(axis))
         lanes = (*lanes, True)
 
     def part(first: int, last: int) -> list[Any]:

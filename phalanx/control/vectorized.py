@@ -21,11 +21,13 @@ from phalanx.core.region import Axes
 from phalanx.core.roles import Roles
 
 
-def _frame(params: dict[str, Any]) -> Frame:
+def frame_of_lanes(params: dict[str, Any]) -> Frame:
+    """The frame of an operation that runs a program in the lanes of axes."""
     return Frame((params["program"],), params["ins"], params["outs"], Lanes(params["axes"]))
 
 
-def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
+def with_lanes_of(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
+    """``params`` with the program and the roles of another such frame."""
     return {**params, "program": frame.programs[0], "ins": frame.ins, "outs": frame.outs}
 
 
@@ -41,7 +43,7 @@ def _lower(
 vectorized: Primitive = with_subprograms(
     "vectorized",
     _lower,
-    _frame,
-    _reframe,
+    frame_of_lanes,
+    with_lanes_of,
     doc="a program in every lane of an axis, a few lanes at a time; stablehlo.while",
 )

@@ -454,6 +454,10 @@ def _check_leading(name: str, x: ArrayType, sizes: Ints, groups: Groups) -> None
         )
 
 
+def _gathered_type(x: ArrayType, axes: Names, sizes: Ints, groups: Groups) -> ArrayType:
+    return ArrayType((group_size(sizes, groups), *x.shape), x.dtype)
+
+
 def _all_gather_lower(b: Builder, x: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
     one = b.reshape(x, (1, *b.ins[0].shape))
     return b.all_gather(one, 0, b.replica_groups(axes, groups), b.outs[0].shape)
@@ -500,7 +504,7 @@ def _gathered_varies(
 
 all_gather = _exchange(
     "all_gather",
-    lambda x, axes, sizes, groups: ArrayType((group_size(sizes, groups), *x.shape), x.dtype),
+    _gathered_type,
     _all_gather_lower,
     transpose=lambda: psum_scatter,
     batch=_all_gather_batch,
@@ -525,7 +529,7 @@ def _own_part(ct: Any, axes: Names, sizes: Ints, groups: Groups) -> Any:
 
 all_gather_alike = _exchange(
     "all_gather_alike",
-    lambda x, axes, sizes, groups: ArrayType((group_size(sizes, groups), *x.shape), x.dtype),
+    _gathered_type,
     _all_gather_lower,
     transpose=lambda: _own_part,
     batch=_all_gather_batch,

@@ -121,8 +121,17 @@ def without_padding(axis: Axis, x: Any, neutral: Any) -> Any:
     """``x``, lanes leading, with ``neutral`` in those that are padding."""
     if not axis.padding:
         return x
+    return only_where(is_there(axis), x, neutral)
+
+
+def is_there(axis: Axis) -> Any:
+    """For each lane of this block whether it is no padding."""
+    return lt(place_of(axis), np.int32(axis.total))
+
+
+def only_where(there: Any, x: Any, neutral: Any) -> Any:
+    """``x``, lanes leading, with ``neutral`` in those that are not ``there``."""
     type = typeof(x)
-    there = lt(place_of(axis), np.int32(axis.total))
     mask = broadcast(there, shape=type.shape, dims=(0,))
     return select(mask, x, full(type.shape, neutral, type.dtype))
 

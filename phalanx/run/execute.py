@@ -35,6 +35,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.derive import keep
 from phalanx.transforms.passes import ready
+from phalanx.transforms.storage import size_in_bytes
 
 _log = logging.getLogger("phalanx")
 
@@ -129,8 +130,7 @@ def _reused(
 
 def _held(type: ArrayType, sharding: Sharding) -> int:
     """How many bytes of an array each device holds; XLA looks at nothing else."""
-    part = type.update(shape=sharding.shard_shape(type.shape)).physical
-    return part.size * part.dtype.itemsize
+    return size_in_bytes(type.update(shape=sharding.shard_shape(type.shape)))
 
 
 _ONE_LEAF = tree.structure(0)

@@ -92,7 +92,7 @@ def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:
     """The options of the compiler where the user gives no others."""
     on_cpu = platform == "cpu"
     options: dict[str, Any] = {}
-    code = lowered.bytecode() if on_cpu else b""
+    code = lowered.bytecode if on_cpu else b""
     if any(product in code for product in _PRODUCTS):
         options |= _SAFE
     if OLD and b"optimization_barrier" in code:
@@ -162,7 +162,7 @@ class XlaExecutable:
     out_shardings: tuple[Sharding, ...]
 
     def __init__(self, lowered: XlaModule, loaded: Any) -> None:
-        self._bytecode = lowered.bytecode()  # the module itself would keep 250 KB alive
+        self._bytecode = lowered.bytecode  # the module itself would keep 250 KB alive
         self._callbacks = lowered.callbacks  # lives as long as it may be called
         self.devices = lowered.plan.devices
         self._device_count = len(self.devices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ from phalanx.xla.inspection import Inspection
 from phalanx.xla.runtime import xc
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class XlaModule:
     """A module, and what compiling and running it needs besides."""
 
@@ -50,8 +51,9 @@ class XlaModule:
         """The module of MLIR, or for "hlo" the ``XlaComputation``."""
         if dialect == "stablehlo":
             return self.module
-        return xc.mlir.mlir_module_to_xla_computation(self.bytecode(), False, False)
+        return xc.mlir.mlir_module_to_xla_computation(self.bytecode, False, False)
 
+    @functools.cached_property
     def bytecode(self) -> bytes:
         """The module in the compact form that ``text_of`` reads."""
         with io.BytesIO() as file:

@@ -18,17 +18,15 @@ from phalanx.core.primitive import (
     Derivative,
     Example,
     Linear,
-    Primitive,
 )
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add_tangents, broadcast, f32, mul, neg
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.family import (
     INFO,
-    batch_in_front,
+    by_lapack,
     check_matrices,
     lapack,
-    only_on_cpu,
     where_done,
 )
 from phalanx.ops.shape import concatenate, slice_dim, zeros_like
@@ -109,14 +107,12 @@ def _transpose(ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: bool) -> Cot
     return [None, None, None, tridiagonal_solve(below, d, above, ct, **params)]
 
 
-tridiagonal_solve = Primitive(
+tridiagonal_solve = by_lapack(
     "tridiagonal_solve",
     _type,
-    only_on_cpu("tridiagonal_solve"),
-    lower_on={"cpu": _lower},
+    _lower,
     linearize=_linearize,
     transpose=_transpose,
-    batch=batch_in_front(lambda: tridiagonal_solve),
     doc="x with dl[i] x[i - 1] + d[i] x[i] + du[i] x[i + 1] = b[i]; LAPACK gtsv",
     examples=[
         Example((f32(3), f32(3), f32(3), f32(3, 2)), {"perturbed": False}, low=0.5),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Active, Derivative, Example, Primitive
+from phalanx.core.primitive import Active, Derivative, Example
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import I32, add, broadcast, f32, mul, reduce_sum
 from phalanx.ops.compare import eq, select
@@ -23,7 +23,7 @@ from phalanx.ops.linalg.algebra import (
     transposed,
     upper,
 )
-from phalanx.ops.linalg.family import NOT_LINEAR, batch_in_front, check_square, only_on_cpu
+from phalanx.ops.linalg.family import by_lapack, check_square
 from phalanx.ops.linalg.lu import factorize
 from phalanx.ops.linalg.qr import qr
 from phalanx.ops.linalg.triangular import triangular_solve
@@ -92,14 +92,11 @@ def _adjugate(a: Any) -> Any:
     return take_rows(matmul(times_columns(inverse, scale), adjoint(q)), back)
 
 
-det = Primitive(
+det = by_lapack(
     "det",
     _type,
-    only_on_cpu("det"),
-    lower_on={"cpu": _lower},
+    _lower,
     linearize=_linearize,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: det),
     doc="the determinant; LAPACK getrf",
     examples=[
         Example((f32(4, 4),)),

@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Active, Derivative, Example, Primitive
+from phalanx.core.primitive import Active, Derivative, Example
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import I32, broadcast, f32, mul, reduce_sum, sub
 from phalanx.ops.compare import eq, select
@@ -23,12 +23,10 @@ from phalanx.ops.linalg.algebra import (
 )
 from phalanx.ops.linalg.family import (
     INFO,
-    NOT_LINEAR,
-    batch_in_front,
+    by_lapack,
     check_square,
     complex_of,
     lapack,
-    only_on_cpu,
     where_done,
 )
 from phalanx.ops.linalg.lu import lu, lu_solve
@@ -113,14 +111,11 @@ def _vector_slope(w: Any, v: Any) -> Callable[[Any], Any]:
     return linear
 
 
-eig = Primitive(
+eig = by_lapack(
     "eig",
     _type,
-    only_on_cpu("eig"),
-    lower_on={"cpu": _lower},
+    _lower,
     linearize=_linearize,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: eig),
     multi=True,
     doc="w of a v = v diag(w), left vectors, right vectors, as wanted, all complex; LAPACK geev",
     examples=[

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Active, Derivative, Example, Primitive
+from phalanx.core.primitive import Active, Derivative, Example
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, mul
 from phalanx.ops.complex import c64
@@ -20,11 +20,9 @@ from phalanx.ops.linalg.algebra import (
 )
 from phalanx.ops.linalg.family import (
     INFO,
-    NOT_LINEAR,
-    batch_in_front,
+    by_lapack,
     check_square,
     lapack,
-    only_on_cpu,
     real_of,
     where_done,
 )
@@ -64,14 +62,11 @@ def _linearize(active: Active, a: Any, *, vectors: bool) -> Derivative:
     return (v, w), linear
 
 
-eigh = Primitive(
+eigh = by_lapack(
     "eigh",
     _type,
-    only_on_cpu("eigh"),
-    lower_on={"cpu": _lower},
+    _lower,
     linearize=_linearize,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: eigh),
     multi=True,
     doc="v and w ascending of a v = v diag(w), a given by its lower triangle; LAPACK syevd",
     examples=[

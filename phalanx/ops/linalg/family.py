@@ -24,6 +24,8 @@ from phalanx.core.primitive import (
     NoRule,
     Operands,
     Primitive,
+    TransposeRule,
+    TypeRule,
 )
 from phalanx.core.types import ArrayType, Shape
 from phalanx.ops.basis import I32, broadcast_lanes, check_domain, move
@@ -97,7 +99,32 @@ def batch_in_front(prim: Callable[[], Primitive]) -> BatchRule:
     return rule
 
 
-def only_on_cpu(name: str) -> LowerRule:
+def by_lapack(
+    name: str,
+    type: TypeRule,
+    lower: LowerRule,
+    *,
+    transpose: TransposeRule | NoRule = NOT_LINEAR,
+    **rules: Any,
+) -> Primitive:
+    """Declare an operation on matrices that LAPACK does on CPUs, and nothing elsewhere."""
+
+    def itself() -> Primitive:
+        return prim
+
+    prim = Primitive(
+        name,
+        type,
+        _only_on_cpu(name),
+        lower_on={"cpu": lower},
+        batch=batch_in_front(itself),
+        transpose=transpose,
+        **rules,
+    )
+    return prim
+
+
+def _only_on_cpu(name: str) -> LowerRule:
     """In place of the lowering to LAPACK on other platforms: there is none."""
 
     def lower(b: Builder, *values: Value, **params: Any) -> Any:

@@ -36,10 +36,10 @@ from phalanx.ops.linalg.family import (
     INFO,
     NOT_LINEAR,
     batch_in_front,
+    by_lapack,
     check_matrices,
     check_square,
     lapack,
-    only_on_cpu,
 )
 from phalanx.ops.linalg.triangular import solve_triangle, triangular_solve
 from phalanx.ops.shape import concatenate, slice_dim
@@ -153,14 +153,11 @@ def _lu_linearize(active: Active, a: Any) -> Derivative:
     return (factors, pivots, permutation), linear
 
 
-lu = Primitive(
+lu = by_lapack(
     "lu",
     _lu_type,
-    only_on_cpu("lu"),
-    lower_on={"cpu": factorize},
+    factorize,
     linearize=_lu_linearize,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: lu),
     multi=True,
     doc="l below the diagonal and u, of a[order] = l u; pivots; order; LAPACK getrf",
     examples=[
@@ -228,14 +225,12 @@ def _solve_transpose(ct: Any, a: Any, b: Any) -> Cotangents:
     return [None, solve(transposed(a), ct)]
 
 
-solve = Primitive(
+solve = by_lapack(
     "solve",
     _solve_type,
-    only_on_cpu("solve"),
-    lower_on={"cpu": _solve_lower},
+    _solve_lower,
     linearize=_solve_linearize,
     transpose=_solve_transpose,
-    batch=batch_in_front(lambda: solve),
     doc="x with a x = b; LAPACK getrf, trsm",
     examples=[
         Example((f32(3, 3), f32(3, 2)), diagonal=1.5),

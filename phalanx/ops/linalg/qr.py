@@ -15,7 +15,6 @@ from phalanx.core.primitive import (
     Derivative,
     Example,
     NoRule,
-    Primitive,
 )
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import I32, add, f32, mul, sub
@@ -28,12 +27,10 @@ from phalanx.ops.linalg.algebra import (
     take_columns,
 )
 from phalanx.ops.linalg.family import (
-    NOT_LINEAR,
-    batch_in_front,
+    by_lapack,
     check_matrices,
     identities,
     lapack,
-    only_on_cpu,
     upper_triangle,
 )
 from phalanx.ops.linalg.triangular import triangular_solve
@@ -55,14 +52,11 @@ def _reflections(b: Builder, a: Value) -> list[Value]:
     return lapack(b, "geqrf", [a], outs, batch=kind.ndim - 2)
 
 
-geqrf = Primitive(
+geqrf = by_lapack(
     "geqrf",
     _geqrf_type,
-    only_on_cpu("geqrf"),
-    lower_on={"cpu": _reflections},
+    _reflections,
     linearize=_OF_QR,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: geqrf),
     multi=True,
     doc="r, below it reflections whose product is q, and their taus, of a = q r; LAPACK geqrf",
     examples=[Example((f32(4, 3),)), Example((f32(2, 2, 3),)), Example((c64(3, 3),))],
@@ -88,14 +82,11 @@ def _pivoted_reflections(b: Builder, a: Value) -> list[Value]:
     return [factors, b.subtract(order, b.constant(1, I32, b.type(order).shape)), taus]
 
 
-geqp3 = Primitive(
+geqp3 = by_lapack(
     "geqp3",
     _geqp3_type,
-    only_on_cpu("geqp3"),
-    lower_on={"cpu": _pivoted_reflections},
+    _pivoted_reflections,
     linearize=_OF_QR,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: geqp3),
     multi=True,
     doc="as geqrf of a[:, order], where the diagonal of r falls; order second; LAPACK geqp3",
     examples=[Example((f32(4, 3),)), Example((f32(2, 2, 3),)), Example((c64(3, 3),))],
@@ -129,14 +120,11 @@ def _product(b: Builder, a: Value, taus: Value) -> Value:
     return lapack(b, "orgqr", [a, taus], [(kind.shape[-2:], kind.dtype)], batch=kind.ndim - 2)[0]
 
 
-householder_product = Primitive(
+householder_product = by_lapack(
     "householder_product",
     _product_type,
-    only_on_cpu("householder_product"),
-    lower_on={"cpu": _product},
+    _product,
     linearize=_OF_QR,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: householder_product),
     doc="the first n columns of the product of reflections a [..., m, n]; LAPACK orgqr",
     examples=[
         Example((f32(4, 3), f32(3))),
@@ -177,14 +165,11 @@ def _ormqr_lower(
     )[0]
 
 
-ormqr = Primitive(
+ormqr = by_lapack(
     "ormqr",
     _ormqr_type,
-    only_on_cpu("ormqr"),
-    lower_on={"cpu": _ormqr_lower},
+    _ormqr_lower,
     linearize=_OF_QR,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: ormqr),
     doc="q c or c q, or with qᴴ, q the product of reflections, a square matrix; LAPACK ormqr",
     examples=[
         Example((f32(4, 2), f32(2), f32(4, 3)), {"left": True, "transpose": False}),
@@ -255,14 +240,11 @@ def _qr_linearize(active: Active, a: Any, *, full: bool, pivoting: bool) -> Deri
     return (q, r, *order), linear
 
 
-qr = Primitive(
+qr = by_lapack(
     "qr",
     _qr_type,
-    only_on_cpu("qr"),
-    lower_on={"cpu": _qr_lower},
+    _qr_lower,
     linearize=_qr_linearize,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: qr),
     multi=True,
     doc="q with orthonormal columns and a triangle r, of a = q r; LAPACK geqrf, orgqr",
     examples=[

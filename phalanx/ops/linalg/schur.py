@@ -6,17 +6,15 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Example, NoRule, Primitive
+from phalanx.core.primitive import Example, NoRule
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import I32, f32
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.family import (
     INFO,
-    NOT_LINEAR,
-    batch_in_front,
+    by_lapack,
     check_square,
     lapack,
-    only_on_cpu,
     real_of,
     where_done,
 )
@@ -45,14 +43,11 @@ def _schur_lower(b: Builder, a: Value, *, vectors: bool) -> list[Value]:
     return where_done(b, info, *([t, q] if vectors else [t]))
 
 
-schur = Primitive(
+schur = by_lapack(
     "schur",
     _schur_type,
-    only_on_cpu("schur"),
-    lower_on={"cpu": _schur_lower},
+    _schur_lower,
     linearize=NoRule("the Schur form has no derivative here; that of eigenvalues is that of eig"),
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: schur),
     multi=True,
     doc="t, a triangle but for 2x2 blocks if real, and q, of a = q t qᴴ; LAPACK gees",
     examples=[
@@ -85,14 +80,11 @@ def _hessenberg_lower(b: Builder, a: Value) -> list[Value]:
     return where_done(b, info, h, taus)
 
 
-hessenberg = Primitive(
+hessenberg = by_lapack(
     "hessenberg",
     _hessenberg_type,
-    only_on_cpu("hessenberg"),
-    lower_on={"cpu": _hessenberg_lower},
+    _hessenberg_lower,
     linearize=_REFLECTIONS,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: hessenberg),
     multi=True,
     doc="h, zero below its first subdiagonal, where reflections stand; their taus; LAPACK gehrd",
     examples=[Example((f32(3, 3),)), Example((f32(2, 4, 4),)), Example((c64(3, 3),))],
@@ -120,14 +112,11 @@ def _tridiagonal_lower(b: Builder, a: Value, *, low: bool) -> list[Value]:
     return where_done(b, info, *results)
 
 
-tridiagonal = Primitive(
+tridiagonal = by_lapack(
     "tridiagonal",
     _tridiagonal_type,
-    only_on_cpu("tridiagonal"),
-    lower_on={"cpu": _tridiagonal_lower},
+    _tridiagonal_lower,
     linearize=_REFLECTIONS,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: tridiagonal),
     multi=True,
     doc="reflections beside the diagonals, the diagonal, the one beside it, taus; LAPACK sytrd",
     examples=[

@@ -9,7 +9,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import MissingRule, ShapeError
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import ZERO, Active, Derivative, Example, Primitive
+from phalanx.core.primitive import ZERO, Active, Derivative, Example
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add, f32, mul, sub
 from phalanx.ops.complex import c64
@@ -26,12 +26,10 @@ from phalanx.ops.linalg.algebra import (
 )
 from phalanx.ops.linalg.family import (
     INFO,
-    NOT_LINEAR,
-    batch_in_front,
+    by_lapack,
     check_matrices,
     identities,
     lapack,
-    only_on_cpu,
     real_of,
     where_done,
 )
@@ -121,14 +119,11 @@ def _svd_linearize(
     return (u, s, vh), linear
 
 
-svd = Primitive(
+svd = by_lapack(
     "svd",
     _svd_type,
-    only_on_cpu("svd"),
-    lower_on={"cpu": _svd_lower},
+    _svd_lower,
     linearize=_svd_linearize,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: svd),
     multi=True,
     doc="u, s descending, vᴴ of a = u diag(s) vᴴ; or s alone; LAPACK gesdd or gesvd",
     examples=[
@@ -188,14 +183,11 @@ def _pinv_linearize(active: Active, a: Any, tolerance: Any) -> Derivative:
     return inverse, linear
 
 
-pinv = Primitive(
+pinv = by_lapack(
     "pinv",
     _pinv_type,
-    only_on_cpu("pinv"),
-    lower_on={"cpu": _pinv_lower},
+    _pinv_lower,
     linearize=_pinv_linearize,
-    transpose=NOT_LINEAR,
-    batch=batch_in_front(lambda: pinv),
     doc="v diag(1 / s) uᴴ without those s that are at most tolerance times the first; LAPACK gesdd",
     examples=[
         Example((f32(4, 3), np.float32(0.01))),

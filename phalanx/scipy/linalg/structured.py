@@ -69,14 +69,19 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
      [3 2]]
     """
     x, y = promote_arrays("toeplitz", (c, conj(c) if r is None else r))
-    x, y = (ops.reshape(v, shape=(1,)) if not v.ndim else v for v in (x, y))
+    x, y = _edges(x, y)
     rows, columns = x.shape[-1], y.shape[-1]
-    front = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
-    x, y = (ops.broadcast_to(v, (*front, v.shape[-1])) for v in (x, y))
     if not rows or not columns:
-        return zeros((*front, rows, columns), x.dtype)
+        return zeros((*x.shape, columns), x.dtype)
     values = ops.concatenate(flip(x, -1), y[..., 1:], dim=x.ndim - 1)
     return values[..., np.arange(columns) - np.arange(rows)[:, None] + rows - 1]
+
+
+def _edges(column: Array, row: Array) -> list[Array]:
+    """The first column and an edge row of matrices, with the same dimensions in front."""
+    edges = [ops.reshape(v, shape=(1,)) if not v.ndim else v for v in (column, row)]
+    front = np.broadcast_shapes(*[v.shape[:-1] for v in edges])
+    return [ops.broadcast_to(v, (*front, v.shape[-1])) for v in edges]
 
 
 @one_program
@@ -93,12 +98,10 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     """
     x = as_array("hankel", c)
     x, y = promote_arrays("hankel", (x, ops.zeros_like(x) if r is None else r))
-    x, y = (ops.reshape(v, shape=(1,)) if not v.ndim else v for v in (x, y))
+    x, y = _edges(x, y)
     rows, columns = x.shape[-1], y.shape[-1]
-    front = np.broadcast_shapes(x.shape[:-1], y.shape[:-1])
-    x, y = (ops.broadcast_to(v, (*front, v.shape[-1])) for v in (x, y))
     if not rows or not columns:
-        return zeros((*front, rows, columns), x.dtype)
+        return zeros((*x.shape, columns), x.dtype)
     values = ops.concatenate(x, y[..., 1:], dim=x.ndim - 1)
     return values[..., np.arange(columns) + np.arange(rows)[:, None]]
 

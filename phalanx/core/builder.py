@@ -382,6 +382,22 @@ class Collectives(Protocol):
         ...
 
 
+class Generators(Protocol):
+    """Random numbers of XLA's own generators."""
+
+    def rng_bit_generator(
+        self, state: Value, shape: Shape, dtype: np.dtype, algorithm: str
+    ) -> tuple[Value, Value]:
+        """The next state, uint64[2], and uint32 or uint64 bits; ``algorithm`` is 'default',
+        'three_fry' or 'philox'.
+        """
+        ...
+
+    def rng_uniform(self, low: Value, high: Value, shape: Shape) -> Value:
+        """Numbers from ``low`` to ``high``, others in every run."""
+        ...
+
+
 class RegionAxes(Protocol):
     """Which mesh axes each axis of a region lies over, and which devices are at its positions.
 
@@ -431,7 +447,16 @@ class RegionAxes(Protocol):
         ...
 
 
-class Builder(Elementwise, Structural, Contraction, Regions, Collectives, RegionAxes, Protocol):
+class Builder(
+    Elementwise,
+    Structural,
+    Contraction,
+    Regions,
+    Collectives,
+    Generators,
+    RegionAxes,
+    Protocol,
+):
     """Everything a lowering rule may use."""
 
     @property

@@ -59,6 +59,7 @@ from phalanx.lax.convolution import (
     padtype_to_pads,
 )
 from phalanx.lax.fourier import FftType, fft
+from phalanx.lax.generators import RandomAlgorithm, rng_bit_generator, rng_uniform
 from phalanx.lax.index import (
     GatherDimensionNumbers,
     GatherScatterMode,

@@ -77,6 +77,7 @@ from phalanx.ops.elementwise import (
     tanh,
 )
 from phalanx.ops.fft import fft
+from phalanx.ops.generators import rng_bit_generator, rng_uniform
 from phalanx.ops.index import (
     GatherNumbers,
     ScatterNumbers,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from phalanx.core.builder import Builder
 from phalanx.xla.callbacks import HostCallEmitter
 from phalanx.xla.contraction import ContractionEmitter
+from phalanx.xla.generators import GeneratorEmitter
 from phalanx.xla.inspection import InspectionEmitter
 from phalanx.xla.matrices import MatrixEmitter
 
 
-class MlirBuilder(ContractionEmitter, MatrixEmitter, HostCallEmitter, InspectionEmitter):
+class MlirBuilder(
+    ContractionEmitter, MatrixEmitter, GeneratorEmitter, HostCallEmitter, InspectionEmitter
+):
     """Writes StableHLO. Make one inside an MLIR context, with a plan and a module."""
 
     @property

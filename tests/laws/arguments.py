@@ -139,6 +139,8 @@ ARGUMENTS = {
         "reduce_window": (X, S, lax.add, (1, 2)),
         "reshape": (X, Sizes("nm")),
         "rev expand_dims": (X, (0,)),
+        "rng_bit_generator": (Operand("4", np.uint32), (2, 3)),
+        "rng_uniform": (S, S, (2, 3)),
         "scan": (lambda carry, x: (carry, x), V, X),
         "scatter scatter_add scatter_max scatter_min scatter_mul scatter_sub": (
             X, index("k1"), Operand("kn"), ROWS_OUT,

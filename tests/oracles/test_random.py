@@ -253,3 +253,33 @@ def test_moments():
     assert abs(x.mean()) < 0.03 and abs(x.std() - 1) < 0.03
     y = np.asarray(random.logistic(random.key(2), (20_000,)))
     assert abs(y.std() - math.pi / math.sqrt(3)) < 0.05
+
+
+# ---- generators of XLA ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["RNG_DEFAULT", "RNG_THREE_FRY", "RNG_PHILOX"])
+@pytest.mark.parametrize("dtype", ["uint8", "uint32"])
+def test_generators_with_a_state(name, dtype):
+    key = np.arange(3, 7, dtype=np.uint32)
+    algorithm = phalanx.lax.RandomAlgorithm[name]
+    found = phalanx.lax.rng_bit_generator(key, (5, 3), dtype, algorithm)
+    wanted = jax.lax.rng_bit_generator(key, (5, 3), dtype, jax.lax.RandomAlgorithm[name])
+    for x, y in zip(found, wanted, strict=True):
+        assert x.dtype == y.dtype and np.array_equal(x, y)
+
+
+def test_each_lane_has_a_generator_of_its_own():
+    keys = np.arange(12, dtype=np.uint32).reshape(3, 4)
+    found = phalanx.vmap(lambda key: phalanx.lax.rng_bit_generator(key, (5,)))(keys)
+    wanted = [phalanx.lax.rng_bit_generator(key, (5,)) for key in keys]
+    assert np.array_equal(found[0], [state for state, _ in wanted])
+    assert np.array_equal(found[1], [bits for _, bits in wanted])
+
+
+def test_generators_without_a_state():
+    draw = phalanx.vmap(lambda low: phalanx.lax.rng_uniform(low, low + 1, (1000,)))
+    found = np.asarray(draw(jnp.float32([0, 5])))
+    assert ((found >= [[0], [5]]) & (found <= [[1], [6]])).all()
+    assert np.abs(found.mean(1) - [0.5, 5.5]).max() < 0.1
+    assert not np.array_equal(found[0], found[1] - 5)

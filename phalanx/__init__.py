@@ -18,6 +18,7 @@ from phalanx import (
     memory,
     nn,
     numpy,
+    ops,
     primitives,
     random,
     sharding,
@@ -34,6 +35,7 @@ from phalanx.api.contexts import (
     default_matmul_precision,
     disable_jit,
     enable_x64,
+    ensure_compile_time_eval,
     log_compiles,
 )
 from phalanx.api.derivatives import (
@@ -45,6 +47,7 @@ from phalanx.api.derivatives import (
     vjp,
 )
 from phalanx.api.devices import (
+    Device,
     block_until_ready,
     default_backend,
     device_count,
@@ -53,10 +56,14 @@ from phalanx.api.devices import (
     device_put_replicated,
     device_put_sharded,
     devices,
+    host_count,
+    host_id,
+    host_ids,
     local_device_count,
     local_devices,
     process_count,
     process_index,
+    process_indices,
 )
 from phalanx.api.dispatch import clear_caches
 from phalanx.api.jacobians import hessian, jacfwd, jacrev
@@ -91,15 +98,20 @@ from phalanx.custom_derivatives import (
 )
 from phalanx.lax import stop_gradient
 from phalanx.lax.layout import reshard
+from phalanx.numpy import segments as _segments
 from phalanx.numpy.at import Part as _Part
 from phalanx.numpy.methods import install as _install
 from phalanx.run.eager import evaluate as _evaluate
 from phalanx.spmd.named import NamedSharding, P
 
 __version__ = "0.1.0"
+__version_info__ = (0, 1, 0)
 
 _ROOT.evaluate = _evaluate
 _install(Array, numpy)
+_bound(_segments)
+for _name in _segments.__all__:  # the room of primitives has the name where users look for them
+    setattr(ops, _name, getattr(_segments, _name))
 
 make_jaxpr = make_program
 jacobian = jacrev
@@ -127,6 +139,18 @@ _REFUSED = {
 }
 
 if _TYPE_CHECKING:
-    from phalanx import scipy
+    from phalanx import dlpack, flatten_util, monitoring, scipy, test_util, typing, version
+    from phalanx.environment import print_environment_info
 else:
-    __getattr__ = _later(__name__, "scipy", refused=_REFUSED)
+    __getattr__, __dir__ = _later(
+        __name__,
+        "dlpack",
+        "flatten_util",
+        "monitoring",
+        "scipy",
+        "test_util",
+        "typing",
+        "version",
+        environment=("print_environment_info",),
+        refused=_REFUSED,
+    )

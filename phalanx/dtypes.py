@@ -3,24 +3,32 @@
 from phalanx.base.dtypes import (
     bfloat16,
     canonical,
+    canonicalize_dtype,
     finfo,
     float0,
     iinfo,
     issubdtype,
+    itemsize_bits,
     promote_types,
     result_type,
+    scalar_type_of,
 )
+from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import extended, prng_key
 
 __all__ = [
+    "TypePromotionError",
     "bfloat16",
     "canonical",
+    "canonicalize_dtype",
     "extended",
     "finfo",
     "float0",
     "iinfo",
     "issubdtype",
+    "itemsize_bits",
     "prng_key",
     "promote_types",
     "result_type",
+    "scalar_type_of",
 ]

@@ -1,7 +1,9 @@
 """Trees of arrays: ``phalanx.tree.map`` and what goes with it."""
 
+from phalanx.base.nodes import reduce_associative, static
 from phalanx.base.tree import (
     all,
+    broadcast,
     flatten,
     flatten_with_path,
     leaves,
@@ -16,6 +18,7 @@ from phalanx.base.tree import (
 
 __all__ = [
     "all",
+    "broadcast",
     "flatten",
     "flatten_with_path",
     "leaves",
@@ -23,6 +26,8 @@ __all__ = [
     "map",
     "map_with_path",
     "reduce",
+    "reduce_associative",
+    "static",
     "structure",
     "transpose",
     "unflatten",

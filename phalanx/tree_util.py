@@ -1,5 +1,18 @@
 """Trees of arrays under the names that start with ``tree_``, and how to register classes."""
 
+from phalanx.base.nodes import (
+    KeyEntry,
+    KeyPath,
+    all_leaves,
+    default_registry,
+    flatten_one_level,
+    flatten_one_level_with_keys,
+    is_tree_node,
+    treedef_children,
+    treedef_is_leaf,
+    treedef_tuple,
+)
+from phalanx.base.nodes import reduce_associative as tree_reduce_associative
 from phalanx.base.tree import (
     DictKey,
     FlattenedIndexKey,
@@ -16,6 +29,7 @@ from phalanx.base.tree import (
     register_static,
 )
 from phalanx.base.tree import all as tree_all
+from phalanx.base.tree import broadcast as tree_broadcast
 from phalanx.base.tree import flatten as tree_flatten
 from phalanx.base.tree import flatten_with_path as tree_flatten_with_path
 from phalanx.base.tree import leaves as tree_leaves
@@ -31,9 +45,16 @@ __all__ = [
     "DictKey",
     "FlattenedIndexKey",
     "GetAttrKey",
+    "KeyEntry",
+    "KeyPath",
     "Partial",
     "PyTreeDef",
     "SequenceKey",
+    "all_leaves",
+    "default_registry",
+    "flatten_one_level",
+    "flatten_one_level_with_keys",
+    "is_tree_node",
     "keystr",
     "register_dataclass",
     "register_pytree_node",
@@ -42,6 +63,7 @@ __all__ = [
     "register_pytree_with_keys_class",
     "register_static",
     "tree_all",
+    "tree_broadcast",
     "tree_flatten",
     "tree_flatten_with_path",
     "tree_leaves",
@@ -49,7 +71,11 @@ __all__ = [
     "tree_map",
     "tree_map_with_path",
     "tree_reduce",
+    "tree_reduce_associative",
     "tree_structure",
     "tree_transpose",
     "tree_unflatten",
+    "treedef_children",
+    "treedef_is_leaf",
+    "treedef_tuple",
 ]

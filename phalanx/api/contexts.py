@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from phalanx.base.config import config
+from phalanx.core.trace import ROOT, entering
 
 
 def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
@@ -88,3 +89,21 @@ def default_device(device: Any) -> AbstractContextManager[None]:
 def disable_x64() -> AbstractContextManager[None]:
     """Turn 64-bit dtypes into the 32-bit ones."""
     return enable_x64(False)
+
+
+def ensure_compile_time_eval() -> AbstractContextManager[Any]:
+    """Compute now what a block says, also inside of ``jit`` and other transformations.
+
+    What it computes are arrays with values, which Python may look at; a value of the
+    transformation cannot be used in the block, and raises ``EscapedTracer``.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> @phalanx.jit
+    ... def f(x):
+    ...     with phalanx.ensure_compile_time_eval():
+    ...         positive = jnp.sin(3.0) > 0
+    ...     return x if positive else -x
+    >>> print(f(1.0))
+    1.0
+    """
+    return entering(ROOT)

@@ -18,24 +18,29 @@ from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.run import put
 from phalanx.run.array import DeviceArray, default_sharding, place
-from phalanx.run.runtime import backend, connect
+from phalanx.run.runtime import backend as runtime
+from phalanx.run.runtime import connect
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.memory import Space
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
+from phalanx.xla import Device as Device
 from phalanx.xla import XlaBackend
 
 connect(XlaBackend())
 
 
-def devices(platform: str | None = None) -> list[Any]:
+def devices(backend: str | None = None) -> list[Any]:
     """All devices, those of other processes included.
+
+    Args:
+        backend: only those of this platform, such as ``"cpu"``.
 
     >>> import phalanx
     >>> phalanx.devices()[0].platform
     'cpu'
     """
-    return list(backend().devices(platform))
+    return list(runtime().devices(backend))
 
 
 def local_devices(
@@ -50,36 +55,46 @@ def local_devices(
     """
     index = process_index if process_index is not None else host_id
     if index is None:
-        return list(_backend().local_devices(backend))
+        return list(runtime().local_devices(backend))
     return [d for d in devices(backend) if d.process_index == index]
 
 
-_backend = backend
-
-
-def device_count(platform: str | None = None) -> int:
+def device_count(backend: str | None = None) -> int:
     """The number of all devices."""
-    return len(devices(platform))
+    return len(devices(backend))
 
 
-def local_device_count(platform: str | None = None) -> int:
+def local_device_count(backend: str | None = None) -> int:
     """The number of devices of this process."""
-    return len(backend().local_devices(platform))
+    return len(runtime().local_devices(backend))
 
 
-def process_index(platform: str | None = None) -> int:
+def process_index(backend: str | None = None) -> int:
     """The number of this process, from 0."""
-    return backend().process_index()
+    return runtime().process_index()
 
 
-def process_count(platform: str | None = None) -> int:
+def process_count(backend: str | None = None) -> int:
     """How many processes compute together."""
-    return backend().process_count()
+    return runtime().process_count()
+
+
+def process_indices(backend: str | None = None) -> list[int]:
+    """The numbers of the processes that have devices.
+
+    >>> import phalanx
+    >>> phalanx.process_indices()
+    [0]
+    """
+    return sorted({d.process_index for d in devices(backend)})
+
+
+host_id, host_count, host_ids = process_index, process_count, process_indices
 
 
 def default_backend() -> str:
     """The platform of the default devices: ``"cpu"``, ``"gpu"`` or ``"tpu"``."""
-    return backend().platform()
+    return runtime().platform()
 
 
 def device_put(
@@ -308,5 +323,5 @@ def block_until_ready(x: Any) -> Any:
     arrays = [leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)]
     for array in arrays:
         array._check_alive()
-    backend().block([array._raw for array in arrays])
+    runtime().block([array._raw for array in arrays])
     return x

@@ -160,6 +160,26 @@ def as_dtype(like: Any) -> np.dtype:
     return dtype
 
 
+def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
+    """The dtype in which arrays asked for with ``dtype`` are held.
+
+    Args:
+        dtype: a dtype, or whatever means one: a name, a scalar type, ``int``, ``float`` ...
+        allow_extended_dtype: whether it may be a dtype of keys.
+
+    Raises:
+        ValueError: it is one, and may not.
+        TypeError: it means no dtype, or one that arrays cannot have.
+
+    >>> canonicalize_dtype("int64")
+    dtype('int32')
+    """
+    given = canonical(dtype)
+    if is_key(given) and not allow_extended_dtype:
+        raise ValueError(f"canonicalize_dtype: a dtype of numbers is needed, got {given}; {ADVICE}")
+    return given
+
+
 def default_int() -> np.dtype:
     """The dtype of a Python int: int32, or int64 under ``enable_x64``."""
     return canonical(_SIGNED[3])
@@ -369,19 +389,21 @@ def _promote(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, boo
     return dtype, weak and dtype != _BOOL
 
 
-def result_type(*args: Any) -> np.dtype:
+def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
     """The dtype that an operation on ``args`` would have.
 
     Args:
         args: arrays, scalars, dtypes, or whatever means a dtype. Python scalars, the types
             ``int``, ``float`` and ``complex`` and weakly typed arrays are weak.
+        return_weak_type_flag: whether to tell, too, whether the result is weak.
 
     >>> result_type(np.int8(1), 2), result_type("int32", 2.0), result_type("uint8", "int8")
     (dtype('int8'), dtype('float32'), dtype('int16'))
     """
     if not args:
         raise TypeError("result_type: at least one argument is needed")
-    return promote(*map(_operand, args))[0]
+    dtype, weak = promote(*map(_operand, args))
+    return (dtype, weak) if return_weak_type_flag else dtype
 
 
 def promote_types(a: Any, b: Any) -> np.dtype:
@@ -493,6 +515,35 @@ def iinfo(dtype: Any) -> Any:
     if given not in INTEGERS:
         raise ValueError(f"iinfo: an integer dtype is needed, got {given}; see finfo")
     return ml_dtypes.iinfo(given)
+
+
+def scalar_type_of(x: Any) -> type:
+    """The type of Python's numbers that is of the kind of an array, a number or a dtype.
+
+    Raises:
+        ValueError: there is none.
+
+    >>> scalar_type_of(np.int8(1)), scalar_type_of("bfloat16")
+    (<class 'int'>, <class 'float'>)
+    """
+    dtype = dtype_of(x)
+    kinds = {bool: is_bool, int: is_integer, float: is_floating, complex: is_complex}
+    for kind, holds in kinds.items():
+        if holds(dtype):
+            return kind
+    raise ValueError(f"scalar_type_of: Python has no numbers of the kind of {dtype}")
+
+
+def itemsize_bits(dtype: Any) -> int:
+    """How many bits an element of ``dtype`` has.
+
+    >>> itemsize_bits("int4"), itemsize_bits("complex64")
+    (4, 64)
+    """
+    given = as_dtype(dtype)
+    if is_integer(given):
+        return iinfo(given).bits
+    return finfo(given).bits if is_floating(given) else 8 * given.itemsize
 
 
 _LIMITS = {t: (int(ml_dtypes.iinfo(t).min), int(ml_dtypes.iinfo(t).max)) for t in INTEGERS}

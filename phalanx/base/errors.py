@@ -69,7 +69,15 @@ class ReplicationError(PhalanxError, ValueError):
     """A value that must be the same in every lane of an axis may differ between lanes."""
 
 
-class ConcretizationTypeError(PhalanxError, TypeError):
+class JAXTypeError(PhalanxError, TypeError):
+    """What is known of a value, its type, does not do where it stands: the base of such errors."""
+
+
+class JAXIndexError(PhalanxError, IndexError):
+    """What is known of a value does not do as an index."""
+
+
+class ConcretizationTypeError(JAXTypeError):
     """The value of a traced array was needed while only its type is known."""
 
 
@@ -85,11 +93,11 @@ class TracerArrayConversionError(ConcretizationTypeError):
     """A traced array was handed to NumPy."""
 
 
-class NonConcreteBooleanIndexError(PhalanxError, IndexError):
+class NonConcreteBooleanIndexError(JAXIndexError):
     """A traced mask was used as an index: the shape of the result would depend on values."""
 
 
-class EscapedTracer(PhalanxError, TypeError):
+class EscapedTracer(JAXTypeError):
     """A traced value is used after the transformation that made it has ended."""
 
 
@@ -124,6 +132,9 @@ class RuntimeFailure(PhalanxError, RuntimeError):
     """Compilation or execution failed below Phalanx; the message is that of the runtime."""
 
 
+JaxRuntimeError = RuntimeFailure
+
+
 class OutOfMemory(RuntimeFailure):
     """A device has too little memory left."""
 
@@ -140,8 +151,19 @@ class ProgramError(PhalanxError, TypeError):
     """The checker found a program that breaks its own types."""
 
 
+JaxprTypeError = ProgramError
+
+
 class TypePromotionError(PhalanxError, TypeError, ValueError):
     """Operands have dtypes that no implicit conversion brings together."""
+
+
+class KeyReuseError(JAXTypeError):
+    """A random key is used twice. Nothing looks for that, so nothing raises it."""
+
+
+class InconclusiveDimensionOperation(PhalanxError, ValueError):
+    """A question about sizes that are not known. All sizes are, so nothing raises it."""
 
 
 class ConfigError(PhalanxError, ValueError):

@@ -1,27 +1,39 @@
-"""Modules that few programs use, imported when somebody first asks for them."""
+"""What few programs use, imported when somebody first asks for it."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
-from types import ModuleType
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from phalanx.base.errors import no_name
 
 
 def later(
-    package: str, *names: str, refused: Mapping[str, str] | None = None
-) -> Callable[[str], ModuleType]:
-    """The ``__getattr__`` of ``package``, whose modules ``names`` are attributes of it.
+    package: str, *modules: str, refused: Mapping[str, str] | None = None, **names: Sequence[str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of ``package``, which offers more than it has imported.
 
-    ``refused`` says of names why they are not there.
+    Args:
+        package: its name.
+        modules: modules of it that are attributes.
+        refused: why names are not there.
+        names: of further modules, which are no attributes, what they have for the package.
     """
+    homes = {name: module for module, own in names.items() for name in own}
 
-    def get(name: str) -> ModuleType:
-        if name in names:
+    def get(name: str) -> Any:
+        if name in modules:
             return importlib.import_module(f"{package}.{name}")
-        public = [other for other in vars(sys.modules[package]) if not other.startswith("_")]
-        raise no_name(package, name, [*public, *names], refused or {})
+        if name in homes:
+            value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+            setattr(sys.modules[package], name, value)
+            return value
+        public = [other for other in listed() if not other.startswith("_")]
+        raise no_name(package, name, public, refused or {})
 
-    return get
+    def listed() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *modules, *homes})
+
+    return get, listed

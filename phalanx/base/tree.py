@@ -25,7 +25,7 @@ IsLeaf = Callable[[Any], bool] | None
 Class = TypeVar("Class", bound=type)
 PyTreeDef = PyTreeSpec
 
-_SPACE = "phalanx"
+SPACE = "phalanx"
 
 # ---- flattening and rebuilding --------------------------------------------------------------
 
@@ -40,7 +40,7 @@ def flatten(tree: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     >>> flatten({"b": (2, None), "a": 1})
     ([1, 2], PyTreeSpec({'a': *, 'b': (*, None)}))
     """
-    return optree.tree_flatten(tree, is_leaf, namespace=_SPACE)
+    return optree.tree_flatten(tree, is_leaf, namespace=SPACE)
 
 
 def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
@@ -49,7 +49,7 @@ def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
     >>> leaves([1, {"y": 2, "x": 3}])
     [1, 3, 2]
     """
-    return optree.tree_flatten(tree, is_leaf, namespace=_SPACE)[0]
+    return optree.tree_flatten(tree, is_leaf, namespace=SPACE)[0]
 
 
 def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
@@ -58,7 +58,7 @@ def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
     >>> structure((1, [2])) == structure((3, [4]))
     True
     """
-    return optree.tree_flatten(tree, is_leaf, namespace=_SPACE)[1]
+    return optree.tree_flatten(tree, is_leaf, namespace=SPACE)[1]
 
 
 def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Tree:
@@ -118,9 +118,9 @@ def _sorted(node: PyTreeSpec) -> PyTreeSpec:
     leaf = optree.treespec_leaf()
     keys = dict.fromkeys(node.entries(), leaf)
     if node.type is dict:
-        return optree.treespec_dict(keys, namespace=_SPACE)
+        return optree.treespec_dict(keys, namespace=SPACE)
     make = unflatten(node, node.entries()).default_factory
-    return optree.treespec_defaultdict(make, keys, namespace=_SPACE)
+    return optree.treespec_defaultdict(make, keys, namespace=SPACE)
 
 
 def _holds_other_data(treedef: PyTreeSpec) -> bool:
@@ -131,7 +131,7 @@ def _holds_other_data(treedef: PyTreeSpec) -> bool:
 
 def is_leaf(x: Any) -> bool:
     """Whether ``x`` is a leaf and not a node; None is a node."""
-    return _one_level(x) is None
+    return one_level(x) is None
 
 
 # ---- paths ----------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class FlattenedIndexKey(NamedTuple):
 Path = tuple[Any, ...]
 
 
-class _Level(NamedTuple):
+class Level(NamedTuple):
     keys: Sequence[Any]
     children: Sequence[Any]
     metadata: Any
@@ -185,15 +185,15 @@ class _Level(NamedTuple):
 _with_keys: dict[type, Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]]] = {}
 
 
-def _one_level(node: Any) -> _Level | None:
+def one_level(node: Any) -> Level | None:
     """The children of ``node`` and the steps to them; None where ``node`` is a leaf."""
     if type(node) in _with_keys:
         pairs, metadata = _with_keys[type(node)](node)
         pairs = list(pairs)
-        return _Level([key for key, _ in pairs], [child for _, child in pairs], metadata)
-    if optree.tree_is_leaf(node, namespace=_SPACE):
+        return Level([key for key, _ in pairs], [child for _, child in pairs], metadata)
+    if optree.tree_is_leaf(node, namespace=SPACE):
         return None  # asked first: flattening a leaf writes its elements into an error
-    level = optree.tree_flatten_one_level(node, namespace=_SPACE)
+    level = optree.tree_flatten_one_level(node, namespace=SPACE)
     entries = level.entries
     if isinstance(node, dict):
         keys: list[Any] = [DictKey(entry) for entry in entries]
@@ -205,40 +205,63 @@ def _one_level(node: Any) -> _Level | None:
         keys = [SequenceKey(entry) for entry in entries]
     else:
         keys = [FlattenedIndexKey(i) for i in range(len(entries))]
-    return _Level(keys, level.children, level.metadata)
+    return Level(keys, level.children, level.metadata)
 
 
 def flatten_with_path(
-    tree: Tree, is_leaf: IsLeaf = None
+    tree: Tree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> tuple[list[tuple[Path, Any]], PyTreeSpec]:
     """The leaves of ``tree``, each with the path to it, and its structure.
+
+    Args:
+        tree: any tree.
+        is_leaf: called on every node; True makes the node a leaf.
+        is_leaf_takes_path: whether it is called as ``is_leaf(path, node)``.
 
     >>> paths, _ = flatten_with_path({"w": [1, 2]})
     >>> [(keystr(path), leaf) for path, leaf in paths]
     [("['w'][0]", 1), ("['w'][1]", 2)]
+    >>> paths, _ = flatten_with_path({"w": [1, 2]}, lambda path, _: len(path) == 1, True)
+    >>> [(keystr(path), leaf) for path, leaf in paths]
+    [("['w']", [1, 2])]
     """
-    return list(_paths(tree, (), is_leaf)), structure(tree, is_leaf)
+    if is_leaf is None or not is_leaf_takes_path:
+        return list(_paths(tree, (), is_leaf)), structure(tree, is_leaf)
+    answers: list[bool] = []
+
+    def asked(path: Path, node: Any) -> bool:
+        answers.append(is_leaf(path, node))
+        return answers[-1]
+
+    pairs = list(_paths(tree, (), asked, True))
+    again = iter(answers)  # of the same nodes, in the same order
+    return pairs, structure(tree, lambda _: next(again))
 
 
-def _paths(node: Tree, path: Path, is_leaf: IsLeaf) -> Iterator[tuple[Path, Any]]:
-    level = None if is_leaf is not None and is_leaf(node) else _one_level(node)
+def _paths(
+    node: Tree, path: Path, is_leaf: Callable[..., bool] | None, with_path: bool = False
+) -> Iterator[tuple[Path, Any]]:
+    ends = is_leaf is not None and (is_leaf(path, node) if with_path else is_leaf(node))
+    level = None if ends else one_level(node)
     if level is None:
         yield path, node
         return
     for key, child in zip(level.keys, level.children, strict=True):
-        yield from _paths(child, (*path, key), is_leaf)
+        yield from _paths(child, (*path, key), is_leaf, with_path)
 
 
-def leaves_with_path(tree: Tree, is_leaf: IsLeaf = None) -> list[tuple[Path, Any]]:
-    """The leaves of ``tree``, each with the path to it."""
-    return flatten_with_path(tree, is_leaf)[0]
+def leaves_with_path(
+    tree: Tree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[Path, Any]]:
+    """The leaves of ``tree``, each with the path to it, as ``flatten_with_path``."""
+    return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-def keystr(path: Path, *, simple: bool = False, separator: str = "") -> str:
+def keystr(keys: Path, *, simple: bool = False, separator: str = "") -> str:
     """A path as one would write it in Python after the name of the tree.
 
     Args:
-        path: steps, as ``flatten_with_path`` gives them.
+        keys: steps, as ``flatten_with_path`` gives them.
         simple: write only the key, index or name of each step.
         separator: what stands between two steps.
 
@@ -247,7 +270,7 @@ def keystr(path: Path, *, simple: bool = False, separator: str = "") -> str:
     ("['w'][0]", 'w/0')
     """
     named = (DictKey, SequenceKey, GetAttrKey, FlattenedIndexKey)
-    return separator.join(str(k[0]) if simple and isinstance(k, named) else str(k) for k in path)
+    return separator.join(str(k[0]) if simple and isinstance(k, named) else str(k) for k in keys)
 
 
 # ---- mapping and reducing -------------------------------------------------------------------
@@ -269,7 +292,7 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) 
     >>> map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)})
     {'a': 11, 'b': (22, 33)}
     """
-    leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=_SPACE)
+    leaves, treedef = optree.tree_flatten(tree, is_leaf, namespace=SPACE)
     if not rest:
         return treedef.unflatten([f(leaf) for leaf in leaves])
     columns = [_flatten_like(tree, treedef, other, i, is_leaf) for i, other in enumerate(rest, 1)]
@@ -292,14 +315,21 @@ def _flatten_like(
         ) from None
 
 
-def map_with_path(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) -> Tree:
-    """The tree of ``f(path, leaf, ...)``, otherwise as ``map``.
+def map_with_path(
+    f: Callable[..., Any],
+    tree: Tree,
+    *rest: Tree,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Tree:
+    """The tree of ``f(path, leaf, ...)``, otherwise as ``map`` and ``flatten_with_path``.
 
     >>> map_with_path(lambda path, x: keystr(path), {"a": [1, 2]})
     {'a': ["['a'][0]", "['a'][1]"]}
     """
-    pairs, treedef = flatten_with_path(tree, is_leaf)
-    columns = [_flatten_like(tree, treedef, other, i, is_leaf) for i, other in enumerate(rest, 1)]
+    pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
+    known = None if is_leaf_takes_path else is_leaf
+    columns = [_flatten_like(tree, treedef, other, i, known) for i, other in enumerate(rest, 1)]
     rows = zip(pairs, *columns, strict=True)
     return treedef.unflatten([f(path, leaf, *others) for (path, leaf), *others in rows])
 
@@ -308,15 +338,18 @@ _NOTHING = object()
 
 
 def reduce(
-    f: Callable[[Any, Any], Any], tree: Tree, initializer: Any = _NOTHING, is_leaf: IsLeaf = None
+    function: Callable[[Any, Any], Any],
+    tree: Tree,
+    initializer: Any = _NOTHING,
+    is_leaf: IsLeaf = None,
 ) -> Any:
-    """``f(... f(f(initializer, leaf0), leaf1) ..., leafN)``.
+    """``f(... f(f(initializer, leaf0), leaf1) ..., leafN)``, with f the ``function``.
 
     >>> reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
     6
     """
     start = () if initializer is _NOTHING else (initializer,)
-    return functools.reduce(f, leaves(tree, is_leaf), *start)
+    return functools.reduce(function, leaves(tree, is_leaf), *start)
 
 
 def all(tree: Tree, *, is_leaf: IsLeaf = None) -> bool:
@@ -328,37 +361,40 @@ def all(tree: Tree, *, is_leaf: IsLeaf = None) -> bool:
     return builtins.all(leaves(tree, is_leaf))
 
 
-def transpose(outer: PyTreeSpec, inner: PyTreeSpec | None, tree: Tree) -> Tree:
+def transpose(
+    outer_treedef: PyTreeSpec, inner_treedef: PyTreeSpec | None, pytree_to_transpose: Tree
+) -> Tree:
     """A tree ``outer`` of trees ``inner`` as a tree ``inner`` of trees ``outer``.
 
     Args:
-        outer: structure of the outer part of ``tree``.
-        inner: structure of the subtrees; None: that of the first subtree.
-        tree: the tree to turn over.
+        outer_treedef: structure of the outer part of the tree.
+        inner_treedef: structure of the subtrees; None: that of the first subtree.
+        pytree_to_transpose: the tree to turn over.
 
     >>> transpose(structure([0, 0]), structure({"x": 0}), [{"x": 1}, {"x": 2}])
     {'x': [1, 2]}
     """
     try:
-        subtrees = outer.flatten_up_to(tree)
-        part = structure(subtrees[0]) if inner is None else inner
+        subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
+        part = structure(subtrees[0]) if inner_treedef is None else inner_treedef
         rows = [part.flatten_up_to(subtree) for subtree in subtrees]
     except (ValueError, IndexError) as error:
         raise TreeError(
-            f"tree.transpose: the tree is not {outer} of {inner or 'subtrees'}: {error}"
+            f"tree.transpose: the tree is not {outer_treedef} of {inner_treedef or 'subtrees'}: "
+            f"{error}"
         ) from None
     columns = ([row[i] for row in rows] for i in range(part.num_leaves))
-    return part.unflatten([outer.unflatten(column) for column in columns])
+    return part.unflatten([outer_treedef.unflatten(column) for column in columns])
 
 
-def broadcast(prefix: Tree, tree: Tree, is_leaf: IsLeaf = None) -> Tree:
-    """``tree`` with every leaf replaced by the leaf of ``prefix`` above it.
+def broadcast(prefix_tree: Tree, full_tree: Tree, is_leaf: IsLeaf = None) -> Tree:
+    """``full_tree`` with every leaf replaced by the leaf of ``prefix_tree`` above it.
 
     >>> broadcast((1, 2), ([0, 0], {"a": 0}))
     ([1, 1], {'a': 2})
     """
-    treedef = structure(tree, is_leaf)
-    return treedef.unflatten(broadcast_prefix(prefix, tree, "prefix", is_leaf))
+    treedef = structure(full_tree, is_leaf)
+    return treedef.unflatten(broadcast_prefix(prefix_tree, full_tree, "prefix", is_leaf))
 
 
 # ---- prefixes -------------------------------------------------------------------------------
@@ -387,11 +423,11 @@ def broadcast_prefix(
 def _leaves_above(
     prefix: Tree, node: Tree, path: Path, name: str, is_leaf: IsLeaf
 ) -> Iterator[Any]:
-    above = None if prefix is None or (is_leaf and is_leaf(prefix)) else _one_level(prefix)
+    above = None if prefix is None or (is_leaf and is_leaf(prefix)) else one_level(prefix)
     if above is None:
         yield from [prefix] * len(leaves(node))
         return
-    below = _one_level(node)
+    below = one_level(node)
     what = _disagreement(prefix, above, node, below)
     if what is not None or below is None:
         raise TreeError(  # as above
@@ -403,7 +439,7 @@ def _leaves_above(
         yield from _leaves_above(over, under, (*path, key), name, is_leaf)
 
 
-def _disagreement(a: Any, above: _Level, b: Any, below: _Level | None) -> str | None:
+def _disagreement(a: Any, above: Level, b: Any, below: Level | None) -> str | None:
     """How two nodes differ that should be alike, in words; None where they are."""
     both_dicts = isinstance(a, dict) and isinstance(b, dict)
     if below is None or (type(a) is not type(b) and not both_dicts):
@@ -415,7 +451,7 @@ def _disagreement(a: Any, above: _Level, b: Any, below: _Level | None) -> str | 
     return None if above.metadata == below.metadata else f"different metadata of {type(a).__name__}"
 
 
-def _side_by_side(above: _Level, below: _Level) -> Iterable[tuple[Any, Any, Any]]:
+def _side_by_side(above: Level, below: Level) -> Iterable[tuple[Any, Any, Any]]:
     """Steps and children of two nodes that agree, in the order of the second.
 
     Two dicts may have their keys in different orders, when one is an ``OrderedDict``.
@@ -429,10 +465,10 @@ def _side_by_side(above: _Level, below: _Level) -> Iterable[tuple[Any, Any, Any]
 
 def _mismatch(a: Tree, b: Tree, path: Path, is_leaf: IsLeaf) -> tuple[Path, str, str, str] | None:
     """The first place where ``a`` is not a prefix of ``b``: path, how, and both descriptions."""
-    above = None if is_leaf is not None and is_leaf(a) else _one_level(a)
+    above = None if is_leaf is not None and is_leaf(a) else one_level(a)
     if above is None:
         return None
-    below = _one_level(b)
+    below = one_level(b)
     what = _disagreement(a, above, b, below)
     if what is not None or below is None:
         return path, what or "different types", _describe(a, above), _describe(b, below)
@@ -443,7 +479,7 @@ def _mismatch(a: Tree, b: Tree, path: Path, is_leaf: IsLeaf) -> tuple[Path, str,
     return None
 
 
-def _describe(node: Any, level: _Level | None) -> str:
+def _describe(node: Any, level: Level | None) -> str:
     kind = type(node).__name__
     if node is None:
         return "None"
@@ -458,36 +494,37 @@ def _describe(node: Any, level: _Level | None) -> str:
 
 
 def register_pytree_node(
-    cls: type,
-    flatten: Callable[[Any], tuple[Iterable[Any], Any]],
-    unflatten: Callable[[Any, Any], Any],
-    flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
+    nodetype: type,
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
 ) -> None:
-    """Make instances of ``cls`` nodes of trees.
+    """Make instances of the class ``nodetype`` nodes of trees.
 
     Args:
-        cls: the class.
-        flatten: from an instance to ``(children, metadata)``; the metadata is part of the
+        nodetype: the class.
+        flatten_func: from an instance to ``(children, metadata)``; the metadata is part of the
             structure, hence must be hashable and comparable.
-        unflatten: from ``(metadata, children)`` to an instance. The children may be any
+        unflatten_func: from ``(metadata, children)`` to an instance. The children may be any
             objects, so it should not look into them.
-        flatten_with_keys: as ``flatten``, with pairs ``(key, child)``; the keys appear in paths.
+        flatten_with_keys_func: as ``flatten_func``, with pairs ``(key, child)``; the keys appear
+            in paths.
 
     Raises:
-        ValueError: ``cls`` is registered already.
+        ValueError: the class is registered already.
     """
     with warnings.catch_warnings():  # of a namedtuple: that it is one already, which is overridden
         warnings.simplefilter("ignore", UserWarning)
-        optree.register_pytree_node(cls, flatten, unflatten, namespace=_SPACE)
-    if flatten_with_keys is not None:
-        _with_keys[cls] = flatten_with_keys
+        optree.register_pytree_node(nodetype, flatten_func, unflatten_func, namespace=SPACE)
+    if flatten_with_keys_func is not None:
+        _with_keys[nodetype] = flatten_with_keys_func
 
 
 def register_pytree_with_keys(
-    cls: type,
+    nodetype: type,
     flatten_with_keys: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]],
-    unflatten: Callable[[Any, Any], Any],
-    flatten: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
 ) -> None:
     """``register_pytree_node`` for a class that names its children."""
 
@@ -495,7 +532,9 @@ def register_pytree_with_keys(
         pairs, metadata = flatten_with_keys(node)
         return [child for _, child in pairs], metadata
 
-    register_pytree_node(cls, flatten or without_keys, unflatten, flatten_with_keys)
+    register_pytree_node(
+        nodetype, flatten_func or without_keys, unflatten_func, flatten_with_keys
+    )
 
 
 def register_pytree_node_class(cls: Class) -> Class:
@@ -530,7 +569,7 @@ def register_pytree_with_keys_class(cls: Class) -> Class:
 
 
 def register_dataclass(
-    cls: Class,
+    nodetype: Class,
     data_fields: Sequence[str] | None = None,
     meta_fields: Sequence[str] | None = None,
     drop_fields: Sequence[str] = (),
@@ -538,14 +577,14 @@ def register_dataclass(
     """Make a dataclass a node: data fields are children, meta fields are part of the structure.
 
     Args:
-        cls: the class. It is built anew by calling it with all fields by keyword.
+        nodetype: the class. It is built anew by calling it with all fields by keyword.
         data_fields: names of the children. By default all fields of a dataclass that are not
             declared with ``field(metadata={"static": True})``.
         meta_fields: names of the fields that must be hashable and comparable.
         drop_fields: names of the fields that are left out and get their defaults again.
 
     Raises:
-        ValueError: the names do not cover the fields, or ``cls`` is registered already.
+        ValueError: the names do not cover the fields, or the class is registered already.
 
     >>> @register_dataclass
     ... @dataclasses.dataclass
@@ -555,7 +594,7 @@ def register_dataclass(
     >>> map(lambda v: v + 1, Point(1.0, "a"))
     Point(x=2.0, label='a')
     """
-    data, meta = _fields(cls, data_fields, meta_fields, drop_fields)
+    data, meta = _fields(nodetype, data_fields, meta_fields, drop_fields)
     keys = tuple(GetAttrKey(name) for name in data)
 
     def flatten(node: Any) -> tuple[tuple, tuple]:
@@ -567,12 +606,12 @@ def register_dataclass(
         return zip(keys, children, strict=True), metadata
 
     def unflatten(metadata: tuple, children: Iterable[Any]) -> Any:
-        return cls(
+        return nodetype(
             **dict(zip(data, children, strict=True)), **dict(zip(meta, metadata, strict=True))
         )
 
-    register_pytree_node(cls, flatten, unflatten, flatten_with_keys)
-    return cls
+    register_pytree_node(nodetype, flatten, unflatten, flatten_with_keys)
+    return nodetype
 
 
 def _fields(

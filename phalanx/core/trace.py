@@ -271,8 +271,9 @@ def refuse_escaped(x: Tracer) -> NoReturn:
     if x._trace.alive:
         raise errors.EscapedTracer(
             f"value {x.aval}{made} belongs to {x._trace.name}, but is used at {user_location()}, "
-            "which runs outside of it: in another thread, or in a function with derivative rules "
-            "of its own, or in these rules; pass it to that function as an argument"
+            "which runs outside of it: in another thread, in ensure_compile_time_eval, or in a "
+            "function with derivative rules of its own, or in these rules; pass it to that "
+            "function as an argument"
         )
     raise errors.EscapedTracer(
         f"value {x.aval}{made} left {x._trace.name} and is used at {user_location()}; a traced "

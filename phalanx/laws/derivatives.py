@@ -72,7 +72,7 @@ def check_grads(
     with config.override(enable_x64=config.enable_x64 or staged):
         xs = [as_array(_double(x) if staged else x) for x in xs]
         outs = program.output_types if staged else [typeof(y) for y in inner(xs)]
-        precision = _coarsest([*map(typeof, xs), *outs])
+        precision = coarsest([*map(typeof, xs), *outs])
         method = _Method(chosen, eps or precision ** (1 / 3))
         loose = precision**0.4
         for claim in _claims(inner, xs, method, order, name_of(f), staged):
@@ -86,7 +86,7 @@ def check_grads(
             )
 
 
-def _coarsest(types: Sequence[ArrayType]) -> float:
+def coarsest(types: Sequence[ArrayType]) -> float:
     """The relative rounding error of the coarsest of the dtypes."""
     return max(float(dtypes.finfo(t.dtype).eps) for t in types)
 
@@ -174,7 +174,7 @@ def _claims(
 def _derive(inner: Callable, xs: list, method: _Method, order: int, who: str) -> list[_Claim]:
     ts = [direction(x, 2 * order) for x in xs]
     made: list[_Claim] = []
-    slope = _differences(inner, xs, ts, method.step)
+    slope = differences(inner, xs, ts, method.step)
     tangents = slope
     if "fwd" in method.modes:
         _, tangents = jvp(inner, (xs,), (ts,))
@@ -197,7 +197,7 @@ def _derive(inner: Callable, xs: list, method: _Method, order: int, who: str) ->
     return made
 
 
-def _differences(inner: Callable, xs: list, ts: list, step: float) -> list:
+def differences(inner: Callable, xs: list, ts: list, step: float) -> list:
     """(f(x + h t) - f(x - h t)) / 2h"""
     ahead = inner([add(x, mul(t, step)) for x, t in zip(xs, ts, strict=True)])
     behind = inner([sub(x, mul(t, step)) for x, t in zip(xs, ts, strict=True)])

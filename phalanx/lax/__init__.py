@@ -190,4 +190,4 @@ from phalanx.lax.window import reduce_window
 if typing.TYPE_CHECKING:
     from phalanx.lax import linalg
 else:
-    __getattr__ = _later(__name__, "linalg")
+    __getattr__, __dir__ = _later(__name__, "linalg")

@@ -435,4 +435,4 @@ bool = bool_
 if TYPE_CHECKING:
     from phalanx.numpy import fft, linalg
 else:
-    __getattr__ = _later(__name__, "fft", "linalg")
+    __getattr__, __dir__ = _later(__name__, "fft", "linalg")

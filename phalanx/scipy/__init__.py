@@ -9,4 +9,4 @@ from phalanx.base.lazily import later as _later
 if TYPE_CHECKING:
     from phalanx.scipy import fft, linalg, special
 else:
-    __getattr__ = _later(__name__, "fft", "linalg", "special")
+    __getattr__, __dir__ = _later(__name__, "fft", "linalg", "special")

@@ -5,5 +5,6 @@ transformation. Everything that differs between versions of jaxlib is in here.
 """
 
 from phalanx.xla.backend import XlaBackend
+from phalanx.xla.runtime import VERSION, Device
 
-__all__ = ["XlaBackend"]
+__all__ = ["VERSION", "Device", "XlaBackend"]

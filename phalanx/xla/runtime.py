@@ -15,6 +15,7 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 
 xc: Any = _jax
+Device: Any = _jax.Device
 
 VERSION: tuple[int, ...] = version.__version_info__
 OLD = VERSION < (0, 11)  # 0.10.x

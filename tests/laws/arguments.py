@@ -11,7 +11,7 @@ from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required,
 
 ROOMS = (
     "", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
-    "random", "scipy.fft", "scipy.linalg", "scipy.special",
+    "numpy.segments", "random", "scipy.fft", "scipy.linalg", "scipy.special",
 )  # fmt: skip
 
 X = Operand("mn")
@@ -81,6 +81,7 @@ PARAMETERS = {
 # Functions that take something else, as ``{room: {names: arguments}}``.
 ARGUMENTS = {
     "": {
+        "print_environment_info": (True,),
         "block_until_ready device_get device_put stop_gradient": (X,),
         "closure_convert eval_shape linear_transpose linearize vjp": (reverse, X),
         "checkpoint custom_gradient remat": (reverse,),
@@ -247,6 +248,9 @@ ARGUMENTS = {
         "matmul": (X, Operand("nk")),
         "matrix_power": (SQUARE, 2),
         "multi_dot": ([X, Operand("nk")],),
+    },
+    "numpy.segments": {
+        "segment_max segment_min segment_prod segment_sum": (X, index("m"), 3),
     },
     "scipy.special": {"multigammaln": (X, 1), "kl_div rel_entr": (X, X)},
     "scipy.linalg": {

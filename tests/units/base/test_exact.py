@@ -37,7 +37,7 @@ def shared(t):
 
 def changed(t):
     """Trees like ``t`` with one container replaced by one of another kind."""
-    level = tree._one_level(t)
+    level = tree.one_level(t)
     if level is None:
         return
     if type(t) is dict:

@@ -1,0 +1,184 @@
+"""Nodes of trees one level at a time, what structures are made of, and reductions in pairs."""
+
+from __future__ import annotations
+
+import builtins
+import dataclasses
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import optree
+from optree import PyTreeSpec
+
+from phalanx.base.errors import TreeError
+from phalanx.base.tree import (
+    SPACE,
+    IsLeaf,
+    Tree,
+    flatten,
+    flatten_with_path,
+    is_leaf,
+    leaves,
+    one_level,
+    register_pytree_node,
+)
+
+KeyEntry = TypeVar("KeyEntry", bound=Any)
+KeyPath = tuple[KeyEntry, ...]
+
+# ---- structures -----------------------------------------------------------------------------
+
+
+def treedef_is_leaf(treedef: PyTreeSpec) -> bool:
+    """Whether ``treedef`` is the structure of a leaf, or of a node without children.
+
+    >>> from phalanx.tree import structure
+    >>> treedef_is_leaf(structure(1)), treedef_is_leaf(structure([1]))
+    (True, False)
+    """
+    return treedef.num_nodes == 1
+
+
+def treedef_children(treedef: PyTreeSpec) -> list[PyTreeSpec]:
+    """The structures of the children.
+
+    >>> from phalanx.tree import structure
+    >>> treedef_children(structure([1, (2,)]))
+    [PyTreeSpec(*), PyTreeSpec((*,))]
+    """
+    return treedef.children()
+
+
+def treedef_tuple(treedefs: Iterable[PyTreeSpec]) -> PyTreeSpec:
+    """The structure of a tuple whose elements have the structures ``treedefs``.
+
+    >>> from phalanx.tree import structure
+    >>> treedef_tuple([structure(1), structure([2])])
+    PyTreeSpec((*, [*]))
+    """
+    return optree.treespec_tuple(treedefs, namespace=SPACE)
+
+
+# ---- nodes ----------------------------------------------------------------------------------
+
+
+def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
+    """Whether every element is a leaf, or one by ``is_leaf``; None is no leaf.
+
+    >>> all_leaves([1, "a"]), all_leaves([1, (2,)]), all_leaves([None])
+    (True, False, False)
+    """
+    return builtins.all(_is_leaf(x, is_leaf) for x in iterable)
+
+
+def _is_leaf(x: Any, says: IsLeaf) -> bool:
+    return (says is not None and says(x)) or is_leaf(x)
+
+
+def is_tree_node(typ: type) -> bool:
+    """Whether instances of the class are nodes: of tuples and the like, and registered ones.
+
+    >>> is_tree_node(dict), is_tree_node(int)
+    (True, False)
+    """
+    known = optree.register_pytree_node.get(typ, namespace=SPACE)  # type: ignore[attr-defined]
+    return known is not None or optree.is_namedtuple_class(typ) or optree.is_structseq_class(typ)
+
+
+def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any]:
+    """The children of a node, and what its structure keeps besides them.
+
+    Raises:
+        ValueError: ``tree`` is a leaf.
+
+    >>> flatten_one_level({"a": 1, "b": [2]})
+    ((1, [2]), ['a', 'b'])
+    """
+    level = _level(tree)
+    return tuple(level.children), level.metadata
+
+
+def flatten_one_level_with_keys(tree: Tree) -> tuple[tuple[tuple[Any, Any], ...], Any]:
+    """The children of a node, each with the step to it, and what its structure keeps besides.
+
+    Raises:
+        ValueError: ``tree`` is a leaf.
+
+    >>> flatten_one_level_with_keys([5])
+    (((SequenceKey(idx=0), 5),), None)
+    """
+    level = _level(tree)
+    return tuple(zip(level.keys, level.children, strict=True)), level.metadata
+
+
+def _level(tree: Tree) -> Any:
+    level = one_level(tree)
+    if level is None:
+        raise TreeError(f"flatten_one_level: a node is needed, got a leaf of {type(tree)}")
+    return level
+
+
+class Registry:
+    """The classes that are nodes, and what can be done with them: there is one."""
+
+    register_node = staticmethod(register_pytree_node)
+    flatten = staticmethod(flatten)
+    flatten_with_path = staticmethod(flatten_with_path)
+
+    @staticmethod
+    def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any] | None:
+        """The children of a node, and what its structure keeps besides; None of a leaf."""
+        return None if is_leaf(tree) else flatten_one_level(tree)
+
+
+default_registry = Registry()
+
+# ---- reductions in pairs, and fields --------------------------------------------------------
+
+_NOTHING: Any = object()
+
+
+def reduce_associative(
+    operation: Callable[[Any, Any], Any],
+    tree: Tree,
+    *,
+    identity: Any = _NOTHING,
+    is_leaf: IsLeaf = None,
+) -> Any:
+    """The leaves combined in pairs, the results in pairs again, and so on: few steps in a row.
+
+    Args:
+        operation: of two leaves; it must be associative.
+        tree: any tree.
+        identity: the result for a tree without leaves.
+        is_leaf: called on every node; True makes the node a leaf.
+
+    Raises:
+        TypeError: there is neither a leaf nor an identity.
+
+    >>> reduce_associative(lambda x, y: x + y, ["a", "b", "c"])
+    'abc'
+    """
+    row = leaves(tree, is_leaf)
+    if not row and identity is _NOTHING:
+        raise TypeError("reduce_associative: a tree without leaves needs an identity")
+    while len(row) > 1:
+        pairs = [operation(x, y) for x, y in zip(row[::2], row[1::2], strict=False)]
+        row = [*pairs, row[-1]] if len(row) % 2 else pairs
+    return row[0] if row else identity
+
+
+def static(**kwargs: Any) -> Any:
+    """``dataclasses.field`` for what is part of the structure, with ``register_dataclass``.
+
+    >>> import dataclasses, phalanx
+    >>> @phalanx.tree_util.register_dataclass
+    ... @dataclasses.dataclass
+    ... class Layer:
+    ...     w: float
+    ...     name: str = static(default="dense")
+    >>> phalanx.tree.leaves(Layer(1.0))
+    [1.0]
+    """
+    metadata = {**(kwargs.pop("metadata", None) or {}), "static": True}
+    return dataclasses.field(metadata=metadata, **kwargs)

@@ -1,0 +1,123 @@
+"""Events that libraries record, and listeners that hear of them.
+
+Nothing is recorded by this library itself: what a program spends its time on, ``log_compiles``
+and a profiler tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from phalanx.base.errors import ArgumentError
+
+__all__ = [
+    "clear_event_listeners",
+    "record_event",
+    "record_event_duration_secs",
+    "record_event_time_span",
+    "record_scalar",
+    "register_event_duration_secs_listener",
+    "register_event_listener",
+    "register_event_time_span_listener",
+    "register_scalar_listener",
+    "unregister_event_duration_listener",
+    "unregister_event_listener",
+    "unregister_event_time_span_listener",
+    "unregister_scalar_listener",
+]
+
+Listener = Callable[..., None]
+_events: list[Listener] = []
+_durations: list[Listener] = []
+_spans: list[Listener] = []
+_scalars: list[Listener] = []
+
+
+def record_event(event: str, **kwargs: str | int) -> None:
+    """Call the listeners to events: ``listener(event, **kwargs)``.
+
+    >>> register_event_listener(print)
+    >>> record_event("step")
+    step
+    >>> unregister_event_listener(print)
+    """
+    _call(_events, event, kwargs=kwargs)
+
+
+def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
+    """Call the listeners to durations: ``listener(event, duration, **kwargs)``."""
+    _call(_durations, event, duration, kwargs=kwargs)
+
+
+def record_event_time_span(
+    event: str, start_time: float, end_time: float, **kwargs: str | int
+) -> None:
+    """Call the listeners to spans: ``listener(event, start_time, end_time, **kwargs)``."""
+    _call(_spans, event, start_time, end_time, kwargs=kwargs)
+
+
+def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
+    """Call the listeners to numbers: ``listener(event, value, **kwargs)``."""
+    _call(_scalars, event, value, kwargs=kwargs)
+
+
+def _call(listeners: list[Listener], *args: Any, kwargs: dict[str, Any]) -> None:
+    for listener in [*listeners]:
+        listener(*args, **kwargs)
+
+
+def register_event_listener(callback: Listener) -> None:
+    """Hear of events."""
+    _events.append(callback)
+
+
+def register_event_duration_secs_listener(callback: Listener) -> None:
+    """Hear of durations."""
+    _durations.append(callback)
+
+
+def register_event_time_span_listener(callback: Listener) -> None:
+    """Hear of spans of time."""
+    _spans.append(callback)
+
+
+def register_scalar_listener(callback: Listener) -> None:
+    """Hear of numbers."""
+    _scalars.append(callback)
+
+
+def unregister_event_listener(callback: Listener) -> None:
+    """Hear of events no more.
+
+    Raises:
+        ValueError: the callback does not hear of them.
+    """
+    _remove(_events, callback)
+
+
+def unregister_event_duration_listener(callback: Listener) -> None:
+    """Hear of durations no more."""
+    _remove(_durations, callback)
+
+
+def unregister_event_time_span_listener(callback: Listener) -> None:
+    """Hear of spans of time no more."""
+    _remove(_spans, callback)
+
+
+def unregister_scalar_listener(callback: Listener) -> None:
+    """Hear of numbers no more."""
+    _remove(_scalars, callback)
+
+
+def _remove(listeners: list[Listener], callback: Listener) -> None:
+    if callback not in listeners:
+        raise ArgumentError(f"monitoring: {callback!r} is not registered for this kind of events")
+    listeners.remove(callback)
+
+
+def clear_event_listeners() -> None:
+    """Forget all listeners, of every kind."""
+    for listeners in (_events, _durations, _spans, _scalars):
+        listeners.clear()

@@ -1,0 +1,33 @@
+"""Checks of derivatives, with the parameters that tests of others give them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from phalanx import laws
+from phalanx.base.boundary import bound
+from phalanx.laws.given import check_jvp, check_vjp
+
+__all__ = ["check_grads", "check_jvp", "check_vjp"]
+
+
+def check_grads(
+    f: Callable[..., Any],
+    args: Sequence[Any],
+    order: int,
+    modes: Sequence[str] = ("fwd", "rev"),
+    atol: float | None = None,
+    rtol: float | None = None,
+    eps: float | None = None,
+) -> None:
+    """Derivatives against finite differences: ``phalanx.laws.check_grads``.
+
+    >>> import phalanx.numpy as jnp
+    >>> check_grads(jnp.sin, (1.0,), order=2)
+    """
+    laws.check_grads(f, args, order, modes, eps, atol, rtol)
+
+
+bound(sys.modules[__name__])

@@ -30,6 +30,7 @@ from phalanx.ad_checkpoint import checkpoint, checkpoint_policies, remat
 from phalanx.api.aot import ShapeDtypeStruct
 from phalanx.api.callbacks import effects_barrier, io_callback, pure_callback
 from phalanx.api.contexts import (
+    debug_infs,
     debug_nans,
     default_device,
     default_matmul_precision,
@@ -122,24 +123,34 @@ _bound(_Part, type(config), _sys.modules[__name__])
 _bound(ad_checkpoint, custom_derivatives)
 _bound(experimental, experimental.mesh_utils, experimental.pjit, experimental.shard_map)
 
-
-_TRANSFERS = (
-    "transfers are not watched; device_put and device_get say where one is meant, and "
-    "x.sharding tells where an array lies"
-)
-_REFUSED = {
-    "transfer_guard": _TRANSFERS,
-    "transfer_guard_device_to_device": _TRANSFERS,
-    "transfer_guard_device_to_host": _TRANSFERS,
-    "transfer_guard_host_to_device": _TRANSFERS,
-    "checking_leaks": "a traced value that outlived its transformation raises EscapedTracer where "
-    "it is used, and that names the line on which it was made",
-    "check_tracer_leaks": "a traced value that outlived its transformation raises EscapedTracer "
-    "where it is used, and that names the line on which it was made",
-}
-
 if _TYPE_CHECKING:
     from phalanx import dlpack, flatten_util, monitoring, scipy, test_util, typing, version
+    from phalanx.api.watching import (
+        allow_f16_reductions,
+        array_garbage_collection_guard,
+        auto_pcast,
+        check_tracer_leaks,
+        checking_leaks,
+        debug_key_reuse,
+        default_prng_impl,
+        enable_checks,
+        enable_custom_prng,
+        explain_cache_misses,
+        jax2tf_associative_scan_reductions,
+        legacy_prng_key,
+        no_execution,
+        no_tracing,
+        numpy_dtype_promotion,
+        numpy_rank_promotion,
+        remove_size_one_mesh_axis_from_type,
+        softmax_custom_jvp,
+        thread_guard,
+        threefry_partitionable,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
+    )
     from phalanx.environment import print_environment_info
 else:
     __getattr__, __dir__ = _later(
@@ -151,6 +162,33 @@ else:
         "test_util",
         "typing",
         "version",
-        environment=("print_environment_info",),
-        refused=_REFUSED,
+        **{
+            "environment": ("print_environment_info",),
+            "api.watching": (
+                "allow_f16_reductions",
+                "array_garbage_collection_guard",
+                "auto_pcast",
+                "check_tracer_leaks",
+                "checking_leaks",
+                "debug_key_reuse",
+                "default_prng_impl",
+                "enable_checks",
+                "enable_custom_prng",
+                "explain_cache_misses",
+                "jax2tf_associative_scan_reductions",
+                "legacy_prng_key",
+                "no_execution",
+                "no_tracing",
+                "numpy_dtype_promotion",
+                "numpy_rank_promotion",
+                "remove_size_one_mesh_axis_from_type",
+                "softmax_custom_jvp",
+                "thread_guard",
+                "threefry_partitionable",
+                "transfer_guard",
+                "transfer_guard_device_to_device",
+                "transfer_guard_device_to_host",
+                "transfer_guard_host_to_device",
+            ),
+        },
     )

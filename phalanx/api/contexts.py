@@ -32,6 +32,18 @@ def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
     return config.override(debug_nans=enable)
 
 
+def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
+    """Raise ``NonFiniteError`` as soon as an operation produces an infinity.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> with phalanx.debug_infs():
+    ...     jnp.exp(100.0)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    phalanx.base.errors.NonFiniteError: exp: an infinity in a result ...
+    """
+    return config.override(debug_infs=enable)
+
+
 def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
     """Log a warning for each program that is compiled: its name, and the types that it takes.
 

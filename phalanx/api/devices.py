@@ -18,6 +18,7 @@ from phalanx.core.trace import Tracer
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.run import put
 from phalanx.run.array import DeviceArray, default_sharding, place
+from phalanx.run.guards import Explicitly
 from phalanx.run.runtime import backend as runtime
 from phalanx.run.runtime import connect
 from phalanx.spmd.constraint import sharding_for
@@ -145,7 +146,8 @@ def device_put(
     targets = _targets(device, x, len(leaves))
     if may_alias is False:
         leaves = [leaf.copy() if isinstance(leaf, DeviceArray) else leaf for leaf in leaves]
-    out = [_put(leaf, target) for leaf, target in zip(leaves, targets, strict=True)]
+    with Explicitly():
+        out = [_put(leaf, target) for leaf, target in zip(leaves, targets, strict=True)]
     if donate:
         for leaf, placed in zip(leaves, out, strict=True):
             _give_up(leaf, placed)
@@ -275,7 +277,8 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
         )
     if not shards:
         raise ValueError("device_put_sharded: at least one shard is needed")
-    return tree.map(lambda *parts: _stack(parts, devices), *shards)
+    with Explicitly():
+        return tree.map(lambda *parts: _stack(parts, devices), *shards)
 
 
 def _stack(parts: tuple, devices: tuple) -> DeviceArray:
@@ -299,7 +302,8 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     devices = tuple(devices)
     if not devices:
         raise ValueError("device_put_replicated: at least one device is needed")
-    return tree.map(lambda leaf: _stack((leaf,) * len(devices), devices), x)
+    with Explicitly():
+        return tree.map(lambda leaf: _stack((leaf,) * len(devices), devices), x)
 
 
 def device_get(x: Any) -> Any:
@@ -309,7 +313,8 @@ def device_get(x: Any) -> Any:
     >>> phalanx.device_get({"a": jnp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
     """
-    return tree.map(lambda leaf: np.asarray(leaf) if _has_value(leaf) else leaf, x)
+    with Explicitly():
+        return tree.map(lambda leaf: np.asarray(leaf) if _has_value(leaf) else leaf, x)
 
 
 def _has_value(x: Any) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,15 +22,18 @@ from phalanx.api.passing import known, signature
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
-from phalanx.base.errors import NonFiniteError
+from phalanx.base.errors import NonFiniteError, TracingRefused
 from phalanx.base.exact import Exact
 from phalanx.base.recent import Recent
+from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entered
+from phalanx.core.types import ArrayType
 from phalanx.run import eager
 from phalanx.run.array import DeviceArray
 from phalanx.transforms.reach import TRACED_ONCE
 
+_log = logging.getLogger("phalanx")
 Run = Callable[[Sequence[Any]], Any]
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
 
@@ -210,9 +215,26 @@ class Dispatched:
         run = runs[key]
         if run is None:
             run = runs[key] = self._compiled(static, args, kwargs, leaves, treedef)
-        if not config.debug_nans:
+        if not config.looks_for_nonfinite:
             return run(leaves)
         return self._watched(run, leaves, static, args, kwargs)
+
+    def _meets(self, types: Sequence[ArrayType]) -> None:
+        """Before the function is traced at types that it has not been traced at.
+
+        Raises:
+            TracingRefused: the option ``no_tracing`` is set.
+        """
+        if not (settings().no_tracing or settings().explain_cache_misses):
+            return
+        listed = ", ".join(map(str, types))
+        if settings().no_tracing:
+            raise TracingRefused(
+                f"{self.who}: it has not been traced for arguments ({listed}), at "
+                f"{user_location()}, and no_tracing is set"
+            )
+        new = "these types or static arguments are new" if self.caches.traced else "never seen"
+        _log.warning("Tracing %s for arguments (%s): %s", self.who, listed, new)
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
@@ -226,20 +248,23 @@ class Dispatched:
         """Where in the table for these settings is what to call with these arguments."""
         structure = self.caches.structure(treedef, args, kwargs)
         key = (*structure, *[signature(x) for x in leaves])
-        if static is NO_STATIC and not config.debug_nans:
+        if static is NO_STATIC and not config.looks_for_nonfinite:
             return key
         return static, *key  # which `dispatch` does not find
 
     def _watched(
         self, run: Run, leaves: Sequence, static: Static, args: tuple, kwargs: dict[str, Any]
     ) -> Any:
-        """What to call, called; if that makes a NaN, once more without compiling, to find where."""
+        """What to call, called; if that makes a NaN, once more without compiling, to find where.
+
+        There, numbers that the user gave are Python's, which may fail in other ways.
+        """
         try:
             return run(leaves)
         except NonFiniteError as e:
             error = e
         try:
-            with config.override(disable_jit=True):
+            with config.override(disable_jit=True), suppress(ZeroDivisionError, OverflowError):
                 self._call(static, args, kwargs)
             raise error
         finally:

@@ -103,6 +103,7 @@ class Jitted(Dispatched):
         key = (static, treedef, types, config.key, axes.scope())
         traced = self.caches.traced[key]
         if traced is None:
+            self._meets(types)
             flat = Flat(self.fun, treedef, static, self.who)
             program, captured = stage(
                 flat, types, name_of(self.fun), self._names(static, args, kwargs).all()
@@ -130,7 +131,7 @@ class Jitted(Dispatched):
             places=places.taking(passed.kept), name_of_input=lambda n: names[passed.kept[n]],
         )  # fmt: skip
         spared = sorted({*passed.donate}.difference(compiled.donate))
-        passed.warn_of_spared([] if config.debug_nans else spared, names, self.who)
+        passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
         return caller(compiled, leaves, passed, traced.out_tree)
 
     def _places(

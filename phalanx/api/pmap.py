@@ -177,6 +177,7 @@ class Pmapped(Dispatched):
         key = (static, treedef, lanes, ins, sizes, config.key, axes.scope())
         body = self.caches.traced[key]
         if body is None:
+            self._meets(lanes)
             body = self._trace(static, treedef, lanes, ins, sizes, names)
             if body.reusable:
                 self.caches.traced[key] = body  # type: ignore[assignment]

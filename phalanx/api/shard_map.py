@@ -138,6 +138,7 @@ class ShardMapped(Dispatched):
         key = (call.static, call.treedef, call.types, call.here, config.key, axes.scope(), specs)
         body = self.caches.traced[key]
         if body is None:
+            self._meets(call.types)
             body = self._trace(call)
             if body.reusable:
                 self.caches.traced[key] = body

@@ -2,8 +2,9 @@
 
 ``config.update(name, value)`` changes an option for the whole process. ``config.override``
 changes it for a block of code in the running thread or task. Environment variables
-``PHALANX_<NAME>`` set the values to begin with, and ``PHALANX_CACHE_DIR`` where the compilation
-cache lies; without ``PHALANX_NUM_CPU_DEVICES``, XLA's flag
+``PHALANX_<NAME>`` set the values to begin with, or else ``JAX_<NAME>`` for all that does not
+concern the compilation cache, and ``PHALANX_CACHE_DIR`` says where that lies; where nothing else
+says into how many devices the CPU is divided, XLA's flag
 ``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` counts, as it is at the first use.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import ContextDecorator
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
+from phalanx.base import foreign
 from phalanx.base.errors import ConfigError, UnknownOption, suggest
 from phalanx.base.places import user_cache
 
@@ -35,11 +38,13 @@ class Option:
     tracing: bool = False  # part of `config.key`
     watching: bool = False  # changes no program; these two kinds are to override in a block
     short: str = ""  # the name in the environment, where it is not that of the option
+    own: bool = False  # what it concerns is not shared with JAX on the same machine
 
     @property
-    def variable(self) -> str:
-        """The environment variable that sets the value to begin with."""
-        return f"PHALANX_{(self.short or self.name).upper()}"
+    def variables(self) -> tuple[str, ...]:
+        """The environment variables that set the value to begin with; the first counts."""
+        own = f"PHALANX_{(self.short or self.name).upper()}"
+        return (own,) if self.own else (own, f"JAX_{self.name.upper()}")
 
 
 def _boolean(value: Any) -> bool:
@@ -139,8 +144,34 @@ def _filtering(value: Any) -> str:
     return "off" if value == "off" else "auto"
 
 
+def _one_of(*words: str | None) -> Callable[[Any], Any]:
+    def check(value: Any) -> Any:
+        if value not in words:
+            raise ValueError("one of " + ", ".join(map(repr, words)))
+        return value
+
+    return check
+
+
+def _word(text: str) -> Any:
+    return text or None
+
+
 def _flag(name: str, doc: str) -> Option:
     return Option(name, False, _boolean, _boolean_from, doc, tracing=True)
+
+
+def _log(name: str, doc: str) -> Option:
+    return Option(name, False, _boolean, _boolean_from, doc, watching=True)
+
+
+_GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
+
+
+def _guard(which: str) -> Option:
+    doc = f"Whether to 'allow', 'log' or 'disallow' transfers from {which.replace('_', ' ')}."
+    name = f"transfer_guard_{which}"
+    return Option(name, None, _one_of(None, *_GUARDS), _word, doc, watching=True)
 
 
 OPTIONS: dict[str, Option] = {
@@ -148,15 +179,30 @@ OPTIONS: dict[str, Option] = {
     for option in (
         _flag("enable_x64", "Keep 64-bit dtypes; otherwise they become the 32-bit ones."),
         _flag("debug_nans", "Raise NonFiniteError as soon as an operation produces a NaN."),
+        _flag("debug_infs", "Raise NonFiniteError as soon as an operation produces an infinity."),
+        _flag("enable_checks", "Check every program against its types when it has been traced."),
+        _flag("enable_custom_prng", "Let random.PRNGKey give keys of the kind of random.key."),
         _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
         _flag("disable_most_optimizations", "Compile faster, to programs that are slower."),
+        _log("log_compiles", "Log a warning for each program that is compiled."),
+        _log("explain_cache_misses", "Log a warning when a function is traced, and what is new."),
+        _log("no_tracing", "Refuse to trace functions that jit, pmap and shard_map have not seen."),
+        *map(_guard, ("host_to_device", "device_to_host", "device_to_device")),
         Option(
-            "log_compiles",
-            False,
-            _boolean,
-            _boolean_from,
-            "Log a warning for each program that is compiled.",
-            watching=True,
+            "numpy_rank_promotion",
+            "allow",
+            _one_of("allow", "warn", "raise"),
+            str,
+            "Whether arrays of different ranks broadcast: 'allow', 'warn' or 'raise'.",
+            tracing=True,
+        ),
+        Option(
+            "numpy_dtype_promotion",
+            "standard",
+            _one_of("standard", "strict"),
+            str,
+            "Whether dtypes are promoted, 'standard', or numbers of Python alone, 'strict'.",
+            tracing=True,
         ),
         Option(
             "num_cpu_devices",
@@ -203,6 +249,15 @@ OPTIONS: dict[str, Option] = {
             str,
             "The directory that keeps compiled programs for later processes. None: there is none.",
             short="cache_dir",
+            own=True,
+        ),
+        Option(
+            "enable_compilation_cache",
+            True,
+            _boolean,
+            _boolean_from,
+            "Whether compiled programs are kept for later processes, and those looked for.",
+            own=True,
         ),
         Option(
             "compilation_cache_max_size",
@@ -210,6 +265,7 @@ OPTIONS: dict[str, Option] = {
             _size,
             _size_from,
             "How many bytes may lie there; what was not used for longest goes first. -1: no limit.",
+            own=True,
         ),
         Option(
             "persistent_cache_min_compile_time_secs",
@@ -217,6 +273,7 @@ OPTIONS: dict[str, Option] = {
             _seconds,
             _seconds_from,
             "What took fewer seconds to compile is not kept there.",
+            own=True,
         ),
         Option(
             "traceback_filtering",
@@ -229,6 +286,11 @@ OPTIONS: dict[str, Option] = {
 }
 _TRACING = tuple(option.name for option in OPTIONS.values() if option.tracing)
 _PREFIXES = ("phalanx_", "jax_")
+_OTHER_NAMES = {
+    "platform_name": ("platforms",),
+    "transfer_guard": tuple(name for name in OPTIONS if name.startswith("transfer_guard_")),
+}
+_FLAG = re.compile(r"--(?P<no>no)?(jax|phalanx)_(?P<name>\w+)(=(?P<text>.*))?")
 
 
 class Settings:
@@ -243,15 +305,26 @@ class Settings:
     layers: tuple[Mapping[str, Any], ...]
     enable_x64: bool
     debug_nans: bool
+    debug_infs: bool
+    enable_checks: bool
+    enable_custom_prng: bool
     disable_jit: bool
     disable_most_optimizations: bool
     log_compiles: bool
+    explain_cache_misses: bool
+    no_tracing: bool
+    transfer_guard_host_to_device: str | None
+    transfer_guard_device_to_host: str | None
+    transfer_guard_device_to_device: str | None
+    numpy_rank_promotion: str
+    numpy_dtype_promotion: str
     num_cpu_devices: int | None
     platforms: str | None
     default_matmul_precision: str | None
     default_device: Any
     mesh: Any
     compilation_cache_dir: str | None
+    enable_compilation_cache: bool
     compilation_cache_max_size: int
     persistent_cache_min_compile_time_secs: float
     traceback_filtering: str
@@ -315,12 +388,27 @@ class Config:
         option = name.removeprefix("jax_")  # the name that it has in programs of others
         if option in OPTIONS:
             return getattr(settings(), option)
+        if option in _OTHER_NAMES:
+            return getattr(settings(), _OTHER_NAMES[option][0])
+        if foreign.is_foreign(option):
+            return foreign.value(option)
         raise AttributeError(f"config has no option {name!r}. {suggest(name, OPTIONS)}".rstrip())
 
     @property
     def key(self) -> int:
         """What stands for all that changes what tracing and compiling a function gives."""
         return settings().key
+
+    @property
+    def looks_for_nonfinite(self) -> bool:
+        """Whether results are looked at, for NaNs or for infinities."""
+        return settings().debug_nans or settings().debug_infs
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All options by the names that they have in programs of others."""
+        names = [*OPTIONS, *foreign.HARMLESS, *foreign.FIXED]
+        return {f"jax_{name}": getattr(self, name) for name in names}
 
     @property
     def num_cpu_devices(self) -> int:
@@ -334,7 +422,14 @@ class Config:
             ConfigError: there is no such option, the value is of the wrong kind, or the option
                 is fixed by now.
         """
-        option = _find(name)
+        bare = _bare(name)
+        if foreign.is_foreign(bare):
+            foreign.update(bare, value)
+            return
+        for which in _OTHER_NAMES.get(bare, (bare,)):
+            self._update(_find(which), value)
+
+    def _update(self, option: Option, value: Any) -> None:
         checked = _check(option, value)
         with _lock:
             reason = _frozen.get(option.name)
@@ -354,7 +449,14 @@ class Config:
         ...     config.enable_x64
         True
         """
-        options = {_find(name): value for name, value in changes.items()}
+        named = {_bare(name): value for name, value in changes.items()}
+        for name in filter(foreign.is_foreign, [*named]):
+            foreign.check(name, named.pop(name))
+        options = {
+            _find(option): value
+            for name, value in named.items()
+            for option in _OTHER_NAMES.get(name, (name,))
+        }
         for option in options:
             if not option.tracing and not option.watching:
                 raise ConfigError(
@@ -362,6 +464,24 @@ class Config:
                     f"config.update({option.name!r}, ...)"
                 )
         return Override({option.name: _check(option, v) for option, v in options.items()})
+
+    def parse_flags_with_absl(self) -> None:
+        """Set the options among the arguments of the program, such as ``--jax_enable_x64=true``.
+
+        A program that uses absl, and has imported its flags, may be given them too.
+        """
+        for argument in sys.argv[1:]:
+            flag = _FLAG.fullmatch(argument)
+            if flag and flag["name"] in OPTIONS:
+                given = "false" if flag["no"] else flag["text"]
+                parsed = OPTIONS[flag["name"]].parse("true" if given is None else given)
+                self.update(flag["name"], parsed)
+        absl = sys.modules.get("absl.flags")
+        for name in OPTIONS if absl else ():
+            if f"jax_{name}" not in absl.FLAGS:
+                absl.DEFINE_string(f"jax_{name}", None, OPTIONS[name].doc)
+
+    config_with_absl = parse_flags_with_absl
 
     def freeze(self, name: str, reason: str) -> None:
         """From now on refuse to change ``name``; ``reason`` ends the error message."""
@@ -382,10 +502,15 @@ class Config:
         )
 
 
-def _find(name: str) -> Option:
+def _bare(name: str) -> str:
     bare = name.lower()
     for prefix in _PREFIXES:
         bare = bare.removeprefix(prefix)
+    return bare
+
+
+def _find(name: str) -> Option:
+    bare = _bare(name)
     if bare not in OPTIONS:
         hint = suggest(bare, OPTIONS) or f"The options are {', '.join(OPTIONS)}."
         raise UnknownOption(f"config: there is no option {name!r}. {hint}")
@@ -407,9 +532,10 @@ def _host_devices(flags: str) -> int:
 
 def _read_environment() -> None:
     for option in OPTIONS.values():
-        text = os.environ.get(option.variable)
-        if text is not None:
-            _process[option.name] = _check(option, option.parse(text), option.variable)
+        variable = next((v for v in option.variables if v in os.environ), None)
+        if variable is not None:
+            parsed = option.parse(os.environ[variable])
+            _process[option.name] = _check(option, parsed, variable)
     _of_process.refresh()
 
 

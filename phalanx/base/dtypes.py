@@ -370,7 +370,7 @@ def promote(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     >>> promote((np.dtype("float32"), True), (np.dtype("float16"), False))
     (dtype('float16'), False)
     """
-    key = (settings().enable_x64, operands)
+    key = (settings().enable_x64, settings().numpy_dtype_promotion, operands)
     promoted = _promoted.get(key)
     if promoted is None:
         promoted = _promoted[key] = _promote(operands)
@@ -380,6 +380,8 @@ def promote(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
 def _promote(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, bool]:
     known = {dtype for dtype, _ in operands}
     weak = all(weak for _, weak in operands)
+    if settings().numpy_dtype_promotion == "strict":
+        _check_strictly(operands)
     if weak or len(known) == 1:
         node = _join(known)
     else:
@@ -387,6 +389,18 @@ def _promote(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, boo
         weak = node in _WEAK_NODES
     dtype = canonical(_WEAK_NODES.get(node, node))
     return dtype, weak and dtype != _BOOL
+
+
+def _check_strictly(operands: tuple[tuple[np.dtype, bool], ...]) -> None:
+    """Raise an error unless only dtypes of Python's numbers give way, to such of their kind."""
+    strong = {dtype for dtype, weak in operands if not weak}
+    weak = {_weak_node(dtype) for dtype, weak in operands if weak}
+    if len(strong) > 1 or not all(dtype in _ABOVE[node] for dtype in strong for node in weak):
+        names = ", ".join(sorted(f"{dtype}{'*' if weak else ''}" for dtype, weak in {*operands}))
+        raise TypePromotionError(
+            f"dtypes {names} are not promoted while numpy_dtype_promotion is 'strict' (those with "
+            "a star are of Python's numbers); convert one of the operands with astype"
+        )
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:

@@ -125,7 +125,7 @@ class NoMesh(PhalanxError, RuntimeError, ValueError):
 
 
 class NonFiniteError(PhalanxError, FloatingPointError):
-    """``debug_nans`` is on and an operation produced a NaN."""
+    """``debug_nans`` is on and an operation produced a NaN, or ``debug_infs`` and an infinity."""
 
 
 class RuntimeFailure(PhalanxError, RuntimeError):
@@ -137,6 +137,10 @@ JaxRuntimeError = RuntimeFailure
 
 class OutOfMemory(RuntimeFailure):
     """A device has too little memory left."""
+
+
+class DisallowedTransfer(RuntimeFailure):
+    """A transfer between host and devices that ``transfer_guard`` refuses."""
 
 
 class MissingRule(PhalanxError, NotImplementedError, ValueError):
@@ -164,6 +168,10 @@ class KeyReuseError(JAXTypeError):
 
 class InconclusiveDimensionOperation(PhalanxError, ValueError):
     """A question about sizes that are not known. All sizes are, so nothing raises it."""
+
+
+class TracingRefused(PhalanxError, RuntimeError):
+    """``no_tracing`` is on and a function is called that has not been traced for its arguments."""
 
 
 class ConfigError(PhalanxError, ValueError):

@@ -7,7 +7,8 @@ proportion to its length, at every call, which should be seen in the program.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any, NoReturn
 
@@ -18,6 +19,7 @@ from phalanx.base import dtypes
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
+from phalanx.base.source import user_location
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
@@ -279,8 +281,25 @@ def broadcast(who: str, xs: list[Any]) -> list[Any]:
     shapes = {x.aval.shape for x in xs if isinstance(x, Array)}
     if len(shapes) == 1:
         return xs
+    if settings().numpy_rank_promotion != "allow":
+        _check_ranks(who, shapes)
     shape = common_shape(who, *shapes)
     return [ops.broadcast_to(x, shape) if isinstance(x, Array) else x for x in xs]
+
+
+def _check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
+    """Warn of shapes of different ranks, or refuse them, as the option says; scalars are none."""
+    ranked = sorted({s for s in shapes if s}, key=len)
+    if len({len(s) for s in ranked}) < 2:
+        return
+    message = (
+        f"{who}: shapes {' and '.join(map(str, ranked))} have different ranks, at "
+        f"{user_location()} (numpy_rank_promotion is {settings().numpy_rank_promotion!r}); "
+        "reshape one of them, as in x[None]"
+    )
+    if settings().numpy_rank_promotion == "raise":
+        raise ShapeError(message)
+    warnings.warn(message, stacklevel=2)
 
 
 def common_shape(who: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:

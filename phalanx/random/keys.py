@@ -72,12 +72,14 @@ def key(seed: Any, *, impl: str | None = None) -> Any:
 def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
     """The key of a seed in its old form, an array uint32[2]; see ``key``.
 
+    With the option ``enable_custom_prng`` it is the same as ``key``.
+
     >>> from phalanx import random
     >>> random.PRNGKey(7).tolist()
     [0, 7]
     """
-    _dtype_of("PRNGKey", impl)
-    return _of_seed("PRNGKey", seed, None)
+    dtype = _dtype_of("PRNGKey", impl)
+    return _of_seed("PRNGKey", seed, dtype if config.enable_custom_prng else None)
 
 
 def _dtype_of(who: str, impl: str | None) -> KeyType:

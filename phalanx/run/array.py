@@ -17,6 +17,7 @@ from phalanx.base.recent import Recent, Unique
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, ArrayType, LiteralType
 from phalanx.ops.shape import slice_dim
+from phalanx.run.guards import watch
 from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import Sharding
 
@@ -261,6 +262,8 @@ class DeviceArray(Array):
     def _fetched(self) -> np.ndarray:
         """What devices hold: the elements, or the words of keys."""
         self._check_alive()
+        if settings().transfer_guard_device_to_host is not None and self.platform() != "cpu":
+            watch("device_to_host", self.aval)  # what a CPU device holds is on the host already
         return backend().fetch(self._raw, self.aval, self.sharding.plain)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -410,6 +413,8 @@ def with_value(host: np.ndarray) -> DeviceArray:
 
 def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray:
     """The NumPy array ``value``, or the words of keys, on devices as an array of ``type``."""
+    if settings().transfer_guard_host_to_device is not None:
+        watch("host_to_device", type)
     raw = backend().put(value, type, sharding.plain)
     return DeviceArray(raw, Signature.of(type, sharding))
 
@@ -417,7 +422,13 @@ def place(value: np.ndarray, type: ArrayType, sharding: Sharding) -> DeviceArray
 def placing(type: ArrayType, sharding: Sharding) -> Callable[[np.ndarray], DeviceArray]:
     """``place`` for many arrays of one type and sharding."""
     put, sig = backend().putting(type, sharding.plain), Signature.of(type, sharding)
-    return lambda value: DeviceArray(put(value), sig)
+
+    def placed(value: np.ndarray) -> DeviceArray:
+        if settings().transfer_guard_host_to_device is not None:
+            watch("host_to_device", type)
+        return DeviceArray(put(value), sig)
+
+    return placed
 
 
 _scalars: Recent[DeviceArray] = Recent(2048)
@@ -442,6 +453,9 @@ def moved(x: DeviceArray, sharding: Sharding) -> DeviceArray:
     x._check_alive()
     if type(x._sig.type) is LiteralType:
         return from_scalar(x._value[()], sharding, x.aval)
+    elsewhere = x.sharding.plain is not sharding.plain
+    if settings().transfer_guard_device_to_device is not None and elsewhere:
+        watch("device_to_device", x.aval)
     raw = backend().move(x._raw, x.aval, x.sharding.plain, sharding.plain)
     return DeviceArray(raw, Signature.of(x.aval, sharding))
 

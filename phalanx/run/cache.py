@@ -143,7 +143,7 @@ class Cache:
 def cache() -> Cache | None:
     """The cache that the options ask for, or None: switched off, or its directory is unusable."""
     folder, limit = config.compilation_cache_dir, config.compilation_cache_max_size
-    if folder is None or limit == 0:
+    if folder is None or limit == 0 or not config.enable_compilation_cache:
         return None
     return _opened(folder, None if limit < 0 else limit)
 

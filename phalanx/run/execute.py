@@ -70,7 +70,7 @@ class Runnable:
             i for i, s in enumerate(self.in_shardings) if sigs[i].sharding.plain is not s
         ]
         self.donate = _reused(donate, program, self.in_shardings, executable.out_shardings)
-        self.checked = config.debug_nans
+        self.checked = config.looks_for_nonfinite
         self.moves = {  # of results that do not come as they are wanted
             i: want
             for i, (want, s) in enumerate(zip(wanted, out_shardings, strict=True))
@@ -248,7 +248,7 @@ def _lowered(taking: _Ready, plan: Plan, donate: tuple[int, ...]) -> Module:
 
 def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:
     # where NaNs are looked for, the arguments are needed again to find what made one
-    return () if config.debug_nans else donate
+    return () if config.looks_for_nonfinite else donate
 
 
 def _planned(
@@ -267,9 +267,19 @@ def _planned(
 
 
 def check_finite(name: str, outputs: Sequence[DeviceArray]) -> None:
-    """Raise ``NonFiniteError`` if an output has a NaN; names the line that is being executed."""
+    """Raise ``NonFiniteError`` if an output has a NaN, or an infinity where they are looked for.
+
+    The error names the line that is being executed.
+    """
     for output in outputs:
-        if dtypes.is_inexact(output.dtype) and np.isnan(output._value).any():
+        if not dtypes.is_inexact(output.dtype):
+            continue
+        if config.debug_infs and np.isinf(output._value).any():
+            raise NonFiniteError(
+                f"{name}: an infinity in a result {output.aval} at {user_location()} (debug_infs "
+                "is set); its operands hold one, or what it does with them overflows"
+            )
+        if config.debug_nans and np.isnan(output._value).any():
             raise NonFiniteError(
                 f"{name}: NaN in a result {output.aval} at {user_location()} (debug_nans "
                 "is set); its operands hold a NaN, or what it does with them has no value, such "

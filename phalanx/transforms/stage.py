@@ -11,7 +11,9 @@ from typing import Any, cast
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.config import settings
 from phalanx.base.source import replaying, user_location
+from phalanx.core.check import check
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, check_alive, current, running
@@ -146,6 +148,8 @@ class Stage(Trace):
         variables = [v for _, v in self.captured.values()]
         values = [x for x, _ in self.captured.values()]
         program = Program([*variables, *(i._var for i in inputs)], self.equations, results, name)
+        if settings().enable_checks:
+            check(program)
         # Rules in a program may hold tracers, which hold this trace: it lets go of the program.
         self.equations, self.captured, self.constants = [], {}, {}
         return program, values

@@ -97,6 +97,12 @@ ARGUMENTS = {
         "named_scope": ("here",),
         "reshard": (X, WHOLE),
         "default_device": (None,),
+        "default_prng_impl": ("threefry2x32",),
+        "debug_key_reuse no_execution": (False,),
+        "legacy_prng_key": ("allow",),
+        "numpy_dtype_promotion": ("standard",),
+        "numpy_rank_promotion transfer_guard transfer_guard_device_to_device "
+        "transfer_guard_device_to_host transfer_guard_host_to_device": ("allow",),
         "default_matmul_precision": ("float32",),
         "device_put_replicated": (X, Made(lambda: phalanx.devices()[:1])),
         "device_put_sharded": ([X], Made(lambda: phalanx.devices()[:1])),

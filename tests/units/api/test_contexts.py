@@ -107,9 +107,6 @@ def test_arrays_that_are_alive_are_found():
 def test_names_that_are_not_there_say_why():
     compiled = phalanx.jit(lambda x: x).lower(1.0).compile()
     for owner, name, why in [
-        (phalanx, "transfer_guard", "device_put and device_get say where one is meant"),
-        (phalanx, "transfer_guard_host_to_device", "transfers are not watched"),
-        (phalanx, "checking_leaks", "EscapedTracer"),
         (phalanx, "device_cuont", "Did you mean 'device_count'"),
         (compiled, "input_formats", "input_shardings and output_shardings"),
         (compiled, "output_sharding", "Did you mean 'output_shardings'"),

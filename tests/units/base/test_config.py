@@ -35,7 +35,7 @@ def in_a_thread(f):
 
 
 def in_a_process(code, **environment):
-    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PHALANX_", "XLA_"))}
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("PHALANX_", "JAX_", "XLA_"))}
     return subprocess.run(
         [sys.executable, "-c", f"from phalanx.base.config import config\n{code}"],
         env={**clean, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment},
@@ -270,3 +270,21 @@ def test_a_nested_override_ends_where_it_ends():
 def test_options_are_read_by_the_names_of_the_field():
     with config.override(enable_x64=True):
         assert config.jax_enable_x64 is True
+
+
+def test_options_come_from_the_environment_and_from_arguments():
+    show = "print(config.enable_x64, config.debug_nans, config.platforms)"
+    found = in_a_process(show, JAX_ENABLE_X64="1", JAX_DEBUG_NANS="1", PHALANX_DEBUG_NANS="0")
+    assert found.stdout == "True False None\n"
+    given = "import sys; sys.argv = ['program', '--jax_platforms=cpu', '--jax_debug_nans', '-v']"
+    found = in_a_process(f"{given}\nconfig.parse_flags_with_absl()\n{show}")
+    assert found.stdout == "False True cpu\n"
+    found = in_a_process("print(config.compilation_cache_dir)", JAX_COMPILATION_CACHE_DIR="/x")
+    assert "/x" not in found.stdout.split()
+
+
+def test_options_with_other_names():
+    config.update("jax_platform_name", "cpu")
+    assert config.platforms == config.jax_platform_name == "cpu"
+    with config.override(transfer_guard="log"):
+        assert config.transfer_guard_device_to_host == config.transfer_guard == "log"

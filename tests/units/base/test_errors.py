@@ -38,10 +38,12 @@ BUILTINS = {
     errors.NonFiniteError: FloatingPointError,
     errors.RuntimeFailure: RuntimeError,
     errors.OutOfMemory: errors.RuntimeFailure,
+    errors.DisallowedTransfer: errors.RuntimeFailure,
     errors.MissingRule: (NotImplementedError, ValueError),
     errors.MissingDerivative: (errors.MissingRule, AttributeError),
     errors.ProgramError: TypeError,
     errors.TypePromotionError: (TypeError, ValueError),
+    errors.TracingRefused: RuntimeError,
     errors.ConfigError: ValueError,
     errors.UnknownOption: (errors.ConfigError, AttributeError),
 }

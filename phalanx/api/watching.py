@@ -1,0 +1,175 @@
+"""Blocks that watch a program: what it traces, transfers and leaks, and which rules it may use."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from phalanx.base.boundary import bound
+from phalanx.base.config import config
+from phalanx.base.errors import EscapedTracer
+from phalanx.core.trace import Tracer, describe, trace_of
+
+# ---- transfers ------------------------------------------------------------------------------
+
+
+def transfer_guard(new_val: str) -> AbstractContextManager[None]:
+    """What becomes of transfers between host and devices, and between devices.
+
+    ``device_put`` and ``device_get`` are *explicit*, all others *implicit*, such as those of
+    NumPy's arrays that a compiled function is called with. Where the devices are CPUs, nothing is
+    transferred to the host.
+
+    Args:
+        new_val: "allow" (the default) all; "log" or "disallow" implicit ones; "log_explicit" or
+            "disallow_explicit" all of them.
+
+    >>> import phalanx, numpy as np
+    >>> with phalanx.transfer_guard("disallow"):
+    ...     x = phalanx.device_put(np.ones(3))
+    ...     phalanx.jit(lambda x: x + 1)(np.ones(3))  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    phalanx.base.errors.DisallowedTransfer: Disallowed host-to-device transfer of f32[3] ...
+    """
+    return config.override(transfer_guard=new_val)
+
+
+def transfer_guard_host_to_device(new_val: str) -> AbstractContextManager[None]:
+    """What becomes of transfers from the host to devices; see ``transfer_guard``."""
+    return config.override(transfer_guard_host_to_device=new_val)
+
+
+def transfer_guard_device_to_host(new_val: str) -> AbstractContextManager[None]:
+    """What becomes of transfers from devices to the host; see ``transfer_guard``."""
+    return config.override(transfer_guard_device_to_host=new_val)
+
+
+def transfer_guard_device_to_device(new_val: str) -> AbstractContextManager[None]:
+    """What becomes of transfers between devices; see ``transfer_guard``."""
+    return config.override(transfer_guard_device_to_device=new_val)
+
+
+# ---- promotion ------------------------------------------------------------------------------
+
+
+def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
+    """Whether arrays of different ranks broadcast; numbers always do.
+
+    Args:
+        new_val: "allow", "warn" or "raise".
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> with phalanx.numpy_rank_promotion("raise"):
+    ...     jnp.ones((2, 3)) + jnp.ones(3)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    phalanx.base.errors.ShapeError: add: shapes (3,) and (2, 3) have different ranks, at ...
+    """
+    return config.override(numpy_rank_promotion=new_val)
+
+
+def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
+    """Whether arrays of different dtypes combine.
+
+    Args:
+        new_val: "standard", or "strict": only Python's numbers adapt to arrays of their kind.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> with phalanx.numpy_dtype_promotion("strict"):
+    ...     jnp.ones(2) + jnp.arange(2)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    phalanx.base.errors.TypePromotionError: dtypes float32, int32 are not promoted ...
+    """
+    return config.override(numpy_dtype_promotion=new_val)
+
+
+# ---- tracing --------------------------------------------------------------------------------
+
+
+def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
+    """Log a warning when a function is traced: its name, the types, and whether it was before."""
+    return config.override(explain_cache_misses=new_val)
+
+
+def no_tracing(new_val: bool = True) -> AbstractContextManager[None]:
+    """Refuse to trace functions that have not been traced for the types of their arguments."""
+    return config.override(no_tracing=new_val)
+
+
+def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
+    """Check every program against its types when it has been traced."""
+    return config.override(enable_checks=new_val)
+
+
+def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[None]:
+    """Let ``random.PRNGKey`` give keys of the kind of ``random.key``."""
+    return config.override(enable_custom_prng=new_val)
+
+
+@contextmanager
+def checking_leaks() -> Iterator[None]:
+    """Look, at the end of the block, for traced values that outlived their transformation.
+
+    Raises:
+        EscapedTracer: there is one; the message says where it was made.
+
+    >>> import phalanx
+    >>> kept = []
+    >>> with phalanx.checking_leaks():  # doctest: +ELLIPSIS
+    ...     _ = phalanx.jit(lambda x: kept.append(2 * x))(1.0)
+    Traceback (most recent call last):
+    phalanx.base.errors.EscapedTracer: Leaked value ...
+    """
+    before = [*map(id, _leaked())]
+    yield
+    leaked = [x for x in _leaked() if id(x) not in before]
+    if leaked:
+        listed = "; ".join(map(describe, leaked[:3]))
+        raise EscapedTracer(
+            f"Leaked {listed}: {len(leaked)} traced values outlived their transformations, in a "
+            "variable, list or attribute outside; return them from the function instead"
+        )
+
+
+def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
+    """``checking_leaks``, or nothing where ``new_val`` is false."""
+    return checking_leaks() if new_val else config.override()
+
+
+def _leaked() -> list[Tracer]:
+    gc.collect()
+    return [x for x in gc.get_objects() if isinstance(x, Tracer) and not trace_of(x).alive]
+
+
+# ---- options that change nothing here -------------------------------------------------------
+
+
+def _accepted(name: str, default: Any) -> Callable[..., AbstractContextManager[None]]:
+    def block(new_val: Any = default) -> AbstractContextManager[None]:
+        return config.override(**{name: new_val})
+
+    block.__name__ = block.__qualname__ = name
+    block.__doc__ = f"""The option ``{name}`` of other libraries; what it cannot mean is refused.
+
+    Raises:
+        ConfigError: the option has another value here.
+    """
+    return block
+
+
+allow_f16_reductions = _accepted("allow_f16_reductions", True)
+array_garbage_collection_guard = _accepted("array_garbage_collection_guard", None)
+auto_pcast = _accepted("auto_pcast", True)
+debug_key_reuse = _accepted("debug_key_reuse", True)
+default_prng_impl = _accepted("default_prng_impl", "threefry2x32")
+jax2tf_associative_scan_reductions = _accepted("jax2tf_associative_scan_reductions", True)
+legacy_prng_key = _accepted("legacy_prng_key", "allow")
+no_execution = _accepted("no_execution", True)
+remove_size_one_mesh_axis_from_type = _accepted("remove_size_one_mesh_axis_from_type", True)
+softmax_custom_jvp = _accepted("softmax_custom_jvp", True)
+thread_guard = _accepted("thread_guard", True)
+threefry_partitionable = _accepted("threefry_partitionable", True)
+
+bound(sys.modules[__name__])

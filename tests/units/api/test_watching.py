@@ -1,0 +1,145 @@
+"""Blocks that watch a program: transfers, promotion, tracing, leaks; and options of others."""
+
+import logging
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import config
+from phalanx.base import foreign
+from phalanx.errors import (
+    ConfigError,
+    DisallowedTransfer,
+    EscapedTracer,
+    JaxRuntimeError,
+    NonFiniteError,
+    ShapeError,
+    TracingRefused,
+    TypePromotionError,
+)
+
+
+def test_implicit_transfers_are_refused_and_explicit_ones_are_not():
+    double = phalanx.jit(lambda x: x + x)
+    double(np.ones(3, np.float32))
+    with phalanx.transfer_guard("disallow"):
+        x = phalanx.device_put(np.ones(3, np.float32))
+        assert phalanx.device_get(double(x)).tolist() == [2, 2, 2]
+        for implicit in (lambda: double(np.ones(3, np.float32)), lambda: jnp.array([1, 2])):
+            with pytest.raises(DisallowedTransfer, match="Disallowed host-to-device transfer"):
+                implicit()
+        with phalanx.transfer_guard_host_to_device("allow"):
+            assert double(np.ones(3, np.float32)).shape == (3,)
+    assert config.transfer_guard is None
+    with phalanx.transfer_guard("disallow_explicit"), pytest.raises(JaxRuntimeError):
+        phalanx.device_put(np.ones(3))
+
+
+def test_transfers_are_logged(caplog):
+    with caplog.at_level(logging.WARNING, "phalanx"), phalanx.transfer_guard("log"):
+        jnp.sin(np.ones((2, 5)))
+        phalanx.device_put(np.ones((2, 7)))
+    assert any("f32[2,5]" in m and __file__.rpartition("/")[2] in m for m in caplog.messages)
+    assert not any("f32[2,7]" in m for m in caplog.messages)
+    with pytest.raises(ConfigError, match="'disallow'"):
+        phalanx.transfer_guard("never")
+
+
+def test_transfers_between_devices():
+    devices = phalanx.devices()
+    if len(devices) < 2:
+        pytest.skip("needs two devices")
+    x = phalanx.device_put(np.ones(4), devices[0])
+    with phalanx.transfer_guard_device_to_device("disallow"):
+        assert phalanx.device_put(x, devices[1]).devices() == {devices[1]}
+        with pytest.raises(DisallowedTransfer, match="device-to-device"):
+            phalanx.jit(lambda x: x, device=devices[1])(x)
+
+
+def test_ranks():
+    x, row = jnp.ones((2, 3)), jnp.ones(3)
+    with phalanx.numpy_rank_promotion("raise"):
+        assert (x + 1 + x[0, 0] + row[None]).shape == (2, 3)
+        with pytest.raises(ShapeError, match="different ranks"):
+            x + row
+    with phalanx.numpy_rank_promotion("warn"), pytest.warns(UserWarning, match="add: shapes"):
+        assert (x + row).shape == (2, 3)
+
+
+def test_dtypes_are_not_promoted_where_that_is_strict():
+    i, f, b = jnp.arange(2), jnp.ones(2), jnp.ones(2, bool)
+    with phalanx.numpy_dtype_promotion("strict"):
+        assert (i * 2).dtype == np.int32 and (f + 1 + 2.5).dtype == np.float32
+        assert (jnp.ones(2, "bfloat16") * 2.0).dtype == jnp.bfloat16
+        for x, y in ((i, f), (i, 2.5), (b, 1), (f, f.astype("bfloat16"))):
+            with pytest.raises(TypePromotionError, match="strict"):
+                x + y
+        # what functions of the library do inside is not promotion
+        assert jnp.mean(i).dtype == phalanx.nn.softmax(f).dtype == np.float32
+        phalanx.grad(lambda x: jnp.sum(x**2))(f)
+    assert (i + f).dtype == np.float32
+
+
+def test_tracing_is_told_and_refused(caplog):
+    f = phalanx.jit(lambda x: x * 2)
+    with caplog.at_level(logging.WARNING, "phalanx"), phalanx.explain_cache_misses():
+        f(jnp.ones(2))
+        f(jnp.ones(2))
+        f(jnp.ones(3))
+    assert [m.partition(": ")[2] for m in caplog.messages if "Tracing jit" in m] == [
+        "never seen", "these types or static arguments are new",
+    ]  # fmt: skip
+    with phalanx.no_tracing():
+        assert f(jnp.ones(3)).tolist() == [2, 2, 2]
+        for new in (lambda: f(jnp.ones(4)), lambda: phalanx.pmap(lambda x: x)(jnp.ones(1))):
+            with pytest.raises(TracingRefused, match="no_tracing"):
+                new()
+
+
+def test_leaks_are_found():
+    kept = []
+    with pytest.raises(EscapedTracer, match=r"test_watching.py:\d+"), phalanx.checking_leaks():
+        phalanx.jit(lambda x: kept.append(x * 2))(1.0)
+    with phalanx.check_tracer_leaks():  # of before
+        phalanx.grad(lambda x: jnp.sin(x) * phalanx.jit(jnp.cos)(x))(1.0)
+        phalanx.vmap(jnp.sin)(jnp.ones(3))
+
+
+def test_infinities():
+    with phalanx.debug_infs():
+        with pytest.raises(NonFiniteError, match="infinity"):
+            jnp.exp(jnp.ones(2) * 1000)
+        with pytest.raises(NonFiniteError, match="infinity"):
+            phalanx.jit(lambda x: 1 / x)(0.0)
+        assert np.isnan(jnp.ones(2) * jnp.nan).all()  # which is no infinity
+
+
+def test_programs_are_checked():
+    with phalanx.enable_checks():
+        cube = phalanx.grad(lambda x: phalanx.lax.fori_loop(0, 3, lambda i, y: y * x, 1.0))
+        assert phalanx.jit(cube)(2.0) == 12
+
+
+def test_old_keys_as_new_ones():
+    with phalanx.enable_custom_prng():
+        assert phalanx.random.PRNGKey(1) == phalanx.random.key(1)
+    assert phalanx.random.PRNGKey(1).shape == (2,)
+
+
+def test_options_that_mean_nothing_here(monkeypatch):
+    monkeypatch.setattr(foreign, "_set", {})
+    for name, default in foreign.HARMLESS.items():
+        assert getattr(config, f"jax_{name}") == config.values[f"jax_{name}"] == default
+    config.update("jax_raise_persistent_cache_errors", True)
+    assert config.jax_raise_persistent_cache_errors is True
+    for name, (value, why) in foreign.FIXED.items():
+        config.update(name, value)
+        with pytest.raises(ConfigError, match=name):
+            config.update(name, "else")
+        assert getattr(config, name) == value and why
+    with phalanx.threefry_partitionable(True), phalanx.softmax_custom_jvp(False):
+        pass
+    with pytest.raises(ConfigError, match="eval_shape"):
+        phalanx.no_execution()

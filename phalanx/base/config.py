@@ -476,7 +476,7 @@ class Config:
                 given = "false" if flag["no"] else flag["text"]
                 parsed = OPTIONS[flag["name"]].parse("true" if given is None else given)
                 self.update(flag["name"], parsed)
-        absl = sys.modules.get("absl.flags")
+        absl: Any = sys.modules.get("absl.flags")
         for name in OPTIONS if absl else ():
             if f"jax_{name}" not in absl.FLAGS:
                 absl.DEFINE_string(f"jax_{name}", None, OPTIONS[name].doc)

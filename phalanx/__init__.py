@@ -124,7 +124,17 @@ _bound(ad_checkpoint, custom_derivatives)
 _bound(experimental, experimental.mesh_utils, experimental.pjit, experimental.shard_map)
 
 if _TYPE_CHECKING:
-    from phalanx import dlpack, flatten_util, monitoring, scipy, test_util, typing, version
+    from phalanx import (
+        dlpack,
+        flatten_util,
+        image,
+        monitoring,
+        profiler,
+        scipy,
+        test_util,
+        typing,
+        version,
+    )
     from phalanx.api.watching import (
         allow_f16_reductions,
         array_garbage_collection_guard,
@@ -157,7 +167,9 @@ else:
         __name__,
         "dlpack",
         "flatten_util",
+        "image",
         "monitoring",
+        "profiler",
         "scipy",
         "test_util",
         "typing",

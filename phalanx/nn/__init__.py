@@ -21,14 +21,18 @@ from phalanx.nn.activations import (
     silu,
     soft_sign,
     softplus,
+    sparse_plus,
+    sparse_sigmoid,
     squareplus,
     swish,
 )
+from phalanx.nn.attention import dot_product_attention, scaled_matmul
 from phalanx.nn.normalize import log_softmax, logsumexp, one_hot, softmax, standardize
 from phalanx.numpy import tanh
 
 __all__ = [
     "celu",
+    "dot_product_attention",
     "elu",
     "gelu",
     "glu",
@@ -46,12 +50,15 @@ __all__ = [
     "one_hot",
     "relu",
     "relu6",
+    "scaled_matmul",
     "selu",
     "sigmoid",
     "silu",
     "soft_sign",
     "softmax",
     "softplus",
+    "sparse_plus",
+    "sparse_sigmoid",
     "squareplus",
     "standardize",
     "swish",

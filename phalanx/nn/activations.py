@@ -234,6 +234,30 @@ def mish(x: Any) -> Any:
     return x * jnp.tanh(softplus(x))
 
 
+@staged
+def sparse_plus(x: Any) -> Any:
+    """0 up to -1, x from 1 on, (x + 1)^2 / 4 between: a softplus that reaches both.
+
+    >>> from phalanx import nn
+    >>> [nn.sparse_plus(x).item() for x in (-2.0, 0.0, 2.0)]
+    [0.0, 0.25, 2.0]
+    """
+    x = inexact("sparse_plus", x)
+    return jnp.where(x <= -1, 0, jnp.where(x >= 1, x, (x + 1) ** 2 / 4))
+
+
+@staged
+def sparse_sigmoid(x: Any) -> Any:
+    """0 up to -1, 1 from 1 on, (x + 1) / 2 between: the derivative of ``sparse_plus``.
+
+    >>> from phalanx import nn
+    >>> [nn.sparse_sigmoid(x).item() for x in (-2.0, 0.0, 2.0)]
+    [0.0, 0.5, 1.0]
+    """
+    x = inexact("sparse_sigmoid", x)
+    return jnp.clip((x + 1) / 2, 0, 1)
+
+
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + √(x² + b)) / 2.
 

@@ -145,7 +145,7 @@ def _find_plugin(package: str, pattern: str) -> str | None:
 def _start_plugin(name: str, path: str, options: Mapping[str, Any]) -> Any:
     try:
         if not xla_client.pjrt_plugin_loaded(name):
-            xla_client.load_pjrt_plugin_dynamically(name, path)
+            plugins[name] = xla_client.load_pjrt_plugin_dynamically(name, path)
         if not xla_client.pjrt_plugin_initialized(name):
             xla_client.initialize_pjrt_plugin(name)
         return xla_client.make_c_api_client(name, options)
@@ -153,6 +153,7 @@ def _start_plugin(name: str, path: str, options: Mapping[str, Any]) -> Any:
         raise DeviceError(f"{name}: the plugin {path} does not start: {e}") from None
 
 
+plugins: dict[str, Any] = {}  # those that were loaded, for the profiler
 _ALIASES: dict[Any, str] = {"gpu": "cuda"}
 _STARTERS: dict[str, Callable[[], Any]] = {
     "tpu": _start_tpu,

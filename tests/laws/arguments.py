@@ -10,7 +10,7 @@ from phalanx import lax, random
 from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required, room_of
 
 ROOMS = (
-    "", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
+    "", "image", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
     "numpy.segments", "random", "scipy.fft", "scipy.linalg", "scipy.special",
 )  # fmt: skip
 
@@ -178,7 +178,18 @@ ARGUMENTS = {
         "triangular_solve": (SQUARE, X),
         "tridiagonal_solve": (V, V, V, Operand("nk")),
     },
-    "nn": {"glu": (Operand("n4"),), "one_hot": (index("n"), 4)},
+    "image": {
+        "resize": (X, (4, 2), "linear"),
+        "scale_and_translate": (
+            X, (4, 2), (0, 1), np.float32([1.5, 0.5]), np.float32([0.5, 0.5]), "linear"
+        ),
+    },
+    "nn": {
+        "dot_product_attention": (Operand("mnk3"), Operand("mnk3"), Operand("mnk3")),
+        "glu": (Operand("n4"),),
+        "one_hot": (index("n"), 4),
+        "scaled_matmul": (Operand("kmn"), Operand("k3n"), Operand("km1"), Operand("k3n")),
+    },
     "nn.initializers": {
         "constant": (1.0,),
         "ones zeros": (KEY, (2, 3)),

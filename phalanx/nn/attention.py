@@ -1,0 +1,232 @@
+"""Attention, and products of matrices with scales for blocks of their elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from phalanx import numpy as jnp
+from phalanx.base import dtypes
+from phalanx.base.errors import ArgumentError, ShapeError
+from phalanx.core.types import Array
+from phalanx.nn.normalize import logsumexp, softmax
+from phalanx.numpy.one_program import one_program
+from phalanx.numpy.promotion import ArrayLike, as_array, common_shape
+
+_F32 = np.dtype("float32")
+
+
+def dot_product_attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None = None,
+    mask: ArrayLike | None = None,
+    *,
+    scale: ArrayLike | None = None,
+    is_causal: bool = False,
+    query_seq_lengths: ArrayLike | None = None,
+    key_value_seq_lengths: ArrayLike | None = None,
+    local_window_size: int | tuple[int, int] | None = None,
+    implementation: str | None = None,
+    return_residual: bool = False,
+) -> Any:
+    """softmax(scale query key^T + bias) value, for each head (Vaswani et al. 2017, section 3.2.1).
+
+    Args:
+        query: [batch, t, heads, h], or without the batch.
+        key: [batch, s, k, h]; ``heads`` is a multiple of k: each of these serves a group of heads.
+        value: as ``key``.
+        bias: broadcasts to [batch, heads, t, s].
+        mask: the same, of bools: whether a query sees a key. One that sees none gets the mean.
+        scale: default 1 / sqrt(h).
+        is_causal: whether query i sees no key behind i.
+        query_seq_lengths: [batch]: how many queries there are; results of others are zero.
+        key_value_seq_lengths: [batch]: how many keys there are.
+        local_window_size: how many keys before and behind its own place a query sees: one number
+            or two.
+        implementation: None or "xla".
+        return_residual: whether to return the logarithms of the sums of exponentials, too.
+
+    Returns:
+        [batch, t, heads, h] in the dtype of ``query``; and the logarithms, [batch, t, heads].
+
+    Raises:
+        ValueError: shapes or dtypes do not go together, or the implementation is another.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> x = jnp.ones((2, 5, 4, 8))
+    >>> phalanx.nn.dot_product_attention(x, x, x, is_causal=True).shape
+    (2, 5, 4, 8)
+    """
+    if implementation not in (None, "xla"):
+        raise ArgumentError(
+            f"dot_product_attention: implementation must be None or 'xla', got {implementation!r}: "
+            "there are no kernels besides those that the compiler makes"
+        )
+    window = local_window_size
+    window = (window, window) if isinstance(window, int) else window
+    return _attention(
+        query, key, value, bias, mask, scale, query_seq_lengths, key_value_seq_lengths,
+        causal=is_causal, window=window, residual=return_residual,
+    )  # fmt: skip
+
+
+@one_program
+def _attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    bias: ArrayLike | None,
+    mask: ArrayLike | None,
+    scale: ArrayLike | None,
+    query_lengths: ArrayLike | None,
+    key_lengths: ArrayLike | None,
+    causal: bool,
+    window: tuple[int, int] | None,
+    residual: bool,
+) -> Any:
+    q, k, v = (as_array("dot_product_attention", x) for x in (query, key, value))
+    _check(q, k, v)
+    if q.ndim == 3:
+        q, k, v = q[None], k[None], v[None]
+        batched = False
+    else:
+        batched = True
+    batch, t, heads, h = q.shape
+    s, served = k.shape[1:3]
+    grouped = q.reshape(batch, t, served, heads // served, h)
+    wide = dtypes.promote((q.dtype, False), (_F32, False))[0]
+    logits = jnp.einsum("btkgh,bskh->bkgts", grouped, k, preferred_element_type=wide)
+    logits = logits.reshape(batch, heads, t, s)
+    logits = logits * jnp.asarray(1 / math.sqrt(h) if scale is None else scale, wide)
+    if bias is not None:
+        logits = logits + _fitting("bias", bias, logits.shape).astype(wide)
+    seen = _seen(logits.shape, mask, causal, window, query_lengths, key_lengths)
+    if seen is not None:
+        logits = jnp.where(seen, logits, -0.7 * float(jnp.finfo(wide).max))
+    weights = softmax(logits, axis=-1).astype(k.dtype)
+    weights = weights.reshape(batch, served, heads // served, t, s)
+    out = jnp.einsum("bkgts,bskh->btkgh", weights, v).reshape(q.shape[:3] + v.shape[-1:])
+    if query_lengths is not None:
+        there = jnp.arange(t) < as_array("dot_product_attention", query_lengths)[:, None]
+        out = jnp.where(there[:, :, None, None], out, 0)
+    results = [out.astype(q.dtype)]
+    if residual:
+        results.append(jnp.moveaxis(logsumexp(logits, axis=-1), 1, 2).astype(q.dtype))
+    results = results if batched else [x[0] for x in results]
+    return tuple(results) if residual else results[0]
+
+
+def _check(q: Any, k: Any, v: Any) -> None:
+    listed = f"query {q.aval}, key {k.aval} and value {v.aval}"
+    if not q.ndim == k.ndim == v.ndim or q.ndim not in (3, 4):
+        raise ShapeError(f"dot_product_attention: each needs 3 or 4 dimensions, got {listed}")
+    if not q.dtype == k.dtype == v.dtype or not dtypes.is_floating(q.dtype):
+        raise ArgumentError(
+            f"dot_product_attention: one floating-point dtype is needed, got {listed}"
+        )
+    batches_differ = q.ndim == 4 and q.shape[0] != k.shape[0]
+    if batches_differ or k.shape != v.shape or q.shape[-1] != k.shape[-1]:
+        raise ShapeError(
+            f"dot_product_attention: batches, heads of keys and values, and the last dimension "
+            f"must agree, got {listed}"
+        )
+    if not k.shape[-2] or q.shape[-2] % k.shape[-2]:
+        raise ShapeError(
+            "dot_product_attention: the number of heads of queries must be a multiple of that of "
+            f"keys, got {listed}"
+        )
+
+
+def _fitting(what: str, given: Any, shape: tuple[int, ...]) -> Any:
+    x = as_array("dot_product_attention", given)
+    if common_shape(f"dot_product_attention: {what}", x.shape, shape) != shape:
+        raise ShapeError(f"dot_product_attention: {what} must broadcast to {shape}, got {x.aval}")
+    return x
+
+
+def _seen(
+    shape: tuple[int, ...],
+    mask: Any,
+    causal: bool,
+    window: tuple[int, int] | None,
+    query_lengths: Any,
+    key_lengths: Any,
+) -> Any:
+    """Which queries see which keys; None where all see all."""
+    rows, columns = jnp.arange(shape[2])[:, None], jnp.arange(shape[3])
+    marks = []
+    if mask is not None:
+        given = _fitting("mask", mask, shape)
+        if not dtypes.is_bool(given.dtype):
+            raise ArgumentError(f"dot_product_attention: mask must be bools, got {given.aval}")
+        marks.append(given)
+    if causal:
+        marks.append(rows >= columns)
+    if window is not None:
+        before, behind = window
+        marks.append((columns >= rows - before) & (columns <= rows + behind))
+    for lengths, places in ((query_lengths, rows), (key_lengths, columns)):
+        if lengths is not None:
+            known = as_array("dot_product_attention", lengths)
+            marks.append(places < known.reshape(-1, 1, 1, 1))
+    seen = marks[0] if marks else None
+    for mark in marks[1:]:
+        seen = seen & mark
+    return seen
+
+
+@one_program
+def scaled_matmul(
+    lhs: ArrayLike,
+    rhs: ArrayLike,
+    lhs_scales: ArrayLike,
+    rhs_scales: ArrayLike,
+    preferred_element_type: Any = np.float32,
+) -> Array:
+    """lhs rhs^T, of matrices whose rows are scaled in blocks.
+
+    Args:
+        lhs: [batch, m, k].
+        rhs: [batch, n, k].
+        lhs_scales: [batch, m, i], where i divides k: a factor for each block of k / i elements.
+        rhs_scales: [batch, n, j], the same.
+        preferred_element_type: the dtype of the result.
+
+    Returns:
+        [batch, m, n].
+
+    Raises:
+        ShapeError: the shapes are others.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> a, b, half = jnp.array([[[1, 2, 3]]]), jnp.array([[[4, 5, 6]]]), jnp.array([[[0.5]]])
+    >>> print(phalanx.nn.scaled_matmul(a, b, half, half))
+    [[[8.]]]
+    """
+    sides = [
+        _scaled(as_array("scaled_matmul", x), as_array("scaled_matmul", factors))
+        for x, factors in ((lhs, lhs_scales), (rhs, rhs_scales))
+    ]
+    a, b = sides
+    if a.shape[0] != b.shape[0] or a.shape[2] != b.shape[2]:
+        raise ShapeError(
+            f"scaled_matmul: [batch, m, k] and [batch, n, k] are needed, got {a.shape}, {b.shape}"
+        )
+    out = jnp.einsum("bmk,bnk->bmn", a, b, precision="highest")
+    return out.astype(dtypes.canonical(preferred_element_type))
+
+
+def _scaled(x: Any, factors: Any) -> Any:
+    if x.ndim != 3 or factors.ndim != 3 or x.shape[:2] != factors.shape[:2] or (
+        not factors.shape[2] or x.shape[2] % factors.shape[2]
+    ):
+        raise ShapeError(
+            "scaled_matmul: [batch, m, k] and scales [batch, m, i], where i divides k, are needed, "
+            f"got {x.aval} and {factors.aval}"
+        )
+    blocks = x.astype(_F32).reshape(*factors.shape, -1)
+    return (blocks * factors.astype(_F32)[..., None]).reshape(x.shape)

@@ -97,8 +97,8 @@ def resize(
         raise ArgumentError(f"resize: an image {x.aval} has no samples to make {out} of")
     if chosen is ResizeMethod.NEAREST:
         return _nearest(x, out, dims)
-    scale = tuple(out[d] / x.shape[d] for d in dims)
-    return _resampled(x, out, dims, scale, (0.0,) * len(dims), chosen, antialias, precision)
+    scale = np.array([out[d] / x.shape[d] for d in dims])
+    return _resampled(x, out, dims, scale, np.zeros(len(dims)), chosen, antialias, precision)
 
 
 def scale_and_translate(

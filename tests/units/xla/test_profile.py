@@ -18,10 +18,13 @@ def test_what_is_recorded_has_the_names_that_were_given(tmp_path):
 
     options = profiler.ProfileOptions()
     options.python_tracer_level = 0
-    step = profiler.StepTraceAnnotation("a step", step_num=3)
-    part = profiler.TraceAnnotation("a part")
-    with profiler.trace(tmp_path, create_perfetto_trace=True, profiler_options=options), step, part:
-        named(jnp.ones(3))
+
+    def step():
+        with profiler.StepTraceAnnotation("a step", step_num=3), profiler.TraceAnnotation("a part"):
+            named(jnp.ones(3))
+
+    with profiler.trace(tmp_path, create_perfetto_trace=True, profiler_options=options):
+        step()
     (written,) = tmp_path.glob("plugins/profile/*/perfetto_trace.json.gz")
     events = json.loads(gzip.decompress(written.read_bytes()))["traceEvents"]
     names = {event.get("name") for event in events}

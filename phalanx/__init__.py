@@ -89,6 +89,7 @@ from phalanx.api.vmap import vmap
 from phalanx.base.boundary import bound as _bound
 from phalanx.base.config import config
 from phalanx.base.lazily import later as _later
+from phalanx.base.version import __version__, __version_info__
 from phalanx.core.trace import ROOT as _ROOT
 from phalanx.core.types import Array, typeof
 from phalanx.custom_derivatives import (
@@ -104,9 +105,6 @@ from phalanx.numpy.at import Part as _Part
 from phalanx.numpy.methods import install as _install
 from phalanx.run.eager import evaluate as _evaluate
 from phalanx.spmd.named import NamedSharding, P
-
-__version__ = "0.1.0"
-__version_info__ = (0, 1, 0)
 
 _ROOT.evaluate = _evaluate
 _install(Array, numpy)
@@ -125,6 +123,7 @@ _bound(experimental, experimental.mesh_utils, experimental.pjit, experimental.sh
 
 if _TYPE_CHECKING:
     from phalanx import (
+        distributed,
         dlpack,
         flatten_util,
         image,
@@ -165,6 +164,7 @@ if _TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _later(
         __name__,
+        "distributed",
         "dlpack",
         "flatten_util",
         "image",

@@ -143,6 +143,65 @@ class DisallowedTransfer(RuntimeFailure):
     """A transfer between host and devices that ``transfer_guard`` refuses."""
 
 
+class RendezvousError(PhalanxError, RuntimeError):
+    """Processes that were to compute together have not met."""
+
+
+class PeerLost(PhalanxError, RuntimeError):
+    """A process is gone without which nothing can be computed that spans processes.
+
+    Attributes:
+        process: its number; None if it is the coordinator.
+        host: where it ran.
+        why: what is known of its end.
+    """
+
+    process: int | None = None
+    host: str = ""
+    why: str = ""
+
+    @classmethod
+    def of(
+        cls, process: int | None, host: str, why: str, pid: int | None = None, traceback: str = ""
+    ) -> PeerLost:
+        """The error for ``process``, which ran on ``host`` and may have said a ``traceback``."""
+        name = "the coordinator" if process is None else f"process {process}"
+        where = " on ".join([f"pid {pid}"] * (pid is not None) + [host] * bool(host))
+        told = f"{name}{f' ({where})' if where else ''} is lost: {why}"
+        lost = cls(
+            f"{told}. What does not span processes still runs here; start all processes again to "
+            "go on together" + (f". It said:\n{traceback.rstrip()}" if traceback else "")
+        )
+        lost.process, lost.host, lost.why = process, host, why
+        return lost
+
+    def at(self, who: str) -> PeerLost:
+        """The same error, raised by ``who``."""
+        raised = type(self)(f"{who}: {self}")
+        raised.process, raised.host, raised.why = self.process, self.host, self.why
+        return raised
+
+
+class ProgramMismatch(PhalanxError, RuntimeError):
+    """Processes that compute together run programs that differ."""
+
+    @classmethod
+    def of(cls, why: str) -> ProgramMismatch:
+        """The error for a difference told by ``why``."""
+        return cls(
+            f"the processes run programs that differ: {why}. All must launch the same programs, "
+            "on the same types and sizes, in the same order"
+        )
+
+    def at(self, who: str) -> ProgramMismatch:
+        """The same error, raised by ``who``."""
+        return type(self)(f"{who}: {self}")
+
+
+class PeerSlow(RuntimeWarning):
+    """A process has not been heard of for a while, or others wait for it."""
+
+
 class MissingRule(PhalanxError, NotImplementedError, ValueError):
     """A primitive does not define the rule that a transformation needs."""
 

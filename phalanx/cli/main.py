@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 import phalanx
-from phalanx.cli import cache
+from phalanx.cli import cache, launch
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     devices.set_defaults(run=run_devices)
 
     cache.add_command(commands)
+    launch.add_command(commands)
     return top
 
 

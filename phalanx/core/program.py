@@ -150,6 +150,16 @@ class Program:
     def __str__(self) -> str:
         return _Printer().program(self)
 
+    def lines(self) -> list[str]:
+        """The equations with the user's lines, those of sub-programs before what has them."""
+        printer, lines = _Printer(), [f"{self.name}({', '.join(map(repr, self.input_types))})"]
+        for equation in self.equations:
+            for inner in equation.programs:
+                lines += inner.lines()
+            told, _, _ = printer.equation(equation).strip().partition("\n")
+            lines.append(f"{told}, at {equation.location}")
+        return lines
+
 
 def has_user_rules(prim: Primitive, params: dict[str, Any]) -> bool:
     """Whether rules of the user's concern an operation, or what its sub-programs do."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
+from phalanx.processes.member import Member
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 
@@ -141,6 +142,14 @@ class Module(Protocol):
         ...
 
 
+class Coordination(Protocol):
+    """The service through which the runtimes of many processes find each other."""
+
+    socket: str
+
+    def close(self) -> None: ...
+
+
 class Backend(Protocol):
     """A compiler, the devices it compiles for, and the arrays on them."""
 
@@ -160,6 +169,29 @@ class Backend(Protocol):
 
     def platform(self) -> str:
         """The platform that is used where none is given."""
+        ...
+
+    def started(self) -> list[str]:
+        """The platforms whose devices have been used."""
+        ...
+
+    def version(self) -> str:
+        """That of the runtime, which must be the same in processes that compute together."""
+        ...
+
+    def coordinate(self, count: int) -> Coordination:
+        """Start what the runtimes of ``count`` processes need to find each other."""
+        ...
+
+    def meet(self, member: Member, host: str) -> None:
+        """Let clients know the other processes, which reach this one at ``host``.
+
+        It comes before the first use of devices.
+        """
+        ...
+
+    def part(self) -> None:
+        """Let clients know the other processes no more."""
         ...
 
     def process_index(self) -> int: ...

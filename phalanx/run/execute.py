@@ -17,6 +17,7 @@ from phalanx.base.recent import key_of
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
+from phalanx.run.agree import agree
 from phalanx.run.array import (
     DeletedSignature,
     DeviceArray,
@@ -188,9 +189,10 @@ def compile_program(
     known = known_names(program, plan.mesh, [*said, *inside, *(s.sharding for s in sigs)])
 
     def lower(plan: Plan) -> Module:
-        if lowered is not None and not plan.halvings:
-            return lowered
-        return _lowered(taking, plan, donate)
+        given = lowered is not None and not plan.halvings
+        module = lowered if given else _lowered(taking, plan, donate)
+        agree(program, module, plan.devices)  # type: ignore[arg-type]
+        return module  # type: ignore[return-value]
 
     def make() -> Executable:
         if config.log_compiles:

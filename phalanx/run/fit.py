@@ -9,6 +9,7 @@ from typing import Any
 
 from phalanx.base.errors import OutOfMemory
 from phalanx.core.program import Program
+from phalanx.run.agree import least_free
 from phalanx.run.backend import Executable, Module
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
@@ -31,7 +32,7 @@ def compile_fitting(
     made = _compiled(lower(plan), options)
     if not placement.devices_have_lanes(program, plan.mesh):
         return _there(made)
-    free = backend().free_memory(plan.devices)
+    free = least_free(plan.devices)
     while _needed(made) > free:
         plan = replace(plan, halvings=plan.halvings + 1)
         smaller = _compiled(lower(plan), options)

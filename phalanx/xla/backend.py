@@ -8,9 +8,11 @@ from typing import Any
 from phalanx.xla import compile as compiling
 from phalanx.xla import transfer
 from phalanx.xla.callbacks import wait_for_callbacks
-from phalanx.xla.client import client
+from phalanx.xla.client import client, started
 from phalanx.xla.lower import lower
 from phalanx.xla.memory import free_memory
+from phalanx.xla.processes import Service, connect, leave
+from phalanx.xla.runtime import VERSION
 from phalanx.xla.sharded import held, is_deleted
 
 
@@ -35,6 +37,14 @@ class XlaBackend:
 
     def platform(self) -> str:
         return client().platform
+
+    started = staticmethod(started)
+    coordinate = staticmethod(Service)
+    meet = staticmethod(connect)
+    part = staticmethod(leave)
+
+    def version(self) -> str:
+        return ".".join(map(str, VERSION))
 
     def process_index(self) -> int:
         return client().process_index()

@@ -18,6 +18,7 @@ from jaxlib import (
 
 from phalanx.base.config import config
 from phalanx.base.errors import DeviceError, suggest
+from phalanx.xla.processes import cpu_arguments
 from phalanx.xla.runtime import xc
 
 _lock = threading.RLock()
@@ -32,6 +33,11 @@ def client(platform: str | None = None) -> Any:
     """
     with _lock:
         return _named(_ALIASES.get(platform, platform)) if platform else _preferred()
+
+
+def started() -> list[str]:
+    """The platforms whose clients have started."""
+    return list(_clients)
 
 
 @functools.cache
@@ -103,7 +109,7 @@ def _let_collectives_wait() -> None:
 def _start_cpu() -> Any:
     _let_collectives_wait()
     count = config.num_cpu_devices
-    started = xla_client.make_cpu_client(num_devices=count)
+    started = xla_client.make_cpu_client(num_devices=count, **cpu_arguments())
     config.update("num_cpu_devices", count)
     config.freeze(
         "num_cpu_devices",

@@ -13,13 +13,14 @@ from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray
 from phalanx.core.types import ArrayType
+from phalanx.processes.member import group_over
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import deleted, refused_option, translated
-from phalanx.xla.lower import XlaModule, text_of
+from phalanx.xla.lower import XlaModule, number_of, text_of
 from phalanx.xla.runtime import (
     OLD,
     device_list,
@@ -146,10 +147,12 @@ class XlaExecutable:
         "_device_count",
         "_donated",
         "_execute",
+        "_group",
         "_handlers",
         "_loaded",
         "_name",
         "_out_types",
+        "_program",
         "devices",
         "in_shardings",
         "inspected",
@@ -166,6 +169,8 @@ class XlaExecutable:
         self._callbacks = lowered.callbacks  # lives as long as it may be called
         self.devices = lowered.plan.devices
         self._device_count = len(self.devices)
+        self._group = group_over(self.devices)
+        self._program = number_of(lowered) if self._group is not None else 0
         self._donated = lowered.donate
         self._name = lowered.name
         self._loaded = loaded
@@ -205,7 +210,13 @@ class XlaExecutable:
         wholes = wholes_of(raws, self._name)
         with _launching:
             _make_room(self._name)
-            results = self._execute(wholes, True)
+            if self._group is not None:
+                self._group.launch(self._program, self._name)
+            try:
+                results = self._execute(wholes, True)
+            finally:
+                if self._group is not None:
+                    self._group.launched()
             outs, token = results.consume_with_handlers(self._handlers), results.consume_token()
             _in_flight.append((token,))
         return outs, token

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from phalanx.base.errors import DeletedArray, OutOfMemory, PhalanxError, RuntimeFailure
+from phalanx.processes.member import failure_of_others
 
 _DELETED = re.compile(
     r"(deleted or donated|has been deleted|been donated|donated buffer|shards, got: \[)", re.I
@@ -24,6 +25,10 @@ def translated(error: Exception, who: str) -> BaseException:
         return _interruption(interrupt["status"])
     if _DELETED.search(text):
         return deleted(who)
+    if "Gloo" in text:
+        lost = failure_of_others(who)
+        if lost is not None:
+            return lost
     message = f"{who}: {_cleaned(text)}"
     if "RESOURCE_EXHAUSTED" in text:
         return OutOfMemory(message)

@@ -1,0 +1,228 @@
+"""`phalanx launch -n 4 script.py` runs a program in several processes that compute together.
+
+The coordinator lives here, so that no process is needed for the others to learn what happens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from types import FrameType
+from typing import BinaryIO
+
+from phalanx.api.distributed import Coordinator, listening_at
+from phalanx.base.errors import RendezvousError
+from phalanx.processes import wire
+
+_GRACE = 10.0  # seconds that the others have when one has failed; then they are ended
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def add_command(commands: argparse._SubParsersAction) -> None:
+    """Let the command line know `phalanx launch`."""
+    command = commands.add_parser(
+        "launch",
+        help="run a program in several processes",
+        usage="phalanx launch [-n N] [options] script.py [arguments ...]",
+    )
+    command.add_argument(
+        "-n", "--nproc", type=_positive, default=1, metavar="N", help="processes on this machine"
+    )
+    command.add_argument(
+        "--nnodes", type=_positive, default=1, metavar="N", help="machines, each with as many"
+    )
+    command.add_argument(
+        "--node-rank", type=int, default=0, metavar="I", help="which machine this is, from 0"
+    )
+    command.add_argument(
+        "--coordinator", metavar="HOST:PORT",
+        help="where the first machine listens for the others (default: this machine alone)",
+    )  # fmt: skip
+    command.add_argument(
+        "--max-restarts", type=int, default=0, metavar="N",
+        help="how often to start all again when one has failed (default: 0)",
+    )  # fmt: skip
+    command.add_argument("-m", dest="module", action="store_true", help="script is a module")
+    command.add_argument("script")
+    command.add_argument("arguments", nargs=argparse.REMAINDER)
+    command.set_defaults(run=run)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
+    return number
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the program until it ends; returns the exit status of the first process that failed."""
+    why = _refused(arguments)
+    if why:
+        print(f"phalanx launch: {why}", file=sys.stderr)
+        return 2
+    for attempt in range(arguments.max_restarts + 1):
+        try:
+            status = _Attempt(arguments, attempt).run()
+        except RendezvousError as e:
+            print(f"phalanx launch: {e}", file=sys.stderr)
+            return 1
+        if status == 0 or (status >= 128 + signal.SIGINT and _stopped):
+            return status
+        if attempt < arguments.max_restarts:
+            left = arguments.max_restarts - attempt
+            _say(f"starting all processes again ({left} of {arguments.max_restarts} times left)")
+    return status
+
+
+def _refused(arguments: argparse.Namespace) -> str:
+    if not 0 <= arguments.node_rank < arguments.nnodes:
+        return f"--node-rank {arguments.node_rank} is not one of {arguments.nnodes} machines"
+    if arguments.nnodes > 1 and arguments.coordinator is None:
+        return "with several machines, --coordinator says where the first one listens"
+    if arguments.coordinator is not None:
+        try:
+            wire.split(arguments.coordinator)
+        except ValueError as e:
+            return f"--coordinator: {e}"
+    return ""
+
+
+_stopped: list[int] = []  # the signals that were to end this
+
+
+class _Attempt:
+    """All processes of this machine, from their start to their end."""
+
+    def __init__(self, arguments: argparse.Namespace, attempt: int) -> None:
+        self._arguments, self._attempt = arguments, attempt
+        self._first = arguments.node_rank * arguments.nproc
+        self._count = arguments.nproc * arguments.nnodes
+        self._children: dict[int, subprocess.Popen] = {}
+        self._failed: dict[int, int] = {}
+        self._since = 0.0
+        self._token = os.environ.get("PHALANX_TOKEN") or (
+            secrets.token_hex(16) if arguments.nnodes == 1 else ""
+        )
+
+    def run(self) -> int:
+        address = self._arguments.coordinator or "127.0.0.1:0"
+        coordinator = None
+        if self._arguments.node_rank == 0:
+            coordinator = Coordinator(
+                self._count, listening_at(address), self._token, ended=self._ended
+            )
+            address = f"{address.rpartition(':')[0]}:{coordinator.hub.port}"
+        before = {number: signal.signal(number, self._pass_on) for number in _PASSED_ON}
+        try:
+            readers = [self._start(process, address) for process in self._numbers()]
+            self._wait()
+            for reader in readers:
+                reader.join(1)
+        finally:
+            self._end(signal.SIGKILL)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            if coordinator is not None:
+                coordinator.close()
+        return next(iter(self._failed.values()), 0)
+
+    def _numbers(self) -> Sequence[int]:
+        return range(self._first, self._first + self._arguments.nproc)
+
+    def _start(self, process: int, address: str) -> threading.Thread:
+        given = self._arguments
+        told = {
+            "PHALANX_COORDINATOR_ADDRESS": address,
+            "PHALANX_COORDINATOR_STARTED": "1",
+            "PHALANX_NUM_PROCESSES": str(self._count),
+            "PHALANX_PROCESS_ID": str(process),
+            "PHALANX_RESTART": str(self._attempt),
+            "PYTHONUNBUFFERED": "1",
+        }
+        if self._token:
+            told["PHALANX_TOKEN"] = self._token
+        self._children[process] = child = subprocess.Popen(
+            [sys.executable, *["-m"] * given.module, given.script, *given.arguments],
+            env=os.environ | told,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # signals reach it from here, once
+        )
+        assert child.stdout is not None
+        reader = threading.Thread(target=_prefix, args=(process, child.stdout), daemon=True)
+        reader.start()
+        return reader
+
+    def _wait(self) -> None:
+        """Until all have ended; when one has failed the others get a while, and then a signal."""
+        running = dict(self._children)
+        while running:
+            for process, child in list(running.items()):
+                status = child.poll()
+                if status is None:
+                    continue
+                del running[process]
+                if status:
+                    self._failed.setdefault(process, status if status > 0 else 128 - status)
+                    self._since = self._since or time.monotonic()
+                    _say(f"process {process} {_told(status)}")
+            late = time.monotonic() - self._since if self._failed else 0.0
+            if late > _GRACE + 5:
+                self._end(signal.SIGKILL)
+            elif late > _GRACE:
+                self._end(signal.SIGTERM)
+            time.sleep(0.02)
+
+    def _end(self, number: int) -> None:
+        for child in self._children.values():
+            if child.poll() is None:
+                child.send_signal(number)
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            _stopped.append(number)
+        self._end(number)
+
+    def _ended(self, process: int) -> str:
+        """How a process of this machine has ended; its connection ends a little before."""
+        child = self._children.get(process)
+        if child is None:
+            return ""
+        try:
+            return f"it {_told(child.wait(0.5))}"
+        except subprocess.TimeoutExpired:
+            return ""
+
+
+def _told(status: int) -> str:
+    """How a process ended with ``status``, in words.
+
+    >>> _told(3), _told(-9)
+    ('exited with status 3', 'was killed by SIGKILL')
+    """
+    if status >= 0:
+        return f"exited with status {status}"
+    return f"was killed by {signal.Signals(-status).name}"
+
+
+def _prefix(process: int, output: BinaryIO) -> None:
+    """Write the lines of ``output`` as those of ``process``."""
+    with output:
+        for line in output:
+            text = b"[%d] %s%s" % (process, line, b"" if line.endswith(b"\n") else b"\n")
+            sys.stdout.buffer.write(text)
+            sys.stdout.buffer.flush()
+
+
+def _say(words: str) -> None:
+    print(f"phalanx launch: {words}", file=sys.stderr, flush=True)

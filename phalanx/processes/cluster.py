@@ -1,0 +1,183 @@
+"""What the environment says of the processes of a program: variables of ours, and of schedulers.
+
+Each scheduler has one entry in ``SCHEDULERS``, which finds what it can; what it does not tell is
+for the user to say, in a call or in the variables ``PHALANX_*``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from phalanx.base.errors import ConfigError, suggest
+
+Env = Mapping[str, str]
+PORT = 8476
+_LOWEST, _PORTS = 20_000, 10_000  # below those that systems give to whoever asks for any
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is known of the processes, None where nothing is."""
+
+    coordinator_address: str | None = None
+    num_processes: int | None = None
+    process_id: int | None = None
+    local_device_ids: Sequence[int] | None = None
+
+    def or_else(self, other: Found) -> Found:
+        """The same, with what ``other`` knows where this knows nothing."""
+        names = [f.name for f in fields(Found)]
+        mine = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
+        return Found(**({n: getattr(other, n) for n in names} | mine))
+
+
+def _port_of(number: int) -> int:
+    """A port that all processes of a job find alike, from its number."""
+    return _LOWEST + number % _PORTS
+
+
+def _int(env: Env, *names: str) -> int | None:
+    """The first of those variables that is there.
+
+    Raises:
+        ConfigError: it is not a number from 0 up.
+    """
+    for name in names:
+        if env.get(name):
+            if not env[name].isdigit():
+                raise ConfigError(f"{name} must be a number from 0 up, got {env[name]!r}")
+            return int(env[name])
+    return None
+
+
+def _only(device: int | None) -> Sequence[int] | None:
+    return None if device is None else (device,)
+
+
+def own(env: Env) -> Found:
+    """What the variables ``PHALANX_*`` say."""
+    devices = env.get("PHALANX_LOCAL_DEVICE_IDS")
+    return Found(
+        env.get("PHALANX_COORDINATOR_ADDRESS"),
+        _int(env, "PHALANX_NUM_PROCESSES"),
+        _int(env, "PHALANX_PROCESS_ID"),
+        [int(n) for n in devices.split(",")] if devices else None,
+    )
+
+
+def _slurm(env: Env) -> Found:
+    hosts = env.get("SLURM_STEP_NODELIST") or env["SLURM_JOB_NODELIST"]
+    return Found(
+        f"{first_host(hosts)}:{_port_of(_int(env, 'SLURM_JOB_ID') or 0)}",
+        _int(env, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
+        _int(env, "SLURM_PROCID"),
+        _only(_int(env, "SLURM_LOCALID")) if env.get("SLURM_STEP_GPUS") else None,
+    )
+
+
+def first_host(hosts: str) -> str:
+    """The first of hosts as Slurm lists them.
+
+    >>> first_host("gpu[007-010,12],cpu3"), first_host("a1,a2"), first_host("n[3,5]-eth")
+    ('gpu007', 'a1', 'n3-eth')
+    """
+    found = re.match(r"([^,\[]+)(?:\[(\w+)[^\]]*\]([^,\[]*))?", hosts)
+    assert found, f"a list of hosts is not empty: {hosts!r}"
+    return "".join(part or "" for part in found.groups())
+
+
+def _openmpi(env: Env) -> Found:
+    """Up to version 4 it tells the host of its head process; later ones tell it nobody."""
+    head = re.match(r"(\d+)\.\d+;tcp://([\d.]+)", env.get("OMPI_MCA_orte_hnp_uri", ""))
+    where = f"{head[2]}:{_port_of(int(head[1]))}" if head else None
+    if env.get("OMPI_COMM_WORLD_LOCAL_SIZE") == env["OMPI_COMM_WORLD_SIZE"]:
+        where = f"127.0.0.1:{_port_of(os.getppid())}"
+    return Found(
+        where, _int(env, "OMPI_COMM_WORLD_SIZE"), _int(env, "OMPI_COMM_WORLD_RANK")
+    )
+
+
+def _pmi(env: Env) -> Found:
+    alone = env.get("MPI_LOCALNRANKS") == env.get("PMI_SIZE")
+    return Found(
+        f"127.0.0.1:{_port_of(os.getppid())}" if alone else None,
+        _int(env, "PMI_SIZE"),
+        _int(env, "PMI_RANK"),
+    )
+
+
+def _kubernetes(env: Env) -> Found:
+    """An indexed job with a headless service: pods are called after the job and their index."""
+    index = env["JOB_COMPLETION_INDEX"]
+    name, dot, domain = (env.get("PHALANX_POD_NAME") or socket.getfqdn()).partition(".")
+    job = name.removesuffix(f"-{index}")
+    return Found(f"{job}-0{dot}{domain}:{PORT}" if job != name else None, None, int(index))
+
+
+def _torchrun(env: Env) -> Found:
+    port = int(env["MASTER_PORT"])
+    if env.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+        port += 1  # the agent listens at the other
+    return Found(
+        f"{env['MASTER_ADDR']}:{port}",
+        _int(env, "WORLD_SIZE"),
+        _int(env, "RANK"),
+        _only(_int(env, "LOCAL_RANK")),
+    )
+
+
+def _tpu(env: Env) -> Found:
+    """The hosts of a slice: from the environment, or from the metadata of the machine."""
+    hosts, number = env.get("TPU_WORKER_HOSTNAMES"), env.get("TPU_WORKER_ID")
+    if hosts is None or number is None:
+        number = _metadata("agent-worker-number")
+        entries = _metadata("worker-network-endpoints").split(",")
+        hosts = ",".join(entry.rpartition(":")[2] for entry in entries)
+    names = hosts.split(",")
+    return Found(f"{names[0]}:{PORT}", len(names), int(number))
+
+
+_METADATA = "http://metadata.google.internal/computeMetadata/v1/instance/attributes/"
+
+
+def _metadata(name: str) -> str:
+    asked = urllib.request.Request(_METADATA + name, headers={"Metadata-Flavor": "Google"})
+    with urllib.request.urlopen(asked, timeout=2) as answer:
+        return answer.read().decode().strip()
+
+
+SCHEDULERS: dict[str, tuple[Callable[[Env], bool], Callable[[Env], Found]]] = {
+    "torchrun": (lambda env: {"MASTER_ADDR", "MASTER_PORT", "RANK"} <= env.keys(), _torchrun),
+    "ompi": (lambda env: "OMPI_COMM_WORLD_SIZE" in env, _openmpi),
+    "pmi": (lambda env: "PMI_RANK" in env and "SLURM_JOB_ID" not in env, _pmi),
+    "slurm": (lambda env: {"SLURM_JOB_ID", "SLURM_PROCID"} <= env.keys(), _slurm),
+    "k8s": (lambda env: "JOB_COMPLETION_INDEX" in env, _kubernetes),
+    "tpu": (
+        lambda env: "TPU_WORKER_HOSTNAMES" in env or os.path.exists("/dev/accel0"),
+        _tpu,
+    ),
+}
+
+
+def detected(method: str | None, env: Env) -> Found:
+    """What a scheduler says: the one called ``method``, or the first that is there.
+
+    Raises:
+        ConfigError: there is no such method, or it finds nothing here.
+    """
+    if method == "deactivate":
+        return Found()
+    if method is not None:
+        if method not in SCHEDULERS:
+            hint = suggest(method, SCHEDULERS) or f"There are {', '.join(SCHEDULERS)}."
+            raise ConfigError(f"cluster_detection_method: there is no {method!r}. {hint}")
+        present, read = SCHEDULERS[method]
+        if not present(env):
+            raise ConfigError(f"cluster_detection_method: this is not run by {method!r}")
+        return read(env)
+    return next((read(env) for present, read in SCHEDULERS.values() if present(env)), Found())

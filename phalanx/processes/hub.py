@@ -1,0 +1,364 @@
+"""The coordinator: where processes meet, agree, and learn that one of them is gone.
+
+It lives in the launcher, or in process 0. Each process holds one connection to it for as long as it
+runs, so the end of a process, however violent, is the end of a connection, and known at once. What
+is slow is silent instead: a process says every half second that it is there.
+
+What members say: ``join``, then ``pulse``, ``gather``, ``set``, ``get``, ``failed`` and ``bye``.
+What they are told: ``waiting``, ``welcome`` or ``refused``; then ``gathered``, ``got``, ``slow``,
+``left`` and ``verdict``. A verdict is why nothing can be computed together any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from phalanx.processes import differing
+from phalanx.processes.relay import pump, start
+from phalanx.processes.wire import PULSE, Line, Message, close, said_first
+
+LATE = 10.0  # after so many seconds others are told that a process is slow
+STUCK = 1.0  # two that wait for each other for so long do so for ever
+
+
+@dataclass
+class Known:
+    """A process that has joined, as the coordinator knows it."""
+
+    process: int
+    line: Line
+    about: Message
+    heard: float = field(default_factory=time.monotonic)
+    told_late: float = 0.0
+    left: bool = False
+    gone: bool = False
+    pulse: Message = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"process {self.process} (pid {self.about['pid']} on {self.about['host']})"
+
+
+@dataclass
+class Gathering:
+    """What the processes ``among`` which something is gathered have said so far."""
+
+    among: tuple[int, ...]
+    topics: dict[int, str] = field(default_factory=dict)
+    values: dict[int, Any] = field(default_factory=dict)
+    since: float = 0.0  # the last of them came
+
+    @property
+    def topic(self) -> str:
+        return next(iter(self.topics.values()))
+
+    def absent(self) -> list[int]:
+        """Those who have not come."""
+        return [i for i in self.among if i not in self.values]
+
+
+class Hub:
+    """Listens at ``address`` for the ``count`` processes of a program.
+
+    Args:
+        count: how many processes there are.
+        address: host and port; port 0 is any that is free.
+        token: what those who come must know, "" for nothing.
+        runtime: the socket of the runtime's coordination service, to which they are led.
+        silence: after how many seconds without a sign of life a process counts as lost.
+        ended: what is known of how a process has ended, for those that are told that it did.
+
+    Raises:
+        OSError: the address is not to be had.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        address: tuple[str, int],
+        token: str,
+        runtime: str,
+        silence: float = 100.0,
+        ended: Callable[[int], str] = lambda process: "",
+    ) -> None:
+        self.count, self.token, self.runtime, self.silence = count, token, runtime, silence
+        self._ended = ended
+        self._lock = threading.RLock()
+        self._members: dict[int, Known] = {}
+        self._refusal: Message = {}
+        self._verdict: Message = {}
+        self._gathers: dict[str, Gathering] = {}
+        self._sums = differing.Sums()
+        self._stored: dict[str, str] = {}
+        self._asked: dict[str, list[Known]] = {}
+        self._welcomed = False
+        self.everyone_left = threading.Event()
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._listener = socket.create_server(address, family=family, backlog=1024)
+        self.port: int = self._listener.getsockname()[1]
+        start(self._accept)
+        start(self._watch)
+
+    def close(self) -> None:
+        """Accept nobody any more, and let go of all."""
+        close(self._listener)
+        with self._lock:
+            for known in self._members.values():
+                known.line.close()
+            self.everyone_left.set()
+
+    # ---- who comes ----
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                return
+            try:
+                start(self._meet, sock)
+            except RuntimeError:  # this process ends
+                close(sock)
+
+    def _meet(self, sock: socket.socket) -> None:
+        sock.settimeout(10)
+        try:
+            first = said_first(sock)
+        except OSError:
+            first = {}
+        known = hmac.compare_digest(str(first.get("token", "")).encode(), self.token.encode())
+        what = first.get("what")
+        if what == "runtime" and known:
+            self._lead_to_runtime(sock)
+        elif what == "join":
+            line = Line(sock)
+            if known:
+                self._join(line, first)
+            else:
+                self._refuse(line, "it belongs to another launch: its token differs")
+        else:
+            close(sock)
+
+    def _lead_to_runtime(self, sock: socket.socket) -> None:
+        sock.settimeout(None)
+        there = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            there.connect(self.runtime)
+        except OSError:
+            close(sock)
+            return
+        start(pump, there, sock, True)
+        pump(sock, there, True)
+
+    def _join(self, line: Line, about: Message) -> None:
+        with self._lock:
+            why = self._refused(about)
+            if why and not self._welcomed:
+                self._refusal = {"what": "refused", "why": why}
+                self._tell(self._refusal)
+            if why:
+                self._refuse(line, why)
+                return
+            known = Known(about["process"], line, about)
+            self._members[known.process] = known
+            if len(self._members) < self.count:
+                missing = [i for i in range(self.count) if i not in self._members]
+                self._tell({"what": "waiting", "missing": missing})
+            else:
+                self._welcomed = True
+                self._tell({"what": "welcome", "members": self._roll()})
+        self._listen(known)
+
+    @staticmethod
+    def _refuse(line: Line, why: str) -> None:
+        line.send(what="refused", why=why)
+        line.close()
+        line.receive()
+
+    def _roll(self) -> list[Message]:
+        every = sorted(self._members.values(), key=lambda k: k.process)
+        return [{name: k.about[name] for name in ("process", "host", "pid")} for k in every]
+
+    def _refused(self, about: Message) -> str:
+        """Why a process that wants to join cannot; "" if it can."""
+        if self._refusal:
+            return self._refusal["why"]
+        new = Known(about["process"], None, about)  # type: ignore[arg-type]
+        if about["count"] != self.count:
+            return (
+                f"{new} was told that there are {about['count']} processes, and the coordinator "
+                f"that there are {self.count}; num_processes must be the same everywhere"
+            )
+        there = self._members.get(new.process)
+        if there is not None:
+            return f"two have the same process_id: {there}, and {new}"
+        for other in self._members.values():
+            for name, words in _ALIKE.items():
+                if about[name] != other.about[name]:
+                    return (
+                        f"{words} differ: {other.about[name]} in {other}, and {about[name]} in "
+                        f"{new}; they must be the same everywhere"
+                    )
+        return ""
+
+    # ---- what they say ----
+
+    def _listen(self, known: Known) -> None:
+        while message := known.line.receive():
+            known.heard, known.told_late = time.monotonic(), 0.0
+            with self._lock, contextlib.suppress(KeyError, TypeError, ValueError):
+                # what is not understood is nothing said
+                self._answers[message["what"]](self, known, message)
+        with self._lock:
+            if not known.left:
+                self._on_end(known)
+            known.gone = True
+            if self._welcomed and all(k.gone for k in self._members.values()):
+                self.everyone_left.set()
+
+    def _on_end(self, known: Known) -> None:
+        if not self._welcomed:
+            if not self._refusal:
+                why = f"{known} ended before all had come"
+                self._refusal = {"what": "refused", "why": why}
+                self._tell(self._refusal)
+            return
+        self._lost(known, self._ended(known.process) or "it ended without a word: its connection "
+                   "is closed, as when a process is killed")  # fmt: skip
+
+    def _lost(self, known: Known, why: str, traceback: str = "") -> None:
+        known.gone = True
+        self._decide(
+            kind="lost", process=known.process, host=known.about["host"], pid=known.about["pid"],
+            why=why, traceback=traceback,
+        )  # fmt: skip
+
+    def _decide(self, **verdict: Any) -> None:
+        if not self._verdict:
+            self._verdict = {"what": "verdict", **verdict}
+            self._tell(self._verdict)
+
+    def _tell(self, message: Message) -> None:
+        for known in self._members.values():
+            if not known.gone:
+                known.line.send(**message)
+
+    def _pulse(self, known: Known, message: Message) -> None:
+        known.pulse = message
+
+    def _failed(self, known: Known, message: Message) -> None:
+        last = str(message["traceback"]).strip().rpartition("\n")[2]
+        self._lost(known, f"it ended by an exception, {last}", message["traceback"])
+
+    def _bye(self, known: Known, message: Message) -> None:
+        del message
+        known.left = True
+        self._tell({"what": "left", "process": known.process})
+        for key in list(self._gathers):
+            self._settle(key)
+
+    def _gather(self, known: Known, message: Message) -> None:
+        key = message["key"]
+        gathering = self._gathers.setdefault(key, Gathering(tuple(message["among"])))
+        gathering.topics[known.process] = message["topic"]
+        gathering.values[known.process] = message["value"]
+        gathering.since = time.monotonic()
+        self._settle(key)
+
+    def _settle(self, key: str) -> None:
+        """Answer a gather to which all have come, or to which somebody never will."""
+        gathering = self._gathers[key]
+        if len(set(gathering.topics.values())) > 1:
+            self._decide(kind="mismatch", why=differing.topics(gathering.topics))
+            return
+        absent = [self._members[i] for i in gathering.absent()]
+        if not absent:
+            del self._gathers[key]
+            values = [gathering.values[i] for i in gathering.among]
+            for i in gathering.among:
+                self._members[i].line.send(what="gathered", key=key, values=values)
+        for known in absent:
+            if known.left:
+                why = f"it has ended, and the others wait for it: {gathering.topic}"
+                self._lost(known, why)
+
+    def _set(self, known: Known, message: Message) -> None:
+        del known
+        key, value = message["key"], message["value"]
+        self._stored[key] = value
+        for asking in self._asked.pop(key, []):
+            asking.line.send(what="got", key=key, value=value)
+
+    def _get(self, known: Known, message: Message) -> None:
+        key = message["key"]
+        if key in self._stored or not message["wait"]:
+            known.line.send(what="got", key=key, value=self._stored.get(key))
+        else:
+            self._asked.setdefault(key, []).append(known)
+
+    def _delete(self, known: Known, message: Message) -> None:
+        del known
+        self._stored.pop(message["key"], None)
+
+    _answers = {  # noqa: RUF012  (a table of methods)
+        "pulse": _pulse,
+        "failed": _failed,
+        "bye": _bye,
+        "gather": _gather,
+        "set": _set,
+        "get": _get,
+        "delete": _delete,
+    }
+
+    # ---- who is late, and who waits for ever ----
+
+    def _watch(self) -> None:
+        while not self.everyone_left.wait(PULSE):
+            with self._lock:
+                if self._welcomed and not self._verdict:
+                    self._look(time.monotonic())
+
+    def _look(self, now: float) -> None:
+        there = [k for k in self._members.values() if not (k.left or k.gone)]
+        for known in there:
+            silent = now - known.heard
+            if silent > self.silence:
+                self._lost(known, f"nothing has been heard of it for {silent:.0f} s")
+            elif silent > LATE:
+                self._warn(known, silent, "nothing has been heard of it")
+        for gathering in self._gathers.values():
+            waited = now - gathering.since
+            for process in gathering.absent():
+                if waited > LATE:
+                    why = f"others wait for it ({gathering.topic})"
+                    self._warn(self._members[process], waited, why)
+        pulses = {k.process: k.pulse for k in there}
+        why = self._sums.differ(pulses) or differing.waits(pulses, STUCK)
+        if why:
+            self._decide(kind="mismatch", why=why)
+
+    def _warn(self, known: Known, seconds: float, why: str) -> None:
+        """Tell the others of one who is late, now and each time that its lateness has doubled."""
+        if known.told_late and seconds < 2 * known.told_late:
+            return
+        known.told_late = seconds
+        for other in self._members.values():
+            if other is not known and not other.gone:
+                other.line.send(
+                    what="slow", process=known.process, host=known.about["host"],
+                    seconds=seconds, why=why,
+                )  # fmt: skip
+
+
+_ALIKE = {
+    "phalanx": "the versions of phalanx",
+    "runtime": "the versions of jaxlib",
+    "platform": "the platforms",
+    "devices": "the numbers of CPU devices",
+}

@@ -1,0 +1,418 @@
+"""This process among those that compute together: what it says to the coordinator, and hears.
+
+There is at most one ``Member``, ``joined()``. What spans processes asks it before it starts, and
+when it fails: ``check`` raises what has become of the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import socket
+import sys
+import threading
+import time
+import traceback
+import warnings
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.base.errors import PeerLost, PeerSlow, PhalanxError, ProgramMismatch, RendezvousError
+from phalanx.processes import sever
+from phalanx.processes.relay import Relay, start
+from phalanx.processes.wire import PULSE, Line, Message, say, split
+
+_GRACE = 2.0  # how long what is under way may go on when a process has ended in peace
+_REMEMBERED = 4096  # launches
+_LAST = 32  # of them are told by name; no process is as many ahead of another
+_SOME = 16  # of the others every so many
+_MODULUS = (1 << 61) - 1
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a process has to know to join the others."""
+
+    address: str
+    process: int
+    count: int
+    token: str = ""
+    patience: float = 300.0
+
+
+class Member:
+    """A connection to the coordinator, from ``join`` to ``leave``."""
+
+    def __init__(self, settings: Settings, line: Line, members: Sequence[Message]) -> None:
+        self.settings = settings
+        self.process, self.count = settings.process, settings.count
+        self.members = members
+        self.host: str = line.socket.getsockname()[0]  # at which others reach this process
+        self.groups: dict[frozenset[int], Group] = {}
+        self.launching: tuple[Group, int, str, float] | None = None  # what has not returned
+        self.latest: tuple[Group, int, str, float] | None = None
+        self.gone: dict[int, float] = {}  # those that have ended in peace, and when
+        self.verdict: PhalanxError | None = None
+        self.connections = sever.Connections()
+        self.relay = Relay(self._reach_runtime)
+        self._line = line
+        self._changed = threading.Condition()
+        self._gathered: dict[str, list[Any]] = {}
+        self._got: dict[str, str | None] = {}
+        self._gathering: tuple[str, str, float] | None = None
+        self._left = False
+        self.reachable = True  # whether the coordinator is there
+        start(self._hear)
+        start(self._beat)
+
+    def _reach_runtime(self) -> socket.socket:
+        sock = connected(self.settings)
+        say(sock, what="runtime", token=self.settings.token)
+        return sock
+
+    # ---- what others do ----
+
+    def _hear(self) -> None:
+        while message := self._line.receive():
+            self._heard(message)
+        self.reachable = False
+        if not self._left:
+            first = self.members[0]
+            self._decide(
+                PeerLost.of(
+                    None, first["host"] if first else "", "the coordinator at "
+                    f"{self.settings.address} is gone: the launcher or process 0, in which it "
+                    "lives, has ended",
+                )
+            )  # fmt: skip
+
+    def _heard(self, message: Message) -> None:
+        match message["what"]:
+            case "gathered":
+                with self._changed:
+                    self._gathered[message["key"]] = message["values"]
+                    self._changed.notify_all()
+            case "got":
+                with self._changed:
+                    self._got[message["key"]] = message["value"]
+                    self._changed.notify_all()
+            case "slow":
+                warnings.warn(PeerSlow(_late(message)), stacklevel=1)
+            case "left":
+                with self._changed:
+                    self.gone[message["process"]] = time.monotonic()
+                    self._changed.notify_all()
+            case "verdict":
+                self._decide(self._verdict(message))
+
+    def _verdict(self, message: Message) -> PhalanxError:
+        if message["kind"] == "mismatch":
+            told = [message["why"], *(g.names() for g in self.groups.values() if g.last)]
+            return ProgramMismatch.of("; ".join(told))
+        return PeerLost.of(
+            message["process"], message["host"], message["why"], message["pid"],
+            message["traceback"],
+        )  # fmt: skip
+
+    def _let_finish(self, now: float) -> None:
+        """What still waits for one that has ended in peace, a while after that, waits in vain."""
+        if self.launching is not None:
+            for process in self.launching[0].processes & self.gone.keys():
+                if now - self.gone[process] > _GRACE:
+                    self._decide(self._ended(process))
+
+    def _ended(self, process: int) -> PeerLost:
+        return PeerLost.of(process, self.members[process]["host"], "its program has ended")
+
+    def _decide(self, verdict: PhalanxError) -> None:
+        with self._changed:
+            if self.verdict is None:
+                self.verdict = verdict
+            self._changed.notify_all()
+        self.connections.sever()
+
+    # ---- what this process does ----
+
+    def _beat(self) -> None:
+        while not self._left:
+            now = time.monotonic()
+            launching, gathering = self.launching, self._gathering
+            self._line.send(
+                what="pulse",
+                launches={g.key: g.news() for g in list(self.groups.values())},
+                launching=launching
+                and (launching[0].key, launching[1], launching[2], now - launching[3]),
+                gathering=gathering and (gathering[0], gathering[1], now - gathering[2]),
+            )
+            self._let_finish(now)
+            time.sleep(PULSE)
+
+    def check(self, who: str, group: Group | None = None) -> None:
+        """Raise what has become of the others, if nothing can be computed with them any more.
+
+        Raises:
+            PeerLost: one of them is gone.
+            ProgramMismatch: they run something else.
+        """
+        ended = group.processes & self.gone.keys() if group is not None else ()
+        if self.verdict is None and ended:
+            self._decide(self._ended(min(ended)))
+        if self.verdict is not None:
+            raise self._raised(who)
+
+    def _raised(self, who: str) -> PhalanxError:
+        """The verdict, for ``who`` to raise, with the launch before which or in which it came."""
+        if self.latest is not None:
+            group, number, name, _ = self.latest
+            where = "" if name == who else f" was {name}"
+            who = f"{who} (launch {number} over processes {group.key}{where})"
+        return self.verdict.at(who)  # type: ignore[union-attr]
+
+    def failure(self, who: str) -> PhalanxError | None:
+        """Why what spans processes has failed, if others are the cause; waits to be told."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.verdict is not None or self.gone, timeout=5)
+        if self.verdict is None and self.gone:
+            self._decide(self._ended(min(self.gone)))
+        return None if self.verdict is None else self._raised(who)
+
+    def group_of(self, processes: frozenset[int]) -> Group:
+        """The group of those ``processes``, one object for each."""
+        if processes not in self.groups:
+            self.groups[processes] = Group(self, processes)
+        return self.groups[processes]
+
+    @property
+    def everyone(self) -> Group:
+        """The group of all processes."""
+        return self.group_of(frozenset(range(self.count)))
+
+    def gather(self, group: Group, topic: str, value: Any, patience: float | None) -> list[Any]:
+        """``Group.gather``."""
+        group.gathers += 1
+        key = f"{group.key}/{group.gathers}"
+        self._gathering = (key, topic, time.monotonic())
+        self._line.send(
+            what="gather", key=key, among=sorted(group.processes), topic=topic, value=value
+        )
+        try:
+            with self._changed:
+                self._changed.wait_for(
+                    lambda: key in self._gathered or self.verdict is not None, patience
+                )
+                if key in self._gathered:
+                    return self._gathered.pop(key)
+        finally:
+            self._gathering = None
+        self.check(topic)
+        raise RendezvousError(f"{topic}: waited {patience:.0f} s, and not all processes have come")
+
+    # ---- what users store ----
+
+    def store(self, key: str, value: str) -> None:
+        """Let all processes find ``value``."""
+        self.check("key_value_set")
+        self._line.send(what="set", key=key, value=value)
+
+    def stored(self, key: str, wait: bool, patience: float | None) -> str | None:
+        """What a process has stored; None if nobody has, or not in time."""
+        with self._changed:
+            self._got.pop(key, None)
+            self._line.send(what="get", key=key, wait=wait)
+            self._changed.wait_for(
+                lambda: key in self._got or self.verdict is not None, patience
+            )
+            if key in self._got:
+                return self._got.pop(key)
+        self.check("key_value_get")
+        return None
+
+    def forget(self, key: str) -> None:
+        """Let no process find ``key`` any more."""
+        self._line.send(what="delete", key=key)
+
+    # ---- the end ----
+
+    def fail(self, error: BaseException) -> None:
+        """Tell the others of the exception by which this process ends."""
+        if self.verdict is None:
+            told = "".join(traceback.format_exception(error))
+            self._line.send(what="failed", traceback=told[-_LONGEST_TRACEBACK:])
+            self._left = True
+
+    def leave(self) -> None:
+        """Tell the others that this process has done its part, and hear them no more."""
+        if not self._left:
+            self._left = True
+            self._line.send(what="bye")
+        self._line.close()
+        self.relay.close()
+
+
+class Group:
+    """Processes over which programs are launched together, all in the same order."""
+
+    def __init__(self, member: Member, processes: frozenset[int]) -> None:
+        self.processes = processes
+        self.key = ",".join(map(str, sorted(processes)))
+        self.count = self.total = 0
+        self.last: deque[tuple[int, int, str]] = deque(maxlen=_REMEMBERED)
+        self._told = 0
+        self.gathers = 0
+        self._member = member
+
+    def launch(self, program: int, name: str) -> None:
+        """A launch of ``program`` begins.
+
+        Raises:
+            PeerLost, ProgramMismatch: nothing can be launched any more.
+        """
+        member = self._member
+        if member.verdict is not None or member.gone:
+            member.check(name, self)
+        self.count += 1
+        self.total = (self.total * 1_000_003 + program) % _MODULUS
+        self.last.append((self.count, self.total, name))
+        member.launching = member.latest = (self, self.count, name, time.monotonic())
+
+    def news(self) -> list[tuple[int, int, str]]:
+        """The last launches, and of those before that were not told yet some."""
+        every = list(self.last)
+        before, last = every[:-_LAST], every[-_LAST:]
+        news = [(n, total, "") for n, total, _ in before if n % _SOME == 0 and n > self._told]
+        self._told = before[-1][0] if before else 0
+        return news + last
+
+    def names(self) -> str:
+        """The last launches by name, in words."""
+        runs = [(n, sum(1 for _ in same)) for n, same in itertools.groupby(x[2] for x in self.last)]
+        told = ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in runs[-6:])
+        return f"the last launches over processes {self.key} here were {told}"
+
+    def launched(self) -> None:
+        """The launch has returned."""
+        self._member.launching = None
+
+    def gather(self, topic: str, value: Any, patience: float | None = None) -> list[Any]:
+        """What every process of the group gives, in order; all of them say the same ``topic``.
+
+        Raises:
+            PeerLost: one of them is gone.
+            ProgramMismatch: one of them has something else to say.
+            RendezvousError: somebody has not come after ``patience`` seconds.
+        """
+        return self._member.gather(self, topic, value, patience)
+
+
+_LONGEST_TRACEBACK = 20_000
+_joined: list[Member] = []
+
+
+def joined() -> Member | None:
+    """This process among others, if it has joined any."""
+    return _joined[0] if _joined else None
+
+
+def group_over(devices: Sequence[Any]) -> Group | None:
+    """The group of the processes that ``devices`` belong to; None if that is one, this process."""
+    member = joined()
+    if member is None or all(d.process_index == member.process for d in devices):
+        return None
+    return member.group_of(frozenset(d.process_index for d in devices))
+
+
+def failure_of_others(who: str) -> PhalanxError | None:
+    """What has become of others on which ``who``, which has failed, depended; if that is known."""
+    member = joined()
+    return None if member is None else member.failure(who)
+
+
+def join(settings: Settings, about: Message) -> Member:
+    """Meet the other processes at the coordinator; ``about`` says what must be alike in all.
+
+    Raises:
+        RendezvousError: the coordinator does not answer or refuses, or not all have come in time.
+    """
+    deadline = time.monotonic() + settings.patience
+    line = Line(_found(settings, deadline))
+    told: Message = {}
+    # the coordinator says nothing while nobody comes; a timer ends the wait
+    timer = threading.Timer(max(deadline - time.monotonic(), 0), line.close)
+    timer.daemon = True
+    timer.start()
+    line.send(
+        what="join", token=settings.token, process=settings.process, count=settings.count,
+        host=socket.gethostname(), pid=os.getpid(), **about,
+    )  # fmt: skip
+    waiting: list[int] = []
+    while (told := line.receive()).get("what") == "waiting":
+        waiting = told["missing"]
+    timer.cancel()
+    if told.get("what") != "welcome":
+        line.close()
+        line.receive()
+    if told.get("what") == "refused":
+        raise RendezvousError(_joining(settings, f"the coordinator refuses: {told['why']}"))
+    if not told and time.monotonic() >= deadline:
+        absent = f"processes {', '.join(map(str, waiting))} of {settings.count} have"
+        if len(waiting) < 2:
+            absent = f"process {', '.join(map(str, waiting))} of {settings.count} has"
+        why = f"waited {settings.patience:.0f} s, and {absent} not come"
+        raise RendezvousError(_joining(settings, why))
+    if not told:
+        raise RendezvousError(_joining(settings, "the coordinator has closed the connection"))
+    _joined[:] = [Member(settings, line, told["members"])]
+    return _joined[0]
+
+
+def forget() -> None:
+    """This process belongs to no others any more."""
+    _joined.clear()
+
+
+def _joining(settings: Settings, why: str) -> str:
+    return (
+        f"distributed.initialize: process {settings.process} of {settings.count}, with the "
+        f"coordinator at {settings.address}: {why}"
+    )
+
+
+def _found(settings: Settings, deadline: float) -> socket.socket:
+    """A connection to the coordinator, which may not be there yet."""
+    pause = 0.01
+    while True:
+        try:
+            return connected(settings, max(deadline - time.monotonic(), 0.1))
+        except OSError as e:
+            if time.monotonic() + pause > deadline:
+                why = f"nobody answers there after {settings.patience:.0f} s: {e}"
+                raise RendezvousError(_joining(settings, why)) from None
+        time.sleep(pause)
+        pause = min(2 * pause, 0.5)
+
+
+def connected(settings: Settings, patience: float = 10.0) -> socket.socket:
+    """A connection to the coordinator, on which nothing has been said."""
+    return socket.create_connection(split(settings.address), timeout=patience)
+
+
+def _late(message: Message) -> str:
+    return (
+        f"process {message['process']} on {message['host']} is late: {message['why']} for "
+        f"{message['seconds']:.0f} s"
+    )
+
+
+def tell_of_exceptions() -> None:
+    """Let the others hear of an exception that ends this process."""
+    before = sys.excepthook
+
+    def hook(kind: type[BaseException], error: BaseException, frames: Any) -> None:
+        member = joined()
+        if member is not None:
+            member.fail(error)
+        before(kind, error, frames)
+
+    sys.excepthook = hook

@@ -1,0 +1,92 @@
+"""XLA's part in a program of many processes: its coordination service, and sockets for collectives.
+
+The service and its clients reach each other by ``phalanx.processes.relay``. They are told that
+nothing is ever late: who is gone is known otherwise (``phalanx.processes.hub``), and a client that
+notices something by itself would end the process.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from jaxlib import utils  # type: ignore[attr-defined]  (no stubs)
+
+from phalanx.processes import sever
+from phalanx.processes.member import Member
+from phalanx.processes.relay import Folder
+from phalanx.xla.runtime import xc
+
+_NEVER = 10_000_000  # seconds
+
+_connected: list[tuple[Member, Any, str]] = []  # this process, the runtime's client, its host
+
+
+class Service:
+    """XLA's coordination service for ``count`` processes."""
+
+    def __init__(self, count: int) -> None:
+        self._folder = Folder()
+        self.socket = self._folder.socket
+        with _quiet():
+            self._service = xc.get_distributed_runtime_service(
+                self._folder.address, count, heartbeat_timeout=_NEVER, shutdown_timeout=1,
+                recoverable=True,
+            )  # fmt: skip
+
+    def close(self) -> None:
+        with _quiet():
+            self._service.shutdown()
+        self._folder.remove()
+
+
+def connect(member: Member, host: str) -> None:
+    """Let the clients of this process know the other processes, who reach it at ``host``."""
+    with _quiet():
+        client = xc.get_distributed_runtime_client(
+            member.relay.address, member.process, init_timeout=60, shutdown_timeout=1,
+            heartbeat_timeout=_NEVER, shutdown_on_destruction=False,
+        )  # fmt: skip
+        client.connect()
+    _connected[:] = [(member, client, host)]
+
+
+def leave() -> None:
+    """Let the service know that this process will say no more; without it, its end is an error."""
+    for member, client, _ in _connected:
+        if member.reachable:
+            with _quiet():
+                client.shutdown()
+
+
+def cpu_arguments() -> dict[str, Any]:
+    """What the CPU client has to know of other processes, if there are any."""
+    if not _connected:
+        return {}
+    member, client, host = _connected[0]
+    before = sever.listening()
+    collectives = xc.make_gloo_tcp_collectives(distributed_client=client, hostname=host)
+    here = sorted(sever.listening() - before)
+    for addresses in member.everyone.gather("starting the CPU client", here):
+        member.connections.listening.update(map(tuple, addresses))
+    return {
+        "distributed_client": client,
+        "node_id": member.process,
+        "num_nodes": member.count,
+        "collectives": collectives,
+    }
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the runtime's warnings of what is meant to be so."""
+    if "TF_CPP_MIN_LOG_LEVEL" in os.environ:
+        yield
+        return
+    utils.absl_set_min_log_level(2)
+    try:
+        yield
+    finally:
+        utils.absl_set_min_log_level(1)

@@ -1,0 +1,190 @@
+"""Programs of several processes on this machine, each of which is started and ends by itself.
+
+A story is a script for all of its processes; what they print is what it tells.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120  # seconds after which all that a story has started is ended
+
+BEGIN = """
+import os, signal, time
+import numpy as np
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.sharding import Mesh, NamedSharding, PartitionSpec as P
+phalanx.distributed.initialize()
+me, count = phalanx.process_index(), phalanx.process_count()
+def tell(*words):  # in a file: Gloo writes to the standard output, too, and in the midst of lines
+    with open(f"{os.path.dirname(__file__)}/told-{me}", "a") as file:
+        print(*words, file=file)
+"""
+
+
+@dataclass
+class Ended:
+    """What a launch has told: its status, its output, and per process the lines that it told."""
+
+    status: int
+    output: str
+    told: dict[int, list[str]]
+
+
+@pytest.fixture
+def launch(tmp_path):
+    started = []
+
+    def run(count, story, *options, devices=1):
+        script = tmp_path / "story.py"
+        script.write_text(BEGIN + textwrap.dedent(story))
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
+        environment |= {
+            "PYTHONPATH": str(ROOT),
+            "PHALANX_NUM_CPU_DEVICES": str(devices),
+            "JAX_PLATFORMS": "cpu",
+        }
+        child = subprocess.Popen(
+            [sys.executable, "-m", "phalanx", "launch", "-n", str(count), *options, str(script)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        started.append(child)
+        output, _ = child.communicate(timeout=PATIENCE)
+        files = {int(path.name[5:]): path for path in tmp_path.glob("told-*")}
+        told = {process: path.read_text().splitlines() for process, path in files.items()}
+        return Ended(child.returncode, output, told)
+
+    yield run
+    for child in started:
+        if child.poll() is None:
+            child.send_signal(signal.SIGTERM)  # it ends its own
+            try:
+                child.wait(10)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+
+
+def test_arrays_lie_over_processes(launch):
+    ended = launch(
+        2,
+        """
+        mesh = Mesh(np.array(phalanx.devices()), ("d",))
+        rows = NamedSharding(mesh, P("d"))
+        here = len(phalanx.local_devices())
+        x = phalanx.make_array_from_process_local_data(rows, np.arange(here) + 10.0 * me)
+        tell(len(phalanx.devices()), here, x.shape, x.is_fully_addressable)
+        tell([s.data.tolist() for s in x.addressable_shards])
+        tell(phalanx.jit(jnp.sum)(x))
+        add = phalanx.shard_map(lambda x: x + lax.psum(x, "d"), mesh=mesh, in_specs=P("d"),
+                                out_specs=P("d"))
+        tell([s.data.tolist() for s in phalanx.jit(add)(x).addressable_shards])
+        try:
+            np.asarray(x)
+        except ValueError as e:
+            tell(e)
+        phalanx.distributed.key_value_set(f"from {me}", f"told by {me}")
+        tell(phalanx.distributed.key_value_get(f"from {1 - me}"))
+        """,
+        devices=2,
+    )
+    assert ended.status == 0, ended.output
+    for me in (0, 1):
+        first, shards, total, added, refused, key = ended.told[me]
+        assert first == "4 2 (4,) False"
+        assert shards == str([[10.0 * me], [10.0 * me + 1]])
+        assert total == "22.0"
+        assert added == str([[10.0 * me + 22], [10.0 * me + 23]])
+        assert "devices of other processes" in refused
+        assert key == f"told by {1 - me}"
+
+
+LOST = """
+mesh = Mesh(np.array(phalanx.devices()), ("d",))
+x = phalanx.device_put(np.arange(3.0), NamedSharding(mesh, P("d")))
+step = phalanx.jit(lambda x: x * 0.5 + jnp.sum(x))
+step(x)
+if me == 1:
+    HOW
+try:
+    while True:
+        x = step(x)
+except phalanx.errors.PhalanxError as e:
+    tell(type(e).__name__, getattr(e, "process", None), str(e).replace("\\n", " "))
+    tell(jnp.arange(3) + 1)
+    try:
+        step(x)
+    except phalanx.errors.PhalanxError as e:
+        tell(type(e).__name__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", "it was killed by SIGKILL"),
+        ("raise KeyError('mine')", "KeyError: 'mine'"),
+    ],
+)
+def test_who_is_lost_is_named_by_all_others(launch, how, words):
+    ended = launch(3, LOST.replace("HOW", how))
+    assert ended.status == (137 if "SIGKILL" in how else 1), ended.output
+    for me in (0, 2):
+        lost, local, again = ended.told[me]
+        assert lost.startswith("PeerLost 1 <lambda> (launch"), ended.output
+        assert words in lost
+        assert local == "[1 2 3]"
+        assert again == "PeerLost"
+
+
+def test_programs_that_differ_are_refused_everywhere(launch):
+    ended = launch(
+        2,
+        """
+        mesh = Mesh(np.array(phalanx.devices()), ("d",))
+        x = phalanx.device_put(np.arange(2.0), NamedSharding(mesh, P("d")))
+        def f(x):
+            return jnp.sin(x) + jnp.sum(x) if me else jnp.cos(x) + jnp.sum(x)
+        try:
+            phalanx.jit(f)(x)
+        except phalanx.errors.ProgramMismatch as e:
+            tell(e)
+        """,
+    )
+    assert ended.status == 0, ended.output
+    for me in (0, 1):
+        (why,) = ended.told[me]
+        assert "process 0 has:" in why
+        assert "= cos" in why
+        assert "= sin" in why
+        assert "story.py" in why
+
+
+def test_a_launch_begins_again(launch):
+    ended = launch(
+        2,
+        """
+        first = os.environ["PHALANX_RESTART"] == "0"
+        if first and me == 0:
+            os._exit(3)
+        tell("restart", os.environ["PHALANX_RESTART"])
+        """,
+        "--max-restarts",
+        "2",
+    )
+    assert ended.status == 0, ended.output
+    assert "process 0 exited with status 3" in ended.output
+    assert ended.told[0] == ["restart 1"]
+    assert ended.told[1][-1] == "restart 1"

@@ -20,6 +20,7 @@ from phalanx.lax.layout import takes_out_sharding
 __all__ = [
     "Initializer",
     "constant",
+    "delta_orthogonal",
     "glorot_normal",
     "glorot_uniform",
     "he_normal",
@@ -30,6 +31,7 @@ __all__ = [
     "lecun_uniform",
     "normal",
     "ones",
+    "orthogonal",
     "truncated_normal",
     "uniform",
     "variance_scaling",
@@ -249,3 +251,75 @@ lecun_uniform = _named(1.0, "fan_in", "uniform", "lecun_uniform", _LECUN)
 lecun_normal = _named(1.0, "fan_in", "truncated_normal", "lecun_normal", _LECUN)
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal
+
+
+# ---- orthogonal ones ------------------------------------------------------------------------
+
+
+def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer of ``scale`` times a random matrix with orthonormal rows or columns.
+
+    A weight of more than two axes is such a matrix, reshaped: ``column_axis`` counts its columns,
+    and the others its rows (Saxe et al., 2014).
+
+    Args:
+        scale: see above.
+        column_axis: see above.
+        dtype: of the arrays, unless they ask for another.
+
+    Raises:
+        ValueError: a shape has fewer than two axes.
+
+    >>> from phalanx import nn, random
+    >>> q = nn.initializers.orthogonal()(random.key(0), (3, 3))
+    >>> bool(abs(q.T @ q - np.eye(3)).max() < 1e-5)
+    True
+    """
+
+    @boundary
+    @takes_out_sharding
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        shape = tuple(shape)
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal: a weight needs at least two axes, got shape {shape}")
+        columns = shape[column_axis]
+        others = (*shape[:column_axis], *shape[column_axis:][1:])
+        matrix = random.orthogonal(key, math.prod(others), (), dtype, columns)
+        return scale * jnp.moveaxis(matrix.reshape(*others, columns), -1, column_axis)
+
+    return init
+
+
+def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> Initializer:
+    """An initializer for convolutions: an orthogonal matrix in the middle of zeros.
+
+    Weights have one to three spatial axes, then one for inputs and one for outputs; there must be
+    at least as many outputs as inputs (Xiao et al., 2018).
+
+    Args:
+        scale: what the matrix is multiplied with.
+        column_axis: counts the columns of the matrix, as in ``orthogonal``.
+        dtype: of the arrays, unless they ask for another.
+
+    Raises:
+        ValueError: a shape has not three to five axes, or fewer outputs than inputs.
+
+    >>> from phalanx import nn, random
+    >>> nn.initializers.delta_orthogonal()(random.key(0), (3, 2, 2))[0].tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+
+    @boundary
+    @takes_out_sharding
+    def init(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        shape = tuple(shape)
+        if not 3 <= len(shape) <= 5 or shape[-1] < shape[-2]:
+            raise ValueError(
+                "delta_orthogonal: a weight needs one to three spatial axes, and at least as many "
+                f"outputs, the last axis, as inputs, the axis before, got shape {shape}"
+            )
+        matrix = orthogonal(scale, column_axis, dtype)(key, shape[-2:], dtype)
+        center = tuple((n - 1) // 2 for n in shape[:-2])
+        return jnp.zeros(shape, matrix.dtype).at[center].set(matrix)
+
+    return init

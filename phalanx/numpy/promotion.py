@@ -233,6 +233,18 @@ def arrays(
     return [x if isinstance(x, Array) else _repeated(x, known) for x in values]
 
 
+def real(who: str, *xs: Any) -> list[Array]:
+    """``arrays`` of one floating-point dtype.
+
+    Raises:
+        TypeError: an operand is complex.
+    """
+    values = arrays(who, *xs, to=dtypes.to_inexact)
+    if dtypes.is_complex(values[0].dtype):
+        raise TypeError(f"{who}: real operands are needed, got {values[0].aval}")
+    return values
+
+
 def _repeated(x: np.generic, like: ArrayType) -> Array:
     """The constant ``x`` as an array of the shape of another one, and as weak."""
     return ops.broadcast_to(scalar_array(x, x.dtype, like.weak), like.shape)

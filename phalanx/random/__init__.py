@@ -47,6 +47,7 @@ from phalanx.random.keys import (
     split,
     wrap_key_data,
 )
+from phalanx.random.matrices import multivariate_normal, orthogonal
 from phalanx.random.rejection import binomial, gamma, loggamma, multinomial, poisson
 from phalanx.random.uniform import bernoulli, bits, rademacher, randint, uniform
 
@@ -80,7 +81,9 @@ __all__ = [
     "lognormal",
     "maxwell",
     "multinomial",
+    "multivariate_normal",
     "normal",
+    "orthogonal",
     "pareto",
     "permutation",
     "poisson",

@@ -11,7 +11,7 @@ import numpy as np
 from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.control.staged import staged
-from phalanx.core.types import typeof
+from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.distributions import draw_exponential, draw_normal
@@ -290,14 +290,22 @@ def double_sided_maxwell(
         key: a single key.
         loc: a number, or an array.
         scale: likewise.
-        shape: of the result, beyond that of the parameters.
+        shape: of the numbers for each element of the parameters; where it is empty, there are
+            as many numbers for each of them as there are elements.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    Returns:
+        An array ``[*shape, ...]``, whose last axes are those to which the parameters broadcast.
 
     >>> from phalanx import random
     >>> random.double_sided_maxwell(random.key(0), 0.0, 1.0, (2,)).shape
     (2,)
     """
-    return _made(_double_maxwell, "double_sided_maxwell", key, shape, dtype, loc, scale)
+    who, chosen = "double_sided_maxwell", float_dtype("double_sided_maxwell", dtype)
+    loc, scale = as_parameter(loc, chosen), as_parameter(scale, chosen)
+    each = common_shape(who, None, loc, scale)
+    lengths = (as_shape(who, shape) or each) + each
+    return _double_maxwell(single(who, key), loc, scale, shape=lengths, dtype=chosen)
 
 
 @staged
@@ -429,14 +437,21 @@ def weibull_min(
         key: a single key.
         scale: a positive number, or an array.
         concentration: likewise.
-        shape: of the result, beyond that of the parameters.
+        shape: of the random numbers that are scaled; it broadcasts with the parameters.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    Raises:
+        ValueError: ``shape`` and those of the parameters do not broadcast.
 
     >>> from phalanx import random
     >>> bool(random.weibull_min(random.key(0), 2.0, 3.0) >= 0)
     True
     """
-    return _made(_weibull, "weibull_min", key, shape, dtype, scale, concentration)
+    who, chosen = "weibull_min", float_dtype("weibull_min", dtype)
+    scale, concentration = as_parameter(scale, chosen), as_parameter(concentration, chosen)
+    lengths = as_shape(who, shape)
+    common_shape(who, None, scale, concentration, ArrayType(lengths, chosen))
+    return _weibull(single(who, key), scale, concentration, shape=lengths, dtype=chosen)
 
 
 @staged

@@ -85,6 +85,13 @@ def _normal(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 @staged
 def _complex_normal(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    return draw_standard_normal(key, shape, dtype)
+
+
+def draw_standard_normal(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    """Standard normal numbers, real or complex, inside a staged function."""
+    if not dtypes.is_complex(dtype):
+        return draw_normal(key, shape, dtype)
     part = dtypes.to_real(dtype)
     both = complex(*(draw_normal(k, shape, part) for k in split_words(key, 2)))
     return div(both, _SQRT_2)

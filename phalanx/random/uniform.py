@@ -93,7 +93,11 @@ def common_shape(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     Raises:
         ValueError: the parameters do not broadcast to ``shape``.
     """
-    needed = np.broadcast_shapes(*[_type_of(p).shape for p in parameters])
+    shapes = [_type_of(p).shape for p in parameters]
+    try:
+        needed = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise ValueError(f"{who}: parameters of shapes {shapes} do not broadcast") from None
     if shape is None:
         return needed
     given = as_shape(who, shape)

@@ -7,6 +7,6 @@ from typing import TYPE_CHECKING
 from phalanx.base.lazily import later as _later
 
 if TYPE_CHECKING:
-    from phalanx.scipy import fft, linalg, special
+    from phalanx.scipy import fft, linalg, special, stats
 else:
-    __getattr__, __dir__ = _later(__name__, "fft", "linalg", "special")
+    __getattr__, __dir__ = _later(__name__, "fft", "linalg", "special", "stats")

@@ -2,16 +2,20 @@
 need something else, by the names of the functions."""
 
 import io
+from types import ModuleType
 
 import numpy as np
 
 import phalanx
 from phalanx import lax, random
+from phalanx.scipy import stats
 from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required, room_of
 
 ROOMS = (
     "", "image", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
-    "numpy.segments", "random", "scipy.fft", "scipy.linalg", "scipy.special",
+    "numpy.segments", "random", "scipy.fft", "scipy.linalg", "scipy.special", "scipy.stats",
+    *(f"scipy.stats.{n}" for n, m in vars(stats).items() if isinstance(m, ModuleType)
+      and n in stats.__all__),
 )  # fmt: skip
 
 X = Operand("mn")
@@ -68,6 +72,7 @@ PARAMETERS = {
     "indices": index("k"),
     "start_indices": (index(""), index("")),
     "index": index(""),
+    **dict.fromkeys(["alpha", "beta", "df", "kappa", "mu"], X),
     "start_index": index(""),
     "which": MASK,
     "q": 0.5,
@@ -270,6 +275,10 @@ ARGUMENTS = {
         "segment_max segment_min segment_prod segment_sum": (X, index("m"), 3),
     },
     "scipy.special": {"multigammaln": (X, 1), "kl_div rel_entr": (X, X)},
+    "scipy.stats": {"mode rankdata sem": (X,)},
+    "scipy.stats.dirichlet": {"logpdf pdf": (X, Operand("m"))},
+    "scipy.stats.multinomial": {"logpmf pmf": (index("mn"), 3, V)},
+    "scipy.stats.multivariate_normal": {"logpdf pdf": (X, V, DEFINITE)},
     "scipy.linalg": {
         "block_diag": (X, V),
         "cho_factor cholesky expm hessenberg schur sqrtm": (DEFINITE,),
@@ -302,6 +311,8 @@ ARGUMENTS = {
         "dirichlet": (KEY, V),
         "geometric": (KEY, 0.5),
         "multinomial": (KEY, 5.0, V),
+        "multivariate_normal": (KEY, V, DEFINITE),
+        "orthogonal": (KEY, 3),
         "triangular": (KEY, 0.0, 0.5, 1.0),
     },
 }  # fmt: skip

@@ -213,6 +213,62 @@ def test_categorical():
     same("categorical", logits, axis=0, shape=(3, 5), replace=False)
 
 
+# ---- matrices ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape, m", [((), None), ((2,), 5), ((), 2), ((3,), 0)])
+def test_orthogonal(shape, m):
+    same("orthogonal", 3, shape, None, m)
+
+
+def test_unitary():
+    same("orthogonal", 4, (), "complex64")
+
+
+@pytest.mark.parametrize("method", ["cholesky", "eigh", "svd"])
+def test_normal_vectors(method):
+    cov = np.float32([[2, 0.5], [0.5, 1]])
+    same("multivariate_normal", np.zeros(2), cov, (4,), method=method)
+    same("multivariate_normal", np.ones((3, 2)), np.stack([cov] * 3), method=method)
+
+
+def test_normal_vectors_that_are_refused():
+    for mean, cov in ((np.zeros(()), np.eye(2)), (np.zeros(2), np.eye(3)), (np.zeros(2), 1.0)):
+        with pytest.raises(ValueError, match=r"mean must have shape \[..., n\]"):
+            random.multivariate_normal(random.key(0), mean, cov)
+    with pytest.raises(ValueError, match="method must be one of"):
+        random.multivariate_normal(random.key(0), np.zeros(2), np.eye(2), method="lu")
+
+
+@pytest.mark.parametrize("axis", [-1, 0])
+def test_orthogonal_weights(axis):
+    for shape in ((4, 4), (3, 5), (2, 3, 4)):
+        found = phalanx.nn.initializers.orthogonal(2.0, axis)(random.key(1), shape)
+        wanted = jax.nn.initializers.orthogonal(2.0, axis)(jax.random.key(1), shape)
+        assert np.array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("shape", [(3, 4, 4), (2, 3, 2, 4), (2, 3, 3, 2, 2)])
+def test_orthogonal_weights_of_convolutions(shape):
+    found = phalanx.nn.initializers.delta_orthogonal(2.0)(random.key(1), shape)
+    wanted = jax.nn.initializers.delta_orthogonal(2.0)(jax.random.key(1), shape)
+    assert np.array_equal(found, wanted)
+
+
+def test_weights_that_are_refused():
+    for make, shape in (("orthogonal", (3,)), ("delta_orthogonal", (3, 4, 2)),
+                        ("delta_orthogonal", (2, 2))):  # fmt: skip
+        with pytest.raises(ValueError, match=make):
+            getattr(phalanx.nn.initializers, make)()(random.key(0), shape)
+
+
+@pytest.mark.parametrize("name", ["double_sided_maxwell", "weibull_min"])
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3)])
+def test_parameters_that_are_arrays_beside_a_shape(name, shape):
+    same(name, 1.5, 2.0, shape)
+    same(name, np.float32([1, 2, 3]), 2.0, shape)
+
+
 # ---- composition ------------------------------------------------------------------------------
 
 

@@ -1,0 +1,147 @@
+"""Random matrices, and vectors that are made with them."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from phalanx import lax
+from phalanx import numpy as jnp
+from phalanx.base import dtypes
+from phalanx.base.errors import ArgumentError
+from phalanx.control.staged import staged
+from phalanx.core.types import typeof
+from phalanx.lax.layout import takes_out_sharding
+from phalanx.ops.basis import check_lengths
+from phalanx.ops.shape import broadcast_to
+from phalanx.random.distributions import draw_standard_normal
+from phalanx.random.keys import single
+from phalanx.random.uniform import as_parameter, as_shape, common_shape, float_dtype
+
+Lengths = tuple[int, ...]
+
+
+# ---- orthogonal matrices --------------------------------------------------------------------
+
+
+@takes_out_sharding
+def orthogonal(
+    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None
+) -> Any:
+    """Matrices with orthonormal columns, or rows if there are fewer, all equally likely.
+
+    By the QR decomposition of normal numbers, with positive numbers on the diagonal of R
+    (Mezzadri, How to generate random matrices from the classical compact groups, 2007).
+
+    Args:
+        key: a single key.
+        n: the number of rows.
+        shape: of the matrices.
+        dtype: a floating-point or complex dtype; float32 by default, or float64 under
+            ``enable_x64``. Complex matrices are unitary.
+        m: the number of columns; by default ``n``.
+
+    Returns:
+        An array ``[*shape, n, m]``.
+
+    >>> from phalanx import random
+    >>> q = random.orthogonal(random.key(0), 3)
+    >>> bool(abs(q.T @ q - np.eye(3)).max() < 1e-5)
+    True
+    """
+    rows = operator.index(n)
+    columns = rows if m is None else operator.index(m)
+    check_lengths("orthogonal", (rows, columns))
+    chosen = _inexact_dtype("orthogonal", dtype)
+    lengths = (*as_shape("orthogonal", shape), rows, columns)
+    return _orthogonal(single("orthogonal", key), shape=lengths, dtype=chosen)
+
+
+def _inexact_dtype(who: str, dtype: Any) -> np.dtype:
+    chosen = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    return chosen if dtypes.is_complex(chosen) else float_dtype(who, chosen)
+
+
+@staged
+def _orthogonal(key: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
+    *batch, n, m = shape
+    tall = (*batch, max(n, m), min(n, m))
+    q, r, *_ = lax.linalg.qr(draw_standard_normal(key, tall, dtype), full_matrices=False)
+    diagonal = jnp.diagonal(r, axis1=-2, axis2=-1)
+    q = q * (diagonal / abs(diagonal))[..., None, :]
+    return q if n >= m else q.mT
+
+
+# ---- normal vectors -------------------------------------------------------------------------
+
+
+@takes_out_sharding
+def multivariate_normal(
+    key: Any,
+    mean: Any,
+    cov: Any,
+    shape: Any = None,
+    dtype: Any = None,
+    method: str = "cholesky",
+) -> Any:
+    """Vectors of the normal distribution with a mean and a covariance.
+
+    Args:
+        key: a single key.
+        mean: [..., n].
+        cov: [..., n, n], symmetric and positive definite; semidefinite but for "cholesky".
+        shape: of the vectors; by default that to which ``mean`` and ``cov`` broadcast.
+        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        method: how the covariance is factored, by "cholesky", "eigh" or "svd".
+
+    Returns:
+        An array ``[*shape, n]``.
+
+    Raises:
+        ValueError: the shapes do not fit, or there is no such method.
+
+    >>> from phalanx import random
+    >>> random.multivariate_normal(random.key(0), np.zeros(2), np.eye(2), (5,)).shape
+    (5, 2)
+    """
+    who = "multivariate_normal"
+    if method not in _FACTORS:
+        raise ValueError(f"{who}: method must be one of {list(_FACTORS)}, got {method!r}")
+    chosen = float_dtype(who, dtype)
+    mean, cov = as_parameter(mean, chosen), as_parameter(cov, chosen)
+    given, size = typeof(mean), typeof(cov)
+    if not given.shape or size.shape[-2:] != given.shape[-1:] * 2:
+        raise ArgumentError(
+            f"{who}: mean must have shape [..., n] and cov [..., n, n], got {given} and {size}"
+        )
+    batch = (given.update(shape=given.shape[:-1]), size.update(shape=size.shape[:-2]))
+    lengths = common_shape(who, shape, *batch)
+    return _multivariate(single(who, key), mean, cov, shape=lengths, method=method)
+
+
+@staged
+def _multivariate(key: Any, mean: Any, cov: Any, *, shape: Lengths, method: str) -> Any:
+    vectors, dtype = (*shape, typeof(mean).shape[-1]), typeof(mean).dtype
+    white = draw_standard_normal(key, vectors, dtype)
+    factored = lax.convert_element_type(cov, np.promote_types(dtype, np.float32))
+    factor = lax.convert_element_type(_FACTORS[method](factored), dtype)
+    return broadcast_to(mean, vectors) + jnp.einsum("...ij,...j->...i", factor, white)
+
+
+def _by_eigenvectors(cov: Any) -> Any:
+    vectors, values = lax.linalg.eigh(cov)
+    return vectors * jnp.sqrt(values)[..., None, :]
+
+
+def _by_singular_vectors(cov: Any) -> Any:
+    u, values, _ = lax.linalg.svd(cov)
+    return u * jnp.sqrt(values)[..., None, :]
+
+
+_FACTORS = {
+    "cholesky": lambda cov: lax.linalg.cholesky(cov),
+    "eigh": _by_eigenvectors,
+    "svd": _by_singular_vectors,
+}

@@ -1,0 +1,271 @@
+"""The density of a sample: a normal distribution around each point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from phalanx import random
+from phalanx.base import dtypes
+from phalanx.base.boundary import bound
+from phalanx.base.tree import register_pytree_node_class
+from phalanx.core.types import Array
+from phalanx.lax.linalg import cholesky, triangular_solve
+from phalanx.nn.normalize import logsumexp
+from phalanx.numpy.arithmetic import sqrt
+from phalanx.numpy.creation import full, zeros
+from phalanx.numpy.linalg import inv
+from phalanx.numpy.one_program import one_program
+from phalanx.numpy.promotion import ArrayLike, as_shape, number_array, promote, real
+from phalanx.numpy.shaping import atleast_1d, atleast_2d, moveaxis
+from phalanx.numpy.statistics import cov
+from phalanx.numpy.transcendental import exp, log
+from phalanx.scipy.special import ndtr
+
+Bandwidth = str | ArrayLike | Callable[[Any], Any] | None
+
+
+@register_pytree_node_class
+class gaussian_kde:
+    """The density Σ wᵢ N(x; xᵢ, Σ) of a sample of points xᵢ with weights wᵢ.
+
+    The covariance Σ is that of the sample times the square of a factor, the bandwidth. It is a
+    tree of arrays, so that functions which are transformed take and return it.
+
+    Args:
+        dataset: the points, [d, n], or numbers [n].
+        bw_method: the factor, a number or a function of the object; or the rule for it: "scott",
+            n^(-1/(d + 4)) (Scott, Multivariate Density Estimation, 1992), which is the default, or
+            "silverman", (n (d + 2) / 4)^(-1/(d + 4)) (Silverman, Density Estimation, 1986).
+        weights: of the points, [n]; by default they are equal.
+
+    Attributes:
+        dataset: the points, [d, n].
+        weights: of the points; they add up to 1.
+        covariance: Σ, [d, d].
+        inv_cov: its inverse.
+        neff: how many equally likely points would tell as much, 1 / Σ wᵢ².
+
+    Raises:
+        TypeError: the points are complex.
+        ValueError: there is one number alone, the shapes do not fit, or there is no such rule.
+
+    >>> kde = gaussian_kde(np.array([1.0, 2.0, 4.0]))
+    >>> f"{kde.pdf(2.0)[0]:.4f}"
+    '0.2257'
+    """
+
+    dataset: Array
+    weights: Array
+    covariance: Array
+    inv_cov: Array
+    neff: Array
+
+    def __init__(
+        self, dataset: ArrayLike, bw_method: Bandwidth = None, weights: ArrayLike | None = None
+    ) -> None:
+        (points,) = real("gaussian_kde", dataset)
+        points = atleast_2d(points)
+        if points.ndim != 2 or points.size <= 1:
+            raise ValueError(
+                f"gaussian_kde: several points [d, n] or numbers [n] are needed, got {points.aval}"
+            )
+        self.dataset = points
+        self.weights = _normalized(weights, points)
+        self.neff = 1 / (self.weights * self.weights).sum()
+        factor = self._factor(bw_method)
+        spread = atleast_2d(cov(points, aweights=self.weights))
+        self.covariance = spread * factor**2
+        self.inv_cov = inv(spread) / factor**2
+
+    @property
+    def d(self) -> int:
+        """The number of dimensions."""
+        return self.dataset.shape[0]
+
+    @property
+    def n(self) -> int:
+        """The number of points of the sample."""
+        return self.dataset.shape[1]
+
+    def _factor(self, rule: Bandwidth) -> Any:
+        if rule is None or rule == "scott":
+            return self.neff ** (-1 / (self.d + 4))
+        if isinstance(rule, str) and rule == "silverman":
+            return (self.neff * (self.d + 2) / 4) ** (-1 / (self.d + 4))
+        if callable(rule):
+            return rule(self)
+        if not isinstance(rule, str):
+            return rule
+        raise ValueError(
+            "gaussian_kde: bw_method must be 'scott', 'silverman', a number or a function, got "
+            f"{rule!r}"
+        )
+
+    def __repr__(self) -> str:
+        return f"gaussian_kde(<{self.n} points of {self.d} dimensions>)"
+
+    # ---- densities ----
+
+    def evaluate(self, points: ArrayLike) -> Array:
+        """The density at ``points``.
+
+        Args:
+            points: [d, m], or one point [d], or numbers [m] where d is 1.
+
+        Returns:
+            An array [m].
+
+        Raises:
+            ValueError: the points have another number of dimensions.
+        """
+        return exp(self.logpdf(points))
+
+    __call__ = evaluate
+
+    def pdf(self, x: ArrayLike) -> Array:
+        """The density at the points ``x``, as ``evaluate``."""
+        return self.evaluate(x)
+
+    def logpdf(self, x: ArrayLike) -> Array:
+        """The logarithm of the density at the points ``x``, exact where that is 0 to a float."""
+        points = atleast_2d(number_array("gaussian_kde.logpdf", x))
+        if points.shape == (1, self.d):
+            points = points.T
+        if points.ndim != 2 or points.shape[0] != self.d:
+            raise ValueError(
+                f"gaussian_kde: points [{self.d}, m] are needed, as the dataset is "
+                f"{self.dataset.aval}, got {points.aval}"
+            )
+        return self._log_density(self.covariance, points)
+
+    def _log_density(self, covariance: Array, points: Array) -> Array:
+        return _log_mixture(self.dataset, self.weights, covariance, points)
+
+    # ---- integrals ----
+
+    def integrate_gaussian(self, mean: ArrayLike, cov: ArrayLike) -> Array:
+        """The integral of the density times that of a normal distribution.
+
+        Args:
+            mean: of the normal distribution, [d], or a number where d is 1.
+            cov: its covariance, [d, d], or a number where d is 1.
+
+        Raises:
+            ValueError: they have another number of dimensions.
+        """
+        _, center, spread = promote(
+            "gaussian_kde.integrate_gaussian", self.dataset, mean, cov, to=dtypes.to_inexact
+        )
+        center, spread = atleast_1d(center), atleast_2d(spread)
+        if center.shape != (self.d,) or spread.shape != (self.d, self.d):
+            raise ValueError(
+                f"gaussian_kde.integrate_gaussian: mean must have shape ({self.d},) and cov "
+                f"({self.d}, {self.d}), got {center.aval} and {spread.aval}"
+            )
+        return exp(self._log_density(self.covariance + spread, center[:, None]))[0]
+
+    def integrate_box_1d(self, low: ArrayLike, high: ArrayLike) -> Array:
+        """The probability of numbers between ``low`` and ``high``.
+
+        Raises:
+            ValueError: the points are no numbers, but vectors.
+        """
+        if self.d != 1:
+            raise ValueError(
+                f"gaussian_kde.integrate_box_1d: d must be 1, the dataset is {self.dataset.aval}"
+            )
+        low, high = real("gaussian_kde.integrate_box_1d", low, high)
+        width = sqrt(self.covariance[0, 0])
+        upto_high, upto_low = (ndtr((end - self.dataset[0]) / width) for end in (high, low))
+        return (self.weights * (upto_high - upto_low)).sum()
+
+    def integrate_box(
+        self, low_bounds: ArrayLike, high_bounds: ArrayLike, maxpts: int | None = None
+    ) -> NoReturn:
+        """The probability of a box, which is not known in closed form: it is not there."""
+        raise NotImplementedError(
+            "gaussian_kde.integrate_box: there is no such integral; for numbers use "
+            "integrate_box_1d, for vectors take the mean over kde.resample(key, shape)"
+        )
+
+    def integrate_kde(self, other: gaussian_kde) -> Array:
+        """The integral of the product of two densities.
+
+        Raises:
+            ValueError: they have different numbers of dimensions.
+        """
+        if other.d != self.d:
+            raise ValueError(
+                f"gaussian_kde.integrate_kde: both must have as many dimensions, got {self.d} and "
+                f"{other.d}"
+            )
+        logs = self._log_density(self.covariance + other.covariance, other.dataset)
+        return (other.weights * exp(logs)).sum()
+
+    # ---- others ----
+
+    def resample(self, key: Any, shape: Any = ()) -> Array:
+        """Random points of the density, [d, *shape].
+
+        Args:
+            key: a single key.
+            shape: of the points.
+        """
+        chosen, moved = random.split(key)
+        centers = random.choice(chosen, self.n, shape, p=self.weights)
+        dtype = self.dataset.dtype
+        steps = random.multivariate_normal(
+            moved, zeros(self.d, dtype), self.covariance, as_shape("resample", shape), dtype
+        )
+        return self.dataset[:, centers] + moveaxis(steps, -1, 0)
+
+    def set_bandwidth(self, bw_method: Bandwidth = None) -> NoReturn:
+        """An object does not change: make another one."""
+        raise NotImplementedError(
+            "gaussian_kde.set_bandwidth: an object does not change; make another one with "
+            "gaussian_kde(dataset, bw_method, weights)"
+        )
+
+    def tree_flatten(self) -> tuple[list[Array], None]:
+        """The arrays that it is made of."""
+        return [self.neff, self.dataset, self.weights, self.covariance, self.inv_cov], None
+
+    @classmethod
+    def tree_unflatten(cls, aux_data: None, children: Sequence[Any]) -> gaussian_kde:
+        """The object that is made of these arrays."""
+        kde = cls.__new__(cls)
+        kde.neff, kde.dataset, kde.weights, kde.covariance, kde.inv_cov = children
+        return kde
+
+
+def _normalized(weights: ArrayLike | None, points: Array) -> Array:
+    n = points.shape[1]
+    if weights is None:
+        return full(n, 1 / n, points.dtype)
+    given = number_array("gaussian_kde", weights)
+    if given.shape != (n,):
+        raise ValueError(
+            f"gaussian_kde: weights must have shape ({n},), one for each point of {points.aval}, "
+            f"got {given.aval}"
+        )
+    given = given.astype(points.dtype)
+    return given / given.sum()
+
+
+@one_program
+def _log_mixture(
+    centers: ArrayLike, weights: ArrayLike, covariance: ArrayLike, points: ArrayLike
+) -> Array:
+    """log Σ wᵢ N(x; cᵢ, Σ) of points x [d, m], by the Cholesky factor of the covariance."""
+    values = promote("gaussian_kde", centers, weights, covariance, points, to=dtypes.to_inexact)
+    c, w, spread, x = values
+    factor = cholesky(spread)
+    c, x = (triangular_solve(factor, v, left_side=True, lower=True) for v in (c, x))
+    gaps = x[:, :, None] - c[:, None, :]
+    size = log(factor.diagonal()).sum() + 0.5 * factor.shape[0] * math.log(2 * math.pi)
+    return logsumexp(-0.5 * (gaps * gaps).sum(0), 1, b=w) - size
+
+
+bound(gaussian_kde)

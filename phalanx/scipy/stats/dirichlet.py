@@ -1,0 +1,74 @@
+"""The Dirichlet distribution, of positive numbers that add up to 1."""
+
+from __future__ import annotations
+
+import math
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.core.types import Array
+from phalanx.numpy.choice import where
+from phalanx.numpy.joining import concatenate
+from phalanx.numpy.one_program import one_program
+from phalanx.numpy.promotion import inexact, promote_arrays
+from phalanx.scipy.special import xlogy
+from phalanx.scipy.stats.family import ArrayLike
+
+__all__ = ["logpdf", "pdf"]
+
+
+@one_program
+def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
+    """The logarithm of ``pdf``.
+
+    Args:
+        x: the numbers along the first axis, with or without the last of them.
+        alpha: a positive number for each of them, [k].
+
+    Raises:
+        ValueError: there are not as many numbers as ``alpha`` has, or one less.
+
+    >>> f"{logpdf(np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 3.0])):.4f}"
+    '1.5041'
+    """
+    given = [inexact("dirichlet.logpdf", each) for each in (x, alpha)]
+    x, alpha = promote_arrays("dirichlet.logpdf", given)
+    shape, count = x.shape, alpha.shape
+    if len(count) != 1 or shape[:1] not in ((count[0],), (count[0] - 1,)):
+        raise ValueError(
+            "dirichlet: alpha must be of one dimension, and x have as many rows as it has "
+            f"elements, or one less, got x {x.aval} and alpha {alpha.aval}"
+        )
+    if shape[0] != count[0]:
+        x = concatenate([x, 1 - x.sum(0, keepdims=True)], 0)
+    alpha = alpha.reshape(count + (1,) * (x.ndim - 1))
+    valid = (alpha > 0).all(0)
+    alpha = where(alpha > 0, alpha, 1)
+    inside = (x >= 0).all(0) & (ops.abs(x.sum(0) - 1) < 10 * _rounding(x))
+    usable = where(inside, x, 1)
+    norm = ops.lgamma(alpha).sum(0) - ops.lgamma(alpha.sum(0))
+    out = where(inside, xlogy(alpha - 1, usable).sum(0) - norm, -math.inf)
+    unknown = (x != x).any(0)
+    return where(valid & ~unknown, out, math.nan)
+
+
+def _rounding(x: Array) -> float:
+    """By how much a sum of numbers between 0 and 1 may be wrong."""
+    return float(dtypes.finfo(x.dtype).eps) * x.shape[0]
+
+
+@one_program
+def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
+    """Γ(Σ αᵢ) Π xᵢ^(αᵢ - 1) / Γ(αᵢ).
+
+    Args:
+        x: the numbers along the first axis, with or without the last of them.
+        alpha: a positive number for each of them, [k].
+
+    Raises:
+        ValueError: there are not as many numbers as ``alpha`` has, or one less.
+
+    >>> f"{pdf(np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 3.0])):.4f}"
+    '4.5000'
+    """
+    return ops.exp(logpdf(x, alpha))

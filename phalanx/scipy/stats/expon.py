@@ -1,0 +1,83 @@
+"""The exponential distribution."""
+
+from __future__ import annotations
+
+from phalanx import ops
+from phalanx.core.types import Array
+from phalanx.numpy.one_program import one_program
+from phalanx.scipy.stats.family import ArrayLike, Family
+from phalanx.scipy.stats.logs import log1mexp
+
+__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
+
+family = Family(low=0)
+
+
+@family.log_density
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of ``pdf``.
+
+    >>> f"{logpdf(0.5):.4f}"
+    '-0.5000'
+    """
+    return -x
+
+
+@one_program
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """e⁻ˣ for x ≥ 0.
+
+    >>> f"{pdf(0.5):.4f}"
+    '0.6065'
+    """
+    return ops.exp(logpdf(x, loc, scale))
+
+
+@family.distribution
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of what is not greater than x.
+
+    >>> f"{cdf(0.5):.4f}"
+    '0.3935'
+    """
+    return -ops.expm1(-x)
+
+
+@family.log_distribution
+def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of ``cdf``.
+
+    >>> f"{logcdf(0.5):.4f}"
+    '-0.9328'
+    """
+    return log1mexp(-x)
+
+
+@family.survival
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of what is greater than x.
+
+    >>> f"{sf(0.5):.4f}"
+    '0.6065'
+    """
+    return ops.exp(-x)
+
+
+@family.log_survival
+def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of ``sf``.
+
+    >>> f"{logsf(0.5):.4f}"
+    '-0.5000'
+    """
+    return -x
+
+
+@family.quantile
+def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The number whose ``cdf`` is q.
+
+    >>> f"{ppf(0.3):.4f}"
+    '0.3567'
+    """
+    return -ops.log1p(-q)

@@ -1,0 +1,46 @@
+"""The Laplace distribution."""
+
+from __future__ import annotations
+
+import math
+
+from phalanx import ops
+from phalanx.core.types import Array
+from phalanx.numpy.choice import where
+from phalanx.numpy.one_program import one_program
+from phalanx.scipy.stats.family import ArrayLike, Family
+
+__all__ = ["cdf", "logpdf", "pdf"]
+
+family = Family()
+
+
+@family.log_density
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of ``pdf``.
+
+    >>> f"{logpdf(0.5):.4f}"
+    '-1.1931'
+    """
+    return -ops.abs(x) - math.log(2)
+
+
+@one_program
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """exp(-|x|) / 2.
+
+    >>> f"{pdf(0.5):.4f}"
+    '0.3033'
+    """
+    return ops.exp(logpdf(x, loc, scale))
+
+
+@family.distribution
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of what is not greater than x.
+
+    >>> f"{cdf(0.5):.4f}"
+    '0.6967'
+    """
+    tail = 0.5 * ops.exp(-ops.abs(x))
+    return where(x < 0, tail, 1 - tail)

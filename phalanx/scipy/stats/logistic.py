@@ -1,0 +1,74 @@
+"""The logistic distribution."""
+
+from __future__ import annotations
+
+from phalanx import ops
+from phalanx.core.types import Array
+from phalanx.numpy.one_program import one_program
+from phalanx.scipy.special import logit
+from phalanx.scipy.stats.family import ArrayLike, Family
+
+__all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
+
+family = Family()
+
+
+@family.log_density
+def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The logarithm of ``pdf``.
+
+    >>> f"{logpdf(0.5):.4f}"
+    '-1.4482'
+    """
+    size = ops.abs(x)
+    return -size - 2 * ops.log1p(ops.exp(-size))
+
+
+@one_program
+def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """e⁻ˣ / (1 + e⁻ˣ)².
+
+    >>> f"{pdf(0.5):.4f}"
+    '0.2350'
+    """
+    return ops.exp(logpdf(x, loc, scale))
+
+
+@family.distribution
+def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of what is not greater than x.
+
+    >>> f"{cdf(0.5):.4f}"
+    '0.6225'
+    """
+    return ops.logistic(x)
+
+
+@family.survival
+def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The probability of what is greater than x.
+
+    >>> f"{sf(0.5):.4f}"
+    '0.3775'
+    """
+    return ops.logistic(-x)
+
+
+@family.quantile
+def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The number whose ``cdf`` is x.
+
+    >>> f"{ppf(0.3):.4f}"
+    '-0.8473'
+    """
+    return logit(x)
+
+
+@family.upper_quantile
+def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
+    """The number whose ``sf`` is x.
+
+    >>> f"{isf(0.3):.4f}"
+    '0.8473'
+    """
+    return -logit(x)

@@ -1,0 +1,86 @@
+"""The normal distribution of vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.core.types import Array
+from phalanx.lax.linalg import cholesky, triangular_solve
+from phalanx.numpy.one_program import one_program
+from phalanx.numpy.promotion import common_shape, promote
+from phalanx.ops.shape import broadcast_to
+from phalanx.scipy.stats.family import ArrayLike
+
+__all__ = ["logpdf", "pdf"]
+
+
+@one_program
+def logpdf(
+    x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None
+) -> Array:
+    """The logarithm of ``pdf``.
+
+    Args:
+        x: vectors, [..., n]; numbers where ``mean`` has no dimension.
+        mean: their mean, [..., n], or a number.
+        cov: their covariance, [..., n, n], or the variance of each element.
+        allow_singular: there is no such density; must be None.
+
+    Raises:
+        NotImplementedError: ``allow_singular`` is given.
+        ValueError: the shapes do not fit.
+
+    >>> f"{logpdf(np.array([0.5, 1.0]), np.zeros(2), np.eye(2)):.4f}"
+    '-2.4629'
+    """
+    if allow_singular is not None:
+        raise NotImplementedError(
+            "multivariate_normal: vectors of a singular covariance have no density; leave out "
+            f"allow_singular, got {allow_singular!r}"
+        )
+    who = "multivariate_normal"
+    x, mean, cov = promote(who, x, mean, cov, to=dtypes.to_inexact)
+    if not mean.ndim:
+        return -0.5 * ((x - mean) ** 2 / cov + ops.log(2 * math.pi * cov))
+    (n,) = mean.shape[-1:]
+    if not cov.ndim:
+        y = x - mean
+        return -0.5 * ((y * y / cov).sum(-1) + n * ops.log(2 * math.pi * cov))
+    if cov.shape[-2:] != (n, n):
+        raise ValueError(
+            f"{who}: cov must be a number or have shape [..., {n}, {n}] for mean {mean.aval}, "
+            f"got {cov.aval}"
+        )
+    return _by_factors(who, x - mean, cov)
+
+
+def _by_factors(who: str, y: Any, cov: Any) -> Array:
+    """By the Cholesky factor L of the covariance: yᵀ cov⁻¹ y = |L⁻¹ y|²."""
+    n = cov.shape[-1]
+    batch = common_shape(who, y.shape[:-1], cov.shape[:-2])
+    factor = broadcast_to(cholesky(cov), (*batch, n, n))
+    column = broadcast_to(y, (*batch, y.shape[-1]))[..., None]
+    white = triangular_solve(factor, column, left_side=True, lower=True)[..., 0]
+    logs = ops.log(factor.diagonal(axis1=-2, axis2=-1)).sum(-1)
+    return -0.5 * ((white * white).sum(-1) + n * math.log(2 * math.pi)) - logs
+
+
+@one_program
+def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
+    """exp(-(x - μ)ᵀ Σ⁻¹ (x - μ) / 2) / √det(2π Σ), with μ the mean and Σ the covariance.
+
+    Args:
+        x: vectors, [..., n]; numbers where ``mean`` has no dimension.
+        mean: their mean, [..., n], or a number.
+        cov: their covariance, [..., n, n], or the variance of each element.
+
+    Raises:
+        ValueError: the shapes do not fit.
+
+    >>> f"{pdf(np.array([0.5, 1.0]), np.zeros(2), np.eye(2)):.4f}"
+    '0.0852'
+    """
+    return ops.exp(logpdf(x, mean, cov))

@@ -222,10 +222,13 @@ def _lower(b: Builder, *xs: Value, program: Program, **_: Any) -> list[Value]:
     return lower_call(b, *xs, program=program)
 
 
-def with_rules(name: str, differentiate: Rule, *, own_lanes: bool, doc: str) -> Primitive:
+def with_rules(
+    name: str, differentiate: Rule, *, transpose: Rule | None = None, own_lanes: bool, doc: str
+) -> Primitive:
     """Declare a function with derivative rules: a call, but for derivatives and lanes.
 
-    ``differentiate`` is the primitive's rule for derivatives; ``own_lanes`` is that of ``Places``.
+    ``differentiate`` is the primitive's rule for derivatives, and ``transpose`` the other, if not
+    that of a call; ``own_lanes`` is that of ``Places``.
     """
 
     def itself(*operands: Any, **params: Any) -> tuple[Any, ...]:
@@ -239,7 +242,7 @@ def with_rules(name: str, differentiate: Rule, *, own_lanes: bool, doc: str) -> 
         linearize=None,
         jvp=None,
         differentiate=differentiate,
-        transpose=_transpose,
+        transpose=transpose or _transpose,
         batch=_batch_rule(name, itself, own_lanes),
         carry_state=_carry_state(itself),
         run=run,

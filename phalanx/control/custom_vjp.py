@@ -86,7 +86,8 @@ class VjpRule:
             where = [*dims[: len(dims) - len(nonzero)], *residuals, *(places.dims or ())]
             lanes = [None if x is ZERO else d for x, d in zip(operands, where, strict=True)]
             cts = batch(lambda *xs: self.backward(nonzero, inner, xs), axis, operands, lanes)
-            return [_lanes_of(ct, d, to, axis) for ct, d, to in zip(*cts, moving, strict=True)]
+            triples = zip(*cts, moving, strict=True)
+            return [lanes_of_cotangent(ct, d, to, axis) for ct, d, to in triples]
 
         return VjpRule(self.name, forward, backward)
 
@@ -127,7 +128,7 @@ def _flat(
     return ForwardResult(values[:count], values[count:], given.kept)
 
 
-def _lanes_of(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:
+def lanes_of_cotangent(ct: Any, dim: int | None, to: int | None, axis: Axis) -> Any:
     """A cotangent where its operand has its lanes; the sum over lanes where it has none."""
     if ct is ZERO:
         return ct

@@ -281,6 +281,18 @@ class Regions(Protocol):
         """Call a function of the module, which ``emit(b, *parameters)`` writes once per key."""
         ...
 
+    def composite(
+        self,
+        key: Any,
+        emit: Body,
+        args: Values,
+        name: str,
+        version: int,
+        attributes: Mapping[str, Any],
+    ) -> list[Value]:
+        """An operation that the compiler may know by ``name``; else ``call`` of the function."""
+        ...
+
     def inline(self, program: Any, *values: Value) -> list[Value]:
         """The outputs of ``program`` for these inputs, written here."""
         ...

@@ -9,6 +9,7 @@ only scalars adapt to the arrays beside them.
 import typing
 
 from phalanx.base.lazily import later as _later
+from phalanx.lax.accuracy import AccuracyMode, Tolerance
 from phalanx.lax.associative import associative_scan
 from phalanx.lax.binary import (
     add,
@@ -27,6 +28,7 @@ from phalanx.lax.binary import (
     max,
     min,
     mul,
+    mulhi,
     ne,
     nextafter,
     pow,
@@ -41,12 +43,15 @@ from phalanx.lax.binary import (
 from phalanx.lax.branches import cond, switch
 from phalanx.lax.collective import *
 from phalanx.lax.contract import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
     DotDimensionNumbers,
     Precision,
     PrecisionLike,
     batch_matmul,
     dot,
     dot_general,
+    scaled_dot,
 )
 from phalanx.lax.convolution import (
     ConvDimensionNumbers,
@@ -128,7 +133,7 @@ from phalanx.lax.shape import (
     transpose,
     unstack,
 )
-from phalanx.lax.sort import sort, sort_key_val, top_k
+from phalanx.lax.sort import approx_max_k, approx_min_k, sort, sort_key_val, top_k
 from phalanx.lax.special import (
     bessel_i0e,
     bessel_i1e,
@@ -170,11 +175,14 @@ from phalanx.lax.unary import (
     lgamma,
     log,
     log1p,
+    log2,
     logistic,
     neg,
+    one_minus_square,
     population_count,
     real,
     reciprocal,
+    reduce_precision,
     round,
     rsqrt,
     sign,
@@ -185,9 +193,52 @@ from phalanx.lax.unary import (
     tan,
     tanh,
 )
+from phalanx.lax.values import broadcast_like, dtype, shape_as_value, stage
 from phalanx.lax.window import reduce_window
+
+_TOKENS = "effects are in order by themselves: ordered ones as a program calls them"
+_REFUSED = {
+    "after_all": _TOKENS,
+    "create_token": _TOKENS,
+    "dce_sink": "what nothing needs is not computed; return it, or give it to debug.callback",
+    "psum_scatter_start": "the compiler starts a collective as early as it can; use psum_scatter",
+}
 
 if typing.TYPE_CHECKING:
     from phalanx.lax import linalg
+    from phalanx.lax.applied import scatter_apply
+    from phalanx.lax.composite import composite
+    from phalanx.lax.exchange import ragged_all_to_all
+    from phalanx.lax.patches import conv_general_dilated_local, conv_general_dilated_patches
+    from phalanx.lax.platforms import platform_dependent
+    from phalanx.lax.polynomial import polynomial
+    from phalanx.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
+    from phalanx.lax.shape_tuples import (
+        conv_general_permutations,
+        conv_general_shape_tuple,
+        conv_shape_tuple,
+        conv_transpose_shape_tuple,
+        reduce_window_shape_tuple,
+    )
+    from phalanx.lax.solvers import custom_linear_solve, custom_root
 else:
-    __getattr__, __dir__ = _later(__name__, "linalg")
+    __getattr__, __dir__ = _later(
+        __name__,
+        "linalg",
+        refused=_REFUSED,
+        applied=["scatter_apply"],
+        composite=["composite"],
+        exchange=["ragged_all_to_all"],
+        patches=["conv_general_dilated_local", "conv_general_dilated_patches"],
+        platforms=["platform_dependent"],
+        polynomial=["polynomial"],
+        ragged=["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"],
+        shape_tuples=[
+            "conv_general_permutations",
+            "conv_general_shape_tuple",
+            "conv_shape_tuple",
+            "conv_transpose_shape_tuple",
+            "reduce_window_shape_tuple",
+        ],
+        solvers=["custom_linear_solve", "custom_root"],
+    )

@@ -10,8 +10,9 @@ from typing import Any
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array, typeof
-from phalanx.lax.operands import accept, is_python, same_shape
+from phalanx.lax.operands import accept, dtype_of, is_python, same_shape
 from phalanx.lax.operands import elementwise as operands
+from phalanx.ops.contract import as_dtype
 
 # ---- arithmetic -----------------------------------------------------------------------------
 
@@ -34,13 +35,44 @@ def sub(x: Any, y: Any) -> Array:
     return ops.sub(*operands("sub", x, y))
 
 
-def mul(x: Any, y: Any) -> Array:
-    """x y; of booleans, x ∧ y.
+def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
+    """x y; of booleans, x ∧ y. With ``out_dtype``, the operands are converted to that first.
 
     >>> lax.mul(np.float32([1.0, 2.0]), 3)
     Array([3., 6.], dtype=float32)
+    >>> lax.mul(np.int8([100]), np.int8([2]), out_dtype=np.int32)
+    Array([200], dtype=int32)
     """
-    return ops.mul(*operands("mul", x, y))
+    x, y = operands("mul", x, y)
+    dtype = dtype_of(out_dtype)
+    return ops.mul(x, y) if dtype is None else ops.mul(as_dtype(x, dtype), as_dtype(y, dtype))
+
+
+def mulhi(x: Any, y: Any, /) -> Array:
+    """The upper half of the bits of x y, of integers.
+
+    Raises:
+        TypeError: they are no integers, or of two dtypes.
+
+    >>> lax.mulhi(np.uint8([200, 3]), np.uint8([200, 4]))
+    Array([156,   0], dtype=uint8)
+    """
+    x, y = operands("mulhi", x, y)
+    dtype = typeof(x).dtype
+    if not dtypes.is_integer(dtype):
+        raise TypeError(f"lax.mulhi: integers are needed, got {typeof(x)}")
+    return _upper_half(x, y, dtypes.iinfo(dtype).bits // 2, dtypes.is_signed(dtype))
+
+
+def _upper_half(x: Any, y: Any, half: int, signed: bool) -> Array:
+    """By products of halves of the bits; H. S. Warren, Hacker's Delight, section 8-2."""
+    upper = ops.shift_right_arithmetic if signed else ops.shift_right_logical
+    low = (1 << half) - 1
+    (x0, y0), (x1, y1) = ([ops.and_(v, low) for v in (x, y)], [upper(v, half) for v in (x, y)])
+    carried = ops.shift_right_logical(ops.mul(x0, y0), half)
+    middle = ops.add(ops.mul(x1, y0), carried)
+    rest = ops.add(ops.mul(x0, y1), ops.and_(middle, low))
+    return ops.add(ops.mul(x1, y1), ops.add(upper(middle, half), upper(rest, half)))
 
 
 def div(x: Any, y: Any) -> Array:
@@ -86,13 +118,13 @@ def atan2(x: Any, y: Any) -> Array:
     return ops.atan2(*operands("atan2", x, y))
 
 
-def nextafter(x: Any, y: Any) -> Array:
-    """The number after x on the way to y.
+def nextafter(x1: Any, x2: Any) -> Array:
+    """The number after x1 on the way to x2.
 
     >>> lax.nextafter(np.float32([1.0]), 2.0)
     Array([1.0000001], dtype=float32)
     """
-    return ops.nextafter(*operands("nextafter", x, y))
+    return ops.nextafter(*operands("nextafter", x1, x2))
 
 
 def complex(x: Any, y: Any) -> Array:

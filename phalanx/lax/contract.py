@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers
-from phalanx.ops.contract import Precision, as_dtype, canonical_precision
+from phalanx.ops.contract import as_dtype
 from phalanx.ops.contract import dot_general as product
+from phalanx.ops.precision import (
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    Precision,
+    canonical_precision,
+)
 
-PrecisionLike = Precision | str | tuple | None
+PrecisionLike = Precision | DotAlgorithm | DotAlgorithmPreset | str | tuple | None
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
 ]
@@ -33,8 +43,8 @@ def dot_general(
         rhs: an array; where the dtypes differ, both are promoted.
         dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``,
             each a sequence of dimensions, in pairs of equal length.
-        precision: for float32 on accelerators: 'default', 'high', 'highest', a ``Precision``,
-            the name of an algorithm that is one of them, such as 'TF32_TF32_F32', or a pair.
+        precision: for float32 on accelerators: 'default', 'high', 'highest', a ``Precision``, a
+            ``DotAlgorithm`` or a ``DotAlgorithmPreset`` or its name, or a pair of these.
         preferred_element_type: the dtype to accumulate in, which the result has.
 
     Returns:
@@ -115,3 +125,64 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Array:
     batch = tuple(range(x.ndim - 2))
     numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
     return dot_general(lhs, rhs, numbers, precision)
+
+
+def scaled_dot(
+    lhs: Any,
+    rhs: Any,
+    *,
+    lhs_scale: Any = None,
+    rhs_scale: Any = None,
+    dimension_numbers: DotDimensionNumbers | None = None,
+    preferred_element_type: Any = None,
+) -> Array:
+    """The product of (lhs * lhs_scale) and (rhs * rhs_scale), of narrow numbers with wide ranges.
+
+    Args:
+        lhs: an array, often of 8-bit floats.
+        rhs: an array.
+        lhs_scale: as long as lhs, but shorter along contracted dimensions, of which each element
+            scales as many neighbours; None for 1.
+        rhs_scale: the same for rhs.
+        dimension_numbers: see ``dot_general``; without them, matrices, or matrices beside one
+            batch dimension, are multiplied.
+        preferred_element_type: the dtype in which all is computed, bfloat16 if not given.
+
+    Raises:
+        ShapeError: a scale does not divide its operand.
+        ValueError: there are no dimension numbers, and the ranks are neither 2 nor 3.
+
+    >>> x, s = np.ones((1, 4), np.float32), np.float32([[1, 3]])
+    >>> lax.scaled_dot(x, x.T, lhs_scale=s, preferred_element_type=np.float32)
+    Array([[8.]], dtype=float32)
+    """
+    who = "scaled_dot"
+    rank = typeof(accept(who, lhs)).ndim
+    if dimension_numbers is None:
+        if rank not in (2, 3) or typeof(accept(who, rhs)).ndim != rank:
+            raise ValueError(
+                f"lax.{who}: matrices are needed, or three dimensions each, got {typeof(lhs)} and "
+                f"{typeof(rhs)}; otherwise pass dimension_numbers"
+            )
+        batch = tuple(range(rank - 2))
+        dimension_numbers = (((rank - 1,), (rank - 2,)), (batch, batch))
+    dtype = dtype_of(dtypes.bfloat16 if preferred_element_type is None else preferred_element_type)
+    assert dtype is not None
+    x, y = (_scaled(a, s, dtype) for a, s in ((lhs, lhs_scale), (rhs, rhs_scale)))
+    return dot_general(x, y, dimension_numbers, preferred_element_type=dtype)
+
+
+def _scaled(x: Any, scale: Any, dtype: np.dtype) -> Any:
+    """``x`` times ``scale``, each element of which is repeated over equally many neighbours."""
+    x = as_dtype(accept("scaled_dot", x), dtype)
+    if scale is None:
+        return x
+    shape, given = typeof(x).shape, typeof(accept("scaled_dot", scale)).shape
+    if len(given) != len(shape) or any(s == 0 or n % s for n, s in zip(shape, given, strict=True)):
+        raise ShapeError(
+            f"lax.scaled_dot: the lengths of the scale {typeof(scale)} must divide those of "
+            f"{typeof(x)}"
+        )
+    pairs = tuple(m for n, s in zip(shape, given, strict=True) for m in (s, n // s))
+    whole = ops.broadcast(as_dtype(scale, dtype), shape=pairs, dims=tuple(range(0, len(pairs), 2)))
+    return ops.mul(x, ops.reshape(whole, shape=shape))

@@ -9,9 +9,9 @@ from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.lax.contract import PrecisionLike
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers, pairs
-from phalanx.ops.contract import canonical_precision
 from phalanx.ops.conv import ConvDimensionNumbers, dilated, padding_same
 from phalanx.ops.conv import conv_general_dilated as convolution
+from phalanx.ops.precision import canonical_precision
 from phalanx.ops.shape import reverse
 
 ConvGeneralDilatedDimensionNumbers = ConvDimensionNumbers | tuple[str, str, str] | None
@@ -29,8 +29,9 @@ def conv_dimension_numbers(
     """What the dimensions of the arrays of a convolution mean, as positions.
 
     ``dimension_numbers`` are three strings for lhs, rhs and the result, with a letter for each
-    dimension: N batch, C feature, O output and I input feature, any other a spatial one. None
-    is ('NCHW', 'OIHW', 'NCHW'), and likewise for other ranks.
+    dimension: N batch, C feature, O output and I input feature, any other a spatial one. Strides,
+    padding and dilations come in the order in which rhs has those. None is ('NCHW', 'OIHW',
+    'NCHW'), and likewise for other ranks.
 
     Raises:
         ValueError: a string has the wrong letters.
@@ -50,13 +51,13 @@ def conv_dimension_numbers(
             f"got {dimension_numbers!r}"
         )
     lhs, rhs, out = dimension_numbers
-    spatial = [c for c in lhs if c not in "NC"]
+    spatial = [c for c in rhs if c not in "OI"]  # whose order is that of strides and dilations
     wanted = (("lhs", lhs, "NC"), ("rhs", rhs, "OI"), ("result", out, "NC"))
     for name, letters, first in wanted:
         if len(letters) != ndim or sorted(letters) != sorted([*first, *spatial]):
             raise ValueError(
                 f"lax.conv_dimension_numbers: the letters {letters!r} of the {name} must be "
-                f"{first[0]}, {first[1]} and the spatial ones of lhs, {''.join(spatial)!r}, "
+                f"{first[0]}, {first[1]} and the spatial ones of rhs, {''.join(spatial)!r}, "
                 f"{ndim} in all, each once"
             )
     return ConvDimensionNumbers(
@@ -239,12 +240,14 @@ def conv_transpose(
     transpose_kernel: bool = False,
     precision: PrecisionLike = None,
     preferred_element_type: Any = None,
+    use_consistent_padding: bool = False,
 ) -> Array:
     """A convolution of lhs with ``strides - 1`` zeros between its elements, which enlarges it.
 
     With padding 'SAME' a length n becomes ``n * stride``, with 'VALID' ``n * stride +
-    max(window - stride, 0)``; pairs pad the enlarged lhs. Without dimension numbers, features
-    come last: ('NHWC', 'HWIO', 'NHWC').
+    max(window - stride, 0)``; pairs pad the enlarged lhs, or, with ``use_consistent_padding``, are
+    those of the convolution that is transposed. Without dimension numbers, features come last:
+    ('NHWC', 'HWIO', 'NHWC').
 
     With ``transpose_kernel``, it is the transpose of the convolution with rhs: the kernel is
     flipped, and its features change places.
@@ -261,11 +264,12 @@ def conv_transpose(
         dimension_numbers = (f"N{letters}C", f"{letters}IO", f"N{letters}C")
     numbers = conv_dimension_numbers(x.shape, kernel.shape, dimension_numbers)
     steps = (1,) * spatial if rhs_dilation is None else tuple(rhs_dilation)
+    windows = list(map(dilated, _at(kernel, numbers.rhs_spec[2:]), steps))
     if isinstance(padding, str):
-        windows = map(dilated, _at(kernel, numbers.rhs_spec[2:]), steps)
-        padding = [
-            _enlarging_pads(k, s, padding.upper()) for k, s in zip(windows, strides, strict=True)
-        ]
+        padding = enlarging_pads(windows, strides, padding)
+    elif use_consistent_padding:
+        forward = zip(windows, pairs("conv_transpose", "padding", padding), strict=True)
+        padding = [(k - 1 - low, k - 1 - high) for k, (low, high) in forward]
     if transpose_kernel:
         rhs = reverse(rhs, dims=numbers.rhs_spec[2:])
         out, features, *rest = numbers.rhs_spec
@@ -283,13 +287,20 @@ def conv_transpose(
     )
 
 
-def _enlarging_pads(window: int, stride: int, padding: str) -> tuple[int, int]:
-    """The padding of lhs, its elements ``stride`` apart, for the lengths that are promised."""
-    if padding == "SAME":
-        low = window - 1 - max(window - stride, 0) // 2
-        return low, window + stride - 2 - low
-    if padding == "VALID":
-        return window - 1, max(window, stride) - 1
-    raise ValueError(
-        f"lax.conv_transpose: padding must be 'SAME', 'VALID' or (low, high) pairs, got {padding!r}"
-    )
+def enlarging_pads(
+    windows: Sequence[int], strides: Sequence[int], padding: str
+) -> list[tuple[int, int]]:
+    """The padding of lhs, its elements ``strides`` apart, for the lengths that are promised."""
+    pads: list[tuple[int, int]] = []
+    for window, stride in zip(windows, strides, strict=True):
+        if padding.upper() == "SAME":
+            low = window - 1 - max(window - stride, 0) // 2
+            pads.append((low, window + stride - 2 - low))
+        elif padding.upper() == "VALID":
+            pads.append((window - 1, max(window, stride) - 1))
+        else:
+            raise ValueError(
+                "lax.conv_transpose: padding must be 'SAME', 'VALID' or (low, high) pairs, got "
+                f"{padding!r}"
+            )
+    return pads

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx import ops
+from phalanx.base import dtypes
 from phalanx.core.types import Array, typeof
 from phalanx.lax.operands import accept
 from phalanx.ops.basis import move
@@ -59,8 +60,12 @@ def sort_key_val(
     return first, second
 
 
-def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
+def top_k(
+    operand: Any, k: int, *, axis: int = -1, is_stable: bool = True
+) -> tuple[Array, Array]:
     """The k greatest elements along ``axis``, in descending order, and their positions.
+
+    Of equal elements the first comes first, whether or not ``is_stable`` asks for it.
 
     >>> lax.top_k(np.int32([3, 1, 2]), 2)
     (Array([3, 2], dtype=int32), Array([0, 2], dtype=int32))
@@ -70,3 +75,67 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     last = typeof(x).ndim - 1
     values, places = ops.top_k(move(x, dim, last), k=int(k))
     return move(values, last, dim), move(places, last, dim)
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
+    """k great elements along a dimension, in descending order, and their positions.
+
+    They are the k greatest: the search is exact, which satisfies every target.
+
+    Args:
+        operand: floating-point numbers.
+        k: how many.
+        reduction_dimension: along which to search.
+        recall_target: how many of the k greatest must be among them, as a share, above 0 and at
+            most 1.
+        reduction_input_size_override: of how many elements those of the operand are a part, for
+            the recall.
+        aggregate_to_topk: whether there are to be k, and no more.
+
+    Raises:
+        TypeError: the operand has no floating-point numbers.
+        ValueError: there are fewer than k elements, or the target is no share.
+
+    >>> lax.approx_max_k(np.float32([3, 1, 2]), 2)
+    (Array([3., 2.], dtype=float32), Array([0, 2], dtype=int32))
+    """
+    x = _searched("approx_max_k", operand, recall_target)
+    return top_k(x, k, axis=reduction_dimension)
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]:
+    """k small elements along a dimension, in ascending order, and their positions.
+
+    The parameters and errors are those of ``approx_max_k``.
+
+    >>> lax.approx_min_k(np.float32([3, 1, 2]), 2)
+    (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))
+    """
+    x = _searched("approx_min_k", operand, recall_target)
+    values, places = top_k(ops.neg(x), k, axis=reduction_dimension)
+    return ops.neg(values), places
+
+
+def _searched(who: str, operand: Any, recall_target: float) -> Any:
+    type = typeof(accept(who, operand))
+    if not dtypes.is_floating(type.dtype):
+        raise TypeError(f"lax.{who}: floating-point numbers are needed, got {type}")
+    if not 0 < recall_target <= 1:
+        raise ValueError(
+            f"lax.{who}: recall_target must be above 0 and at most 1, got {recall_target}"
+        )
+    return operand

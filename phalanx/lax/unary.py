@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import enum
+import math
 from operator import index
 from typing import Any
 
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array, typeof
+from phalanx.lax.accuracy import Accuracy, checked
 from phalanx.lax.operands import accept
 
 
@@ -106,6 +108,32 @@ def is_finite(x: Any) -> Array:
     return ops.is_finite(accept("is_finite", x))
 
 
+def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
+    """The nearest number with so many bits of exponent and mantissa, in the same dtype.
+
+    Tangents are rounded alike.
+
+    Args:
+        operand: floating-point numbers.
+        exponent_bits: at least 1; larger numbers become infinite, smaller ones 0.
+        mantissa_bits: at least 0.
+
+    Raises:
+        TypeError: the operand is no array of floating-point numbers.
+        ValueError: there are too few bits.
+
+    >>> lax.reduce_precision(np.float32([1.01, 1e10]), exponent_bits=5, mantissa_bits=2)
+    Array([ 1., inf], dtype=float32)
+    """
+    bits = {"exponent_bits": index(exponent_bits), "mantissa_bits": index(mantissa_bits)}
+    if exponent_bits < 1 or mantissa_bits < 0:
+        raise ValueError(
+            "lax.reduce_precision: at least 1 bit of exponent and 0 of mantissa are needed, got "
+            f"{exponent_bits} and {mantissa_bits}"
+        )
+    return ops.reduce_precision(accept("reduce_precision", operand), **bits)
+
+
 # ---- powers and logarithms ------------------------------------------------------------------
 
 
@@ -118,115 +146,133 @@ def integer_pow(x: Any, y: int) -> Array:
     return ops.integer_pow(accept("integer_pow", x), y=index(y))
 
 
-def sqrt(x: Any) -> Array:
+def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """√x.
 
     >>> lax.sqrt(np.float32([4.0, 9.0]))
     Array([2., 3.], dtype=float32)
     """
-    return ops.sqrt(accept("sqrt", x))
+    return ops.sqrt(checked("sqrt", x, accuracy))
 
 
-def rsqrt(x: Any) -> Array:
+def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """1 / √x.
 
     >>> lax.rsqrt(np.float32([4.0, 16.0]))
     Array([0.5 , 0.25], dtype=float32)
     """
-    return ops.rsqrt(accept("rsqrt", x))
+    return ops.rsqrt(checked("rsqrt", x, accuracy))
 
 
-def cbrt(x: Any) -> Array:
+def cbrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     """∛x, also of negative numbers.
 
     >>> lax.cbrt(np.float32([-8.0, 27.0]))
     Array([-2.,  3.], dtype=float32)
     """
-    return ops.cbrt(accept("cbrt", x))
+    return ops.cbrt(checked("cbrt", x, accuracy))
 
 
-def exp(x: Any) -> Array:
+def exp(x: Any, *, accuracy: Accuracy = None) -> Array:
     """eˣ.
 
     >>> lax.exp(np.float32([0.0, 1.0]))
     Array([1.       , 2.7182817], dtype=float32)
     """
-    return ops.exp(accept("exp", x))
+    return ops.exp(checked("exp", x, accuracy))
 
 
-def exp2(x: Any) -> Array:
+def exp2(x: Any, *, accuracy: Accuracy = None) -> Array:
     """2ˣ.
 
     >>> lax.exp2(np.float32([0.0, 3.0]))
     Array([1., 8.], dtype=float32)
     """
-    return ops.exp2(accept("exp2", x))
+    return ops.exp2(checked("exp2", x, accuracy))
 
 
-def expm1(x: Any) -> Array:
+def expm1(x: Any, *, accuracy: Accuracy = None) -> Array:
     """eˣ - 1, accurate near 0.
 
     >>> lax.expm1(np.float32([0.0, 1e-6]))
     Array([0.0000000e+00, 1.0000005e-06], dtype=float32)
     """
-    return ops.expm1(accept("expm1", x))
+    return ops.expm1(checked("expm1", x, accuracy))
 
 
-def log(x: Any) -> Array:
+def log(x: Any, *, accuracy: Accuracy = None) -> Array:
     """ln x.
 
     >>> lax.log(np.float32([1.0, 2.0]))
     Array([0.       , 0.6931472], dtype=float32)
     """
-    return ops.log(accept("log", x))
+    return ops.log(checked("log", x, accuracy))
 
 
-def log1p(x: Any) -> Array:
+def log2(x: Any, *, accuracy: Accuracy = None) -> Array:
+    """The logarithm of x to the base 2.
+
+    >>> lax.log2(np.float32([1.0, 8.0]))
+    Array([0., 3.], dtype=float32)
+    """
+    return ops.div(ops.log(checked("log2", x, accuracy)), math.log(2))
+
+
+def log1p(x: Any, *, accuracy: Accuracy = None) -> Array:
     """ln(1 + x), accurate near 0.
 
     >>> lax.log1p(np.float32([0.0, 1e-6]))
     Array([0.000000e+00, 9.999995e-07], dtype=float32)
     """
-    return ops.log1p(accept("log1p", x))
+    return ops.log1p(checked("log1p", x, accuracy))
 
 
-def logistic(x: Any) -> Array:
+def logistic(x: Any, *, accuracy: Accuracy = None) -> Array:
     """1 / (1 + e⁻ˣ).
 
     >>> lax.logistic(np.float32([0.0, 1.0]))
     Array([0.5      , 0.7310586], dtype=float32)
     """
-    return ops.logistic(accept("logistic", x))
+    return ops.logistic(checked("logistic", x, accuracy))
+
+
+def one_minus_square(x: Any) -> Array:
+    """1 - x², exact near ±1; its derivative is -2 x.
+
+    >>> lax.one_minus_square(np.float32([0.5, 2.0]))
+    Array([ 0.75, -3.  ], dtype=float32)
+    """
+    return ops.one_minus_square(accept("one_minus_square", x))
 
 
 # ---- angles ---------------------------------------------------------------------------------
 
 
-def sin(x: Any) -> Array:
+def sin(x: Any, *, accuracy: Accuracy = None) -> Array:
     """sin x.
 
     >>> lax.sin(np.float32([0.0, 1.0]))
     Array([0.        , 0.84147096], dtype=float32)
     """
-    return ops.sin(accept("sin", x))
+    return ops.sin(checked("sin", x, accuracy))
 
 
-def cos(x: Any) -> Array:
+def cos(x: Any, *, accuracy: Accuracy = None) -> Array:
     """cos x.
 
     >>> lax.cos(np.float32([0.0, 1.0]))
     Array([1.       , 0.5403023], dtype=float32)
     """
-    return ops.cos(accept("cos", x))
+    return ops.cos(checked("cos", x, accuracy))
 
 
-def tan(x: Any) -> Array:
+def tan(x: Any, *, accuracy: Accuracy = None) -> Array:
     """tan x.
 
     >>> lax.tan(np.float32([0.0, 1.0]))
     Array([0.       , 1.5574077], dtype=float32)
     """
-    return ops.tan(accept("tan", x))
+    return ops.tan(checked("tan", x, accuracy))
 
 
 def asin(x: Any) -> Array:
@@ -274,13 +320,13 @@ def cosh(x: Any) -> Array:
     return ops.cosh(accept("cosh", x))
 
 
-def tanh(x: Any) -> Array:
+def tanh(x: Any, *, accuracy: Accuracy = None) -> Array:
     """tanh x.
 
     >>> lax.tanh(np.float32([0.0, 1.0]))
     Array([0.       , 0.7615942], dtype=float32)
     """
-    return ops.tanh(accept("tanh", x))
+    return ops.tanh(checked("tanh", x, accuracy))
 
 
 def asinh(x: Any) -> Array:
@@ -322,13 +368,13 @@ def erf(x: Any) -> Array:
     return ops.erf(accept("erf", x))
 
 
-def erfc(x: Any) -> Array:
+def erfc(x: Any, *, accuracy: Accuracy = None) -> Array:
     """1 - erf x, accurate for large x.
 
     >>> lax.erfc(np.float32([0.0, 1.0]))
     Array([1.        , 0.15729924], dtype=float32)
     """
-    return ops.erfc(accept("erfc", x))
+    return ops.erfc(checked("erfc", x, accuracy))
 
 
 def erf_inv(x: Any) -> Array:

@@ -85,7 +85,7 @@ def _over_windows(how: Combination, padding: Pairs, base_dilation: Ints, **windo
     everywhere = how.where_valid if filled else how.everywhere
     geometry = zip(windows["window"], windows["strides"], windows["window_dilation"], strict=True)
     for d, (window, stride, gap) in enumerate(geometry):
-        xs = how.over_dims([_spread(x, d, window, stride, gap) for x in xs], (d,), everywhere)
+        xs = how.over_dims([spread(x, d, window, stride, gap) for x in xs], (d,), everywhere)
     if not filled:
         return how.from_start(xs)
     start = how.start(typeof(xs[0]).shape)
@@ -104,7 +104,7 @@ def _per_dimension(name: str, given: Any, shape: tuple[int, ...]) -> tuple[int, 
     return values
 
 
-def _spread(x: Any, dim: int, window: int, stride: int, gap: int) -> Any:
+def spread(x: Any, dim: int, window: int, stride: int, gap: int) -> Any:
     """``x`` with dimension ``dim`` as two: the elements of a window, and the windows."""
     shape = typeof(x).shape
     last = shape[dim] - dilated(window, gap)

@@ -34,7 +34,7 @@ from phalanx.ops.bits import (
 )
 from phalanx.ops.compare import clamp, eq, ge, gt, le, lt, max, min, ne, select
 from phalanx.ops.complex import complex, conj, imag, real
-from phalanx.ops.contract import Precision, canonical_precision, dot_general
+from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import ConvDimensionNumbers, conv_general_dilated
 from phalanx.ops.cumulative import cumlogsumexp, cummax, cummin, cumprod, cumsum
 from phalanx.ops.dynamic import dynamic_slice, dynamic_update_slice
@@ -63,7 +63,9 @@ from phalanx.ops.elementwise import (
     logaddexp,
     logistic,
     nextafter,
+    one_minus_square,
     pow,
+    reduce_precision,
     rem,
     round,
     rsqrt,
@@ -89,6 +91,7 @@ from phalanx.ops.index import (
     scatter_mul,
 )
 from phalanx.ops.naming import named
+from phalanx.ops.precision import Precision, canonical_precision
 from phalanx.ops.random_bits import threefry2x32
 from phalanx.ops.reduce import (
     argmax,

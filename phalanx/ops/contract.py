@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.base.config import config
 from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
@@ -38,64 +36,6 @@ from phalanx.ops.basis import (
     number_or_bool,
 )
 from phalanx.ops.shape import reorder, typeof_operand
-
-# ---- precision ------------------------------------------------------------------------------
-
-
-class Precision(enum.Enum):
-    """How exactly products of float32 are computed where the hardware has faster, coarser ways.
-
-    ``DEFAULT`` is the fastest, ``HIGHEST`` is full float32. On CPUs all are full float32.
-    """
-
-    DEFAULT = "default"
-    HIGH = "high"
-    HIGHEST = "highest"
-
-
-_PRECISIONS = {
-    **{p: p.value for p in Precision},
-    **{p.value: p.value for p in Precision},
-    "fastest": "default",
-    "bfloat16": "default",
-    "tensorfloat32": "high",
-    "float32": "highest",
-    # how float32 is multiplied, by the name of the algorithm
-    "bf16_bf16_f32": "default",
-    "bf16_bf16_f32_x3": "high",
-    "tf32_tf32_f32": "high",
-    "bf16_bf16_f32_x6": "highest",
-    "f32_f32_f32": "highest",
-}
-
-
-def canonical_precision(who: str, precision: Any) -> tuple[str, str] | None:
-    """``precision``, one for both operands or a pair, as words; None is the configured default.
-
-    Raises:
-        ValueError: it names no precision.
-    """
-    if precision is None:
-        precision = config.default_matmul_precision
-        if precision is None:
-            return None
-    pair: list[Any] = [*precision] if isinstance(precision, (tuple, list)) else [precision] * 2
-    if len(pair) != 2 or any(p is not None and not _is_precision(p) for p in pair):
-        raise ValueError(
-            f"{who}: precision must be None, 'default', 'high', 'highest', a Precision or a "
-            f"pair of these, got {precision!r}"
-        )
-    first, second = ("default" if p is None else _PRECISIONS[_key(p)] for p in pair)
-    return first, second
-
-
-def _key(p: Any) -> Any:
-    return p.lower() if isinstance(p, str) else p
-
-
-def _is_precision(p: Any) -> bool:
-    return isinstance(p, (str, Precision)) and _key(p) in _PRECISIONS
-
 
 # ---- products of different dtypes, in transposes --------------------------------------------
 

@@ -13,7 +13,15 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.builder import Body, Builder
-from phalanx.core.primitive import ZERO, Active, Derivative, Example, Linear, Primitive
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Cotangents,
+    Derivative,
+    Example,
+    Linear,
+    Primitive,
+)
 from phalanx.core.types import typeof
 from phalanx.ops.basis import (
     Domain,
@@ -166,6 +174,29 @@ nextafter = pointwise(
     partials="a step between neighbouring numbers is no number to differentiate",
     doc="the number after x on the way to y; chlo.next_after",
     examples=[_FF],
+)
+
+
+def _reduce_precision_lower(b: Builder, x: Any, exponent_bits: int, mantissa_bits: int) -> Any:
+    return b.reduce_precision(x, exponent_bits, mantissa_bits)
+
+
+def _rounded_alike(active: Active, x: Any, **bits: int) -> Derivative:
+    return reduce_precision(x, **bits), lambda t: reduce_precision(t, **bits)
+
+
+def _rounded_back(ct: Any, x: Any, **bits: int) -> Cotangents:
+    return [reduce_precision(ct, **bits)]
+
+
+reduce_precision = pointwise(
+    "reduce_precision",
+    _reduce_precision_lower,
+    on=dtypes.is_floating,
+    linearize=_rounded_alike,
+    transpose=_rounded_back,
+    doc="x rounded to a format with so many bits, its tangents alike; stablehlo.reduce_precision",
+    examples=[Example((f32(2, 3),), {"exponent_bits": 11, "mantissa_bits": 52})],
 )
 
 
@@ -398,10 +429,19 @@ logaddexp = pointwise(
 # ---- trigonometric and hyperbolic functions -------------------------------------------------
 
 
-def _one_minus_square(x: Any) -> Any:
-    """1 - x², exact near ±1."""
-    return mul(sub(1, x), add(1, x))
+def _one_minus_square_lower(b: Builder, x: Any) -> Any:
+    one = b.constant(1, b.outs[0].dtype, b.outs[0].shape)
+    return b.multiply(b.subtract(one, x), b.add(one, x))
 
+
+one_minus_square = pointwise(
+    "one_minus_square",
+    _one_minus_square_lower,
+    on=number,
+    partials=[lambda out, x: mul(x, -2)],
+    doc="1 - x², exact near ±1",
+    examples=[_F, _C, _I],
+)
 
 sin: Primitive = _function(
     "sin", lambda b, x: b.sine(x), lambda y, x: cos(x), "sin x; stablehlo.sine"
@@ -411,7 +451,7 @@ tan = _function("tan", lambda b, x: b.tan(x), lambda y, x: add(1, square(y)), "s
 asin = _function(
     "asin",
     lambda b, x: b.asin(x),
-    lambda y, x: rsqrt(_one_minus_square(x)),
+    lambda y, x: rsqrt(one_minus_square(x)),
     "arcsin x; chlo.asin",
     _OPEN,
     _C,
@@ -419,7 +459,7 @@ asin = _function(
 acos = _function(
     "acos",
     lambda b, x: b.acos(x),
-    lambda y, x: neg(rsqrt(_one_minus_square(x))),
+    lambda y, x: neg(rsqrt(one_minus_square(x))),
     "arccos x; chlo.acos",
     _OPEN,
     _C,
@@ -437,7 +477,7 @@ sinh: Primitive = _function(
 )
 cosh = _function("cosh", lambda b, x: b.cosh(x), lambda y, x: sinh(x), "cosh x; chlo.cosh")
 tanh = _function(
-    "tanh", lambda b, x: b.tanh(x), lambda y, x: _one_minus_square(y), "tanh x; stablehlo.tanh"
+    "tanh", lambda b, x: b.tanh(x), lambda y, x: one_minus_square(y), "tanh x; stablehlo.tanh"
 )
 asinh = _function(
     "asinh",
@@ -458,7 +498,7 @@ acosh = _function(
 atanh = _function(
     "atanh",
     lambda b, x: b.atanh(x),
-    lambda y, x: _inverse(_one_minus_square(x)),
+    lambda y, x: _inverse(one_minus_square(x)),
     "artanh x; chlo.atanh",
     _OPEN,
     Example((c64(3),), low=-0.5, high=0.5),

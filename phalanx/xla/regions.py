@@ -167,11 +167,30 @@ class RegionEmitter(StructuralEmitter):
     # ---- functions ----
 
     def call(self, key: Any, emit: Body, args: Values) -> list[Value]:
-        name, results = self._function((key, self.manual, self.conditional, len(args)), emit, args)
+        name, results = self._function(key, emit, args)
         callee = ir.FlatSymbolRefAttr.get(name)
         return self.region_op("func.call", results, args, {"callee": callee})
 
+    def composite(
+        self,
+        key: Any,
+        emit: Body,
+        args: Values,
+        name: str,
+        version: int,
+        attributes: Mapping[str, Any],
+    ) -> list[Value]:
+        function, results = self._function(key, emit, args)
+        said = {
+            "name": ir.StringAttr.get(name),
+            "decomposition": ir.FlatSymbolRefAttr.get(function),
+            "version": self.int_attribute(version, 32),
+            "composite_attributes": self.config(attributes),
+        }
+        return self.region_op("stablehlo.composite", results, args, said)
+
     def _function(self, key: Any, emit: Body, args: Values) -> tuple[str, list[ir.Type]]:
+        key = (key, self.manual, self.conditional, len(args))
         written = self._functions.get(key)
         if written is None:
             name = self._fresh_name(getattr(key[0], "name", "f"))

@@ -39,6 +39,7 @@ def reverse(x):
 IMAGES, KERNELS = Operand("kmnn"), Operand("3m22")
 WHOLE = Made(lambda: phalanx.sharding.SingleDeviceSharding(phalanx.devices()[0]))
 PRODUCT = (((1,), (0,)), ((), ()))
+GROUPS = lax.RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 ROWS = lax.GatherDimensionNumbers((1,), (0,), (0,))
 ROWS_OUT = lax.ScatterDimensionNumbers((1,), (0,), (0,))
 
@@ -115,13 +116,23 @@ ARGUMENTS = {
     },
     "lax": {
         "all_to_all": (Operand("2n"), AXIS, 0, 0),
+        "approx_max_k approx_min_k top_k": (X, 1),
         "batch_matmul": (Operand("kmn"), Operand("knm")),
         "broadcast": (X, (2,)),
+        "broadcast_like": (V, X),
         "broadcast_in_dim": (X, Sizes("kmn"), (1, 2)),
         "broadcast_shapes": ((2, 1), (3,)),
         "clamp": (S, X, S),
+        "composite": (reverse, "my.reverse"),
         "cond": (Operand("", bool), reverse, reverse, X),
         "conv conv_general_dilated": (IMAGES, KERNELS, (1, 1), "SAME"),
+        "conv_general_dilated_local": (IMAGES, Operand("38nn"), (1, 1), "SAME", (2, 2)),
+        "conv_general_dilated_patches": (IMAGES, (2, 2), (1, 1), "SAME"),
+        "conv_general_permutations": (("NHWC", "HWIO", "NHWC"),),
+        "conv_general_shape_tuple conv_transpose_shape_tuple": (
+            (1, 2, 3, 3), (1, 2, 3, 3), (1, 1), "SAME", ("NCHW", "OIHW", "NCHW"),
+        ),
+        "conv_shape_tuple": ((1, 2, 3, 3), (1, 2, 3, 3), (1, 1), "SAME"),
         "conv_dimension_numbers": ((1, 2, 3, 3), (1, 2, 3, 3), None),
         "conv_transpose": (Operand("knnm"), Operand("22m3"), (2, 2), "SAME"),
         "conv_with_general_padding": (IMAGES, KERNELS, (1, 1), [(0, 1)] * 2, (2, 1), (1, 2)),
@@ -143,10 +154,20 @@ ARGUMENTS = {
         "padtype_to_pads": ((3, 3), (2, 2), (1, 1), "SAME"),
         "pbroadcast": (X, AXIS, 0),
         "pcast": (X, AXIS),
+        "platform_dependent": (X,),
+        "polynomial": (X, [1, 2]),
         "ppermute": (X, AXIS, [(0, 1)]),
         "pshuffle": (X, AXIS, [1, 0]),
         "psum_scatter": (Operand("2n"), AXIS),
         "pswapaxes": (Operand("2n"), AXIS, 0),
+        "ragged_all_to_all": (X, X, *[index("2", 1)] * 4),
+        "ragged_dot": (X, Operand("knm"), index("k", 2)),
+        "ragged_dot_general": (X, Operand("kmn"), index("k", 2), GROUPS),
+        "reduce_precision": (X, 5, 3),
+        "reduce_window_shape_tuple": ((2, 3), (1, 2), (1, 1), "VALID"),
+        "scaled_dot": (X, Operand("nk")),
+        "scatter_apply": (X, index("k1"), lambda v: v + v, ROWS_OUT),
+        "shape_as_value": ((2, 3),),
         "reduce": (X, S, lax.add, (0,)),
         "reduce_window": (X, S, lax.add, (1, 2)),
         "reshape": (X, Sizes("nm")),
@@ -322,6 +343,9 @@ KEYWORDS = {
     ".pure_callback": {"vmap_method": "sequential"},
     ".shard_map": {"in_specs": phalanx.P(), "out_specs": phalanx.P()},
     "lax.pcast": {"to": "varying"},
+    "lax.platform_dependent": {"default": reverse},
+    "lax.ragged_all_to_all": {"axis_name": AXIS},
+    "lax.scatter_apply": {"update_shape": Sizes("kn")},
     "numpy.fill_diagonal": {"inplace": False},
     "numpy.fromstring": {"sep": " "},
     "numpy.put": {"inplace": False},
@@ -332,8 +356,8 @@ KEYWORDS = {
 # Those that refuse floating-point numbers.
 ONLY = {
     np.int32: {
-        "lax": "bitwise_and bitwise_not bitwise_or bitwise_xor clz population_count reduce_and "
-        "reduce_or reduce_xor shift_left shift_right_arithmetic shift_right_logical",
+        "lax": "bitwise_and bitwise_not bitwise_or bitwise_xor clz mulhi population_count "
+        "reduce_and reduce_or reduce_xor shift_left shift_right_arithmetic shift_right_logical",
         "numpy": "bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not "
         "bitwise_or bitwise_right_shift bitwise_xor gcd invert lcm left_shift right_shift",
     },

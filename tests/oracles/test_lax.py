@@ -85,6 +85,10 @@ UNARY = [
     *words("log1p logistic sin cos tan asin acos atan sinh cosh tanh asinh atanh erf erfc"),
     *words("erf_inv lgamma digamma"),
 ]
+def highest(name):
+    return lambda L, x: getattr(L, name)(x, accuracy=L.AccuracyMode.HIGHEST)
+
+
 BITS = words("bitwise_and bitwise_or bitwise_xor")
 SHIFTS = words("shift_left shift_right_arithmetic shift_right_logical")
 COMPARISONS = words("eq ne lt le gt ge")
@@ -120,6 +124,9 @@ ELEMENTWISE = [
     case("select by a scalar", call("select"), np.bool_(True), f32(2, 3), f32(2, 3)),
     case("select_n", call("select_n"), i32(6, low=0, high=3), f32(6), f32(6), f32(6)),
     case("select_n of bools", call("select_n"), bools(6), f32(6), f32(6)),
+    *(case(f"{n} of an accuracy", highest(n), f32(2, 3)) for n in words("exp log tanh")),
+    case("reduce_precision", call("reduce_precision", 5, 3), f32(9) * 1e3),
+    case("mul of a dtype", call("mul", out_dtype=np.int32), *[np.int8([100, -100])] * 2),
     case("clamp", lambda L, x: L.clamp(0.3, x, 0.6), f32(9)),
     case("clamp by arrays", call("clamp"), f32(9) / 2, f32(9), f32(9) / 2 + 0.5),
 ]
@@ -192,6 +199,8 @@ REDUCTIONS = [
     case("sort_key_val", call("sort_key_val"), f32(5), i32(5)),
     case("top_k", call("top_k", 2), f32(3, 5)),
     case("top_k along an axis", call("top_k", 2, axis=0), f32(5, 3)),
+    case("approx_max_k", call("approx_max_k", 2), f32(3, 5)),
+    case("approx_min_k along an axis", call("approx_min_k", 2, 0), f32(5, 3)),
 ]
 
 
@@ -219,6 +228,16 @@ def dot(contract, batch=((), ()), **options):
     return call("dot_general", (contract, batch), **options)
 
 
+def ragged(*dims, **options):
+    return lambda L, x, y, sizes: L.ragged_dot_general(
+        x, y, sizes, L.RaggedDotDimensionNumbers(*dims), **options
+    )
+
+
+def algorithm(name):
+    return lambda L, x, y: L.dot(x, y, precision=L.DotAlgorithmPreset[name])
+
+
 DOTS = [
     case("vectors", call("dot"), f32(3), f32(3)),
     case("matrix and vector", call("dot"), f32(2, 3), f32(3)),
@@ -228,6 +247,50 @@ DOTS = [
     case("crossed", dot(((2, 0), (0, 2))), f32(4, 2, 3), f32(3, 5, 4)),
     case("batches", dot(((3,), (1,)), ((0, 2), (2, 0))), f32(2, 3, 4, 5), f32(4, 5, 2, 6)),
     case("empty", dot(((1,), (0,))), f32(2, 0), f32(0, 3)),
+    case(
+        "rows in groups", call("ragged_dot"), f32(7, 3), f32(4, 3, 2), np.int32([2, 0, 3, 1])
+    ),
+    case("few rows in groups", call("ragged_dot"), f32(2, 3), f32(4, 3, 2), np.int32([0, 1, 0, 1])),
+    case("more rows than groups say", call("ragged_dot"), f32(9, 3), f32(1, 3, 2), np.int32([4])),
+    case(
+        "rows in groups, outer",
+        ragged((((2,), (2,)), ((), ())), [1], [0]),
+        f32(2, 6, 3),
+        f32(2, 4, 3),
+        np.int32([[2, 4], [5, 1]]),
+    ),
+    case(
+        "rows in groups, batched",
+        ragged((((0,), (2,)), ((1,), (0,))), [2], [1]),
+        f32(3, 2, 6),
+        f32(2, 4, 3, 2),
+        np.int32([[2, 1, 1, 1], [0, 0, 5, 1]]),
+    ),
+    case(
+        "sums by groups",
+        ragged((((1,), (0,)), ((), ())), [1], []),
+        f32(3, 6),
+        f32(6, 2),
+        np.int32([2, 0, 3]),
+    ),
+    case(
+        "sums by groups, outer",
+        ragged((((1, 2), (2, 1)), ((0,), (0,))), [2], []),
+        f32(2, 2, 6, 3),
+        f32(2, 6, 2, 2),
+        RNG.integers(0, 3, (2, 2, 3)).astype(np.int32),
+    ),
+    case(
+        "batches in groups",
+        ragged((((2,), (1,)), ((0,), (0,))), [0], []),
+        f32(5, 2, 3),
+        f32(5, 3, 2),
+        np.int32([2, 3]),
+    ),
+    *(
+        case(f"algorithm {n}", algorithm(n), f32(2, 3), f32(3, 2))
+        for n in words("DEFAULT F32_F32_F32 BF16_BF16_F32_X6")
+    ),
     case("promoted", call("dot"), f32(2, 3), i32(3)),
     case(
         "integers",
@@ -240,6 +303,10 @@ DOTS = [
 
 def conv(strides, padding, *rest, **options):
     return call("conv_general_dilated", strides, padding, *rest, **options)
+
+
+def patches(*rest, **options):
+    return call("conv_general_dilated_patches", *rest, **options)
 
 
 NHWC = ("NHWC", "HWIO", "NHWC")
@@ -274,6 +341,40 @@ CONVOLUTIONS = [
         f32(2, 4, 3, 3),
     ),
     case("no space", conv((), ()), f32(2, 3), f32(4, 3)),
+    case(
+        "spatial dimensions of rhs in another order",
+        conv((1, 2), [(0, 1), (2, 0)], dimension_numbers=("NHWC", "WHIO", "NWHC")),
+        f32(2, 6, 5, 3),
+        f32(2, 3, 3, 2),
+    ),
+    case(
+        "transposed, padded as the other",
+        call("conv_transpose", (2,), [(1, 0)], (2,), use_consistent_padding=True),
+        f32(2, 4, 3),
+        f32(3, 3, 2),
+    ),
+    *(
+        case(f"patches {order}", patches((2, 3), (2, 1), *rest, dimension_numbers=order), x)
+        for order, x, rest in [
+            (None, f32(2, 3, 5, 4), ("SAME",)),
+            (("NHCW", "OIWH", "CNHW"), f32(2, 5, 3, 4), ([(1, 0), (0, 2)], (1, 2), (2, 1))),
+        ]
+    ),
+    case(
+        "local",
+        call("conv_general_dilated_local", (2,), [(1, 0)], (3,)),
+        f32(2, 2, 6),
+        f32(4, 6, 3),
+    ),
+    case(
+        "local, NHWC",
+        call(
+            "conv_general_dilated_local", (1, 2), "VALID", (2, 3), (1, 1), (2, 1),
+            ("NHWC", "HWIO", "NHWC"),
+        ),
+        f32(1, 4, 5, 2),
+        f32(2, 2, 12, 3),
+    ),
     *(
         case(
             f"transposed {padding} {k} {s}",
@@ -372,7 +473,10 @@ FAMILIES = {
     "gathers": GATHERS,
     "scatters": SCATTERS,
 }
-NO_DERIVATIVE = {"nextafter", "max, init", "rows"}  # none, or a doubtful one, in one of the two
+NO_DERIVATIVE = {  # none, or a doubtful one, in one of the two
+    "nextafter", "max, init", "rows", "sums by groups", "sums by groups, outer",
+    "batches in groups",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -387,7 +491,7 @@ def test_values(family):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_derivatives(family):
     cases = [c for c in FAMILIES[family] if c.name not in NO_DERIVATIVE]
-    cts = [f32(400), f32(400)]
+    cts = [f32(999), f32(999)]
     found = on_all(phalanx.jit, cases, lambda c, args: c.pull(lax, phalanx.vjp, args, cts))
     expected = on_all(jax.jit, cases, lambda c, args: c.pull(jax_lax, jax.vjp, args, cts))
     for c, x, y in zip(cases, found, expected, strict=True):

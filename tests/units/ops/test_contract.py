@@ -8,7 +8,7 @@ import pytest
 import phalanx
 from phalanx import ops
 from phalanx.base.config import config
-from phalanx.ops.contract import Precision, canonical_precision
+from phalanx.ops.precision import Precision, canonical_precision
 
 RNG = np.random.default_rng(0)
 LENGTHS = dict(zip("abcdef", (2, 3, 4, 5, 2, 3), strict=True))

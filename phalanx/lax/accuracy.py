@@ -1,0 +1,60 @@
+"""How accurate a transcendental function is to be."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.lax.operands import accept
+
+
+class AccuracyMode(enum.Enum):
+    """One of the ways in which a platform computes a function: the most accurate, or its own."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """The largest error that is allowed.
+
+    Attributes:
+        atol: absolute.
+        rtol: relative.
+        ulps: in units of the last place.
+
+    Raises:
+        ValueError: one is negative.
+
+    >>> lax.Tolerance(rtol=1e-6)
+    Tolerance(atol=0.0, rtol=1e-06, ulps=0)
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+    def __post_init__(self) -> None:
+        if self.atol < 0 or self.rtol < 0 or self.ulps < 0:
+            raise ValueError(f"Tolerance: a tolerance must not be negative, got {self}")
+
+
+Accuracy = Tolerance | AccuracyMode | None
+
+
+def checked(who: str, x: Any, accuracy: Accuracy) -> Any:
+    """``x``, if it is an array or a number, and ``accuracy``, if there is one, says one.
+
+    There is nothing to choose: XLA computes in one way here, the most accurate that it has.
+
+    Raises:
+        TypeError: one of them is something else.
+    """
+    if accuracy is not None and not isinstance(accuracy, (Tolerance, AccuracyMode)):
+        raise TypeError(
+            f"lax.{who}: accuracy must be a lax.Tolerance, a lax.AccuracyMode or None, got "
+            f"{accuracy!r}"
+        )
+    return accept(who, x)

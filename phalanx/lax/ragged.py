@@ -1,0 +1,321 @@
+"""Products of rows in groups: each group of rows meets a matrix of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
+from phalanx.core.axes import Axis
+from phalanx.core.types import Array, typeof
+from phalanx.lax.contract import DotDimensionNumbers, PrecisionLike, dot_general
+from phalanx.lax.layout import takes_out_sharding
+from phalanx.lax.operands import accept
+from phalanx.ops.basis import I32, full
+from phalanx.ops.contract import as_dtype
+from phalanx.ops.index import GatherNumbers, ScatterNumbers
+from phalanx.ops.shape import broadcast_to, iota, reorder, slice_dim
+from phalanx.transforms.batch import batch as batch_of
+from phalanx.transforms.batch import place_lanes
+
+
+@dataclass(frozen=True)
+class RaggedDotDimensionNumbers:
+    """How the dimensions of a product with groups correspond.
+
+    Attributes:
+        dot_dimension_numbers: those of ``dot_general``, without that of the groups.
+        lhs_ragged_dimensions: the one dimension of lhs that falls into groups.
+        rhs_group_dimensions: the dimension of rhs that counts groups, where lhs has rows in
+            groups; else nothing.
+    """
+
+    dot_dimension_numbers: DotDimensionNumbers
+    lhs_ragged_dimensions: Sequence[int]
+    rhs_group_dimensions: Sequence[int]
+
+    def __post_init__(self) -> None:
+        contract, batch = self.dot_dimension_numbers
+        pairs = tuple((tuple(x), tuple(y)) for x, y in (contract, batch))
+        object.__setattr__(self, "dot_dimension_numbers", pairs)
+        for name in ("lhs_ragged_dimensions", "rhs_group_dimensions"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+
+_ROWS = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
+
+
+@takes_out_sharding
+def ragged_dot(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+) -> Array:
+    """[m, k] x [g, k, n] -> [m, n]: rows, of which groups, one after the other, meet a matrix each.
+
+    The work grows with the number of rows and not with that of the groups.
+
+    Args:
+        lhs: the rows.
+        rhs: a matrix for each group.
+        group_sizes: [g] integers, how many rows each group has. Rows after the last group give 0.
+        precision: see ``dot_general``.
+        preferred_element_type: the dtype to accumulate in, which the result has.
+        group_offset: only None.
+
+    Raises:
+        ShapeError: the shapes do not fit each other.
+        TypeError: the sizes are no integers.
+        NotImplementedError: there is a ``group_offset``.
+
+    >>> x, ws = np.ones((4, 2), np.float32), np.float32([np.ones((2, 1)), 3 * np.ones((2, 1))])
+    >>> print(lax.ragged_dot(x, ws, np.int32([3, 1])))
+    [[2.]
+     [2.]
+     [2.]
+     [6.]]
+    """
+    return ragged_dot_general(
+        lhs, rhs, group_sizes, _ROWS, precision, preferred_element_type, group_offset
+    )
+
+
+@takes_out_sharding
+def ragged_dot_general(
+    lhs: Any,
+    rhs: Any,
+    group_sizes: Any,
+    ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike = None,
+    preferred_element_type: Any = None,
+    group_offset: Any = None,
+) -> Array:
+    """``dot_general`` where a dimension of lhs falls into groups of ``group_sizes``.
+
+    What the groups do depends on that dimension:
+
+    - a free one: each group of rows meets its own part of rhs, along the group dimension;
+    - a contracted one: each group is summed for itself, along a new first dimension;
+    - a batch dimension: nothing.
+
+    Args:
+        lhs: an array.
+        rhs: an array.
+        group_sizes: integers [g]; or, for each element of the batch dimensions of lhs and those
+            of its free or contracted dimensions that come before the one in groups, [..., g].
+        ragged_dot_dimension_numbers: how the dimensions correspond.
+        precision: see ``dot_general``.
+        preferred_element_type: the dtype to accumulate in, which the result has.
+        group_offset: only None.
+
+    Raises:
+        ShapeError: the shapes do not fit each other.
+        TypeError: the sizes are no integers, or the dimension numbers of another type.
+        ValueError: there are several dimensions in groups, or of groups, or one of groups too
+            much or too few.
+        NotImplementedError: there is a ``group_offset``.
+
+    >>> numbers = lax.RaggedDotDimensionNumbers((((1,), (0,)), ((), ())), [1], [])
+    >>> x, y = np.ones((1, 4), np.float32), np.ones((4, 1), np.float32)
+    >>> lax.ragged_dot_general(x, y, np.int32([3, 1]), numbers).ravel()
+    Array([3., 1.], dtype=float32)
+    """
+    who = "ragged_dot_general"
+    x, y = typeof(accept(who, lhs)), typeof(accept(who, rhs))
+    sizes = accept(who, group_sizes)
+    if group_offset is not None:
+        raise NotImplementedError(f"lax.{who}: group_offset is not there; slice group_sizes")
+    if not dtypes.is_integer(typeof(sizes).dtype):
+        raise TypeError(f"lax.{who}: group_sizes must be integers, got {typeof(sizes)}")
+    n = _checked(ragged_dot_dimension_numbers, x.ndim, y.ndim)
+    (contract, batch), (ragged,) = n.dot_dimension_numbers, n.lhs_ragged_dimensions
+    how = {"precision": precision, "preferred_element_type": preferred_element_type}
+    if ragged in batch[0]:
+        return dot_general(lhs, rhs, n.dot_dimension_numbers, **how)
+    groups = n.rhs_group_dimensions
+    free = [d for d in range(x.ndim) if d not in (*contract[0], *batch[0])]
+    others = [d for d in range(y.ndim) if d not in (*contract[1], *batch[1], *groups)]
+    beside = free if ragged in free else list(contract[0])
+    at = beside.index(ragged)
+    shared = tuple(x.shape[d] for d in batch[0])
+    outer = tuple(x.shape[d] for d in beside[:at])
+    sizes = as_dtype(sizes, I32)
+    count = typeof(sizes).shape[-1:]
+    if typeof(sizes).shape not in (count, (*shared, *outer, *count)):
+        raise ShapeError(
+            f"lax.{who}: group_sizes must have shape {count} or {(*shared, *outer, *count)}, got "
+            f"{typeof(sizes)}"
+        )
+    sizes = ops.reshape(
+        broadcast_to(sizes, (*shared, *outer, *count)),
+        shape=(math.prod(shared), math.prod(outer), *count),
+    )
+    ends = (*(x.shape[d] for d in free), *(y.shape[d] for d in others))
+    if ragged in free:
+        if (y.shape[groups[0]],) != count:
+            raise ShapeError(
+                f"lax.{who}: dimension {groups[0]} of rhs {y} must count the {count[0]} groups"
+            )
+        left = _merged(lhs, batch[0], free[:at], [ragged], free[at + 1 :], contract[0])
+        right = _merged(rhs, batch[1], groups, contract[1], others)
+        out = _over_lanes(partial(_rows_by_groups, **how), left, right, sizes, own_right=False)
+        return ops.reshape(out, shape=(*shared, *ends))
+    facing = [contract[1][contract[0].index(d)] for d in beside]
+    left = _merged(lhs, batch[0], beside[:at], [ragged], beside[at + 1 :], free)
+    right = _merged(rhs, batch[1], facing[:at], facing[at : at + 1], facing[at + 1 :], others)
+    out = _over_lanes(partial(_sums_by_groups, **how), left, right, sizes, own_right=True)
+    out = reorder(ops.reduce_sum(out, dims=(1,)), (1, 0, 2, 3))
+    return ops.reshape(out, shape=(*count, *shared, *ends))
+
+
+def _checked(n: Any, lhs_rank: int, rhs_rank: int) -> RaggedDotDimensionNumbers:
+    """``n``, its dimensions counted from the first.
+
+    Raises:
+        TypeError, ValueError: it is something else, or has dimensions of groups as it must not.
+    """
+    who = "lax.ragged_dot_general"
+    if not isinstance(n, RaggedDotDimensionNumbers):
+        raise TypeError(f"{who}: RaggedDotDimensionNumbers are needed, got {n!r}")
+    if len(n.lhs_ragged_dimensions) != 1 or not 0 <= n.lhs_ragged_dimensions[0] < lhs_rank:
+        raise ValueError(
+            f"{who}: lhs_ragged_dimensions must be one dimension of lhs, got "
+            f"{n.lhs_ragged_dimensions}"
+        )
+    contract, batch = n.dot_dimension_numbers
+    free = n.lhs_ragged_dimensions[0] not in (*contract[0], *batch[0])
+    taken = (*contract[1], *batch[1])
+    fits = all(0 <= d < rhs_rank and d not in taken for d in n.rhs_group_dimensions)
+    if len(n.rhs_group_dimensions) != free or not fits:
+        wanted = "one free dimension of rhs" if free else "none"
+        raise ValueError(
+            f"{who}: rhs_group_dimensions must be {wanted}, since dimension "
+            f"{n.lhs_ragged_dimensions[0]} of lhs is {'' if free else 'not '}free; got "
+            f"{n.rhs_group_dimensions}"
+        )
+    return n
+
+
+def _merged(x: Any, *parts: Sequence[int]) -> Any:
+    """``x`` with the dimensions of each part as one."""
+    shape = typeof(x).shape
+    x = reorder(x, [d for part in parts for d in part])
+    return ops.reshape(x, shape=tuple(math.prod(shape[d] for d in part) for part in parts))
+
+
+def _over_lanes(function: Any, left: Any, right: Any, sizes: Any, own_right: bool) -> Any:
+    """``function`` along the first two dimensions; ``right`` has the second if ``own_right``."""
+    shared, outer = (Axis(None, n) for n in typeof(sizes).shape[:2])
+
+    def inner(*args: Any) -> list[Any]:
+        return [_on_lanes(function, outer, args, (0, 0 if own_right else None, 0))]
+
+    return _on_lanes(inner, shared, (left, right, sizes), (0, 0, 0))
+
+
+def _on_lanes(function: Any, axis: Axis, args: Any, dims: Any) -> Any:
+    (out,), (dim,) = batch_of(function, axis, args, dims)
+    return place_lanes(out, dim, 0, axis.size)
+
+
+# ---- blocks of rows -------------------------------------------------------------------------
+
+
+class _Blocks:
+    """Rows in groups, dealt out in blocks of one length, none of which has rows of two groups.
+
+    There are at most twice as many blocks as groups, so that padding costs no more than the rows.
+
+    Attributes:
+        group: of each block; their number where a block is not needed.
+        rows: [blocks, length], their rows; the number of all rows where there is none.
+        place: of each row, counted along the rows of all blocks; their number where there is none.
+    """
+
+    def __init__(self, sizes: Any, rows: int) -> None:
+        groups = typeof(sizes).shape[0]
+        length = max(1, math.ceil(rows / groups))
+        count = min(rows // length + groups, rows)
+        ends = ops.min(ops.cumsum(sizes, dim=0, reverse=False), np.int32(rows))
+        starts = _shifted(ends)
+        needed = ops.div(ops.add(ops.sub(ends, starts), length - 1), length)
+        last = ops.cumsum(needed, dim=0, reverse=False)
+        first = _shifted(last)
+
+        every = iota(dtype=I32, shape=(count,), dim=0)
+        self.group = _found(last, every)
+        within = ops.mul(ops.sub(every, _rows(first, self.group)), length)
+        begin = ops.add(_rows(starts, self.group), within)
+        shape = (count, length)
+        row = ops.add(_along(begin, shape, 0), iota(dtype=I32, shape=shape, dim=1))
+        there = ops.lt(row, _along(_rows(ends, self.group), shape, 0))
+        self.rows = ops.select(there, row, rows)
+
+        every = iota(dtype=I32, shape=(rows,), dim=0)
+        group = _found(ends, every)
+        within = ops.sub(every, _rows(starts, group))
+        place = ops.add(ops.mul(_rows(first, group), length), within)
+        self.place = ops.select(ops.lt(group, groups), place, count * length)
+
+
+def _along(x: Any, shape: tuple[int, int], dim: int) -> Any:
+    return ops.broadcast(x, shape=shape, dims=(dim,))
+
+
+def _shifted(ends: Any) -> Any:
+    """Where each begins that ends at ``ends``."""
+    return ops.pad(ends, np.int32(0), config=((1, -1, 0),))
+
+
+def _found(ends: Any, places: Any) -> Any:
+    """Which of the intervals that end at ``ends`` each of ``places`` lies in."""
+    shape = (typeof(places).shape[0], typeof(ends).shape[0])
+    before = ops.le(_along(ends, shape, 1), _along(places, shape, 0))
+    return ops.reduce_sum(as_dtype(before, I32), dims=(1,))
+
+
+def _rows(x: Any, where: Any) -> Any:
+    """``x[where]``, and 0 beyond the last row."""
+    shape, batch = typeof(x).shape, typeof(where).ndim
+    numbers = GatherNumbers(tuple(range(batch, batch + len(shape) - 1)), (0,), (0,))
+    where = ops.reshape(where, shape=(*typeof(where).shape, 1))
+    sizes = (1, *shape[1:])
+    return ops.gather(x, where, numbers=numbers, slice_sizes=sizes, mode="fill", fill=0)
+
+
+def _rows_by_groups(left: Any, right: Any, sizes: Any, **how: Any) -> list[Any]:
+    """[m, i, k] x [g, k, n] -> [m, i, n]."""
+    if not typeof(sizes).size:
+        nothing = full(typeof(right).shape[1:], 0, typeof(right).dtype)
+        return [dot_general(left, nothing, (((2,), (0,)), ((), ())), **how)]
+    blocks = _Blocks(sizes, typeof(left).shape[0])
+    rows = _rows(left, blocks.rows)  # [blocks, length, i, k]
+    matrices = _rows(right, blocks.group)
+    out = dot_general(rows, matrices, (((3,), (1,)), ((0,), (0,))), **how)
+    count, length, *rest = typeof(out).shape
+    return [_rows(ops.reshape(out, shape=(count * length, *rest)), blocks.place)]
+
+
+def _sums_by_groups(left: Any, right: Any, sizes: Any, **how: Any) -> list[Any]:
+    """[k, i, m] x [k, i, n] -> [g, m, n]."""
+    if not typeof(sizes).size:
+        left, right = (slice_dim(x, 0, 0, 0) for x in (left, right))
+        return [dot_general(left, right, (((1,), (1,)), ((0,), (0,))), **how)]
+    blocks = _Blocks(sizes, typeof(left).shape[0])
+    numbers = (((1, 2), (1, 2)), ((0,), (0,)))
+    sums = dot_general(_rows(left, blocks.rows), _rows(right, blocks.rows), numbers, **how)
+    kind = typeof(sums)
+    totals = full((typeof(sizes).shape[0], *kind.shape[1:]), 0, kind.dtype)
+    where = ops.reshape(blocks.group, shape=(kind.shape[0], 1))
+    rows = ScatterNumbers((1, 2), (0,), (0,))
+    return [ops.scatter_add(totals, where, sums, numbers=rows, mode="fill")]

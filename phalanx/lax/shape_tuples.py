@@ -1,0 +1,138 @@
+"""Shapes of the results of convolutions and windows, from shapes alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phalanx.core.types import ArrayType
+from phalanx.lax.convolution import (
+    ConvGeneralDilatedDimensionNumbers,
+    Padding,
+    conv_dimension_numbers,
+    enlarging_pads,
+    padtype_to_pads,
+)
+from phalanx.lax.operands import integers
+from phalanx.ops.basis import F32
+from phalanx.ops.conv import ConvDimensionNumbers, dilated
+from phalanx.ops.window import plain_windows, window_type
+
+Shape = tuple[int, ...]
+
+
+def conv_general_permutations(
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
+) -> tuple[Shape, Shape, Shape]:
+    """The orders of dimensions that bring lhs, rhs and the result of a convolution in that of XLA.
+
+    It is batch and feature first, or output and input feature, and then the spatial dimensions in
+    the order that they have in rhs.
+
+    >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+    ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
+    """
+    given = dimension_numbers
+    ndim = len(given.lhs_spec if isinstance(given, ConvDimensionNumbers) else (given or "NC")[0])
+    numbers = conv_dimension_numbers((0,) * ndim, (0,) * ndim, given)
+    return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
+
+
+def conv_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    strides: Sequence[int],
+    pads: Padding,
+    batch_group_count: int = 1,
+) -> Shape:
+    """The shape of ``conv_general_dilated``, where features come second and spatial ones last.
+
+    >>> lax.conv_shape_tuple((1, 3, 8, 8), (4, 3, 3, 3), (2, 2), "SAME")
+    (1, 4, 4, 4)
+    """
+    shape = conv_general_shape_tuple(lhs_shape, rhs_shape, strides, pads, None)
+    return (shape[0] // batch_group_count, *shape[1:])
+
+
+def conv_general_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
+) -> Shape:
+    """The shape of ``conv_general_dilated``.
+
+    >>> order = ("NHWC", "HWIO", "NHWC")
+    >>> lax.conv_general_shape_tuple((1, 8, 8, 3), (3, 3, 3, 4), (2, 2), "SAME", order)
+    (1, 4, 4, 4)
+    """
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    lengths = [lhs_shape[d] for d in numbers.lhs_spec[2:]]
+    windows = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
+    pads = padtype_to_pads(lengths, windows, window_strides, padding)
+    counts = reduce_window_shape_tuple(lengths, windows, window_strides, pads)
+    return _placed(numbers, lhs_shape, rhs_shape, counts)
+
+
+def conv_transpose_shape_tuple(
+    lhs_shape: Sequence[int],
+    rhs_shape: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    dimension_numbers: ConvGeneralDilatedDimensionNumbers,
+) -> Shape:
+    """The shape of ``conv_transpose``.
+
+    >>> order = ("NHWC", "HWIO", "NHWC")
+    >>> lax.conv_transpose_shape_tuple((1, 4, 4, 3), (3, 3, 3, 2), (2, 2), "SAME", order)
+    (1, 8, 8, 2)
+    """
+    numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
+    lengths = [lhs_shape[d] for d in numbers.lhs_spec[2:]]
+    windows = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
+    if isinstance(padding, str):
+        padding = enlarging_pads(windows, window_strides, padding)
+    enlarged = list(map(dilated, lengths, window_strides))
+    counts = reduce_window_shape_tuple(enlarged, windows, (1,) * len(windows), padding)
+    return _placed(numbers, lhs_shape, rhs_shape, counts)
+
+
+def _placed(
+    numbers: ConvDimensionNumbers, lhs: Sequence[int], rhs: Sequence[int], counts: Shape
+) -> Shape:
+    """Batch, output features and ``counts`` of windows where the result has them."""
+    lengths = (lhs[numbers.lhs_spec[0]], rhs[numbers.rhs_spec[0]], *counts)
+    return tuple(n for _, n in sorted(zip(numbers.out_spec, lengths, strict=True)))
+
+
+def reduce_window_shape_tuple(
+    operand_shape: Sequence[int],
+    window_dimensions: Sequence[int],
+    window_strides: Sequence[int],
+    padding: Padding,
+    base_dilation: Sequence[int] | None = None,
+    window_dilation: Sequence[int] | None = None,
+) -> Shape:
+    """The shape of ``reduce_window``.
+
+    Raises:
+        ValueError: a parameter does not fit the shape.
+
+    >>> lax.reduce_window_shape_tuple((7, 8), (2, 3), (1, 2), [(0, 1), (0, 0)])
+    (7, 3)
+    """
+    given: dict[str, Any] = {
+        "window": window_dimensions,
+        "strides": window_strides,
+        "base_dilation": base_dilation,
+        "window_dilation": window_dilation,
+    }
+    known = {
+        k: integers("reduce_window_shape_tuple", k, v) for k, v in given.items() if v is not None
+    }
+    pads = padtype_to_pads(operand_shape, known["window"], known["strides"], padding)
+    windows = plain_windows(known.pop("window"), padding=pads, **known)
+    return window_type(
+        "reduce_window_shape_tuple", ArrayType(tuple(operand_shape), F32), **windows
+    ).shape

@@ -1,0 +1,71 @@
+"""Values as arrays: what dtype they have, and arrays like others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
+from phalanx.core.types import Array, typeof
+from phalanx.lax.layout import sharding_like, with_sharding_constraint
+from phalanx.lax.operands import accept, integers
+from phalanx.ops.basis import I32
+from phalanx.transforms.stage import is_value
+
+
+def dtype(x: Any) -> np.dtype:
+    """The dtype of an array or a number, or the one that a type or a name of one means here.
+
+    Raises:
+        TypeError: it is nothing of that kind.
+
+    >>> lax.dtype(2.0), lax.dtype(np.int64)
+    (dtype('float32'), dtype('int32'))
+    """
+    if is_value(x):
+        return typeof(x).dtype
+    if x is None:
+        raise TypeError("lax.dtype: an array, a number or a dtype is needed, got None")
+    return dtypes.canonical(x)
+
+
+def shape_as_value(shape: Sequence[int]) -> Array:
+    """A shape as a vector of int32.
+
+    >>> lax.shape_as_value((2, 3))
+    Array([2, 3], dtype=int32)
+    """
+    return stage(np.asarray(integers("shape_as_value", "shape", shape), I32))
+
+
+def stage(x: Any, /) -> Array:
+    """``x`` as an array; inside ``jit`` and its like, as a value of the program.
+
+    >>> lax.stage(2.0)
+    Array(2., dtype=float32, weak_type=True)
+    """
+    type = typeof(accept("stage", x))
+    return ops.convert(x, dtype=type.dtype, weak=type.weak)
+
+
+def broadcast_like(arr: Any, like_arr: Any) -> Array:
+    """``arr`` repeated to the shape of ``like_arr``, as NumPy aligns shapes, lying like that.
+
+    Raises:
+        ShapeError: the shape is another in the end.
+
+    >>> lax.broadcast_like(np.int32([1, 2]), np.zeros((2, 2)))
+    Array([[1, 2],
+           [1, 2]], dtype=int32)
+    """
+    x, like = (typeof(accept("broadcast_like", a)) for a in (arr, like_arr))
+    ends = zip(x.shape[::-1], like.shape[::-1], strict=False)
+    if x.ndim > like.ndim or any(n not in (1, m) for n, m in ends):
+        raise ShapeError(f"lax.broadcast_like: {x} does not broadcast to the shape of {like}")
+    out = ops.broadcast_to(arr, like.shape)
+    sharding = sharding_like(like_arr, like.shape)
+    return out if sharding is None else with_sharding_constraint(out, sharding)

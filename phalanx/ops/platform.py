@@ -1,0 +1,43 @@
+"""Which platform a program is compiled for, as a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.core.builder import Builder
+from phalanx.core.primitive import Example, LowerRule, NoRule, Primitive, ZeroDerivative
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import I32
+
+_ALIASES = {"cuda": "gpu", "rocm": "gpu"}
+
+
+def _type(*, platforms: tuple[str, ...], default: bool) -> ArrayType:
+    return ArrayType((), I32)
+
+
+def _lower_on(platform: str) -> LowerRule:
+    def lower(b: Builder, platforms: tuple[str, ...], default: bool) -> Any:
+        names = [_ALIASES.get(name, name) for name in platforms]
+        if platform not in names and not default:
+            raise NotImplementedError(
+                f"platform_dependent: there is a function for {', '.join(platforms)}, and no "
+                f"default, but the program is compiled for {platform}"
+            )
+        known = platform in names
+        return b.constant(names.index(platform) if known else len(names), I32)
+
+    return lower
+
+
+platform_index = Primitive(
+    "platform_index",
+    _type,
+    _lower_on("cpu"),
+    lower_on={name: _lower_on(name) for name in ("gpu", "tpu")},
+    linearize=ZeroDerivative("it has no operands"),
+    transpose=NoRule("it has no operands"),
+    batch=NoRule("it has no operands"),
+    doc="the first of the platforms that this one is, or how many there are; a constant",
+    examples=[Example((), {"platforms": ("tpu", "cpu"), "default": False})],
+)

@@ -1,0 +1,131 @@
+"""How exactly products of float32 are computed: three words, and what users say for them."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.config import config
+
+
+class Precision(enum.Enum):
+    """How exactly products of float32 are computed where the hardware has faster, coarser ways.
+
+    ``DEFAULT`` is the fastest, ``HIGHEST`` is full float32. On CPUs all are full float32.
+    """
+
+    DEFAULT = "default"
+    HIGH = "high"
+    HIGHEST = "highest"
+
+
+class DotAlgorithmPreset(enum.Enum):
+    """Ways of multiplying: the types of the operands' parts, of the sums, and how many products.
+
+    Each stands for the coarsest ``Precision`` that is as exact for float32: one product of parts
+    in bfloat16 or another narrow type for ``DEFAULT``, three for ``HIGH``, as many as float32 needs
+    for ``HIGHEST``.
+    """
+
+    DEFAULT = 1
+    ANY_F8_ANY_F8_F32 = 2
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = 3
+    ANY_F8_ANY_F8_ANY = 4
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 5
+    F16_F16_F16 = 6
+    F16_F16_F32 = 7
+    BF16_BF16_BF16 = 8
+    BF16_BF16_F32 = 9
+    BF16_BF16_F32_X3 = 10
+    BF16_BF16_F32_X6 = 11
+    BF16_BF16_F32_X9 = 12
+    TF32_TF32_F32 = 13
+    TF32_TF32_F32_X3 = 14
+    F32_F32_F32 = 15
+    F64_F64_F64 = 16
+
+
+class DotAlgorithm(NamedTuple):
+    """A way of multiplying in full; see ``DotAlgorithmPreset``.
+
+    Attributes:
+        lhs_precision_type: the dtype of the parts of lhs.
+        rhs_precision_type: that of the parts of rhs.
+        accumulation_type: that of the sums.
+        lhs_component_count: into how many parts each element of lhs falls.
+        rhs_component_count: the same of rhs.
+        num_primitive_operations: how many products of parts there are.
+        allow_imprecise_accumulation: whether sums may be coarser than their dtype.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+_COARSE = {"DEFAULT", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32"}
+_MIDDLE = {"BF16_BF16_F32_X3", "TF32_TF32_F32"}
+
+
+def _of_preset(name: str) -> str:
+    coarse = name in _COARSE or name.startswith("ANY_F8")
+    return "default" if coarse else "high" if name in _MIDDLE else "highest"
+
+
+_NAMES = {
+    **{p.value: p.value for p in Precision},
+    **{p.name.lower(): _of_preset(p.name) for p in DotAlgorithmPreset},
+    "fastest": "default",
+    "bfloat16": "default",
+    "tensorfloat32": "high",
+    "float32": "highest",
+}
+
+
+def canonical_precision(who: str, precision: Any) -> tuple[str, str] | None:
+    """``precision``, one for both operands or a pair, as words; None is the configured default.
+
+    Raises:
+        ValueError: it names no precision.
+    """
+    if precision is None:
+        precision = config.default_matmul_precision
+        if precision is None:
+            return None
+    several = isinstance(precision, (tuple, list)) and not isinstance(precision, DotAlgorithm)
+    pair: list[Any] = [*precision] if several else [precision] * 2
+    words = [_word(p) for p in pair]
+    if len(words) != 2 or None in words:
+        raise ValueError(
+            f"{who}: precision must be None, 'default', 'high', 'highest', a Precision, a "
+            f"DotAlgorithmPreset, a DotAlgorithm or a pair of these, got {precision!r}"
+        )
+    first, second = words
+    return str(first), str(second)
+
+
+def _word(p: Any) -> str | None:
+    if p is None:
+        return "default"
+    if isinstance(p, Precision):
+        return p.value
+    if isinstance(p, DotAlgorithm):
+        return _of_algorithm(p)
+    name = p.name if isinstance(p, DotAlgorithmPreset) else p
+    return _NAMES.get(name.lower()) if isinstance(name, str) else None
+
+
+def _of_algorithm(p: DotAlgorithm) -> str:
+    """The precision of a way of multiplying, by the bits of the mantissas of its parts."""
+    parts = (p.lhs_precision_type, p.rhs_precision_type)
+    bits = min(dtypes.finfo(np.dtype(t)).nmant + 1 for t in parts)
+    if bits >= 24 or p.num_primitive_operations >= 6:
+        return "highest"
+    return "high" if p.num_primitive_operations >= 3 else "default"

@@ -123,6 +123,7 @@ _bound(experimental, experimental.mesh_utils, experimental.pjit, experimental.sh
 
 if _TYPE_CHECKING:
     from phalanx import (
+        custom_batching,
         distributed,
         dlpack,
         flatten_util,
@@ -164,6 +165,7 @@ if _TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _later(
         __name__,
+        "custom_batching",
         "distributed",
         "dlpack",
         "flatten_util",

@@ -94,12 +94,8 @@ def bind(
         name: what to call the program.
         check: looks at the results where no operand is differentiated and no rule is of use.
     """
-    trace = current()
-    xs = [resolve(x, trace) for x in operands]
-    candidates = [(x, resolve(x, trace)) for x in closed_over(*reach)]
-    # what does not live here was left in a container by something else, or needs no operand
-    closed = [(x, v) for x, v in candidates if _lives_in(trace, v)]
-    if _recording(trace, (*xs, *(v for _, v in closed))):
+    xs, closed = _resolved(operands, reach)
+    if _recording(current(), (*xs, *(v for _, v in closed))):
         return _bind_program(prim, function, xs, make_rule, closed, name)
     if all(differentiated(x) is None for x in xs):
         results = function(*xs)
@@ -112,11 +108,35 @@ def bind(
     return prim(*values, *xs, program=program, rule=make_rule(closure), closed=len(values))
 
 
+def bind_program(
+    prim: Flat,
+    function: Flat,
+    operands: Sequence[Any],
+    make_rule: Callable[[Closure], Any],
+    reach: Sequence[Any],
+    name: str,
+) -> Sequence[Any]:
+    """The same, for rules that are of use not to derivatives alone: always with a program."""
+    xs, closed = _resolved(operands, reach)
+    return _bind_program(prim, function, xs, make_rule, closed, name)
+
+
+def _resolved(
+    operands: Sequence[Any], reach: Sequence[Any]
+) -> tuple[list[Any], list[tuple[Any, Any]]]:
+    """The operands, and the values closed over with what stands for them, as seen from here."""
+    trace = current()
+    candidates = [(x, resolve(x, trace)) for x in closed_over(*reach)]
+    # what does not live here was left in a container by something else, or needs no operand
+    closed = [(x, v) for x, v in candidates if _lives_in(trace, v)]
+    return [resolve(x, trace) for x in operands], closed
+
+
 def _bind_program(
     prim: Flat,
     function: Flat,
     xs: Sequence[Any],
-    make_rule: Callable[[Closure], UserRule],
+    make_rule: Callable[[Closure], Any],
     closed: Sequence[tuple[Any, Any]],
     name: str,
 ) -> Sequence[Any]:

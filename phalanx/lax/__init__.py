@@ -206,39 +206,47 @@ _REFUSED = {
 
 if typing.TYPE_CHECKING:
     from phalanx.lax import linalg
-    from phalanx.lax.applied import scatter_apply
-    from phalanx.lax.composite import composite
-    from phalanx.lax.exchange import ragged_all_to_all
-    from phalanx.lax.patches import conv_general_dilated_local, conv_general_dilated_patches
-    from phalanx.lax.platforms import platform_dependent
-    from phalanx.lax.polynomial import polynomial
-    from phalanx.lax.ragged import RaggedDotDimensionNumbers, ragged_dot, ragged_dot_general
-    from phalanx.lax.shape_tuples import (
+    from phalanx.lax.later import (
+        RaggedDotDimensionNumbers,
+        composite,
+        conv_general_dilated_local,
+        conv_general_dilated_patches,
         conv_general_permutations,
         conv_general_shape_tuple,
         conv_shape_tuple,
         conv_transpose_shape_tuple,
+        custom_linear_solve,
+        custom_root,
+        platform_dependent,
+        polynomial,
+        ragged_all_to_all,
+        ragged_dot,
+        ragged_dot_general,
         reduce_window_shape_tuple,
+        scatter_apply,
     )
-    from phalanx.lax.solvers import custom_linear_solve, custom_root
 else:
     __getattr__, __dir__ = _later(
         __name__,
         "linalg",
         refused=_REFUSED,
-        applied=["scatter_apply"],
-        composite=["composite"],
-        exchange=["ragged_all_to_all"],
-        patches=["conv_general_dilated_local", "conv_general_dilated_patches"],
-        platforms=["platform_dependent"],
-        polynomial=["polynomial"],
-        ragged=["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"],
-        shape_tuples=[
+        later=[
+            "RaggedDotDimensionNumbers",
+            "composite",
+            "conv_general_dilated_local",
+            "conv_general_dilated_patches",
             "conv_general_permutations",
             "conv_general_shape_tuple",
             "conv_shape_tuple",
             "conv_transpose_shape_tuple",
+            "custom_linear_solve",
+            "custom_root",
+            "platform_dependent",
+            "polynomial",
+            "ragged_all_to_all",
+            "ragged_dot",
+            "ragged_dot_general",
             "reduce_window_shape_tuple",
+            "scatter_apply",
         ],
-        solvers=["custom_linear_solve", "custom_root"],
     )

@@ -142,6 +142,11 @@ def ragged_dot_general(
     how = {"precision": precision, "preferred_element_type": preferred_element_type}
     if ragged in batch[0]:
         return dot_general(lhs, rhs, n.dot_dimension_numbers, **how)
+    for i, j in zip((*contract[0], *batch[0]), (*contract[1], *batch[1]), strict=True):
+        if x.shape[i] != y.shape[j]:
+            raise ShapeError(
+                f"lax.{who}: dimension {i} of lhs {x} and {j} of rhs {y} must be equally long"
+            )
     groups = n.rhs_group_dimensions
     free = [d for d in range(x.ndim) if d not in (*contract[0], *batch[0])]
     others = [d for d in range(y.ndim) if d not in (*contract[1], *batch[1], *groups)]
@@ -193,6 +198,15 @@ def _checked(n: Any, lhs_rank: int, rhs_rank: int) -> RaggedDotDimensionNumbers:
             f"{n.lhs_ragged_dimensions}"
         )
     contract, batch = n.dot_dimension_numbers
+    dims = [(*contract[i], *batch[i]) for i in range(2)]
+    if len(dims[0]) != len(dims[1]) or any(
+        len(set(d)) != len(d) or any(not 0 <= k < rank for k in d)
+        for d, rank in zip(dims, (lhs_rank, rhs_rank), strict=True)
+    ):
+        raise ValueError(
+            f"{who}: contracting and batch dimensions must be distinct dimensions of lhs and rhs, "
+            f"in pairs, got {n.dot_dimension_numbers} for ranks {lhs_rank} and {rhs_rank}"
+        )
     free = n.lhs_ragged_dimensions[0] not in (*contract[0], *batch[0])
     taken = (*contract[1], *batch[1])
     fits = all(0 <= d < rhs_rank and d not in taken for d in n.rhs_group_dimensions)

@@ -14,7 +14,7 @@ from typing import Any
 
 from phalanx.base.source import user_location
 from phalanx.control.call import call
-from phalanx.control.custom import bind
+from phalanx.control.custom import bind, bind_program
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.linear import LinearRule, linear_call
 from phalanx.core.primitive import ZERO, Linear
@@ -149,7 +149,7 @@ def _solve_system(system: _System, consts: Sequence[Any], b: Sequence[Any]) -> l
     count, known = len(b), len(consts)
 
     def solved(*operands: Any) -> Sequence[Any]:
-        return bind(
+        return bind_program(
             linear_call,
             lambda *xs: system.solution(xs[:known], xs[known:]),
             operands,
@@ -225,9 +225,9 @@ def custom_linear_solve(
     >>> phalanx.grad(f, argnums=1)(jnp.diag(jnp.array([2.0, 4.0])), jnp.ones(2))
     Array([0.5 , 0.25], dtype=float32)
     """
+    unknown = _Unknown(b, "custom_linear_solve")
     if current() is ROOT:
         return solve(matvec, b)
-    unknown = _Unknown(b, "custom_linear_solve")
     product, of_product = stage(unknown.flat(matvec), unknown.types, "matvec")
     solver = _Solver(solve, unknown, has_aux)
     constants = [plain(typeof(c)) for c in of_product]
@@ -294,9 +294,9 @@ def custom_root(
     >>> phalanx.grad(root)(4.0)
     Array(0.25, dtype=float32, weak_type=True)
     """
+    unknown = _Unknown(initial_guess, "custom_root")
     if current() is ROOT:
         return solve(f, initial_guess)
-    unknown = _Unknown(initial_guess, "custom_root")
     function, of_function = stage(unknown.flat(f), unknown.types, "f")
     solver = _Solver(solve, unknown, has_aux)
     count, size = len(of_function), len(unknown.types)

@@ -115,21 +115,21 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
     Args:
         operand: floating-point numbers.
-        exponent_bits: at least 1; larger numbers become infinite, smaller ones 0.
-        mantissa_bits: at least 0.
+        exponent_bits: from 1 to 64; larger numbers become infinite, smaller ones 0.
+        mantissa_bits: from 0 to 64.
 
     Raises:
         TypeError: the operand is no array of floating-point numbers.
-        ValueError: there are too few bits.
+        ValueError: there are fewer bits, or more.
 
     >>> lax.reduce_precision(np.float32([1.01, 1e10]), exponent_bits=5, mantissa_bits=2)
     Array([ 1., inf], dtype=float32)
     """
     bits = {"exponent_bits": index(exponent_bits), "mantissa_bits": index(mantissa_bits)}
-    if exponent_bits < 1 or mantissa_bits < 0:
+    if not (1 <= exponent_bits <= 64 and 0 <= mantissa_bits <= 64):
         raise ValueError(
-            "lax.reduce_precision: at least 1 bit of exponent and 0 of mantissa are needed, got "
-            f"{exponent_bits} and {mantissa_bits}"
+            "lax.reduce_precision: from 1 to 64 bits of exponent and from 0 to 64 of mantissa are "
+            f"needed, got {exponent_bits} and {mantissa_bits}"
         )
     return ops.reduce_precision(accept("reduce_precision", operand), **bits)
 

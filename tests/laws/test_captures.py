@@ -18,6 +18,8 @@ import phalanx.numpy as jnp
 from phalanx import lax, random
 from phalanx.control.segment import segment
 from phalanx.core.primitive import REGISTRY
+from phalanx.custom_batching import sequential_vmap
+from phalanx.custom_derivatives import linear_call
 from tests.laws.slopes import along
 
 SIZE = 3
@@ -128,6 +130,23 @@ def chosen(f, x, n):
     return lax.switch(jnp.int32(n), [lambda y: y, f, lambda y: y, lambda y: f(f(f(y)))], x)
 
 
+def linear(f, x, n):
+    def step(x):
+        return linear_call(
+            lambda x, one: one * f(x), lambda x, ct: ct * f(x), x, jnp.ones(SIZE)
+        )
+
+    return repeated(step, x, n)
+
+
+def by_name(f, x, n):
+    return repeated(lax.composite(f, "a.function"), x, n)
+
+
+def by_rule(f, x, n):
+    return repeated(sequential_vmap(f), x, n)
+
+
 def mapped(transform):
     return lambda f, x, n: transform(f)(stacked(x, n)).sum(0) if n else jnp.zeros(SIZE)
 
@@ -156,6 +175,9 @@ AROUND = {
     "map": (lambda f, x, n: lax.map(f, stacked(x, n)).sum(0), rows),
     "map, in batches": (lambda f, x, n: lax.map(f, stacked(x, n), batch_size=2).sum(0), rows),
     "associative_scan": (product_scan, products),
+    "composite": (by_name, repeated),
+    "linear_call": (linear, repeated),
+    "custom_vmap": (by_rule, repeated),
     "vmap": (mapped(phalanx.vmap), rows),
     "pmap": (mapped(phalanx.pmap), rows),
     "pmap in pmap": (mapped_twice, rows),

@@ -1,0 +1,107 @@
+"""``linear_call``: a linear function, with a transpose of the user's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from phalanx.api.arguments import check_callable, check_leaf, check_results, name_of, shown
+from phalanx.api.custom import defined_at, same_kind, zero_like
+from phalanx.base import tree
+from phalanx.control.custom import bind_program
+from phalanx.control.linear import LinearRule
+from phalanx.control.linear import linear_call as linear_call_primitive
+from phalanx.core.program import plain
+from phalanx.core.types import ArrayType, typeof
+from phalanx.transforms.stage import is_value
+
+
+def linear_call(
+    fun: Callable[[Any, Any], Any],
+    fun_transpose: Callable[[Any, Any], Any],
+    residual_args: Any,
+    linear_args: Any,
+) -> Any:
+    """fun(residual_args, linear_args), which is transposed by ``fun_transpose``.
+
+    Args:
+        fun: of two trees of arrays; linear in the second.
+        fun_transpose: of ``residual_args`` and cotangents like the result of ``fun``, to cotangents
+            like ``linear_args``; its own transpose is ``fun``.
+        residual_args: what neither is linear in. Derivatives by it are those of ``fun``.
+        linear_args: what ``fun`` is linear in.
+
+    Raises:
+        TypeError: an argument is no array, or cotangents are not like ``linear_args``.
+
+    >>> import phalanx
+    >>> def half(r, x):
+    ...     return x / r
+    >>> def doubled(r, ct):
+    ...     return 100 * ct
+    >>> f = lambda x: phalanx.custom_derivatives.linear_call(half, doubled, 2.0, x)
+    >>> print(f(3.0), phalanx.grad(f)(3.0))
+    1.5 100.0
+    """
+    check_callable(fun, "linear_call")
+    check_callable(fun_transpose, "linear_call")
+    who = f"linear_call({name_of(fun)})"
+    known, known_tree = tree.flatten(residual_args)
+    linear, linear_tree = tree.flatten(linear_args)
+    for x in (*known, *linear):
+        if not is_value(x):
+            check_leaf(x, "an argument", who)
+    types = [plain(typeof(x)) for x in linear]
+    count = len(known)
+    out_tree: Any = None
+
+    def function(*xs: Any) -> list[Any]:
+        nonlocal out_tree
+        args = known_tree.unflatten(xs[:count]), linear_tree.unflatten(xs[count:])
+        results, out_tree = tree.flatten(fun(*args))
+        check_results(results, out_tree, who)
+        return results
+
+    def transposed(known: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        out = linear_call(
+            fun_transpose, fun, known_tree.unflatten(known), out_tree.unflatten(cts)
+        )
+        leaves, structure = tree.flatten(out)
+        if structure != linear_tree or not _alike(leaves, types):
+            raise TypeError(
+                f"{who}: {defined_at(fun_transpose)} must return cotangents like the linear "
+                f"arguments, {shown(linear_tree)} of {', '.join(map(str, types))}, got {out!r}"
+            )
+        return leaves
+
+    results = bind_program(
+        linear_call_primitive,
+        function,
+        [*known, *linear],
+        partial(LinearRule.of, name_of(fun), transposed, len(linear)),
+        (fun, fun_transpose),
+        name_of(fun),
+    )
+    return out_tree.unflatten(results)
+
+
+def _alike(leaves: Sequence[Any], types: Sequence[ArrayType]) -> bool:
+    pairs = zip(leaves, types, strict=True)
+    return all(is_value(x) and same_kind(plain(typeof(x)), t) for x, t in pairs)
+
+
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """The tangent of ``val`` that is zero: zeros like it, or of dtype float0.
+
+    Args:
+        val: an array or a number.
+        symbolic_zeros: whether to return a ``SymbolicZero``.
+
+    >>> import phalanx
+    >>> phalanx.custom_derivatives.zero_from_primal(jnp.ones(2))
+    Array([0., 0.], dtype=float32)
+    """
+    if not is_value(val):
+        check_leaf(val, "val", "zero_from_primal")
+    return zero_like(plain(typeof(val)), symbolic_zeros)

@@ -1,0 +1,138 @@
+"""Functions with a rule for ``vmap``, and linear ones with a rule for their transposes."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx.custom_batching import custom_vmap, sequential_vmap
+from phalanx.custom_derivatives import SymbolicZero, linear_call, zero_from_primal
+from phalanx.errors import MissingRule
+from phalanx.laws import check_grads
+
+X = np.float32([1, 2, 3])
+
+
+def tripled(seen):
+    """A sum, of which lanes are three times as much."""
+    f = custom_vmap(lambda tree, y: (tree["x"] + y, y))
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, tree, y):
+        seen.append((axis_size, in_batched, tree["x"].shape, jnp.shape(y)))
+        return (3 * (tree["x"] + y), y), (True, in_batched[1])
+
+    return lambda x, y: f({"x": x}, y)
+
+
+def test_the_rule_vectorizes():
+    seen = []
+    f = tripled(seen)
+    assert f(1.0, 2.0) == (3, 2)
+    out, y = phalanx.vmap(f, in_axes=(0, None), out_axes=(0, None))(X, 2.0)
+    np.testing.assert_array_equal(out, 3 * (X + 2))
+    assert seen == [(3, [{"x": True}, False], (3,), ())] and y == 2
+    np.testing.assert_array_equal(phalanx.jit(phalanx.vmap(f))(X, X)[0], 6 * X)
+    out, _ = phalanx.vmap(f, (1, None), (0, None))(X[None], 2.0)
+    np.testing.assert_array_equal(out, 3 * (X[:, None] + 2))
+    assert seen[-1] == (3, [{"x": True}, False], (3, 1), ())
+
+
+def test_the_rule_is_vectorized_by_outer_axes():
+    f = tripled([])
+    out = phalanx.vmap(phalanx.vmap(f))(np.stack([X, X]), np.ones((2, 3), np.float32))
+    np.testing.assert_array_equal(out[0], [3 * (X + 1)] * 2)
+
+
+def test_derivatives_are_those_of_the_function_and_those_of_lanes_of_the_rule():
+    f = tripled([])
+    assert phalanx.grad(lambda x: f(x, 1.0)[0])(2.0) == 1
+    np.testing.assert_array_equal(
+        phalanx.grad(lambda x: phalanx.vmap(f)(x, X)[0].sum())(X), np.full(3, 3)
+    )
+    np.testing.assert_array_equal(
+        phalanx.jvp(lambda x: phalanx.vmap(f)(x, X)[0], (X,), (X,))[1], 3 * X
+    )
+
+
+def test_what_the_rule_closes_over():
+    @phalanx.jit
+    def whole(x, w):
+        f = custom_vmap(lambda x: x * w)
+        f.def_vmap(lambda size, batched, x: (x * w + 1, True))
+        return phalanx.vmap(f)(x), phalanx.grad(lambda w: phalanx.vmap(f)(x * w).sum())(w)
+
+    out, slope = whole(X, 2.0)
+    np.testing.assert_array_equal(out, 2 * X + 1)
+    assert slope == 12
+
+
+def test_lanes_one_after_the_other():
+    f = sequential_vmap(lambda x, y: (jnp.sin(x) * y, y))
+    out, y = phalanx.vmap(f, (0, None))(X, 2.0)
+    np.testing.assert_allclose(out, 2 * np.sin(X), rtol=1e-6)
+    np.testing.assert_array_equal(y, [2, 2, 2])
+    assert "while" in phalanx.jit(phalanx.vmap(f)).lower(X, X).as_text()
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (lambda n, b, x: x, r"must return a pair \(results, out_batched\)"),
+        (lambda n, b, x: (x, False), r"must return f32\[\], as out_batched says, got f32\[3\]"),
+        (lambda n, b, x: (x[:2], True), r"must return 3 lanes of f32\[\]"),
+        (lambda n, b, x: ((x, x), True), "must return what the function does"),
+        (lambda n, b, x: (x, (True, True)), "booleans like the results as out_batched"),
+    ],
+)
+def test_wrong_rules(rule, words):
+    f = custom_vmap(lambda x: x)
+    f.def_vmap(rule)
+    with pytest.raises(TypeError, match=words):
+        phalanx.vmap(f)(X)
+
+
+def test_no_rule():
+    with pytest.raises(MissingRule, match="give one with def_vmap"):
+        phalanx.vmap(custom_vmap(lambda x: x))(X)
+
+
+# ---- linear functions ---------------------------------------------------------------------------
+
+
+def marked(x):
+    return linear_call(lambda _, x: x, lambda _, ct: 7 * ct, (), x)
+
+
+def transposed(f):
+    return lambda y: phalanx.linear_transpose(f, 1.0)(y)[0]
+
+
+def test_transposes_alternate():
+    assert marked(2.0) == 2 and transposed(marked)(2.0) == 14
+    assert transposed(transposed(marked))(2.0) == 2
+    np.testing.assert_array_equal(phalanx.jit(phalanx.vmap(phalanx.grad(marked)))(X), [7] * 3)
+    np.testing.assert_array_equal(phalanx.pmap(phalanx.grad(marked))(X), [7] * 3)
+
+
+def quotient(r, x):
+    divide = lambda r, x: {"x": x / r["r"]}  # noqa: E731
+    return linear_call(divide, lambda r, ct: ct["x"] / r["r"], {"r": r}, x)["x"]
+
+
+def test_derivatives_by_residuals_are_those_of_the_function():
+    check_grads(quotient, (X, X + 1), order=2)
+    found = phalanx.vmap(phalanx.grad(quotient, argnums=(0, 1)), (None, 0))(2.0, X)
+    np.testing.assert_allclose(found, [-X / 4, np.full(3, 0.5)], rtol=1e-6)
+
+
+def test_cotangents_of_another_shape():
+    f = lambda x: linear_call(lambda _, x: x, lambda _, ct: ct[:2], (), x).sum()  # noqa: E731
+    with pytest.raises(TypeError, match="must return cotangents like the linear arguments"):
+        phalanx.grad(f)(X)
+
+
+def test_zeros():
+    np.testing.assert_array_equal(zero_from_primal(X), np.zeros(3))
+    assert zero_from_primal(3).dtype == phalanx.float0
+    assert isinstance(zero_from_primal(X, symbolic_zeros=True), SymbolicZero)

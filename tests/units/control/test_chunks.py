@@ -132,6 +132,38 @@ def test_lanes_run_the_branch_that_they_take(at_once, runs):
     assert (first.calls, second.calls) == runs
 
 
+def test_a_loop_that_asks_for_the_number_of_its_lane_is_the_own_of_each():
+    """Nobody waits for anybody, wherever in the loop the question is."""
+    step = Counted()
+
+    @phalanx.custom_jvp
+    def by_number(x):
+        return x * lax.axis_index("i")
+
+    by_number.defjvp(lambda x, t: (by_number(*x), by_number(*t)))
+
+    def f(x):
+        def body(n, y):
+            y = lax.cond(n > 0, lambda y: y + lax.axis_index("i"), lambda y: y, step(y))
+            inner = vmap(lambda z: z + 10 * lax.axis_index("i"), axis_name="i")(jnp.ones(2))
+            return by_number(y) + inner.sum()
+
+        def more(state):
+            return state[0] < lax.axis_index("i")
+
+        return lax.while_loop(more, lambda s: (s[0] + 1, body(*s)), (jnp.int32(0), x))
+
+    def expected(i, x):
+        for n in range(i):
+            x = (x + i * (n > 0)) * i + 12
+        return i, x
+
+    counts, found = pmap(f, "i", devices=ONE, lanes_at_once=1)(rows(5))
+    numbers, values = zip(*[expected(i, x) for i, x in enumerate(rows(5))], strict=True)
+    near((counts, found), (np.stack(numbers), np.stack(values)))
+    assert step.calls == 0 + 1 + 2 + 3 + 4
+
+
 def test_of_lanes_that_differ_each_runs_alone_by_default():
     step = Counted()
 

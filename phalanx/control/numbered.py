@@ -1,0 +1,72 @@
+"""Which lane is this? The answer handed in from outside.
+
+A loop that asks in its body, by ``axis_index``, would count as one in which lanes meet, though
+nobody waits for anybody. Asked before the loop and handed in, the number of a lane is a value that
+each lane has of its own, as any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from phalanx.control.call import call
+from phalanx.control.framed import frame_of
+from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.roles import FIXED
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import I32
+from phalanx.ops.lanes import axis_index
+
+
+def with_number_outside(program: Program, axis: Any) -> Program:
+    """``program``, of which no sub-program asks for the number of a lane of ``axis``."""
+    question = next((q for e in program.equations for q in _questions_in(e, axis)), None)
+    if question is None:
+        return program
+    number = Var(question.outputs[0].type)
+    asked = Equation(axis_index, [], question.params, (number,), question.location)
+    equations = [_told(e, axis, number) for e in program.equations]
+    return Program(program.inputs, [asked, *equations], program.outputs, program.name)
+
+
+def _questions_in(e: Equation, axis: Any) -> Iterator[Equation]:
+    """Where the programs of ``e`` ask for the number."""
+    if e.prim.frame is None or axis in frame_of(e.prim, e.params).lanes:
+        return
+    for inner in [x for p in e.programs for x in p.equations]:
+        if _asks(inner, axis):
+            yield inner
+        yield from _questions_in(inner, axis)
+
+
+def _asks(e: Equation, axis: Any) -> bool:
+    return e.prim is axis_index and e.params["axes"] == (axis,)
+
+
+def _told(e: Equation, axis: Any, number: Atom) -> Equation:
+    """``e``, whose programs take the ``number``, too."""
+    if next(_questions_in(e, axis), None) is None:
+        return e
+    inputs = [*e.inputs, number]
+    frame = frame_of(e.prim, e.params)
+    taking = [_taking(p, axis) for p in frame.programs]
+    if e.prim.by_user:  # its rules for derivatives are of no use any more
+        (program,) = taking
+        return Equation(call, inputs, {"program": program}, e.outputs, e.location)
+    condition = frame.condition and _taking(frame.condition, axis)
+    frame = replace(frame, programs=tuple(taking), condition=condition, ins=(*frame.ins, FIXED))
+    params = e.prim.rule("reframe")(e.params, frame)
+    return Equation(e.prim, inputs, params, e.outputs, e.location)
+
+
+def _taking(program: Program, axis: Any) -> Program:
+    """``program`` with one more input, the number that it asks for."""
+    answers = [v for e in program.equations if _asks(e, axis) for v in e.outputs]
+    number = Var(ArrayType((), I32))
+    names: dict[Atom, Atom] = dict.fromkeys(answers, number)
+    others = [e.renamed(names) for e in program.equations if not _asks(e, axis)]
+    equations = [_told(e, axis, number) for e in others]
+    outputs = [names.get(a, a) for a in program.outputs]
+    return Program([*program.inputs, number], equations, outputs, program.name)

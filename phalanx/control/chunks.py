@@ -33,10 +33,12 @@ class Costs:
     """What was measured on a platform.
 
     Attributes:
-        together: so many bytes of values may live at once; with more, lanes run a few at a time,
-            which keep half as much alive.
+        together: so many bytes of values may live at once; with more, lanes run a few at a time.
         question: the work of a branch from which on it pays that only lanes run it that take it.
         runs: how often a loop may be taken to run of which nobody knows it before.
+        shared: the elements of a factor of products from which on it pays that lanes which all
+            have it multiply by it together, even if that makes all wait for the slowest.
+        wide: the elements of a lane from which on a loop is as fast with one lane as with many.
         convolves: whether convolutions cost the same in a loop.
         narrow: a lane whose values have no more elements than this does not fill vector registers.
         many: with more such lanes than this, all together are faster, unless they differ a lot.
@@ -45,18 +47,28 @@ class Costs:
     together: int
     question: float
     runs: int
+    shared: int
+    wide: int
     convolves: bool
     narrow: int
     many: int
 
 
-# Two cores with 32 MiB of cache. A stencil that keeps 50 MB alive runs 1.6 times as fast in chunks
-# of 13 MB, a transformer of 75 MB 1.4 to 1.7 times, one of 280 MB 1.3 times; a network of 6 MB 0.4
-# to 0.8 times. Derivatives of convolutions take XLA about 8 times as long in a loop. Newton
-# iterations of scalars, up to 100 in each of 10,000 lanes, take 2 to 10 times as long one by one.
+# Two cores with 32 MiB of cache. A transformer that keeps 75 MB alive runs 1.1 times as fast in
+# chunks of 19 MB and 1.2 times in chunks of 38 MB, one of 280 MB 1.3 times in chunks of 35 MB; a
+# network of 6 MB 0.4 to 0.8 times.
+# Loops over 1,000 to a million numbers of a lane, without products, take 0.33 to 1.03 of the time
+# one lane after another. Of 64 lanes of which the slowest takes 5 times as long as the mean, those
+# that multiply by matrices of 64 x 256 take 0.6 of the time of all together if each is alone, those
+# by 256 x 1024 0.9; were they equal it would be 2.6 and 4. Derivatives of convolutions take XLA
+# about 8 times as long in a loop. Newton iterations of scalars, up to 100 in each of 10,000 lanes,
+# take 2 to 10 times as long one by one.
 COSTS = {
-    "cpu": Costs(together=2**25, question=1e5, runs=100, convolves=False, narrow=2, many=500)
-}
+    "cpu": Costs(
+        together=2**25, question=1e5, runs=100, shared=2**15, wide=2**10, convolves=False,
+        narrow=2, many=500,
+    )
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +100,15 @@ def _best(segment: Program, own: Marks, size: int, costs: Costs) -> int:
     alone, together = _alone_and_together(segment, own, costs)
     if alone > together and (size <= costs.many or _widest(segment) > costs.narrow):
         return 1
+    if _in_wide_loops(segment, costs):
+        return 1
     taken = {a for e in segment.equations if e.prim.fold is not None for a in e.inputs}
     alive = peak(segment, taken.union(segment.outputs))  # what is kept is stored in any case
     if alive * size <= costs.together:
         return size
     # what is taken in is read and written with each chunk, so that should not be more
     fewest = math.ceil(sum([size_in_bytes(plain(a.type)) for a in taken]) / alive)
-    return _dividing(size, max(costs.together // 2 // alive, fewest, 1))
+    return _dividing(size, max(costs.together // alive, fewest, 1))
 
 
 def _dividing(size: int, at_once: int) -> int:
@@ -110,6 +124,19 @@ def _most_dividing(size: int, at_once: int) -> int:
 def _widest(program: Program) -> int:
     """How many elements a lane has in one value, at most."""
     return max([v.type.size for e in program.walk() for v in e.outputs], default=0)
+
+
+def _in_wide_loops(program: Program, costs: Costs) -> bool:
+    """Whether most of the work is in loops in which a lane is no slower alone."""
+    loops = [e for e in program.equations if e.prim.frame and _is_wide_loop(e, costs)]
+    return math.fsum(map(work_of, loops)) > work(program) / 2
+
+
+def _is_wide_loop(e: Equation, costs: Costs) -> bool:
+    """What is multiplied is faster with the lanes in one product, what is narrow in one vector."""
+    if not frame_of(e.prim, e.params).is_loop:
+        return False
+    return all(_widest(p) >= costs.wide and p.primitives.isdisjoint(PRODUCTS) for p in e.programs)
 
 
 # ---- lanes that decide for themselves -----------------------------------------------------------
@@ -147,17 +174,19 @@ def _decided(frame: Frame, own: Marks, costs: Costs) -> tuple[float, float]:
     most = max(map(work, frame.programs))
     if frame.condition is None:
         return (most, 0.0) if most >= costs.question else (0.0, most)
-    if any(_shares_products(p, own) for p in frame.programs):
+    if max([_shared(p, own) for p in frame.programs]) >= costs.shared:
         return 0.0, costs.runs * most
     return costs.runs * most, 0.0
 
 
-def _shares_products(program: Program, own: Marks) -> bool:
-    """Whether lanes multiply what each has with what all have: together that is one product."""
+def _shared(program: Program, own: Marks) -> int:
+    """The size of the largest of what all have by which lanes multiply what is their own."""
     lanes = own_values(program, LANE, own)
-    products = [e for e in program.equations if e.prim in PRODUCTS]
-    return any(len(lanes.intersection(e.inputs)) == 1 for e in products) or any(
-        _shares_products(p, own_inside(e, frame_of(e.prim, e.params), lanes))
-        for e in program.equations
-        for p in e.programs
-    )
+    sizes = [0]
+    for e in program.equations:
+        if e.prim in PRODUCTS and not lanes.isdisjoint(e.inputs):
+            sizes += [a.type.size for a in e.inputs if a not in lanes]
+        elif e.prim.frame is not None:
+            inside = own_inside(e, frame_of(e.prim, e.params), lanes)
+            sizes += [_shared(p, inside) for p in e.programs]
+    return max(sizes)

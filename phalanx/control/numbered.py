@@ -2,7 +2,8 @@
 
 A loop that asks in its body, by ``axis_index``, would count as one in which lanes meet, though
 nobody waits for anybody. Asked before the loop and handed in, the number of a lane is a value that
-each lane has of its own, as any other.
+each lane has of its own, as any other. Not so where something is done besides: lanes do that
+together, run by run, in the order of their numbers.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def with_number_outside(program: Program, axis: Any) -> Program:
 
 
 def _questions_in(e: Equation, axis: Any) -> Iterator[Equation]:
-    """Where the programs of ``e`` ask for the number."""
-    if e.prim.frame is None or axis in frame_of(e.prim, e.params).lanes:
+    """Where the programs of ``e`` ask for the number, which they could be told."""
+    if e.prim.frame is None or e.effects or axis in frame_of(e.prim, e.params).lanes:
         return
     for inner in [x for p in e.programs for x in p.equations]:
         if _asks(inner, axis):

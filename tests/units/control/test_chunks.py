@@ -175,6 +175,38 @@ def test_of_lanes_that_differ_each_runs_alone_by_default():
     assert step.calls == 3 + 5 + 9
 
 
+def choice(f, *args):
+    """How many lanes run at once in each segment by default, on a CPU."""
+    where = pmap(f, "i", in_axes=(0, *[None] * (len(args) - 1)), devices=ONE).placement(*args)
+    return [segment.at_once for segment in where.chunked]
+
+
+def test_a_loop_over_many_numbers_of_a_lane_runs_for_each_alone_by_default():
+    def walk(x):
+        return lax.scan(lambda y, _: (jnp.sin(y + x), None), x, None, length=50)[0]
+
+    def walk_by(x, w):
+        return lax.scan(lambda y, _: (jnp.sin(w @ y + x), None), x, None, length=50)[0]
+
+    assert choice(walk, rows(8, 4096)) == [1]
+    assert choice(walk, rows(8, 10)) == []  # all at once fill a vector
+    assert choice(walk_by, rows(8, 2048), rows(2048, 2048)) == []  # one product for all
+    assert choice(lambda x: jnp.sin(walk(x)) + x, rows(8, 4096)) == [1]
+    assert choice(lambda x: jnp.sin(x), rows(8, 4096)) == []
+
+
+@pytest.mark.parametrize(("width", "at_once"), [(32, [1]), (256, [])])
+def test_lanes_wait_for_the_slowest_where_they_share_large_weights(width, at_once):
+    def f(x, w):
+        def step(state):
+            n, x = state
+            return n - 1, jnp.tanh(w @ x)
+
+        return lax.while_loop(lambda state: state[0] > 0, step, (x[0], x))[1]
+
+    assert choice(f, rows(8, width), rows(width, width)) == at_once
+
+
 # ---- everything composes ------------------------------------------------------------------------
 
 

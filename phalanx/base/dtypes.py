@@ -531,6 +531,39 @@ def iinfo(dtype: Any) -> Any:
     return ml_dtypes.iinfo(given)
 
 
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "bool": is_bool,
+    "signed integer": is_signed,
+    "unsigned integer": is_unsigned,
+    "integral": is_integer,
+    "real floating": is_floating,
+    "complex floating": is_complex,
+    "numeric": lambda dtype: is_integer(dtype) or is_inexact(dtype),
+}
+
+
+def isdtype(dtype: Any, kind: Any) -> bool:
+    """Whether ``dtype`` is of a kind, or is a dtype; of a tuple of these, of any of them.
+
+    Kinds are "bool", "signed integer", "unsigned integer", "integral", "real floating",
+    "complex floating" and "numeric".
+
+    >>> isdtype("float32", "real floating"), isdtype("int8", ("bool", "int16"))
+    (True, False)
+    """
+    given = canonical(dtype)
+    if isinstance(kind, tuple):
+        return any(isdtype(given, k) for k in kind)
+    if isinstance(kind, str) and kind in _KINDS:
+        return _KINDS[kind](given)
+    try:
+        return given == canonical(kind)
+    except TypeError:
+        raise ValueError(
+            f"isdtype: a dtype or one of {', '.join(map(repr, _KINDS))} is needed, got {kind!r}"
+        ) from None
+
+
 def scalar_type_of(x: Any) -> type:
     """The type of Python's numbers that is of the kind of an array, a number or a dtype.
 

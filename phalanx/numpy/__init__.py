@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING
 
 from numpy import (
     can_cast,
+    character,
     complexfloating,
     dtype,
     e,
     euler_gamma,
+    flexible,
     floating,
     generic,
     get_printoptions,
@@ -31,6 +33,7 @@ from numpy import (
     nan,
     newaxis,
     number,
+    object_,
     pi,
     printoptions,
     s_,
@@ -40,6 +43,7 @@ from numpy import (
     signedinteger,
     unsignedinteger,
 )
+from numpy.exceptions import ComplexWarning
 
 from phalanx.base.dtypes import (
     ScalarType,
@@ -73,6 +77,7 @@ from phalanx.base.dtypes import (
     int32,
     int64,
     int_,
+    isdtype,
     issubdtype,
     promote_types,
     result_type,
@@ -126,12 +131,14 @@ from phalanx.numpy.arithmetic import (
     round,
     sign,
     signbit,
+    spacing,
     sqrt,
     square,
     subtract,
     true_divide,
     trunc,
 )
+from phalanx.numpy.attached import attach as _attach
 from phalanx.numpy.calculus import (
     convolve,
     correlate,
@@ -183,6 +190,7 @@ from phalanx.numpy.creation import (
     empty_like,
     from_dlpack,
     frombuffer,
+    fromfile,
     fromiter,
     fromstring,
     full,
@@ -277,6 +285,7 @@ from phalanx.numpy.reductions import (
     cumulative_sum,
     max,
     min,
+    minmax,
     nanargmax,
     nanargmin,
     nancumprod,
@@ -302,8 +311,14 @@ from phalanx.numpy.search import (
     setdiff1d,
     setxor1d,
     sort,
+    sort_complex,
+    top_k,
     union1d,
     unique,
+    unique_all,
+    unique_counts,
+    unique_inverse,
+    unique_values,
     unravel_index,
 )
 from phalanx.numpy.selection import (
@@ -311,6 +326,7 @@ from phalanx.numpy.selection import (
     compress,
     extract,
     fill_diagonal,
+    place,
     put,
     put_along_axis,
     take,
@@ -364,6 +380,7 @@ from phalanx.numpy.statistics import (
     var,
 )
 from phalanx.numpy.structured import (
+    bartlett,
     blackman,
     diag,
     diag_indices,
@@ -377,6 +394,8 @@ from phalanx.numpy.structured import (
     identity,
     indices,
     ix_,
+    kaiser,
+    mask_indices,
     meshgrid,
     mgrid,
     ogrid,
@@ -432,7 +451,25 @@ ScalarType.make = staticmethod(array)  # float32(3) is an array
 ndarray = Array
 bool = bool_
 
+_attach()
+
 if TYPE_CHECKING:
     from phalanx.numpy import fft, linalg
+    from phalanx.numpy.gluing import c_, r_
+    from phalanx.numpy.histograms import histogram2d, histogramdd
+    from phalanx.numpy.packing import packbits, unpackbits
+    from phalanx.numpy.polynomials import poly, polyder, polydiv, polyfit, polyint, polysub, roots
+    from phalanx.numpy.printing import array_repr, array_str
+    from phalanx.numpy.universal import frompyfunc, ufunc
 else:
-    __getattr__, __dir__ = _later(__name__, "fft", "linalg")
+    __getattr__, __dir__ = _later(
+        __name__,
+        "fft",
+        "linalg",
+        gluing=("c_", "r_"),
+        histograms=("histogram2d", "histogramdd"),
+        packing=("packbits", "unpackbits"),
+        polynomials=("poly", "polyder", "polydiv", "polyfit", "polyint", "polysub", "roots"),
+        printing=("array_repr", "array_str"),
+        universal=("frompyfunc", "ufunc"),
+    )

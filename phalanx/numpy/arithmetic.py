@@ -713,6 +713,24 @@ class _Layout:
         return ops.select(none, np.int32(0), out)
 
 
+def spacing(x: ArrayLike, /) -> Array:
+    """From x to the next floating-point number away from zero, elementwise.
+
+    >>> bool(jnp.spacing(1.0) == jnp.finfo("float32").eps)
+    True
+    """
+    values = inexact("spacing", x)
+    type = values.aval
+    if dtypes.is_complex(type.dtype):
+        raise TypeError(f"spacing: real numbers are needed, got {type}")
+    low, high = (ops.full(type.shape, end, type.dtype) for end in (-np.inf, np.inf))
+    away = ops.select(ops.lt(values, literal(values, 0)), low, high)
+    tiny = literal(values, float(dtypes.finfo(type.dtype).tiny))  # below it nothing is subtracted
+    least = ops.nextafter(ops.full(type.shape, 0, type.dtype), away)
+    gap = ops.sub(ops.nextafter(values, away), values)
+    return ops.select(ops.lt(ops.abs(values), tiny), least, gap)
+
+
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The floating-point number next to x in the direction of y, elementwise.
 

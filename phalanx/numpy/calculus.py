@@ -271,8 +271,10 @@ def unwrap(
 
 
 @one_program
-def polyval(p: ArrayLike, x: ArrayLike) -> Array:
+def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
     """p[0] x^(n-1) + ... + p[n-1], elementwise, by Horner's rule.
+
+    ``unroll`` has no meaning: there is no loop.
 
     >>> print(jnp.polyval(jnp.array([1, 0, 2]), 3))
     11

@@ -257,6 +257,20 @@ def fromiter(iter: Any, dtype: DTypeLike, count: int = -1) -> Array:
     return from_host(np.fromiter(iter, np.dtype(dtype), count))
 
 
+def fromfile(
+    file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
+) -> Array:
+    """The numbers in a file, as NumPy's function of this name reads them.
+
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     np.arange(3, dtype="int32").tofile(file.name)
+    ...     print(jnp.fromfile(file.name, dtype="int32"))
+    [0 1 2]
+    """
+    return from_host(np.fromfile(file, np.dtype(dtype), count, sep=sep, offset=offset))
+
+
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """The numbers written in ``string``, separated by ``sep``, as a vector of ``dtype``.
 

@@ -183,6 +183,23 @@ def min(
 amin = min
 
 
+def minmax(
+    a: ArrayLike,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+) -> tuple[Array, Array]:
+    """The smallest and the largest element over ``axis``; see ``min`` and ``max``.
+
+    >>> [int(x) for x in jnp.minmax(jnp.array([3, 1, 2]))]
+    [1, 3]
+    """
+    options = (axis, out, keepdims, initial, where)
+    return min(a, *options), max(a, *options)
+
+
 # name, reduction, identity, and the same of two arrays
 _MAX = ("max", ops.reduce_max, ops.lowest, maximum)
 _MIN = ("min", ops.reduce_min, ops.highest, minimum)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,46 @@ def sort(
     x, d = _line("sort", a, axis)
     (out,) = ops.sort(x, dim=d, num_keys=1, stable=stable)
     return ops.reverse(out, dims=(d,)) if descending else out
+
+
+def sort_complex(a: ArrayLike) -> Array:
+    """The elements in increasing order, by real part and then by imaginary part, as complex ones.
+
+    >>> print(jnp.sort_complex(jnp.array([2, 1])))
+    [1.+0.j 2.+0.j]
+    """
+    x = as_array("sort_complex", a)
+    return sort(convert(x, dtypes.to_complex(x.aval.dtype)))
+
+
+@one_program
+def top_k(
+    a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest", sorted: bool = True
+) -> tuple[Array, Array]:
+    """The k largest or smallest elements along ``axis``, in that order, and their positions.
+
+    Args:
+        a: the elements.
+        k: how many.
+        axis: along which.
+        mode: "largest" or "smallest".
+        sorted: has no meaning: they are.
+
+    >>> [x.tolist() for x in jnp.top_k(jnp.array([3, 1, 2, 5]), 2)]
+    [[5, 3], [3, 0]]
+    """
+    if mode not in ("largest", "smallest"):
+        raise ValueError(f"top_k: mode must be 'largest' or 'smallest', got {mode!r}")
+    x, d = _line("top_k", a, axis)
+    if not 0 <= k <= x.shape[d]:
+        raise ValueError(f"top_k: k must be from 0 to {x.shape[d]}, got {k}")
+    if mode == "largest":
+        values, places = ops.top_k(ops.move(x, d, x.ndim - 1), k=int(k))
+        return ops.move(values, x.ndim - 1, d), ops.move(places, x.ndim - 1, d)
+    places = ops.iota(dtype=np.dtype("int32"), shape=x.shape, dim=d)
+    ordered = ops.sort(x, places, dim=d, num_keys=1, stable=True)
+    values, places = (ops.slice_dim(v, 0, int(k), d) for v in ordered)
+    return values, places
 
 
 @one_program
@@ -250,6 +290,78 @@ def unique(
     wanted = (True, return_index, return_inverse, return_counts)
     out = [v for v, w in zip(values, wanted, strict=True) if w]
     return tuple(out) if len(out) > 1 else out[0]
+
+
+class UniqueAll(NamedTuple):
+    """What ``unique_all`` returns."""
+
+    values: Array
+    indices: Array
+    inverse_indices: Array
+    counts: Array
+
+
+class UniqueCounts(NamedTuple):
+    """What ``unique_counts`` returns."""
+
+    values: Array
+    counts: Array
+
+
+class UniqueInverse(NamedTuple):
+    """What ``unique_inverse`` returns."""
+
+    values: Array
+    inverse_indices: Array
+
+
+def unique_all(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueAll:
+    """The distinct elements, the first position of each, the inverse, and how often each occurs.
+
+    Each nan is an element of its own; see ``unique``.
+
+    >>> jnp.unique_all(jnp.array([3, 1, 3])).counts.tolist()
+    [1, 2]
+    """
+    found = unique(x, True, True, True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueAll(*found)
+
+
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCounts:
+    """The distinct elements, and how often each occurs; see ``unique_all``.
+
+    >>> jnp.unique_counts(jnp.array([3, 1, 3])).values.tolist()
+    [1, 3]
+    """
+    found = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCounts(*found)
+
+
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverse:
+    """The distinct elements, and the position among them of each element; see ``unique_all``.
+
+    >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices.tolist()
+    [1, 0, 1]
+    """
+    found = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverse(*found)
+
+
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
+    """The distinct elements; see ``unique_all``.
+
+    >>> print(jnp.unique_values(jnp.array([3, 1, 3])))
+    [1 3]
+    """
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
 def _unique_known(x: Any, wanted: tuple[bool, bool, bool], axis: Any, equal_nan: bool) -> Any:

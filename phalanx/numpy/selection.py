@@ -211,6 +211,31 @@ def put(
     return ops.reshape(out, shape=x.shape)
 
 
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = False) -> Array:
+    """``arr`` with ``vals``, again and again, where ``mask`` holds, as a new array.
+
+    >>> print(jnp.place(jnp.arange(4), jnp.array([1, 0, 1, 1]), jnp.array([7, 8]), inplace=False))
+    [7 1 8 7]
+    """
+    _not_in_place("place", inplace)
+    return _placed(arr, mask, vals)
+
+
+@one_program
+def _placed(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike) -> Array:
+    x, marks, values = (as_array("place", v) for v in (arr, mask, vals))
+    if marks.size != x.size or not values.size:
+        raise ValueError(
+            f"place: a mask as large as the array and values are needed, got {marks.aval}, "
+            f"{values.aval} and {x.aval}"
+        )
+    marks = ops.reshape(convert(marks, np.dtype(bool)), shape=(x.size,))
+    number = ops.cumsum(convert(marks, np.dtype("int32")), dim=0, reverse=False) - 1
+    chosen = getitem(ops.reshape(values, shape=(values.size,)), number % values.size)
+    flat = ops.select(marks, convert(chosen, x.aval.dtype), ops.reshape(x, shape=(x.size,)))
+    return ops.reshape(flat, shape=x.shape)
+
+
 def _not_in_place(who: str, inplace: bool) -> None:
     if inplace:
         raise ValueError(f"{who}: arrays are immutable; pass inplace=False and use the result")

@@ -13,10 +13,12 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, power, subtract
+from phalanx.numpy.choice import nonzero
 from phalanx.numpy.creation import arange, made
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array, as_shape, convert, from_host
 from phalanx.numpy.reductions import sum
+from phalanx.ops.bessel import bessel_i0e
 
 # ---- diagonals and triangles ----------------------------------------------------------------
 
@@ -212,6 +214,19 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return _index_arrays(np.triu_indices(n, k, m))
 
 
+def mask_indices(
+    n: int, mask_func: Callable[..., Any], k: int = 0, *, size: int | None = None
+) -> tuple[Array, ...]:
+    """The indices of the elements of an n by n matrix that ``mask_func(ones, k)`` leaves.
+
+    ``size`` is how many there are at most, where that must be known; missing ones are 0.
+
+    >>> [i.tolist() for i in jnp.mask_indices(3, jnp.triu, 1)]
+    [[0, 0, 1], [1, 2, 2]]
+    """
+    return nonzero(mask_func(ops.full((n, n), 1, np.dtype("int32")), k), size=size)
+
+
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """``tril_indices`` for the shape of a matrix.
 
@@ -321,6 +336,35 @@ def blackman(M: int) -> Array:
     [0. 1. 0.]
     """
     return _window(M, 0.42, -0.5, 0.08)
+
+
+@one_program
+def bartlett(M: int) -> Array:
+    """The triangular window of M points, zero at both ends.
+
+    >>> print(jnp.bartlett(5))
+    [0.  0.5 1.  0.5 0. ]
+    """
+    count = operator.index(M)
+    if count <= 1:
+        return _window(M)
+    return 1 - abs(2 * indices((count,), dtypes.default_float())[0] / (count - 1) - 1)
+
+
+@one_program
+def kaiser(M: int, beta: ArrayLike) -> Array:
+    """The Kaiser window of M points: I0(beta sqrt(1 - x^2)) / I0(beta) for x from -1 to 1.
+
+    >>> print(jnp.kaiser(3, 5.0).round(4))
+    [0.0367 1.     0.0367]
+    """
+    count = operator.index(M)
+    if count <= 1:
+        return _window(M)
+    x = 2 * indices((count,), dtypes.default_float())[0] / (count - 1) - 1
+    width = convert(as_array("kaiser", beta), x.aval.dtype)
+    inside = width * ops.sqrt(1 - x * x)
+    return bessel_i0e(inside) / bessel_i0e(width) * ops.exp(inside - width)
 
 
 # ---- grids ----------------------------------------------------------------------------------

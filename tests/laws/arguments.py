@@ -2,6 +2,7 @@
 need something else, by the names of the functions."""
 
 import io
+import tempfile
 from types import ModuleType
 
 import numpy as np
@@ -230,7 +231,19 @@ ARGUMENTS = {
         "apply_over_axes": (lambda x, axis: x.sum(axis, keepdims=True), X, (0,)),
         "arange": (5,),
         "bincount": (index("n"),),
-        "blackman hamming hanning": (5,),
+        "bartlett blackman hamming hanning": (5,),
+        "kaiser": (5, S),
+        "frompyfunc": (lambda x, y: x + y, 2, 1),
+        "fromfile": (Made(lambda: written(b"1234")), np.uint8),
+        "histogram2d": (V, V, 2),
+        "histogramdd": (X, 2),
+        "isdtype": (np.float32, "numeric"),
+        "mask_indices": (3, phalanx.numpy.triu),
+        "place": (X, MASK, S),
+        "poly polyder polyint roots": (V,),
+        "polydiv polysub": (V, Operand("2")),
+        "polyfit": (V, V, 1),
+        "top_k": (X, 2),
         "broadcast_arrays": (X, V),
         "broadcast_shapes": ((2, 1), (3,)),
         "broadcast_to": (V, Sizes("mn")),
@@ -351,6 +364,8 @@ KEYWORDS = {
     "lax.ragged_all_to_all": {"axis_name": AXIS},
     "lax.scatter_apply": {"update_shape": Sizes("kn")},
     "numpy.fill_diagonal": {"inplace": False},
+    "numpy.place": {"inplace": False},
+    "numpy.roots": {"strip_zeros": False},
     "numpy.fromstring": {"sep": " "},
     "numpy.put": {"inplace": False},
     "numpy.put_along_axis": {"inplace": False},
@@ -363,9 +378,10 @@ ONLY = {
         "lax": "bitwise_and bitwise_not bitwise_or bitwise_xor clz mulhi population_count "
         "reduce_and reduce_or reduce_xor shift_left shift_right_arithmetic shift_right_logical",
         "numpy": "bitwise_and bitwise_count bitwise_invert bitwise_left_shift bitwise_not "
-        "bitwise_or bitwise_right_shift bitwise_xor gcd invert lcm left_shift right_shift",
+        "bitwise_or bitwise_right_shift bitwise_xor gcd invert lcm left_shift packbits right_shift",
     },
     np.complex64: {"lax": "imag real"},
+    np.uint8: {"numpy": "unpackbits"},
 }
 
 
@@ -373,6 +389,14 @@ def saved(array):
     """A file that holds an array."""
     file = io.BytesIO()
     np.save(file, array)
+    file.seek(0)
+    return file
+
+
+def written(data):
+    """A file on the disk."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115  (it is read later)
+    file.write(data)
     file.seek(0)
     return file
 

@@ -25,7 +25,7 @@ DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "float16", "bfloat16", "fl
 OURS = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, PhalanxError)
 UNKNOWN = (errors.ConcretizationTypeError, errors.NonConcreteBooleanIndexError)
 LETTERS = tuple(f"{letter} = 0" for letter in SIZES)
-IN_PLACE = ("fill_diagonal", "put", "put_along_axis")
+IN_PLACE = ("fill_diagonal", "place", "put", "put_along_axis")
 NO_AXIS = "NumPy takes the first axis of a scalar, which has none"
 
 # What NumPy gives is not compared with ours.
@@ -46,12 +46,15 @@ REFUSED = {
     "numpy.argsort": NO_AXIS,
     "numpy.linalg.multi_dot": "two matrices at least; NumPy takes scalars for them",
     **dict.fromkeys(
-        ["numpy.histogram", "numpy.median", "numpy.nanmedian", "numpy.searchsorted"],
+        [
+            "numpy.histogram", "numpy.histogram2d", "numpy.histogramdd", "numpy.median",
+            "numpy.nanmedian", "numpy.searchsorted",
+        ],
         "complex numbers have no order",
     ),
 }
 ACCIDENT = ": called with ("  # so says the boundary of what was not raised in words
-ARRAYS_ONLY = ("numpy.from_dlpack", "numpy.save", "numpy.savez")
+ARRAYS_ONLY = ("numpy.from_dlpack", "numpy.save", "numpy.savez", "numpy.unpackbits")
 # Results of another kind than NumPy's.
 OF_ANOTHER_KIND = {
     "numpy.around": "a bool stays one",
@@ -69,6 +72,8 @@ OF_ANOTHER_KIND = {
     "numpy.linalg.eig": "complex also where all eigenvalues are real",
     "numpy.linalg.eigvals": "complex also where all eigenvalues are real",
     "numpy.linalg.pinv": "floating-point numbers also where there are none",
+    "numpy.poly": "complex also where all roots are real",
+    "numpy.polyder": "floating-point numbers, as of integrals",
     "numpy.reciprocal": "floating-point numbers, as of all divisions",
     "numpy.vander": "powers have the dtype of the base",
 }

@@ -1,0 +1,255 @@
+"""Polynomials as vectors of coefficients, from that of the highest power on."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+import phalanx.numpy as jnp
+from phalanx.base import dtypes
+from phalanx.base.boundary import bound
+from phalanx.base.errors import ArgumentError, ShapeError
+from phalanx.core.types import Array
+from phalanx.numpy import linalg
+from phalanx.numpy.one_program import one_program
+from phalanx.numpy.promotion import ArrayLike, as_array, inexact, promote_arrays, value_of
+
+__all__ = ["poly", "polyder", "polydiv", "polyfit", "polyint", "polysub", "roots"]
+
+
+def _coefficients(who: str, p: Any) -> Any:
+    x = jnp.atleast_1d(as_array(who, p))
+    if x.ndim != 1:
+        raise ShapeError(f"{who}: coefficients are a vector, got {x.aval}")
+    return x
+
+
+@one_program
+def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
+    """The difference of two polynomials.
+
+    >>> print(jnp.polysub(jnp.array([1, 2]), jnp.array([1, 0, 0])))
+    [-1  1  2]
+    """
+    return jnp.polyadd(a1, jnp.negative(a2))
+
+
+@one_program
+def poly(seq_of_zeros: ArrayLike) -> Array:
+    """The coefficients of the polynomial with these roots; of a matrix, the characteristic one.
+
+    >>> print(jnp.poly(jnp.array([1.0, 2.0])))
+    [ 1. -3.  2.]
+    """
+    x = jnp.atleast_1d(inexact("poly", seq_of_zeros))
+    if x.ndim == 2 and x.shape[0] == x.shape[1] and x.size:
+        x = linalg.eigvals(x)
+    if x.ndim != 1:
+        raise ShapeError(f"poly: roots are a vector, or a matrix is square, got {x.aval}")
+    out = jnp.ones(1, x.dtype)
+    for i in range(x.size):
+        shifted = jnp.concatenate([out, jnp.zeros(1, x.dtype)])
+        out = shifted.at[1:].subtract(x[i] * out)
+    return out if x.size else out[0]
+
+
+def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
+    """The roots of a polynomial: the eigenvalues of its companion matrix, complex.
+
+    Args:
+        p: its coefficients.
+        strip_zeros: whether zeros at both ends are left out first; inside ``jit`` it must be
+            false. Where it is, the first coefficient must not be zero.
+
+    >>> jnp.sort(jnp.roots(jnp.array([1.0, -3.0, 2.0])).real).tolist()
+    [1.0, 2.0]
+    """
+    x = inexact("roots", _coefficients("roots", p))
+    if not strip_zeros:
+        return _roots(x)
+    known = value_of("roots", x, "pass strip_zeros=False")
+    there = np.flatnonzero(known)
+    if not there.size:
+        return jnp.zeros(0, dtypes.to_complex(x.dtype))
+    zeros = known.size - 1 - int(there[-1])
+    found = _roots(x[int(there[0]) : int(there[-1]) + 1])
+    return jnp.concatenate([found, jnp.zeros(zeros, found.dtype)])
+
+
+@one_program
+def _roots(p: ArrayLike) -> Array:
+    x = as_array("roots", p)
+    if x.size < 2:
+        return jnp.zeros(0, dtypes.to_complex(x.dtype))
+    companion = jnp.eye(x.size - 1, k=-1, dtype=x.dtype).at[0].set(-x[1:] / x[0])
+    return linalg.eigvals(companion)
+
+
+# ---- derivatives and integrals ----------------------------------------------------------------
+
+
+def _order(who: str, m: Any) -> int:
+    order = int(m)
+    if order < 0:
+        raise ArgumentError(f"{who}: m must not be negative, got {order}")
+    return order
+
+
+def _falling(powers: np.ndarray, count: int) -> np.ndarray:
+    """power (power - 1) ... for each of ``powers``, of ``count`` factors."""
+    return np.array([math.perm(int(p), count) for p in powers], float)
+
+
+@one_program
+def polyder(p: ArrayLike, m: int = 1) -> Array:
+    """The coefficients of derivative number ``m``.
+
+    >>> print(jnp.polyder(jnp.array([1, 0, 2])))
+    [2. 0.]
+    """
+    order = _order("polyder", m)
+    x = inexact("polyder", _coefficients("polyder", p))
+    if order >= x.size:
+        return x[:0]
+    powers = np.arange(x.size - 1, order - 1, -1)
+    return x[: x.size - order] * jnp.asarray(_falling(powers, order), x.dtype)
+
+
+@one_program
+def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
+    """The coefficients of integral number ``m``.
+
+    Args:
+        p: coefficients.
+        m: how many times to integrate.
+        k: the constants, one for each time, the first one first; one for all; default 0.
+
+    >>> print(jnp.polyint(jnp.array([2, 0]), k=7))
+    [1. 0. 7.]
+    """
+    order = _order("polyint", m)
+    x, constants = promote_arrays("polyint", [_coefficients("polyint", p), 0 if k is None else k])
+    x = inexact("polyint", x)
+    constants = jnp.atleast_1d(constants.astype(x.dtype))
+    if constants.size not in (1, order):
+        raise ShapeError(f"polyint: k must be one constant or {order}, got {constants.aval}")
+    given = jnp.broadcast_to(constants, (order,))
+    powers = np.arange(x.size + order - 1, -1, -1)
+    left = np.concatenate([np.full(x.size, order), np.arange(order - 1, -1, -1)])
+    divisors = [math.perm(int(n), int(times)) for n, times in zip(powers, left, strict=True)]
+    return jnp.concatenate([x, given]) / jnp.asarray(np.array(divisors, float), x.dtype)
+
+
+# ---- division and fitting ---------------------------------------------------------------------
+
+
+def polydiv(
+    u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False
+) -> tuple[Array, Array]:
+    """The quotient and the remainder of two polynomials.
+
+    Args:
+        u: the polynomial to divide.
+        v: by which; its first coefficient must not be zero.
+        trim_leading_zeros: whether zeros at the front of the remainder are left out; otherwise it
+            is as long as ``u``. Inside ``jit`` it must be false.
+
+    >>> quotient, rest = jnp.polydiv(jnp.array([1.0, 5.0, 7.0]), jnp.array([1.0, 2.0]))
+    >>> print(quotient, rest)
+    [1. 3.] [0. 0. 1.]
+    """
+    quotient, rest = _divided(u, v)
+    return quotient, jnp.trim_zeros(rest, "f") if trim_leading_zeros else rest
+
+
+@one_program
+def _divided(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
+    x, y = (_coefficients("polydiv", a) for a in promote_arrays("polydiv", [u, v]))
+    x, y = inexact("polydiv", x), inexact("polydiv", y)
+    count = max(x.size - y.size + 1, 1)
+    if x.size < y.size:
+        return jnp.zeros(1, x.dtype), x
+    quotient = jnp.zeros(count, x.dtype)
+    for i in range(count):
+        factor = x[i] / y[0]
+        quotient = quotient.at[i].set(factor)
+        x = x.at[i : i + y.size].subtract(factor * y)
+    return quotient, x
+
+
+def polyfit(
+    x: ArrayLike,
+    y: ArrayLike,
+    deg: int,
+    rcond: float | None = None,
+    full: bool = False,
+    w: ArrayLike | None = None,
+    cov: bool | str = False,
+) -> Any:
+    """The polynomial of degree ``deg`` that is nearest to points: least squares.
+
+    Args:
+        x: [n], where.
+        y: [n] or [n, k], the values; each column has a polynomial of its own.
+        deg: the degree.
+        rcond: singular values up to ``rcond`` times the largest count as zero; default n times the
+            rounding error.
+        full: whether to return what ``linalg.lstsq`` found, too: squared residuals, rank, singular
+            values, and ``rcond``.
+        w: [n], factors of the residuals.
+        cov: whether to return the covariance of the coefficients; "unscaled" for that of residuals
+            of variance 1.
+
+    >>> print(jnp.polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1).round(4))
+    [2. 1.]
+    """
+    points, values = promote_arrays("polyfit", [x, y])
+    points, values = inexact("polyfit", points), inexact("polyfit", values)
+    degree = int(deg)
+    if degree < 0 or points.ndim != 1 or not points.size or values.ndim not in (1, 2):
+        raise ShapeError(
+            "polyfit: a degree from 0 up, places [n] and values [n] or [n, k] are needed, got "
+            f"degree {degree}, {points.aval} and {values.aval}"
+        )
+    if values.shape[0] != points.size:
+        raise ShapeError(f"polyfit: places {points.aval} and values {values.aval} differ in length")
+    limit = points.size * float(dtypes.finfo(points.dtype).eps) if rcond is None else rcond
+    solution, residuals, rank, s, inverse = _fitted(points, values, w, degree, limit)
+    if full:
+        return solution, residuals, rank, s, limit
+    if not cov:
+        return solution
+    if cov != "unscaled":
+        free = points.size - (degree + 1)
+        if free <= 0:
+            raise ArgumentError(
+                f"polyfit: {points.size} points are too few for the covariance of {degree + 1} "
+                "coefficients; pass cov='unscaled'"
+            )
+        inverse = inverse * (residuals / free if values.ndim == 2 else residuals[0] / free)
+    return solution, inverse
+
+
+@one_program
+def _fitted(
+    x: ArrayLike, y: ArrayLike, w: ArrayLike | None, degree: int, limit: float
+) -> tuple[Any, ...]:
+    points, values = as_array("polyfit", x), as_array("polyfit", y)
+    lhs = jnp.vander(points, degree + 1)
+    if w is not None:
+        weights = as_array("polyfit", w).astype(lhs.dtype)
+        if weights.shape != points.shape:
+            raise ShapeError(f"polyfit: w {weights.aval} and x {points.aval} differ in length")
+        lhs = lhs * weights[:, None]
+        values = (values.T * weights).T
+    scale = jnp.sqrt((abs(lhs) ** 2).sum(0))
+    solution, residuals, rank, s = linalg.lstsq(lhs / scale, values, limit)
+    inverse = linalg.inv(jnp.conj(lhs / scale).T @ (lhs / scale)) / jnp.outer(scale, scale)
+    inverse = inverse[:, :, None] if values.ndim == 2 else inverse
+    return (solution.T / scale).T, residuals, rank, s, inverse
+
+
+bound(sys.modules[__name__])

@@ -51,7 +51,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
     x = as_array("packbits", a)
     if dtypes.is_inexact(x.dtype):
         raise TypeError(f"packbits: integers or bools are needed, got {x.aval}")
-    bits, d = _along("packbits", (x != 0).astype(_BYTE), axis)
+    bits, d = _along("packbits", jnp.not_equal(x, 0).astype(_BYTE), axis)
     bits = jnp.pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % 8)])
     eights = bits.reshape(*bits.shape[:-1], bits.shape[-1] // 8, 8)
     packed = jnp.sum(eights << _places("packbits", bitorder), -1, dtype=_BYTE)

@@ -290,7 +290,7 @@ def _running(combine: Callable[..., Any]) -> Callable[..., Any]:
     return accumulated
 
 
-_OWN: dict[str, dict[str, Callable[..., Any]]] = {
+_OWN: dict[str, dict[str, Any]] = {
     "add": {
         "reduce": jnp.sum,
         "accumulate": jnp.cumsum,

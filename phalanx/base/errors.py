@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 
@@ -256,10 +257,12 @@ def no_name(
 ) -> AttributeError:
     """What ``module`` raises for ``name``: why it is not there, or which of its ``names`` is near.
 
-    >>> no_name("tools", "saw", ["hammer"], {"saw": "break it"})
+    In ``refused``, a star stands for any letters.
+
+    >>> no_name("tools", "saw", ["hammer"], {"s*w": "break it"})
     AttributeError('tools: saw is not there: break it')
     """
-    why = refused.get(name)
+    why = next((why for pattern, why in refused.items() if fnmatchcase(name, pattern)), None)
     hint = f"is not there: {why}" if why else f"is not there. {suggest(name, names)}"
     return AttributeError(f"{module}: {name} {hint}")
 

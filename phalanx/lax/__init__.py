@@ -198,6 +198,8 @@ from phalanx.lax.window import reduce_window
 
 _TOKENS = "effects are in order by themselves: ordered ones as a program calls them"
 _REFUSED = {
+    "*_p": "it is one of the operations of programs, which are no functions to call; "
+    "phalanx.primitives declares further ones",
     "after_all": _TOKENS,
     "create_token": _TOKENS,
     "dce_sink": "what nothing needs is not computed; return it, or give it to debug.callback",

@@ -7,6 +7,7 @@ with window dilation d between those of a window. Padding and holes hold no elem
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,12 +31,28 @@ from phalanx.core.primitive import (
     Primitive,
     TransposeRule,
     TypeRule,
+    ZeroDerivative,
 )
 from phalanx.core.types import ArrayType, Ints, typeof
-from phalanx.ops.basis import Domain, align_lanes, check_domain, f32, i32, linear_in_first, number
-from phalanx.ops.compare import ordered
+from phalanx.ops.basis import (
+    I32,
+    Domain,
+    add,
+    align_lanes,
+    check_domain,
+    f32,
+    i32,
+    linear_in_first,
+    mul,
+    number,
+    reshape,
+)
+from phalanx.ops.compare import lt, ordered
+from phalanx.ops.compare import select as chosen
 from phalanx.ops.complex import c64
 from phalanx.ops.conv import Pairs, dilated
+from phalanx.ops.elementwise import div, rem
+from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.reduce import Identity, highest, lowest
 from phalanx.ops.shape import pad
 
@@ -243,11 +260,16 @@ def _extremum_linearize(
             base_dilation=base_dilation,
             window_dilation=window_dilation,
         )
-        if any(d != 1 for d in window_dilation):
-            raise NotImplementedError(
-                f"{prim().name}: there is no derivative with window_dilation {window_dilation}, "
-                "which select_and_scatter of XLA lacks"
+        if any(d != 1 for d in window_dilation):  # which XLA's select_and_scatter lacks
+            windows = plain_windows(
+                window,
+                strides=strides,
+                padding=padding,
+                base_dilation=base_dilation,
+                window_dilation=window_dilation,
             )
+            places = window_places(x, **windows, select=select)
+            return out, lambda t: _at_places(t, places)
         holes = zip(padding, base_dilation, strict=True)
         config = tuple((low, high, d - 1) for (low, high), d in holes)
         dtype = typeof(x).dtype
@@ -284,6 +306,75 @@ reduce_window_min = _window_reduction(
     doc="the smallest element in each window; stablehlo.reduce_window with minimum",
     examples=_pooling(i32(5)),
 )
+
+
+def _places_type(x: ArrayType, *, select: str, **windows: Any) -> ArrayType:
+    check_domain("window_places", x, ordered)
+    return window_type("window_places", x, **windows).update(dtype=I32, weak=False)
+
+
+def _places_lower(
+    b: Builder,
+    x: Any,
+    select: str,
+    window: Ints,
+    strides: Ints,
+    padding: Pairs,
+    base_dilation: Ints,
+    window_dilation: Ints,
+) -> Any:
+    kind = b.ins[0]
+    places = b.reshape(b.iota(I32, (kind.size,), 0), kind.shape)
+    worst = (lowest if select == "GE" else highest)(kind.dtype)
+    inits = [b.constant(worst, kind.dtype), b.constant(-1, I32)]
+
+    def body(b: Builder, x: Any, place: Any, other: Any, its_place: Any) -> list[Any]:
+        none = b.constant(0, I32)
+        better = b.and_(b.compare(x, other, select), b.compare(place, none, "GE"))
+        kept = b.or_(better, b.compare(its_place, none, "LT"))
+        return [b.select(kept, x, other), b.select(kept, place, its_place)]
+
+    dilations = base_dilation, window_dilation
+    return b.reduce_window([x, places], inits, window, strides, *dilations, padding, body)[1]
+
+
+def _places_batch(
+    axis: Axis, values: Operands, dims: LaneDims, *, select: str, **windows: Any
+) -> Batched:
+    """A lane's places do not count the elements of others."""
+    x, dim = values[0], dims[0]
+    found = window_places(x, select=select, **_with_lanes(dim, windows))
+    shape = typeof(x).shape
+    inner, outer = math.prod(shape[dim + 1 :]), math.prod(shape[dim:])
+    # place = (before * lanes + lane) * inner + after, of which a lane's is before * inner + after
+    before = div(found, np.int32(max(outer, 1)))
+    after = rem(found, np.int32(max(inner, 1)))
+    place = add(mul(before, np.int32(inner)), after)
+    return chosen(lt(found, np.int32(0)), np.int32(-1), place), dim
+
+
+window_places = Primitive(
+    "window_places",
+    _places_type,
+    _places_lower,
+    linearize=ZeroDerivative("places are integers"),
+    transpose=NoRule("it is not linear"),
+    batch=_places_batch,
+    doc="where in x each window has its extreme element, row by row, and -1 where it has none; "
+    "stablehlo.reduce_window of pairs",
+    examples=[
+        Example((f32(5, 4),), {**plain_windows((2, 2), window_dilation=(2, 1)), "select": "GE"}),
+        Example((i32(5),), {**plain_windows((2,), padding=((2, 0),)), "select": "LE"}),
+    ],
+)
+
+
+def _at_places(t: Any, places: Any) -> Any:
+    """The elements of ``t`` at ``places``, row by row; 0 where there is none."""
+    rows = GatherNumbers((), (0,), (0,))
+    flat = reshape(t, shape=(typeof(t).size,))
+    where = reshape(places, shape=(*typeof(places).shape, 1))
+    return gather(flat, where, numbers=rows, slice_sizes=(1,), mode="fill", fill=0)
 
 
 # ---- to and from the elements that windows select -------------------------------------------

@@ -11,6 +11,7 @@ from types import ModuleType
 
 import pytest
 
+import phalanx
 import phalanx.numpy as jnp
 from phalanx.base.config import OPTIONS
 from tests.docs import run_page
@@ -92,6 +93,48 @@ def test_every_listed_name_exists():
     ]
     assert len(listed) > 100
     assert not missing
+
+
+NOT_YET = "it has not been written yet"
+
+
+def names_one_by_one():
+    """Of each module on the page: the names that are there, and those that are not, with reasons."""
+    for section in (ROOT / "docs" / "names.md").read_text().split("\n## ")[1:]:
+        title, text = section.split("\n", 1)
+        rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE))
+        listed = re.findall(r"`(\w+)`", re.sub(r"^\|.*$", "", text, flags=re.MULTILINE))
+        yield pkgutil.resolve_name(title), set(listed), rows
+
+
+def test_names_are_there_or_not_as_the_page_says():
+    modules = list(names_one_by_one())
+    assert len(modules) == 8
+    for module, listed, missing in modules:
+        who = module.__name__
+        assert not {n for n in listed if not hasattr(module, n)}, who
+        refused = {n for n, why in missing.items() if why != NOT_YET}
+        assert not {n for n in refused if hasattr(module, n)}, who
+        assert not [n for n in dir(module) if n.endswith("_p")], who
+
+
+def test_reasons_on_the_page_are_those_that_errors_give():
+    for module, _, missing in names_one_by_one():
+        if module is phalanx.lax:
+            for name, why in missing.items():
+                with pytest.raises(AttributeError, match=re.escape(why)):
+                    getattr(module, name)
+            with pytest.raises(AttributeError, match="operations of programs"):
+                _ = module.add_p
+
+
+def test_public_functions_of_these_modules_are_on_the_page():
+    for module, listed, missing in names_one_by_one():
+        public = getattr(module, "__all__", None) or [n for n in dir(module) if n[0] != "_"]
+        values = {n: getattr(module, n) for n in public}
+        ours = {n for n, x in values.items() if callable(x) and not isinstance(x, type)}
+        known = {*listed, *missing, "pvary"}  # the last is of an older version
+        assert ours <= known, module.__name__
 
 
 def test_limits_are_limits_still():

@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from benchmarks.cases import CASES, DEVICES
+from benchmarks.case import CASES, DEVICES
 from benchmarks.worker import IMPORT
 
 LIBRARIES = ("phalanx", "jax")

@@ -1,42 +1,13 @@
-"""The benchmarks: one small function each, from `(np, api)` to what is to be timed.
-
-`api` is the module phalanx or jax, with its submodules. `calls` are called again and again and
-waited for at the end of a round; `waits` are waited for after each call, as programs with
-collectives must be on some runtimes; `fresh` cases return a pair, and the first makes an argument
-for the second outside the timing; `once` cases are called once in a process. `second` cases are
-called once in a process of their own, which is timed from its start, and which is not the first.
-"""
+"""The benchmarks of calls: what the library does besides computing."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from benchmarks import transformer
-
-DEVICES = 8
-
-
-@dataclass(frozen=True)
-class Case:
-    """What is timed, and how."""
-
-    name: str
-    kind: str
-    make: Callable[[Any, Any], Any]
-
-
-CASES: list[Case] = []
-
-
-def case(name: str, kind: str = "calls") -> Callable:
-    def register(make: Callable) -> Callable:
-        CASES.append(Case(name, kind, make))
-        return make
-
-    return register
+from benchmarks.case import DEVICES, case
 
 
 @case("jit call, 1 argument")
@@ -366,43 +337,3 @@ def eager_fifty(np: Any, api: Any) -> Callable:
 
     gradient, x = api.grad(f), api.device_put(np.full((8, 8), 0.1, np.float32))
     return lambda: gradient(x)
-
-
-# ---- matrices and Fourier transforms ------------------------------------------------------------
-
-FACTORIZED: dict[str, Callable] = {
-    "cholesky": lambda jnp, a: jnp.linalg.cholesky(a),
-    "qr": lambda jnp, a: jnp.linalg.qr(a),
-    "svd": lambda jnp, a: jnp.linalg.svd(a),
-    "eigh": lambda jnp, a: jnp.linalg.eigh(a),
-    "solve": lambda jnp, a: jnp.linalg.solve(a, a[:, :4]),
-    "fft": lambda jnp, a: jnp.fft.fft(a.reshape(-1)),
-}
-
-
-def positive(np: Any, api: Any, n: int) -> Any:
-    """A symmetric positive definite matrix."""
-    x = np.random.default_rng(0).normal(size=(n, n)).astype(np.float32)
-    return api.device_put(x @ x.T / n + np.eye(n, dtype=np.float32))
-
-
-def factorized(function: Callable, n: int, np: Any, api: Any) -> Callable:
-    """The compiled function of a matrix of size n."""
-    f, a = api.jit(functools.partial(function, api.numpy)), positive(np, api, n)
-    return lambda: f(a)
-
-
-def factorization_lowered(function: Callable, np: Any, api: Any) -> tuple[Callable, Callable]:
-    """A function that is not traced yet, and tracing and lowering it."""
-    a = positive(np, api, 10)
-
-    def fresh() -> Callable:
-        return lambda a: function(api.numpy, a)
-
-    return fresh, lambda f: api.jit(f).lower(a)
-
-
-for _name, _function in FACTORIZED.items():
-    for _n in (10, 100, 400):
-        case(f"{_name} of {_n} x {_n}")(functools.partial(factorized, _function, _n))
-    case(f"lower {_name}", "fresh")(functools.partial(factorization_lowered, _function))

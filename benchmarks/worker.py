@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.cases import CASES, Case
+from benchmarks.case import CASES, Case
 
 # when the process was started, if whoever started it says so
 STARTED = float(os.environ.get("BENCHMARK_STARTED", time.time()))

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from phalanx.base.lazily import later as _later
 
 if TYPE_CHECKING:
-    from phalanx.scipy import fft, linalg, special, stats
+    from phalanx.scipy import fft, integrate, linalg, sparse, special, stats
 else:
-    __getattr__, __dir__ = _later(__name__, "fft", "linalg", "special", "stats")
+    __getattr__, __dir__ = _later(
+        __name__, "fft", "integrate", "linalg", "sparse", "special", "stats"
+    )

@@ -99,7 +99,7 @@ NOT_YET = "it has not been written yet"
 
 
 def names_one_by_one():
-    """Of each module on the page: the names that are there, and those that are not, with reasons."""
+    """Of each module on the page: names that are there, and those that are not, with reasons."""
     for section in (ROOT / "docs" / "names.md").read_text().split("\n## ")[1:]:
         title, text = section.split("\n", 1)
         rows = dict(re.findall(r"^\| `(\w+)` \| (.+) \|$", text, re.MULTILINE))

@@ -14,7 +14,8 @@ from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required,
 
 ROOMS = (
     "", "image", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
-    "numpy.segments", "random", "scipy.fft", "scipy.linalg", "scipy.special", "scipy.stats",
+    "numpy.segments", "random", "scipy.fft", "scipy.linalg",
+    "scipy.sparse.linalg", "scipy.special", "scipy.stats",
     *(f"scipy.stats.{n}" for n, m in vars(stats).items() if isinstance(m, ModuleType)
       and n in stats.__all__),
 )  # fmt: skip
@@ -312,6 +313,7 @@ ARGUMENTS = {
     "numpy.segments": {
         "segment_max segment_min segment_prod segment_sum": (X, index("m"), 3),
     },
+    "scipy.sparse.linalg": {"bicgstab cg gmres": (DEFINITE, V)},
     "scipy.special": {"multigammaln": (X, 1), "kl_div rel_entr": (X, X)},
     "scipy.stats": {"mode rankdata sem": (X,)},
     "scipy.stats.dirichlet": {"logpdf pdf": (X, Operand("m"))},

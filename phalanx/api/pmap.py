@@ -25,6 +25,7 @@ from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
+from phalanx.api.over_processes import agreed, cut_in, group_of, refuse_inside
 from phalanx.api.passing import Passed, caller, signatures
 from phalanx.api.positions import Positions, entered
 from phalanx.api.specs import snapshot
@@ -42,8 +43,10 @@ from phalanx.core.region import Axes
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
+from phalanx.processes.member import Group
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
+from phalanx.run.spanning import Share, Spanning
 from phalanx.spmd import placement
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PmapSharding
@@ -124,6 +127,8 @@ class Pmapped(Dispatched):
         leaves, treedef = tree.flatten((args, kwargs))
         if config.disable_jit or current() is not ROOT:
             ins, sizes = self._mapping(static, args, kwargs, leaves)
+            if enclosing() is None:
+                refuse_inside(self._group(), self.who)
             if config.disable_jit:
                 return self._one_by_one(static, leaves, treedef, ins, sizes)
             names = self._names(static, args, kwargs)
@@ -137,14 +142,40 @@ class Pmapped(Dispatched):
     ) -> Run:
         names = self._names(static, args, kwargs)
         ins, sizes = self._mapping(static, args, kwargs, leaves)
+        group, share = self._group(), None
+        if group is not None:
+            share = agreed(group, sizes, self.devices, self.who)
+            sizes = ((share.axis, share.dealt.size),)
         body = self.body(static, leaves, treedef, ins, sizes, names)
         for value in body.captured:
             refuse_escaped(value)
+        if share is not None:
+            return self._over_processes(share, body, static, args, kwargs, leaves)
         donated = self._donated(static, args, kwargs)
         whole = body.whole([plain(typeof(x)) for x in leaves])
         passed = Passed.of(whole, donated, names, self.who, every=True)
         compiled = compile_program(whole, signatures(leaves, passed), passed.donate)
         return caller(compiled, leaves, passed, body.out_tree)
+
+    def _group(self) -> Group | None:
+        """The processes that share out the lanes; None if this one has all of them."""
+        return group_of(self.devices, self.axes.mesh, self.who)
+
+    def _over_processes(
+        self, share: Share, body: TracedLane, static: Static, args: tuple, kwargs: dict[str, Any],
+        leaves: Sequence,
+    ) -> Run:  # fmt: skip
+        """What runs the function in the lanes of all processes, on the rows of this one."""
+        params = body.params | {"devices": share.devices, "dealt": share.dealt}
+        ins, outs = map(cut_in, params["ins"]), map(cut_in, params["outs"])
+        lanes = TracedLane(body.program, [], body.out_tree, params)
+        kinds = zip(leaves, params["ins"], strict=True)
+        whole = lanes.whole([share.whole(plain(typeof(x)), cut_in(r)) for x, r in kinds])
+        names = self._names(static, args, kwargs)
+        donated = self._donated(static, args, kwargs)
+        passed = Passed.of(whole, donated, names, self.who, every=True)
+        spanning = Spanning(passed.program, share, tuple(ins), tuple(outs), passed.donate)
+        return caller(spanning, leaves, passed, body.out_tree)
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
@@ -202,6 +233,7 @@ class Pmapped(Dispatched):
             "devices": self.devices,
             "mesh": self.axes.mesh,
             "at_once": self.at_once,
+            "dealt": None,
         }
         return TracedLane(program, captured, flat.out_tree, params)
 

@@ -10,6 +10,8 @@ position of a 2 x 4 mesh, a block of rows of ``x`` and all of ``w``:
 
 ``mesh`` names the devices, and has the axes among its own; what it has besides is left to the
 compiler. Where there is none, there is one axis, dealt out over ``devices``, or all that there are.
+Where processes decided which of ``devices`` has how many lanes of it, ``dealt`` says so, and whole
+arrays have rows for the padding, too.
 
 Under every transformation it stays a mapped program: what is linearized, transposed or
 vectorized is the body, traced once whatever the number of lanes. Lowered, it is a manual
@@ -31,6 +33,7 @@ from phalanx.control.vectorized import frame_of_lanes, with_lanes_of
 from phalanx.core.axes import Axis, Split, as_said, typed
 from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder, Value
+from phalanx.core.frame import Frame, Lanes
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.region import Axes, Grid, Layout, Region
@@ -52,9 +55,10 @@ def on_whole_arrays(
         "devices": None,
         "mesh": mesh,
         "at_once": None,
+        "dealt": None,
     }
     inputs = [Var(r.outer(t, axes)) for r, t in zip(ins, program.input_types, strict=True)]
-    outputs = tuple(map(Var, frame_of_lanes(params).result_types))
+    outputs = tuple(map(Var, _frame(params).result_types))
     return Program(
         inputs, [Equation(mapped, list(inputs), params, outputs, None)], outputs, program.name
     )
@@ -118,10 +122,20 @@ def _region(params: dict[str, Any]) -> Region:
         params["devices"],
         params["mesh"],
         shared=not any(r.in_blocks for r in (*ins, *outs)),
+        dealt=params["dealt"],
         block=lambda dealt, parted, target: block(
             program, names, dealt, ins, outs, parted, Chunks(params["at_once"], target)
         ),
     )
+
+
+def _frame(params: dict[str, Any]) -> Frame:
+    """Whole arrays have the padding of lanes that were ``dealt`` out."""
+    frame, dealt = frame_of_lanes(params), params["dealt"]
+    if dealt is None:
+        return frame
+    ((name, _),) = params["axes"]
+    return replace(frame, runs=Lanes(((name, dealt.padded),)))
 
 
 _batch_lanes = batch_rule(lambda: mapped)
@@ -134,7 +148,7 @@ def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
 mapped: Primitive = with_subprograms(
     "mapped",
     _lower,
-    frame_of_lanes,
+    _frame,
     with_lanes_of,
     batch=_batch,
     region=_region,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
+import itertools
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -47,6 +49,31 @@ class Blocks:
         """The block that holds ``row``, and its place in it."""
         return divmod(row, self.length)
 
+    @property
+    def held(self) -> tuple[int, ...]:
+        """For each place in the blocks its row; padding holds the last row before it.
+
+        >>> Blocks(3, 2).held, Dealt.of((1, 2)).held
+        ((0, 1, 2, 2), (0, 0, 1, 2))
+        """
+        last = 0
+        found: list[int] = []
+        for block in map(self.rows, range(self.count)):
+            for place in range(self.length):
+                last = block[place] if place < len(block) else last
+                found.append(last)
+        return tuple(found)
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """For each row its place in the blocks.
+
+        >>> Blocks(3, 2).places, Dealt.of((1, 2)).places
+        ((0, 1, 2), (0, 2, 3))
+        """
+        pairs = map(self.find, range(self.size))
+        return tuple(block * self.length + place for block, place in pairs)
+
     def covering(self, start: int, stop: int) -> range:
         """The blocks whose rows are exactly those from ``start`` to ``stop``; none may be.
 
@@ -59,6 +86,37 @@ class Blocks:
         first, last = start // self.length, (stop - 1) // self.length
         exact = self.rows(first).start == start and self.rows(last).stop == stop
         return range(first, last + 1) if exact else range(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt(Blocks):
+    """Rows dealt out in ``counts``, so many to each block: each may end in padding, none is empty.
+
+    >>> b = Dealt.of((2, 1, 3))
+    >>> b.size, b.length, b.padded, b.padding
+    (6, 3, 9, 3)
+    >>> [list(b.rows(i)) for i in range(3)], b.find(2)
+    ([[0, 1], [2], [3, 4, 5]], (1, 0))
+    """
+
+    counts: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, counts: tuple[int, ...]) -> Dealt:
+        """So many rows in each block."""
+        return cls(sum(counts), len(counts), counts)
+
+    @property
+    def length(self) -> int:
+        return max(self.counts)
+
+    def rows(self, block: int) -> range:
+        start = sum(self.counts[:block])
+        return range(start, start + self.counts[block])
+
+    def find(self, row: int) -> tuple[int, int]:
+        block = bisect.bisect_right(list(itertools.accumulate(self.counts)), row)
+        return block, row - self.rows(block).start
 
 
 def fewest_blocks(size: int, room: int) -> Blocks:

@@ -33,7 +33,7 @@ from phalanx.core.primitive import (
 )
 from phalanx.core.types import ArrayType, Types, typeof
 from phalanx.ops.basis import broadcast_lanes, move, random_unwrap
-from phalanx.ops.lanes import leading, place_of, without_padding
+from phalanx.ops.lanes import index_of, leading, without_padding
 from phalanx.ops.reduce import reduce_max
 
 LEVEL = tuple[int, tuple[bool, ...]]
@@ -107,7 +107,7 @@ def _batch(
     if axis.name not in named and host.effects:
         outer = _not_taken_yet(1 + token, len(axes), levels)
         at = 1 + token + outer
-        placed.insert(at, place_of(axis))
+        placed.insert(at, index_of(axis))
         marks.insert(at, True)
         axes = (*axes[:outer], (None, axis.total), *axes[outer:])
         levels = with_operand(levels, at)

@@ -658,10 +658,10 @@ def _ppermute_batch(
     if axis.name not in axes:
         return ppermute(x, axes=axes, size=size, perm=perm), dim
     x = leading(x, dim, axis.size)
-    source = np.full(axis.devices * axis.size, -1)
+    source, places = np.full(axis.devices * axis.size, -1), axis.blocks.places
     for s, t in perm:
-        source[t] = s
-    source[size:] = source[size - 1]  # padding repeats the last lane
+        source[places[t]] = places[s]
+    source = source[[places[lane] for lane in axis.blocks.held]]  # padding is as the lane before it
     rows, position = _received(axis, x, source)
     if (source < 0).any():
         rows.append(zeros(typeof(x).update(shape=(1, *typeof(x).shape[1:]))))

@@ -1,7 +1,8 @@
 """The lanes of a mapped axis as the leading dimension of an array, where it may be split.
 
 Lane ``l`` of an axis lies in block ``l // size`` at place ``l % size``. Lanes beyond the last
-one are padding: they hold copies of it, and reductions leave them out.
+one are padding: they hold copies of it, and reductions leave them out. Over processes any block may
+end in padding; then tables tell the lane of a place.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.axes import Axis, Names
+from phalanx.core.blocks import Dealt
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
     Batched,
@@ -98,7 +100,11 @@ def place_of(axis: Axis) -> Any:
 def index_of(axis: Axis) -> Any:
     """For each lane of this block its index along the axis; that of the last for padding."""
     place = place_of(axis)
-    return min(place, np.int32(axis.total - 1)) if axis.padding else place
+    if not axis.padding:
+        return place
+    if type(axis.blocks) is Dealt:
+        return rows_at(np.array(axis.blocks.held, np.int32), place)
+    return min(place, np.int32(axis.total - 1))
 
 
 def of_lanes(axis: Axis, table: np.ndarray) -> Any:
@@ -126,6 +132,10 @@ def without_padding(axis: Axis, x: Any, neutral: Any) -> Any:
 
 def is_there(axis: Axis) -> Any:
     """For each lane of this block whether it is no padding."""
+    if type(axis.blocks) is Dealt:
+        there = np.zeros(axis.blocks.padded, bool)
+        there[list(axis.blocks.places)] = True
+        return rows_at(there, place_of(axis))
     return lt(place_of(axis), np.int32(axis.total))
 
 
@@ -143,7 +153,9 @@ def folded(axis: Axis, fold: Fold, x: Any, dim: int) -> Any:
 
 def into_blocks(axis: Axis, x: Any, dim: int) -> Any:
     """``x`` with the whole axis in ``dim`` as two dimensions: the blocks, and their lanes."""
-    if axis.padding:
+    if axis.padding and type(axis.blocks) is Dealt:
+        x = move(lanes_at(move(x, dim, 0), axis.blocks.held), 0, dim)
+    elif axis.padding:
         last = slice_dim(x, axis.total - 1, axis.total, dim)
         x = concatenate(x, *[last] * axis.padding, dim=dim)
     return split_dim(x, dim, (axis.devices, axis.size))
@@ -151,4 +163,7 @@ def into_blocks(axis: Axis, x: Any, dim: int) -> Any:
 
 def from_blocks(axis: Axis, x: Any, dim: int) -> Any:
     """The inverse of ``into_blocks``: the padding is cut off."""
-    return slice_dim(merge_dims(x, dim), 0, axis.total, dim)
+    x = merge_dims(x, dim)
+    if type(axis.blocks) is Dealt:
+        return move(lanes_at(move(x, dim, 0), axis.blocks.places), 0, dim)
+    return slice_dim(x, 0, axis.total, dim)

@@ -109,6 +109,15 @@ class Executable(Protocol):
         """
         ...
 
+    def for_parts(
+        self, results: Sequence[tuple[ArrayType, Sharding]]
+    ) -> Callable[[list[Raw]], list[Raw]]:
+        """The function that takes and gives this process's parts of arrays, as arrays.
+
+        ``results`` says of what types those that it gives are, and how they lie.
+        """
+        ...
+
     def as_text(self) -> str:
         """The program as StableHLO, before optimization."""
         ...

@@ -62,6 +62,9 @@ class ProgramMesh:
             under = {axis: level for axis, _ in region.axes}
         else:
             under = _under(region.mesh, self.devices, self.axes)
+        if region.dealt is not None:
+            ((axis, level),) = under.items()
+            return (Cut(axis, region.dealt, tuple(name for name, _ in level)),)
         return tuple(
             _cut(axis, size, () if taken.intersection(dict(under[axis])) else under[axis])
             for axis, size in region.axes
@@ -156,7 +159,7 @@ def _among(devices: Devices, counts: list[int]) -> ProgramMesh:
 def _counts(region: Region, room: int) -> list[int]:
     """By level, over how many of ``room`` devices the axes of nested regions lie."""
     ((_, size),) = region.axes
-    count = fewest_blocks(size, room).count
+    count = (region.dealt or fewest_blocks(size, room)).count
     inner = [_counts(r, room // count) for r in regions(region.program)]
     return [count, *max(inner, key=math.prod)] if inner else [count]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -199,6 +200,14 @@ class XlaExecutable:
     ) -> Callable[[Sequence[Any]], Any]:
         execute = self.__call__
         return lambda held: finish(execute(fixed + [x._raw for x in held]))
+
+    def for_parts(
+        self, results: Sequence[tuple[ArrayType, Sharding]]
+    ) -> Callable[[list[Any]], list[Any]]:
+        types = [sharded_type(t.physical, s) for t, s in results]
+        local = copy.copy(self)
+        local._handlers = [result_handler(t.whole, t.whole_layout) for t in types]
+        return local
 
     def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:
         """The outputs, and the token of the launch; over several devices within the window."""

@@ -188,3 +188,53 @@ def test_a_launch_begins_again(launch):
     assert "process 0 exited with status 3" in ended.output
     assert ended.told[0] == ["restart 1"]
     assert ended.told[1][-1] == "restart 1"
+
+
+PMAP_LAW = """
+rows = [int(n) for n in ROWS.split()]
+total, first = sum(rows), sum(rows[:me])
+mine = slice(first, first + rows[me])
+rng = np.random.default_rng(0)
+x, w = (rng.normal(size=(n, 3)).astype(np.float32) for n in (total, 3))
+key = phalanx.random.key(0)
+
+def f(x, w):
+    i = lax.axis_index("i")
+    gradient = phalanx.grad(lambda w: jnp.sum(jnp.tanh(x @ w) ** 2))(w)
+    return {
+        "index": i,
+        "random": phalanx.random.normal(phalanx.random.fold_in(key, i), (2,)),
+        "size": lax.psum(1, "i"),
+        "psum": lax.psum(x, "i"),
+        "pmean of gradients": lax.pmean(gradient, "i"),
+        "pmax": lax.pmax(x, "i"),
+        "all_gather": lax.all_gather(x, "i"),
+        "ppermute": lax.ppermute(x, "i", [(k, (k + 1) % total) for k in range(total)]),
+        "all_to_all": lax.all_to_all(jnp.arange(total) + x[0], "i", 0, 0),
+        "cond": lax.cond(x[0] > 0, lambda: lax.psum(x[0], "i"), lambda: x[1]),
+    }
+
+found = phalanx.pmap(f, axis_name="i", in_axes=(0, None))(x[mine], w)
+wanted = phalanx.vmap(f, axis_name="i", in_axes=(0, None))(x, w)
+for name in wanted:
+    here = np.asarray(wanted[name])[mine]
+    same = found[name].shape == here.shape and np.allclose(found[name], here, atol=1e-5)
+    tell(name, same, found[name].is_fully_addressable)
+step = phalanx.pmap(lambda x: x + lax.psum(x, "i"), axis_name="i")
+once = x + x.sum(0)
+tell("twice", np.allclose(step(step(x[mine])), (once + once.sum(0))[mine], atol=1e-4), True)
+total, turned = phalanx.pmap(
+    lambda x: (lax.psum(x, "i"), x * 2), axis_name="i", out_axes=(None, 1)
+)(x[mine])
+tell("out_axes", np.allclose(total, x.sum(0), atol=1e-5) and np.allclose(turned, x[mine].T * 2),
+     True)
+"""
+
+
+@pytest.mark.parametrize(("rows", "devices"), [("4 4", 2), ("3 5 1", 2)])
+def test_pmap_over_processes_is_vmap_over_all_lanes(launch, rows, devices):
+    ended = launch(len(rows.split()), PMAP_LAW.replace("ROWS", repr(rows)), devices=devices)
+    assert ended.status == 0, ended.output
+    for me in range(len(rows.split())):
+        assert len(ended.told[me]) == 12
+        assert all(line.endswith("True True") for line in ended.told[me]), ended.told[me]

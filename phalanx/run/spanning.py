@@ -1,0 +1,162 @@
+"""Lanes over processes: each process has some of the lanes of an axis, and their rows.
+
+Arrays of the user's are local: they lie on devices of this process. To a program that spans
+processes they are this process's parts of arrays over all devices, and so are its results. Every
+device runs as many lanes as the one that has most of them; what it has fewer is padding. Where that
+makes no difference to an array of this process, it is its part as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import tree
+from phalanx.core.blocks import Blocks, Dealt
+from phalanx.core.program import Program
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import move
+from phalanx.ops.lanes import lanes_at
+from phalanx.ops.shape import slice_dim
+from phalanx.run.array import DeviceArray, Signature, moved
+from phalanx.run.execute import compile_program
+from phalanx.spmd.mesh import Mesh, row
+from phalanx.spmd.named import PartitionSpec, PmapSharding
+from phalanx.spmd.sharding import Sharding
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which lanes of an axis this process has, and which devices run them.
+
+    Attributes:
+        devices: of all processes, those that have lanes.
+        dealt: how many lanes each of them has.
+        here: which of them are of this process.
+        axis: the name of the axis.
+    """
+
+    devices: tuple[Any, ...]
+    dealt: Dealt
+    here: range
+    axis: Any
+
+    @classmethod
+    def of(cls, axis: Any, rows: Sequence[int], devices: Sequence[Sequence[Any]], me: int) -> Share:
+        """That of process ``me``, where process ``p`` has ``rows[p]`` lanes and ``devices[p]``."""
+        length = max(Blocks(n, len(d)).length for n, d in zip(rows, devices, strict=True))
+        counts, used, starts = [], [], [0]
+        for n, own in zip(rows, devices, strict=True):
+            full, rest = divmod(n, length)
+            mine = [length] * full + [rest] * bool(rest)
+            counts += mine
+            used += own[: len(mine)]
+            starts.append(len(counts))
+        return cls(tuple(used), Dealt.of(tuple(counts)), range(starts[me], starts[me + 1]), axis)
+
+    @property
+    def local_devices(self) -> tuple[Any, ...]:
+        return self.devices[self.here.start : self.here.stop]
+
+    @property
+    def rows(self) -> int:
+        """How many lanes this process has."""
+        return sum(self.dealt.counts[self.here.start : self.here.stop])
+
+    @property
+    def fits(self) -> bool:
+        """Whether its rows, dealt out over its devices, are what these run."""
+        return Blocks(self.rows, len(self.here)).length == self.dealt.length
+
+    @property
+    def part(self) -> int:
+        """How many rows its part of an array has, but for padding that the array has by itself."""
+        return self.rows if self.fits else len(self.here) * self.dealt.length
+
+    def whole(self, type: ArrayType, dim: int | None) -> ArrayType:
+        """The type over all processes of what has the local ``type`` and is cut in ``dim``."""
+        return _with_rows(type, dim, self.dealt.padded)
+
+    def everywhere(self, dim: int | None) -> Sharding:
+        """How the whole lies on all devices."""
+        return Sharding(self.devices, () if dim is None else (*[1] * dim, len(self.devices)))
+
+    def lies(self, dim: int | None) -> Sharding:
+        """How the part of this process lies on its devices."""
+        mesh = Mesh(row(self.local_devices), (str(self.axis),))
+        cut = () if dim is None else (*[None] * dim, str(self.axis))
+        return PmapSharding(mesh, PartitionSpec(*cut))
+
+
+def _with_rows(type: ArrayType, dim: int | None, rows: int) -> ArrayType:
+    if dim is None:
+        return type
+    return type.update(shape=(*type.shape[:dim], rows, *type.shape[dim + 1 :]))
+
+
+class Spanning:
+    """A program over processes, to be called with the arrays of this one.
+
+    Of each operand and result the dimension is given in which the axis cuts it; None: it does not.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        share: Share,
+        ins: Sequence[int | None],
+        outs: Sequence[int | None],
+        donate: tuple[int, ...],
+    ) -> None:
+        types = zip(program.input_types, map(share.everywhere, ins), strict=True)
+        compiled = compile_program(program, [Signature.of(t, s) for t, s in types], donate)
+        self._share, self._ins, self._outs, self._donate = share, ins, outs, compiled.donate
+        self._places = [share.lies(dim) for dim in ins]
+        given = zip(program.output_types, outs, strict=True)
+        self._results = [
+            Signature.of(_with_rows(t, dim, share.part), share.lies(dim)) for t, dim in given
+        ]
+        self._execute = compiled.executable.for_parts(
+            [(sig.type, sig.sharding) for sig in self._results]
+        )
+        self._fixed = compiled.fixed
+
+    @property
+    def in_shardings(self) -> list[Sharding]:
+        """Where what comes from the host is put."""
+        first = Sharding(self._share.local_devices[:1])
+        places = zip(self._places, self._ins, strict=True)
+        return [p if dim is None or self._share.fits else first for p, dim in places]
+
+    def __call__(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
+        """Run in all processes together."""
+        given = zip(arrays, self._ins, self._places, strict=True)
+        results = self._execute(self._fixed + [self._part(*each)._raw for each in given])
+        for i in self._donate:
+            arrays[i]._forget("was donated to a function, which may have reused its memory")
+        made = map(DeviceArray, results, self._results)
+        return [self._own(y, dim) for y, dim in zip(made, self._outs, strict=True)]
+
+    def _part(self, x: DeviceArray, dim: int | None, place: Sharding) -> DeviceArray:
+        """What the devices of this process have of ``x``."""
+        share = self._share
+        if dim is None or share.fits:
+            return moved(x, place)
+        held = np.minimum(np.arange(share.part), share.rows - 1)
+        alone = moved(x, Sharding(share.local_devices[:1]))
+        return moved(move(lanes_at(move(alone, dim, 0), held.tolist()), 0, dim), place)
+
+    def _own(self, y: DeviceArray, dim: int | None) -> DeviceArray:
+        """Of a part the rows that are no padding."""
+        if dim is None or self._share.fits:
+            return y
+        return slice_dim(y, 0, self._share.rows, dim)
+
+    def caller(self, out_tree: Any, placed: Sequence[int] = ()) -> Callable[[Any], Any]:
+        """The function from the arrays of a call to the tree of results."""
+        del placed
+        build = tree.builder(out_tree)
+        return lambda arrays: build(self(arrays))

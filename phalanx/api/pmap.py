@@ -233,7 +233,6 @@ class Pmapped(Dispatched):
             "devices": self.devices,
             "mesh": self.axes.mesh,
             "at_once": self.at_once,
-            "dealt": None,
         }
         return TracedLane(program, captured, flat.out_tree, params)
 

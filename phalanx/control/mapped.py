@@ -55,7 +55,6 @@ def on_whole_arrays(
         "devices": None,
         "mesh": mesh,
         "at_once": None,
-        "dealt": None,
     }
     inputs = [Var(r.outer(t, axes)) for r, t in zip(ins, program.input_types, strict=True)]
     outputs = tuple(map(Var, _frame(params).result_types))
@@ -122,7 +121,7 @@ def _region(params: dict[str, Any]) -> Region:
         params["devices"],
         params["mesh"],
         shared=not any(r.in_blocks for r in (*ins, *outs)),
-        dealt=params["dealt"],
+        dealt=params.get("dealt"),
         block=lambda dealt, parted, target: block(
             program, names, dealt, ins, outs, parted, Chunks(params["at_once"], target)
         ),
@@ -131,7 +130,7 @@ def _region(params: dict[str, Any]) -> Region:
 
 def _frame(params: dict[str, Any]) -> Frame:
     """Whole arrays have the padding of lanes that were ``dealt`` out."""
-    frame, dealt = frame_of_lanes(params), params["dealt"]
+    frame, dealt = frame_of_lanes(params), params.get("dealt")
     if dealt is None:
         return frame
     ((name, _),) = params["axes"]

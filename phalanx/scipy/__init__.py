@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 from phalanx.base.lazily import later as _later
 
 if TYPE_CHECKING:
-    from phalanx.scipy import fft, integrate, linalg, sparse, special, stats
+    from phalanx.scipy import fft, integrate, linalg, ndimage, signal, sparse, special, stats
 else:
     __getattr__, __dir__ = _later(
-        __name__, "fft", "integrate", "linalg", "sparse", "special", "stats"
+        __name__,
+        "fft",
+        "integrate",
+        "linalg",
+        "ndimage",
+        "signal",
+        "sparse",
+        "special",
+        "stats",
     )

@@ -2,7 +2,6 @@
 need something else, by the names of the functions."""
 
 import io
-import tempfile
 from types import ModuleType
 
 import numpy as np
@@ -14,7 +13,7 @@ from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required,
 
 ROOMS = (
     "", "image", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
-    "numpy.segments", "random", "scipy.fft", "scipy.linalg",
+    "numpy.segments", "random", "scipy.fft", "scipy.linalg", "scipy.ndimage", "scipy.signal",
     "scipy.sparse.linalg", "scipy.special", "scipy.stats",
     *(f"scipy.stats.{n}" for n, m in vars(stats).items() if isinstance(m, ModuleType)
       and n in stats.__all__),
@@ -235,7 +234,7 @@ ARGUMENTS = {
         "bartlett blackman hamming hanning": (5,),
         "kaiser": (5, S),
         "frompyfunc": (lambda x, y: x + y, 2, 1),
-        "fromfile": (Made(lambda: written(b"1234")), np.uint8),
+        "fromfile": (__file__, np.uint8),
         "histogram2d": (V, V, 2),
         "histogramdd": (X, 2),
         "isdtype": (np.float32, "numeric"),
@@ -309,6 +308,14 @@ ARGUMENTS = {
         "matmul": (X, Operand("nk")),
         "matrix_power": (SQUARE, 2),
         "multi_dot": ([X, Operand("nk")],),
+    },
+    "scipy.ndimage": {"map_coordinates": (X, [V, V], 1)},
+    "scipy.signal": {
+        "convolve correlate convolve2d correlate2d fftconvolve": (X, Operand("22")),
+        "csd": (V, V),
+        "detrend": (V,),
+        "istft": (Operand("5k", np.complex64),),
+        "stft welch": (V,),
     },
     "numpy.segments": {
         "segment_max segment_min segment_prod segment_sum": (X, index("m"), 3),
@@ -391,14 +398,6 @@ def saved(array):
     """A file that holds an array."""
     file = io.BytesIO()
     np.save(file, array)
-    file.seek(0)
-    return file
-
-
-def written(data):
-    """A file on the disk."""
-    file = tempfile.TemporaryFile()  # noqa: SIM115  (it is read later)
-    file.write(data)
     file.seek(0)
     return file
 

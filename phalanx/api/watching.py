@@ -108,6 +108,16 @@ def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[None]:
     return config.override(enable_custom_prng=new_val)
 
 
+def default_prng_impl(new_val: str = "threefry2x32") -> AbstractContextManager[None]:
+    """Make keys for the generator of this name where no other is asked for."""
+    return config.override(default_prng_impl=new_val)
+
+
+def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
+    """Take keys in their old form, "allow", or "warn" of them, or refuse them, "error"."""
+    return config.override(legacy_prng_key=new_val)
+
+
 @contextmanager
 def checking_leaks() -> Iterator[None]:
     """Look, at the end of the block, for traced values that outlived their transformation.
@@ -163,9 +173,7 @@ allow_f16_reductions = _accepted("allow_f16_reductions", True)
 array_garbage_collection_guard = _accepted("array_garbage_collection_guard", None)
 auto_pcast = _accepted("auto_pcast", True)
 debug_key_reuse = _accepted("debug_key_reuse", True)
-default_prng_impl = _accepted("default_prng_impl", "threefry2x32")
 jax2tf_associative_scan_reductions = _accepted("jax2tf_associative_scan_reductions", True)
-legacy_prng_key = _accepted("legacy_prng_key", "allow")
 no_execution = _accepted("no_execution", True)
 remove_size_one_mesh_axis_from_type = _accepted("remove_size_one_mesh_axis_from_type", True)
 softmax_custom_jvp = _accepted("softmax_custom_jvp", True)

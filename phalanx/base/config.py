@@ -23,6 +23,7 @@ from weakref import WeakSet
 
 from phalanx.base import foreign
 from phalanx.base.errors import ConfigError, UnknownOption, suggest
+from phalanx.base.extended import KEY_TYPES
 from phalanx.base.places import user_cache
 
 
@@ -205,6 +206,22 @@ OPTIONS: dict[str, Option] = {
             tracing=True,
         ),
         Option(
+            "default_prng_impl",
+            "threefry2x32",
+            _one_of(*KEY_TYPES),
+            str,
+            "The generator of keys that say no other, and of keys in their old form.",
+            tracing=True,
+        ),
+        Option(
+            "legacy_prng_key",
+            "allow",
+            _one_of("allow", "warn", "error"),
+            str,
+            "Whether keys in their old form are taken: 'allow', 'warn' or 'error'.",
+            watching=True,
+        ),
+        Option(
             "num_cpu_devices",
             None,
             _count,
@@ -318,6 +335,8 @@ class Settings:
     transfer_guard_device_to_device: str | None
     numpy_rank_promotion: str
     numpy_dtype_promotion: str
+    default_prng_impl: str
+    legacy_prng_key: str
     num_cpu_devices: int | None
     platforms: str | None
     default_matmul_precision: str | None

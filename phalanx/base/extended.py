@@ -57,7 +57,14 @@ class KeyType:
         return key_type, (self.impl,)
 
 
-KEY_TYPES = {t.impl: t for t in (KeyType("threefry2x32", "fry", 2),)}
+KEY_TYPES = {
+    t.impl: t
+    for t in (
+        KeyType("threefry2x32", "fry", 2),
+        KeyType("rbg", "rbg", 4),
+        KeyType("unsafe_rbg", "urbg", 4),
+    )
+}
 
 
 def key_type(impl: str, who: str = "key_type") -> KeyType:

@@ -38,11 +38,13 @@ from phalanx.random.distributions import (
     truncated_normal,
 )
 from phalanx.random.keys import (
+    Key,
     PRNGKey,
     clone,
     fold_in,
     key,
     key_data,
+    key_dtype,
     key_impl,
     split,
     wrap_key_data,
@@ -52,6 +54,7 @@ from phalanx.random.rejection import binomial, gamma, loggamma, multinomial, poi
 from phalanx.random.uniform import bernoulli, bits, rademacher, randint, uniform
 
 __all__ = [
+    "Key",
     "PRNGKey",
     "ball",
     "bernoulli",
@@ -74,6 +77,7 @@ __all__ = [
     "gumbel",
     "key",
     "key_data",
+    "key_dtype",
     "key_impl",
     "laplace",
     "loggamma",

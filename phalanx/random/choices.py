@@ -34,7 +34,8 @@ from phalanx.ops.compare import ordered
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.shape import broadcast_to, dimension, expand_dims, iota, slice_dim
 from phalanx.random.distributions import draw_gumbel
-from phalanx.random.keys import single, split_words
+from phalanx.random.generators import sources
+from phalanx.random.keys import single
 from phalanx.random.uniform import as_shape, draw_bits, draw_uniform, is_high, randint
 
 # ---- permutations ---------------------------------------------------------------------------
@@ -102,7 +103,7 @@ def _shuffle(key: Any, x: Any, dim: int) -> Any:
     type = typeof(x)
     rounds = math.ceil(3 * math.log(max(1, type.size)) / math.log(2**32 - 1))
     for _ in range(rounds):
-        key, drawn = split_words(key, 2)
+        key, drawn = sources(key, 2)
         keys = draw_bits(drawn, type.shape, 32)
         x = sort(keys, x, dim=dim, num_keys=1, stable=True)[1]
     return x

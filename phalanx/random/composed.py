@@ -15,7 +15,8 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.distributions import draw_exponential, draw_normal
-from phalanx.random.keys import single, split_words
+from phalanx.random.generators import sources
+from phalanx.random.keys import single
 from phalanx.random.rejection import check_method, draw_gamma
 from phalanx.random.uniform import (
     as_parameter,
@@ -69,7 +70,7 @@ def beta(
 
 @staged
 def _beta(key: Any, a: Any, b: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    first, second = split_words(key, 2)
+    first, second = sources(key, 2)
     x = draw_gamma(first, broadcast_to(a, shape), in_logs=True)
     y = draw_gamma(second, broadcast_to(b, shape), in_logs=True)
     greatest = jnp.maximum(x, y)
@@ -163,7 +164,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
 
 @staged
 def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    below, above = split_words(key, 2)
+    below, above = sources(key, 2)
     top = _draw_chisquare(above, dfnum, shape) / dfnum
     return top / (_draw_chisquare(below, dfden, shape) / dfden)
 
@@ -187,7 +188,7 @@ def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 @staged
 def _t(key: Any, df: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    first, second = split_words(key, 2)
+    first, second = sources(key, 2)
     half = df / 2
     gammas = draw_gamma(second, broadcast_to(half, shape), in_logs=False)
     return draw_normal(first, shape, dtype) * jnp.sqrt(half / gammas)
@@ -216,7 +217,7 @@ def _generalized_normal(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) ->
 
 
 def _draw_generalized(key: Any, p: Any, shape: Lengths, dtype: np.dtype) -> Any:
-    first, second = split_words(key, 2)
+    first, second = sources(key, 2)
     gammas = draw_gamma(first, broadcast_to(1 / p, shape), in_logs=False)
     return draw_signs(second, shape, dtype) * gammas ** (1 / p)
 
@@ -246,7 +247,7 @@ def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> An
 
 @staged
 def _ball(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    first, second = split_words(key, 2)
+    first, second = sources(key, 2)
     x = _draw_generalized(first, p, shape, dtype)
     size = jnp.sum(jnp.abs(x) ** p, -1) + draw_exponential(second, shape[:-1], dtype)
     return x / (size ** (1 / p))[..., None]
@@ -312,7 +313,7 @@ def double_sided_maxwell(
 def _double_maxwell(
     key: Any, loc: Any, scale: Any, *, shape: Lengths, dtype: np.dtype
 ) -> Any:
-    first, second = split_words(key, 2)
+    first, second = sources(key, 2)
     x = draw_signs(second, shape, dtype) * _draw_maxwell(first, shape, dtype)
     return x * scale + loc
 
@@ -339,7 +340,7 @@ def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
 
 @staged
 def _wald(key: Any, mean: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
-    first, second = split_words(key, 2)
+    first, second = sources(key, 2)
     mean = broadcast_to(mean, shape)
     square = draw_normal(first, shape, dtype) ** 2
     unit = draw_uniform(second, shape, dtype)

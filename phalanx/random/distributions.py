@@ -33,7 +33,8 @@ from phalanx.ops import (
     tan,
 )
 from phalanx.ops.shape import broadcast_to
-from phalanx.random.keys import single, split_words
+from phalanx.random.generators import sources
+from phalanx.random.keys import single
 from phalanx.random.uniform import (
     as_parameter,
     as_shape,
@@ -93,7 +94,7 @@ def draw_standard_normal(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> A
     if not dtypes.is_complex(dtype):
         return draw_normal(key, shape, dtype)
     part = dtypes.to_real(dtype)
-    both = complex(*(draw_normal(k, shape, part) for k in split_words(key, 2)))
+    both = complex(*(draw_normal(k, shape, part) for k in sources(key, 2)))
     return div(both, _SQRT_2)
 
 

@@ -1,53 +1,51 @@
 """Keys: what random numbers are made from, and how keys are made from keys.
 
-A key is two 32-bit words: an element of an array, of a dtype that names the generator which reads
+A key is a few 32-bit words: an element of an array, of a dtype that names the generator which reads
 them, or in the old form the words themselves, an array uint32[2]. The same key always gives the
-same numbers; independent numbers need independent keys, which ``split`` and ``fold_in`` make.
-Everything here encrypts counters (Threefry-2x32), so results do not depend on devices or on how
-arrays lie on them.
+same numbers; independent numbers need independent keys, which ``split`` and ``fold_in`` make. The
+usual generator encrypts counters (Threefry-2x32), so that results do not depend on devices or on
+how arrays lie on them.
 """
 
 from __future__ import annotations
 
-import math
 import operator
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from types import NoneType
+from typing import Any, NewType
 
 import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import config
-from phalanx.base.extended import KeyType, is_key, key_type
+from phalanx.base.extended import KEY_TYPES, KeyType, is_key, key_type
+from phalanx.base.source import user_location
 from phalanx.control.staged import staged
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops import (
-    add,
     bitcast,
     broadcast,
     convert,
-    mul,
     random_unwrap,
     random_wrap,
-    reshape,
     shift_right_logical,
-    threefry2x32,
 )
 from phalanx.ops.basis import check_lengths
-from phalanx.ops.shape import iota, slice_dim, stack
+from phalanx.ops.shape import stack
+from phalanx.random.generators import U32, U64, ZERO_WORD, Words, generator_of, source
 from phalanx.run.array import DeviceArray, keys_of, words_of
 
-U32 = np.dtype("uint32")
-U64 = np.dtype("uint64")
-ZERO_WORD = np.uint32(0)
-THREEFRY = key_type("threefry2x32")
-_SINGLE = (ArrayType((), THREEFRY), ArrayType((2,), U32))  # a key, and one in the old form
+Key = NewType("Key", Array)
+"""An array of keys, in annotations."""
+KeySpec = str | KeyType | None
+_SINGLE = frozenset(ArrayType((), dtype) for dtype in KEY_TYPES.values())
 
 
 # ---- making keys ----------------------------------------------------------------------------
 
 
-def key(seed: Any, *, impl: str | None = None) -> Any:
+def key(seed: Any, *, impl: KeySpec = None, dtype: KeySpec = None) -> Any:
     """The key of a seed: an array without dimensions, of dtype ``key<fry>``.
 
     Arrays of keys are arrays like others: they can be indexed, stacked, mapped and carried. What
@@ -56,21 +54,26 @@ def key(seed: Any, *, impl: str | None = None) -> Any:
     Args:
         seed: an integer, or an integer scalar array; 32 bits of it are used, 64 bits if
             ``enable_x64`` is set.
-        impl: the generator; "threefry2x32" is the one there is.
+        impl: the generator, by its name or its dtype: "threefry2x32", whose numbers are the same
+            everywhere; "rbg", XLA's own for the platform; or "unsafe_rbg", the same, which splits
+            keys faster and promises nothing of them. By default the option ``default_prng_impl``.
+        dtype: another name for ``impl``.
 
     Raises:
-        TypeError: the seed is not a single integer.
-        ValueError: there is no such generator.
+        TypeError: the seed is not a single integer, or there is no such kind of generator.
+        ValueError: there is no generator of that name.
 
     >>> from phalanx import random
     >>> random.key(0).shape, random.key(0).dtype
     ((), key<fry>)
     """
-    return _of_seed("key", seed, _dtype_of("key", impl))
+    return _of_seed("key", seed, _dtype_of("key", impl, dtype), typed=True)
 
 
-def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
+def PRNGKey(seed: Any, *, impl: KeySpec = None) -> Any:
     """The key of a seed in its old form, an array uint32[2]; see ``key``.
+
+    Functions take it for one of the generator of the option ``default_prng_impl``.
 
     With the option ``enable_custom_prng`` it is the same as ``key``.
 
@@ -79,43 +82,67 @@ def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
     [0, 7]
     """
     dtype = _dtype_of("PRNGKey", impl)
-    return _of_seed("PRNGKey", seed, dtype if config.enable_custom_prng else None)
+    return _of_seed("PRNGKey", seed, dtype, typed=config.enable_custom_prng)
 
 
-def _dtype_of(who: str, impl: str | None) -> KeyType:
-    return THREEFRY if impl is None else key_type(impl, who)
+def key_dtype(impl_spec: KeySpec = None) -> KeyType:
+    """The dtype of the keys of a generator.
+
+    Args:
+        impl_spec: the generator's name, or the dtype itself; None for the one that the option
+            ``default_prng_impl`` names.
+
+    Raises:
+        TypeError: it is something else.
+        ValueError: there is no such generator.
+
+    >>> from phalanx import random
+    >>> random.key_dtype(), random.key_dtype("rbg")
+    (key<fry>, key<rbg>)
+    """
+    return _dtype_of("key_dtype", impl_spec)
 
 
-def _of_seed(who: str, seed: Any, dtype: KeyType | None) -> Any:
-    """The key of a seed, in its old form where ``dtype`` is None."""
+def _dtype_of(who: str, impl: KeySpec, dtype: KeySpec = None) -> KeyType:
+    """The dtype that one of the two names, or the one that is meant by default."""
+    if impl is not None and dtype is not None:
+        raise TypeError(f"{who}: give impl or dtype, not both, got {impl!r} and {dtype!r}")
+    spec = dtype if impl is None else impl
+    if isinstance(spec, KeyType):
+        return spec
+    if not isinstance(spec, (str, NoneType)):
+        raise TypeError(f"{who}: a generator is meant by its name or its dtype, got {spec!r}")
+    return key_type(config.default_prng_impl if spec is None else spec, who)
+
+
+def _of_seed(who: str, seed: Any, dtype: KeyType, typed: bool) -> Any:
+    """The key of a seed, in its old form unless it is to be ``typed``."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         if not -(2**63) <= seed < 2**64:
             raise OverflowError(f"{who}: the seed must fit 64 bits, got {seed}")
         high = (int(seed) >> 32) & 0xFFFFFFFF if config.enable_x64 else 0
-        return _of_words(np.uint32(high), np.uint32(int(seed) & 0xFFFFFFFF), dtype=dtype)
+        low = int(seed) & 0xFFFFFFFF
+        return _of_words(np.uint32(high), np.uint32(low), dtype=dtype, typed=typed)
     type = typeof(seed)
     if not dtypes.is_integer(type.dtype) or type.shape != ():
         raise TypeError(f"{who}: the seed must be a single integer, got {type}; use vmap for more")
-    return _of_integer(seed, dtype=dtype)
+    return _of_integer(seed, dtype=dtype, typed=typed)
 
 
 @staged
-def _of_words(high: Any, low: Any, *, dtype: KeyType | None) -> Any:
-    return _in_form(stack([high, low], 0), dtype)
-
-
-def _in_form(words: Any, dtype: KeyType | None) -> Any:
-    """The keys of ``words``: of ``dtype``, or the words themselves where it is None."""
-    return words if dtype is None else random_wrap(words, dtype=dtype)
+def _of_words(high: Any, low: Any, *, dtype: KeyType, typed: bool) -> Any:
+    words = generator_of(dtype).seeded(high, low)
+    whole = stack([broadcast(word, shape=(), dims=()) for word in words], 0)
+    return random_wrap(whole, dtype=dtype) if typed else whole
 
 
 @staged
-def _of_integer(seed: Any, *, dtype: KeyType | None) -> Any:
+def _of_integer(seed: Any, *, dtype: KeyType, typed: bool) -> Any:
     low = convert(seed, dtype=U32, weak=False)
     if typeof(seed).dtype.itemsize <= 4:
-        return _in_form(stack([broadcast(ZERO_WORD, shape=(), dims=()), low], 0), dtype)
+        return _of_words(ZERO_WORD, low, dtype=dtype, typed=typed)
     high = shift_right_logical(bitcast(seed, dtype=U64), 32)
-    return _in_form(stack([convert(high, dtype=U32, weak=False), low], 0), dtype)
+    return _of_words(convert(high, dtype=U32, weak=False), low, dtype=dtype, typed=typed)
 
 
 def key_data(keys: Any) -> Any:
@@ -133,22 +160,32 @@ def key_data(keys: Any) -> Any:
     return words_of(keys) if type(keys) is DeviceArray else random_unwrap(keys)
 
 
-def wrap_key_data(data: Any, *, impl: str | None = None) -> Any:
-    """The keys of which ``data``, uint32[..., 2], are the words.
+def wrap_key_data(
+    key_bits_array: Any, *, impl: KeySpec = None, dtype: KeySpec = None
+) -> Any:
+    """The keys of which ``key_bits_array``, uint32[..., 2], are the words.
+
+    Args:
+        key_bits_array: the words; of keys of other generators than Threefry, there are four.
+        impl: the generator, see ``key``.
+        dtype: another name for ``impl``.
 
     Raises:
-        TypeError: ``data`` has another dtype, or another last dimension.
+        TypeError: the array has another dtype, or another last dimension.
         ValueError: there is no generator ``impl``.
 
     >>> from phalanx import random
     >>> random.wrap_key_data(random.PRNGKey(7)) == random.key(7)
     Array(True, dtype=bool)
     """
-    dtype = _dtype_of("wrap_key_data", impl)
-    given = _check("wrap_key_data", data)
-    if is_key(given.dtype):
-        raise TypeError(f"wrap_key_data: words u32[..., 2] are needed, got keys already, {given}")
-    return _wrapped(data, dtype)
+    chosen = _dtype_of("wrap_key_data", impl, dtype)
+    given = _type_of(key_bits_array)
+    if given is None or given.dtype != U32 or given.shape[-1:] != (chosen.words,):
+        raise TypeError(
+            f"wrap_key_data: the words of {chosen} are needed, u32[..., {chosen.words}], got "
+            f"{given or repr(key_bits_array)}"
+        )
+    return _wrapped(key_bits_array, chosen)
 
 
 def _wrapped(words: Any, dtype: KeyType) -> Any:
@@ -169,13 +206,17 @@ def key_impl(keys: Any) -> str:
     'threefry2x32'
     """
     dtype = _check("key_impl", keys).dtype
-    return dtype.impl if is_key(dtype) else THREEFRY.impl
+    return dtype.impl if is_key(dtype) else config.default_prng_impl
 
 
-def clone(keys: Any) -> Any:
-    """The same keys; says that they are meant to be used again."""
-    _check("clone", keys)
-    return keys
+def clone(key: Any) -> Any:
+    """The same key, or keys; says that they are meant to be used again."""
+    _check("clone", key)
+    return key
+
+
+def _type_of(x: Any) -> ArrayType | None:
+    return typeof(x) if isinstance(x, (Array, np.ndarray)) else None
 
 
 def _check(who: str, keys: Any) -> ArrayType:
@@ -183,16 +224,31 @@ def _check(who: str, keys: Any) -> ArrayType:
 
     Raises:
         TypeError: ``keys`` are neither.
+        ValueError: keys in the old form are refused by the option ``legacy_prng_key``.
     """
-    given = typeof(keys) if isinstance(keys, (Array, np.ndarray)) else None
-    if given is not None and (
-        is_key(given.dtype) or (given.dtype == U32 and given.shape[-1:] == (2,))
-    ):
+    given = _type_of(keys)
+    if given is not None and is_key(given.dtype):
+        return given
+    words = KEY_TYPES[config.default_prng_impl].words
+    if given is not None and given.dtype == U32 and given.shape[-1:] == (words,):
+        _mention_old_form(who)
         return given
     raise TypeError(
-        f"{who}: a key is needed, as random.key(seed) makes it, or its data u32[2]; got "
+        f"{who}: a key is needed, as random.key(seed) makes it, or its data u32[{words}]; got "
         f"{given or repr(keys)}"
     )
+
+
+def _mention_old_form(who: str) -> None:
+    """Say that a key is given in its old form, as the option ``legacy_prng_key`` has it."""
+    if config.legacy_prng_key == "allow":
+        return
+    message = (
+        f"{who}: the key at {user_location()} is an array of words; make it with random.key(seed)"
+    )
+    if config.legacy_prng_key == "error":
+        raise ValueError(f"{message}, or set the option legacy_prng_key to 'allow'")
+    warnings.warn(message, stacklevel=2)
 
 
 def single(who: str, keys: Any) -> Any:
@@ -242,19 +298,14 @@ def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
 
 @staged
 def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
-    return _in_form_of(key, stack(encrypted_counters(key, shape, once=True), len(shape)))
+    return _in_form_of(key, source(key).split(shape).words)
 
 
-def _in_form_of(key: Any, words: Any) -> Any:
+def _in_form_of(key: Any, words: Words) -> Any:
     """Keys of which ``words`` are the words, typed ones if ``key`` is."""
     dtype = typeof(key).dtype
-    return _in_form(words, dtype if is_key(dtype) else None)
-
-
-def split_words(key: Any, num: int) -> list:
-    """``num`` independent keys in the old form, for use inside a staged function."""
-    pairs = stack(encrypted_counters(key, (num,), once=True), 1)
-    return [reshape(slice_dim(pairs, i, i + 1, 0), shape=(2,)) for i in range(num)]
+    whole = stack(words, typeof(words[0]).ndim)
+    return random_wrap(whole, dtype=dtype) if is_key(dtype) else whole
 
 
 def fold_in(key: Any, data: Any) -> Any:
@@ -281,44 +332,5 @@ def fold_in(key: Any, data: Any) -> Any:
 @staged
 def _fold_in(key: Any, data: Any) -> Any:
     word = convert(data, dtype=U32, weak=False)
-    return _in_form_of(key, stack(threefry2x32(*_pair(key), ZERO_WORD, word, once=True), 0))
-
-
-def as_words(key: Any) -> Any:
-    """A key in either form as the words that it is made of."""
-    return random_unwrap(key) if is_key(typeof(key).dtype) else key
-
-
-def _pair(key: Any) -> tuple[Any, Any]:
-    """The two words of a key in either form."""
-    key = as_words(key)
-    return tuple(reshape(slice_dim(key, i, i + 1, 0), shape=()) for i in (0, 1))  # type: ignore[return-value]
-
-
-def encrypted_counters(
-    key: Any, shape: tuple[int, ...], once: bool = False
-) -> tuple[Any, Any]:
-    """Two arrays of random words: the positions in an array of ``shape``, encrypted."""
-    k0, k1 = (broadcast(k, shape=shape, dims=()) for k in _pair(key))
-    return threefry2x32(k0, k1, *_positions(shape), once=once)
-
-
-def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
-    """The row-major position of each element, as its high and low 32 bits."""
-    if math.prod(shape) <= 2**32:
-        return ZERO_WORD, _row_major(shape, U32)
-    wide = _row_major(shape, U64)
-    high = convert(shift_right_logical(wide, 32), dtype=U32, weak=False)
-    return high, convert(wide, dtype=U32, weak=False)
-
-
-def _row_major(shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    total: Any = None
-    stride = 1
-    for dim in reversed(range(len(shape))):
-        if shape[dim] > 1:
-            places = iota(dtype=dtype, shape=shape, dim=dim)
-            term = mul(places, stride) if stride > 1 else places
-            total = term if total is None else add(total, term)
-        stride *= shape[dim]
-    return dtypes.scalar(0, dtype) if total is None else total
+    given = source(key)
+    return _in_form_of(key, given.generator.folded(given.words, word))

@@ -22,10 +22,11 @@ from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.special import gamma_slope
-from phalanx.ops import mul, stop_gradient, threefry2x32
+from phalanx.ops import mul, stop_gradient
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.distributions import as_normal
-from phalanx.random.keys import ZERO_WORD, as_words, encrypted_counters, single, split_words
+from phalanx.random.generators import Source, source, sources
+from phalanx.random.keys import single
 from phalanx.random.uniform import (
     as_parameter,
     as_uniform,
@@ -35,25 +36,13 @@ from phalanx.random.uniform import (
     draw_uniform,
     float_dtype,
     integer_dtype,
-    joined,
 )
 from phalanx.transforms.stage import stage
 
-Keys = tuple[Any, Any]  # a key for each element: the first words, and the second ones
 
-
-# ---- a key for each element -----------------------------------------------------------------
-
-
-def _child(keys: Keys, number: int) -> Keys:
-    """The key of that number among those that each of the keys is split into."""
-    return threefry2x32(*keys, ZERO_WORD, np.uint32(number), once=True)  # type: ignore[return-value]
-
-
-def _bits(keys: Keys, dtype: np.dtype) -> Any:
+def _bits(keys: Source, dtype: np.dtype) -> Any:
     """The random bits of a number of ``dtype`` with each key."""
-    x, y = threefry2x32(*keys, ZERO_WORD, ZERO_WORD, once=False)
-    return joined(x, y, bits_of(dtype))
+    return keys.generator.bits_of_each(keys.words, bits_of(dtype))
 
 
 def _where(mask: Any, new: Sequence[Any], old: Sequence[Any]) -> tuple[Any, ...]:
@@ -141,11 +130,11 @@ def draw_gamma(key: Any, a: Any, in_logs: bool) -> Any:
     moved = a
     a = stop_gradient(a)
     kind = typeof(a)
-    keys: Keys = encrypted_counters(key, kind.shape, once=True)
+    keys = source(key).split(kind.shape)
     small = a < 1
     d = jnp.where(small, a + 1, a) - kind.dtype.type(1 / 3)
-    cube = _marsaglia(_child(keys, 0), d)
-    unit = as_uniform(_bits(_child(keys, 1), kind.dtype), kind.dtype)
+    cube = _marsaglia(keys.child(0), d)
+    unit = as_uniform(_bits(keys.child(1), kind.dtype), kind.dtype)
     if in_logs:
         boost = jnp.where(small, jnp.log1p(-unit) * (1 / a), 0)
         x = jnp.log(d) + jnp.log(cube) + boost
@@ -154,39 +143,39 @@ def draw_gamma(key: Any, a: Any, in_logs: bool) -> Any:
     return _moving(moved, x, in_logs)
 
 
-def _marsaglia(keys: Keys, d: Any) -> Any:
+def _marsaglia(keys: Source, d: Any) -> Any:
     """The accepted (1 + c x)³ for standard normal x."""
     dtype = typeof(d).dtype
     c = dtype.type(1 / 3) / jnp.sqrt(d)
 
     def proposes(state: Any) -> Any:
-        square, cube, unit = state[2:]
+        *_, square, cube, unit = state
         quick = unit >= 1 - dtype.type(0.0331) * (square * square)
         return quick & (jnp.log(unit) >= square * 0.5 + d * (1 - cube + jnp.log(cube)))
 
     def propose(state: Any) -> Any:
-        own: Keys = state[:2]
-        following, normals, units = (_child(own, i) for i in range(3))
+        own = keys.of(state[:-3])
+        following, normals, units = (own.child(i) for i in range(3))
         x, v = _normal_above(normals, c)
         unit = as_uniform(_bits(units, dtype), dtype)
-        new = (*following, x * x, v * v * v, unit)
+        new = (*following.words, x * x, v * v * v, unit)
         return _where(proposes(state), new, state)
 
-    start = (*keys, jnp.zeros_like(d), jnp.ones_like(d), jnp.full_like(d, 2))
-    return lax.while_loop(lambda s: proposes(s).any(), propose, start)[3]
+    start = (*keys.words, jnp.zeros_like(d), jnp.ones_like(d), jnp.full_like(d, 2))
+    return lax.while_loop(lambda s: proposes(s).any(), propose, start)[-2]
 
 
-def _normal_above(keys: Keys, c: Any) -> tuple[Any, Any]:
+def _normal_above(keys: Source, c: Any) -> tuple[Any, Any]:
     """A standard normal x with v = 1 + c x > 0, and v."""
     dtype = typeof(c).dtype
 
     def draw(state: Any) -> Any:
-        own: Keys = state[:2]
-        x = as_normal(_bits(_child(own, 1), dtype), dtype)
-        return _where(state[3] <= 0, (*_child(own, 0), x, 1 + x * c), state)
+        own = keys.of(state[:-2])
+        x = as_normal(_bits(own.child(1), dtype), dtype)
+        return _where(state[-1] <= 0, (*own.child(0).words, x, 1 + x * c), state)
 
-    start = (*keys, jnp.zeros_like(c), jnp.full_like(c, -1))
-    return lax.while_loop(lambda s: (s[3] <= 0).any(), draw, start)[2:]
+    start = (*keys.words, jnp.zeros_like(c), jnp.full_like(c, -1))
+    return lax.while_loop(lambda s: (s[-1] <= 0).any(), draw, start)[-2:]
 
 
 def _moving(a: Any, x: Any, in_logs: bool) -> Any:
@@ -264,17 +253,18 @@ def _poisson(key: Any, lam: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> 
 def _knuth(key: Any, lam: Any) -> Any:
     """How many exponential times fit into λ (Knuth, The Art of Computer Programming, 3.4.1)."""
     shape, dtype = typeof(lam).shape, typeof(lam).dtype
+    given = source(key)
 
     def more(state: Any) -> Any:
         return (state[2] > -lam).any()
 
     def count(state: Any) -> Any:
-        key, k, logs = state
-        key, drawn = split_words(key, 2)
+        words, k, logs = state
+        following, drawn = sources(given.of(words), 2)
         k = jnp.where(logs > -lam, k + 1, k)
-        return key, k, logs + jnp.log(draw_uniform(drawn, shape, dtype))
+        return following.words, k, logs + jnp.log(draw_uniform(drawn, shape, dtype))
 
-    start = (as_words(key), jnp.zeros(shape, np.int32), jnp.zeros_like(lam))
+    start = (given.words, jnp.zeros(shape, np.int32), jnp.zeros_like(lam))
     return lax.while_loop(more, count, start)[1] - 1
 
 
@@ -300,18 +290,19 @@ def _hormann_poisson(key: Any, lam: Any) -> Any:
 
 def _accepted(key: Any, propose: Any, kind: ArrayType) -> Any:
     """Proposals from u - 1/2 and v, both uniform; each element keeps the last that it accepts."""
+    given = source(key)
 
     def more(state: Any) -> Any:
         return ~state[2].all()
 
     def step(state: Any) -> Any:
-        key, kept, done = state
-        key, first, second = split_words(key, 3)
+        words, kept, done = state
+        following, first, second = sources(given.of(words), 3)
         u = draw_uniform(first, kind.shape, kind.dtype) - 0.5
         k, accepted = propose(u, draw_uniform(second, kind.shape, kind.dtype))
-        return key, jnp.where(accepted, k, kept), done | accepted
+        return following.words, jnp.where(accepted, k, kept), done | accepted
 
-    start = (as_words(key), jnp.full(kind.shape, -1, kind.dtype), jnp.zeros(kind.shape, bool))
+    start = (given.words, jnp.full(kind.shape, -1, kind.dtype), jnp.zeros(kind.shape, bool))
     return lax.while_loop(more, step, start)[1]
 
 
@@ -365,19 +356,19 @@ def draw_binomial(key: Any, n: Any, p: Any) -> Any:
 
 def _geometric_gaps(key: Any, n: Any, log_q: Any) -> Any:
     """How many successes n trials have room for, with the failures that come before each."""
-    kind = typeof(n)
+    kind, given = typeof(n), source(key)
 
     def more(state: Any) -> Any:
         return (state[2] <= n).any()
 
     def count(state: Any) -> Any:
-        key, k, used = state
-        drawn, key = split_words(key, 2)
+        words, k, used = state
+        drawn, following = sources(given.of(words), 2)
         k = jnp.where(used <= n, k + 1, k)
         unit = draw_uniform(drawn, kind.shape, kind.dtype)
-        return key, k, used + jnp.ceil(jnp.log(unit) / log_q)
+        return following.words, k, used + jnp.ceil(jnp.log(unit) / log_q)
 
-    start = (as_words(key), jnp.zeros_like(n), jnp.zeros_like(n))
+    start = (given.words, jnp.zeros_like(n), jnp.zeros_like(n))
     return lax.while_loop(more, count, start)[1] - 1
 
 
@@ -457,13 +448,13 @@ def _multinomial(
     left = jnp.flip(jnp.cumsum(jnp.flip(p, -1), -1), -1)
     shares = jnp.clip(p / jnp.where(left == 0, 1, left), 0, 1)
     count = typeof(p).shape[-1]
-    keys = jnp.stack(split_words(key, count)) if count else jnp.zeros((0, 2), np.uint32)
+    given = source(key)
 
     def draw(trials: Any, row: Any) -> Any:
-        key, share = row
-        k = draw_binomial(key, trials, share)
+        words, share = row
+        k = draw_binomial(given.of(words), trials, share)
         return trials - k, k
 
-    rows = (keys, jnp.moveaxis(shares, -1, 0))
+    rows = (given.split((count,)).words, jnp.moveaxis(shares, -1, 0))
     drawn = lax.scan(draw, broadcast_to(n, shape), rows, unroll=unroll)[1]
     return jnp.moveaxis(drawn, 0, -1)

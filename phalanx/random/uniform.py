@@ -26,15 +26,14 @@ from phalanx.ops import (
     or_,
     rem,
     select,
-    shift_left,
     shift_right_logical,
     sub,
-    xor,
 )
 from phalanx.ops import max as maximum
 from phalanx.ops.basis import check_lengths
 from phalanx.ops.shape import broadcast_to, slice_dim, squeeze
-from phalanx.random.keys import U64, encrypted_counters, single, split_words
+from phalanx.random.generators import source, sources, unsigned
+from phalanx.random.keys import single
 
 # ---- arguments ------------------------------------------------------------------------------
 
@@ -159,22 +158,9 @@ def _bits(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 def draw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
-    """Random unsigned integers of ``width`` 8, 16, 32 or 64 bits."""
-    return joined(*encrypted_counters(key, shape), width)
-
-
-def joined(x: Any, y: Any, width: int) -> Any:
-    """Random unsigned integers of ``width`` bits, of two random words each."""
-    if width == 64:
-        high = shift_left(convert(x, dtype=U64, weak=False), 32)
-        return or_(high, convert(y, dtype=U64, weak=False))
-    both = xor(x, y)
-    return both if width == 32 else convert(both, dtype=unsigned(width), weak=False)
-
-
-def unsigned(width: int) -> np.dtype:
-    """The dtype of unsigned integers of ``width`` bits."""
-    return np.dtype(f"uint{width}")
+    """Random unsigned integers of ``width`` 8, 16, 32 or 64 bits, inside a staged function."""
+    generator, words = source(key)
+    return generator.bits(words, shape, width)
 
 
 # ---- uniform numbers ------------------------------------------------------------------------
@@ -315,7 +301,7 @@ def _randint(
     if drawn == dtype and beyond is not None:
         span = select(broadcast_to(beyond, shape), add(span, 1), span)
     span = select(le(high, low), 1, span)
-    upper, lower = (draw_bits(k, shape, width) for k in split_words(key, 2))
+    upper, lower = (draw_bits(k, shape, width) for k in sources(key, 2))
     shift = rem(1 << (width // 2), span)
     shift = rem(mul(shift, shift), span)
     offset = rem(add(mul(rem(upper, span), shift), rem(lower, span)), span)

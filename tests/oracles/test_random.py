@@ -86,7 +86,7 @@ def test_errors():
     with pytest.raises(ValueError, match="without repetition"):
         random.choice(random.key(0), 3, (4,), replace=False)
     with pytest.raises(ValueError, match="impl must be"):
-        random.key(0, impl="rbg")
+        random.key(0, impl="philox")
     for num in (-1, (2, -3)):
         with pytest.raises(ValueError, match="split: the lengths in a shape must not be negative"):
             random.split(random.key(0), num)

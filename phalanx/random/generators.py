@@ -1,0 +1,249 @@
+"""Generators: what makes keys of seeds and of keys, and random bits of keys.
+
+A generator sees the words of keys, each kind of word an array of its own: arrays without dimensions
+for a single key, or of any shape for as many keys.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.config import config
+from phalanx.base.extended import is_key
+from phalanx.core.types import Shape, typeof
+from phalanx.ops import (
+    add,
+    broadcast,
+    convert,
+    mul,
+    or_,
+    random_unwrap,
+    reshape,
+    rng_bit_generator,
+    shift_left,
+    shift_right_logical,
+    threefry2x32,
+    xor,
+)
+from phalanx.ops.shape import iota, slice_dim, stack
+
+U32 = np.dtype("uint32")
+U64 = np.dtype("uint64")
+ZERO_WORD = np.uint32(0)
+Words = tuple[Any, ...]
+
+
+class Threefry:
+    """Counters encrypted with the key: results do not depend on devices (``threefry2x32``)."""
+
+    words = 2
+
+    def seeded(self, high: Any, low: Any) -> Words:
+        """The key of a seed of two words."""
+        return high, low
+
+    def split(self, key: Words, shape: Shape) -> Words:
+        """Independent keys of ``shape``, made of one."""
+        return _encrypted_counters(key, shape, once=True)
+
+    def child(self, keys: Words, number: int) -> Words:
+        """The key of that number among those that each of ``keys`` is split into."""
+        return threefry2x32(*keys, ZERO_WORD, np.uint32(number), once=True)
+
+    def folded(self, key: Words, data: Any) -> Words:
+        """A key made of one and of the word ``data``."""
+        return threefry2x32(*key, ZERO_WORD, data, once=True)
+
+    def bits(self, key: Words, shape: Shape, width: int) -> Any:
+        """Random unsigned integers of ``width`` 8, 16, 32 or 64 bits, drawn with one key."""
+        x, y = _encrypted_counters(key, shape)
+        return _joined(x, y, width)
+
+    def bits_of_each(self, keys: Words, width: int) -> Any:
+        """One such integer for each of ``keys``."""
+        x, y = threefry2x32(*keys, ZERO_WORD, ZERO_WORD, once=False)
+        return _joined(x, y, width)
+
+
+THREEFRY = Threefry()
+
+
+class BitGenerator:
+    """XLA's generator for the platform (``rbg``): two keys of Threefry side by side are its state.
+
+    Its bits are fast, but may be others on another platform, in another version of XLA or over
+    other devices. Keys are made as those of Threefry are.
+    """
+
+    words = 4
+
+    def seeded(self, high: Any, low: Any) -> Words:
+        """The key of a seed of two words."""
+        return high, low, high, low
+
+    def split(self, key: Words, shape: Shape) -> Words:
+        """Independent keys of ``shape``, made of one."""
+        return *THREEFRY.split(key[:2], shape), *THREEFRY.split(key[2:], shape)
+
+    def child(self, keys: Words, number: int) -> Words:
+        """The key of that number among those that each of ``keys`` is split into."""
+        return *THREEFRY.child(keys[:2], number), *THREEFRY.child(keys[2:], number)
+
+    def folded(self, key: Words, data: Any) -> Words:
+        """A key made of one and of the word ``data``."""
+        return *THREEFRY.folded(key[:2], data), *THREEFRY.folded(key[2:], data)
+
+    def bits(self, key: Words, shape: Shape, width: int) -> Any:
+        """Random unsigned integers of ``width`` 8, 16, 32 or 64 bits, drawn with each key."""
+        drawn = _generated(key, shape, U64 if width == 64 else U32)
+        return drawn if width >= 32 else convert(drawn, dtype=unsigned(width), weak=False)
+
+    def bits_of_each(self, keys: Words, width: int) -> Any:
+        """One such integer for each of ``keys``."""
+        return self.bits(keys, (), width)
+
+
+class UnsafeBitGenerator(BitGenerator):
+    """The same, which makes keys, too, of its own bits (``unsafe_rbg``): nothing is known of
+    whether they are independent.
+    """
+
+    def split(self, key: Words, shape: Shape) -> Words:
+        """Keys of ``shape``, every tenth of the rows that one key draws."""
+        count = math.prod(shape)
+        rows = _generated(key, (count, _APART * self.words), U32)
+        return tuple(reshape(slice_dim(rows, i, i + 1, 1), shape=shape) for i in range(self.words))
+
+    def child(self, keys: Words, number: int) -> Words:
+        """The key of that number among those that each of ``keys`` is split into."""
+        return self._row(keys, _APART * number)
+
+    def folded(self, key: Words, data: Any) -> Words:
+        """A key made of one and of the last row that the word ``data`` draws."""
+        drawn = self._row(self.seeded(ZERO_WORD, data), _APART - 1)
+        return tuple(xor(x, y) for x, y in zip(key, drawn, strict=True))
+
+    def _row(self, keys: Words, number: int) -> Words:
+        """Of the rows that each of ``keys`` draws, the one of that number."""
+        shape = typeof(keys[-1]).shape
+        rows = _generated(keys, (number + 1, self.words), U32)
+        row = slice_dim(rows, number, number + 1, len(shape))
+        each = (slice_dim(row, i, i + 1, len(shape) + 1) for i in range(self.words))
+        return tuple(reshape(x, shape=shape) for x in each)
+
+
+_APART = 10  # rows from one key to the next
+
+Generator = Threefry | BitGenerator
+_GENERATORS: dict[str, Generator] = {
+    "threefry2x32": THREEFRY,
+    "rbg": BitGenerator(),
+    "unsafe_rbg": UnsafeBitGenerator(),
+}
+
+
+# ---- keys inside of staged functions --------------------------------------------------------
+
+
+class Source(NamedTuple):
+    """A key, or several of one shape, that numbers are drawn with."""
+
+    generator: Generator
+    words: Words
+
+    def of(self, words: Words) -> Source:
+        """What draws with other words."""
+        return Source(self.generator, words)
+
+    def child(self, number: int) -> Source:
+        """The key of that number among those that each key is split into."""
+        return self.of(self.generator.child(self.words, number))
+
+    def split(self, shape: Shape) -> Source:
+        """Independent keys of ``shape``, made of one."""
+        return self.of(self.generator.split(self.words, shape))
+
+
+def source(key: Any) -> Source:
+    """A single key, typed or in the old form, as what numbers are drawn with."""
+    if isinstance(key, Source):
+        return key
+    generator = generator_of(typeof(key).dtype)
+    words = random_unwrap(key) if is_key(typeof(key).dtype) else key
+    each = (slice_dim(words, i, i + 1, 0) for i in range(generator.words))
+    return Source(generator, tuple(reshape(word, shape=()) for word in each))
+
+
+def generator_of(dtype: Any) -> Generator:
+    """The generator of keys of a dtype; of words, the one that is meant by default."""
+    return _GENERATORS[dtype.impl if is_key(dtype) else config.default_prng_impl]
+
+
+def sources(key: Any, num: int) -> list[Source]:
+    """``num`` independent keys, made of one."""
+    given = source(key)
+    keys = given.split((num,)).words
+    return [
+        given.of(tuple(reshape(slice_dim(word, i, i + 1, 0), shape=()) for word in keys))
+        for i in range(num)
+    ]
+
+
+# ---- bits -----------------------------------------------------------------------------------
+
+
+def unsigned(width: int) -> np.dtype:
+    """The dtype of unsigned integers of ``width`` bits."""
+    return np.dtype(f"uint{width}")
+
+
+def _generated(keys: Words, shape: Shape, dtype: np.dtype) -> Any:
+    """Bits of ``shape`` that XLA's generator draws with each of ``keys``."""
+    lanes = typeof(keys[-1]).shape
+    state = stack([_repeated(word, lanes) for word in keys], len(lanes))
+    return rng_bit_generator(state, shape=shape, dtype=dtype, algorithm="default")[1]
+
+
+def _repeated(word: Any, shape: Shape) -> Any:
+    """A word, which may be a constant, as an array of ``shape``."""
+    return word if typeof(word).shape == shape != () else broadcast(word, shape=shape, dims=())
+
+
+def _joined(x: Any, y: Any, width: int) -> Any:
+    """Random unsigned integers of ``width`` bits, of two random words each."""
+    if width == 64:
+        high = shift_left(convert(x, dtype=U64, weak=False), 32)
+        return or_(high, convert(y, dtype=U64, weak=False))
+    both = xor(x, y)
+    return both if width == 32 else convert(both, dtype=unsigned(width), weak=False)
+
+
+def _encrypted_counters(key: Words, shape: Shape, once: bool = False) -> Words:
+    """Two arrays of random words: the positions in an array of ``shape``, encrypted."""
+    k0, k1 = (broadcast(k, shape=shape, dims=()) for k in key)
+    return threefry2x32(k0, k1, *_positions(shape), once=once)
+
+
+def _positions(shape: Shape) -> tuple[Any, Any]:
+    """The row-major position of each element, as its high and low 32 bits."""
+    if math.prod(shape) <= 2**32:
+        return ZERO_WORD, _row_major(shape, U32)
+    wide = _row_major(shape, U64)
+    high = convert(shift_right_logical(wide, 32), dtype=U32, weak=False)
+    return high, convert(wide, dtype=U32, weak=False)
+
+
+def _row_major(shape: Shape, dtype: np.dtype) -> Any:
+    total: Any = None
+    stride = 1
+    for dim in reversed(range(len(shape))):
+        if shape[dim] > 1:
+            places = iota(dtype=dtype, shape=shape, dim=dim)
+            term = mul(places, stride) if stride > 1 else places
+            total = term if total is None else add(total, term)
+        stride *= shape[dim]
+    return dtypes.scalar(0, dtype) if total is None else total

@@ -173,7 +173,8 @@ def public(room):
 
 def is_function(x):
     """Whether one calls it, as opposed to a class, an alias of types or a module."""
-    return callable(x) and not inspect.isclass(x) and typing.get_origin(x) is None
+    kinds = inspect.isclass(x) or isinstance(x, typing.NewType)
+    return callable(x) and not kinds and typing.get_origin(x) is None
 
 
 def required(function):

@@ -110,7 +110,7 @@ def test_the_generator_that_is_meant_by_default():
 def test_keys_in_their_old_form_are_mentioned():
     old = random.PRNGKey(0)
     with phalanx.legacy_prng_key("error"):
-        with pytest.raises(ValueError, match="is an array of words; make it with random.key"):
+        with pytest.raises(ValueError, match=r"is an array of words; make it with random\.key"):
             random.normal(old)
         assert random.normal(random.key(0)).shape == ()
     with phalanx.legacy_prng_key("warn"), pytest.warns(UserWarning, match="split: the key at"):

@@ -1,8 +1,16 @@
 """Names that other libraries of this kind keep in a place of this name."""
 
+from typing import TYPE_CHECKING
+
 from phalanx.api.callbacks import io_callback
 from phalanx.api.contexts import disable_x64, enable_x64
+from phalanx.base.lazily import later as _later
 from phalanx.experimental import maps, mesh_utils, pjit, shard_map
+
+if TYPE_CHECKING:
+    from phalanx.experimental import ode as ode
+else:
+    __getattr__, __dir__ = _later(__name__, "ode")
 
 __all__ = [
     "disable_x64",

@@ -1,0 +1,359 @@
+"""Optimizers as triples of functions: what to begin with, a step, and the parameters.
+
+>>> from phalanx.example_libraries import optimizers
+>>> init, update, get_params = optimizers.sgd(0.5)
+>>> state = update(0, {"w": 2.0}, init({"w": 3.0}))
+>>> float(get_params(state)["w"])
+2.0
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import phalanx.numpy as jnp
+from phalanx.base import tree
+from phalanx.base.boundary import bound
+from phalanx.base.errors import ArgumentError, TreeError
+from phalanx.core.types import Array
+
+__all__ = [
+    "JoinPoint",
+    "Optimizer",
+    "OptimizerState",
+    "adagrad",
+    "adam",
+    "adamax",
+    "clip_grads",
+    "constant",
+    "exponential_decay",
+    "inverse_time_decay",
+    "l2_norm",
+    "make_schedule",
+    "momentum",
+    "nesterov",
+    "optimizer",
+    "pack_optimizer_state",
+    "piecewise_constant",
+    "polynomial_decay",
+    "rmsprop",
+    "rmsprop_momentum",
+    "sgd",
+    "sm3",
+    "unpack_optimizer_state",
+]
+
+Schedule = Callable[[Any], Any]
+
+
+class Optimizer(NamedTuple):
+    """The three functions: of parameters; of a step, gradients and a state; of a state."""
+
+    init_fn: Callable[[Any], Any]
+    update_fn: Callable[[Any, Any, Any], Any]
+    params_fn: Callable[[Any], Any]
+
+
+class OptimizerState(NamedTuple):
+    """What an optimizer keeps for each parameter: leaves, and the structures that they have."""
+
+    packed_state: tuple[tuple[Any, ...], ...]
+    tree_def: tree.PyTreeDef
+    subtree_defs: tuple[tree.PyTreeDef, ...]
+
+
+tree.register_pytree_node(
+    OptimizerState,
+    lambda state: ((state.packed_state,), (state.tree_def, state.subtree_defs)),
+    lambda structures, children: OptimizerState(children[0], *structures),
+)
+
+
+class JoinPoint:
+    """Where, in a tree of parameters, the state of one of them begins."""
+
+    def __init__(self, subtree: Any) -> None:
+        self.subtree = subtree
+
+    def __iter__(self) -> Any:
+        yield self.subtree
+
+
+def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
+    """Decorator: a maker of the three functions for one array makes them for trees of arrays."""
+
+    @functools.wraps(opt_maker)
+    def make(*args: Any, **kwargs: Any) -> Optimizer:
+        init, update, get_params = opt_maker(*args, **kwargs)
+
+        def tree_init(params: Any) -> OptimizerState:
+            leaves, treedef = tree.flatten(params)
+            return _packed([init(x) for x in leaves], treedef)
+
+        def tree_update(i: Any, grads: Any, state: OptimizerState) -> OptimizerState:
+            leaves, treedef = tree.flatten(grads)
+            if treedef != state.tree_def:
+                raise TreeError(
+                    f"update: gradients must have the structure of the parameters, "
+                    f"{state.tree_def}, got {treedef}"
+                )
+            pairs = zip(leaves, _unpacked(state), strict=True)
+            return _packed([update(i, g, own) for g, own in pairs], treedef)
+
+        def tree_params(state: OptimizerState) -> Any:
+            return state.tree_def.unflatten([get_params(own) for own in _unpacked(state)])
+
+        return Optimizer(tree_init, tree_update, tree_params)
+
+    return make
+
+
+def _packed(states: list[Any], treedef: tree.PyTreeDef) -> OptimizerState:
+    flat = [tree.flatten(state) for state in states]
+    return OptimizerState(
+        tuple(tuple(leaves) for leaves, _ in flat), treedef, tuple(own for _, own in flat)
+    )
+
+
+def _unpacked(state: OptimizerState) -> list[Any]:
+    pairs = zip(state.subtree_defs, state.packed_state, strict=True)
+    return [treedef.unflatten(leaves) for treedef, leaves in pairs]
+
+
+def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
+    """A state as a tree like the parameters, with a ``JoinPoint`` in place of each: to be saved."""
+    return opt_state.tree_def.unflatten(map(JoinPoint, _unpacked(opt_state)))
+
+
+def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
+    """The state of what ``unpack_optimizer_state`` gave."""
+    points, treedef = tree.flatten(marked_pytree)
+    if not all(isinstance(point, JoinPoint) for point in points):
+        raise TreeError("pack_optimizer_state: each leaf must be a JoinPoint")
+    return _packed([point.subtree for point in points], treedef)
+
+
+# ---- the optimizers ---------------------------------------------------------------------------
+
+
+@optimizer
+def sgd(step_size: Any) -> Any:
+    """x - step g. A step size is a number, or a function of the number of the step."""
+    step = make_schedule(step_size)
+    return lambda x: x, lambda i, g, x: x - step(i) * g, lambda x: x
+
+
+@optimizer
+def momentum(step_size: Any, mass: float) -> Any:
+    """x - step v, with v = mass v + g."""
+    step = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, v = state
+        v = mass * v + g
+        return x - step(i) * v, v
+
+    return lambda x: (x, jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def nesterov(step_size: Any, mass: float) -> Any:
+    """x - step (mass v + g), with v = mass v + g."""
+    step = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, v = state
+        v = mass * v + g
+        return x - step(i) * (mass * v + g), v
+
+    return lambda x: (x, jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+def _over_root(g: Any, total: Any) -> Any:
+    """g / √total, and 0 where the total is."""
+    there = total > 0
+    return jnp.where(there, g / jnp.sqrt(jnp.where(there, total, 1)), 0)
+
+
+@optimizer
+def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
+    """Steps over the root of the sum of squares; Duchi, Hazan and Singer, 2011."""
+    step = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, squares, m = state
+        squares = squares + g * g
+        m = (1 - momentum) * _over_root(g, squares) + momentum * m
+        return x - step(i) * m, squares, m
+
+    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
+    """Steps over the root of a running mean of squares; Hinton, 2012, lecture 6e."""
+    step = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, squares = state
+        squares = squares * gamma + g * g * (1 - gamma)
+        return x - step(i) * g / jnp.sqrt(squares + eps), squares
+
+    return lambda x: (x, jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def rmsprop_momentum(
+    step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
+) -> Any:
+    """``rmsprop`` with momentum."""
+    step = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, squares, m = state
+        squares = squares * gamma + g * g * (1 - gamma)
+        m = momentum * m + step(i) * g / jnp.sqrt(squares + eps)
+        return x - m, squares, m
+
+    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+    """Running means of gradients over the root of those of squares; Kingma and Ba, 2014."""
+    step = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, v = state
+        m = (1 - b1) * g + b1 * m
+        v = (1 - b2) * g * g + b2 * v
+        mean, square = m / (1 - b1 ** (i + 1)), v / (1 - b2 ** (i + 1))
+        return x - step(i) * mean / (jnp.sqrt(square) + eps), m, v
+
+    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
+    """``adam`` with running maxima in place of squares; Kingma and Ba, 2014, section 7.1."""
+    step = make_schedule(step_size)
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, u = state
+        m = (1 - b1) * g + b1 * m
+        u = jnp.maximum(b2 * u, jnp.abs(g))
+        return x - step(i) / (1 - b1 ** (i + 1)) * m / (u + eps), m, u
+
+    return lambda x: (x, jnp.zeros_like(x), jnp.zeros_like(x)), update, lambda state: state[0]
+
+
+@optimizer
+def sm3(step_size: Any, momentum: float = 0.9) -> Any:
+    """``adagrad`` with one sum for each row of each dimension; Anil et al., 2019."""
+    step = make_schedule(step_size)
+
+    def along(values: Any, d: int, ndim: int) -> Any:
+        return values.reshape([-1 if k == d else 1 for k in range(ndim)])
+
+    def init(x: Any) -> Any:
+        x = jnp.asarray(x)
+        return x, jnp.zeros_like(x), [jnp.zeros(n, x.dtype) for n in x.shape]
+
+    def update(i: Any, g: Any, state: Any) -> Any:
+        x, m, sums = state
+        least = functools.reduce(
+            jnp.minimum, [along(s, d, x.ndim) for d, s in enumerate(sums)], jnp.inf
+        )
+        total = (least if sums else 0) + g * g
+        m = (1 - momentum) * _over_root(g, total) + momentum * m
+        others = [tuple(k for k in range(x.ndim) if k != d) for d in range(x.ndim)]
+        return x - step(i) * m, m, [total.max(over) for over in others]
+
+    return init, update, lambda state: state[0]
+
+
+# ---- sizes of steps ---------------------------------------------------------------------------
+
+
+def constant(step_size: Any) -> Schedule:
+    """Steps of one size."""
+    return lambda i: step_size
+
+
+def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
+    """step_size decay_rate^(i / decay_steps)"""
+    return lambda i: step_size * decay_rate ** (i / decay_steps)
+
+
+def inverse_time_decay(
+    step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
+) -> Schedule:
+    """step_size / (1 + decay_rate i / decay_steps); with ``staircase`` the quotient is whole."""
+
+    def schedule(i: Any) -> Any:
+        done = i / decay_steps
+        return step_size / (1 + decay_rate * (jnp.floor(done) if staircase else done))
+
+    return schedule
+
+
+def polynomial_decay(
+    step_size: Any, decay_steps: Any, final_step_size: Any, power: float = 1.0
+) -> Schedule:
+    """From one size to another by (1 - i / decay_steps)^power."""
+
+    def schedule(i: Any) -> Any:
+        left = 1 - jnp.minimum(i, decay_steps) / decay_steps
+        return left**power * (step_size - final_step_size) + final_step_size
+
+    return schedule
+
+
+def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
+    """The value number k behind k boundaries.
+
+    Raises:
+        ValueError: there is not one value more than boundaries.
+    """
+    ends, sizes = jnp.array(boundaries), jnp.array(values)
+    if ends.ndim != 1 or sizes.shape != (ends.size + 1,):
+        raise ArgumentError(
+            f"piecewise_constant: n boundaries and n + 1 values are needed, got {ends.aval} and "
+            f"{sizes.aval}"
+        )
+    return lambda i: sizes[jnp.sum(i > ends)]
+
+
+def make_schedule(scalar_or_schedule: Any) -> Schedule:
+    """A function of the number of the step, of such a function or of a number."""
+    if callable(scalar_or_schedule):
+        return scalar_or_schedule
+    if jnp.ndim(scalar_or_schedule) == 0:
+        return constant(scalar_or_schedule)
+    raise TypeError(
+        "make_schedule: a number or a function of the step is needed, got "
+        f"{type(scalar_or_schedule).__name__}"
+    )
+
+
+# ---- gradients ----------------------------------------------------------------------------------
+
+
+def l2_norm(tree: Any) -> Array:
+    """The root of the sum of the squares of all elements of all leaves."""
+    return jnp.sqrt(sum(jnp.vdot(x, x).real for x in _leaves(tree)))
+
+
+_leaves = tree.leaves
+
+
+def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
+    """Gradients, made smaller together where their norm is larger than ``max_norm``."""
+    norm = l2_norm(grad_tree)
+    return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
+
+
+bound(sys.modules[__name__])

@@ -1,0 +1,356 @@
+"""Layers of neural networks as pairs of functions.
+
+The first, of a key and the shape of an input, gives the shape of the output and parameters. The
+second, of parameters and an input, gives the output; layers that draw take ``rng=``, a key.
+
+>>> from phalanx import random
+>>> from phalanx.example_libraries import stax
+>>> init, apply = stax.serial(stax.Dense(8), stax.Relu, stax.Dense(2))
+>>> shape, params = init(random.key(0), (-1, 4))
+>>> shape, apply(params, jnp.ones((3, 4))).shape
+((-1, 2), (3, 2))
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import operator
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import phalanx.numpy as jnp
+from phalanx import lax, nn, random
+from phalanx.base.boundary import bound
+from phalanx.base.errors import ArgumentError
+from phalanx.nn import elu, gelu, leaky_relu, log_softmax, relu, selu, sigmoid, softmax, softplus
+from phalanx.nn.initializers import glorot_normal, normal, ones, zeros
+
+Layer = tuple[Callable[..., Any], Callable[..., Any]]
+logsoftmax = log_softmax
+randn, glorot = normal, glorot_normal
+
+# ---- layers with parameters -------------------------------------------------------------------
+
+
+def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:
+    """x W + b, along the last dimension."""
+
+    def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
+        of_w, of_b = random.split(rng)
+        w, b = W_init(of_w, (input_shape[-1], out_dim)), b_init(of_b, (out_dim,))
+        return (*input_shape[:-1], out_dim), (w, b)
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        w, b = params
+        return jnp.dot(inputs, w) + b
+
+    return init_fun, apply_fun
+
+
+def _convolution(
+    convolve: Callable[..., Any],
+    dimension_numbers: tuple[str, str, str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None,
+    padding: Any,
+    W_init: Any,
+    b_init: Any,
+) -> Layer:
+    lhs, rhs, out = dimension_numbers
+    steps = tuple(strides or (1,) * len(filter_shape))
+    make = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        w, b = params
+        return convolve(inputs, w, steps, padding, dimension_numbers=dimension_numbers) + b
+
+    def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
+        sizes = iter(filter_shape)
+        channels = {"O": out_chan, "I": input_shape[lhs.index("C")]}
+        shape = tuple(channels[c] if c in channels else next(sizes) for c in rhs)
+        of_w, of_b = random.split(rng)
+        biases = tuple(out_chan if c == "C" else 1 for c in out)
+        params = make(of_w, shape), b_init(of_b, biases)
+        return _shape_of(functools.partial(apply_fun, params), input_shape), params
+
+    return init_fun, apply_fun
+
+
+def _shape_of(function: Callable[[Any], Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of ``function`` of an array of ``shape``, where -1 is any length that stays."""
+    found = [_staged_shape(function, tuple(n if d < 0 else d for d in shape)) for n in (2, 3)]
+    return tuple(a if a == b else -1 for a, b in zip(*found, strict=True))
+
+
+def _staged_shape(function: Callable[[Any], Any], shape: tuple[int, ...]) -> tuple[int, ...]:
+    return jnp.shape(function(jnp.zeros(shape)))
+
+
+def GeneralConv(
+    dimension_numbers: tuple[str, str, str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = normal(1e-6),
+) -> Layer:
+    """A convolution of arrays whose dimensions are named, as in ("NHWC", "HWIO", "NHWC")."""
+    return _convolution(
+        lax.conv_general_dilated, dimension_numbers, out_chan, filter_shape, strides, padding,
+        W_init, b_init,
+    )  # fmt: skip
+
+
+def GeneralConvTranspose(
+    dimension_numbers: tuple[str, str, str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: Any = "VALID",
+    W_init: Any = None,
+    b_init: Any = normal(1e-6),
+) -> Layer:
+    """The convolution that goes from small to large: ``lax.conv_transpose``."""
+    return _convolution(
+        lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init,
+        b_init,
+    )  # fmt: skip
+
+
+_IMAGES = ("NHWC", "HWIO", "NHWC")
+Conv = functools.partial(GeneralConv, _IMAGES)
+ConvTranspose = functools.partial(GeneralConvTranspose, _IMAGES)
+Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+
+
+def BatchNorm(
+    axis: int | Sequence[int] = (0, 1, 2),
+    epsilon: float = 1e-5,
+    center: bool = True,
+    scale: bool = True,
+    beta_init: Any = zeros,
+    gamma_init: Any = ones,
+) -> Layer:
+    """Mean 0 and variance 1 over the dimensions ``axis``, then a scale and a centre to learn."""
+    over = (axis,) if isinstance(axis, int) else tuple(axis)
+
+    def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
+        shape = tuple(n for d, n in enumerate(input_shape) if d not in over)
+        of_beta, of_gamma = random.split(rng)
+        beta = beta_init(of_beta, shape) if center else ()
+        gamma = gamma_init(of_gamma, shape) if scale else ()
+        return input_shape, (beta, gamma)
+
+    def apply_fun(params: Any, x: Any, **kwargs: Any) -> Any:
+        beta, gamma = params
+        spread = tuple(None if d in over else slice(None) for d in range(jnp.ndim(x)))
+        out = nn.standardize(x, over, epsilon=epsilon)
+        out = gamma[spread] * out if scale else out
+        return out + beta[spread] if center else out
+
+    return init_fun, apply_fun
+
+
+# ---- layers without parameters ----------------------------------------------------------------
+
+
+def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
+    """``fun`` of each element."""
+
+    def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
+        return input_shape, ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return fun(inputs, **fun_kwargs)
+
+    return init_fun, apply_fun
+
+
+Tanh = elementwise(jnp.tanh)
+Relu = elementwise(relu)
+Exp = elementwise(jnp.exp)
+LogSoftmax = elementwise(log_softmax, axis=-1)
+Softmax = elementwise(softmax, axis=-1)
+Softplus = elementwise(softplus)
+Sigmoid = elementwise(sigmoid)
+Elu = elementwise(elu)
+LeakyRelu = elementwise(leaky_relu)
+Selu = elementwise(selu)
+Gelu = elementwise(gelu)
+Identity = elementwise(lambda x: x)
+
+
+def _pooling(start: float, join: Callable[..., Any], mean: bool) -> Callable[..., Layer]:
+    def pool(
+        window_shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        padding: str = "VALID",
+        spec: str | None = None,
+    ) -> Layer:
+        """The elements of each window joined; ``spec`` names dimensions, "NHWC" if it is None."""
+        steps = tuple(strides or (1,) * len(window_shape))
+        names = spec or "N" + "HWD"[: len(window_shape)] + "C"
+
+        def widened(sizes: Sequence[int]) -> tuple[int, ...]:
+            left = iter(sizes)
+            return tuple(1 if name in "NC" else next(left) for name in names)
+
+        def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+            window, by = widened(window_shape), widened(steps)
+            out = lax.reduce_window(inputs, start, join, window, by, padding)
+            if not mean:
+                return out
+            counts = lax.reduce_window(jnp.ones_like(inputs), 0.0, lax.add, window, by, padding)
+            return out / counts
+
+        def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
+            return _shape_of(lambda x: apply_fun((), x), input_shape), ()
+
+        return init_fun, apply_fun
+
+    return pool
+
+
+MaxPool = _pooling(-jnp.inf, lax.max, mean=False)
+SumPool = _pooling(0.0, lax.add, mean=False)
+AvgPool = _pooling(0.0, lax.add, mean=True)
+
+
+def _flatten() -> Layer:
+    def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
+        return (input_shape[0], math.prod(input_shape[1:])), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return jnp.reshape(inputs, (inputs.shape[0], -1))
+
+    return init_fun, apply_fun
+
+
+Flatten = _flatten()
+
+
+def Dropout(rate: float, mode: str = "train") -> Layer:
+    """Keeps each element with probability ``rate``, over ``rate``, in mode "train"; needs ``rng=``.
+
+    In other modes it keeps all.
+    """
+
+    def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
+        return input_shape, ()
+
+    def apply_fun(params: Any, inputs: Any, *, rng: Any = None, **kwargs: Any) -> Any:
+        if mode != "train":
+            return inputs
+        if rng is None:
+            raise ArgumentError("Dropout: in mode 'train' a key is needed: apply_fun(..., rng=key)")
+        kept = random.bernoulli(rng, rate, jnp.shape(inputs))
+        return jnp.where(kept, inputs / rate, 0)
+
+    return init_fun, apply_fun
+
+
+# ---- several branches -------------------------------------------------------------------------
+
+
+def FanOut(num: int) -> Layer:
+    """The input ``num`` times, for layers in parallel."""
+
+    def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
+        return [input_shape] * num, ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return [inputs] * num
+
+    return init_fun, apply_fun
+
+
+def _fan_in_sum() -> Layer:
+    def init_fun(rng: Any, input_shape: Sequence[tuple[int, ...]]) -> Any:
+        return input_shape[0], ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return functools.reduce(operator.add, inputs)
+
+    return init_fun, apply_fun
+
+
+FanInSum = _fan_in_sum()
+
+
+def FanInConcat(axis: int = -1) -> Layer:
+    """The outputs of layers in parallel beside each other along ``axis``."""
+
+    def init_fun(rng: Any, input_shape: Sequence[tuple[int, ...]]) -> Any:
+        d = axis % len(input_shape[0])
+        total = sum(shape[d] for shape in input_shape)
+        first = input_shape[0]
+        return (*first[:d], total, *first[d + 1 :]), ()
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return jnp.concatenate(inputs, axis)
+
+    return init_fun, apply_fun
+
+
+# ---- combinators ------------------------------------------------------------------------------
+
+
+def _keys(rng: Any, count: int) -> Any:
+    return itertools.repeat(None, count) if rng is None else random.split(rng, count)
+
+
+def serial(*layers: Layer) -> Layer:
+    """Layers one after the other."""
+    inits = [init for init, _ in layers]
+    applies = [apply for _, apply in layers]
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        params = []
+        for init, key in zip(inits, _keys(rng, len(inits)), strict=True):
+            input_shape, own = init(key, input_shape)
+            params.append(own)
+        return input_shape, params
+
+    def apply_fun(params: Any, inputs: Any, *, rng: Any = None, **kwargs: Any) -> Any:
+        for apply, own, key in zip(applies, params, _keys(rng, len(applies)), strict=True):
+            inputs = apply(own, inputs, rng=key, **kwargs)
+        return inputs
+
+    return init_fun, apply_fun
+
+
+def parallel(*layers: Layer) -> Layer:
+    """Layers beside each other, each with an input of its own, as ``FanOut`` makes them."""
+    inits = [init for init, _ in layers]
+    applies = [apply for _, apply in layers]
+
+    def init_fun(rng: Any, input_shape: Sequence[Any]) -> Any:
+        keys = _keys(rng, len(inits))
+        made = [f(k, s) for f, k, s in zip(inits, keys, input_shape, strict=True)]
+        return [shape for shape, _ in made], tuple(own for _, own in made)
+
+    def apply_fun(params: Any, inputs: Any, *, rng: Any = None, **kwargs: Any) -> Any:
+        rows = zip(applies, params, inputs, _keys(rng, len(applies)), strict=True)
+        return [f(own, x, rng=key, **kwargs) for f, own, x, key in rows]
+
+    return init_fun, apply_fun
+
+
+def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
+    """The layer that ``make_layer`` makes for the shape of the input."""
+
+    def init_fun(rng: Any, input_shape: Any) -> Any:
+        return make_layer(input_shape)[0](rng, input_shape)
+
+    def apply_fun(params: Any, inputs: Any, **kwargs: Any) -> Any:
+        return make_layer(jnp.shape(inputs))[1](params, inputs, **kwargs)
+
+    return init_fun, apply_fun
+
+
+bound(sys.modules[__name__])

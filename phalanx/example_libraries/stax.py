@@ -31,11 +31,12 @@ from phalanx.nn.initializers import glorot_normal, normal, ones, zeros
 Layer = tuple[Callable[..., Any], Callable[..., Any]]
 logsoftmax = log_softmax
 randn, glorot = normal, glorot_normal
+_WEIGHTS, _BIASES, _SMALL = glorot_normal(), normal(), normal(1e-6)
 
 # ---- layers with parameters -------------------------------------------------------------------
 
 
-def Dense(out_dim: int, W_init: Any = glorot_normal(), b_init: Any = normal()) -> Layer:
+def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
     """x W + b, along the last dimension."""
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
@@ -97,7 +98,7 @@ def GeneralConv(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Any = None,
-    b_init: Any = normal(1e-6),
+    b_init: Any = _SMALL,
 ) -> Layer:
     """A convolution of arrays whose dimensions are named, as in ("NHWC", "HWIO", "NHWC")."""
     return _convolution(
@@ -113,7 +114,7 @@ def GeneralConvTranspose(
     strides: Sequence[int] | None = None,
     padding: Any = "VALID",
     W_init: Any = None,
-    b_init: Any = normal(1e-6),
+    b_init: Any = _SMALL,
 ) -> Layer:
     """The convolution that goes from small to large: ``lax.conv_transpose``."""
     return _convolution(

@@ -21,8 +21,8 @@ def trained(library, name, jit):
     init, update, get_params = getattr(library, name)(*MAKERS[name])
     state = init(PARAMS)
     for i in range(3):
-        grads = tree.map(lambda x: np.sin(np.asarray(x)) + i, get_params(state))
-        state = jit(update)(i, grads, state)
+        slopes = tree.map(lambda x: np.sin(np.asarray(x)), get_params(state))
+        state = jit(update)(i, tree.map(lambda g, i=i: g + i, slopes), state)
     return get_params(state)
 
 

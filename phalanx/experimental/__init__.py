@@ -21,3 +21,5 @@ __all__ = [
     "pjit",
     "shard_map",
 ]
+
+__getattr__, __dir__ = _later(__name__, "multihost_utils")

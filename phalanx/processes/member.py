@@ -390,7 +390,7 @@ def _found(settings: Settings, deadline: float) -> socket.socket:
                 why = f"nobody answers there after {settings.patience:.0f} s: {e}"
                 raise RendezvousError(_joining(settings, why)) from None
         time.sleep(pause)
-        pause = min(2 * pause, 0.5)
+        pause = min(2 * pause, 0.1)
 
 
 def connected(settings: Settings, patience: float = 10.0) -> socket.socket:

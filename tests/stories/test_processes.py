@@ -238,3 +238,45 @@ def test_pmap_over_processes_is_vmap_over_all_lanes(launch, rows, devices):
     for me in range(len(rows.split())):
         assert len(ended.told[me]) == 12
         assert all(line.endswith("True True") for line in ended.told[me]), ended.told[me]
+
+
+def test_what_processes_do_with_values_that_are_not_spread(launch):
+    ended = launch(
+        2,
+        """
+        from phalanx.experimental import multihost_utils as utils
+        tell(utils.process_allgather({"a": np.arange(2) + me})["a"].tolist())
+        tell(utils.process_allgather(np.arange(2) + me, tiled=True).tolist())
+        tell(utils.broadcast_one_to_all(me + 5), utils.broadcast_one_to_all(me, is_source=me == 1))
+        utils.sync_global_devices("here")
+        utils.assert_equal({"step": 3})
+        try:
+            utils.assert_equal({"step": me}, "one step for all")
+        except AssertionError as e:
+            tell(e)
+        mesh = Mesh(np.array(phalanx.devices()), ("d",))
+        x = utils.host_local_array_to_global_array(np.arange(4.0) + 10 * me, mesh, P("d"))
+        tell(x.shape, utils.process_allgather(x).tolist())
+        tell(utils.global_array_to_host_local_array(x, mesh, P("d")).tolist())
+        try:
+            phalanx.grad(lambda x: phalanx.pmap(lambda x: x * 2)(x).sum())(jnp.ones(1))
+        except phalanx.errors.DeviceError as e:
+            tell(e)
+        try:
+            utils.sync_global_devices(f"place {me}")
+        except phalanx.errors.ProgramMismatch as e:
+            tell(e)
+        """,
+        devices=2,
+    )
+    assert ended.status == 0, ended.output
+    for me in (0, 1):
+        told = iter(ended.told[me])
+        assert next(told) == "[[0, 1], [1, 2]]"
+        assert next(told) == "[0, 1, 1, 2]"
+        assert next(told) == "5 1"
+        assert next(told).startswith("one step for all: leaf 0 in process 1, int64[]")
+        assert next(told) == f"(8,) {[0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0]}"
+        assert next(told) == str([10.0 * me + n for n in range(4)])
+        assert "Put jit, grad and vmap inside of it" in next(told)
+        assert "is at: sync_global_devices('place 0')" in next(told)

@@ -1,0 +1,215 @@
+"""What processes that compute together do with values that are not spread over them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.devices import process_index
+from phalanx.api.jit import jit
+from phalanx.api.parts import make_array_from_process_local_data
+from phalanx.api.pmap import pmap
+from phalanx.base import tree
+from phalanx.base.source import user_location
+from phalanx.core.types import ArrayType
+from phalanx.lax.collective import all_gather
+from phalanx.processes.member import joined
+from phalanx.run.array import DeviceArray, assemble
+from phalanx.run.eager import as_array
+from phalanx.run.runtime import backend
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.named import NamedSharding, PartitionSpec
+from phalanx.spmd.sharding import Sharding
+
+
+def sync_global_devices(name: str) -> None:
+    """Wait until all processes have come here, and what their devices were told to do is done.
+
+    Raises:
+        ProgramMismatch: one of them has come to another ``name``, or launches something else.
+        PeerLost: one of them is gone.
+
+    >>> from phalanx.experimental import multihost_utils
+    >>> multihost_utils.sync_global_devices("all data is written")
+    """
+    member = joined()
+    if member is not None:
+        member.everyone.gather(f"sync_global_devices({name!r})", None)
+        process_allgather(np.int32(0))
+
+
+def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
+    """What every process has, in all of them: a tree of NumPy arrays.
+
+    Args:
+        in_tree: a tree of arrays, in all processes of the same types. Of those that lie over
+            several processes the whole is given.
+        tiled: whether what processes have is joined along the leading dimension. Otherwise it is
+            stacked along a new one, a row for each process.
+
+    Raises:
+        ProgramMismatch: the types differ between processes.
+        PeerLost: one of them is gone.
+
+    >>> import numpy as np
+    >>> from phalanx.experimental import multihost_utils
+    >>> multihost_utils.process_allgather({"here": np.arange(2)})
+    {'here': array([[0, 1]], dtype=int32)}
+    """
+    return tree.map(functools.partial(_gathered, tiled=tiled), in_tree)
+
+
+def _gathered(x: Any, tiled: bool) -> np.ndarray:
+    array = as_array(x)
+    if not array.is_fully_addressable:
+        return np.asarray(array if array.is_fully_replicated else _whole(array.sharding)(array))
+    every = np.asarray(_gather()(array[None]) if joined() is not None else array[None])
+    if tiled and every.ndim > 1:
+        return every.reshape(-1, *every.shape[2:])
+    return every
+
+
+@functools.lru_cache(maxsize=64)
+def _whole(sharding: Sharding) -> Any:
+    """What lays arrays that lie as ``sharding`` out whole on each of its devices."""
+    return jit(lambda x: x, out_shardings=Sharding(sharding.devices))
+
+
+@functools.cache
+def _gather() -> Any:
+    """What gathers a row of each process, on a device of each."""
+    every = backend().devices()
+    firsts = {d.process_index: d for d in reversed(every)}
+    return pmap(
+        lambda x: all_gather(x, "processes"),
+        axis_name="processes",
+        out_axes=None,
+        devices=[firsts[process] for process in sorted(firsts)],
+    )
+
+
+def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
+    """What one process has, in all of them: a tree of NumPy arrays.
+
+    Args:
+        in_tree: a tree of arrays, in all processes of the same types.
+        is_source: whether this process is the one; if not given, process 0 is.
+
+    Raises:
+        ValueError: no process is the source, or several are.
+        ProgramMismatch: the types differ between processes.
+        PeerLost: one of them is gone.
+
+    >>> from phalanx.experimental import multihost_utils
+    >>> multihost_utils.broadcast_one_to_all(3)
+    array(3, dtype=int32)
+    """
+    here = process_index() == 0 if is_source is None else bool(is_source)
+    member = joined()
+    said = [here] if member is None else member.everyone.gather("broadcast_one_to_all", here)
+    if sum(said) != 1:
+        sources = [process for process, source in enumerate(said) if source]
+        raise ValueError(
+            f"broadcast_one_to_all: one process is the source, got {sources} of {len(said)}, at "
+            f"{user_location()}"
+        )
+    return tree.map(lambda x: x[said.index(True), ...], process_allgather(in_tree))
+
+
+def assert_equal(in_tree: Any, fail_message: str = "") -> None:
+    """Make sure that a tree of arrays is the same in all processes, bit for bit.
+
+    Raises:
+        AssertionError: it is not, in this process or another; the message names a leaf.
+        PeerLost: one of them is gone.
+
+    >>> from phalanx.experimental import multihost_utils
+    >>> multihost_utils.assert_equal({"step": 3}, "all begin at the same step")
+    """
+    leaves, treedef = tree.flatten(in_tree)
+    told = [[str(treedef), ""], *map(_told, leaves)]
+    member = joined()
+    every = [told] if member is None else member.everyone.gather("assert_equal", told)
+    for process, other in enumerate(every):
+        if other == every[0]:
+            continue
+        pairs = list(zip(other, every[0], strict=False))
+        at = next(i for i, (one, two) in enumerate(pairs) if one != two)
+        what = "the structure" if not at else f"leaf {at - 1}"
+        raise AssertionError(
+            f"{fail_message or 'assert_equal'}: {what} in process {process}, {other[at][0]}, "
+            f"differs from that in process 0, {every[0][at][0]}, at {user_location()}"
+        )
+
+
+def _told(leaf: Any) -> list[str]:
+    value = np.asarray(leaf)
+    digest = hashlib.sha256(value.tobytes()).hexdigest()
+    return [f"{value.dtype.name}{list(value.shape)} of content {digest[:8]}", digest]
+
+
+def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """Arrays over ``global_mesh``, of which each process gives what its own devices are to hold.
+
+    Args:
+        local_inputs: a tree of arrays: along a dimension that the spec splits over processes the
+            rows of this process.
+        global_mesh: over devices of all processes.
+        pspecs: how the arrays lie over it: a spec, or a tree of specs that is a prefix.
+
+    Raises:
+        ValueError: an array does not fit its spec.
+
+    >>> import numpy as np, phalanx
+    >>> from phalanx.experimental import multihost_utils
+    >>> mesh = phalanx.make_mesh((1,), ("x",))
+    >>> multihost_utils.host_local_array_to_global_array(np.ones(2), mesh, phalanx.P("x")).shape
+    (2,)
+    """
+
+    def one(x: Any, spec: PartitionSpec) -> Any:
+        return make_array_from_process_local_data(NamedSharding(global_mesh, spec), x)
+
+    return _with_specs(one, local_inputs, pspecs)
+
+
+def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
+    """The inverse: of arrays over ``global_mesh`` what the devices of this process hold.
+
+    Raises:
+        ValueError: the devices of this process are no block of the mesh.
+
+    >>> import numpy as np, phalanx
+    >>> from phalanx.experimental import multihost_utils
+    >>> mesh = phalanx.make_mesh((1,), ("x",))
+    >>> x = phalanx.device_put(np.ones(2), phalanx.NamedSharding(mesh, phalanx.P("x")))
+    >>> multihost_utils.global_array_to_host_local_array(x, mesh, phalanx.P("x")).shape
+    (2,)
+    """
+    mesh = global_mesh.local_mesh
+
+    def one(x: Any, spec: PartitionSpec) -> DeviceArray:
+        array = as_array(x)
+        there, here = NamedSharding(global_mesh, spec), NamedSharding(mesh, spec)
+        tiles = zip(there.tiles, here.tiles or (1,) * len(there.tiles), strict=False)
+        shape = list(array.shape)
+        for dim, (every, own) in enumerate(tiles):
+            shape[dim] = shape[dim] // every * own
+        parts = [shard.data for shard in array.addressable_shards]
+        if len(parts) == 1:
+            return parts[0]
+        return assemble(parts, ArrayType(tuple(shape), array.dtype), here)
+
+    return _with_specs(one, global_inputs, pspecs)
+
+
+def _with_specs(function: Any, inputs: Any, pspecs: Any) -> Any:
+    if isinstance(pspecs, PartitionSpec):
+        return tree.map(lambda x: function(x, pspecs), inputs)
+    return tree.map(
+        lambda spec, part: tree.map(lambda x: function(x, spec), part), pspecs, inputs,
+        is_leaf=lambda s: isinstance(s, PartitionSpec),
+    )  # fmt: skip

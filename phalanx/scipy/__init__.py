@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 from phalanx.base.lazily import later as _later
 
 if TYPE_CHECKING:
-    from phalanx.scipy import fft, integrate, linalg, ndimage, signal, sparse, special, stats
+    from phalanx.scipy import (
+        fft,
+        integrate,
+        linalg,
+        ndimage,
+        optimize,
+        signal,
+        sparse,
+        special,
+        stats,
+    )
 else:
     __getattr__, __dir__ = _later(
         __name__,
@@ -15,6 +25,7 @@ else:
         "integrate",
         "linalg",
         "ndimage",
+        "optimize",
         "signal",
         "sparse",
         "special",

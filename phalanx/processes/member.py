@@ -260,6 +260,7 @@ class Group:
         self.count = self.total = 0
         self.last: deque[tuple[int, int, str]] = deque(maxlen=_REMEMBERED)
         self._told = 0
+        self._met: set[int] = set()  # the programs that all have launched
         self.gathers = 0
         self._member = member
 
@@ -272,6 +273,10 @@ class Group:
         member = self._member
         if member.verdict is not None or member.gone:
             member.check(name, self)
+        if program not in self._met:
+            # Gloo connects now, and waits for all: none of them compiles any more, or is gone
+            self.gather(f"the first launch of {name}", None)
+            self._met.add(program)
         self.count += 1
         self.total = (self.total * 1_000_003 + program) % _MODULUS
         self.last.append((self.count, self.total, name))

@@ -91,6 +91,10 @@ class Combination:
         known = not isinstance(init, Tracer)
         return known and bool(np.asarray(init) == self.monoid.identity(type.dtype))
 
+    def computes(self, *primitives: Primitive) -> bool:
+        """Whether the function is one of ``primitives``."""
+        return self.monoid is not None and self.monoid.combine in primitives
+
     def _staged(self) -> Program:
         """The function on pairs of scalars; it must give scalars of the same dtypes."""
         scalars = [t.update(shape=()) for t in self.types]

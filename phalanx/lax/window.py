@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
+from phalanx.base import dtypes
 from phalanx.core.types import Ints, typeof
 from phalanx.lax.combine import Combination
 from phalanx.lax.convolution import padtype_to_pads
@@ -67,7 +68,9 @@ def reduce_window(
         "base_dilation": _per_dimension("base_dilation", base_dilation, shape),
         "window_dilation": gaps,
     }
-    if how.monoid is not None and how.monoid.over_windows is not None:
+    # XLA orders no complex numbers; in the general way they have the order of `lax.max`
+    unordered = dtypes.is_complex(how.types[0].dtype) and how.computes(ops.max, ops.min)
+    if how.monoid is not None and how.monoid.over_windows is not None and not unordered:
         out = how.monoid.over_windows(how.xs[0], **windows)
         return out if how.starts_with_identity else how.from_start([out])
     window_type("reduce_window", how.types[0], **windows)

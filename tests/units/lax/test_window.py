@@ -114,6 +114,14 @@ def test_a_computation_of_another_dtype():
         lax.reduce_window(X, 0.0, lambda a, b: a > b, (2, 2))
 
 
+def test_complex_numbers_are_in_lexicographic_order():
+    x = (np.round(X) + 1j * X[::-1]).astype(np.complex64)
+    found = lax.reduce_window(x, np.complex64(-np.inf), lax.max, (2, 3), padding="SAME")
+    padded = np.pad(x, ((0, 1), (1, 1)), constant_values=-np.inf)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (2, 3)).reshape(4, 5, -1)
+    np.testing.assert_array_equal(found, np.sort(windows, -1)[..., -1])
+
+
 def test_nothing_in_the_windows():
     np.testing.assert_array_equal(
         lax.reduce_window(np.zeros(0, np.float32), 3.0, lax.mul, (2,), (1,), [(2, 2)]), [3.0] * 3

@@ -45,9 +45,9 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
         TypeError: it is neither.
         ValueError: a length is negative.
     """
-    given = shape if isinstance(shape, Iterable) else (shape,)
+    given = shape if isinstance(shape, (tuple, Iterable)) else (shape,)
     try:
-        lengths = tuple(operator.index(n) for n in given)
+        lengths = tuple([operator.index(n) for n in given])
     except TypeError:
         raise TypeError(f"{who}: shape must be a tuple of integers, got {shape!r}") from None
     check_lengths(who, lengths)
@@ -93,6 +93,8 @@ def common_shape(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
         ValueError: the parameters do not broadcast to ``shape``.
     """
     shapes = [_type_of(p).shape for p in parameters]
+    if not any(shapes):
+        return () if shape is None else as_shape(who, shape)
     try:
         needed = np.broadcast_shapes(*shapes)
     except ValueError:
@@ -188,6 +190,9 @@ def uniform(
     (2, 3)
     """
     chosen = float_dtype("uniform", dtype)
+    if type(minval) is float is type(maxval) and (minval, maxval) == (0.0, 1.0):
+        key = single("uniform", key)
+        return _uniform(key, None, None, shape=as_shape("uniform", shape), dtype=chosen)
     low, high = as_parameter(minval, chosen), as_parameter(maxval, chosen)
     lengths = common_shape("uniform", as_shape("uniform", shape), low, high)
     return _uniform(single("uniform", key), low, high, shape=lengths, dtype=chosen)
@@ -195,6 +200,7 @@ def uniform(
 
 @staged
 def _uniform(key: Any, low: Any, high: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
+    low, high = 0.0 if low is None else low, 1.0 if high is None else high
     return draw_uniform(key, shape, dtype, low, high)
 
 

@@ -100,3 +100,23 @@ for _name, _function in OF_ARRAYS.items():
     for _n in SIZES:
         case(f"{_name} of {_n:,}")(functools.partial(computed, _function, _n))
     case(f"lower {_name}", "fresh")(functools.partial(computation_lowered, _function))
+
+
+# ---- random numbers -----------------------------------------------------------------------------
+
+DRAWN: dict[str, Callable] = {
+    "normal": lambda random, key, n: random.normal(key, (n,)),
+    "gamma": lambda random, key, n: random.gamma(key, 2.0, (n,)),
+    "permutation": lambda random, key, n: random.permutation(key, n),
+}
+
+
+def drawn(draw: Callable, n: int, np: Any, api: Any) -> Callable:
+    """So many random numbers, outside `jit`."""
+    key = api.random.key(0)
+    return lambda: draw(api.random, key, n)
+
+
+for _name, _function in DRAWN.items():
+    for _n in (10, 10_000, 10_000_000):
+        case(f"random {_name} of {_n:,}")(functools.partial(drawn, _function, _n))

@@ -88,7 +88,6 @@ PARAMETERS = {
 # Functions that take something else, as ``{room: {names: arguments}}``.
 ARGUMENTS = {
     "": {
-        "print_environment_info": (True,),
         "block_until_ready device_get device_put stop_gradient": (X,),
         "closure_convert eval_shape linear_transpose linearize vjp": (reverse, X),
         "checkpoint custom_gradient remat": (reverse,),

@@ -79,6 +79,7 @@ from phalanx.ops.elementwise import (
     tanh,
 )
 from phalanx.ops.fft import fft
+from phalanx.ops.gamma import digamma, lgamma, polygamma
 from phalanx.ops.generators import rng_bit_generator, rng_uniform
 from phalanx.ops.index import (
     GatherNumbers,
@@ -124,7 +125,7 @@ from phalanx.ops.shape import (
     zeros_like,
 )
 from phalanx.ops.sort import sort, top_k
-from phalanx.ops.special import digamma, erf, erf_inv, erfc, lgamma, polygamma
+from phalanx.ops.special import erf, erf_inv, erfc
 from phalanx.ops.window import (
     reduce_window_max,
     reduce_window_min,

@@ -1,4 +1,4 @@
-"""Modified Bessel functions of the first kind, scaled by e^-|x|."""
+"""Bessel functions of the first kind, and modified ones, scaled by e^-|x|."""
 
 from __future__ import annotations
 
@@ -6,22 +6,31 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import f32, mul, sub
+from phalanx.ops.basis import f32, mul, neg, sub
 from phalanx.ops.compare import eq, select
 from phalanx.ops.elementwise import div
 from phalanx.ops.elementwise import sign as sign_of
 from phalanx.ops.formula import (
     absolute,
+    apart,
+    cos,
     exp,
+    is_nan,
     polynomial,
     precision,
     sign,
+    sin,
     special,
     sqrt,
+    summed,
     where,
     within,
 )
+
+# ---- modified, of orders 0 and 1 ------------------------------------------------------------
 
 
 def _power_series(order: int, eps: float, end: float) -> list[float]:
@@ -78,4 +87,55 @@ bessel_i1e: Primitive = special(
     known=[_i1e_slope],
     doc="e^-|x| I₁(x) (DLMF 10.25.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
+)
+
+
+# ---- of orders 0 and 1 ----------------------------------------------------------------------
+
+
+def _oscillating(order: int) -> Callable[[Any], Any]:
+    def formula(x: Any) -> Any:
+        """By Bessel's integral, and Hankel's expansion for large x (DLMF 10.9.2, 10.17.3)."""
+        size, eps = absolute(x), precision(x) / 4
+        turn, count = (25.0, 18) if eps < 1e-10 else (12.0, 9)
+        near = size <= turn
+        u, v = within(near, x, 1.0), within(~near & (size < math.inf), size, turn)
+        sines = np.sin((np.arange(count) + 0.5) * math.pi / (2 * count))
+        if order:
+            close = summed(lambda s, u: sin(u * s) * s, sines, of=[u]) / count
+        else:
+            close = summed(lambda s, u: cos(u * s), sines, of=[u]) / count
+        turns = [1, -1, -1, 1]
+        terms = [c * turns[k % 4] for k, c in enumerate(_asymptotic_series(order, eps, turn))]
+        square = 1.0 / (v * v)
+        even, odd = polynomial(square, terms[::2]), polynomial(square, terms[1::2]) / v
+        c, s = cos(v), sin(v)
+        first, second = (s - c, -(c + s)) if order else (c + s, s - c)
+        far = (first * even - second * odd) / (sqrt(v) * math.sqrt(math.pi))
+        far = where(size < math.inf, far, 0.0)
+        out = where(near, apart(close), far * sign(x) if order else far)
+        return where(is_nan(x), x, out)
+
+    return formula
+
+
+def _j1_slope(y: Any, x: Any) -> Any:
+    zero = eq(x, 0)
+    return select(zero, 0.5, sub(bessel_j0(x), div(y, select(zero, 1, x))))
+
+
+bessel_j0: Primitive = special(
+    "bessel_j0",
+    _oscillating(0),
+    known=[lambda y, x: neg(bessel_j1(x))],
+    doc="J₀(x) (DLMF 10.2.2)",
+    examples=[Example((f32(2, 3),), low=0.5, high=15.0)],
+)
+
+bessel_j1: Primitive = special(
+    "bessel_j1",
+    _oscillating(1),
+    known=[_j1_slope],
+    doc="J₁(x) (DLMF 10.2.2)",
+    examples=[Example((f32(2, 3),), low=0.5, high=15.0)],
 )

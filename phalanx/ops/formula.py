@@ -165,47 +165,96 @@ def _compare(x: Any, y: Any, direction: str) -> Number:
     return Number(x.b, x.b.compare(x.value, x.like(y).value, direction))
 
 
+def _mapped(linear: Callable[[Number], Number], x: Any) -> Any:
+    """``linear`` of the value and of the tangents of ``x``."""
+    if isinstance(x, Dual):
+        tangent = 0.0 if _is_zero(x.tangent) else _mapped(linear, x.tangent)
+        return Dual(_mapped(linear, x.value), tangent, x.level)
+    return linear(x)
+
+
 # ---- functions of numbers -------------------------------------------------------------------
 
 
-def _function(method: str, slope: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """The function ``method`` of the builder, whose derivative is ``slope(x, y)`` at y = f(x)."""
+def with_slope(formula: Callable[[Number], Number], slope: Callable[[Any, Any], Any]) -> Formula:
+    """``formula`` as a function of duals, too: its derivative is ``slope(x, y)`` at y = f(x)."""
 
     def function(x: Any) -> Any:
         if isinstance(x, Dual):
             y = function(x.value)
             return Dual(y, _times(x.tangent, slope(x.value, y)), x.level)
-        return Number(x.b, getattr(x.b, method)(x.value))
+        return formula(x)
 
     return function
 
 
-def polygamma(order: int, x: Any) -> Any:
+def _function(method: str, slope: Callable[[Any, Any], Any]) -> Formula:
+    """The function ``method`` of the builder."""
+    return with_slope(lambda x: Number(x.b, getattr(x.b, method)(x.value)), slope)
+
+
+def _linear(method: str) -> Formula:
+    """The function ``method`` of the builder, which is linear."""
+    return partial(_mapped, lambda x: Number(x.b, getattr(x.b, method)(x.value)))
+
+
+def polygamma_of(order: int, x: Any) -> Any:
     """The derivative of an order from 1 on of the digamma function."""
     if isinstance(x, Dual):
-        return Dual(
-            polygamma(order, x.value), _times(x.tangent, polygamma(order + 1, x.value)), x.level
-        )
+        slope = polygamma_of(order + 1, x.value)
+        return Dual(polygamma_of(order, x.value), _times(x.tangent, slope), x.level)
     return Number(x.b, x.b.polygamma(x.like(float(order)).value, x.value))
 
 
 exp = _function("exponential", lambda x, y: y)
 expm1 = _function("exponential_minus_one", lambda x, y: y + 1.0)
 log = _function("log", lambda x, y: 1.0 / x)
-log1p = _function("log_plus_one", lambda x, y: 1.0 / (x + 1.0))
+log1p = with_slope(lambda x: _log1p(x), lambda x, y: 1.0 / (x + 1.0))
 sqrt = _function("sqrt", lambda x, y: 0.5 / y)
 sin = _function("sine", lambda x, y: cos(x))
 cos = _function("cosine", lambda x, y: -sin(x))
 erf = _function("erf", lambda x, y: exp(-x * x) * (2 / np.sqrt(np.pi)))
 erfc = _function("erfc", lambda x, y: exp(-x * x) * (-2 / np.sqrt(np.pi)))
-lgamma = _function("lgamma", lambda x, y: digamma(x))
-digamma = _function("digamma", lambda x, y: polygamma(1, x))
+erf_inv = _function("erf_inv", lambda x, y: exp(y * y) * (np.sqrt(np.pi) / 2))
 floor = _function("floor", lambda x, y: 0.0)
+rounded = _function("round_nearest_even", lambda x, y: 0.0)
 sign = _function("sign", lambda x, y: 0.0)
 
 
+real = _linear("real")
+imag = _linear("imag")
+conj = _linear("conj")
+
+
+def joined(re: Any, im: Any) -> Any:
+    """``re`` + i ``im``."""
+    if isinstance(re, Dual) or isinstance(im, Dual):
+        re, tr, im, ti, level = _parts(re, im)
+        return Dual(joined(re, im), joined(tr, ti), level)
+    if not isinstance(re, Number) and not isinstance(im, Number):
+        return complex(re, im)
+    model = re if isinstance(re, Number) else im
+    b = model.b
+    return Number(b, b.complex(model.like(re).value, model.like(im).value))
+
+
+def _log1p(x: Number) -> Number:
+    """That of the builder near 0; from 0.3 on it may lose digits, and 1 + x does not."""
+    plain = Number(x.b, x.b.log_plus_one(x.value))
+    return plain if is_complex(x) else where(absolute(x) < 0.3, plain, log(x + 1.0))
+
+
+def is_complex(x: Any) -> bool:
+    """Whether ``x`` is of a complex dtype."""
+    x = plain(x)
+    return dtypes.is_complex(x.b.type(x.value).dtype)
+
+
 def absolute(x: Any) -> Any:
-    """|x|."""
+    """|x|; of complex numbers the magnitude, for comparisons alone."""
+    if is_complex(x):
+        x = plain(x)
+        return Number(x.b, x.b.abs(x.value))
     return x * sign(x)
 
 
@@ -255,10 +304,7 @@ def is_nan(x: Any) -> Number:
 
 def apart(x: Any) -> Any:
     """``x``, computed by itself: what is long is then not compiled again with what uses it."""
-    if isinstance(x, Dual):
-        tangent = 0.0 if _is_zero(x.tangent) else apart(x.tangent)
-        return Dual(apart(x.value), tangent, x.level)
-    return Number(x.b, *x.b.optimization_barrier([x.value]))
+    return _mapped(lambda x: Number(x.b, *x.b.optimization_barrier([x.value])), x)
 
 
 def precision(x: Any) -> float:
@@ -273,6 +319,26 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     for c in reversed(coefficients[:-1]):
         total = total * x + c
     return total
+
+
+def summed(term: Callable[..., Any], *tables: Sequence[float], of: Sequence[Any]) -> Any:
+    """The sum of ``term(*row, *of)`` over the rows of ``tables`` of constants, as one reduction."""
+    model = plain(of[0])
+    b, kind = model.b, model.b.type(model.value)
+    shape = (*kind.shape, len(tables[0]))
+    dims = tuple(range(len(kind.shape)))
+
+    def repeated(x: Number) -> Number:
+        return Number(b, b.broadcast_in_dim(x.value, shape, dims))
+
+    def total(x: Number) -> Number:
+        nothing = b.constant(0, kind.dtype)
+        (out,) = b.reduce([x.value], [nothing], (len(dims),), lambda b, x, y: [b.add(x, y)])
+        return Number(b, out)
+
+    rows = [b.constant(np.asarray(t, kind.dtype), kind.dtype, (len(t),)) for t in tables]
+    columns = [Number(b, b.broadcast_in_dim(r, shape, (len(dims),))) for r in rows]
+    return _mapped(total, term(*columns, *[_mapped(repeated, x) for x in of]))
 
 
 # ---- loops ----------------------------------------------------------------------------------
@@ -333,13 +399,13 @@ def _assembled(b: Builder, leaves: Sequence[Value], levels: Sequence[int]) -> li
 
 
 def small(change: Any, total: Any) -> Number:
-    """Whether ``total`` does not notice a ``change``, in any of its derivatives."""
+    """Whether ``total`` does not notice a ``change``, in any of its derivatives, or is NaN."""
     if isinstance(change, Dual) or isinstance(total, Dual):
         x, tx, y, ty, _ = _parts(change, total)
         settled = small(x, y)
         return settled if _is_zero(tx) else settled & small(tx, _plus(ty, y))
     x, y = change, total
-    return absolute(x) <= absolute(y) * (0.5 * precision(y))
+    return ~(absolute(x) > absolute(y) * (0.5 * precision(y)))
 
 
 def series(term: Any, following: Callable[[Any, Any], Any], limit: int = 500) -> Any:
@@ -386,6 +452,7 @@ def special(
     known: Sequence[Of[Any] | None],
     doc: str,
     examples: Sequence[Example],
+    on: Callable[[np.dtype], bool] = dtypes.is_floating,
 ) -> Primitive:
     """Declare the primitive that computes ``formula``, in float32 at least.
 
@@ -396,6 +463,8 @@ def special(
             ``(out, *operands, **params)``; or None, and it is that of the formula.
         doc: the mathematics and its source.
         examples: for the tests.
+        on: the dtypes of the operands; the derivative by a complex one is that of an analytic
+            function.
 
     The parameter ``by`` lists operands, in order, by which to differentiate the formula.
     """
@@ -419,7 +488,7 @@ def special(
     prim = pointwise(
         name,
         lower,
-        on=dtypes.is_floating,
+        on=on,
         partials=[slope(i) for i in range(len(known))],
         doc=doc,
         examples=examples,

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.core.primitive import Example
+from phalanx.core.primitive import Example, Primitive
 from phalanx.ops import elementwise as array
 from phalanx.ops.basis import add, f32, mul, neg, sub
 from phalanx.ops.formula import (
@@ -20,35 +20,28 @@ from phalanx.ops.formula import (
     erfc,
     exp,
     expm1,
+    floor,
     greater,
     is_nan,
+    iterate,
     lesser,
-    lgamma,
     log,
     log1p,
     polynomial,
+    precision,
     series,
     special,
     sqrt,
     where,
     within,
 )
-from phalanx.ops.special import digamma
-from phalanx.ops.special import lgamma as log_gamma
+from phalanx.ops.gamma import LARGE, about_two, digamma, lgamma, ln_gamma, stirling
 
 _NONE = Fraction(0)
-LARGE = 8.0  # from where on Stirling's series is used
 _POSITIVE = Example((f32(3), f32(3)), low=0.5, high=3.0)
 
 
 # ---- logarithms of gamma functions ----------------------------------------------------------
-
-
-def stirling(z: Any) -> Any:
-    """log Γ(z) - (z - 1/2) log z + z - log √2π, for z ≥ 8 (DLMF 5.11.1)."""
-    bernoulli = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]
-    terms = [b / ((2 * k + 2) * (2 * k + 1)) for k, b in enumerate(bernoulli)]
-    return polynomial(1.0 / (z * z), terms) / z
 
 
 def curvature(m: Any) -> Any:
@@ -60,20 +53,6 @@ def curvature(m: Any) -> Any:
     close = (1.0 - r * polynomial(r * r, terms) / (n + 2.0)) * 2.0 / (n + 2.0)
     f = within(~near, m, 1.0)
     return where(near, close, (f - log1p(f)) / (f * f) * 2.0)
-
-
-def log_gamma_1p(a: Any) -> Any:
-    """log Γ(1 + a), exact for small |a| ≤ 1/2 (DLMF 5.7.3)."""
-    terms = [0.0, 1 - 0.5772156649015329] + [(-1) ** k * _zeta_less_1(k) / k for k in range(2, 28)]
-    return polynomial(a, terms) - log1p(a)
-
-
-def _zeta_less_1(s: int) -> float:
-    """ζ(s) - 1: the sum to 100, and the rest by Euler and Maclaurin (DLMF 25.2.9)."""
-    n = 100
-    rest = n ** (1 - s) / (s - 1) - n**-s / 2 + s * n ** (-s - 1) / 12
-    rest -= s * (s + 1) * (s + 2) * n ** (-s - 3) / 720
-    return math.fsum([k**-s for k in range(2, n + 1)]) + rest
 
 
 def _log_beta(a: Any, b: Any) -> Any:
@@ -93,8 +72,8 @@ def _log_beta_below(low: Any, high: Any) -> Any:
     u, v = within(large, low, 1.0), within(large, high, LARGE)
     ratio, n = u / v, u + v
     out = u * ratio * curvature(ratio) * 0.5 + log1p(ratio) * 0.5 - u * log(n)
-    out = out + stirling(v) - stirling(n) + lgamma(u)
-    small = lgamma(low) + (lgamma(high) - lgamma(low + high))
+    out = out + stirling(v) - stirling(n) + ln_gamma(u)
+    small = ln_gamma(low) + (ln_gamma(high) - ln_gamma(low + high))
     return where(large, apart(out), apart(small))
 
 
@@ -114,6 +93,48 @@ betaln = special(
 )
 
 
+# ---- binomial coefficients ------------------------------------------------------------------
+
+_FACTORS = 64  # up to that many are multiplied
+
+
+def _binomial_coefficient(n: Any, k: Any) -> Any:
+    """Γ(n + 1) / (Γ(k + 1) Γ(n - k + 1)), for n ≥ k ≥ 0; exact of whole numbers where it can be."""
+    gap = n - k
+    other = (floor(n) >= n) & (gap < k)
+    low, few = where(other, k, gap), where(other, gap, k)
+    product = (floor(few) >= few) & (few < float(_FACTORS)) & (n < math.inf)
+    u, v = within(product, low, 1.0), within(product, few, 1.0)
+
+    def step(i: Any, total: Any) -> tuple[Any, Number]:
+        going = v >= i
+        exact, large = total * (u + i) / i, total * ((u + i) / i)
+        new = where(total < 1 / precision(u), exact, large)
+        return where(going, new, total), ~going
+
+    near = iterate(step, [where(product, 1.0, u)], _FACTORS)[0]
+    p, q = within(~product, k, 0.5), within(~product, n, 0.75)
+    far = exp(-_log_beta(q - p + 1.0, p + 1.0) - log1p(q))
+    return where(product, apart(near), far)
+
+
+def _by_count(out: Any, n: Any, k: Any) -> Any:
+    return mul(out, sub(digamma(add(n, 1)), digamma(add(sub(n, k), 1))))
+
+
+def _by_taken(out: Any, n: Any, k: Any) -> Any:
+    return mul(out, sub(digamma(add(sub(n, k), 1)), digamma(add(k, 1))))
+
+
+binomial: Primitive = special(
+    "binomial",
+    _binomial_coefficient,
+    known=[_by_count, _by_taken],
+    doc="n over k, for n ≥ k ≥ 0 (DLMF 1.2.6)",
+    examples=[Example((np.float32(5.5), f32(3)), low=0.5, high=4.5)],
+)
+
+
 # ---- the incomplete gamma functions ---------------------------------------------------------
 
 
@@ -124,7 +145,7 @@ def poisson(a: Any, x: Any) -> Any:
     m = (within(large, x, LARGE) - u) / u
     by_loader = exp(-u * m * m * curvature(m) * 0.5 - stirling(u)) / sqrt(u * (2 * math.pi))
     v = within(~large, a, 1.0)
-    return where(large, by_loader, exp(v * log(x) - x - lgamma(v + 1.0)))
+    return where(large, by_loader, exp(v * log(x) - x - ln_gamma(v + 1.0)))
 
 
 @cache
@@ -181,7 +202,7 @@ def _one(x: Any) -> Any:
 
 def _small(a: Any, x: Any) -> Any:
     """Q(a, x) of small arguments, where it is the difference of 1 and almost 1 (DLMF 8.7.3)."""
-    power = a * log(x) - log_gamma_1p(a)
+    power = a * log(x) - (about_two(a) - log1p(a))
     terms = series(-x, lambda n, term: -term * x * _step(a, n))
     return -expm1(power) - exp(power) * a * terms / (a + 1.0)
 
@@ -225,7 +246,7 @@ def _at_the_edge(a: Any, x: Any, upper: bool) -> Any:
 def _density(a: Any, x: Any) -> Any:
     """The derivative of P by x."""
     power = mul(sub(a, 1), array.log(x))
-    return array.exp(sub(sub(power, x), log_gamma(a)))
+    return array.exp(sub(sub(power, x), lgamma(a)))
 
 
 def _slope(out: Any, a: Any, x: Any, upper: bool) -> Any:

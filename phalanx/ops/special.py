@@ -1,4 +1,4 @@
-"""Special functions: the error function and its inverse, the gamma family, zeta."""
+"""The error function and its inverse, and the zeta function."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from typing import Any
 
 from phalanx.base import dtypes
-from phalanx.core.builder import Builder
 from phalanx.core.primitive import Example, Primitive
 from phalanx.ops.basis import add, f32, mul, neg, pointwise
 from phalanx.ops.elementwise import exp, square
@@ -21,6 +20,7 @@ from phalanx.ops.formula import (
     where,
     within,
 )
+from phalanx.ops.gamma import BERNOULLI
 
 _SLOPE_AT_0 = 2 / math.sqrt(math.pi)  # of erf
 
@@ -28,10 +28,6 @@ _SLOPE_AT_0 = 2 / math.sqrt(math.pi)  # of erf
 def _bell(x: Any) -> Any:
     """The derivative of erf."""
     return mul(exp(neg(square(x))), _SLOPE_AT_0)
-
-
-def _polygamma_lower(b: Builder, x: Any, order: int) -> Any:
-    return b.polygamma(b.constant(order, b.outs[0].dtype, b.outs[0].shape), x)
 
 
 erf = pointwise(
@@ -61,37 +57,9 @@ erf_inv = pointwise(
     examples=[Example((f32(2, 3),), low=-0.9, high=0.9)],
 )
 
-lgamma = pointwise(
-    "lgamma",
-    lambda b, x: b.lgamma(x),
-    on=dtypes.is_floating,
-    partials=[lambda y, x: digamma(x)],
-    doc="log |Γ(x)|; chlo.lgamma",
-    examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
-)
-
-digamma = pointwise(
-    "digamma",
-    lambda b, x: b.digamma(x),
-    on=dtypes.is_floating,
-    partials=[lambda y, x: polygamma(x, order=1)],
-    doc="ψ(x), the derivative of log Γ; chlo.digamma",
-    examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
-)
-
-polygamma = pointwise(
-    "polygamma",
-    _polygamma_lower,
-    on=dtypes.is_floating,
-    partials=[lambda y, x, order: polygamma(x, order=order + 1)],
-    doc="the derivative of ψ of an order from 1 on; chlo.polygamma",
-    examples=[Example((f32(2, 3),), {"order": 1}, low=0.5, high=3.0)],
-)
-
 
 # ---- zeta -----------------------------------------------------------------------------------
 
-_BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]
 _FAR = 10.0  # from where on the sum of Euler and Maclaurin is exact
 
 
@@ -108,7 +76,7 @@ def _hurwitz(s: Any, q: Any) -> Any:
     z, total = iterate(step, [v, 0.0], 10_000)
     terms: list[Any] = []
     factor = u
-    for j, b in enumerate(_BERNOULLI, 1):
+    for j, b in enumerate(BERNOULLI, 1):
         terms.append(factor * (b / math.factorial(2 * j)))
         factor = factor * (u + (2 * j - 1.0)) * (u + 2.0 * j)
     rest = (polynomial(1.0 / (z * z), terms) / z + 0.5) / z + 1.0 / (u - 1.0)

@@ -1,0 +1,260 @@
+"""The gamma function, its logarithm, the derivative of that, and binomial coefficients."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.core.builder import Builder
+from phalanx.core.primitive import Example, Primitive
+from phalanx.ops.basis import f32, mul, pointwise
+from phalanx.ops.formula import (
+    Number,
+    absolute,
+    apart,
+    conj,
+    cos,
+    exp,
+    expm1,
+    floor,
+    imag,
+    is_nan,
+    joined,
+    log,
+    log1p,
+    polygamma_of,
+    polynomial,
+    power,
+    precision,
+    real,
+    rounded,
+    sin,
+    special,
+    where,
+    with_slope,
+    within,
+)
+
+LARGE = 8.0  # from where on Stirling's series is used
+_POSITIVE = Example((f32(2, 3),), low=0.5, high=3.0)
+BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510]
+
+
+def hurwitz(s: int, q: float) -> float:
+    """ζ(s, q): 20 terms, and the rest by Euler and Maclaurin (DLMF 25.11.28)."""
+    z = q + 20
+    rest = z ** (1 - s) / (s - 1) + z**-s / 2
+    factor = s * z ** (-s - 1)
+    for j, b in enumerate(BERNOULLI, 1):
+        rest += factor * b / math.factorial(2 * j)
+        factor *= (s + 2 * j - 1) * (s + 2 * j) / (z * z)
+    return math.fsum([(q + k) ** -s for k in range(20)]) + rest
+
+
+# ---- series ---------------------------------------------------------------------------------
+
+
+def stirling(z: Any) -> Any:
+    """log Γ(z) - (z - 1/2) log z + z - log √2π, for z ≥ 8 (DLMF 5.11.1)."""
+    terms = [b / ((2 * k + 2) * (2 * k + 1)) for k, b in enumerate(BERNOULLI)]
+    u = 1.0 / z
+    return polynomial(u * u, terms) * u
+
+
+def about_two(a: Any) -> Any:
+    """log Γ(2 + a), exact for small |a| ≤ 1/2 (DLMF 5.7.3)."""
+    count = 28 if precision(a) < 1e-10 else 14
+    return polynomial(a, _about_two()[:count])
+
+
+@cache
+def _about_two() -> list[float]:
+    return [0.0, 1 - 0.5772156649015329] + [(-1) ** k * hurwitz(k, 2) / k for k in range(2, 28)]
+
+
+def _lowered(x: Any) -> tuple[Any, Any]:
+    """a and p with Γ(x) = Γ(2 + a) p and |a| ≤ 1/2, for 0 < x < 8."""
+    a = x - 2.0
+    p = where(a < -1.5, 1.0 / (x * (x + 1.0)), where(a < -0.5, 1.0 / x, 1.0))
+    a = where(a < -1.5, x, where(a < -0.5, x - 1.0, a))
+    for _ in range(6):
+        larger = a > 0.5
+        p = where(larger, (a + 1.0) * p, p)
+        a = where(larger, a - 1.0, a)
+    return a, p
+
+
+def sine_of_turns(x: Any) -> Any:
+    """sin πx, exactly 0 at whole numbers."""
+    n = rounded(x)
+    odd = n - floor(n * 0.5) * 2.0
+    return sin((x - n) * math.pi) * (1.0 - odd * 2.0)
+
+
+# ---- log |Γ(x)| and its derivative ----------------------------------------------------------
+
+
+def _log_gamma(x: Number) -> Number:
+    size = absolute(x)
+    large = size >= LARGE
+    u, v = within(large, size, LARGE), within(~large & (size > 0.0), size, 1.0)
+    far = (u - 0.5) * (log(u) - 1.0) + (stirling(u) + (0.5 * math.log(2 * math.pi) - 0.5))
+    a, p = _lowered(v)
+    one = absolute(v - 1.0) < 0.5
+    near = about_two(a) + where(one, -log1p(within(one, v - 1.0, 0.0)), log(p))
+    out = where(large, where(u < math.inf, far, math.inf), near)
+    down = (x < 0.0) & (x > -math.inf)
+    w = within(down, x, -0.5)
+    sine = log(absolute(sine_of_turns(w)))
+    below = math.log(math.pi) - log(-w) - sine - out
+    out = where(down, below, where(x < 0.0, -math.inf, out))
+    return where(size > 0.0, out, where(is_nan(x), x, math.inf))
+
+
+_ROOT = 1.46163214496836234126  # of the digamma function
+_ROOT_HIGH = float(np.float32(_ROOT))
+_ROOT_LOW = 1.2438149938918909e-08  # the rest of it
+
+
+@cache
+def _about_root() -> list[float]:
+    """The derivatives of ψ at its root, divided by factorials (DLMF 5.15.1)."""
+    return [0.0] + [(-1) ** (k + 1) * hurwitz(k + 1, _ROOT) for k in range(1, 34)]
+
+
+def _digamma(x: Number) -> Number:
+    size = where(x < 0.0, -x, x)
+    d = apart(size - _ROOT_HIGH) - _ROOT_LOW
+    near = absolute(d) < 0.5
+    close = polynomial(within(near, d, 0.1), _about_root()[: 34 if precision(x) < 1e-10 else 17])
+    v = within(~near & (size > 0.0) & (size < math.inf), size, 3.0)
+    z, shift = v, _zero(v)
+    for _ in range(8):
+        low = z < LARGE
+        shift = shift + where(low, 1.0 / z, 0.0)
+        z = where(low, z + 1.0, z)
+    u = 1.0 / z
+    terms = [b / (2 * k + 2) for k, b in enumerate(BERNOULLI)]
+    away = log(z) - (u * 0.5 + u * u * polynomial(u * u, terms)) - shift
+    out = where(near, close, where(size < math.inf, away, size))
+    w = within((x < 0.0) & (x > -math.inf) & (floor(x) < x), x, -0.5)
+    turn = w - rounded(w)
+    below = out - 1.0 / w - cos(turn * math.pi) / sin(turn * math.pi) * math.pi
+    pole = (x < 0.0) & (floor(x) >= x)
+    return where(x < 0.0, where(pole, math.nan, below), where(x > 0.0, out, -1.0 / x))
+
+
+def _zero(x: Any) -> Any:
+    return x * 0.0
+
+
+psi = with_slope(_digamma, lambda x, y: polygamma_of(1, x))
+ln_gamma = with_slope(_log_gamma, lambda x, y: psi(x))
+
+
+lgamma: Primitive = special(
+    "lgamma",
+    ln_gamma,
+    known=[lambda y, x: digamma(x)],
+    doc="log |Γ(x)| (DLMF 5.2.1)",
+    examples=[_POSITIVE],
+)
+
+digamma: Primitive = special(
+    "digamma",
+    psi,
+    known=[lambda y, x: polygamma(x, order=1)],
+    doc="ψ(x), the derivative of log Γ (DLMF 5.2.2)",
+    examples=[_POSITIVE],
+)
+
+
+def _polygamma_lower(b: Builder, x: Any, order: int) -> Any:
+    return b.polygamma(b.constant(order, b.outs[0].dtype, b.outs[0].shape), x)
+
+
+polygamma = pointwise(
+    "polygamma",
+    _polygamma_lower,
+    on=dtypes.is_floating,
+    partials=[lambda y, x, order: polygamma(x, order=order + 1)],
+    doc="the derivative of ψ of an order from 1 on; chlo.polygamma",
+    examples=[Example((f32(2, 3),), {"order": 1}, low=0.5, high=3.0)],
+)
+
+
+# ---- Γ(x) -----------------------------------------------------------------------------------
+
+
+def _gamma(x: Any) -> Any:
+    """Γ(x), whole for whole numbers as long as a float holds it (DLMF 5.11.3, 5.5.3)."""
+    size = absolute(x)
+    large = size >= LARGE
+    u, v = within(large, size, LARGE), within(~large, size, 1.0)
+    root = power(u, (u - 0.5) * 0.5)
+    far = root * exp(-u) * root * (exp(stirling(u)) * math.sqrt(2 * math.pi))
+    a, p = _lowered(v)
+    most = 180.0 if precision(x) < 1e-10 else 40.0
+    out = where(large, where(u < most, far, math.inf), exp(about_two(a)) * p)
+    whole = (floor(size) >= size) & (out < 1 / precision(x))
+    out = where(whole, rounded(out), out)
+    below = -math.pi / (sine_of_turns(x) * (x * out))
+    pole = (x < 0.0) & (floor(x) >= x)
+    out = where(x < 0.0, where(pole, math.nan, below), out)
+    return where(size > 0.0, out, 1.0 / x)
+
+
+gamma: Primitive = special(
+    "gamma",
+    _gamma,
+    known=[lambda y, x: mul(y, digamma(x))],
+    doc="Γ(x) (DLMF 5.2.1)",
+    examples=[_POSITIVE],
+)
+
+
+def _complex_log_gamma(z: Any) -> Any:
+    """Of numbers right of 1/2, above the real axis; elsewhere by symmetry (DLMF 5.5.3)."""
+    x, y = real(z), imag(z)
+    down = (y < 0.0) | ((y <= 0.0) & (1.0 / y < 0.0))
+    upper = where(down, conj(z), z)
+    left = x < 0.5
+    right = where(left, 1.0 - upper, upper)
+    out = _log_gamma_right(right)
+    turn = joined(x - rounded(x), imag(upper)) * complex(0, 2 * math.pi)
+    turn = within(left, turn, complex(-1, 1))
+    phase = joined(-imag(upper) * math.pi, (x - 0.5) * math.pi)
+    mirrored = math.log(2 * math.pi) + phase - log(-expm1(turn)) - out
+    out = where(left, mirrored, out)
+    out = where(down, conj(out), out)
+    pole = (x <= 0.0) & (floor(x) >= x) & (absolute(y) <= 0.0)
+    return where(pole, complex(math.nan, math.nan), out)
+
+
+def _log_gamma_right(z: Any) -> Any:
+    """For Re z ≥ 1/2: about the zeros 1 and 2 by the series, elsewhere by Stirling's."""
+    one, two = absolute(z - 1.0) < 0.5, absolute(z - 2.0) < 0.5
+    a = within(one | two, where(one, z - 1.0, z - 2.0), 0.1)
+    close = about_two(a) - where(one, log1p(a), 0.0)
+    near = absolute(z) < 12.0
+    v = within(near, z, 12.0)
+    shift: Any = 0.0
+    for k in range(0, 12, 2):  # of two together the arguments are less than π
+        shift = shift + log((v + float(k)) * (v + float(k + 1)))
+    u = where(near, v + 12.0, z)
+    far = (u - 0.5) * (log(u) - 1.0) + (stirling(u) + (0.5 * math.log(2 * math.pi) - 0.5))
+    return where(one | two, close, far - where(near, shift, 0.0))
+
+
+log_gamma: Primitive = special(
+    "log_gamma",
+    _complex_log_gamma,
+    known=[None],
+    doc="log Γ(z) of complex z, continuous but at the negative real axis (DLMF 5.11.1)",
+    examples=[Example((np.complex64(1.5 + 0.5j),), order=1)],
+    on=dtypes.is_complex,
+)

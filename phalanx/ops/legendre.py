@@ -1,0 +1,71 @@
+"""Associated Legendre functions, as spherical harmonics need them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from phalanx.core.primitive import Example, Primitive
+from phalanx.ops.basis import add, f32, mul, sub
+from phalanx.ops.elementwise import sqrt as root
+from phalanx.ops.formula import (
+    Number,
+    absolute,
+    cos,
+    floor,
+    greater,
+    iterate,
+    sin,
+    special,
+    sqrt,
+    where,
+)
+from phalanx.ops.shape import zeros_like
+
+
+def _normalized(n: Any, m: Any, theta: Any) -> Any:
+    """Up to the order m along the diagonal, then up in degree (DLMF 14.10.3, 14.7.15)."""
+    k = absolute(m)
+    c, s = cos(theta), sin(theta)
+
+    def step(degree: Any, before: Any, last: Any) -> tuple[Any, Any, Number]:
+        degree = degree + 0.0 * k
+        square, less = degree * degree, (degree - 1.0) * (degree - 1.0)
+        diagonal = last * s * sqrt((degree * 2.0 + 1.0) / (degree * 2.0)) * -1.0
+        gap = greater(square - k * k, 1.0)
+        share = sqrt(greater(less - k * k, 0.0) / greater(less * 4.0 - 1.0, 1.0))
+        higher = sqrt((square * 4.0 - 1.0) / gap) * (c * last - share * before)
+        new = where(degree <= k, diagonal, higher)
+        done = n < degree
+        return where(done, before, last), where(done, last, new), n <= degree
+
+    first = where(absolute(c) <= 1.0, 1 / math.sqrt(4 * math.pi), c)
+    out = iterate(step, [0.0 * c, first], 100_000)[1]
+    odd = k - floor(k * 0.5) * 2.0
+    out = where(m < 0.0, (1.0 - odd * 2.0) * out, out)
+    return where((k <= n) & (n >= 0.0), out, 0.0 * c)
+
+
+def _slope(out: Any, n: Any, m: Any, theta: Any) -> Any:
+    """By the ladder operators of the order (DLMF 14.10.1, 14.10.2)."""
+    up = mul(sub(n, m), add(add(n, m), 1))
+    down = mul(add(n, m), add(sub(n, m), 1))
+    higher = mul(root(up), legendre(n, add(m, 1), theta))
+    lower = mul(root(down), legendre(n, sub(m, 1), theta))
+    return mul(sub(higher, lower), 0.5)
+
+
+legendre: Primitive = special(
+    "legendre",
+    _normalized,
+    known=[
+        lambda out, n, m, theta: zeros_like(n),
+        lambda out, n, m, theta: zeros_like(m),
+        _slope,
+    ],
+    doc="Y_n^m(θ, 0) of whole n and m: normalized, with the phase of Condon and Shortley "
+    "(DLMF 14.30.1)",
+    examples=[Example((np.float32(3), np.float32(2), f32(3)), low=0.5, high=2.5)],
+)

@@ -27,7 +27,15 @@ from phalanx.nn.activations import (
     swish,
 )
 from phalanx.nn.attention import dot_product_attention, scaled_matmul
-from phalanx.nn.normalize import log_softmax, logsumexp, one_hot, softmax, standardize
+from phalanx.nn.normalize import (
+    log1mexp,
+    log_softmax,
+    logmeanexp,
+    logsumexp,
+    one_hot,
+    softmax,
+    standardize,
+)
 from phalanx.numpy import tanh
 
 __all__ = [
@@ -43,8 +51,10 @@ __all__ = [
     "identity",
     "initializers",
     "leaky_relu",
+    "log1mexp",
     "log_sigmoid",
     "log_softmax",
+    "logmeanexp",
     "logsumexp",
     "mish",
     "one_hot",

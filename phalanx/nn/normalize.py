@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,6 +77,45 @@ def _logsumexp(
     if return_sign:
         return out, jnp.sign(total)
     return out if b is None else jnp.where(total < 0, jnp.nan, out)
+
+
+def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
+    """The logarithm of the mean of exp(x), exact for large and small ``x``.
+
+    Args:
+        x: a floating-point array.
+        axis: the axis or axes to take the mean over; by default all.
+        where: a mask that broadcasts with ``x``: of what to take the mean.
+        keepdims: whether the result keeps those axes with length 1.
+
+    >>> import phalanx.numpy as jnp
+    >>> from phalanx import nn
+    >>> float(nn.logmeanexp(jnp.array([1000.0, 1000.0])))
+    1000.0
+    """
+    total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
+    counted = True if where is None else where
+    mask = jnp.broadcast_to(counted, jnp.shape(x))
+    count = jnp.sum(mask, axis=_static(axis), keepdims=keepdims)
+    return total - jnp.log(jnp.astype(count, total.dtype))
+
+
+@staged
+def _log1mexp(x: Any) -> Any:
+    """By expm1 up to log 2, by log1p beyond (Mächler, Accurately computing log(1 - e^-a), 2012)."""
+    near = x < math.log(2)
+    close = jnp.log(-jnp.expm1(-jnp.where(near, x, 0.5)))
+    return jnp.where(near, close, jnp.log1p(-jnp.exp(-jnp.where(near, 1, x))))
+
+
+def log1mexp(x: Any) -> Any:
+    """log(1 - exp(-x)), exact for large and small ``x``; NaN of negative ``x``.
+
+    >>> from phalanx import nn
+    >>> f"{float(nn.log1mexp(1e-3)):.3f}"
+    '-6.908'
+    """
+    return _log1mexp(inexact("log1mexp", x))
 
 
 # ---- softmax --------------------------------------------------------------------------------

@@ -432,6 +432,7 @@ from phalanx.numpy.transcendental import (
     exp2,
     expm1,
     hypot,
+    i0,
     log,
     log1p,
     log2,

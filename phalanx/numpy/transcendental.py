@@ -18,6 +18,7 @@ from phalanx.numpy.arithmetic import literal, over
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair
+from phalanx.ops.bessel import bessel_i0e
 
 # ---- exponentials and logarithms ----------------------------------------------------------
 
@@ -204,6 +205,23 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
     length = ops.select(zero, big, length)
     infinite = ops.or_(*(ops.eq(v, literal(v, np.inf)) for v in (x, y)))
     return ops.select(infinite, literal(big, np.inf), length)
+
+
+@one_program
+def i0(x: ArrayLike) -> Array:
+    """The modified Bessel function of the first kind of order 0, elementwise.
+
+    Raises:
+        TypeError: x is complex.
+
+    >>> float(jnp.i0(0.0))
+    1.0
+    """
+    x = inexact("i0", x)
+    if x.dtype in COMPLEXES:
+        raise TypeError(f"i0: a real operand is needed, got {x.aval}")
+    half = ops.exp(ops.mul(ops.abs(x), literal(x, 0.5)))  # e^|x| may be too large
+    return ops.mul(half, ops.mul(half, bessel_i0e(x)))
 
 
 @one_program

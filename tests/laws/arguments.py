@@ -320,7 +320,15 @@ ARGUMENTS = {
         "segment_max segment_min segment_prod segment_sum": (X, index("m"), 3),
     },
     "scipy.sparse.linalg": {"bicgstab cg gmres": (DEFINITE, V)},
-    "scipy.special": {"multigammaln": (X, 1), "kl_div rel_entr": (X, X)},
+    "scipy.special": {
+        "boxcox boxcox1p": (X, X),
+        "comb": (X, X),
+        "expn": (index("mn"), X),
+        "kl_div rel_entr": (X, X),
+        "multigammaln": (X, 1),
+        "owens_t": (X, X),
+        "sph_harm_y": (index("mn"), index("mn"), X, X),
+    },
     "scipy.stats": {"mode rankdata sem": (X,)},
     "scipy.stats.dirichlet": {"logpdf pdf": (X, Operand("m"))},
     "scipy.stats.multinomial": {"logpmf pmf": (index("mn"), 3, V)},
@@ -367,6 +375,7 @@ ARGUMENTS = {
 
 # What some need besides, by keyword.
 KEYWORDS = {
+    "scipy.special.bessel_jn": {"v": 3},
     ".pure_callback": {"vmap_method": "sequential"},
     ".shard_map": {"in_specs": phalanx.P(), "out_specs": phalanx.P()},
     "lax.pcast": {"to": "varying"},

@@ -1,0 +1,155 @@
+"""Logistic functions, powers on the way to logarithms, entropies, and softmax."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from phalanx import ops
+from phalanx.core.types import Array
+from phalanx.nn.normalize import log_softmax as _log_softmax
+from phalanx.nn.normalize import softmax as _softmax
+from phalanx.numpy.choice import where
+from phalanx.numpy.one_program import one_program
+from phalanx.numpy.promotion import ArrayLike
+from phalanx.scipy.special.operands import inexact, real
+
+
+def expit(x: ArrayLike) -> Array:
+    """1 / (1 + e⁻ˣ).
+
+    >>> float(expit(0.0))
+    0.5
+    """
+    return ops.logistic(*inexact("expit", x))
+
+
+@one_program
+def logit(x: ArrayLike) -> Array:
+    """log(x / (1 - x)).
+
+    >>> float(logit(0.5))
+    0.0
+    """
+    (x,) = inexact("logit", x)
+    return ops.log(x) - ops.log1p(-x)
+
+
+@one_program
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
+    """x log y, and 0 where x is 0.
+
+    >>> float(xlogy(0.0, 0.0))
+    0.0
+    """
+    x, y = inexact("xlogy", x, y)
+    zero = (x == 0) & (y == y)
+    return where(zero, 0, x * ops.log(where(zero, 1, y)))
+
+
+@one_program
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
+    """x log(1 + y), and 0 where x is 0.
+
+    >>> float(xlog1py(0.0, -1.0))
+    0.0
+    """
+    x, y = inexact("xlog1py", x, y)
+    zero = (x == 0) & (y == y)
+    return where(zero, 0, x * ops.log1p(where(zero, 0, y)))
+
+
+@one_program
+def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """(xᵏ - 1) / k with k = ``lmbda``, and log x where that is 0; NaN of negative x.
+
+    >>> float(boxcox(4.0, 0.5)), float(boxcox(1.0, 0.0))
+    (2.0, 0.0)
+    """
+    x, k = inexact("boxcox", x, lmbda)
+    return _boxcox(ops.log(x), k)
+
+
+@one_program
+def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
+    """((1 + x)ᵏ - 1) / k with k = ``lmbda``, and log(1 + x) where that is 0; NaN below -1.
+
+    >>> float(boxcox1p(3.0, 0.5)), float(boxcox1p(0.0, 0.0))
+    (2.0, 0.0)
+    """
+    x, k = inexact("boxcox1p", x, lmbda)
+    return _boxcox(ops.log1p(x), k)
+
+
+def _boxcox(log_x: Array, k: Array) -> Array:
+    """(exp(k log x) - 1) / k; in powers of k log x where that is small, also for derivatives."""
+    t = where(k == 0, 0, k * log_x)
+    near = ops.abs(t) < 0.5
+    u = where(near, t, 0)
+    total = u * 0
+    for n in range(16, 0, -1):
+        total = (total + 1) * u / (n + 1)
+    power = ops.expm1(where(near, 0, t)) / where(near, 1, k)
+    return where(near, where(near, log_x, 0) * (total + 1), power)
+
+
+@one_program
+def entr(x: ArrayLike) -> Array:
+    """-x log x; 0 at 0, and -inf below.
+
+    >>> float(entr(1.0)) == 0
+    True
+    """
+    (x,) = real("entr", x)
+    inside = x > 0
+    u = where(inside, x, 1)
+    return where(inside, -u * ops.log(u), where(x == 0, 0, where(x < 0, -math.inf, x)))
+
+
+@one_program
+def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
+    """p log(p / q); 0 where p is 0, and inf where either is negative.
+
+    >>> float(rel_entr(2.0, 2.0))
+    0.0
+    """
+    p, q = real("rel_entr", p, q)
+    return _rel_entr(p, q)
+
+
+def _rel_entr(p: Array, q: Array) -> Array:
+    inside = (p > 0) & (q > 0)
+    u, v = where(inside, p, 1), where(inside, q, 1)
+    unknown = (p != p) | (q != q)
+    edge = where((p == 0) & (q >= 0), 0, where(unknown, math.nan, math.inf))
+    return where(inside, u * (ops.log(u) - ops.log(v)), edge)
+
+
+@one_program
+def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
+    """p log(p / q) - p + q; inf where either is negative.
+
+    >>> float(kl_div(2.0, 2.0))
+    0.0
+    """
+    p, q = real("kl_div", p, q)
+    known = (p >= 0) & (q >= 0)
+    return _rel_entr(p, q) + where(known, q - p, 0)
+
+
+def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
+    """exp(x) / Σ exp(x), the sum over ``axis``, or over all elements.
+
+    >>> softmax(jnp.zeros(2)).tolist()
+    [0.5, 0.5]
+    """
+    return _softmax(x, axis)
+
+
+def log_softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
+    """The logarithm of ``softmax``, exact where that is 0 to a float.
+
+    >>> log_softmax(jnp.array([1000.0, 0.0])).tolist()
+    [0.0, -1000.0]
+    """
+    return _log_softmax(x, axis)

@@ -398,6 +398,27 @@ def _assembled(b: Builder, leaves: Sequence[Value], levels: Sequence[int]) -> li
     return [Dual(x, t, levels[0]) for x, t in zip(values, tangents, strict=True)]
 
 
+def together(function: Formula, xs: Sequence[Any]) -> list[Any]:
+    """``function`` of each of ``xs``, all computed by one text."""
+    levels = sorted({d for x in xs for d in _levels(x)}, reverse=True)
+    model = next(plain(x) for x in xs)
+    b, shape = model.b, model.b.type(model.value).shape
+
+    def stacked(*each: Value) -> Value:
+        return b.concatenate([b.reshape(v, (1, *shape)) for v in each], 0)
+
+    columns = zip(*[_leaves([x], levels, model) for x in xs], strict=True)
+    (all_of_them,) = _assembled(b, [stacked(*c) for c in columns], levels)
+    out = function(all_of_them)
+
+    def row(i: int, x: Number) -> Number:
+        limit, strides = (i + 1, *shape), (1,) * (len(shape) + 1)
+        part = b.slice(x.value, (i, *[0] * len(shape)), limit, strides)
+        return Number(b, b.reshape(part, shape))
+
+    return [_mapped(partial(row, i), out) for i in range(len(xs))]
+
+
 def small(change: Any, total: Any) -> Number:
     """Whether ``total`` does not notice a ``change``, in any of its derivatives, or is NaN."""
     if isinstance(change, Dual) or isinstance(total, Dual):

@@ -24,6 +24,7 @@ from phalanx.ops.formula import (
     sign,
     small,
     special,
+    together,
     where,
     within,
 )
@@ -46,18 +47,18 @@ def _sign_of_gamma(x: Any) -> Any:
 def _ratio_of_gammas(above: list[Any], below: list[Any]) -> Any:
     """Π Γ(above) / Π Γ(below), 0 where one of those below is infinite."""
     total: Any = 0.0
-    sign: Any = 1.0
-    for xs, factor in ((above, 1.0), (below, -1.0)):
-        for x in xs:
-            total = total + ln_gamma(x) * factor
-            sign = _sign_of_gamma(x) * sign
-    return exp(total) * sign
+    turns: Any = 1.0
+    logarithms = together(ln_gamma, [*above, *below])
+    for i, (x, y) in enumerate(zip([*above, *below], logarithms, strict=True)):
+        total = total + y * (1.0 if i < len(above) else -1.0)
+        turns = _sign_of_gamma(x) * turns
+    return exp(total) * turns
 
 
-def _series(above: list[Any], below: list[Any], z: Any, first: Any) -> Any:
-    """Σ Π (above)_k / Π (below)_k zᵏ / k!, times ``first``."""
+def _series(above: list[Any], below: list[Any], z: Any, first: Any) -> tuple[Any, Any]:
+    """Σ Π (above)_k / Π (below)_k zᵏ / k!, times ``first``, and z times its derivative."""
 
-    def step(k: Any, term: Any, total: Any) -> tuple[Any, Any, Number]:
+    def step(k: Any, term: Any, total: Any, change: Any) -> tuple[Any, Any, Any, Number]:
         bottom = k
         for b in below:
             b = b + (k - 1.0)
@@ -69,9 +70,10 @@ def _series(above: list[Any], below: list[Any], z: Any, first: Any) -> Any:
         total = total + term
         falling = ~(absolute(plain(top)) >= absolute(plain(bottom)) * 0.95)
         over = absolute(plain(term)) <= 0.0
-        return term, total, small(term, total) & (falling | over)
+        return term, total, change + term * k, small(term, total) & (falling | over)
 
-    return iterate(step, [first, first], _LIMIT)[1]
+    _, total, change = iterate(step, [first, first, 0.0], _LIMIT)
+    return total, change
 
 
 # ---- 1F1 ------------------------------------------------------------------------------------
@@ -93,7 +95,7 @@ def _kummer(a: Any, b: Any, x: Any) -> Any:
     far = (z > 50.0 + absolute(plain(p * q)) * 2.0) & ~_ends(u)
     v = within(~far, z, 1.0)
     half = exp(where(turned, v * -0.5, 0.0))
-    near = apart(_series([u], [b], v, _ones(v) * half)) * half
+    near = apart(_series([u], [b], v, _ones(v) * half)[0]) * half
     w = within(far, z, 100.0)
     e = exp(where(turned, 0.0, w * 0.5))
     scale = e * (_ratio_of_gammas([b], [u]) * power(w, u - b)) * e
@@ -145,9 +147,9 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     outside = where(unknown, math.nan, _ones(x) * math.inf)
     a, b, c, x = (within(fine, t, 0.5) for t in (a, b, c, x))
     sums = origin | ends & ((x >= 0.0) | (absolute(plain(x)) < 0.5))
-    polynomial = apart(_series([within(sums, a, 0.0), b], [c], within(sums, x, 0.0), _ones(x)))
+    total, _ = _series([within(sums, a, 0.0), b], [c], within(sums, x, 0.0), _ones(x))
     inside = apart(_inside(*[within(~sums, t, 0.5) for t in (a, b, c, x)]))
-    return where(fine, where(sums, polynomial, inside), outside)
+    return where(fine, where(sums, apart(total), inside), outside)
 
 
 def _inside(a: Any, b: Any, c: Any, x: Any) -> Any:
@@ -179,8 +181,8 @@ def _continued(p: Any, q: Any, c: Any, z: Any, y: Any, s: Any) -> Any:
     """F(p, q; c; z) by the series at 0, then by steps of half the distance y to the pole at 1."""
     start = where(plain(y) < _TURN, _TURN, y)
     at = where(plain(y) < _TURN, 1.0 - _TURN, z)
-    value = _series([p, q], [c], at, _ones(z))
-    slope = _series([p + 1.0, q + 1.0], [c + 1.0], at, _ones(z)) * p * q / c
+    value, change = _series([p, q], [c], at, _ones(z))
+    slope = change / where(plain(at) > 0.0, at, 1.0)
 
     def step(k: Any, y0: Any, value: Any, slope: Any) -> tuple[Any, Any, Any, Number]:
         y1 = where(plain(y) * 2.0 > y0, y, y0 * 0.5)

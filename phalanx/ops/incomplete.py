@@ -32,6 +32,7 @@ from phalanx.ops.formula import (
     series,
     special,
     sqrt,
+    together,
     where,
     within,
 )
@@ -73,7 +74,8 @@ def _log_beta_below(low: Any, high: Any) -> Any:
     ratio, n = u / v, u + v
     out = u * ratio * curvature(ratio) * 0.5 + log1p(ratio) * 0.5 - u * log(n)
     out = out + stirling(v) - stirling(n) + ln_gamma(u)
-    small = ln_gamma(low) + (ln_gamma(high) - ln_gamma(low + high))
+    p, q, r = together(ln_gamma, [low, high, low + high])
+    small = p + (q - r)
     return where(large, apart(out), apart(small))
 
 

@@ -101,10 +101,11 @@ def _oscillating(order: int) -> Callable[[Any], Any]:
         near = size <= turn
         u, v = within(near, x, 1.0), within(~near & (size < math.inf), size, turn)
         sines = np.sin((np.arange(count) + 0.5) * math.pi / (2 * count))
-        if order:
-            close = summed(lambda s, u: sin(u * s) * s, sines, of=[u]) / count
-        else:
-            close = summed(lambda s, u: cos(u * s), sines, of=[u]) / count
+
+        def term(s: Any, u: Any) -> Any:
+            return sin(u * s) * s if order else cos(u * s)
+
+        close = summed(term, sines, of=[u]) / count
         turns = [1, -1, -1, 1]
         terms = [c * turns[k % 4] for k, c in enumerate(_asymptotic_series(order, eps, turn))]
         square = 1.0 / (v * v)

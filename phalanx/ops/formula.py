@@ -280,7 +280,7 @@ def where(mask: Number, x: Any, y: Any) -> Any:
     return Number(b, b.select(mask.value, model.like(x).value, model.like(y).value))
 
 
-def within(mask: Number, x: Any, other: float) -> Any:
+def within(mask: Number, x: Any, other: complex) -> Any:
     """``x`` where ``mask`` holds; elsewhere ``other``, of which what is made is not used."""
     if isinstance(x, Dual):
         return Dual(within(mask, x.value, other), x.tangent, x.level)
@@ -321,9 +321,9 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     return total
 
 
-def summed(term: Callable[..., Any], *tables: Sequence[float], of: Sequence[Any]) -> Any:
+def summed(term: Callable[..., Any], *tables: Any, of: Sequence[Any]) -> Any:
     """The sum of ``term(*row, *of)`` over the rows of ``tables`` of constants, as one reduction."""
-    model = plain(of[0])
+    model: Number = plain(of[0])
     b, kind = model.b, model.b.type(model.value)
     shape = (*kind.shape, len(tables[0]))
     dims = tuple(range(len(kind.shape)))

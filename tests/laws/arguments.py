@@ -321,6 +321,7 @@ ARGUMENTS = {
     },
     "scipy.sparse.linalg": {"bicgstab cg gmres": (DEFINITE, V)},
     "scipy.special": {
+        "bessel_jn": (X,),
         "boxcox boxcox1p": (X, X),
         "comb": (X, X),
         "expn": (index("mn"), X),

@@ -83,7 +83,7 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 def _boxcox(log_x: Array, k: Array) -> Array:
     """(exp(k log x) - 1) / k; in powers of k log x where that is small, also for derivatives."""
-    t = where(k == 0, 0, k * log_x)
+    t = k * where((k == 0) & (ops.abs(log_x) == math.inf), 0, log_x)
     near = ops.abs(t) < 0.5
     u = where(near, t, 0)
     total = u * 0

@@ -89,9 +89,8 @@ def test_jax_is_never_imported():
 
 
 def in_a_process(script, **variables):
-    given = {
-        n: v for n, v in os.environ.items() if n not in ("PHALANX_NUM_CPU_DEVICES", "XLA_FLAGS")
-    }
+    counts = "PHALANX_NUM_CPU_DEVICES", "JAX_NUM_CPU_DEVICES", "XLA_FLAGS"
+    given = {n: v for n, v in os.environ.items() if n not in counts}
     command = [sys.executable, "-W", "always", "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, env={**given, **variables})
     assert done.returncode == 0, done.stderr

@@ -138,8 +138,8 @@ def _is_accident(error: Exception) -> bool:
     within, last = False, None
     for last in _entries(error.__traceback__):
         within = _is_hidden(last, within)
-    if last is None or not within or isinstance(error, PhalanxError):
-        return False
+    if last is None or not within or isinstance(error, (PhalanxError, OSError)):
+        return False  # what the system says, it says of a file, by its name
     if not hasattr(error, _ACCIDENT):  # at the first boundary, where all frames are there
         purpose = last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
         setattr(error, _ACCIDENT, not purpose)

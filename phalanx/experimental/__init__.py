@@ -8,9 +8,11 @@ from phalanx.base.lazily import later as _later
 from phalanx.experimental import maps, mesh_utils, pjit, shard_map
 
 if TYPE_CHECKING:
+    from phalanx.experimental import checkpoint as checkpoint
     from phalanx.experimental import ode as ode
+    from phalanx.experimental import safetensors as safetensors
 else:
-    __getattr__, __dir__ = _later(__name__, "ode")
+    __getattr__, __dir__ = _later(__name__, "checkpoint", "ode", "safetensors")
 
 __all__ = [
     "disable_x64",

@@ -1,0 +1,190 @@
+"""Restoring a tree: as it was saved, or laid out as a tree says. Each part is read for itself."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.parts import make_array_from_callback
+from phalanx.base import dtypes
+from phalanx.base.errors import ShapeError
+from phalanx.base.source import user_location
+from phalanx.core.types import ArrayType
+from phalanx.experimental.checkpoint import together, zarr
+from phalanx.experimental.checkpoint.folder import folder_of, place_of, reading, steps_in
+from phalanx.experimental.checkpoint.index import Stored
+from phalanx.experimental.checkpoint.outline import build
+from phalanx.experimental.checkpoint.saving import check_step
+from phalanx.experimental.checkpoint.wanted import WHO, Target, Wanted
+from phalanx.run.array import DeviceArray, Signature
+from phalanx.spmd.sharding import Index, Sharding
+
+AS_SAVED: Any = type("AsSaved", (), {"__repr__": lambda _: "as it was saved"})()
+
+
+def restore(
+    directory: str | os.PathLike[str], like: Any = AS_SAVED, step: int | None = None
+) -> Any:
+    """The tree that was saved as the checkpoint of ``step``.
+
+    Each device gets what it is to hold, and only that is read, so a checkpoint can be restored on
+    other devices, and more or fewer, than it was saved from. In a program of several processes all
+    of them call it.
+
+    Args:
+        directory: where the checkpoints are.
+        like: what is wanted, a tree like the one that was saved. In the place of a leaf stands an
+            array, or a ``ShapeDtypeStruct`` that may have a sharding, for an array of that shape
+            and dtype that lies so; a NumPy array or a number for another one; a sharding, or a
+            ``PartitionSpec`` about the mesh that is set, for whatever is stored there, so laid out,
+            a leaf or a subtree; or ``...`` for what is not to be read, and stays ``...``.
+            If not given: all, as it was saved, in dicts, lists and tuples, with arrays whole on the
+            default device.
+        step: which; default is the newest.
+
+    Raises:
+        FileNotFoundError: there is no such checkpoint.
+        TreeError: ``like`` asks for leaves that are not stored, or not for some that are.
+        ShapeError, ArgumentError: a leaf has another shape, or is of another dtype or kind.
+        ValueError: a file is damaged.
+        ImportError: tensorstore is not installed.
+
+    >>> import tempfile, phalanx
+    >>> from phalanx.experimental import checkpoint
+    >>> directory = tempfile.mkdtemp()
+    >>> checkpoint.save(directory, 1, {"w": phalanx.numpy.arange(4), "b": 0.5})
+    >>> rows = phalanx.NamedSharding(phalanx.make_mesh((1,), ("x",)), phalanx.P("x"))
+    >>> tree = checkpoint.restore(directory, {"w": rows, "b": ...})
+    >>> tree["w"].sharding == rows, tree["b"]
+    (True, Ellipsis)
+    """
+    zarr.check_installed(WHO)
+    place = place_of(directory)
+    with _held(place, None if step is None else check_step(step, WHO)) as stored:
+        if like is AS_SAVED:
+            targets = {n: Target.as_saved(leaf) for n, leaf in enumerate(stored.leaves)}
+            return build(stored.outline, _read(stored, targets).__getitem__)
+        wanted = Wanted(stored, like)
+        return wanted.tree_of(_read(stored, wanted.targets))
+
+
+@contextlib.contextmanager
+def _held(place: Path, step: int | None) -> Iterator[Stored]:
+    """A checkpoint, which nobody removes meanwhile."""
+    with contextlib.ExitStack() as stack:
+        while True:
+            every = steps_in(place)
+            chosen = step if step is not None else every[-1] if every else -1
+            chosen = together.gather(f"restoring from {place}", chosen)[0]
+            folder = folder_of(place, chosen)
+            try:
+                index = stack.enter_context(reading(folder))
+                break
+            except FileNotFoundError:
+                if step is not None or chosen < 0 or together.others():
+                    raise _absent(place, step) from None
+                # it was removed just now, so there is a newer one
+        yield Stored.of(folder, index)
+
+
+def _absent(place: Path, step: int | None) -> FileNotFoundError:
+    there = ", ".join(map(str, steps_in(place)[-8:]))
+    has = f"there are those of steps {there}" if there else "there are none"
+    if not place.exists():
+        has = "the directory does not exist"
+    which = "no checkpoint is there" if step is None else f"no checkpoint of step {step}"
+    return FileNotFoundError(errno.ENOENT, f"{WHO}: {which}; {has}", str(place))
+
+
+def _read(stored: Stored, targets: Mapping[int, Target]) -> dict[int, Any]:
+    """The leaves of those numbers, each as is wanted."""
+    begins = _rows_before(stored, targets)
+    on_disk = [n for n in targets if not stored.leaves[n].is_number]
+    arrays = {n: zarr.existing(stored.folder_of(n)) for n in on_disk}
+    begun = [
+        (n, _begin(stored, n, target, arrays.get(n), begins.get(n, 0)))
+        for n, target in targets.items()
+    ]
+    return {n: finish() for n, finish in begun}
+
+
+def _rows_before(stored: Stored, targets: Mapping[int, Target]) -> dict[int, int]:
+    """Of arrays of which each process has rows of its own: how many others have before these.
+
+    Raises:
+        ShapeError: all together do not have as many as are stored.
+    """
+    joined = {
+        n: (t.type.shape, t.joined)
+        for n, t in targets.items()
+        if t.type is not None and t.joined is not None
+    }
+    if not joined:
+        return {}
+    mine = {str(n): shape[dim] for n, (shape, dim) in joined.items()}
+    every = together.gather("restoring the rows of all processes", mine)
+    for n, (shape, dim) in joined.items():
+        leaf, rows = stored.leaves[n], [one.get(str(n), 0) for one in every]
+        whole = (*shape[:dim], sum(rows), *shape[dim + 1 :])
+        if whole != leaf.shape:
+            raise ShapeError(
+                f"{WHO}: tree{leaf.path} is stored as {leaf}, and asked for with {rows} rows of "
+                f"the processes, a whole of shape {whole}, at {user_location()}"
+            )
+    me = together.process()
+    return {n: sum(one[str(n)] for one in every[:me]) for n in joined}
+
+
+def _begin(
+    stored: Stored, number: int, target: Target, opening: Any, before: int
+) -> Callable[[], Any]:
+    """Begin to read a leaf; gives a function that waits for it."""
+    leaf, folder, type = stored.leaves[number], stored.folder_of(number), target.type
+    if type is None:
+        return lambda: leaf.number
+    if leaf.is_number:
+        return lambda: _made(type, target, lambda index: np.asarray(leaf.number, type.dtype))
+    doing = f"reading tree{leaf.path}"
+    array = zarr.done(opening, folder, doing)
+    held = type.physical
+    parts = {}
+    for index in _indices(target.sharding, held.shape):
+        rows = [range(*s.indices(n)) for s, n in zip(index, held.shape, strict=True)]
+        if target.joined is not None:
+            mine = rows[target.joined]
+            rows[target.joined] = range(mine.start + before, mine.stop + before)
+        parts[_key(index)] = zarr.read(array, rows)
+
+    def part(index: Index) -> np.ndarray:
+        return zarr.done(parts[_key(index)], folder, doing).view(held.dtype)
+
+    return lambda: _made(type, target, part)
+
+
+def _indices(sharding: Sharding | None, shape: tuple[int, ...]) -> list[Index]:
+    """The different parts of an array that devices of this process hold; on the host the whole."""
+    if sharding is None:
+        return [(slice(None),) * len(shape)]
+    every = sharding.indices(shape)
+    return list({_key(every[p]): every[p] for p in sharding.local_positions}.values())
+
+
+def _key(index: Index) -> tuple[Any, ...]:
+    return tuple((s.start, s.stop) for s in index)
+
+
+def _made(type: ArrayType, target: Target, part: Callable[[Index], np.ndarray]) -> Any:
+    """The array of its parts, where it is to be."""
+    held = type.physical
+    if target.sharding is None:
+        value = part((slice(None),) * len(held.shape))
+        return value[()] if target.scalar else value
+    with dtypes.enabled(held.dtype):
+        made = make_array_from_callback(held.shape, target.sharding, part, held.dtype)
+    return DeviceArray(made._raw, Signature.of(type, made._sig.sharding))

@@ -1,0 +1,244 @@
+"""Saving a tree: every process writes the parts that it owns, and process 0 commits."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from phalanx.base import tree as trees
+from phalanx.base.source import user_location
+from phalanx.core.types import ArrayType
+from phalanx.experimental.checkpoint import together, zarr
+from phalanx.experimental.checkpoint.folder import Writing, place_of
+from phalanx.experimental.checkpoint.index import index_of
+from phalanx.experimental.checkpoint.leaves import Content, Part, chunk_of, content, stored_dtype
+from phalanx.experimental.checkpoint.outline import outline
+
+_WHO = "checkpoint.save"
+
+
+def save(directory: str | os.PathLike[str], step: int, tree: Any) -> None:
+    """Save a tree of arrays and numbers as the checkpoint of ``step``; returns when it is there.
+
+    It is there as a whole or not at all, whatever ends the program: readers see no checkpoint that
+    is being written. In a program of several processes all of them call it, with the same tree;
+    each writes what its devices hold. Of arrays that one process has whole, process 0 writes its
+    own, and of results of ``pmap`` over processes each writes its rows.
+
+    Args:
+        directory: where the checkpoints of a run are; made if it is not there.
+        step: a number from 0 up.
+        tree: nested dicts, lists, tuples and registered classes. Its leaves are Phalanx arrays,
+            wherever they lie, NumPy arrays, and numbers.
+
+    Raises:
+        FileExistsError: that step is saved already.
+        TypeError: a leaf is neither an array nor a number; the message names it.
+        OSError: the directory cannot be written, or the disk is full.
+        ImportError: tensorstore is not installed.
+
+    >>> import tempfile, phalanx
+    >>> from phalanx.experimental import checkpoint
+    >>> directory = tempfile.mkdtemp()
+    >>> checkpoint.save(directory, 100, {"w": phalanx.numpy.ones(3), "epoch": 2})
+    >>> checkpoint.restore(directory)
+    {'epoch': 2, 'w': Array([1., 1., 1.], dtype=float32)}
+    """
+    Saving(directory, step, tree, copy=False).complete()
+
+
+def check_step(step: Any, who: str) -> int:
+    """Raise an error if ``step`` is no number from 0 up."""
+    try:
+        number = step.__index__()
+    except (AttributeError, TypeError):
+        number = None
+    if number is None or isinstance(step, bool):
+        raise TypeError(f"{who}: step must be an int, got {step!r}, at {user_location()}")
+    if number < 0:
+        raise ValueError(f"{who}: step must be 0 or more, got {number}, at {user_location()}")
+    return number
+
+
+class Saving:
+    """A checkpoint that is being saved: what is to be written is known, ``complete`` writes it.
+
+    With ``copy``, nothing that happens to the arrays of the tree changes what is written.
+    """
+
+    def __init__(
+        self, directory: str | os.PathLike[str], step: int, tree: Any, copy: bool
+    ) -> None:
+        zarr.check_installed(_WHO)
+        self.place, self.step = place_of(directory), check_step(step, _WHO)
+        self._outline, leaves = outline(tree, _WHO)
+        told = [content(trees.keystr(path), leaf, copy, _WHO) for path, leaf in leaves]
+        self._folder: Writing | None = None
+        failure = None
+        if together.process() == 0:
+            try:
+                self._folder = Writing(self.place, self.step)
+            except OSError as e:
+                failure = e
+        self._agree(told, failure)
+
+    def _agree(self, told: Sequence[Content], error: OSError | None) -> None:
+        """Learn from the others where to write, and of which rows of the whole they have."""
+        mine = {
+            "folder": self._folder and self._folder.path.name,
+            "failure": error and together.failure_of(error),
+            "leaves": [[c.leaf.path, c.leaf.dtype, c.leaf.shape, c.joined, c.grain] for c in told],
+        }
+        try:
+            every = together.gather(f"saving step {self.step} in {self.place}", mine)
+            if error is not None:
+                raise error
+            if every[0]["failure"]:
+                raise together.raised(every[0]["failure"], 0, str(self.place))
+            alike = [_check_alike(leaf) for leaf in _columns([one["leaves"] for one in every])]
+            self._contents = [
+                _joined(c, of_all) if c.joined is not None else c
+                for c, of_all in zip(told, alike, strict=True)
+            ]
+        except BaseException:
+            self._abandon()
+            raise
+        self._path = self.place / every[0]["folder"]
+
+    def complete(self) -> None:
+        """Write what this process owns, and wait until the checkpoint is committed.
+
+        Raises:
+            OSError: some process cannot write.
+            PeerLost: some process is gone.
+        """
+        name, me = f"checkpoint/{self._path}", together.process()
+        try:
+            failure = None
+            try:
+                self._write()
+            except Exception as e:
+                failure = e
+            if me == 0:
+                self._commit(name, failure)
+                return
+            together.report(name, str(me), failure and together.failure_of(failure))
+            if failure is not None:
+                raise failure
+            ended = together.reported(name, "committed")
+            if ended is not None:
+                raise together.raised(ended, 0, str(self.place))
+        finally:
+            self._contents = []  # what they hold may be large
+            self._abandon()
+
+    def _write(self) -> None:
+        """Write all parts, many at a time, and wait for them."""
+        opening = [
+            (number, c, zarr.create(self._folder_of(number), *_form(c)))
+            for number, c in enumerate(self._contents)
+            if not c.leaf.is_number and _is_written(c)
+        ]
+        writing = []
+        for number, c, future in opening:
+            array = zarr.done(future, self._folder_of(number), f"writing {c.leaf.path}")
+            writing += [(number, c, zarr.write(array, p.start, p.data)) for p in c.parts]
+        for number, c, future in writing:
+            zarr.done(future, self._folder_of(number), f"writing {c.leaf.path}")
+
+    def _folder_of(self, number: int) -> Path:
+        return self._path / str(number)
+
+    def _commit(self, name: str, failure: Exception | None) -> None:
+        """Let the checkpoint be seen, if all have written their parts; then tell them."""
+        for other in together.others():
+            ended = together.reported(name, str(other))
+            if ended is not None and failure is None:
+                failure = together.raised(ended, other, str(self.place))
+        try:
+            if failure is not None:
+                raise failure
+            assert self._folder is not None
+            index = index_of(self.step, self._outline, [c.leaf for c in self._contents])
+            self._folder.commit(index)
+            self._folder = None
+        except Exception as e:
+            together.report(name, "committed", together.failure_of(e))
+            raise
+        together.report(name, "committed", None)
+
+    def _abandon(self) -> None:
+        """Remove what is not committed."""
+        if self._folder is not None:
+            self._folder.abandon()
+            self._folder = None
+
+
+def _is_written(c: Content) -> bool:
+    """Whether this process writes of a leaf what it has; what all have whole, process 0 writes."""
+    return together.process() == 0 or not c.local or c.joined is not None
+
+
+def _form(c: Content) -> tuple[Sequence[int], Any, Sequence[int]]:
+    """The shape, the dtype and the chunks in which a leaf is stored."""
+    type: ArrayType = c.leaf.type.physical
+    dtype = stored_dtype(type.dtype)
+    return type.shape, dtype, chunk_of(type.shape, c.grain, dtype.itemsize)
+
+
+def _columns(every: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
+    """What all processes say of each leaf.
+
+    Raises:
+        TreeError: they do not have the same leaves.
+    """
+    paths = [[leaf[0] for leaf in one] for one in every]
+    for process, other in enumerate(paths):
+        for mine, theirs in itertools.zip_longest(paths[0], other):
+            if mine != theirs:
+                raise trees.TreeError(
+                    f"{_WHO}: the processes save trees that differ: where process 0 has "
+                    f"{f'tree{mine}' if mine else 'nothing'}, process {process} has "
+                    f"{f'tree{theirs}' if theirs else 'nothing'}"
+                )
+    return list(zip(*every, strict=True))
+
+
+def _check_alike(leaf: Sequence[Any]) -> Sequence[Any]:
+    """Raise an error if processes say different things of a leaf."""
+    path, dtype, shape, dim, _ = leaf[0]
+    for process, (_, *theirs, _) in enumerate(leaf):
+        whole = list(theirs[1])
+        if dim is not None and theirs[2] == dim and len(whole) == len(shape):
+            whole[dim] = shape[dim]  # of an axis over processes each may have as many rows
+        if [theirs[0], whole, theirs[2]] != [dtype, list(shape), dim]:
+            raise trees.TreeError(
+                f"{_WHO}: tree{path} differs: it is {dtype}{list(shape)} in process 0, and "
+                f"{theirs[0]}{list(theirs[1])} in process {process}"
+            )
+    return leaf
+
+
+def _joined(c: Content, of_all: Sequence[Any]) -> Content:
+    """The content as rows of the whole array, of which each process has some."""
+    dim = c.joined
+    assert dim is not None
+    rows = [shape[dim] for _, _, shape, _, _ in of_all]
+    before = sum(rows[: together.process()])
+    grain = list(c.grain)
+    grain[dim] = math.gcd(*rows, *(lengths[dim] for *_, lengths in of_all)) or 1
+    shape = (*c.leaf.shape[:dim], sum(rows), *c.leaf.shape[dim + 1 :])
+    if len(of_all) == 1:
+        grain[dim] = c.grain[dim]
+    parts = [
+        Part((*p.start[:dim], p.start[dim] + before, *p.start[dim + 1 :]), p.data)
+        for p in c.parts
+    ]
+    return dataclasses.replace(
+        c, leaf=c.leaf.with_shape(shape), parts=tuple(parts), grain=tuple(grain)
+    )

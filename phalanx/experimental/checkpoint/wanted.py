@@ -1,0 +1,185 @@
+"""What is asked of a checkpoint: the leaves of a tree beside those that are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.aot import sharding_of
+from phalanx.base import tree
+from phalanx.base.errors import ArgumentError, ShapeError, TreeError
+from phalanx.base.source import user_location
+from phalanx.core.types import ArrayType, typeof
+from phalanx.experimental.checkpoint import together
+from phalanx.experimental.checkpoint.index import Stored
+from phalanx.experimental.checkpoint.leaves import ARRAY, NUMBERS, SCALAR, Leaf, joined_dim
+from phalanx.experimental.checkpoint.outline import Node, build, name_of, numbers, under
+from phalanx.run.array import DeviceArray, default_sharding
+from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.named import PartitionSpec
+from phalanx.spmd.sharding import Sharding
+
+WHO = "checkpoint.restore"
+
+
+@dataclass(frozen=True)
+class Target:
+    """What becomes of a leaf.
+
+    Attributes:
+        type: of the array that it becomes, here; None for a number of Python's.
+        sharding: how that lies; None for an array of NumPy.
+        scalar: whether it becomes a scalar of NumPy.
+        joined: the dimension in which each process has rows of its own.
+    """
+
+    type: ArrayType | None
+    sharding: Sharding | None = None
+    scalar: bool = False
+    joined: int | None = None
+
+    @classmethod
+    def as_saved(cls, leaf: Leaf) -> Target:
+        """What it was; arrays whole on the default device."""
+        if leaf.is_number:
+            return cls(None)
+        sharding = default_sharding() if leaf.kind == ARRAY else None
+        return cls(leaf.type, sharding, leaf.kind == SCALAR)
+
+
+class Wanted:
+    """What a tree asks of what is ``stored``: ``targets``, by the numbers of leaves.
+
+    Raises:
+        TreeError: it asks for leaves that are not stored, or not for some that are.
+        ShapeError, ArgumentError: a leaf has another shape, or is of another dtype or kind.
+    """
+
+    def __init__(self, stored: Stored, like: Any) -> None:
+        pairs, self._treedef = tree.flatten_with_path(like, _is_sharding)
+        self._asked = [asked for _, asked in pairs]
+        self._nodes = _nodes(stored, [path for path, _ in pairs])
+        self.targets: dict[int, Target] = {}
+        for (path, asked), node in zip(pairs, self._nodes, strict=True):
+            if not isinstance(asked, EllipsisType):
+                what = f"tree{tree.keystr(path)}"
+                for number in numbers(node):
+                    self.targets[number] = _target(stored.leaves[number], asked, node, what)
+
+    def tree_of(self, found: dict[int, Any]) -> Any:
+        """The tree that was asked for, of its leaves by number."""
+        return self._treedef.unflatten(
+            asked if isinstance(asked, EllipsisType) else build(node, found.__getitem__)
+            for asked, node in zip(self._asked, self._nodes, strict=True)
+        )
+
+
+def _is_sharding(x: Any) -> bool:
+    return isinstance(x, (Sharding, PartitionSpec))
+
+
+def _nodes(stored: Stored, paths: Sequence[tree.Path]) -> list[Node]:
+    """What is stored at each path, which together lead to all that is.
+
+    Raises:
+        TreeError: they do not.
+    """
+    nodes, missing = [], []
+    for path in paths:
+        try:
+            nodes.append(under(stored.outline, tuple(map(name_of, path))))
+        except KeyError:
+            missing.append(tree.keystr(path))
+    met = {number for node in nodes for number in numbers(node)}
+    extra = [leaf.path for number, leaf in enumerate(stored.leaves) if number not in met]
+    if not missing and not extra:
+        return nodes
+    told, advice = [], ["without a tree, all is restored as it was saved"]
+    if missing:
+        told.append(f"asked for, but not stored: {_listed(missing)}")
+    if extra:
+        told.append(f"stored, but not asked for: {_listed(extra)}")
+        advice[:0] = ["ask for what is not to be read as ... in its place"]
+    raise TreeError(
+        f"{WHO}: the tree in {stored.folder} is not like the one that is given: {'; '.join(told)}, "
+        f"at {user_location()} ({'; '.join(advice)})"
+    )
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+    return ", ".join(f"tree{path}" for path in paths[:5]) + more
+
+
+def _target(leaf: Leaf, asked: Any, node: Node, what: str) -> Target:
+    """What becomes of ``leaf`` where ``node`` is stored and ``asked`` is given."""
+    if _is_sharding(asked):
+        if leaf.is_number:
+            return Target(None)
+        sharding = sharding_for(asked, f"{WHO}: {what}")
+        _check_fits(sharding, leaf)
+        return Target(leaf.type, sharding)
+    if isinstance(node, dict):
+        raise TreeError(
+            f"{WHO}: {what} is stored as a tree, with a leaf tree{leaf.path}, and asked for as one "
+            f"leaf, {_shown(asked)}, at {user_location()}; give a tree like it, or a sharding"
+        )
+    if hasattr(asked, "shape") and hasattr(asked, "dtype"):
+        return _target_array(leaf, asked, what)
+    if type(asked).__name__ not in NUMBERS:
+        raise TypeError(
+            f"{WHO}: {what} is asked for as {_shown(asked)}; give an array, a ShapeDtypeStruct, "
+            f"a number, a sharding, or ... to leave it out, at {user_location()}"
+        )
+    if leaf.kind != type(asked).__name__:
+        raise _other(leaf, f"as a Python {type(asked).__name__}", what, "Ask for that")
+    return Target(None)
+
+
+def _target_array(leaf: Leaf, asked: Any, what: str) -> Target:
+    there = typeof(leaf.number) if leaf.is_number else leaf.type
+    if asked.dtype != there.dtype:
+        advice = f"Ask for {there.dtype.name}, and convert what is restored with astype"
+        raise _other(leaf, f"with dtype {getattr(asked.dtype, 'name', asked.dtype)}", what, advice)
+    on_host = isinstance(asked, (np.ndarray, np.generic))
+    sharding = None if on_host else sharding_of(asked) or default_sharding()
+    joined = joined_dim(sharding) if together.others() else None
+    shape = tuple(asked.shape)
+    if joined is None and shape != there.shape:
+        raise _other(leaf, f"with shape {shape}", what, "Ask for that shape", ShapeError)
+    if sharding is not None and joined is None:
+        _check_fits(sharding, leaf)
+    weak = asked.aval.weak if isinstance(asked, DeviceArray) else getattr(asked, "weak_type", False)
+    type = ArrayType(shape, there.dtype, weak)
+    return Target(type, sharding, isinstance(asked, np.generic), joined)
+
+
+def _check_fits(sharding: Sharding, leaf: Leaf) -> None:
+    try:
+        sharding.plain.shard_shape(leaf.shape)
+        sharding.shard_shape(leaf.shape)
+    except ValueError as e:
+        raise ShapeError(
+            f"{WHO}: tree{leaf.path} is stored as {leaf}, and cannot lie as {sharding}, at "
+            f"{user_location()}: {e}"
+        ) from None
+
+
+def _other(
+    leaf: Leaf, asked: str, what: str, advice: str, kind: type[Exception] = ArgumentError
+) -> Exception:
+    return kind(
+        f"{WHO}: {what} is stored as {leaf}, and asked for {asked}, at {user_location()}. "
+        f"{advice}; without a tree, all is restored as it was saved"
+    )
+
+
+def _shown(x: Any) -> str:
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return f"an array {x.dtype}[{','.join(map(str, x.shape))}]"
+    text = repr(x)
+    return f"{type(x).__name__} {text if len(text) <= 60 else text[:57] + '...'}"

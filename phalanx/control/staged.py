@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from types import NoneType
 from typing import Any
 
 from phalanx.base import tree
@@ -46,7 +47,8 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
         return out if len(out) > 1 else out[0]
 
     def at_once(arrays: Sequence[Any], static: dict[str, Any]) -> Any:
-        given = [a if type(a) is DeviceArray or a is None else as_array(a) for a in arrays]
+        held = DeviceArray, NoneType
+        given: list[Any] = [a if type(a) in held else as_array(a) for a in arrays]
         key = (config.key, *[None if a is None else a._sig for a in given], *static.items())
         caller = callers[key]
         operands = [a for a in given if a is not None]

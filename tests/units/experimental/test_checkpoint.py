@@ -31,8 +31,6 @@ ROOT = Path(__file__).parents[3]
 DTYPES = sorted(dtypes.ALL - {dtypes.float0}, key=str)
 COUNTS = sorted({n for n in (1, 2, 3, 8) if n <= phalanx.device_count()})
 
-pytestmark = pytest.mark.spmd
-
 
 def mesh_of(count):
     return Mesh(phalanx.devices()[:count], ("x",))
@@ -97,6 +95,7 @@ trees = st.recursive(
 )
 
 
+@pytest.mark.spmd
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(trees)
 def test_restored_is_what_was_saved(tmp_path_factory, tree):
@@ -118,6 +117,7 @@ def test_every_dtype_survives(tmp_path):
     check_same(checkpoint.restore(tmp_path, tree), tree)
 
 
+@pytest.mark.spmd
 @pytest.mark.parametrize("count", COUNTS)
 def test_restored_over_other_devices(tmp_path, count):
     value = np.arange(24 * 8.0, dtype=np.float32).reshape(24, 8)
@@ -132,6 +132,7 @@ def test_restored_over_other_devices(tmp_path, count):
     assert np.array_equal(checkpoint.restore(tmp_path, {"w": asked, "key": ...})["w"], value)
 
 
+@pytest.mark.spmd
 def test_uneven_lanes(tmp_path):
     lanes = phalanx.pmap(lambda x: x * 2.0)(jnp.arange(13.0 * 4).reshape(13, 4))
     split = phalanx.pmap(random.split)(random.split(random.key(0), 13))
@@ -142,6 +143,7 @@ def test_uneven_lanes(tmp_path):
     check_same(checkpoint.restore(tmp_path), tree)
 
 
+@pytest.mark.spmd
 def test_a_shard_reads_only_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setattr(leaves, "LARGEST", 64)
     checkpoint.save(tmp_path, 1, jnp.arange(64.0).reshape(16, 4))

@@ -88,6 +88,8 @@ def save_file(
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, filename)
+    except OSError as e:
+        raise OSError(e.errno, f"save_file: {e.strerror}", os.fspath(filename)) from None
     finally:
         if os.path.exists(beside):
             os.remove(beside)

@@ -32,10 +32,16 @@ def place_of(directory: str | os.PathLike[str]) -> Path:
 
     Raises:
         TypeError: ``directory`` is no path.
+        ValueError: it is the address of a store.
         NotADirectoryError: something else is there.
     """
     if not isinstance(directory, (str, os.PathLike)):
         raise TypeError(f"checkpoint: directory must be a path, got {directory!r}")
+    if "://" in os.fspath(directory):
+        raise ValueError(
+            f"checkpoint: directory must be one of a file system, got {os.fspath(directory)!r}; "
+            "mount the store, or copy a folder step-N there when it is complete"
+        )
     path = Path(directory).absolute()
     if path.exists() and not path.is_dir():
         why = "is a file, and checkpoints need a directory; choose another path"

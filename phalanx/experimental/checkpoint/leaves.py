@@ -18,7 +18,7 @@ from phalanx.base import dtypes
 from phalanx.base.extended import KEY_TYPES, WORD, is_key
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
-from phalanx.core.types import ArrayType
+from phalanx.core.types import Array, ArrayType
 from phalanx.run.array import DeviceArray, words_of
 from phalanx.spmd.named import PmapSharding
 
@@ -126,8 +126,8 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
         return _of_array(path, x, copy)
     if isinstance(x, (np.ndarray, np.generic)):
         dtypes.refuse_masked(x)
-        dtype = x.dtype if x.dtype.isnative else x.dtype.newbyteorder("=")
-        if _DTYPES.get(dtype.name) == dtype:
+        dtype = _DTYPES.get(x.dtype.name)  # in the order of bytes of this machine
+        if dtype is not None:
             kind = NUMPY if isinstance(x, np.ndarray) else SCALAR
             data = np.array(x, dtype, copy=True if copy else None)
             part = Part((0,) * data.ndim, as_stored(data))
@@ -135,9 +135,12 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
     for name, kind in NUMBERS.items():
         if isinstance(x, kind) and not isinstance(x, np.generic):
             return Content(Leaf(path, name, value=repr(kind(x))))
+    advice = "leave it out, or keep it in a file of your own"
+    if isinstance(x, Array):
+        advice = "it has no value yet: save what the transformed function returns"
     raise TypeError(
         f"{who}: tree{path} is neither an array of numbers nor a number, got {_shown(x)}, at "
-        f"{user_location()}; leave it out, or keep it in a file of your own"
+        f"{user_location()}; {advice}"
     )
 
 
@@ -178,7 +181,7 @@ def stored_dtype(dtype: Any) -> np.dtype:
     """
     if is_key(dtype):
         return WORD
-    return dtype if dtype.isbuiltin == 1 else np.dtype(f"uint{8 * dtype.itemsize}")
+    return dtype if dtype.type.__module__ == "numpy" else np.dtype(f"uint{8 * dtype.itemsize}")
 
 
 def as_stored(data: np.ndarray) -> np.ndarray:

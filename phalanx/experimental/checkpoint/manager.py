@@ -71,14 +71,18 @@ class Manager:
         self._background = background
         self._thread = ThreadPoolExecutor(1, "checkpoint")
         self._writing: Future[None] | None = None
+        self._closed = False
 
     def save(self, step: int, tree: Any) -> None:
         """Save ``tree`` as ``checkpoint.save`` does; first waits for the one before.
 
         Raises:
             OSError: this cannot be written; or, in the background, the one before.
+            ValueError: the manager is closed.
         """
         self.wait()
+        if self._closed:
+            raise ValueError(f"checkpoint.Manager: save after close, at {user_location()}")
         saving = Saving(self.directory, step, tree, copy=self._background)
         self._writing = self._thread.submit(self._finish, saving)
         if not self._background:
@@ -119,6 +123,7 @@ class Manager:
         try:
             self.wait()
         finally:
+            self._closed = True
             self._thread.shutdown()
 
     def __enter__(self) -> Self:

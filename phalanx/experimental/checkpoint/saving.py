@@ -146,10 +146,10 @@ class Saving:
         ]
         writing = []
         for number, c, future in opening:
-            array = zarr.done(future, self._folder_of(number), f"writing {c.leaf.path}")
+            array = zarr.done(future, self._folder_of(number), f"writing tree{c.leaf.path}")
             writing += [(number, c, zarr.write(array, p.start, p.data)) for p in c.parts]
         for number, c, future in writing:
-            zarr.done(future, self._folder_of(number), f"writing {c.leaf.path}")
+            zarr.done(future, self._folder_of(number), f"writing tree{c.leaf.path}")
 
     def _folder_of(self, number: int) -> Path:
         return self._path / str(number)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.api.aot import sharding_of
-from phalanx.base import tree
+from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError, ShapeError, TreeError
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType, typeof
@@ -142,9 +142,14 @@ def _target(leaf: Leaf, asked: Any, node: Node, what: str) -> Target:
 
 def _target_array(leaf: Leaf, asked: Any, what: str) -> Target:
     there = typeof(leaf.number) if leaf.is_number else leaf.type
-    if asked.dtype != there.dtype:
+    if leaf.kind == "int":
+        dtypes.check_range(leaf.number, there.dtype, f"{WHO}: {what}")
+    dtype = asked.dtype
+    if isinstance(dtype, np.dtype) and not dtype.isnative:
+        dtype = dtype.newbyteorder("=")  # in which it is restored
+    if dtype != there.dtype:
         advice = f"Ask for {there.dtype.name}, and convert what is restored with astype"
-        raise _other(leaf, f"with dtype {getattr(asked.dtype, 'name', asked.dtype)}", what, advice)
+        raise _other(leaf, f"with dtype {getattr(dtype, 'name', dtype)}", what, advice)
     on_host = isinstance(asked, (np.ndarray, np.generic))
     sharding = None if on_host else sharding_of(asked) or default_sharding()
     joined = joined_dim(sharding) if together.others() else None
@@ -160,7 +165,6 @@ def _target_array(leaf: Leaf, asked: Any, what: str) -> Target:
 
 def _check_fits(sharding: Sharding, leaf: Leaf) -> None:
     try:
-        sharding.plain.shard_shape(leaf.shape)
         sharding.shard_shape(leaf.shape)
     except ValueError as e:
         raise ShapeError(

@@ -121,5 +121,7 @@ def test_a_file_that_is_cut_off(tmp_path):
     path.write_bytes(b"")
     with pytest.raises(ValueError, match="no safetensors file"):
         load_file(path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=str(tmp_path / "y")):
         load_file(tmp_path / "y")
+    with pytest.raises(FileNotFoundError, match=str(tmp_path / "no" / "y")):
+        save_file({}, tmp_path / "no" / "y")

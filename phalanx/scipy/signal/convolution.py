@@ -92,7 +92,7 @@ def correlate2d(
 
     >>> from phalanx.scipy import signal
     >>> signal.correlate2d(jnp.eye(2), jnp.eye(2), mode="same").tolist()
-    [[1.0, 0.0], [0.0, 2.0]]
+    [[2.0, 0.0], [0.0, 1.0]]
     """
     _check_flat("correlate2d", in1, in2, boundary, fillvalue)
     turned = jnp.flip(jnp.conj(in2))

@@ -53,7 +53,7 @@ class gaussian_kde:
 
     >>> kde = gaussian_kde(np.array([1.0, 2.0, 4.0]))
     >>> f"{kde.pdf(2.0)[0]:.4f}"
-    '0.2257'
+    '0.2149'
     """
 
     dataset: Array

@@ -137,8 +137,9 @@ def _check_flat(who: str, in1: Any, in2: Any, boundary: str, fillvalue: float) -
             f"{who}: around the matrices are zeros, boundary='fill' and fillvalue=0, got "
             f"{boundary!r} and {fillvalue!r}; pad the first one with jnp.pad"
         )
-    if jnp.ndim(in1) != 2 or jnp.ndim(in2) != 2:
-        raise ShapeError(f"{who}: two matrices are needed, got {in1.shape} and {in2.shape}")
+    shapes = jnp.shape(in1), jnp.shape(in2)
+    if any(len(shape) != 2 for shape in shapes):
+        raise ShapeError(f"{who}: two matrices are needed, got {shapes[0]} and {shapes[1]}")
 
 
 def _pair(who: str, in1: Any, in2: Any, mode: str) -> tuple[Any, Any]:

@@ -396,11 +396,7 @@ def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[A
         raise ValueError("unique: with size=, at least one element is needed")
     places = ops.iota(dtype=index, shape=(n,), dim=0)
     ordered, origin = ops.sort(x, places, dim=0, num_keys=1, stable=True)
-    first, second = ops.slice_dim(ordered, 0, n - 1, 0), ops.slice_dim(ordered, 1, n, 0)
-    differs = ops.ne(first, second)
-    if equal_nan and x.aval.dtype in INEXACT:
-        differs = ops.and_(differs, ops.not_(ops.and_(isnan(first), isnan(second))))
-    is_new = ops.concatenate(ops.full((1,), True, np.dtype(bool)), differs, dim=0)
+    is_new = _is_new(ordered, equal_nan)
     group = ops.cumsum(convert(is_new, index), dim=0, reverse=False)
     group = ops.sub(group, literal(group, 1))  # the number of the element, in sorted order
     starts = flatnonzero(is_new, size=size, fill_value=n)
@@ -433,6 +429,17 @@ def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[A
     return [values, first_place, inverse, counts]
 
 
+def _is_new(ordered: Any, equal_nan: bool) -> Any:
+    """Whether each element of a sorted vector differs from the one before it."""
+    n = ordered.size
+    first = ops.slice_dim(ordered, 0, max(n - 1, 0), 0)
+    second = ops.slice_dim(ordered, min(n, 1), n, 0)
+    differs = ops.ne(first, second)
+    if equal_nan and ordered.aval.dtype in INEXACT:
+        differs = ops.and_(differs, ops.not_(ops.and_(isnan(first), isnan(second))))
+    return ops.concatenate(ops.full((min(n, 1),), True, np.dtype(bool)), differs, dim=0)
+
+
 @one_program
 def isin(
     element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False
@@ -455,12 +462,27 @@ def intersect1d(
     ar2: ArrayLike,
     assume_unique: bool = False,
     return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
 ) -> Any:
-    """The distinct elements that both arrays have, in order; both must be known.
+    """The distinct elements that both arrays have, in order.
+
+    Args:
+        ar1: the first array.
+        ar2: the second array.
+        assume_unique: promises that each array has distinct elements.
+        return_indices: whether to return where each array has them first, too.
+        size: how many elements the result has; without it both arrays must be known: they may
+            not be traced. Missing ones are filled, those beyond are left out.
+        fill_value: for missing elements; default the least of the result, or 0. The index of a
+            missing element is the length of the array.
 
     >>> print(jnp.intersect1d(jnp.array([1, 2, 3]), jnp.array([2, 3, 4])))
     [2 3]
     """
+    if size is not None:
+        return _intersect_sized(ar1, ar2, return_indices, size, fill_value)
     both, known = _sets("intersect1d", ar1, ar2)
     if not return_indices:
         return _elements(np.intersect1d(*known, assume_unique=assume_unique), *both)
@@ -469,32 +491,80 @@ def intersect1d(
     return _elements(values, *both), *indices
 
 
-def union1d(ar1: ArrayLike, ar2: ArrayLike) -> Array:
-    """The distinct elements of two arrays, in order; both must be known.
+def _intersect_sized(ar1: Any, ar2: Any, return_indices: bool, size: int, fill_value: Any) -> Any:
+    x, y = _flat("intersect1d", ar1, ar2)
+    values, first = _distinct(x, isin(x, y), size, fill_value)
+    if not return_indices:
+        return values
+    _, second = _distinct(y, isin(y, x), size, fill_value)
+    return values, first, second
+
+
+def union1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """The distinct elements of two arrays, in order; ``size`` and ``fill_value`` as in ``unique``.
 
     >>> print(jnp.union1d(jnp.array([1, 2]), jnp.array([2, 3])))
     [1 2 3]
     """
+    if size is not None:
+        both = ops.concatenate(*_flat("union1d", ar1, ar2), dim=0)
+        return unique(both, size=size, fill_value=fill_value)
     both, known = _sets("union1d", ar1, ar2)
     return _elements(np.union1d(*known), *both)
 
 
-def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
-    """The distinct elements of the first array that the second lacks; both must be known.
+def setdiff1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """The distinct elements of the first array that the second lacks.
+
+    Args:
+        ar1: the first array.
+        ar2: the second array.
+        assume_unique: promises distinct elements; those of the first keep their order.
+        size: how many elements the result has; without it both arrays must be known: they may
+            not be traced. Missing ones are filled, those beyond are left out.
+        fill_value: for missing elements; default 0.
 
     >>> print(jnp.setdiff1d(jnp.array([1, 2, 3]), jnp.array([2])))
     [1 3]
     """
+    if size is not None:
+        x, y = _flat("setdiff1d", ar1, ar2)
+        choose, fill = _chosen if assume_unique else _distinct, fill_value
+        return choose(x, isin(x, y, invert=True), size, 0 if fill is None else fill)[0]
     both, known = _sets("setdiff1d", ar1, ar2)
     return _elements(np.setdiff1d(*known, assume_unique=assume_unique), *both)
 
 
-def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Array:
-    """The distinct elements that only one of two arrays has; both must be known.
+def setxor1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
+) -> Array:
+    """The distinct elements that only one of two arrays has; arguments as of ``intersect1d``.
 
     >>> print(jnp.setxor1d(jnp.array([1, 2]), jnp.array([2, 3])))
     [1 3]
     """
+    if size is not None:
+        x, y = _flat("setxor1d", ar1, ar2)
+        kept = ops.concatenate(isin(x, y, invert=True), isin(y, x, invert=True), dim=0)
+        return _distinct(ops.concatenate(x, y, dim=0), kept, size, fill_value)[0]
     both, known = _sets("setxor1d", ar1, ar2)
     return _elements(np.setxor1d(*known, assume_unique=assume_unique), *both)
 
@@ -502,7 +572,35 @@ def setxor1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False) -> Arr
 def _sets(who: str, x: Any, y: Any) -> tuple[Sequence[Any], Any]:
     """Two arrays in one dtype, and their elements."""
     both = promote_arrays(who, [x, y])
-    return both, [value_of(who, v, "see jnp.isin") for v in both]
+    return both, [value_of(who, v, "give size=") for v in both]
+
+
+def _flat(who: str, x: Any, y: Any) -> list[Any]:
+    """Two arrays in one dtype, as vectors."""
+    return [ops.reshape(v, shape=(v.size,)) for v in promote_arrays(who, [x, y])]
+
+
+def _distinct(x: Any, kept: Any, size: int, fill_value: Any) -> tuple[Any, Any]:
+    """As ``_chosen``, each once and in order; equal elements must be kept or left out alike.
+
+    What is missing is by default the least, or 0 where there is none.
+    """
+    places = ops.iota(dtype=dtypes.default_int(), shape=(x.size,), dim=0)
+    ordered, origin, kept = ops.sort(x, places, kept, dim=0, num_keys=1, stable=True)
+    kept = ops.and_(kept, _is_new(ordered, False))
+    values, found = _chosen(ordered, kept, size, 0 if fill_value is None else fill_value)
+    if fill_value is None and size:
+        least = ops.broadcast_to(ops.slice_dim(values, 0, 1, 0), values.shape)
+        values = ops.select(ops.lt(found, literal(found, x.size)), values, least)
+    beyond = ops.full((1,), x.size, origin.aval.dtype)
+    return values, take(ops.concatenate(origin, beyond, dim=0), found, 0)
+
+
+def _chosen(x: Any, kept: Any, size: int, fill_value: Any) -> tuple[Any, Any]:
+    """The elements of a vector that are ``kept``, filled up to ``size``, and where they stand."""
+    places = flatnonzero(kept, size=size, fill_value=x.size)
+    fill = convert(as_array("fill_value", fill_value), x.aval.dtype)
+    return take(ops.concatenate(x, ops.reshape(fill, shape=(1,)), dim=0), places, 0), places
 
 
 # ---- positions in flat order ----------------------------------------------------------------

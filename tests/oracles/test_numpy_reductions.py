@@ -212,6 +212,33 @@ def test_sets_and_flat_positions():
         close(found, np.ravel_multi_index(index, (3, 4), mode=mode))
 
 
+def test_sets_of_a_given_size_under_transformations():
+    a, b = np.int32([5, 3, 3, 1]), np.int32([3, 1, 9, 9])
+
+    @phalanx.jit
+    def sets(a, b):
+        union = jnp.union1d(a, b, size=6, fill_value=-7)
+        common = jnp.intersect1d(a, b, size=4, return_indices=True)
+        least = jnp.intersect1d(a, b, size=1), jnp.intersect1d(a, b + 100, size=2)
+        rest = jnp.setdiff1d(a, b, size=2), jnp.setdiff1d(b, a - 2, True, size=4, fill_value=-7)
+        return union, common, least, rest, jnp.setxor1d(a, b, size=4)
+
+    union, (common, first, second), least, rest, either = sets(a, b)
+    assert union.tolist() == [1, 3, 5, 9, -7, -7]
+    assert common.tolist() == [1, 3, 1, 1]
+    assert (first.tolist(), second.tolist()) == ([3, 1, 4, 4], [1, 0, 4, 4])
+    assert [v.tolist() for v in least] == [[1], [0, 0]]
+    assert [v.tolist() for v in rest] == [[5, 0], [9, 9, -7, -7]]
+    assert either.tolist() == [5, 9, 5, 5]
+    lanes = phalanx.vmap(lambda x: jnp.setdiff1d(x, b, size=2))(np.stack([a, a + 4]))
+    assert lanes.tolist() == [[5, 0], [5, 7]]
+    none = np.int32([])
+    assert jnp.setxor1d(none, none, size=2).tolist() == [0, 0]
+    assert jnp.setdiff1d(a, none, size=3).tolist() == [1, 3, 5]
+    with pytest.raises(phalanx.errors.ConcretizationTypeError, match="give size="):
+        phalanx.jit(jnp.setdiff1d)(a, b)
+
+
 def test_calculus():
     y = X[0, 0]
     close(jnp.gradient(X, axis=1), np.gradient(X, axis=1), rtol=1e-4)

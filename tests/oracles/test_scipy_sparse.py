@@ -29,6 +29,7 @@ def test_solutions(dtype):
     x, none = sparse.bicgstab(a, b, tol=1e-6, M=lambda v: v / 4)
     np.testing.assert_allclose(a @ x, b, rtol=1e-4, atol=1e-4)
     assert none is None
+    assert [sparse.gmres(a, b, x0=v)[1].item() for v in (b, np.nan * b)] == [0, -1]
 
 
 @pytest.mark.parametrize("solve", [sparse.cg, sparse.bicgstab, sparse.gmres])

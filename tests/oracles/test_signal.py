@@ -72,6 +72,9 @@ def test_other_axes_and_complex_signals():
     wanted = scipy.signal.csd(Z[0], Z[1, :30], nperseg=8, average="median")
     near(f, wanted[0])
     near(density, wanted[1])
+    _, density = signal.csd(single(Z[0]), None, nperseg=8)
+    near(density, scipy.signal.welch(Z[0], nperseg=8)[1])
+    assert density.dtype == np.float32
 
 
 def test_the_way_back():

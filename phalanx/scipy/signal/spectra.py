@@ -130,9 +130,11 @@ def csd(
         None, False, scaling,
     )  # fmt: skip
     if average == "mean":
-        return frequencies, found.mean(-1)
-    middle = jnp.median(found.real, -1) + 1j * jnp.median(found.imag, -1)
-    return frequencies, middle / _bias_of_medians(found.shape[-1])
+        density = found.mean(-1)
+    else:
+        middle = jnp.median(found.real, -1) + 1j * jnp.median(found.imag, -1)
+        density = middle / _bias_of_medians(found.shape[-1])
+    return frequencies, density.real if y is None else density
 
 
 def welch(
@@ -155,11 +157,10 @@ def welch(
     >>> density.dtype.name
     'float32'
     """
-    frequencies, found = csd(
+    return csd(
         x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis,
         average,
     )  # fmt: skip
-    return frequencies, found.real
 
 
 def _extended(x: Any, axis: int, length: int) -> Any:

@@ -15,7 +15,7 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import bound
-from phalanx.core.types import typeof
+from phalanx.core.types import Array, typeof
 
 __all__ = ["bicgstab", "cg", "gmres"]
 
@@ -93,7 +93,7 @@ def gmres(
     maxiter: int | None = None,
     M: Any = None,
     solve_method: str = "batched",
-) -> tuple[Any, None]:
+) -> tuple[Any, Array]:
     """x with A x = b for any regular A, by generalized minimal residuals.
 
     Saad and Schultz, SIAM J. Sci. Stat. Comput. 7 (1986). The parameters are those of ``cg``, and
@@ -109,6 +109,9 @@ def gmres(
         M: as above.
         solve_method: 'batched' or 'incremental'; both are the same here.
 
+    Returns:
+        x, and 0, or -1 where x has nan.
+
     Raises:
         ValueError: there is no such method.
 
@@ -122,7 +125,9 @@ def gmres(
         raise ValueError(
             f"gmres: solve_method must be 'batched' or 'incremental', got {solve_method!r}"
         )
-    return _solved("gmres", partial(_gmres, restart), A, b, x0, tol, atol, maxiter, M)
+    x, _ = _solved("gmres", partial(_gmres, restart), A, b, x0, tol, atol, maxiter, M)
+    failed = sum((jnp.isnan(v).any() for v in tree.leaves(x)), jnp.array(False))
+    return x, jnp.where(failed, -1, 0)
 
 
 # ---- trees as vectors -----------------------------------------------------------------------

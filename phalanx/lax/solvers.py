@@ -23,6 +23,7 @@ from phalanx.core.trace import ROOT, current
 from phalanx.core.types import typeof
 from phalanx.lax.bodies import leaves_of, name_of
 from phalanx.ops.basis import add_tangents, instantiate, neg
+from phalanx.run.eager import as_array
 from phalanx.transforms.linearize import jvp
 from phalanx.transforms.stage import evaluate, stage
 from phalanx.transforms.transpose import backward
@@ -85,6 +86,10 @@ class _Solver:
             out, aux = out
         leaves, self.aux_tree = leaves_of(aux, self.unknown.who, "auxiliary data")
         return [*self.unknown.checked(out, self.solve), *leaves]
+
+    def at_once(self, function: Callable[[Any], Any]) -> Any:
+        """What ``solve`` finds where nothing is traced: no program is made."""
+        return self.whole([as_array(x) for x in self(function, self.unknown.leaves)])
 
     def whole(self, results: Sequence[Any]) -> Any:
         """The results as the user's ``solve`` returned them."""
@@ -226,10 +231,10 @@ def custom_linear_solve(
     Array([0.5 , 0.25], dtype=float32)
     """
     unknown = _Unknown(b, "custom_linear_solve")
-    if current() is ROOT:
-        return solve(matvec, b)
-    product, of_product = stage(unknown.flat(matvec), unknown.types, "matvec")
     solver = _Solver(solve, unknown, has_aux)
+    if current() is ROOT:
+        return solver.at_once(matvec)
+    product, of_product = stage(unknown.flat(matvec), unknown.types, "matvec")
     constants = [plain(typeof(c)) for c in of_product]
     plain_system = _System(product, product, None, (len(of_product), 0, 0))
 
@@ -295,10 +300,10 @@ def custom_root(
     Array(0.25, dtype=float32, weak_type=True)
     """
     unknown = _Unknown(initial_guess, "custom_root")
-    if current() is ROOT:
-        return solve(f, initial_guess)
-    function, of_function = stage(unknown.flat(f), unknown.types, "f")
     solver = _Solver(solve, unknown, has_aux)
+    if current() is ROOT:
+        return solver.at_once(f)
+    function, of_function = stage(unknown.flat(f), unknown.types, "f")
     count, size = len(of_function), len(unknown.types)
 
     def searched(*xs: Any) -> list[Any]:

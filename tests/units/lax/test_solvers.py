@@ -97,6 +97,17 @@ def test_roots_and_their_derivatives():
     np.testing.assert_allclose(phalanx.jvp(cube_root, (8.5,), (2.0,))[1], 2 * slope(8.5), rtol=1e-5)
 
 
+def test_results_outside_of_transformations_are_checked_arrays():
+    root, aux = lax.custom_root(
+        lambda x: x * x - 4, 1.0, lambda f, x: (2.0, {"n": 3}), lambda g, y: y, has_aux=True
+    )
+    assert (root.dtype, aux["n"].dtype) == (np.float32, np.int32)
+    with pytest.raises(TypeError, match="must return what the unknown is"):
+        lax.custom_root(lambda x: x, 1.0, lambda f, x: (x, x), lambda g, y: y)
+    with pytest.raises(TypeError, match="must return what the unknown is"):
+        lax.custom_linear_solve(lambda x: 2 * x, jnp.ones(3), lambda a, b: b.sum())
+
+
 def test_roots_on_lanes():
     a, slope = np.float32([8.5, 27.5]), phalanx.grad(cube_root)
     for f in (phalanx.jit(phalanx.vmap(slope)), phalanx.pmap(slope)):

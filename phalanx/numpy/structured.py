@@ -12,7 +12,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import literal, power, subtract
+from phalanx.numpy.arithmetic import literal, subtract
 from phalanx.numpy.choice import nonzero
 from phalanx.numpy.creation import arange, made
 from phalanx.numpy.one_program import one_program
@@ -284,10 +284,13 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     if x.ndim != 1:
         raise ValueError(f"vander: a vector is needed, got {x.aval}")
     count = x.shape[0] if N is None else operator.index(N)
-    exponents = range(count) if increasing else range(count - 1, -1, -1)
-    if not count:
-        return ops.full((x.shape[0], 0), 0, x.aval.dtype)
-    return ops.stack([power(x, e) for e in exponents], 1)
+    if x.aval.dtype == np.bool_:
+        x = convert(x, dtypes.default_int())
+    rows = x.shape[0]
+    one = ops.full((rows, min(count, 1)), 1, x.aval.dtype)
+    factors = ops.broadcast(x, shape=(rows, max(count - 1, 0)), dims=(0,))
+    powers = ops.cumprod(ops.concatenate(one, factors, dim=1), dim=1, reverse=False)
+    return powers if increasing else ops.reverse(powers, dims=(1,))
 
 
 # ---- windows --------------------------------------------------------------------------------

@@ -93,10 +93,14 @@ def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = Fa
     >>> float(nn.logmeanexp(jnp.array([1000.0, 1000.0])))
     1000.0
     """
+    return _logmeanexp(x, where, axis=_static(axis), keepdims=bool(keepdims))
+
+
+@staged
+def _logmeanexp(x: Any, where: Any, *, axis: Any, keepdims: bool) -> Any:
     total = logsumexp(x, axis=axis, where=where, keepdims=keepdims)
-    counted = True if where is None else where
-    mask = jnp.broadcast_to(counted, jnp.shape(x))
-    count = jnp.sum(mask, axis=_static(axis), keepdims=keepdims)
+    mask = jnp.broadcast_to(True if where is None else where, jnp.shape(x))
+    count = jnp.sum(mask, axis=axis, keepdims=keepdims)
     return total - jnp.log(jnp.astype(count, total.dtype))
 
 

@@ -713,13 +713,16 @@ class _Layout:
         return ops.select(none, np.int32(0), out)
 
 
+@one_program
 def spacing(x: ArrayLike, /) -> Array:
     """From x to the next floating-point number away from zero, elementwise.
+
+    It is constant but for steps, so its derivative is 0.
 
     >>> bool(jnp.spacing(1.0) == jnp.finfo("float32").eps)
     True
     """
-    values = inexact("spacing", x)
+    values = ops.stop_gradient(inexact("spacing", x))
     type = values.aval
     if dtypes.is_complex(type.dtype):
         raise TypeError(f"spacing: real numbers are needed, got {type}")

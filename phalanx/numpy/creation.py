@@ -268,6 +268,8 @@ def fromfile(
     ...     print(jnp.fromfile(file.name, dtype="int32"))
     [0 1 2]
     """
+    if isinstance(file, Array):
+        raise TypeError(f"fromfile: the name of a file, or an open one, is needed, got {file.aval}")
     return from_host(np.fromfile(file, np.dtype(dtype), count, sep=sep, offset=offset))
 
 

@@ -183,6 +183,7 @@ def min(
 amin = min
 
 
+@one_program
 def minmax(
     a: ArrayLike,
     axis: Axis = None,

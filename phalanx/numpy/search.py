@@ -55,6 +55,7 @@ def sort(
     return ops.reverse(out, dims=(d,)) if descending else out
 
 
+@one_program
 def sort_complex(a: ArrayLike) -> Array:
     """The elements in increasing order, by real part and then by imaginary part, as complex ones.
 

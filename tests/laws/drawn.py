@@ -63,6 +63,9 @@ ORACLE = SimpleNamespace(
     rule=lambda f, m, v: f(m, v),
     backward_rule=lambda f, m, v: f(m, v),
     memory=lambda f, m, v: f(m, v),
+    named=lambda f, m, v: f(m, v),
+    linear=lambda f, m, v: f(m, v),
+    one_by_one=lambda f, m, v: f(m, v),
     loop=lambda f, m, v: scanned(np, f, m, v),
     never=lambda f, m, v: (m, v),
     no_rows=lambda f, m, v: (m, v),
@@ -123,6 +126,19 @@ def while_there_are_weights(f, m, v):
     return lax.while_loop(lambda state: state[0] < len(WEIGHTS), step, start)[1:]
 
 
+def linear_in_one(f, m, v):
+    """f(m, v), as what it is times a one."""
+
+    def times(mv, one):
+        return [one * y for y in f(*mv)]
+
+    def transposed(mv, cts):
+        return sum([jnp.vdot(ct, y) for ct, y in zip(cts, f(*mv), strict=True)])
+
+    one = jnp.ones((), m.dtype)
+    return tuple(phalanx.custom_derivatives.linear_call(times, transposed, (m, v), one))
+
+
 def in_lanes(transform, **options):
     def run(f, m, v):
         pairs = transform(lambda w: f(m * w, v), **options)(jnp.array(WEIGHTS))
@@ -160,6 +176,9 @@ PHALANX = SimpleNamespace(
         lambda c, w: (f(c[0] * w, c[1]), c), (m, v), jnp.zeros(0))[0],
     mapped=in_lanes(phalanx.pmap),
     chunks=in_lanes(phalanx.vmap, lanes_at_once=2),
+    named=lambda f, m, v: lax.composite(f, "laws.named")(m, v),
+    linear=lambda f, m, v: linear_in_one(f, m, v),
+    one_by_one=lambda f, m, v: phalanx.custom_batching.sequential_vmap(f)(m, v),
     tables=ON_DEVICES,
 )  # fmt: skip
 
@@ -241,7 +260,10 @@ def captured(b, name, x, outer):
 
 # Around a program of both. A function with a rule for reverse mode has no forward mode, and a loop
 # whose length is not known no reverse mode.
-BOTH_WAYS = ("scan", "branch", "memory", "call both", "never", "no_rows", "mapped", "chunks")
+BOTH_WAYS = (
+    *("scan", "branch", "memory", "call both", "never", "no_rows", "mapped", "chunks"),
+    *("named", "linear", "one_by_one"),
+)
 AROUND = (*BOTH_WAYS, "rule")
 BACKWARD = (*BOTH_WAYS, "backward_rule")
 FORWARD = (*AROUND, "loop")

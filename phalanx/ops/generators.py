@@ -23,7 +23,7 @@ from phalanx.core.primitive import (
     ZeroDerivative,
 )
 from phalanx.core.types import ArrayType, Shape
-from phalanx.ops.basis import I32, broadcast_lanes, check_domain, move, real_number
+from phalanx.ops.basis import I32, broadcast_lanes, check_domain, move, number, real_number
 from phalanx.ops.bits import U32, u32
 
 U64 = np.dtype("uint64")
@@ -89,6 +89,7 @@ def _batch(prim: Callable[[], Primitive]) -> BatchRule:
 def _bits_type(
     key: ArrayType, *, shape: Shape, dtype: np.dtype, algorithm: str
 ) -> tuple[ArrayType, ArrayType]:
+    check_domain("rng_bit_generator", key, number)
     if key.shape[-1:] != (_STATES.get(key.dtype),):
         raise TypeError(f"rng_bit_generator: the key must be u32[4] or u64[2], got {key}")
     if dtype not in _STATES:

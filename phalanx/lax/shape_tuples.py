@@ -68,8 +68,7 @@ def conv_general_shape_tuple(
     (1, 4, 4, 4)
     """
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
-    lengths = [lhs_shape[d] for d in numbers.lhs_spec[2:]]
-    windows = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
+    lengths, windows = _spatial(numbers, lhs_shape, rhs_shape)
     pads = padtype_to_pads(lengths, windows, window_strides, padding)
     counts = reduce_window_shape_tuple(lengths, windows, window_strides, pads)
     return _placed(numbers, lhs_shape, rhs_shape, counts)
@@ -89,13 +88,19 @@ def conv_transpose_shape_tuple(
     (1, 8, 8, 2)
     """
     numbers = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
-    lengths = [lhs_shape[d] for d in numbers.lhs_spec[2:]]
-    windows = [rhs_shape[d] for d in numbers.rhs_spec[2:]]
+    lengths, windows = _spatial(numbers, lhs_shape, rhs_shape)
     if isinstance(padding, str):
         padding = enlarging_pads(windows, window_strides, padding)
     enlarged = list(map(dilated, lengths, window_strides))
     counts = reduce_window_shape_tuple(enlarged, windows, (1,) * len(windows), padding)
     return _placed(numbers, lhs_shape, rhs_shape, counts)
+
+
+def _spatial(
+    numbers: ConvDimensionNumbers, lhs: Sequence[int], rhs: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """The lengths of the spatial dimensions, of what is convolved and of the windows."""
+    return [lhs[d] for d in numbers.lhs_spec[2:]], [rhs[d] for d in numbers.rhs_spec[2:]]
 
 
 def _placed(

@@ -41,7 +41,7 @@ WRONG = {
     "a tracer that escaped": ESCAPED[0],
     "a type": phalanx.ShapeDtypeStruct((2, 3), "float32"),
 }
-ALLOWED = (TypeError, ValueError, IndexError, OverflowError, OSError, PhalanxError)
+ALLOWED = (TypeError, ValueError, IndexError, OverflowError, FileNotFoundError, PhalanxError)
 INSIDE = re.compile(
     r"mlir|stablehlo|nanobind|incompatible function arguments|Traceback|jaxlib|XlaRuntimeError|"
     r"optree|<unnamed>|phalanx/|zip\(\) argument",

@@ -13,12 +13,11 @@ from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.joining import concatenate
 from phalanx.numpy.one_program import one_program
-from phalanx.numpy.promotion import ArrayLike, convert
+from phalanx.numpy.promotion import ArrayLike, convert, real
 from phalanx.ops.bessel import bessel_j0, bessel_j1
 from phalanx.ops.hypergeometric import hyp1f1 as _hyp1f1
 from phalanx.ops.hypergeometric import hyp2f1 as _hyp2f1
 from phalanx.ops.legendre import legendre
-from phalanx.scipy.special.operands import real
 
 # ---- Bessel functions -----------------------------------------------------------------------
 

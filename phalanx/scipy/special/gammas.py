@@ -16,12 +16,12 @@ from phalanx.lax.special import nth_polygamma
 from phalanx.numpy.choice import where
 from phalanx.numpy.creation import asarray
 from phalanx.numpy.one_program import one_program
-from phalanx.numpy.promotion import ArrayLike
+from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.ops.gamma import gamma as _gamma
 from phalanx.ops.gamma import log_gamma as _log_gamma
 from phalanx.ops.incomplete import betaln as _betaln
 from phalanx.ops.incomplete import binomial as _binomial
-from phalanx.scipy.special.operands import inexact, is_complex, real
+from phalanx.scipy.special.operands import inexact, is_complex
 
 
 def gammaln(x: ArrayLike) -> Array:

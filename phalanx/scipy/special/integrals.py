@@ -5,12 +5,11 @@ from __future__ import annotations
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.one_program import one_program
-from phalanx.numpy.promotion import ArrayLike
+from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.ops.integrals import expi as _expi
 from phalanx.ops.integrals import expn as _expn
 from phalanx.ops.integrals import sici as _sici
 from phalanx.ops.integrals import spence as _spence
-from phalanx.scipy.special.operands import real
 
 
 def expi(x: ArrayLike) -> Array:

@@ -11,8 +11,8 @@ from phalanx.nn.normalize import log_softmax as _log_softmax
 from phalanx.nn.normalize import softmax as _softmax
 from phalanx.numpy.choice import where
 from phalanx.numpy.one_program import one_program
-from phalanx.numpy.promotion import ArrayLike
-from phalanx.scipy.special.operands import inexact, real
+from phalanx.numpy.promotion import ArrayLike, real
+from phalanx.scipy.special.operands import inexact
 
 
 def expit(x: ArrayLike) -> Array:

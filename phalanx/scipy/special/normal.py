@@ -8,14 +8,14 @@ from phalanx import ops
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.one_program import one_program
-from phalanx.numpy.promotion import ArrayLike
+from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.ops.faddeeva import dawsn as _dawsn
 from phalanx.ops.faddeeva import erfc_inv as _erfc_inv
 from phalanx.ops.faddeeva import erfcx as _erfcx
 from phalanx.ops.faddeeva import fresnel as _fresnel
 from phalanx.ops.faddeeva import wofz as _wofz
 from phalanx.ops.integrals import owens_t as _owens_t
-from phalanx.scipy.special.operands import as_complex, inexact, is_complex, real
+from phalanx.scipy.special.operands import as_complex, inexact, is_complex
 
 _SQRT_HALF = math.sqrt(0.5)
 

@@ -16,18 +16,6 @@ def inexact(who: str, *xs: Any) -> list[Array]:
     return arrays(who, *xs, to=dtypes.to_inexact)
 
 
-def real(who: str, *xs: Any) -> list[Array]:
-    """``xs`` as arrays of one floating-point dtype and one shape.
-
-    Raises:
-        TypeError: an operand is complex.
-    """
-    operands = inexact(who, *xs)
-    if is_complex(operands[0]):
-        raise TypeError(f"{who}: real operands are needed, got {operands[0].aval}")
-    return operands
-
-
 def is_complex(x: Array) -> bool:
     """Whether ``x`` is of a complex dtype."""
     return dtypes.is_complex(x.dtype)

@@ -8,9 +8,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir._mlir_libs import _jax_mlir_ext
-from jaxlib.mlir.dialects import chlo, sdy
-from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base.dtypes import float0
 from phalanx.base.source import Location
@@ -44,20 +41,6 @@ _INTEGERS: dict[Any, tuple[int, bool]] = {  # bits, unsigned
     t: (np.dtype(t).itemsize * 8, np.dtype(t).kind == "u")
     for t in (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64)
 }
-
-
-_UPSTREAM = ir.DialectRegistry()
-_jax_mlir_ext.register_dialects(_UPSTREAM)
-
-
-def make_context() -> ir.Context:
-    """A fresh MLIR context that knows the dialects we write."""
-    context = ir.Context()
-    context.append_dialect_registry(_UPSTREAM)
-    for dialect in (sdy, chlo, hlo):
-        dialect.register_dialect(context)
-    context.dialects["func"]  # looking it up loads it; loading all there are takes 3 ms
-    return context
 
 
 def element_type(dtype: np.dtype) -> ir.Type:

@@ -22,7 +22,7 @@ from phalanx.spmd.placement import block_of
 from phalanx.spmd.plan import Plan
 from phalanx.xla.builder import MlirBuilder
 from phalanx.xla.callbacks import Callbacks
-from phalanx.xla.emitter import make_context
+from phalanx.xla.contexts import context_for_module
 from phalanx.xla.failures import refused
 from phalanx.xla.inspection import Inspection
 from phalanx.xla.runtime import xc
@@ -70,7 +70,7 @@ def number_of(module: XlaModule) -> int:
 
 def text_of(bytecode: bytes) -> str:
     """The module that ``bytecode`` holds, as StableHLO."""
-    with make_context():
+    with context_for_module():
         return str(ir.Module.parse(bytecode))
 
 
@@ -113,7 +113,7 @@ def build(
     name: str = "main",
 ) -> XlaModule:
     """The module whose main function ``emit(b, *inputs)`` writes."""
-    with make_context(), ir.Location.unknown():
+    with context_for_module(), ir.Location.unknown():
         module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(re.sub(r"\W", "_", name))
         with ir.InsertionPoint(module.body):

@@ -1,13 +1,14 @@
 """The MLIR contexts that modules are written in.
 
-To make one and to free it again takes as long as a small module does. So a thread stays with the
-context that it has, as long as no module in it is alive: nobody else can be working there then. But
-a context keeps every type and location that was ever written in it, and is left after a while.
+To make one and to free it again takes as long as a small module does. So the one of the last module
+is used again, if no module in it is alive: nobody else can be working there then. But a context
+keeps every type and location that was ever written in it, and is left after a while.
 """
 
 from __future__ import annotations
 
-import threading
+import contextlib
+from collections.abc import Iterator
 
 from jaxlib.mlir import ir
 from jaxlib.mlir._mlir_libs import _jax_mlir_ext
@@ -19,23 +20,28 @@ MODULES = 64  # that one context has, one after another
 _UPSTREAM = ir.DialectRegistry()
 _jax_mlir_ext.register_dialects(_UPSTREAM)
 
-
-class _Last(threading.local):
-    """The context in which this thread goes on, and how many modules more it will have."""
-
-    context: ir.Context | None = None
-    left = 0
+# Those in which nobody writes, and how many modules more they have. Not one for each thread: one
+# that the runtime started could not free it when it ends.
+_idle: list[tuple[ir.Context, int]] = []
 
 
-_last = _Last()
+@contextlib.contextmanager
+def context_for_module() -> Iterator[None]:
+    """Inside, one module may be written or read, in the dialects we know."""
+    context, left = _take()
+    with context:
+        yield
+    if left > 1:
+        _idle.append((context, left - 1))
 
 
-def context_for_module() -> ir.Context:
-    """A context that knows the dialects we write, and in which no module is alive."""
-    if not _last.left or _last.context is None or _last.context._get_live_module_count():
-        _last.context, _last.left = _make_context(), MODULES
-    _last.left -= 1
-    return _last.context
+def _take() -> tuple[ir.Context, int]:
+    while _idle:
+        with contextlib.suppress(IndexError):  # another thread was quicker
+            context, left = _idle.pop()
+            if not context._get_live_module_count():
+                return context, left
+    return _make_context(), MODULES
 
 
 def _make_context() -> ir.Context:

@@ -1,6 +1,7 @@
 """The rules of the house that no linter knows."""
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -74,11 +75,16 @@ def test_sizes_are_rounded_up_in_one_place():
     assert places == ["phalanx/core/blocks.py"], "core/blocks.py has `Blocks` for that"
 
 
+@functools.cache
+def code_of_modules():
+    """The code of each module, comments left out."""
+    return {name(path): ast.unparse(ast.parse(path.read_text())) for path in MODULES}
+
+
 def places_of(pattern):
-    """The modules in whose code, comments left out, ``pattern`` occurs."""
+    """The modules in whose code ``pattern`` occurs."""
     found = re.compile(pattern)
-    code = {name(path): ast.unparse(ast.parse(path.read_text())) for path in MODULES}
-    return {path for path, text in code.items() if found.search(text)}
+    return {path for path, text in code_of_modules().items() if found.search(text)}
 
 
 def test_programs_are_traced_and_derived_in_one_place():

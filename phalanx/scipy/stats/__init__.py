@@ -7,6 +7,7 @@ valid. Integers become floats.
 """
 
 import sys as _sys
+from inspect import ismodule as _ismodule
 
 from phalanx.base.boundary import bound as _bound
 from phalanx.scipy.stats import (
@@ -40,34 +41,6 @@ from phalanx.scipy.stats import (
 from phalanx.scipy.stats.density import gaussian_kde
 from phalanx.scipy.stats.samples import mode, rankdata, sem
 
-_MODULES = (
-    bernoulli,
-    beta,
-    betabinom,
-    binom,
-    cauchy,
-    chi2,
-    dirichlet,
-    expon,
-    gamma,
-    gennorm,
-    geom,
-    gumbel_l,
-    gumbel_r,
-    laplace,
-    logistic,
-    multinomial,
-    multivariate_normal,
-    nbinom,
-    norm,
-    pareto,
-    poisson,
-    t,
-    truncnorm,
-    uniform,
-    vonmises,
-    wrapcauchy,
-)
 __all__ = [
     "bernoulli",
     "beta",
@@ -101,4 +74,5 @@ __all__ = [
     "wrapcauchy",
 ]
 
-_bound(*_MODULES, _sys.modules[__name__])
+_here = _sys.modules[__name__]
+_bound(*filter(_ismodule, map(vars(_here).get, __all__)), _here)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import phalanx
+from benchmarks import processes
 from benchmarks.__main__ import LIBRARIES, spell, table
 from benchmarks.case import CASES, DEVICES
 from benchmarks.chunks import WAYS, mapped
@@ -81,3 +82,9 @@ def test_a_library_that_failed_has_no_ratio():
 )
 def test_times_have_units(seconds, spelled):
     assert spell(seconds) == spelled
+
+
+def test_processes_are_launched_and_measured():
+    taken = processes.start("phalanx launch", 2)
+    assert list(taken) == ["start", *processes.STEPS]
+    assert all(seconds > 0 for times in taken.values() for seconds in times)

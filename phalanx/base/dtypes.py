@@ -519,13 +519,13 @@ def finfo(dtype: Any) -> Any:
     return ml_dtypes.finfo(given)
 
 
-def iinfo(dtype: Any) -> Any:
+def iinfo(int_type: Any) -> Any:
     """Limits of an integer dtype.
 
     >>> iinfo("int4").max
     7
     """
-    given = dtype if is_key(dtype) else np.dtype(dtype)
+    given = int_type if is_key(int_type) else np.dtype(int_type)
     if given not in INTEGERS:
         raise ValueError(f"iinfo: an integer dtype is needed, got {given}; see finfo")
     return ml_dtypes.iinfo(given)
@@ -635,8 +635,8 @@ class ScalarType:
     def __init__(self, dtype: np.dtype) -> None:
         self.dtype = dtype
 
-    def __call__(self, value: Any = 0) -> Any:
-        return ScalarType.make(value, self.dtype)
+    def __call__(self, x: Any = 0) -> Any:
+        return ScalarType.make(x, self.dtype)
 
     @property
     def __name__(self) -> str:

@@ -53,7 +53,7 @@ def odeint(
     Args:
         func: of y, a time and ``args``, to a tree like y. What it closes over is differentiated.
         y0: a tree of arrays.
-        t: times, ascending.
+        t: times, in any order.
         *args: trees of arrays.
         rtol: the error of a step that is allowed, relative to y.
         atol: the same in itself; both add up.
@@ -130,12 +130,13 @@ def _integrated(slope: Slope, y: Any, t: Any, args: Any, limits: tuple[float, ..
 
     def go_on(state: tuple[Any, ...]) -> Any:
         steps, target, now, length, *_ = state
-        return (now < target) & (steps < mxstep) & (length > 0)
+        return (jnp.abs(target - now) > 0) & (steps < mxstep) & (length > 0)
 
     def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
         steps, target, now, length, y, f = state
-        last = now + length >= target
-        h = jnp.where(last, target - now, length)
+        left = target - now
+        last = length >= jnp.abs(left)
+        h = jnp.where(last, left, jnp.copysign(length, left))
         new, g, error = _stages(slope, y, f, now, h, args)
         scale = atol + rtol * jnp.maximum(jnp.abs(y), jnp.abs(new))
         size = jnp.sqrt(jnp.mean(jnp.square(jnp.abs(error) / scale)))
@@ -143,7 +144,8 @@ def _integrated(slope: Slope, y: Any, t: Any, args: Any, limits: tuple[float, ..
         grown = jnp.clip(0.9 * jnp.maximum(size, 1e-10) ** -0.2, 0.2, 10.0)
         factor = jnp.where(jnp.isnan(size), 0.2, jnp.where(taken, jnp.maximum(grown, 1.0), grown))
         # a step that only had to end here says little about how long the next may be
-        longer = jnp.where(last & taken, jnp.maximum(length, h * factor), h * factor)
+        next_length = jnp.abs(h) * factor
+        longer = jnp.where(last & taken, jnp.maximum(length, next_length), next_length)
         later = jnp.where(last, target, now + h)
         return (
             steps + 1,
@@ -159,7 +161,8 @@ def _integrated(slope: Slope, y: Any, t: Any, args: Any, limits: tuple[float, ..
         return (target, length, y, f), y
 
     f = slope(y, t[0], args)
-    length = _first_step(slope, y, f, t[0], args, rtol, atol)
+    way = jnp.where(t[-1] < t[0], -1, 1).astype(t.dtype)
+    length = _first_step(slope, y, f, t[0], way, args, rtol, atol)
     first = (t[0], jnp.minimum(length, hmax).astype(t.dtype), y, f)
     _, rest = lax.scan(to_next, first, t[1:])
     return jnp.concatenate([y[None], rest])
@@ -177,14 +180,17 @@ def _stages(slope: Slope, y: Any, f: Any, now: Any, h: Any, args: Any) -> tuple[
 
 
 def _first_step(
-    slope: Slope, y: Any, f: Any, now: Any, args: Any, rtol: float, atol: float
+    slope: Slope, y: Any, f: Any, now: Any, way: Any, args: Any, rtol: float, atol: float
 ) -> Any:
-    """A length to begin with; Hairer, Nørsett and Wanner, Solving ODEs I, section II.4."""
+    """A length to begin with, forwards or backwards in time as ``way`` is 1 or -1.
+
+    Hairer, Nørsett and Wanner, Solving ODEs I, section II.4.
+    """
     scale = atol + rtol * jnp.abs(y)
     size, speed = _norm(y / scale), _norm(f / scale)
     small = (size < 1e-5) | (speed < 1e-5)
     h = jnp.where(small, 1e-6, 0.01 * size / jnp.where(small, 1, speed))
-    ahead = slope(y + (h * f).astype(y.dtype), now + h, args)
+    ahead = slope(y + (way * h * f).astype(y.dtype), now + way * h, args)
     bend = jnp.maximum(_norm((ahead - f) / scale) / h, speed)
     flat = bend <= 1e-15
     other = jnp.where(

@@ -252,6 +252,7 @@ def scan(
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
+    _split_transpose: bool = False,
 ) -> tuple[Any, Any]:
     """carry, y = f(carry, x) for each row x of ``xs``; the last carry, and the rows y stacked.
 
@@ -263,6 +264,7 @@ def scan(
         reverse: whether to go from the last row to the first.
         unroll: how many iterations to write out per iteration of the compiled loop; True for all
             of them, False or 0 for one.
+        _split_transpose: has no meaning.
 
     Returns:
         The last carry, and a tree of arrays ``[length, ...]``.

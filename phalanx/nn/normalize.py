@@ -191,6 +191,8 @@ def standardize(
     variance: Any = None,
     epsilon: Any = 1e-5,
     where: Any = None,
+    *,
+    algorithm: str = "fast",
 ) -> Any:
     """(x - mean) / √(variance + ε).
 
@@ -201,12 +203,15 @@ def standardize(
         variance: by default that of ``x``.
         epsilon: added to the variance.
         where: a mask that broadcasts with ``x``: what mean and variance are taken of.
+        algorithm: "fast" or "stable"; both take the variance from the deviations.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
     >>> nn.standardize(jnp.array([1.0, 3.0]), epsilon=0.0).tolist()
     [-1.0, 1.0]
     """
+    if algorithm not in ("fast", "stable"):
+        raise ValueError(f"standardize: algorithm must be 'fast' or 'stable', got {algorithm!r}")
     return _standardize(x, mean, variance, epsilon, where, axis=_static(axis))
 
 

@@ -23,6 +23,7 @@ from phalanx.numpy.promotion import (
     inexact_pair,
     is_python_scalar,
     kind_of,
+    no_out,
     number_array,
     pair,
 )
@@ -46,39 +47,51 @@ def over(x: Any, value: Any) -> Any:
 # ---- sums, differences, products ------------------------------------------------------------
 
 
-def add(x: ArrayLike, y: ArrayLike, /) -> Array:
+def add(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """x + y, elementwise, with broadcasting; of booleans, x or y.
 
     >>> print(jnp.add(jnp.arange(3), 10))
     [10 11 12]
     """
+    no_out("add", out, where)
     return ops.add(*pair("add", x, y))
 
 
-def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
+def subtract(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """x - y, elementwise, with broadcasting.
 
     >>> print(jnp.subtract(jnp.arange(3), 1))
     [-1  0  1]
     """
+    no_out("subtract", out, where)
     return ops.sub(*pair("subtract", x, y))
 
 
-def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
+def multiply(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """x y, elementwise, with broadcasting; of booleans, x and y.
 
     >>> print(jnp.multiply(jnp.arange(3), 2))
     [0 2 4]
     """
+    no_out("multiply", out, where)
     return ops.mul(*pair("multiply", x, y))
 
 
-def negative(x: ArrayLike, /) -> Array:
+def negative(
+    x: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """-x, elementwise.
 
     >>> print(jnp.negative(jnp.arange(3)))
     [ 0 -1 -2]
     """
+    no_out("negative", out, where)
     return ops.neg(as_array("negative", x))
 
 
@@ -309,12 +322,13 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 @one_program
-def modf(x: ArrayLike, /) -> tuple[Array, Array]:
+def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
     """The fractional and the integral part of x, elementwise, both with the sign of x.
 
     >>> [float(v) for v in jnp.modf(-2.5)]
     [-0.5, -2.0]
     """
+    no_out("modf", out)
     x = inexact("modf", x)
     whole = trunc(x)
     infinite = ops.eq(ops.abs(x), literal(x, np.inf))
@@ -323,23 +337,23 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
 
 
 @one_program
-def gcd(x: ArrayLike, y: ArrayLike, /) -> Array:
+def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers, elementwise.
 
     >>> print(jnp.gcd(jnp.array([12, 18]), 8))
     [4 2]
     """
-    return _gcd(*_integers("gcd", x, y))
+    return _gcd(*_integers("gcd", x1, x2))
 
 
 @one_program
-def lcm(x: ArrayLike, y: ArrayLike, /) -> Array:
+def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers, elementwise.
 
     >>> print(jnp.lcm(jnp.array([4, 6]), 6))
     [12  6]
     """
-    x, y = _integers("lcm", x, y)
+    x, y = _integers("lcm", x1, x2)
     divisor = _gcd(x, y)
     safe = ops.select(ops.eq(divisor, literal(x, 0)), _ones(divisor), divisor)
     return absolute(ops.mul(x, ops.div(y, safe)))
@@ -455,42 +469,48 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 # ---- extremes -------------------------------------------------------------------------------
 
 
-def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
+def maximum(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The larger of x and y, elementwise; nan where either is.
 
     >>> print(jnp.maximum(jnp.arange(3), 1))
     [1 1 2]
     """
+    no_out("maximum", out, where)
     return ops.max(*pair("maximum", x, y))
 
 
-def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
+def minimum(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The smaller of x and y, elementwise; nan where either is.
 
     >>> print(jnp.minimum(jnp.arange(3), 1))
     [0 1 1]
     """
+    no_out("minimum", out, where)
     return ops.min(*pair("minimum", x, y))
 
 
 @one_program
-def fmax(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The larger of x and y, elementwise; where one is nan, the other.
+def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The larger of x1 and x2, elementwise; where one is nan, the other.
 
     >>> print(jnp.fmax(jnp.array([1.0, jnp.nan]), 0.0))
     [1. 0.]
     """
-    return _ignoring_nan("fmax", ops.max, x, y)
+    return _ignoring_nan("fmax", ops.max, x1, x2)
 
 
 @one_program
-def fmin(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The smaller of x and y, elementwise; where one is nan, the other.
+def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
+    """The smaller of x1 and x2, elementwise; where one is nan, the other.
 
     >>> print(jnp.fmin(jnp.array([1.0, jnp.nan]), 0.0))
     [0. 0.]
     """
-    return _ignoring_nan("fmin", ops.min, x, y)
+    return _ignoring_nan("fmin", ops.min, x1, x2)
 
 
 def _ignoring_nan(who: str, best: Any, x: Any, y: Any) -> Any:
@@ -539,7 +559,7 @@ def ceil(x: ArrayLike, /) -> Array:
 
 
 @one_program
-def trunc(x: ArrayLike, /) -> Array:
+def trunc(x: ArrayLike) -> Array:
     """x without its fractional part, elementwise, in the dtype of x.
 
     >>> print(jnp.trunc(jnp.array([-1.5, 1.5])))

@@ -1,4 +1,4 @@
-"""``add.reduce``, ``maximum.accumulate`` and the like: methods of functions of two arguments."""
+"""``add.reduce``, ``maximum.accumulate`` and the like: methods of functions."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ IDENTITIES: dict[str, Any] = {
     "multiply": 1,
     "subtract": None,
 }
-"""The functions that have the methods, and what leaves any element as it is."""
+"""The functions of two operands that have the methods, and what leaves any element as it is."""
+OPERANDS = {**dict.fromkeys(IDENTITIES, 2), "negative": 1}
+"""All that have the methods, and the number of their operands."""
 
 
 def attach() -> None:
     """Give the functions their methods; what these do is imported when one is called."""
-    for name, identity in IDENTITIES.items():
+    for name, nin in OPERANDS.items():
         homes = (arithmetic, logic, transcendental)
         function: Any = next(getattr(home, name) for home in homes if hasattr(home, name))
-        function.nin, function.nout, function.nargs, function.identity = 2, 1, 2, identity
+        function.nin, function.nout, function.nargs = nin, 1, nin
+        function.identity = IDENTITIES.get(name)
         for method in ("reduce", "accumulate", "outer", "at", "reduceat"):
             setattr(function, method, _later(name, method))
 

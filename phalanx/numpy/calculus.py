@@ -90,7 +90,12 @@ def ediff1d(
 
 
 @one_program
-def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None = None) -> Any:
+def gradient(
+    f: ArrayLike,
+    *varargs: ArrayLike,
+    axis: int | Sequence[int] | None = None,
+    edge_order: int | None = None,
+) -> Any:
     """The derivative of sampled values along each axis, by differences of neighbours.
 
     Args:
@@ -98,6 +103,8 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
         varargs: the distance between samples: none (1), one for all axes, or one for each. A
             vector in place of a distance holds the coordinates of the samples along its axis.
         axis: along which; None is all of them, which gives a list.
+        edge_order: of the slopes at both ends: 1, the default, of the line through two samples, or
+            2, of the parabola through three.
 
     >>> print(jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0])))
     [3. 4. 6. 7.]
@@ -116,24 +123,45 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
             f"gradient: one distance is needed or {len(over)} of them, numbers or coordinates of "
             f"each sample, got {len(varargs)}"
         )
-    out = [_slope(x, g, d) for g, d in zip(gaps, over, strict=True)]
+    if edge_order not in (None, 1, 2):
+        raise ValueError(f"gradient: edge_order must be 1 or 2, got {edge_order!r}")
+    out = [_slope(x, g, d, edge_order or 1) for g, d in zip(gaps, over, strict=True)]
     return out[0] if len(out) == 1 else out
 
 
-def _slope(x: Any, gap: Any, d: int) -> Any:
+def _slope(x: Any, gap: Any, d: int, edge_order: int) -> Any:
     n = x.shape[d]
-    if n < 2:
-        raise ValueError(f"gradient: at least 2 samples are needed along an axis, got {x.aval}")
+    if n <= edge_order:
+        raise ValueError(
+            f"gradient: at least {edge_order + 1} samples are needed along an axis, got {x.aval}"
+        )
     steps = diff(x, axis=d)
     if np.ndim(gap):
-        return _slope_between(steps, inexact("gradient", gap), d)
-    ends = (ops.slice_dim(steps, 0, 1, d), ops.slice_dim(steps, n - 2, n - 1, d))
+        return _slope_between(steps, inexact("gradient", gap), d, edge_order)
+    ends = _ends(steps, ops.full(steps.shape, 1, steps.aval.dtype), d, edge_order)
     both = ops.sub(ops.slice_dim(x, 2, n, d), ops.slice_dim(x, 0, n - 2, d))
     middle = ops.mul(both, literal(both, 0.5))
     return true_divide(ops.concatenate(ends[0], middle, ends[1], dim=d), gap)
 
 
-def _slope_between(steps: Any, places: Any, d: int) -> Any:
+def _ends(slopes: Any, widths: Any, d: int, edge_order: int) -> tuple[Any, Any]:
+    """The slopes at both ends, of those between samples."""
+    n = slopes.shape[d]
+
+    def end(at: int, inwards: int) -> Any:
+        outer, width = (ops.slice_dim(v, at, at + 1, d) for v in (slopes, widths))
+        if edge_order == 1:
+            return outer
+        inner, other = (
+            ops.slice_dim(v, at + inwards, at + inwards + 1, d) for v in (slopes, widths)
+        )
+        bend = ops.div(ops.sub(outer, inner), ops.add(width, other))
+        return ops.add(outer, ops.mul(bend, width))
+
+    return end(0, 1), end(n - 1, -1)
+
+
+def _slope_between(steps: Any, places: Any, d: int, edge_order: int) -> Any:
     """The slopes at ``places``: inside, of the parabola through a sample and its neighbours."""
     n = places.size
     widths = ops.broadcast(diff(places), shape=steps.shape, dims=(d,))
@@ -144,7 +172,7 @@ def _slope_between(steps: Any, places: Any, d: int) -> Any:
     )
     weighted = ops.add(ops.mul(left, high), ops.mul(right, low))
     inside = ops.div(weighted, ops.add(low, high))
-    first, last = ops.slice_dim(slopes, 0, 1, d), ops.slice_dim(slopes, n - 2, n - 1, d)
+    first, last = _ends(slopes, widths, d, edge_order)
     return ops.concatenate(first, inside, last, dim=d)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -36,13 +36,17 @@ Labels = tuple[Any, ...]
 
 
 class _Options:
-    """How products are computed: their precision, and the dtype of the result."""
+    """How products are computed: their precision, the dtype of the result, and by what."""
 
-    __slots__ = ("dtype", "precision")
+    __slots__ = ("dtype", "given", "own", "precision")
 
-    def __init__(self, who: str, precision: Any, dtype: DTypeLike) -> None:
+    def __init__(
+        self, who: str, precision: Any, dtype: DTypeLike, own: Callable[..., Any] | None = None
+    ) -> None:
+        self.given = precision
         self.precision = ops.canonical_precision(who, precision)
         self.dtype = None if dtype is None else dtypes.canonical(dtype)
+        self.own = own
 
 
 def _operands(who: str, xs: Sequence[Any]) -> tuple[list[Any], bool]:
@@ -62,6 +66,9 @@ def _finished(out: Any, was_bool: bool, options: _Options) -> Any:
 
 
 def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: _Options) -> Any:
+    if options.own is not None:
+        numbers = contract, batch
+        return options.own(x, y, numbers, options.given, preferred_element_type=options.dtype)
     return ops.dot_general(
         x, y, contract=contract, batch=batch, precision=options.precision, dtype=options.dtype
     )
@@ -90,7 +97,7 @@ def _product(
     shared = [n for n in xl if n in yl]
     batch = [n for n in shared if n in out]
     summed = [n for n in shared if n not in out]
-    if not summed and options.dtype is None:
+    if not summed and options.dtype is None and options.own is None:
         return _elementwise(x, xl, y, yl)
     contract = tuple(tuple(ls.index(n) for n in summed) for ls in (xl, yl))
     beside = tuple(tuple(ls.index(n) for n in batch) for ls in (xl, yl))
@@ -447,6 +454,7 @@ def einsum(
     optimize: Any = "auto",
     precision: Any = None,
     preferred_element_type: DTypeLike = None,
+    _dot_general: Callable[..., Any] | None = None,
 ) -> Array:
     """The sum of products that a formula such as "ij,jk->ik" describes.
 
@@ -462,6 +470,7 @@ def einsum(
         optimize: how opt_einsum chooses the order of contractions; False takes them in turn.
         precision: as in ``matmul``.
         preferred_element_type: as in ``matmul``.
+        _dot_general: what multiplies two operands, called as ``lax.dot_general``, in its place.
 
     Raises:
         ValueError: the formula and the shapes do not fit.
@@ -469,7 +478,7 @@ def einsum(
     >>> print(jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.0)))
     [3. 3.]
     """
-    options = _Options("einsum", precision, preferred_element_type)
+    options = _Options("einsum", precision, preferred_element_type, _dot_general)
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
     arrays, was_bool = _operands("einsum", operands)

@@ -38,8 +38,8 @@ def histogram2d(
 
     >>> counts, _, _ = jnp.histogram2d(jnp.array([0.0, 1.0]), jnp.array([0.0, 1.0]), 2)
     >>> print(counts)
-    [[1. 0.]
-     [0. 1.]]
+    [[1 0]
+     [0 1]]
     """
     columns = promote_arrays("histogram2d", [x, y])
     if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
@@ -78,8 +78,8 @@ def histogramdd(
 
     >>> points = jnp.array([[0.0, 0.0], [1.0, 1.0], [1.0, 0.9]])
     >>> print(jnp.histogramdd(points, 2)[0])
-    [[1. 0.]
-     [0. 2.]]
+    [[1 0]
+     [0 2]]
     """
     x = inexact("histogramdd", sample)
     x = x if x.ndim == 2 else jnp.atleast_2d(x).T
@@ -117,8 +117,10 @@ def _counts(
         at = jnp.where(column == e[-1], count - 1, at)
         inside = inside & (at >= 0) & (at < count)
         place = place * count + at
-    ones = jnp.ones(x.shape[0], dtypes.default_float() if weights is None else None)
-    counted = ones if weights is None else as_array("histogramdd", weights)
+    if weights is None:
+        counted = jnp.ones(x.shape[0], dtypes.default_int())
+    else:
+        counted = inexact("histogramdd", weights)
     if counted.shape != x.shape[:1]:
         raise ShapeError(f"histogramdd: one weight for each row is needed, got {counted.aval}")
     size = math.prod(shape)

@@ -16,7 +16,7 @@ from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import literal
-from phalanx.numpy.indexing import counted_from_front
+from phalanx.numpy.indexing import counted_from_front, write
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -583,8 +583,12 @@ def _pad_statistic(
 # ---- delete and insert ----------------------------------------------------------------------
 
 
-def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> Array:
-    """``arr`` without the elements at ``obj``, known positions or a slice, along ``axis``.
+def delete(
+    arr: ArrayLike, obj: Any, axis: int | None = None, *, assume_unique_indices: bool = False
+) -> Array:
+    """``arr`` without the elements at ``obj``, positions or a slice, along ``axis``.
+
+    The positions must be known, unless ``assume_unique_indices`` promises that none comes twice.
 
     >>> print(jnp.delete(jnp.arange(4), 1))
     [0 2 3]
@@ -593,10 +597,25 @@ def delete(arr: ArrayLike, obj: Any, axis: int | None = None) -> Array:
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     d = dim("delete", axis, x)
+    n = x.shape[d]
     if not isinstance(obj, slice):
-        obj = value_of("delete", operand("delete", _as_positions(obj)), "give known positions")
-    places = np.delete(np.arange(x.shape[d], dtype=np.int32), obj)
+        obj = operand("delete", _as_positions(obj))
+        if assume_unique_indices and not is_known(obj):
+            return take(x, _all_but(n, obj), d, mode="clip")
+        remedy = "give known positions, or assume_unique_indices=True if none comes twice"
+        obj = value_of("delete", obj, remedy)
+    places = np.delete(np.arange(n, dtype=np.int32), obj)
     return take(x, from_host(places), d, mode="clip")
+
+
+def _all_but(n: int, where: Any) -> Any:
+    """The positions of ``n`` elements that are not in ``where``, integers that differ."""
+    if not dtypes.is_integer(where.aval.dtype):
+        raise TypeError(f"delete: positions must be integers here, got {where.aval}")
+    gone = write(ops.full((n,), 0, _I32), where, "set", 1, "fill", {})
+    places = ops.iota(dtype=_I32, shape=(n,), dim=0)
+    _, ordered = ops.sort(gone, places, dim=0, num_keys=1, stable=True)
+    return ops.slice_dim(ordered, 0, max(n - where.size, 0), 0)
 
 
 def _as_positions(obj: Any) -> Any:

@@ -19,6 +19,7 @@ from phalanx.numpy.promotion import (
     boolean,
     broadcast,
     convert,
+    no_out,
     number_array,
     pair,
 )
@@ -94,32 +95,41 @@ def _ordered(who: str, strictly: Any, compare: Any, x: Any, y: Any) -> Any:
 
 
 @one_program
-def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+def logical_and(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """Whether both x and y are not zero, elementwise.
 
     >>> print(jnp.logical_and(jnp.arange(3), jnp.array([1, 1, 0])))
     [False  True False]
     """
+    no_out("logical_and", out, where)
     return ops.and_(*_truths("logical_and", x, y))
 
 
 @one_program
-def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+def logical_or(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """Whether x or y is not zero, elementwise.
 
     >>> print(jnp.logical_or(jnp.arange(3), 0))
     [False  True  True]
     """
+    no_out("logical_or", out, where)
     return ops.or_(*_truths("logical_or", x, y))
 
 
 @one_program
-def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+def logical_xor(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """Whether exactly one of x and y is not zero, elementwise.
 
     >>> print(jnp.logical_xor(jnp.arange(3), 1))
     [ True False False]
     """
+    no_out("logical_xor", out, where)
     return ops.xor(*_truths("logical_xor", x, y))
 
 
@@ -137,30 +147,39 @@ def _truths(who: str, x: Any, y: Any) -> list[Any]:
     return broadcast(who, [boolean(who, x), boolean(who, y)])
 
 
-def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
+def bitwise_and(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The bits that are set in both of two integers, elementwise; of booleans, x and y.
 
     >>> print(jnp.bitwise_and(jnp.arange(4), 2))
     [0 0 2 2]
     """
+    no_out("bitwise_and", out, where)
     return ops.and_(*pair("bitwise_and", x, y))
 
 
-def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
+def bitwise_or(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The bits that are set in either of two integers, elementwise; of booleans, x or y.
 
     >>> print(jnp.bitwise_or(jnp.arange(4), 2))
     [2 3 2 3]
     """
+    no_out("bitwise_or", out, where)
     return ops.or_(*pair("bitwise_or", x, y))
 
 
-def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
+def bitwise_xor(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The bits that are set in exactly one of two integers, elementwise.
 
     >>> print(jnp.bitwise_xor(jnp.arange(4), 2))
     [2 3 0 1]
     """
+    no_out("bitwise_xor", out, where)
     return ops.xor(*pair("bitwise_xor", x, y))
 
 
@@ -259,21 +278,23 @@ def isinf(x: ArrayLike, /) -> Array:
     return ops.eq(ops.abs(x), literal(x, np.inf))
 
 
-def isposinf(x: ArrayLike, /) -> Array:
+def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is plus infinity, elementwise.
 
     >>> print(jnp.isposinf(jnp.array([jnp.inf, -jnp.inf])))
     [ True False]
     """
+    no_out("isposinf", out)
     return _is_infinity("isposinf", x, np.inf)
 
 
-def isneginf(x: ArrayLike, /) -> Array:
+def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is minus infinity, elementwise.
 
     >>> print(jnp.isneginf(jnp.array([jnp.inf, -jnp.inf])))
     [False  True]
     """
+    no_out("isneginf", out)
     return _is_infinity("isneginf", x, -np.inf)
 
 
@@ -292,7 +313,7 @@ def _everywhere(who: str, x: Any, truth: bool) -> Any:
 
 
 @one_program
-def iscomplex(x: ArrayLike, /) -> Array:
+def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part is not zero, elementwise.
 
     >>> print(jnp.iscomplex(jnp.array([1 + 1j, 1])))
@@ -302,7 +323,7 @@ def iscomplex(x: ArrayLike, /) -> Array:
 
 
 @one_program
-def isreal(x: ArrayLike, /) -> Array:
+def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is zero, elementwise.
 
     >>> print(jnp.isreal(jnp.array([1 + 1j, 1])))

@@ -62,7 +62,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     Args:
         p: its coefficients.
         strip_zeros: whether zeros at both ends are left out first; inside ``jit`` it must be
-            false. Where it is, the first coefficient must not be zero.
+            false. Where it is, there is a nan for each zero at the front.
 
     >>> jnp.sort(jnp.roots(jnp.array([1.0, -3.0, 2.0])).real).tolist()
     [1.0, 2.0]
@@ -84,8 +84,13 @@ def _roots(p: ArrayLike) -> Array:
     x = as_array("roots", p)
     if x.size < 2:
         return jnp.zeros(0, dtypes.to_complex(x.dtype))
-    companion = jnp.eye(x.size - 1, k=-1, dtype=x.dtype).at[0].set(-x[1:] / x[0])
-    return linalg.eigvals(companion)
+    n = x.size - 1
+    leading = jnp.cumprod(x == 0).sum()  # at the end they are roots that are zero
+    rolled = jnp.roll(jnp.where(leading > n, 1, x), -leading)
+    companion = jnp.eye(n, k=-1, dtype=x.dtype).at[0].set(-rolled[1:] / rolled[0])
+    found = linalg.eigvals(companion)
+    zeros_last = jnp.argsort(found == 0)
+    return jnp.where(jnp.arange(n) < n - leading, found[zeros_last], complex(math.nan, math.nan))
 
 
 # ---- derivatives and integrals ----------------------------------------------------------------

@@ -377,8 +377,10 @@ def dims(who: str, axis: Any, x: Any) -> tuple[int, ...]:
     return tuple(range(ndim)) if axis is None else ops.dimensions(who, axis, ndim)
 
 
-def no_out(who: str, out: Any) -> None:
-    """Raise TypeError if the argument ``out``, there for NumPy's callers, is used."""
+def no_out(who: str, out: Any, where: Any = None) -> None:
+    """Raise TypeError if ``out`` or ``where``, there for NumPy's callers, is used."""
+    if where is not None:
+        raise TypeError(f"{who}: where must be None; use jnp.where on the result")
     if out is not None:
         raise TypeError(f"{who}: arrays are immutable, so out must be None; use the result")
 

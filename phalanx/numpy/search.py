@@ -19,6 +19,7 @@ from phalanx.numpy.logic import isnan
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
+    DTypeLike,
     as_array,
     as_shape,
     broadcast,
@@ -105,8 +106,11 @@ def argsort(
     order: None = None,
     stable: bool = True,
     descending: bool = False,
+    dtype: DTypeLike = None,
 ) -> Array:
     """The positions of the elements in increasing order along ``axis``; equal ones stay in order.
+
+    They are of ``dtype``, by default int32, or int64 under ``enable_x64``.
 
     >>> print(jnp.argsort(jnp.array([3, 1, 2])))
     [1 2 0]
@@ -116,7 +120,8 @@ def argsort(
     if descending:  # backwards and back: so that equal elements stay in order
         x, places = (ops.reverse(v, dims=(d,)) for v in (x, places))
     _, out = ops.sort(x, places, dim=d, num_keys=1, stable=stable)
-    return ops.reverse(out, dims=(d,)) if descending else out
+    out = ops.reverse(out, dims=(d,)) if descending else out
+    return out if dtype is None else convert(out, dtypes.canonical(dtype))
 
 
 def _line(who: str, a: Any, axis: int | None) -> tuple[Any, int]:
@@ -126,8 +131,10 @@ def _line(who: str, a: Any, axis: int | None) -> tuple[Any, int]:
     return x, dim(who, axis, x)
 
 
-def lexsort(keys: Any, axis: int = -1) -> Array:
+def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     """The positions in the order of the last key, where it is equal of the one before, ...
+
+    ``batch_size`` has no meaning: all keys are compared at once.
 
     >>> print(jnp.lexsort((jnp.array([2, 1, 0]), jnp.array([0, 0, 1]))))
     [1 0 2]
@@ -274,7 +281,8 @@ def unique(
         equal_nan: whether all nan are one element.
         size: how many elements the result has. Without it ``ar`` must be known: it may not be
             traced. Missing ones are filled, those beyond are left out.
-        fill_value: for missing ones; default the least element.
+        fill_value: for missing ones; default the least element. It must be given if ``ar`` may
+            have none.
         sorted: has no meaning: the result is sorted.
 
     >>> print(jnp.unique(jnp.array([3, 1, 3])))
@@ -283,13 +291,13 @@ def unique(
     x = as_array("unique", ar)
     if size is None:
         return _unique_known(x, (return_index, return_inverse, return_counts), axis, equal_nan)
-    if axis is not None and x.ndim != 1:
-        raise ValueError("unique: size= is supported without axis, or for vectors")
-    values = _unique_sized(ops.reshape(x, shape=(x.size,)), size, fill_value, equal_nan)
-    if return_inverse:
-        values[2] = ops.reshape(values[2], shape=x.shape)
+    d = 0 if axis is None else dim("unique", axis, x)
+    moved = ops.reshape(x, shape=(x.size,)) if axis is None else ops.move(x, d, 0)
+    values, first, inverse, counts = _unique_sized(moved, size, fill_value, equal_nan)
+    inverse = ops.reshape(inverse, shape=x.shape) if axis is None else inverse
+    every = ops.move(values, 0, d), first, inverse, counts
     wanted = (True, return_index, return_inverse, return_counts)
-    out = [v for v, w in zip(values, wanted, strict=True) if w]
+    out = [v for v, w in zip(every, wanted, strict=True) if w]
     return tuple(out) if len(out) > 1 else out[0]
 
 
@@ -391,13 +399,23 @@ def _elements(values: np.ndarray, *arrays: Any) -> Array:
 
 
 def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[Any]:
+    """The distinct rows of ``x`` in order, their first places, the inverse and the counts."""
     index = dtypes.default_int()
-    n = x.size
+    n = x.shape[0]
     if not n:
-        raise ValueError("unique: with size=, at least one element is needed")
+        return _unique_of_none(x, size, fill_value)
+    rows = ops.reshape(x, shape=(n, math.prod(x.shape[1:])))
     places = ops.iota(dtype=index, shape=(n,), dim=0)
-    ordered, origin = ops.sort(x, places, dim=0, num_keys=1, stable=True)
-    is_new = _is_new(ordered, equal_nan)
+    columns = [
+        ops.reshape(ops.slice_dim(rows, i, i + 1, 1), shape=(n,)) for i in range(rows.shape[1])
+    ]
+    *columns, origin = ops.sort(
+        *columns, places, dim=0, num_keys=max(len(columns), 1), stable=True
+    )
+    ordered = take(x, origin, 0, mode="clip")
+    is_new = places == 0
+    for column in columns:
+        is_new = ops.or_(is_new, _is_new(column, equal_nan))
     group = ops.cumsum(convert(is_new, index), dim=0, reverse=False)
     group = ops.sub(group, literal(group, 1))  # the number of the element, in sorted order
     starts = flatnonzero(is_new, size=size, fill_value=n)
@@ -406,7 +424,8 @@ def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[A
     fill = ops.slice_dim(ordered, 0, 1, 0)
     if fill_value is not None:
         fill = convert(as_array("unique", fill_value), x.aval.dtype)
-    values = ops.select(missing, ops.broadcast_to(fill, values.shape), values)
+    lacking = ops.broadcast(missing, shape=values.shape, dims=(0,))
+    values = ops.select(lacking, ops.broadcast_to(fill, values.shape), values)
     numbers = ops.ScatterNumbers((), (0,), (0,))
     inverse = ops.scatter(
         ops.full((n,), 0, index),
@@ -430,6 +449,17 @@ def _unique_sized(x: Any, size: int, fill_value: Any, equal_nan: bool) -> list[A
     return [values, first_place, inverse, counts]
 
 
+def _unique_of_none(x: Any, size: int, fill_value: Any) -> list[Any]:
+    if size and fill_value is None:
+        raise ValueError(
+            f"unique: {x.aval} has no element to fill {size} places with; give fill_value"
+        )
+    fill = convert(as_array("unique", fill_value or 0), x.aval.dtype, x.aval.weak)
+    values = ops.broadcast_to(fill, (size, *x.shape[1:]))
+    zeros = ops.full((size,), 0, dtypes.default_int())
+    return [values, zeros, ops.full((0,), 0, dtypes.default_int()), zeros]
+
+
 def _is_new(ordered: Any, equal_nan: bool) -> Any:
     """Whether each element of a sorted vector differs from the one before it."""
     n = ordered.size
@@ -443,19 +473,49 @@ def _is_new(ordered: Any, equal_nan: bool) -> Any:
 
 @one_program
 def isin(
-    element: ArrayLike, test_elements: ArrayLike, assume_unique: bool = False, invert: bool = False
+    element: ArrayLike,
+    test_elements: ArrayLike,
+    assume_unique: bool = False,
+    invert: bool = False,
+    *,
+    method: str = "auto",
 ) -> Array:
     """Whether each element is one of the ``test_elements``, or with ``invert`` none of them.
+
+    Args:
+        element: the elements.
+        test_elements: those to look for.
+        assume_unique: has no meaning.
+        invert: whether to ask if it is none of them.
+        method: "compare_all" compares with each of them; "binary_search" and "sort" put them in
+            order first; "auto" does this for more than a few. Complex numbers are all compared.
 
     >>> print(jnp.isin(jnp.arange(4), jnp.array([1, 3])))
     [False  True False  True]
     """
+    if method not in ("auto", "compare_all", "binary_search", "sort"):
+        raise ValueError(
+            f"isin: method must be auto, compare_all, binary_search or sort, got {method!r}"
+        )
     x, tests = promote_arrays("isin", [element, test_elements])
+    tests = ops.reshape(tests, shape=(tests.size,))
+    several = tests.size > (_FEW if method == "auto" else 0)
+    if several and method != "compare_all" and not dtypes.is_complex(tests.aval.dtype):
+        ordered = sort(tests)
+        there = take(ordered, searchsorted(ordered, x), 0, mode="clip")
+        matches = ops.eq(there, x)
+    else:
+        matches = _is_any(x, tests)
+    return ops.not_(matches) if invert else matches
+
+
+_FEW = 512  # as many comparisons take as long as ten steps of a search
+
+
+def _is_any(x: Any, tests: Any) -> Any:
     shape = (*x.shape, tests.size)
     left = ops.broadcast(x, shape=shape, dims=tuple(range(x.ndim)))
-    right = ops.broadcast_to(ops.reshape(tests, shape=(tests.size,)), shape)
-    matches = any_over(ops.eq(left, right), -1)
-    return ops.not_(matches) if invert else matches
+    return any_over(ops.eq(left, ops.broadcast_to(tests, shape)), -1)
 
 
 def intersect1d(
@@ -630,11 +690,17 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
 
 
 def ravel_multi_index(
-    multi_index: Sequence[ArrayLike], dims: Any, mode: str = "raise", order: str = "C"
+    multi_index: Sequence[ArrayLike],
+    dims: Any,
+    mode: str = "raise",
+    order: str = "C",
+    *,
+    dtype: DTypeLike = None,
 ) -> Array:
     """The position, counted row by row, of an index into an array of shape ``dims``.
 
-    ``mode`` "clip" or "wrap" says what indices outside mean; "raise" needs known indices.
+    ``mode`` "clip" or "wrap" says what indices outside mean; "raise" needs known indices. The
+    result is of ``dtype``, of integers.
 
     >>> print(jnp.ravel_multi_index((jnp.array([1]), jnp.array([2])), (2, 3)))
     [5]
@@ -645,20 +711,24 @@ def ravel_multi_index(
         raise ValueError(
             f"ravel_multi_index: {len(lengths)} index arrays are needed, got {len(xs)}"
         )
+    kind = None if dtype is None else dtypes.canonical(dtype)
+    if kind is not None and not dtypes.is_integer(kind):
+        raise TypeError(f"ravel_multi_index: a dtype of integers is needed, got {kind}")
     if not xs:
-        return ops.full((), 0, dtypes.default_int())
+        return ops.full((), 0, kind or dtypes.default_int())
     xs = promote_arrays("ravel_multi_index", xs)
     if not dtypes.is_integer(xs[0].aval.dtype):
         raise TypeError(f"ravel_multi_index: integers are needed, got {xs[0].aval}")
     if mode == "raise":
         known = [value_of("ravel_multi_index", x, "use mode='clip' or 'wrap'") for x in xs]
         flat_index = np.ravel_multi_index(tuple(known), lengths, mode="raise", order=order)  # type: ignore
-        return from_host(np.asarray(flat_index).astype(dtypes.default_int()))
+        return from_host(np.asarray(flat_index).astype(kind or dtypes.default_int()))
     if mode not in ("clip", "wrap"):
         raise ValueError(f"ravel_multi_index: mode must be raise, clip or wrap, got {mode!r}")
     pairs = list(zip(broadcast("ravel_multi_index", xs), lengths, strict=True))
     total: Any = None
     for x, n in pairs if order == "C" else reversed(pairs):
+        x = x if kind is None else convert(x, kind)
         clipped = mode == "clip"
         x = ops.clamp(literal(x, 0), x, literal(x, n - 1)) if clipped else remainder(x, n)
         total = x if total is None else ops.add(ops.mul(total, literal(total, n)), x)

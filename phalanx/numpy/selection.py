@@ -87,8 +87,13 @@ def take(
     )
 
 
-def _places(who: str, i: Any, length: int, mode: str | None) -> tuple[Any, str]:
-    """Positions from the front, and the gather's mode, as ``mode`` has it."""
+def _places(
+    who: str, i: Any, length: int, mode: str | None, from_end: bool = True
+) -> tuple[Any, str]:
+    """Positions from the front, and the gather's mode, as ``mode`` has it.
+
+    Negative ones count from the end where ``from_end`` says so.
+    """
     if not dtypes.is_integer(i.aval.dtype):
         raise TypeError(f"{who}: indices must be integers, got {i.aval}")
     if mode == "wrap":
@@ -96,7 +101,7 @@ def _places(who: str, i: Any, length: int, mode: str | None) -> tuple[Any, str]:
     if mode == "clip":
         return convert(i, i.aval.dtype), "clip"
     modes = {None: "fill", "fill": "fill", "promise_in_bounds": "promise", "wrap": "", "clip": ""}
-    return counted_from_front(i, length), mode_of(who, mode, modes)
+    return counted_from_front(i, length) if from_end else i, mode_of(who, mode, modes)
 
 
 @one_program
@@ -106,10 +111,13 @@ def take_along_axis(
     axis: int | None = -1,
     mode: str | None = None,
     fill_value: Any = None,
+    *,
+    wrap_negative_indices: bool = True,
 ) -> Array:
     """out[.., i, ..] = arr[.., indices[.., i, ..], ..], the indices counting along ``axis``.
 
-    The other dimensions of both broadcast. See ``take`` for ``mode``.
+    The other dimensions of both broadcast. See ``take`` for ``mode``. Without
+    ``wrap_negative_indices`` negative ones lie outside, and do not count from the end.
 
     >>> x = jnp.array([[30, 10, 20]])
     >>> print(jnp.take_along_axis(x, jnp.argsort(x), axis=1))
@@ -120,9 +128,10 @@ def take_along_axis(
         x, axis = ops.reshape(x, shape=(x.size,)), 0
     dim = ops.dimension("take_along_axis", axis, x.ndim)
     x, i = _aligned("take_along_axis", x, i, dim)
-    if mode == "clip" and dtypes.is_integer(i.aval.dtype):
+    if wrap_negative_indices and mode == "clip" and dtypes.is_integer(i.aval.dtype):
         i = counted_from_front(i, x.shape[dim])
-    places, mode = _places("take_along_axis", i, x.shape[dim], mode)
+    n = x.shape[dim]
+    places, mode = _places("take_along_axis", i, n, mode, wrap_negative_indices)
     others = tuple(d for d in range(x.ndim) if d != dim)
     return ops.gather(
         x,
@@ -153,7 +162,7 @@ def put_along_axis(
     indices: ArrayLike,
     values: ArrayLike,
     axis: int | None,
-    inplace: bool = False,
+    inplace: bool = True,
     *,
     mode: str | None = None,
 ) -> Array:
@@ -189,7 +198,7 @@ def put(
     v: ArrayLike,
     mode: str | None = None,
     *,
-    inplace: bool = False,
+    inplace: bool = True,
 ) -> Array:
     """``a`` with the elements at ``ind`` of the flattened array set to ``v``, as a new array.
 
@@ -211,7 +220,7 @@ def put(
     return ops.reshape(out, shape=x.shape)
 
 
-def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = False) -> Array:
+def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """``arr`` with ``vals``, again and again, where ``mask`` holds, as a new array.
 
     >>> print(jnp.place(jnp.arange(4), jnp.array([1, 0, 1, 1]), jnp.array([7, 8]), inplace=False))
@@ -243,7 +252,7 @@ def _not_in_place(who: str, inplace: bool) -> None:
 
 @one_program
 def fill_diagonal(
-    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = False
+    a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
     """``a`` with its main diagonal set to ``val``, which may be a vector, as a new array.
 
@@ -273,6 +282,7 @@ def compress(
     *,
     size: int | None = None,
     fill_value: ArrayLike = 0,
+    out: None = None,
 ) -> Array:
     """The slices of ``a`` along ``axis`` at which the vector ``condition`` holds.
 
@@ -282,6 +292,7 @@ def compress(
         axis: along which; None flattens the array first.
         size: how many slices the result has: missing ones are filled, others left out.
         fill_value: what they are filled with.
+        out: must be None.
 
     Raises:
         ValueError: ``condition`` is no vector.
@@ -290,6 +301,7 @@ def compress(
     >>> print(jnp.compress(jnp.array([True, False, True]), jnp.array([1, 2, 3])))
     [1 3]
     """
+    no_out("compress", out)
     mask, x = boolean("compress", condition), as_array("compress", a)
     if mask.ndim != 1:
         raise ValueError(f"compress: the condition must be a vector, got {mask.aval}")

@@ -13,6 +13,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array
 from phalanx.lax.layout import in_place, takes_out_sharding
 from phalanx.numpy.arithmetic import literal, maximum, multiply, over, subtract, true_divide
@@ -25,6 +26,7 @@ from phalanx.numpy.promotion import (
     DTypeLike,
     as_array,
     boolean,
+    common_shape,
     convert,
     dims,
     inexact,
@@ -104,19 +106,19 @@ def average(
         total = ops.full(out.shape, _count(x, axis, keepdims, None), out.aval.dtype)
         return (out, total) if returned else out
     x, w = promote_arrays("average", [x, weights])
-    w = _fitted_weights(x, w, axis)
+    w = _fitted_weights("average", x, w, axis)
     total = sum(w, axis, keepdims=keepdims)
     out = ops.div(sum(ops.mul(x, w), axis, keepdims=keepdims), total)
     return (out, total) if returned else out
 
 
-def _fitted_weights(x: Any, w: Any, axis: Axis) -> Any:
+def _fitted_weights(who: str, x: Any, w: Any, axis: Axis) -> Any:
     if w.shape == x.shape:
         return w
-    over = dims("average", axis, x)
+    over = dims(who, axis, x)
     if axis is None or w.shape != tuple(x.shape[d] for d in over):
         raise ValueError(
-            f"average: weights {w.aval} need the shape of the array {x.aval}, or that of its "
+            f"{who}: weights {w.aval} need the shape of the array {x.aval}, or that of its "
             f"dimensions along axis {axis}"
         )
     order = sorted(range(len(over)), key=lambda i: over[i])
@@ -144,11 +146,13 @@ def var(
     keepdims: bool = False,
     *,
     where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
     """Σ |a - mean(a)|² / (n - ddof) over ``axis``; nan where n is not above ddof.
 
-    ``correction`` is the array API's name of ``ddof``.
+    ``correction`` is the array API's name of ``ddof``. A ``mean`` that is known is given as
+    ``mean(a, axis, keepdims=True)`` gives it.
 
     Raises:
         ValueError: a real ``dtype`` for complex numbers; both ``ddof`` and ``correction``.
@@ -166,7 +170,7 @@ def var(
         x, kind = convert(x, dtypes.to_complex(kind)), dtypes.to_real(kind)
     else:
         x = convert(x, wide(dtypes.to_real(dtypes.to_inexact(kind))))
-    centre = mean(x, axis, keepdims=True, where=where)
+    centre = _centre(x, axis, where, mean)
     gap = masked(ops.sub(x, ops.broadcast_to(centre, x.aval.shape)), where, 0)
     parts = (ops.real(gap), ops.imag(gap)) if own in COMPLEXES else (gap,)
     total = sum(functools.reduce(ops.add, [ops.mul(p, p) for p in parts]), axis, keepdims=keepdims)
@@ -184,6 +188,7 @@ def std(
     keepdims: bool = False,
     *,
     where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
     correction: float | None = None,
 ) -> Array:
     """The square root of ``var``.
@@ -192,8 +197,18 @@ def std(
     1.0
     """
     return ops.sqrt(
-        var(a, axis, dtype, out, ddof, keepdims, where=where, correction=correction)
+        var(a, axis, dtype, out, ddof, keepdims, where=where, mean=mean, correction=correction)
     )
+
+
+def _centre(x: Any, axis: Axis, where: Any, known: Any) -> Any:
+    if known is None:
+        return mean(x, axis, keepdims=True, where=where)
+    centre = convert(as_array("var", known), x.aval.dtype)
+    wanted = tuple(1 if d in dims("var", axis, x) else n for d, n in enumerate(x.shape))
+    if centre.ndim and common_shape("var", centre.shape, wanted) != wanted:
+        raise ShapeError(f"var: a mean of shape {wanted} is needed, got {centre.aval}")
+    return centre
 
 
 # ---- the same, ignoring nan -----------------------------------------------------------------
@@ -226,6 +241,7 @@ def nanvar(
     ddof: float = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """The variance over ``axis`` of the elements that are not nan.
 
@@ -233,7 +249,8 @@ def nanvar(
     1.0
     """
     x = as_array("nanvar", a)
-    return var(x, axis, dtype, out, ddof, keepdims, where=_not_nan(x, where))
+    counted = _not_nan(x, where)
+    return var(x, axis, dtype, out, ddof, keepdims, where=counted, mean=mean)
 
 
 @one_program
@@ -245,13 +262,14 @@ def nanstd(
     ddof: float = 0,
     keepdims: bool = False,
     where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
 ) -> Array:
     """The square root of ``nanvar``.
 
     >>> print(jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0])))
     1.0
     """
-    return ops.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where))
+    return ops.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 def _not_nan(x: Any, where: Any) -> Any:
@@ -263,7 +281,7 @@ def _not_nan(x: Any, where: Any) -> Any:
 
 # ---- quantiles ------------------------------------------------------------------------------
 
-_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+_METHODS = ("linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf")
 
 
 @one_program
@@ -275,6 +293,8 @@ def quantile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """The number below which a share ``q`` of the elements over ``axis`` lies.
 
@@ -286,14 +306,23 @@ def quantile(
         out: must be None.
         overwrite_input: has no meaning.
         method: how to choose between two neighbours: "linear" interpolation, the "lower", the
-            "higher", their "midpoint", the "nearest".
+            "higher", their "midpoint", the "nearest"; or "inverted_cdf", the first element up to
+            which the share is reached.
         keepdims: whether the reduced axes stay, with length 1.
+        weights: how much each element counts, of the shape of ``a`` or of its ``axis``; for
+            "inverted_cdf".
+
+    Raises:
+        ValueError: there is no such method, it takes no weights, or these do not fit.
 
     >>> print(jnp.quantile(jnp.arange(5.0), 0.25))
     1.0
+    >>> votes = jnp.array([5, 1, 1])
+    >>> print(jnp.quantile(jnp.arange(3), 0.5, weights=votes, method="inverted_cdf"))
+    0.0
     """
     no_out("quantile", out)
-    return _quantiles("quantile", a, q, axis, method, keepdims, ignore_nan=False)
+    return _quantiles("quantile", a, q, axis, method, keepdims, weights, ignore_nan=False)
 
 
 @takes_out_sharding
@@ -306,6 +335,8 @@ def percentile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """``quantile`` with ``q`` in hundredths.
 
@@ -313,7 +344,8 @@ def percentile(
     1.0
     """
     no_out("percentile", out)
-    return _quantiles("percentile", a, _hundredths(q), axis, method, keepdims, ignore_nan=False)
+    shares = _hundredths(q)
+    return _quantiles("percentile", a, shares, axis, method, keepdims, weights, ignore_nan=False)
 
 
 @one_program
@@ -325,6 +357,8 @@ def nanquantile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """``quantile`` of the elements that are not nan.
 
@@ -332,7 +366,7 @@ def nanquantile(
     2.0
     """
     no_out("nanquantile", out)
-    return _quantiles("nanquantile", a, q, axis, method, keepdims, ignore_nan=True)
+    return _quantiles("nanquantile", a, q, axis, method, keepdims, weights, ignore_nan=True)
 
 
 @one_program
@@ -344,6 +378,8 @@ def nanpercentile(
     overwrite_input: bool = False,
     method: str = "linear",
     keepdims: bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array:
     """``percentile`` of the elements that are not nan.
 
@@ -351,7 +387,8 @@ def nanpercentile(
     2.0
     """
     no_out("nanpercentile", out)
-    return _quantiles("nanpercentile", a, _hundredths(q), axis, method, keepdims, ignore_nan=True)
+    shares = _hundredths(q)
+    return _quantiles("nanpercentile", a, shares, axis, method, keepdims, weights, ignore_nan=True)
 
 
 @one_program
@@ -391,8 +428,9 @@ def _hundredths(q: Any) -> Any:
 
 
 def _quantiles(
-    who: str, a: Any, q: Any, axis: Axis, method: str, keepdims: bool, ignore_nan: bool
-) -> Any:
+    who: str, a: Any, q: Any, axis: Axis, method: str, keepdims: bool, weights: Any,
+    ignore_nan: bool,
+) -> Any:  # fmt: skip
     x = inexact(who, a)
     x = convert(x, x.aval.dtype)
     if method not in _METHODS:
@@ -401,11 +439,19 @@ def _quantiles(
         raise TypeError(f"{who}: complex numbers have no order, got {x.aval}")
     over = dims(who, axis, x)
     shares = inexact(who, q)
+    if weights is not None:
+        if method != "inverted_cdf":
+            raise ValueError(f"{who}: weights need method='inverted_cdf', got {method!r}")
+        x, weights = promote_arrays(who, [x, inexact(who, weights)])
+        weights = _as_lines(_fitted_weights(who, x, weights, axis), over)
     lines = _as_lines(x, over)  # [..., n]
     if not lines.shape[-1]:  # no element, as if it were none that is a number
-        lines = ops.full((*lines.shape[:-1], 1), np.nan, lines.dtype)
-    (ordered,) = ops.sort(lines, dim=lines.ndim - 1, num_keys=1, stable=False)
-    quantiles = _at_shares(ordered, _flat(shares), method, ignore_nan)  # [..., shares]
+        lines, weights = ops.full((*lines.shape[:-1], 1), np.nan, lines.dtype), None
+    if method == "inverted_cdf":
+        quantiles = _reached(lines, weights, _flat(shares), ignore_nan)  # [..., shares]
+    else:
+        (ordered,) = ops.sort(lines, dim=lines.ndim - 1, num_keys=1, stable=False)
+        quantiles = _at_shares(ordered, _flat(shares), method, ignore_nan)
     quantiles = ops.move(quantiles, quantiles.ndim - 1, 0)
     rest = tuple(n for d, n in enumerate(x.shape) if d not in over)
     if keepdims:
@@ -423,6 +469,32 @@ def _as_lines(x: Any, over: tuple[int, ...]) -> Any:
     moved = ops.reorder(x, (*kept, *over))
     n = math.prod(x.shape[d] for d in over)
     return ops.reshape(moved, shape=(*(x.shape[d] for d in kept), n))
+
+
+def _reached(lines: Any, weights: Any, shares: Any, ignore_nan: bool) -> Any:
+    """The first elements of ``lines``, in order, up to which they weigh the ``shares``."""
+    last = lines.ndim - 1
+    real = wide(lines.aval.dtype)
+    given = ops.full(lines.shape, 1, real) if weights is None else convert(weights, real)
+    weights = ops.select(isnan(lines), literal(given, 0), given) if ignore_nan else given
+    ordered, weights = ops.sort(lines, weights, dim=last, num_keys=1, stable=True)
+    weight = ops.cumsum(weights, dim=last, reverse=False)
+    total = ops.slice_dim(weight, lines.shape[-1] - 1, lines.shape[-1], last)
+    share = ops.div(weight, ops.broadcast_to(total, weight.shape))
+    # what comes before the first element that weighs anything is not reached by a share of 0
+    share = ops.select(ops.eq(share, literal(share, 0)), literal(share, -1), share)
+    table = (*lines.shape, shares.size)
+    asked = ops.broadcast_to(convert(shares, real), table)
+    below = ops.lt(ops.broadcast(share, shape=table, dims=tuple(range(last + 1))), asked)
+    place = ops.reduce_sum(convert(below, np.dtype("int32")), dims=(last,))
+    value = take_along_axis(ordered, place, -1, mode="clip")
+    bad = ops.lt(given, literal(given, 0))
+    bad = ops.or_(bad, isnan(weights if ignore_nan else ops.add(convert(lines, real), given)))
+    weightless = ops.eq(ops.squeeze(total, (last,)), literal(total, 0))
+    nothing = ops.or_(ops.reduce_or(bad, dims=(last,)), weightless)
+    nothing = ops.broadcast(nothing, shape=value.shape, dims=tuple(range(last)))
+    nothing = ops.or_(nothing, ops.broadcast_to(isnan(shares), value.shape))
+    return ops.select(nothing, literal(value, np.nan), value)
 
 
 def _at_shares(ordered: Any, shares: Any, method: str, ignore_nan: bool) -> Any:
@@ -485,6 +557,7 @@ def cov(
     ddof: int | None = None,
     fweights: ArrayLike | None = None,
     aweights: ArrayLike | None = None,
+    dtype: DTypeLike = None,
 ) -> Array:
     """The covariances of variables, one per row (or per column without ``rowvar``).
 
@@ -496,20 +569,22 @@ def cov(
         ddof: divides by n - ``ddof``.
         fweights: how often each sample counts, integers.
         aweights: how important each sample is.
+        dtype: in which to compute, of floating-point or complex numbers; default that of ``m``.
 
     Raises:
+        TypeError: ``dtype`` is of integers.
         ValueError: ``m`` has more than two dimensions, or weights are no vector of its length.
 
     >>> print(jnp.cov(jnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])))
     [[ 1. -1.]
      [-1.  1.]]
     """
-    x = inexact("cov", m)
+    x = _in_dtype("cov", m, dtype)
     if x.ndim > 2:
         raise ValueError(f"cov: an array of at most 2 dimensions is needed, got {x.aval}")
     rows = _variables(x, rowvar)
     if y is not None:
-        rows, more = promote_arrays("cov", [rows, _variables(inexact("cov", y), rowvar)])
+        rows, more = promote_arrays("cov", [rows, _variables(_in_dtype("cov", y, dtype), rowvar)])
         rows = ops.concatenate(rows, more, dim=0)
     less = (0 if bias else 1) if ddof is None else ddof
     weights, left = _sample_weights(rows, fweights, aweights, less)
@@ -520,6 +595,16 @@ def cov(
     total = ops.dot_general(gap, other, contract=((1,), (1,)), batch=((), ()))
     out = true_divide(total, left)
     return ops.reshape(out, shape=()) if out.shape == (1, 1) else out
+
+
+def _in_dtype(who: str, x: Any, dtype: DTypeLike) -> Any:
+    x = inexact(who, x)
+    if dtype is None:
+        return x
+    kind = dtypes.canonical(dtype)
+    if kind not in INEXACT:
+        raise TypeError(f"{who}: a dtype of real or complex numbers is needed, got {kind}")
+    return convert(x, kind)
 
 
 def _variables(x: Any, rowvar: bool) -> Any:
@@ -553,14 +638,16 @@ def _vector(who: str, x: Any, n: int) -> Any:
 
 
 @one_program
-def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True) -> Array:
+def corrcoef(
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike = None
+) -> Array:
     """The correlations of variables: their covariances over the product of their deviations.
 
     >>> print(jnp.corrcoef(jnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).round(3))
     [[ 1. -1.]
      [-1.  1.]]
     """
-    c = cov(x, y, rowvar)
+    c = cov(x, y, rowvar, dtype=dtype)
     if c.ndim == 0:
         return ops.div(c, c)
     n = c.shape[0]

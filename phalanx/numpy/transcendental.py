@@ -17,7 +17,7 @@ from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import literal, over
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.one_program import one_program
-from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair
+from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair, no_out
 from phalanx.ops.bessel import bessel_i0e
 
 # ---- exponentials and logarithms ----------------------------------------------------------
@@ -92,22 +92,28 @@ def _log(x: Any, base: int) -> Any:
     return over(ops.log(x), math.log(base))
 
 
-def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
+def logaddexp(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """log(e^x + e^y), elementwise, without overflow.
 
     >>> round(float(jnp.logaddexp(1000.0, 1000.0)), 3)
     1000.693
     """
+    no_out("logaddexp", out, where)
     return _logaddexp(*inexact_pair("logaddexp", x, y))
 
 
 @one_program
-def logaddexp2(x: ArrayLike, y: ArrayLike, /) -> Array:
+def logaddexp2(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """log2(2^x + 2^y), elementwise, without overflow.
 
     >>> round(float(jnp.logaddexp2(1000.0, 1000.0)), 3)
     1001.0
     """
+    no_out("logaddexp2", out, where)
     x, y = arrays("logaddexp2", x, y, to=dtypes.to_inexact)
     unit = literal(x, math.log(2))
     return ops.div(_logaddexp(ops.mul(x, unit), ops.mul(y, unit)), unit)

@@ -12,7 +12,7 @@ from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError
 from phalanx.core.types import Array
-from phalanx.numpy.attached import IDENTITIES
+from phalanx.numpy.attached import IDENTITIES, OPERANDS
 from phalanx.numpy.promotion import ArrayLike, as_array, dim, no_out
 
 __all__ = ["frompyfunc", "ufunc"]
@@ -73,9 +73,7 @@ class ufunc:
 
     def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
         """The function of each element; ``out`` and ``where`` must be None."""
-        no_out(self.__name__, out)
-        if where is not None:
-            raise ArgumentError(f"{self.__name__}: where must be None; use jnp.where on the result")
+        no_out(self.__name__, out, where)
         return self._call(*args)
 
     def reduce(
@@ -186,11 +184,18 @@ class ufunc:
         """``a`` with f(a, b) in place of the elements at ``indices``, one index after the other.
 
         Raises:
-            ValueError: ``inplace`` is true: arrays are immutable.
+            ValueError: ``inplace`` is true: arrays are immutable. Or ``b`` is missing, or given to
+                a function of one argument.
         """
         if inplace:
             raise ArgumentError(
                 f"{self.__name__}.at: arrays are immutable; pass inplace=False and use the result"
+            )
+        given = 1 if b is None else 2
+        if (self.nin, self.nout) != (given, 1):
+            raise ArgumentError(
+                f"{self.__name__}.at: a function of {given} with one result is needed for what was "
+                f"given, this one has {self.nin} and {self.nout}"
             )
         x = as_array(self.__name__, a)
         if self.nin == 1:
@@ -314,8 +319,8 @@ _OWN: dict[str, dict[str, Any]] = {
     "subtract": {"at": lambda a, indices, b: a.at[indices].subtract(b)},
 }
 KNOWN = {
-    name: ufunc(getattr(jnp, name), 2, 1, identity=identity, **_OWN.get(name, {}))
-    for name, identity in IDENTITIES.items()
+    name: ufunc(getattr(jnp, name), nin, 1, identity=IDENTITIES.get(name), **_OWN.get(name, {}))
+    for name, nin in OPERANDS.items()
 }
 """The functions of ``phalanx.numpy`` that have methods."""
 

@@ -60,7 +60,8 @@ def stft(
         axis: along which.
 
     Returns:
-        The frequencies, the times, and the transforms, of which times are the last dimension.
+        The frequencies, the times, and the transforms, of which times are the last dimension; of
+        a signal without elements, nothing.
 
     Raises:
         ValueError: an option is unknown, or lengths do not go together.
@@ -71,6 +72,9 @@ def stft(
     (9, 9)
     """
     array = inexact("stft", x)
+    if not array.size:
+        nothing = jnp.zeros(array.shape, dtypes.to_real(array.dtype))
+        return nothing, nothing, nothing.astype(dtypes.to_complex(array.dtype))
     return _transforms(
         "stft", array, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, axis,
         boundary, padded, "stft",
@@ -108,7 +112,7 @@ def csd(
         average: "mean" or "median", without its bias.
 
     Returns:
-        The frequencies, and the density at each.
+        The frequencies, and the density at each; of signals without elements, nothing.
 
     >>> from phalanx.scipy import signal
     >>> frequencies, density = signal.csd(jnp.arange(64.0), jnp.arange(64.0) ** 2, nperseg=16)
@@ -125,6 +129,9 @@ def csd(
         a, b = (inexact("csd", v) for v in promote_arrays("csd", [x, y]))
         length = max(a.shape[dim("csd", axis, a)], b.shape[dim("csd", axis, b)])
         a, b = _extended(a, axis, length), _extended(b, axis, length)
+    if not a.size:
+        nothing = jnp.zeros(a.shape, dtypes.to_real(a.dtype))
+        return nothing, nothing if y is None else nothing.astype(dtypes.to_complex(a.dtype))
     frequencies, _, found = _transforms(
         "csd", a, b, fs, window, nperseg or 256, noverlap, nfft, detrend, return_onesided, axis,
         None, False, scaling,

@@ -13,10 +13,10 @@ from phalanx.numpy.choice import where
 from phalanx.numpy.creation import full, ones_like
 from phalanx.numpy.joining import concatenate
 from phalanx.numpy.one_program import one_program
-from phalanx.numpy.promotion import ArrayLike, inexact, number_array
+from phalanx.numpy.promotion import ArrayLike, as_array, inexact, number_array
 from phalanx.numpy.search import argsort, sort
 from phalanx.numpy.selection import take_along_axis
-from phalanx.numpy.shaping import ravel, squeeze
+from phalanx.numpy.shaping import atleast_1d, ravel, squeeze
 from phalanx.numpy.statistics import nanstd, std
 from phalanx.ops.shape import dimension, iota, slice_dim
 
@@ -148,6 +148,7 @@ def mode(
     1
     """
     omits = _omits("mode", nan_policy)
+    a = atleast_1d(as_array("mode", a))
     x, dim = _line("mode", a, axis)
     if x.shape[dim] == 0:
         shape = (*x.shape[:dim], 1, *x.shape[dim + 1 :])

@@ -8,26 +8,32 @@ from phalanx.base.lazily import later as _later
 
 if TYPE_CHECKING:
     from phalanx.scipy import (
+        cluster,
         fft,
         integrate,
+        interpolate,
         linalg,
         ndimage,
         optimize,
         signal,
         sparse,
+        spatial,
         special,
         stats,
     )
 else:
     __getattr__, __dir__ = _later(
         __name__,
+        "cluster",
         "fft",
         "integrate",
+        "interpolate",
         "linalg",
         "ndimage",
         "optimize",
         "signal",
         "sparse",
+        "spatial",
         "special",
         "stats",
     )

@@ -13,8 +13,8 @@ from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required,
 
 ROOMS = (
     "", "image", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
-    "numpy.segments", "random", "scipy.fft", "scipy.linalg", "scipy.ndimage", "scipy.signal",
-    "scipy.sparse.linalg", "scipy.special", "scipy.stats",
+    "numpy.segments", "random", "scipy.cluster.vq", "scipy.fft", "scipy.linalg", "scipy.ndimage",
+    "scipy.signal", "scipy.sparse.linalg", "scipy.special", "scipy.stats",
     *(f"scipy.stats.{n}" for n, m in vars(stats).items() if isinstance(m, ModuleType)
       and n in stats.__all__),
 )  # fmt: skip
@@ -308,6 +308,7 @@ ARGUMENTS = {
         "matrix_power": (SQUARE, 2),
         "multi_dot": ([X, Operand("nk")],),
     },
+    "scipy.cluster.vq": {"vq": (X, Operand("kn"))},
     "scipy.ndimage": {"map_coordinates": (X, [V, V], 1)},
     "scipy.signal": {
         "convolve correlate convolve2d correlate2d fftconvolve": (X, Operand("22")),

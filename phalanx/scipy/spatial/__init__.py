@@ -1,0 +1,5 @@
+"""Rotations of space."""
+
+from phalanx.scipy.spatial import transform
+
+__all__ = ["transform"]

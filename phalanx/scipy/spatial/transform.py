@@ -377,7 +377,7 @@ def _from_euler(angles: ArrayLike, axes: tuple[int, ...], along: bool) -> Array:
 
 
 @one_program
-def _as_euler(q: ArrayLike, axes: tuple[int, int, int], along: bool) -> Array:
+def _as_euler(q: ArrayLike, axes: tuple[int, ...], along: bool) -> Array:
     parts = jnp.moveaxis(as_array("as_euler", q), -1, 0)
     i, j, k = reversed(axes) if along else axes
     symmetric = i == k

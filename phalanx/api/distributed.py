@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import os
 import socket
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from phalanx.base.config import config
 from phalanx.base.errors import RendezvousError
@@ -17,6 +19,9 @@ from phalanx.processes.member import Member, Settings, forget, join, joined, tel
 from phalanx.run.backend import Coordination
 from phalanx.run.runtime import backend
 
+if TYPE_CHECKING:
+    from phalanx.processes.secure import Credentials
+
 _WHO = "distributed.initialize"
 
 
@@ -24,7 +29,7 @@ class Coordinator:
     """A coordinator in this process, with the service of the runtime that belongs to it.
 
     Raises:
-        RendezvousError: its address is not to be had; the message says why.
+        AddressTaken: its address is not to be had; the message says why.
     """
 
     def __init__(
@@ -34,15 +39,19 @@ class Coordinator:
         token: str = "",
         silence: float = 100.0,
         ended: Callable[[int], str] = lambda process: "",
+        credentials: Credentials | None = None,
     ) -> None:
         self._service: Coordination = backend().coordinate(count)
         try:
-            self.hub = Hub(count, address, token, self._service.socket, silence, ended)
+            self.hub = Hub(
+                count, address, token, self._service.socket, silence, ended, credentials
+            )
         except OSError as e:
             self._service.close()
             host, port = address
-            raise RendezvousError(
-                f"{_WHO}: the coordinator cannot listen at {host}:{port}: {e.strerror or e}. "
+            why = os.strerror(e.errno) if e.errno else str(e)
+            raise AddressTaken(
+                f"{_WHO}: the coordinator cannot listen at {host}:{port}: {why}. "
                 "Choose another port, or with coordinator_bind_address an address of this machine"
             ) from None
 
@@ -51,7 +60,12 @@ class Coordinator:
         self._service.close()
 
 
+class AddressTaken(RendezvousError):
+    """A coordinator cannot listen where it is to."""
+
+
 _coordinating: list[tuple[Coordinator, float]] = []  # in this process, and how long it waits
+_LINGERS = 10.0  # seconds for which it tells those who come why they cannot meet
 
 
 def initialize(
@@ -64,6 +78,13 @@ def initialize(
     heartbeat_timeout_seconds: int = 100,
     shutdown_timeout_seconds: int = 300,
     coordinator_bind_address: str | None = None,
+    slice_index: int | None = None,
+    partition_index: int | None = None,
+    mtls_cert_file: str | None = None,
+    mtls_key_file: str | None = None,
+    mtls_ca_file: str | None = None,
+    mtls_peer_uri_prefix: str | None = None,
+    verify_secure_credentials: bool | None = None,
 ) -> None:
     """Let this process compute together with the others of its program.
 
@@ -77,19 +98,35 @@ def initialize(
             Process 0 listens there, unless a launcher does.
         num_processes: how many there are.
         process_id: which one this is, from 0.
-        local_device_ids: the accelerators of this machine that are for this process; default all.
+        local_device_ids: the GPUs of this machine that are for this process, as numbers among
+            those that ``CUDA_VISIBLE_DEVICES`` leaves; default all. A CPU is divided into
+            ``num_cpu_devices`` in every process.
         cluster_detection_method: which scheduler to ask: "slurm", "ompi", "pmi", "k8s", "torchrun"
             or "tpu"; "deactivate" for none. Default: the first that is there.
         initialization_timeout: how many seconds to wait for the others.
         heartbeat_timeout_seconds: a process of which nothing is heard for so long counts as lost.
         shutdown_timeout_seconds: how long process 0 waits at its end for the others to end.
         coordinator_bind_address: where process 0 listens, if not at ``coordinator_address``.
+        slice_index: the older name of ``partition_index``.
+        partition_index: must be None: devices are not parted.
+        mtls_cert_file: the certificate of this process; with this file and the next two the
+            processes and the coordinator speak TLS, and each makes sure who the other is. It and
+            those that follow default to the options of the same names.
+        mtls_key_file: the key of that certificate.
+        mtls_ca_file: the certificates to which those of the others must lead.
+        mtls_peer_uri_prefix: how a URI among the names in the certificates of the others must
+            begin, such as "spiffe://example.org/". If there is none, the coordinator's must have
+            the name of its host.
+        verify_secure_credentials: whether to refuse to do without TLS; defaults to the option
+            ``distributed_verify_secure_credentials``.
 
     Raises:
         RendezvousError: devices have been used already, or the processes do not meet: nobody
             answers at the address, somebody has not come in time, they were told different counts,
-            two of them the same number, or their versions differ.
-        ValueError: something is not given and was not found.
+            two of them the same number, their versions differ, or one does not take the
+            certificate of another.
+        ValueError: something is not given and was not found, or makes no sense.
+        OSError: the file of a certificate cannot be read.
 
     >>> import phalanx
     >>> phalanx.distributed.is_initialized()
@@ -102,20 +139,38 @@ def initialize(
             f"{_WHO}: devices have been used before, at {user_location()}: call it first, before "
             "anything that makes or asks for arrays or devices"
         )
+    if partition_index is not None or slice_index is not None:
+        raise _wrong("partition_index", "None, for devices are not parted", partition_index)
+    _check_seconds("initialization_timeout", initialization_timeout)
+    _check_seconds("heartbeat_timeout_seconds", heartbeat_timeout_seconds)
+    _check_seconds("shutdown_timeout_seconds", shutdown_timeout_seconds)
     ids = (local_device_ids,) if isinstance(local_device_ids, int) else local_device_ids
     given = cluster.Found(coordinator_address, num_processes, process_id, ids)
     given = given.or_else(cluster.own(os.environ))
-    if None in (given.coordinator_address, given.num_processes, given.process_id):
+    if cluster_detection_method or None in (
+        given.coordinator_address, given.num_processes, given.process_id
+    ):  # fmt: skip
         given = given.or_else(cluster.detected(cluster_detection_method, os.environ))
-    settings = _settings(given, initialization_timeout)
-    if settings.process == 0 and "PHALANX_COORDINATOR_STARTED" not in os.environ:
-        here = listening_at(coordinator_bind_address or settings.address)
-        silence = float(heartbeat_timeout_seconds)
-        started = Coordinator(settings.count, here, settings.token, silence)
-        _coordinating[:] = [(started, shutdown_timeout_seconds)]
+    credentials = credentials_of(
+        mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix, verify_secure_credentials
+    )
+    settings = _settings(given, initialization_timeout, credentials)
     try:
+        if settings.process == 0 and "PHALANX_COORDINATOR_STARTED" not in os.environ:
+            address = coordinator_bind_address or settings.address
+            here = listening_at(address, "coordinator_bind_address")
+            silence = float(heartbeat_timeout_seconds)
+            started = Coordinator(
+                settings.count, here, settings.token, silence, credentials=credentials
+            )
+            _coordinating[:] = [(started, shutdown_timeout_seconds)]
         member = join(settings, _alike())
-        backend().meet(member, member.host)
+        backend().meet(member, given.local_device_ids)
+    except AddressTaken as taken:
+        raise _refused_there(settings) or RendezvousError(str(taken)) from None
+    except RendezvousError:
+        _close_coordinator(_LINGERS)
+        raise
     except BaseException:
         _close_coordinator(0)
         raise
@@ -123,38 +178,98 @@ def initialize(
     atexit.register(shutdown)
 
 
-def _settings(given: cluster.Found, patience: float) -> Settings:
+def _check_seconds(name: str, seconds: object) -> None:
+    if not isinstance(seconds, (int, float)) or not seconds > 0:
+        raise _wrong(name, "a number of seconds above 0", seconds)
+
+
+def _refused_there(settings: Settings) -> RendezvousError | None:
+    """What a coordinator of this program says that listens already where this one's is to."""
+    try:
+        join(dataclasses.replace(settings, patience=2.0), _alike()).leave()
+    except RendezvousError as refused:
+        return refused if "refuses" in str(refused) else None
+    forget()
+    return None
+
+
+def credentials_of(
+    cert_file: str | None = None,
+    key_file: str | None = None,
+    ca_file: str | None = None,
+    peer_uri_prefix: str | None = None,
+    verify: bool | None = None,
+) -> Credentials | None:
+    """What is shown to others, by what is given and else by the options; None for no TLS.
+
+    Raises:
+        ValueError: something is missing, or makes no sense.
+        OSError: a file cannot be read.
+    """
+    given = {
+        "mtls_cert_file": cert_file or config.mtls_cert_file,
+        "mtls_key_file": key_file or config.mtls_key_file,
+        "mtls_ca_file": ca_file or config.mtls_ca_file,
+        "mtls_peer_uri_prefix": peer_uri_prefix or config.mtls_peer_uri_prefix,
+    }
+    if not any(given.values()):
+        if config.distributed_verify_secure_credentials if verify is None else verify:
+            raise ValueError(
+                f"{_WHO}: verify_secure_credentials asks for mutual TLS, at {user_location()}: "
+                "give mtls_cert_file, mtls_key_file and mtls_ca_file"
+            )
+        return None
+    from phalanx.processes.secure import Credentials  # where it is needed: it loads TLS
+
+    try:
+        return Credentials(given)
+    except ValueError as e:
+        raise ValueError(f"{_WHO}: {e}, at {user_location()}") from None
+
+
+def _wrong(name: str, expected: str, got: object) -> ValueError:
+    return ValueError(f"{_WHO}: {name} must be {expected}, got {got!r}, at {user_location()}")
+
+
+def _settings(
+    given: cluster.Found, patience: float, credentials: Credentials | None
+) -> Settings:
     """What was given and found, checked.
 
     Raises:
         ValueError: something is missing, or makes no sense.
     """
-    missing = {
-        "coordinator_address": given.coordinator_address,
-        "num_processes": given.num_processes,
-        "process_id": given.process_id,
-    }
-    for name, value in missing.items():
-        if value is None:
+    for name in ("coordinator_address", "num_processes", "process_id"):
+        if getattr(given, name) is None:
             raise ValueError(
                 f"{_WHO}: {name} should be defined, at {user_location()}: give it, or set "
-                f"PHALANX_{name.upper()}; no scheduler was found that tells it. On one machine, "
-                "phalanx launch -n 4 script.py sets all of them"
+                f"PHALANX_{name.upper()}; {cluster.advice(os.environ)}"
             )
     address, count, process = given.coordinator_address, given.num_processes, given.process_id
     assert address is not None
     assert count is not None
     assert process is not None
     try:
-        wire.split(address)
+        _, port = wire.split(address)
     except ValueError as e:
         raise ValueError(f"{_WHO}: coordinator_address: {e}, at {user_location()}") from None
+    if port == 0:
+        raise _wrong("coordinator_address", "one whose port all know, from 1 up", address)
+    for name, number in (("num_processes", count), ("process_id", process)):
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise _wrong(name, "an int", number)
+    if count < 1:
+        raise _wrong("num_processes", "1 or more", count)
     if not 0 <= process < count:
         raise ValueError(
             f"{_WHO}: process_id {process} is not one of {count} processes, which are numbered "
             f"from 0 to {count - 1}, at {user_location()}"
         )
-    return Settings(address, process, count, os.environ.get("PHALANX_TOKEN", ""), patience)
+    ids = given.local_device_ids
+    if ids is not None and not all(isinstance(i, int) and i >= 0 for i in ids):
+        raise _wrong("local_device_ids", "a number from 0 up, or some", ids)
+    token = os.environ.get("PHALANX_TOKEN") or given.job or ""
+    return Settings(address, process, count, token, patience, credentials)
 
 
 def _alike() -> dict[str, object]:
@@ -162,14 +277,22 @@ def _alike() -> dict[str, object]:
     return {
         "phalanx": __version__,
         "runtime": backend().version(),
-        "platform": config.platforms or "",
+        "platform": config.platforms or "any",
         "devices": config.num_cpu_devices,
     }
 
 
-def listening_at(address: str) -> tuple[str, int]:
-    """Where the coordinator listens whose address is ``address``: there, and nowhere else."""
-    host, port = wire.split(address)
+def listening_at(address: str, name: str) -> tuple[str, int]:
+    """Where the coordinator listens whose address is ``address``: there, and nowhere else.
+
+    Raises:
+        ValueError: it is none; the message calls it ``name``.
+        RendezvousError: there is no such host.
+    """
+    try:
+        host, port = wire.split(address)
+    except ValueError as e:
+        raise ValueError(f"{_WHO}: {name}: {e}, at {user_location()}") from None
     if wire.is_loopback(host):
         return "127.0.0.1" if host == "localhost" else host, port
     try:

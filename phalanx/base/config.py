@@ -100,6 +100,12 @@ def _folder(value: Any) -> str | None:
     return os.path.abspath(os.path.expanduser(path)) if path else None
 
 
+def _text(value: Any) -> str | None:
+    if value is not None and not isinstance(value, (str, os.PathLike)):
+        raise ValueError("text or None")
+    return os.fspath(value or "") or None
+
+
 def _platforms(value: Any) -> str | None:
     if value is not None and not isinstance(value, str):
         raise ValueError("None or names of platforms separated by commas, such as 'cuda,cpu'")
@@ -164,6 +170,10 @@ def _flag(name: str, doc: str) -> Option:
 
 def _log(name: str, doc: str) -> Option:
     return Option(name, False, _boolean, _boolean_from, doc, watching=True)
+
+
+def _mtls(name: str, doc: str) -> Option:
+    return Option(f"mtls_{name}", None, _text, _word, f"{doc}, where initialize is not told one.")
 
 
 _GUARDS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
@@ -292,6 +302,17 @@ OPTIONS: dict[str, Option] = {
             "What took fewer seconds to compile is not kept there.",
             own=True,
         ),
+        _mtls("cert_file", "The certificate that this process shows to those it computes with"),
+        _mtls("key_file", "The key of that certificate"),
+        _mtls("ca_file", "The certificates to which those of the others must lead"),
+        _mtls("peer_uri_prefix", "How a URI in the certificates of the others must begin"),
+        Option(
+            "distributed_verify_secure_credentials",
+            False,
+            _boolean,
+            _boolean_from,
+            "Refuse to compute with other processes without mutual TLS.",
+        ),
         Option(
             "traceback_filtering",
             "auto",
@@ -346,6 +367,11 @@ class Settings:
     enable_compilation_cache: bool
     compilation_cache_max_size: int
     persistent_cache_min_compile_time_secs: float
+    mtls_cert_file: str | None
+    mtls_key_file: str | None
+    mtls_ca_file: str | None
+    mtls_peer_uri_prefix: str | None
+    distributed_verify_secure_credentials: bool
     traceback_filtering: str
     key: int
 

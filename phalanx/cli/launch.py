@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import BinaryIO
 
-from phalanx.api.distributed import Coordinator, listening_at
+from phalanx.api.distributed import Coordinator, credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
 from phalanx.processes import wire
 
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     for attempt in range(arguments.max_restarts + 1):
         try:
             status = _Attempt(arguments, attempt).run()
-        except RendezvousError as e:
+        except (RendezvousError, ValueError, OSError) as e:
             print(f"phalanx launch: {e}", file=sys.stderr)
             return 1
         if status == 0 or (status >= 128 + signal.SIGINT and _stopped):
@@ -117,8 +117,9 @@ class _Attempt:
         coordinator = None
         if self._arguments.node_rank == 0:
             coordinator = Coordinator(
-                self._count, listening_at(address), self._token, ended=self._ended
-            )
+                self._count, listening_at(address, "--coordinator"), self._token,
+                ended=self._ended, credentials=credentials_of(),
+            )  # fmt: skip
             address = f"{address.rpartition(':')[0]}:{coordinator.hub.port}"
         before = {number: signal.signal(number, self._pass_on) for number in _PASSED_ON}
         try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import socket
-import urllib.request
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
@@ -28,6 +28,7 @@ class Found:
     num_processes: int | None = None
     process_id: int | None = None
     local_device_ids: Sequence[int] | None = None
+    job: str | None = None  # what the scheduler calls all of them, and nothing else that it runs
 
     def or_else(self, other: Found) -> Found:
         """The same, with what ``other`` knows where this knows nothing."""
@@ -36,9 +37,9 @@ class Found:
         return Found(**({n: getattr(other, n) for n in names} | mine))
 
 
-def _port_of(number: int) -> int:
-    """A port that all processes of a job find alike, from its number."""
-    return _LOWEST + number % _PORTS
+def _port_of(job: str) -> int:
+    """A port that all processes of a job find alike, from its name."""
+    return _LOWEST + zlib.crc32(job.encode()) % _PORTS
 
 
 def _int(env: Env, *names: str) -> int | None:
@@ -62,6 +63,10 @@ def _only(device: int | None) -> Sequence[int] | None:
 def own(env: Env) -> Found:
     """What the variables ``PHALANX_*`` say."""
     devices = env.get("PHALANX_LOCAL_DEVICE_IDS")
+    if devices and not all(n.strip().isdigit() for n in devices.split(",")):
+        raise ConfigError(
+            f"PHALANX_LOCAL_DEVICE_IDS must be numbers with commas between, got {devices!r}"
+        )
     return Found(
         env.get("PHALANX_COORDINATOR_ADDRESS"),
         _int(env, "PHALANX_NUM_PROCESSES"),
@@ -72,11 +77,13 @@ def own(env: Env) -> Found:
 
 def _slurm(env: Env) -> Found:
     hosts = env.get("SLURM_STEP_NODELIST") or env["SLURM_JOB_NODELIST"]
+    job = f"slurm {env['SLURM_JOB_ID']}.{env['SLURM_STEP_ID']}"
     return Found(
-        f"{first_host(hosts)}:{_port_of(_int(env, 'SLURM_JOB_ID') or 0)}",
+        f"{first_host(hosts)}:{_port_of(job)}",
         _int(env, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
         _int(env, "SLURM_PROCID"),
         _only(_int(env, "SLURM_LOCALID")) if env.get("SLURM_STEP_GPUS") else None,
+        job,
     )
 
 
@@ -93,22 +100,44 @@ def first_host(hosts: str) -> str:
 
 def _openmpi(env: Env) -> Found:
     """Up to version 4 it tells the host of its head process; later ones tell it nobody."""
-    head = re.match(r"(\d+)\.\d+;tcp://([\d.]+)", env.get("OMPI_MCA_orte_hnp_uri", ""))
-    where = f"{head[2]}:{_port_of(int(head[1]))}" if head else None
-    if env.get("OMPI_COMM_WORLD_LOCAL_SIZE") == env["OMPI_COMM_WORLD_SIZE"]:
-        where = f"127.0.0.1:{_port_of(os.getppid())}"
+    job = f"ompi {env['PMIX_NAMESPACE']}"
+    alone = env.get("OMPI_COMM_WORLD_LOCAL_SIZE") == env["OMPI_COMM_WORLD_SIZE"]
+    head = re.match(r"\d+\.\d+;tcp://([\d.]+)", env.get("OMPI_MCA_orte_hnp_uri", ""))
+    host = "127.0.0.1" if alone else head and head[1]
     return Found(
-        where, _int(env, "OMPI_COMM_WORLD_SIZE"), _int(env, "OMPI_COMM_WORLD_RANK")
+        f"{host}:{_port_of(job)}" if host else None,
+        _int(env, "OMPI_COMM_WORLD_SIZE"),
+        _int(env, "OMPI_COMM_WORLD_RANK"),
+        job=job,
     )
 
 
-def _pmi(env: Env) -> Found:
+def _hydra(env: Env) -> Found:
+    """Of MPICH and those like it: nothing that it says tells a job from others, but who runs it."""
     alone = env.get("MPI_LOCALNRANKS") == env.get("PMI_SIZE")
+    proxy = _ancestor("hydra_pmi_proxy")
+    job = f"hydra {proxy}" if alone and proxy else None
     return Found(
-        f"127.0.0.1:{_port_of(os.getppid())}" if alone else None,
+        job and f"127.0.0.1:{_port_of(job)}",
         _int(env, "PMI_SIZE"),
         _int(env, "PMI_RANK"),
+        job=job,
     )
+
+
+def _ancestor(name: str) -> int | None:
+    """The nearest process called ``name`` that has started this one, or others that did."""
+    process = os.getppid()
+    while process > 1:
+        try:
+            with open(f"/proc/{process}/stat") as file:
+                called, _, told = file.read().partition("(")[2].rpartition(") ")
+        except OSError:
+            return None
+        if called == name[:15]:  # of which the system keeps as much
+            return process
+        process = int(told.split()[1])
+    return None
 
 
 def _kubernetes(env: Env) -> Found:
@@ -128,11 +157,15 @@ def _torchrun(env: Env) -> Found:
         _int(env, "WORLD_SIZE"),
         _int(env, "RANK"),
         _only(_int(env, "LOCAL_RANK")),
+        f"torchrun {run}" if (run := env.get("TORCHELASTIC_RUN_ID")) else None,
     )
 
 
 def _tpu(env: Env) -> Found:
-    """The hosts of a slice: from the environment, or from the metadata of the machine."""
+    """The hosts of a slice: from the environment, or from the metadata of the machine.
+
+    Metadata: https://cloud.google.com/compute/docs/metadata/querying-metadata
+    """
     hosts, number = env.get("TPU_WORKER_HOSTNAMES"), env.get("TPU_WORKER_ID")
     if hosts is None or number is None:
         number = _metadata("agent-worker-number")
@@ -142,26 +175,46 @@ def _tpu(env: Env) -> Found:
     return Found(f"{names[0]}:{PORT}", len(names), int(number))
 
 
-_METADATA = "http://metadata.google.internal/computeMetadata/v1/instance/attributes/"
-
-
 def _metadata(name: str) -> str:
-    asked = urllib.request.Request(_METADATA + name, headers={"Metadata-Flavor": "Google"})
-    with urllib.request.urlopen(asked, timeout=2) as answer:
-        return answer.read().decode().strip()
+    from urllib.request import Request, urlopen  # where it is needed: it takes a while to load
+
+    server = os.environ.get("GCE_METADATA_HOST", "metadata.google.internal")
+    path = f"http://{server}/computeMetadata/v1/instance/attributes/{name}"
+    try:
+        with urlopen(Request(path, headers={"Metadata-Flavor": "Google"}), timeout=5) as answer:
+            return answer.read().decode().strip()
+    except OSError as e:
+        raise ConfigError(
+            f"the hosts of this TPU slice are asked for at {path}: {e}; give them in "
+            "TPU_WORKER_HOSTNAMES and TPU_WORKER_ID, or choose cluster_detection_method="
+            "'deactivate'"
+        ) from None
 
 
 SCHEDULERS: dict[str, tuple[Callable[[Env], bool], Callable[[Env], Found]]] = {
     "torchrun": (lambda env: {"MASTER_ADDR", "MASTER_PORT", "RANK"} <= env.keys(), _torchrun),
-    "ompi": (lambda env: "OMPI_COMM_WORLD_SIZE" in env, _openmpi),
-    "pmi": (lambda env: "PMI_RANK" in env and "SLURM_JOB_ID" not in env, _pmi),
-    "slurm": (lambda env: {"SLURM_JOB_ID", "SLURM_PROCID"} <= env.keys(), _slurm),
+    "ompi": (lambda env: {"OMPI_COMM_WORLD_SIZE", "PMIX_NAMESPACE"} <= env.keys(), _openmpi),
+    "pmi": (
+        lambda env: "PMI_RANK" in env and ("MPI_LOCALNRANKS" in env or "SLURM_STEP_ID" not in env),
+        _hydra,
+    ),
+    "slurm": (lambda env: {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_PROCID"} <= env.keys(), _slurm),
     "k8s": (lambda env: "JOB_COMPLETION_INDEX" in env, _kubernetes),
     "tpu": (
         lambda env: "TPU_WORKER_HOSTNAMES" in env or os.path.exists("/dev/accel0"),
         _tpu,
     ),
 }
+
+
+def advice(env: Env) -> str:
+    """What to do where nothing is found."""
+    if "SLURM_JOB_ID" in env:
+        return "this is in a job of Slurm, but no step of it: srun starts the processes of one"
+    return (
+        "no scheduler was found that tells it. On one machine, phalanx launch -n 4 script.py sets "
+        "all of them"
+    )
 
 
 def detected(method: str | None, env: Env) -> Found:

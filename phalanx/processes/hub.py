@@ -4,7 +4,8 @@ It lives in the launcher, or in process 0. Each process holds one connection to 
 runs, so the end of a process, however violent, is the end of a connection, and known at once. What
 is slow is silent instead: a process says every half second that it is there.
 
-What members say: ``join``, then ``pulse``, ``gather``, ``set``, ``get``, ``failed`` and ``bye``.
+What members say: ``join``, and ``give up`` if it takes too long; then ``pulse``, ``gather``,
+``set``, ``get``, ``failed`` and ``bye``.
 What they are told: ``waiting``, ``welcome`` or ``refused``; then ``gathered``, ``got``, ``slow``,
 ``left`` and ``verdict``. A verdict is why nothing can be computed together any more.
 """
@@ -18,14 +19,19 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from phalanx.processes import differing
 from phalanx.processes.relay import pump, start
-from phalanx.processes.wire import PULSE, Line, Message, close, said_first
+from phalanx.processes.wire import PULSE, Line, Message, Socket, close, said_first
+
+if TYPE_CHECKING:
+    from phalanx.processes.secure import Credentials
 
 LATE = 10.0  # after so many seconds others are told that a process is slow
 STUCK = 1.0  # two that wait for each other for so long do so for ever
+_HURRY = 10.0  # for so many seconds somebody who connects may take to say who that is
+_STRANGERS = 256  # of whom nothing is known yet, at a time
 
 
 @dataclass
@@ -73,6 +79,7 @@ class Hub:
         runtime: the socket of the runtime's coordination service, to which they are led.
         silence: after how many seconds without a sign of life a process counts as lost.
         ended: what is known of how a process has ended, for those that are told that it did.
+        credentials: what this shows to those who come, and they must show; None for no TLS.
 
     Raises:
         OSError: the address is not to be had.
@@ -86,12 +93,16 @@ class Hub:
         runtime: str,
         silence: float = 100.0,
         ended: Callable[[int], str] = lambda process: "",
+        credentials: Credentials | None = None,
     ) -> None:
         self.count, self.token, self.runtime, self.silence = count, token, runtime, silence
         self._ended = ended
+        self._credentials = credentials
         self._lock = threading.RLock()
         self._members: dict[int, Known] = {}
         self._refusal: Message = {}
+        self._turned_away = 0  # since there is one
+        self._stranger = ""  # the last who had no business here
         self._verdict: Message = {}
         self._gathers: dict[str, Gathering] = {}
         self._sums = differing.Sums()
@@ -99,6 +110,8 @@ class Hub:
         self._asked: dict[str, list[Known]] = {}
         self._welcomed = False
         self.everyone_left = threading.Event()
+        self._strangers = threading.Semaphore(_STRANGERS)
+        self._closed = False
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._listener = socket.create_server(address, family=family, backlog=1024)
         self.port: int = self._listener.getsockname()[1]
@@ -107,6 +120,7 @@ class Hub:
 
     def close(self) -> None:
         """Accept nobody any more, and let go of all."""
+        self._closed = True
         close(self._listener)
         with self._lock:
             for known in self._members.values():
@@ -120,32 +134,56 @@ class Hub:
             try:
                 sock, _ = self._listener.accept()
             except OSError:
-                return
+                if self._closed:
+                    return
+                time.sleep(PULSE)  # this process has too many files open
+                continue
+            self._strangers.acquire()  # given back when it has said who it is
             try:
                 start(self._meet, sock)
             except RuntimeError:  # this process ends
                 close(sock)
 
-    def _meet(self, sock: socket.socket) -> None:
-        sock.settimeout(10)
+    def _meet(self, stranger: socket.socket) -> None:
         try:
-            first = said_first(sock)
-        except OSError:
-            first = {}
-        known = hmac.compare_digest(str(first.get("token", "")).encode(), self.token.encode())
-        what = first.get("what")
-        if what == "runtime" and known:
+            sock = self._sealed(stranger)
+            first = said_first(sock, _HURRY)
+            if not _understood(first):
+                raise ConnectionAbortedError("it says nothing that is understood")
+        except OSError as e:
+            self._note_stranger(stranger, str(e))
+            close(stranger)
+            return
+        finally:
+            self._strangers.release()
+        token, ours = (text.encode(errors="replace") for text in (first["token"], self.token))
+        if not hmac.compare_digest(token, ours):
+            why = "it belongs to another launch: its token differs"
+            self._note_stranger(stranger, why)
+            self._refuse(Line(sock), why)
+        elif first["what"] == "runtime":
             self._lead_to_runtime(sock)
-        elif what == "join":
-            line = Line(sock)
-            if known:
-                self._join(line, first)
-            else:
-                self._refuse(line, "it belongs to another launch: its token differs")
         else:
-            close(sock)
+            self._join(Line(sock), first)
 
-    def _lead_to_runtime(self, sock: socket.socket) -> None:
+    def _note_stranger(self, sock: socket.socket, why: str) -> None:
+        with contextlib.suppress(OSError):  # it is gone
+            self._stranger = f"; somebody at {sock.getpeername()[0]} was turned away: {why}"
+
+    def _sealed(self, sock: socket.socket) -> Socket:
+        """The connection, by which both ends speak TLS if they are to.
+
+        Raises:
+            OSError: the other end is not who it should be, or takes too long.
+        """
+        sock.settimeout(_HURRY)
+        if self._credentials is None:
+            return sock
+        from phalanx.processes.secure import Sealed  # where it is needed: it loads TLS
+
+        return Sealed(sock, self._credentials, serves=True)
+
+    def _lead_to_runtime(self, sock: Socket) -> None:
         sock.settimeout(None)
         there = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -159,11 +197,12 @@ class Hub:
     def _join(self, line: Line, about: Message) -> None:
         with self._lock:
             why = self._refused(about)
-            if why and not self._welcomed:
-                self._refusal = {"what": "refused", "why": why}
-                self._tell(self._refusal)
             if why:
+                if not self._welcomed:
+                    self._turn_away(why)
                 self._refuse(line, why)
+                self._turned_away += 1
+                self._note_end()
                 return
             known = Known(about["process"], line, about)
             self._members[known.process] = known
@@ -174,6 +213,19 @@ class Hub:
                 self._welcomed = True
                 self._tell({"what": "welcome", "members": self._roll()})
         self._listen(known)
+
+    def _turn_away(self, why: str) -> None:
+        """Let nobody join any more, neither those who have come nor those who will."""
+        if not self._refusal:
+            self._refusal = {"what": "refused", "why": why}
+            self._turned_away = len(self._members)
+            self._tell(self._refusal)
+
+    def _note_end(self) -> None:
+        """There is nothing more to do for anybody when all have left, or know why they cannot."""
+        ended = all(known.gone for known in self._members.values())
+        if ended if self._welcomed else self._turned_away >= self.count:
+            self.everyone_left.set()
 
     @staticmethod
     def _refuse(line: Line, why: str) -> None:
@@ -195,6 +247,8 @@ class Hub:
                 f"{new} was told that there are {about['count']} processes, and the coordinator "
                 f"that there are {self.count}; num_processes must be the same everywhere"
             )
+        if not 0 <= new.process < self.count:
+            return f"{new} is not one of {self.count} processes, which are numbered from 0"
         there = self._members.get(new.process)
         if there is not None:
             return f"two have the same process_id: {there}, and {new}"
@@ -219,15 +273,11 @@ class Hub:
             if not known.left:
                 self._on_end(known)
             known.gone = True
-            if self._welcomed and all(k.gone for k in self._members.values()):
-                self.everyone_left.set()
+            self._note_end()
 
     def _on_end(self, known: Known) -> None:
         if not self._welcomed:
-            if not self._refusal:
-                why = f"{known} ended before all had come"
-                self._refusal = {"what": "refused", "why": why}
-                self._tell(self._refusal)
+            self._turn_away(f"{known} ended before all had come")
             return
         self._lost(known, self._ended(known.process) or "it ended without a word: its connection "
                    "is closed, as when a process is killed")  # fmt: skip
@@ -255,6 +305,11 @@ class Hub:
     def _failed(self, known: Known, message: Message) -> None:
         last = str(message["traceback"]).strip().rpartition("\n")[2]
         self._lost(known, f"it ended by an exception, {last}", message["traceback"])
+
+    def _give_up(self, known: Known, message: Message) -> None:
+        if not self._welcomed:
+            self._turn_away(f"{known} {message['why']}{self._stranger}")
+            self.everyone_left.set()
 
     def _bye(self, known: Known, message: Message) -> None:
         del message
@@ -309,6 +364,7 @@ class Hub:
     _answers = {  # noqa: RUF012  (a table of methods)
         "pulse": _pulse,
         "failed": _failed,
+        "give up": _give_up,
         "bye": _bye,
         "gather": _gather,
         "set": _set,
@@ -339,9 +395,11 @@ class Hub:
                     why = f"others wait for it ({gathering.topic})"
                     self._warn(self._members[process], waited, why)
         pulses = {k.process: k.pulse for k in there}
-        why = self._sums.differ(pulses) or differing.waits(pulses, STUCK)
-        if why:
-            self._decide(kind="mismatch", why=why)
+        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
+            # what is not understood is nothing said
+            why = self._sums.differ(pulses) or differing.waits(pulses, STUCK)
+            if why:
+                self._decide(kind="mismatch", why=why)
 
     def _warn(self, known: Known, seconds: float, why: str) -> None:
         """Tell the others of one who is late, now and each time that its lateness has doubled."""
@@ -356,6 +414,24 @@ class Hub:
                 )  # fmt: skip
 
 
+def _understood(first: Message) -> bool:
+    """Whether somebody who connects says what there is to say: for runtime, or to join."""
+    told = {"token": str} | (_TOLD if first.get("what") == "join" else {})
+    return first.get("what") in ("join", "runtime") and all(
+        isinstance(first.get(name), kind) for name, kind in told.items()
+    )
+
+
+_TOLD: dict[str, type] = {
+    "process": int,
+    "count": int,
+    "host": str,
+    "pid": int,
+    "phalanx": str,
+    "runtime": str,
+    "platform": str,
+    "devices": int,
+}
 _ALIKE = {
     "phalanx": "the versions of phalanx",
     "runtime": "the versions of jaxlib",

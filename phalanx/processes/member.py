@@ -17,12 +17,15 @@ import warnings
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from phalanx.base.errors import PeerLost, PeerSlow, PhalanxError, ProgramMismatch, RendezvousError
 from phalanx.processes import sever
 from phalanx.processes.relay import Relay, start
-from phalanx.processes.wire import PULSE, Line, Message, say, split
+from phalanx.processes.wire import PULSE, Line, Message, Socket, say, split
+
+if TYPE_CHECKING:
+    from phalanx.processes.secure import Credentials
 
 _GRACE = 2.0  # how long what is under way may go on when a process has ended in peace
 _REMEMBERED = 4096  # launches
@@ -40,6 +43,7 @@ class Settings:
     count: int
     token: str = ""
     patience: float = 300.0
+    credentials: Credentials | None = None
 
 
 class Member:
@@ -67,7 +71,7 @@ class Member:
         start(self._hear)
         start(self._beat)
 
-    def _reach_runtime(self) -> socket.socket:
+    def _reach_runtime(self) -> Socket:
         sock = connected(self.settings)
         say(sock, what="runtime", token=self.settings.token)
         return sock
@@ -341,35 +345,78 @@ def join(settings: Settings, about: Message) -> Member:
         RendezvousError: the coordinator does not answer or refuses, or not all have come in time.
     """
     deadline = time.monotonic() + settings.patience
-    line = Line(_found(settings, deadline))
-    told: Message = {}
+    closed = ""
+    while True:
+        try:
+            line = Line(_found(settings, deadline))
+        except RendezvousError:
+            if closed:
+                raise RendezvousError(_joining(settings, closed)) from None
+            raise
+        told, waiting = _asked(settings, line, about, deadline)
+        if told.get("what") == "welcome":
+            _joined[:] = [Member(settings, line, told["members"])]
+            return _joined[0]
+        if told.get("what") == "refused":
+            raise RendezvousError(_joining(settings, f"the coordinator refuses: {told['why']}"))
+        closed = _unmet(settings, line, waiting)
+        if waiting or line.nonsense or time.monotonic() >= deadline:
+            raise RendezvousError(_joining(settings, closed))
+        time.sleep(_PAUSE)  # what listens there may carry it on to a coordinator that comes later
+
+
+_PAUSE = 0.5
+
+
+def _asked(
+    settings: Settings, line: Line, about: Message, deadline: float
+) -> tuple[Message, list[int]]:
+    """What the coordinator says, empty if it says nothing in time; and for whom it waited last."""
+    waiting: list[int] = []
+
+    def give_up() -> None:
+        line.send(what="give up", why=_waited(settings, waiting))
+        time.sleep(_PAUSE)  # a coordinator tells all, this process, too
+        line.close()
+
     # the coordinator says nothing while nobody comes; a timer ends the wait
-    timer = threading.Timer(max(deadline - time.monotonic(), 0), line.close)
+    timer = threading.Timer(max(deadline - time.monotonic(), 0), give_up)
     timer.daemon = True
     timer.start()
     line.send(
         what="join", token=settings.token, process=settings.process, count=settings.count,
         host=socket.gethostname(), pid=os.getpid(), **about,
     )  # fmt: skip
-    waiting: list[int] = []
     while (told := line.receive()).get("what") == "waiting":
-        waiting = told["missing"]
+        waiting[:] = told["missing"]
     timer.cancel()
     if told.get("what") != "welcome":
         line.close()
         line.receive()
-    if told.get("what") == "refused":
-        raise RendezvousError(_joining(settings, f"the coordinator refuses: {told['why']}"))
-    if not told and time.monotonic() >= deadline:
-        absent = f"processes {', '.join(map(str, waiting))} of {settings.count} have"
-        if len(waiting) < 2:
-            absent = f"process {', '.join(map(str, waiting))} of {settings.count} has"
-        why = f"waited {settings.patience:.0f} s, and {absent} not come"
-        raise RendezvousError(_joining(settings, why))
-    if not told:
-        raise RendezvousError(_joining(settings, "the coordinator has closed the connection"))
-    _joined[:] = [Member(settings, line, told["members"])]
-    return _joined[0]
+    return told, waiting
+
+
+def _unmet(settings: Settings, line: Line, waiting: list[int]) -> str:
+    """Why a coordinator that has neither welcomed nor refused this process did not."""
+    if line.nonsense:
+        return (
+            f"what listens there is no coordinator of this program: it says {line.nonsense!r}; "
+            "choose another port, and speak TLS in all processes or none"
+        )
+    if not waiting:
+        return (
+            f"waited {settings.patience:g} s, and what listens there has not said a word: it may "
+            "be no coordinator, or one that speaks TLS"
+        )
+    return _waited(settings, waiting)
+
+
+def _waited(settings: Settings, waiting: list[int]) -> str:
+    listed = ", ".join(map(str, waiting))
+    absent = f"process {listed} of {settings.count} has"
+    if len(waiting) > 1:
+        absent = f"processes {listed} of {settings.count} have"
+    return f"waited {settings.patience:g} s, and {absent} not come"
 
 
 def forget() -> None:
@@ -384,23 +431,40 @@ def _joining(settings: Settings, why: str) -> str:
     )
 
 
-def _found(settings: Settings, deadline: float) -> socket.socket:
+def _found(settings: Settings, deadline: float) -> Socket:
     """A connection to the coordinator, which may not be there yet."""
     pause = 0.01
     while True:
         try:
             return connected(settings, max(deadline - time.monotonic(), 0.1))
+        except ConnectionAbortedError as e:
+            raise RendezvousError(_joining(settings, str(e))) from None
         except OSError as e:
             if time.monotonic() + pause > deadline:
-                why = f"nobody answers there after {settings.patience:.0f} s: {e}"
+                why = f"nobody answers there after {settings.patience:g} s: {e.strerror or e}"
                 raise RendezvousError(_joining(settings, why)) from None
         time.sleep(pause)
         pause = min(2 * pause, 0.1)
 
 
-def connected(settings: Settings, patience: float = 10.0) -> socket.socket:
-    """A connection to the coordinator, on which nothing has been said."""
-    return socket.create_connection(split(settings.address), timeout=patience)
+def connected(settings: Settings, patience: float = 10.0) -> Socket:
+    """A connection to the coordinator, on which nothing has been said.
+
+    Raises:
+        OSError: there is nobody, or not in time.
+        ConnectionAbortedError: the two ends do not trust each other.
+    """
+    host, _ = there = split(settings.address)
+    sock = socket.create_connection(there, timeout=patience)
+    if settings.credentials is None:
+        return sock
+    from phalanx.processes.secure import Sealed  # where it is needed: it loads TLS
+
+    try:
+        return Sealed(sock, settings.credentials, serves=False, host=host)
+    except OSError:
+        sock.close()
+        raise
 
 
 def _late(message: Message) -> str:

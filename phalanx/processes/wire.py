@@ -8,23 +8,34 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import socket
 import threading
+import time
 from typing import Any
 
 LONGEST = 64 << 20  # of a line, in bytes
+FIRST = 1 << 16  # of the first, which anybody may send
 PULSE = 0.5  # seconds between signs of life
 
 Message = dict[str, Any]
+Socket = Any  # one of the system's, or a ``secure.Sealed``
 
 
-def said_first(sock: socket.socket) -> Message:
+def said_first(sock: Socket, patience: float) -> Message:
     """The first message on a connection, of which nothing else is read; empty if there is none."""
-    with sock.makefile("rb", buffering=0) as file:
-        return _message(file.readline(LONGEST))
+    deadline = time.monotonic() + patience
+    line = b""
+    with contextlib.suppress(OSError):
+        while not line.endswith(b"\n") and len(line) < FIRST:
+            sock.settimeout(max(deadline - time.monotonic(), 0.001))
+            line += sock.recv(1) or b"\n"
+            if not line.startswith(b"{"):
+                break
+    return _message(line)
 
 
-def say(sock: socket.socket, **message: Any) -> None:
+def say(sock: Socket, **message: Any) -> None:
     """Send one message."""
     sock.sendall(json.dumps(message).encode() + b"\n")
 
@@ -32,11 +43,12 @@ def say(sock: socket.socket, **message: Any) -> None:
 class Line:
     """A connection on which messages go both ways, from any thread."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: Socket) -> None:
         sock.settimeout(None)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = sock
-        self._file = sock.makefile("rb")
+        self.nonsense = b""  # what came last, if it was no message
+        self._read = bytearray()
         self._sending = threading.Lock()
 
     def send(self, **message: Any) -> bool:
@@ -50,13 +62,28 @@ class Line:
 
     def receive(self) -> Message:
         """The next message; empty if there will be none, and then the connection is closed."""
-        message: Message = {}
-        with contextlib.suppress(OSError, ValueError):  # closed by another thread
-            message = _message(self._file.readline(LONGEST))
+        message, line = {}, b""
+        with contextlib.suppress(OSError):  # closed by another thread
+            line = self._line()
+            message = _message(line)
         if not message:
-            self._file.close()
+            self.nonsense = line[:80]
+            self._read.clear()
             self.socket.close()
         return message
+
+    def _line(self) -> bytes:
+        """The next line; what there is of it, if that is all or it is too long."""
+        looked = 0
+        while (end := self._read.find(b"\n", looked)) < 0 and len(self._read) < LONGEST:
+            looked = len(self._read)
+            data = self.socket.recv(1 << 16)
+            if not data:
+                break
+            self._read += data
+        line = bytes(self._read[: end + 1 or None])
+        del self._read[: len(line)]
+        return line
 
     def close(self) -> None:
         """End the connection, also for a thread that is receiving; that one then closes it."""
@@ -64,7 +91,7 @@ class Line:
             self.socket.shutdown(socket.SHUT_RDWR)
 
 
-def close(sock: socket.socket) -> None:
+def close(sock: Socket) -> None:
     """End a connection, also for threads that wait for it."""
     with contextlib.suppress(OSError):  # it has ended
         sock.shutdown(socket.SHUT_RDWR)
@@ -74,9 +101,12 @@ def close(sock: socket.socket) -> None:
 def _message(line: bytes) -> Message:
     try:
         message = json.loads(line) if line.endswith(b"\n") else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return message if isinstance(message, dict) else {}
+
+
+_ADDRESS = re.compile(r"(?:\[([^\[\]]+)\]|([^:\[\]/]+)):(\d+)", re.ASCII)
 
 
 def split(address: str) -> tuple[str, int]:
@@ -88,10 +118,12 @@ def split(address: str) -> tuple[str, int]:
     >>> split("node1:1234"), split("[::1]:80")
     (('node1', 1234), ('::1', 80))
     """
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
-        raise ValueError(f"an address is host:port, such as 10.0.0.1:8476, got {address!r}")
-    return host.strip("[]"), int(port)
+    found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    if found is None or int(found[3]) > 65535:
+        raise ValueError(
+            f"an address is host:port, such as 10.0.0.1:8476 or [fd00::1]:8476, got {address!r}"
+        )
+    return found[1] or found[2], int(found[3])
 
 
 def is_loopback(host: str) -> bool:

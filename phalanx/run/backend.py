@@ -192,8 +192,8 @@ class Backend(Protocol):
         """Start what the runtimes of ``count`` processes need to find each other."""
         ...
 
-    def meet(self, member: Member, host: str) -> None:
-        """Let clients know the other processes, which reach this one at ``host``.
+    def meet(self, member: Member, gpus: Sequence[int] | None) -> None:
+        """Let clients know the other processes; of GPUs they see those with such numbers, or all.
 
         It comes before the first use of devices.
         """

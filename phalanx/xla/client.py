@@ -18,7 +18,7 @@ from jaxlib import (
 
 from phalanx.base.config import config
 from phalanx.base.errors import DeviceError, suggest
-from phalanx.xla.processes import cpu_arguments
+from phalanx.xla.processes import cpu_arguments, gpu_arguments
 from phalanx.xla.runtime import xc
 
 _lock = threading.RLock()
@@ -125,8 +125,9 @@ def _start_cuda() -> Any:
         raise DeviceError("cuda: XLA's plugin is not installed; see the extras of this package")
     if not glob.glob("/dev/nvidia[0-9]*") and not glob.glob("/dev/dxg"):
         raise DeviceError("cuda: this machine has no NVIDIA GPU")
-    options = xla_client.generate_pjrt_gpu_plugin_options()
-    return _start_plugin("cuda", plugin, options)
+    options, distributed = gpu_arguments()
+    options |= xla_client.generate_pjrt_gpu_plugin_options()
+    return _start_plugin("cuda", plugin, options, distributed)
 
 
 def _start_tpu() -> Any:
@@ -148,13 +149,15 @@ def _find_plugin(package: str, pattern: str) -> str | None:
     return None
 
 
-def _start_plugin(name: str, path: str, options: Mapping[str, Any]) -> Any:
+def _start_plugin(
+    name: str, path: str, options: Mapping[str, Any], distributed: Any = None
+) -> Any:
     try:
         if not xla_client.pjrt_plugin_loaded(name):
             plugins[name] = xla_client.load_pjrt_plugin_dynamically(name, path)
         if not xla_client.pjrt_plugin_initialized(name):
             xla_client.initialize_pjrt_plugin(name)
-        return xla_client.make_c_api_client(name, options)
+        return xla_client.make_c_api_client(name, options, distributed)
     except RuntimeError as e:
         raise DeviceError(f"{name}: the plugin {path} does not start: {e}") from None
 

@@ -8,7 +8,7 @@ notices something by itself would end the process.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,8 @@ from phalanx.xla.runtime import xc
 
 _NEVER = 10_000_000  # seconds
 
-_connected: list[tuple[Member, Any, str]] = []  # this process, the runtime's client, its host
+_connected: list[tuple[Member, Any]] = []  # this process, and the runtime's client
+_visible: list[int] = []  # the GPUs for this process; all if there are none
 
 
 class Service:
@@ -42,20 +43,21 @@ class Service:
         self._folder.remove()
 
 
-def connect(member: Member, host: str) -> None:
-    """Let the clients of this process know the other processes, who reach it at ``host``."""
+def connect(member: Member, gpus: Sequence[int] | None) -> None:
+    """Let the clients of this process know the other processes, and see those GPUs alone."""
     with _quiet():
         client = xc.get_distributed_runtime_client(
             member.relay.address, member.process, init_timeout=60, shutdown_timeout=1,
             heartbeat_timeout=_NEVER, shutdown_on_destruction=False,
         )  # fmt: skip
         client.connect()
-    _connected[:] = [(member, client, host)]
+    _connected[:] = [(member, client)]
+    _visible[:] = gpus or ()
 
 
 def leave() -> None:
     """Let the service know that this process will say no more; without it, its end is an error."""
-    for member, client, _ in _connected:
+    for member, client in _connected:
         if member.reachable:
             with _quiet():
                 client.shutdown()
@@ -65,9 +67,9 @@ def cpu_arguments() -> dict[str, Any]:
     """What the CPU client has to know of other processes, if there are any."""
     if not _connected:
         return {}
-    member, client, host = _connected[0]
+    member, client = _connected[0]
     before = sever.listening()
-    collectives = xc.make_gloo_tcp_collectives(distributed_client=client, hostname=host)
+    collectives = xc.make_gloo_tcp_collectives(distributed_client=client, hostname=member.host)
     here = sorted(sever.listening() - before)
     for addresses in member.everyone.gather("starting the CPU client", here):
         member.connections.listening.update(map(tuple, addresses))
@@ -77,6 +79,15 @@ def cpu_arguments() -> dict[str, Any]:
         "num_nodes": member.count,
         "collectives": collectives,
     }
+
+
+def gpu_arguments() -> tuple[dict[str, Any], Any]:
+    """The options of the GPU client that others concern, and the runtime's client."""
+    options: dict[str, Any] = {"visible_devices": _visible} if _visible else {}
+    if not _connected:
+        return options, None
+    member, client = _connected[0]
+    return options | {"node_id": member.process, "num_nodes": member.count}, client
 
 
 @contextmanager

@@ -1,5 +1,12 @@
 """What schedulers say of the processes of a program."""
 
+import http.server
+import os
+import subprocess
+import sys
+import threading
+import zlib
+
 import pytest
 
 from phalanx.base.errors import ConfigError
@@ -10,14 +17,23 @@ SLURM = {
     "SLURM_STEP_NODELIST": "gpu[007-010,12]",
     "SLURM_NTASKS": "16",
     "SLURM_PROCID": "5",
+    "SLURM_STEP_ID": "2",
 }
 TORCHRUN = {"MASTER_ADDR": "10.1.2.3", "MASTER_PORT": "29500", "WORLD_SIZE": "8", "RANK": "3"}
 OMPI = {
     "OMPI_COMM_WORLD_SIZE": "4",
     "OMPI_COMM_WORLD_RANK": "2",
     "OMPI_COMM_WORLD_LOCAL_SIZE": "2",
+    "PMIX_NAMESPACE": "1531576321",
     "OMPI_MCA_orte_hnp_uri": "1531576320.0;tcp://10.96.0.1,10.148.0.1:34911",
 }
+
+
+def port(job):
+    """A number from 20000 to 29999 that the name of a job gives, by its CRC-32."""
+    return 20_000 + zlib.crc32(job.encode()) % 10_000
+
+
 KUBERNETES = {"JOB_COMPLETION_INDEX": "3", "PHALANX_POD_NAME": "train-3.train.ml.svc"}
 TPU = {"TPU_WORKER_HOSTNAMES": "t0,t1,t2", "TPU_WORKER_ID": "1"}
 
@@ -25,13 +41,15 @@ TPU = {"TPU_WORKER_HOSTNAMES": "t0,t1,t2", "TPU_WORKER_ID": "1"}
 @pytest.mark.parametrize(
     ("env", "found"),
     [
-        (SLURM, Found("gpu007:24567", 16, 5)),
+        (SLURM, Found(f"gpu007:{port('slurm 1234567.2')}", 16, 5, job="slurm 1234567.2")),
         (TORCHRUN, Found("10.1.2.3:29500", 8, 3)),
         (
             TORCHRUN | {"TORCHELASTIC_USE_AGENT_STORE": "True", "LOCAL_RANK": "1"},
             Found("10.1.2.3:29501", 8, 3, (1,)),
         ),
-        (OMPI, Found("10.96.0.1:26320", 4, 2)),
+        (OMPI, Found(f"10.96.0.1:{port('ompi 1531576321')}", 4, 2, job="ompi 1531576321")),
+        (OMPI | SLURM, Found(f"10.96.0.1:{port('ompi 1531576321')}", 4, 2, job="ompi 1531576321")),
+        ({name: SLURM[name] for name in SLURM if name != "SLURM_STEP_ID"}, Found()),
         (KUBERNETES, Found("train-0.train.ml.svc:8476", None, 3)),
         (TPU, Found("t0:8476", 3, 1)),
         ({}, Found()),
@@ -41,15 +59,61 @@ def test_what_schedulers_tell(env, found):
     assert detected(None, env) == found
 
 
-def test_processes_of_one_machine_meet_there():
-    pmi = detected("pmi", {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALNRANKS": "2"})
-    assert pmi.coordinator_address.startswith("127.0.0.1:")
-    assert (pmi.num_processes, pmi.process_id) == (2, 1)
+def test_processes_of_one_machine_meet_there(tmp_path):
+    alone = OMPI | {"OMPI_COMM_WORLD_LOCAL_SIZE": "4"}
+    assert detected("ompi", alone).coordinator_address.startswith("127.0.0.1:")
+    hydra = {"PMI_RANK": "1", "PMI_SIZE": "2", "MPI_LOCALNRANKS": "2"}
+    assert detected("pmi", hydra) == Found(None, 2, 1)  # nobody who started this is of MPICH
+    proxy = tmp_path / "hydra_pmi_proxy"
+    proxy.symlink_to("/bin/bash")
+    told = subprocess.run(
+        [proxy, "-c", f"bash -c '{sys.executable} -c \"$ASKING\"; true'; true"],
+        env=os.environ | hydra | {"ASKING": ASKING, "PYTHONPATH": os.getcwd()},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    address, job = told.stdout.split(" ", 1)
+    assert job.startswith("hydra ")
+    assert address == f"127.0.0.1:{port(job.strip())}"
+
+
+ASKING = """
+import os
+from phalanx.processes.cluster import detected
+found = detected(None, os.environ)
+print(found.coordinator_address, found.job)
+"""
+
+
+def test_a_slice_is_asked_for_where_the_environment_says_nothing(monkeypatch):
+    told = {"agent-worker-number": "1", "worker-network-endpoints": "a:b:10.0.0.5,a:b:10.0.0.6"}
+
+    class Metadata(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            name = self.path.rpartition("/")[2]
+            known = name in told and self.headers["Metadata-Flavor"] == "Google"
+            self.send_response(200 if known else 404)
+            self.end_headers()
+            self.wfile.write(told.get(name, "").encode())
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Metadata) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("GCE_METADATA_HOST", f"127.0.0.1:{server.server_port}")
+        env = {"TPU_WORKER_HOSTNAMES": "only"}
+        assert detected("tpu", env) == Found("10.0.0.5:8476", 2, 1)
+        del told["agent-worker-number"]
+        with pytest.raises(ConfigError, match="TPU_WORKER_HOSTNAMES and TPU_WORKER_ID"):
+            detected("tpu", env)
+        server.shutdown()
 
 
 def test_what_is_given_goes_first_field_by_field():
     given = Found(num_processes=2).or_else(own({"PHALANX_PROCESS_ID": "1"}))
-    assert given.or_else(detected(None, SLURM)) == Found("gpu007:24567", 2, 1)
+    assert given.or_else(detected(None, SLURM)) == Found(
+        f"gpu007:{port('slurm 1234567.2')}", 2, 1, job="slurm 1234567.2"
+    )
 
 
 def test_a_method_is_one_that_there_is():

@@ -1,14 +1,17 @@
 """The coordinator, with members that are threads of this process."""
 
+import contextlib
 import socket
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from phalanx.base.errors import PeerLost, ProgramMismatch, RendezvousError
 from phalanx.processes.hub import Hub
 from phalanx.processes.member import Settings, forget, join
+from phalanx.processes.secure import Credentials
 
 ALIKE = {"phalanx": "1", "runtime": "2", "platform": "", "devices": 1}
 
@@ -85,9 +88,12 @@ def test_who_does_not_fit_is_refused_and_so_are_all(coordinator, first, second, 
 
 
 def test_versions_and_numbers_of_devices_are_alike(coordinator):
-    for name, words in (("runtime", "versions of jaxlib"), ("devices", "CPU devices")):
+    for name, other, words in (
+        ("runtime", "7", "versions of jaxlib"),
+        ("devices", 7, "CPU devices"),
+    ):
         hub = coordinator(2)
-        both = [ALIKE, ALIKE | {name: 7}]
+        both = [ALIKE, ALIKE | {name: other}]
         for refused in meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2), abouts=both):
             assert f"{words} differ" in str(refused)
 
@@ -98,8 +104,112 @@ def test_waiting_ends_and_says_for_whom(coordinator):
     assert "processes 0, 2 of 3 have not come" in str(refused)
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
-    with pytest.raises(RendezvousError, match=f"127.0.0.1:{port}: nobody answers there after 0 s"):
+    with pytest.raises(RendezvousError, match=f":{port}: nobody answers there after 0.2 s"):
         join(Settings(f"127.0.0.1:{port}", 0, 2, patience=0.2), ALIKE)
+
+
+def test_who_has_waited_long_enough_tells_all_others(coordinator):
+    hub = coordinator(3)
+    settings = [wanting(hub, 0, 3), wanting(hub, 2, 3, patience=0.3)]
+    for refused in meet(hub, *settings):
+        assert "waited 0.3 s, and process 1 of 3 has not come" in str(refused)
+    assert hub.everyone_left.wait(1)
+
+
+def test_those_who_come_later_are_told_why_nobody_meets(coordinator):
+    hub = coordinator(3)
+    meet(hub, wanting(hub, 0, 3), wanting(hub, 1, 2))
+    assert not hub.everyone_left.wait(0.1)
+    (refused,) = meet(hub, wanting(hub, 2, 3))
+    assert "was told that there are 2 processes" in str(refused)
+    assert hub.everyone_left.wait(1)
+
+
+SAID = [
+    b"GET / HTTP/1.1\r\nHost: here\r\n\r\n",
+    b"\x16\x03\x01\x02\x00",
+    b"{" * 10_000 + b"\n",
+    b"{" + b"a" * (1 << 17),
+    b'{"what": "join"}\n',
+    b'{"what": "join", "token": "secret", "process": "0"}\n',
+    b'{"what": "runtime", "token": "\\ud800"}\n',
+    b'{"what": []}\n',
+    b"null\n",
+]
+
+
+def test_strangers_change_nothing(coordinator):
+    hub = coordinator(2)
+    for said in SAID:
+        with (
+            socket.create_connection(("127.0.0.1", hub.port), timeout=10) as stranger,
+            contextlib.suppress(ConnectionError),  # it need not hear all
+        ):
+            stranger.sendall(said)
+            while stranger.recv(1 << 16):
+                pass
+    slow = [socket.create_connection(("127.0.0.1", hub.port)) for _ in range(20)]
+    here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
+    for nonsense in ({"what": "gather", "key": "a", "among": [9]}, {"what": []}, {"launches": 3}):
+        here._line.send(**({"what": "pulse"} | nonsense))
+    here.store("still", "there")
+    assert other.stored("still", wait=True, patience=5) == "there"
+    for sock in slow:
+        sock.close()
+
+
+def shown(name, prefix=None):
+    """The credentials of that ``name`` among the certificates of these tests."""
+    place = Path(__file__).parent / "certificates"
+    return Credentials(
+        {
+            "mtls_cert_file": str(place / f"{name}.pem"),
+            "mtls_key_file": str(place / f"{name}.key"),
+            "mtls_ca_file": str(place / "ca.pem"),
+            "mtls_peer_uri_prefix": prefix,
+        }
+    )
+
+
+ORGANIZATION = "spiffe://example.org/"
+
+
+@pytest.mark.parametrize(
+    ("served", "called", "words"),
+    [
+        (shown("host"), shown("host"), None),
+        (shown("train", ORGANIZATION), shown("train", ORGANIZATION), None),
+        (shown("host"), shown("stranger"), "alert unknown ca"),
+        (shown("stranger"), shown("host"), "the certificate of the other end: self-signed"),
+        (shown("train"), shown("train"), "certificate is not valid for 'localhost'"),
+        (shown("train", ORGANIZATION), shown("other", ORGANIZATION), "does not take the certif"),
+        (shown("host"), None, "what listens there has not said a word"),
+    ],
+)
+def test_both_ends_show_who_they_are(coordinator, served, called, words):
+    hub = coordinator(2, credentials=served)
+    address = f"localhost:{hub.port}"
+    settings = [Settings(address, i, 2, "secret", 10.0 if called else 0.5, called) for i in (0, 1)]
+    met = meet(hub, *settings)
+    if words:
+        assert all(words in str(refused) for refused in met)
+        return
+    long = "secret of all" * 100_000
+    met[0].store("key", long)
+    assert met[1].stored("key", wait=True, patience=5) == long
+
+
+def test_credentials_are_whole():
+    given = {
+        "mtls_cert_file": "c", "mtls_key_file": None, "mtls_ca_file": None,
+        "mtls_peer_uri_prefix": None,
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="needs mtls_key_file and mtls_ca_file, too"):
+        Credentials(given)
+    with pytest.raises(ValueError, match="must end with '/'"):
+        shown("train", "spiffe://example.org")
+    with pytest.raises(FileNotFoundError, match=r"nobody\.pem"):
+        shown("nobody")
 
 
 def test_another_token_is_another_launch(coordinator):

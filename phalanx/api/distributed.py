@@ -7,7 +7,6 @@ import dataclasses
 import os
 import socket
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from phalanx.base.config import config
 from phalanx.base.errors import RendezvousError
@@ -17,10 +16,8 @@ from phalanx.processes import cluster, wire
 from phalanx.processes.hub import Hub
 from phalanx.processes.member import Member, Settings, forget, join, joined, tell_of_exceptions
 from phalanx.run.backend import Coordination
+from phalanx.processes.secure import Credentials
 from phalanx.run.runtime import backend
-
-if TYPE_CHECKING:
-    from phalanx.processes.secure import Credentials
 
 _WHO = "distributed.initialize"
 
@@ -219,8 +216,6 @@ def credentials_of(
                 "give mtls_cert_file, mtls_key_file and mtls_ca_file"
             )
         return None
-    from phalanx.processes.secure import Credentials  # where it is needed: it loads TLS
-
     try:
         return Credentials(given)
     except ValueError as e:

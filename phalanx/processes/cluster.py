@@ -12,6 +12,7 @@ import socket
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from urllib.request import Request, urlopen
 
 from phalanx.base.errors import ConfigError, suggest
 
@@ -176,8 +177,6 @@ def _tpu(env: Env) -> Found:
 
 
 def _metadata(name: str) -> str:
-    from urllib.request import Request, urlopen  # where it is needed: it takes a while to load
-
     server = os.environ.get("GCE_METADATA_HOST", "metadata.google.internal")
     path = f"http://{server}/computeMetadata/v1/instance/attributes/{name}"
     try:

@@ -177,11 +177,7 @@ class Hub:
             OSError: the other end is not who it should be, or takes too long.
         """
         sock.settimeout(_HURRY)
-        if self._credentials is None:
-            return sock
-        from phalanx.processes.secure import Sealed  # where it is needed: it loads TLS
-
-        return Sealed(sock, self._credentials, serves=True)
+        return sock if self._credentials is None else self._credentials.answer(sock)
 
     def _lead_to_runtime(self, sock: Socket) -> None:
         sock.settimeout(None)

@@ -456,12 +456,8 @@ def connected(settings: Settings, patience: float = 10.0) -> Socket:
     """
     host, _ = there = split(settings.address)
     sock = socket.create_connection(there, timeout=patience)
-    if settings.credentials is None:
-        return sock
-    from phalanx.processes.secure import Sealed  # where it is needed: it loads TLS
-
     try:
-        return Sealed(sock, settings.credentials, serves=False, host=host)
+        return sock if settings.credentials is None else settings.credentials.call(sock, host)
     except OSError:
         sock.close()
         raise

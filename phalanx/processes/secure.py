@@ -42,9 +42,26 @@ class Credentials:
                 f"{PREFIX} must end with '/', so that no other name begins with it, got "
                 f"{self.prefix!r}"
             )
-        self.serving = self._context(ssl.PROTOCOL_TLS_SERVER, given)
-        self.calling = self._context(ssl.PROTOCOL_TLS_CLIENT, given)
-        self.calling.check_hostname = not self.prefix
+        self._serving = self._context(ssl.PROTOCOL_TLS_SERVER, given)
+        self._calling = self._context(ssl.PROTOCOL_TLS_CLIENT, given)
+        self._calling.check_hostname = not self.prefix
+
+    def call(self, sock: Socket, host: str) -> Sealed:
+        """The connection to the coordinator at ``host``, with TLS spoken on it.
+
+        Raises:
+            ConnectionAbortedError: the ends do not agree, or one is not who it should be.
+            OSError: the connection ends, or it takes too long.
+        """
+        coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = self._calling.wrap_bio(coming, going, server_hostname=host)
+        return Sealed(sock, tls, coming, going, self.prefix)
+
+    def answer(self, sock: Socket) -> Sealed:
+        """The same at the other end."""
+        coming, going = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = self._serving.wrap_bio(coming, going, server_side=True)
+        return Sealed(sock, tls, coming, going, self.prefix)
 
     @staticmethod
     def _context(end: Any, given: Mapping[str, str | None]) -> ssl.SSLContext:
@@ -67,28 +84,23 @@ class Credentials:
 
 
 class Sealed:
-    """A socket by which both ends speak TLS; one thread may receive while others send.
-
-    Raises:
-        ConnectionAbortedError: they do not agree, or one is not who it should be.
-        OSError: the connection ends, or it takes too long.
-    """
+    """A socket by which both ends speak TLS; one thread may receive while others send."""
 
     def __init__(
-        self, sock: Socket, credentials: Credentials, serves: bool, host: str | None = None
+        self,
+        sock: Socket,
+        tls: ssl.SSLObject,
+        coming: ssl.MemoryBIO,
+        going: ssl.MemoryBIO,
+        prefix: str,
     ) -> None:
-        self._socket = sock
-        self._coming, self._going = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._socket, self._tls, self._coming, self._going = sock, tls, coming, going
         self._state = threading.Lock()
         self._sending = threading.Lock()
-        rules = credentials.serving if serves else credentials.calling
-        self._tls = rules.wrap_bio(
-            self._coming, self._going, server_side=serves, server_hostname=host
-        )
         try:
             self._greet()
-            _check_names(self._tls.getpeercert() or {}, credentials.prefix)
-            if serves:
+            _check_names(self._tls.getpeercert() or {}, prefix)
+            if tls.server_side:
                 self.sendall(_TRUST)
             elif self.recv(1) != _TRUST:
                 raise ConnectionAbortedError("the other end does not take the certificate shown")

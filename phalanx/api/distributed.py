@@ -34,15 +34,12 @@ class Coordinator:
         count: int,
         address: tuple[str, int],
         token: str = "",
-        silence: float = 100.0,
         ended: Callable[[int], str] = lambda process: "",
         credentials: Credentials | None = None,
     ) -> None:
         self._service: Coordination = backend().coordinate(count)
         try:
-            self.hub = Hub(
-                count, address, token, self._service.socket, silence, ended, credentials
-            )
+            self.hub = Hub(count, address, token, self._service.socket, ended, credentials)
         except OSError as e:
             self._service.close()
             host, port = address
@@ -101,7 +98,8 @@ def initialize(
         cluster_detection_method: which scheduler to ask: "slurm", "ompi", "pmi", "k8s", "torchrun"
             or "tpu"; "deactivate" for none. Default: the first that is there.
         initialization_timeout: how many seconds to wait for the others.
-        heartbeat_timeout_seconds: a process of which nothing is heard for so long counts as lost.
+        heartbeat_timeout_seconds: a process of which nothing is heard for so long counts as lost;
+            the shortest that any process gives.
         shutdown_timeout_seconds: how long process 0 waits at its end for the others to end.
         coordinator_bind_address: where process 0 listens, if not at ``coordinator_address``.
         slice_index: the older name of ``partition_index``.
@@ -151,14 +149,15 @@ def initialize(
     credentials = credentials_of(
         mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix, verify_secure_credentials
     )
-    settings = _settings(given, initialization_timeout, credentials)
+    settings = _settings(
+        given, initialization_timeout, heartbeat_timeout_seconds, credentials
+    )
     try:
-        if settings.process == 0 and "PHALANX_COORDINATOR_STARTED" not in os.environ:
+        if settings.process == settings.home:
             address = coordinator_bind_address or settings.address
             here = listening_at(address, "coordinator_bind_address")
-            silence = float(heartbeat_timeout_seconds)
             started = Coordinator(
-                settings.count, here, settings.token, silence, credentials=credentials
+                settings.count, here, settings.token, credentials=credentials
             )
             _coordinating[:] = [(started, shutdown_timeout_seconds)]
         member = join(settings, _alike())
@@ -227,7 +226,7 @@ def _wrong(name: str, expected: str, got: object) -> ValueError:
 
 
 def _settings(
-    given: cluster.Found, patience: float, credentials: Credentials | None
+    given: cluster.Found, patience: float, silence: float, credentials: Credentials | None
 ) -> Settings:
     """What was given and found, checked.
 
@@ -264,7 +263,8 @@ def _settings(
     if ids is not None and not all(isinstance(i, int) and i >= 0 for i in ids):
         raise _wrong("local_device_ids", "a number from 0 up, or some", ids)
     token = os.environ.get("PHALANX_TOKEN") or given.job or ""
-    return Settings(address, process, count, token, patience, credentials)
+    home = None if "PHALANX_COORDINATOR_STARTED" in os.environ else 0
+    return Settings(address, process, count, token, patience, credentials, float(silence), home)
 
 
 def _alike() -> dict[str, object]:

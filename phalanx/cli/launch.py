@@ -124,7 +124,7 @@ class _Attempt:
         before = {number: signal.signal(number, self._pass_on) for number in _PASSED_ON}
         try:
             readers = [self._start(process, address) for process in self._numbers()]
-            self._wait()
+            self._wait(coordinator)
             for reader in readers:
                 reader.join(1)
         finally:
@@ -163,7 +163,7 @@ class _Attempt:
         reader.start()
         return reader
 
-    def _wait(self) -> None:
+    def _wait(self, coordinator: Coordinator | None) -> None:
         """Until all have ended; when one has failed the others get a while, and then a signal."""
         running = dict(self._children)
         while running:
@@ -172,6 +172,8 @@ class _Attempt:
                 if status is None:
                     continue
                 del running[process]
+                if coordinator is not None:
+                    coordinator.hub.absent(process, _told(status))
                 if status:
                     self._failed.setdefault(process, status if status > 0 else 128 - status)
                     self._since = self._since or time.monotonic()

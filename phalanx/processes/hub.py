@@ -7,7 +7,8 @@ is slow is silent instead: a process says every half second that it is there.
 What members say: ``join``, and ``give up`` if it takes too long; then ``pulse``, ``gather``,
 ``set``, ``get``, ``failed`` and ``bye``.
 What they are told: ``waiting``, ``welcome`` or ``refused``; then ``gathered``, ``got``, ``slow``,
-``left`` and ``verdict``. A verdict is why nothing can be computed together any more.
+``left``, ``verdict``, and every half second ``pulse``. A verdict is why nothing can be computed
+together any more.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 from phalanx.processes import differing
 from phalanx.processes.relay import pump, start
+from phalanx.processes.watched import Lateness, Silence, first_told
 from phalanx.processes.wire import PULSE, Line, Message, Socket, close, said_first
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
 
-LATE = 10.0  # after so many seconds others are told that a process is slow
 STUCK = 1.0  # two that wait for each other for so long do so for ever
 _HURRY = 10.0  # for so many seconds somebody who connects may take to say who that is
 _STRANGERS = 256  # of whom nothing is known yet, at a time
@@ -41,8 +42,8 @@ class Known:
     process: int
     line: Line
     about: Message
-    heard: float = field(default_factory=time.monotonic)
-    told_late: float = 0.0
+    silence: Silence = field(default_factory=Silence)
+    late: Lateness = field(default_factory=Lateness)
     left: bool = False
     gone: bool = False
     pulse: Message = field(default_factory=dict)
@@ -59,6 +60,7 @@ class Gathering:
     topics: dict[int, str] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)
     since: float = 0.0  # the last of them came
+    late: Lateness = field(default_factory=Lateness)
 
     @property
     def topic(self) -> str:
@@ -77,7 +79,6 @@ class Hub:
         address: host and port; port 0 is any that is free.
         token: what those who come must know, "" for nothing.
         runtime: the socket of the runtime's coordination service, to which they are led.
-        silence: after how many seconds without a sign of life a process counts as lost.
         ended: what is known of how a process has ended, for those that are told that it did.
         credentials: what this shows to those who come, and they must show; None for no TLS.
 
@@ -91,11 +92,11 @@ class Hub:
         address: tuple[str, int],
         token: str,
         runtime: str,
-        silence: float = 100.0,
         ended: Callable[[int], str] = lambda process: "",
         credentials: Credentials | None = None,
     ) -> None:
-        self.count, self.token, self.runtime, self.silence = count, token, runtime, silence
+        self.count, self.token, self.runtime = count, token, runtime
+        self._silence = 0.0  # after so many seconds without a sign of life a process is lost
         self._ended = ended
         self._credentials = credentials
         self._lock = threading.RLock()
@@ -108,6 +109,7 @@ class Hub:
         self._sums = differing.Sums()
         self._stored: dict[str, str] = {}
         self._asked: dict[str, list[Known]] = {}
+        self._to_runtime: list[socket.socket] = []
         self._welcomed = False
         self.everyone_left = threading.Event()
         self._strangers = threading.Semaphore(_STRANGERS)
@@ -119,10 +121,16 @@ class Hub:
         start(self._watch)
 
     def close(self) -> None:
-        """Accept nobody any more, and let go of all."""
+        """Accept nobody any more, and let go of all.
+
+        Members are cut off from the service of the runtime before that ends: what it says then
+        would end them.
+        """
         self._closed = True
         close(self._listener)
         with self._lock:
+            for sock in self._to_runtime:
+                close(sock)
             for known in self._members.values():
                 known.line.close()
             self.everyone_left.set()
@@ -181,6 +189,8 @@ class Hub:
 
     def _lead_to_runtime(self, sock: Socket) -> None:
         sock.settimeout(None)
+        with self._lock:
+            self._to_runtime.append(sock)
         there = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             there.connect(self.runtime)
@@ -207,8 +217,19 @@ class Hub:
                 self._tell({"what": "waiting", "missing": missing})
             else:
                 self._welcomed = True
+                self._silence = min(k.about["silence"] for k in self._members.values())
+                for member in self._members.values():
+                    member.late = Lateness(first_told(self._silence))
                 self._tell({"what": "welcome", "members": self._roll()})
         self._listen(known)
+
+    def absent(self, process: int, how: str) -> None:
+        """A process has ended; if it has not come yet, nobody needs to wait for it."""
+        with self._lock:
+            if not self._welcomed and process not in self._members:
+                self._turn_away(f"process {process} {how} before it came")
+                self._turned_away += 1
+                self._note_end()
 
     def _turn_away(self, why: str) -> None:
         """Let nobody join any more, neither those who have come nor those who will."""
@@ -261,7 +282,7 @@ class Hub:
 
     def _listen(self, known: Known) -> None:
         while message := known.line.receive():
-            known.heard, known.told_late = time.monotonic(), 0.0
+            known.silence.end()
             with self._lock, contextlib.suppress(KeyError, TypeError, ValueError):
                 # what is not understood is nothing said
                 self._answers[message["what"]](self, known, message)
@@ -279,7 +300,6 @@ class Hub:
                    "is closed, as when a process is killed")  # fmt: skip
 
     def _lost(self, known: Known, why: str, traceback: str = "") -> None:
-        known.gone = True
         self._decide(
             kind="lost", process=known.process, host=known.about["host"], pid=known.about["pid"],
             why=why, traceback=traceback,
@@ -299,6 +319,7 @@ class Hub:
         known.pulse = message
 
     def _failed(self, known: Known, message: Message) -> None:
+        known.gone = True
         last = str(message["traceback"]).strip().rpartition("\n")[2]
         self._lost(known, f"it ended by an exception, {last}", message["traceback"])
 
@@ -373,21 +394,23 @@ class Hub:
     def _watch(self) -> None:
         while not self.everyone_left.wait(PULSE):
             with self._lock:
+                if self._welcomed:
+                    self._tell({"what": "pulse"})
                 if self._welcomed and not self._verdict:
                     self._look(time.monotonic())
 
     def _look(self, now: float) -> None:
         there = [k for k in self._members.values() if not (k.left or k.gone)]
         for known in there:
-            silent = now - known.heard
-            if silent > self.silence:
+            silent = known.silence.seconds(now)
+            if silent > self._silence:
                 self._lost(known, f"nothing has been heard of it for {silent:.0f} s")
-            elif silent > LATE:
+            elif known.late.is_told(silent):
                 self._warn(known, silent, "nothing has been heard of it")
         for gathering in self._gathers.values():
             waited = now - gathering.since
-            for process in gathering.absent():
-                if waited > LATE:
+            if gathering.late.is_told(waited):
+                for process in gathering.absent():
                     why = f"others wait for it ({gathering.topic})"
                     self._warn(self._members[process], waited, why)
         pulses = {k.process: k.pulse for k in there}
@@ -398,10 +421,7 @@ class Hub:
                 self._decide(kind="mismatch", why=why)
 
     def _warn(self, known: Known, seconds: float, why: str) -> None:
-        """Tell the others of one who is late, now and each time that its lateness has doubled."""
-        if known.told_late and seconds < 2 * known.told_late:
-            return
-        known.told_late = seconds
+        """Tell the others of one who is late."""
         for other in self._members.values():
             if other is not known and not other.gone:
                 other.line.send(
@@ -423,6 +443,7 @@ _TOLD: dict[str, type] = {
     "count": int,
     "host": str,
     "pid": int,
+    "silence": float,
     "phalanx": str,
     "runtime": str,
     "platform": str,

@@ -7,6 +7,7 @@ when it fails: ``check`` raises what has become of the others.
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import socket
 import sys
@@ -15,23 +16,25 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from phalanx.base.errors import PeerLost, PeerSlow, PhalanxError, ProgramMismatch, RendezvousError
-from phalanx.processes import sever
 from phalanx.processes.relay import Relay, start
+from phalanx.processes.watched import Lateness, Silence, first_told
 from phalanx.processes.wire import PULSE, Line, Message, Socket, say, split
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
 
-_GRACE = 2.0  # how long what is under way may go on when a process has ended in peace
+_GRACE = 2.0  # how long what is under way may go on when a process has ended, in seconds
+_STUBBORN = 30.0  # how long after a verdict something may still begin to wait for others
 _REMEMBERED = 4096  # launches
 _LAST = 32  # of them are told by name; no process is as many ahead of another
 _SOME = 16  # of the others every so many
 _MODULUS = (1 << 61) - 1
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Settings:
     token: str = ""
     patience: float = 300.0
     credentials: Credentials | None = None
+    silence: float = 100.0  # after which a process counts as lost, in seconds
+    home: int | None = None  # the process in which the coordinator lives, if it does in one
 
 
 class Member:
@@ -59,7 +64,10 @@ class Member:
         self.latest: tuple[Group, int, str, float] | None = None
         self.gone: dict[int, float] = {}  # those that have ended in peace, and when
         self.verdict: PhalanxError | None = None
-        self.connections = sever.Connections()
+        self.over = math.inf  # the time of the verdict
+        self._letting_go: list[threading.Thread] = []
+        self._leaving = threading.Event()
+        self.let_go: Callable[[], None] = lambda: None  # ends what waits for others in the runtime
         self.relay = Relay(self._reach_runtime)
         self._line = line
         self._changed = threading.Condition()
@@ -68,6 +76,8 @@ class Member:
         self._gathering: tuple[str, str, float] | None = None
         self._left = False
         self.reachable = True  # whether the coordinator is there
+        self._coordinator = Silence()
+        self._late = Lateness(first_told(settings.silence))
         start(self._hear)
         start(self._beat)
 
@@ -83,16 +93,19 @@ class Member:
             self._heard(message)
         self.reachable = False
         if not self._left:
-            first = self.members[0]
-            self._decide(
-                PeerLost.of(
-                    None, first["host"] if first else "", "the coordinator at "
-                    f"{self.settings.address} is gone: the launcher or process 0, in which it "
-                    "lives, has ended",
-                )
-            )  # fmt: skip
+            self._decide(self._alone("its connection is closed, as when a process is killed"))
+
+    def _alone(self, why: str) -> PeerLost:
+        """The error where the coordinator is gone, and with it the process in which it lives."""
+        where = f"the coordinator at {self.settings.address}"
+        if self.settings.home is None:
+            return PeerLost.of(None, split(self.settings.address)[0], f"{where}: {why}")
+        there = self.members[self.settings.home]
+        return PeerLost.of(there["process"], there["host"], f"{where}, which lives in it: {why}",
+                           there["pid"])  # fmt: skip
 
     def _heard(self, message: Message) -> None:
+        self._coordinator.end()
         match message["what"]:
             case "gathered":
                 with self._changed:
@@ -133,9 +146,15 @@ class Member:
     def _decide(self, verdict: PhalanxError) -> None:
         with self._changed:
             if self.verdict is None:
-                self.verdict = verdict
+                self.verdict, self.over = verdict, time.monotonic()
+                self._letting_go.append(start(self._let_all_go))
             self._changed.notify_all()
-        self.connections.sever()
+
+    def _let_all_go(self) -> None:
+        """End what waits for others, also what was about to wait when the verdict came."""
+        self.let_go()
+        while time.monotonic() < self.over + _STUBBORN and not self._leaving.wait(PULSE):
+            self.let_go()
 
     # ---- what this process does ----
 
@@ -151,7 +170,19 @@ class Member:
                 gathering=gathering and (gathering[0], gathering[1], now - gathering[2]),
             )
             self._let_finish(now)
+            self._look(now)
             time.sleep(PULSE)
+
+    def _look(self, now: float) -> None:
+        """Whether the coordinator is there, in a process that is stopped or behind a network."""
+        silent = self._coordinator.seconds(now)
+        if silent > self.settings.silence and self.reachable:
+            self.reachable = False
+            self._decide(self._alone(f"nothing has been heard of it for {silent:.0f} s"))
+        elif self.reachable and self._late.is_told(silent):
+            where = self._alone("nothing has been heard of it")
+            told = {"process": where.process, "host": where.host, "why": where.why}
+            warnings.warn(PeerSlow(_late(told | {"seconds": silent})), stacklevel=1)
 
     def check(self, who: str, group: Group | None = None) -> None:
         """Raise what has become of the others, if nothing can be computed with them any more.
@@ -168,7 +199,9 @@ class Member:
 
     def _raised(self, who: str) -> PhalanxError:
         """The verdict, for ``who`` to raise, with the launch before which or in which it came."""
-        if self.latest is not None:
+        if self.latest is None:
+            who = f"{who} (before the first launch over processes)"
+        else:
             group, number, name, _ = self.latest
             where = "" if name == who else f" was {name}"
             who = f"{who} (launch {number} over processes {group.key}{where})"
@@ -251,6 +284,9 @@ class Member:
         if not self._left:
             self._left = True
             self._line.send(what="bye")
+        self._leaving.set()
+        for thread in self._letting_go:
+            thread.join(_GRACE)  # in the runtime, where Python ends no thread in peace
         self._line.close()
         self.relay.close()
 
@@ -268,8 +304,8 @@ class Group:
         self.gathers = 0
         self._member = member
 
-    def launch(self, program: int, name: str) -> None:
-        """A launch of ``program`` begins.
+    def launch(self, program: int, name: str) -> bool:
+        """A launch of ``program`` begins; gives whether it is the first one.
 
         Raises:
             PeerLost, ProgramMismatch: nothing can be launched any more.
@@ -277,7 +313,8 @@ class Group:
         member = self._member
         if member.verdict is not None or member.gone:
             member.check(name, self)
-        if program not in self._met:
+        first = program not in self._met
+        if first:
             # Gloo connects now, and waits for all: none of them compiles any more, or is gone
             self.gather(f"the first launch of {name}", None)
             self._met.add(program)
@@ -285,6 +322,31 @@ class Group:
         self.total = (self.total * 1_000_003 + program) % _MODULUS
         self.last.append((self.count, self.total, name))
         member.launching = member.latest = (self, self.count, name, time.monotonic())
+        return first
+
+    def while_together(self, work: Callable[[], T], who: str) -> T:
+        """The result of ``work``, in which ``who`` may wait for others out of reach of everything.
+
+        Raises:
+            PeerLost, ProgramMismatch: it still waits a while after nothing can be computed any
+                more; then it is left alone.
+        """
+        ended, results, failures = threading.Event(), [], []
+
+        def run() -> None:
+            try:
+                results.append(work())
+            except BaseException as e:
+                failures.append(e)
+            ended.set()
+
+        start(run)
+        while not ended.wait(PULSE):
+            if time.monotonic() > self._member.over + _GRACE:
+                self._member.check(who)
+        if failures:
+            raise failures[0]
+        return results[0]
 
     def news(self) -> list[tuple[int, int, str]]:
         """The last launches, and of those before that were not told yet some."""
@@ -385,7 +447,7 @@ def _asked(
     timer.start()
     line.send(
         what="join", token=settings.token, process=settings.process, count=settings.count,
-        host=socket.gethostname(), pid=os.getpid(), **about,
+        silence=settings.silence, host=socket.gethostname(), pid=os.getpid(), **about,
     )  # fmt: skip
     while (told := line.receive()).get("what") == "waiting":
         waiting[:] = told["missing"]
@@ -464,10 +526,9 @@ def connected(settings: Settings, patience: float = 10.0) -> Socket:
 
 
 def _late(message: Message) -> str:
-    return (
-        f"process {message['process']} on {message['host']} is late: {message['why']} for "
-        f"{message['seconds']:.0f} s"
-    )
+    number = message["process"]
+    who = "the coordinator" if number is None else f"process {number}"
+    return f"{who} on {message['host']} is late: {message['why']} for {message['seconds']:.0f} s"
 
 
 def tell_of_exceptions() -> None:

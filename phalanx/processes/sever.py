@@ -11,34 +11,43 @@ import contextlib
 import os
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
+from typing import Any
 
 Address = tuple[str, int]
 
 
-class Connections:
-    """The connections of this process to others and itself at those addresses."""
+def sever(listening: Set[Address], within: bool) -> None:
+    """End the connections of this process to and at addresses that are ``listening``.
 
-    def __init__(self) -> None:
-        self.listening: set[Address] = set()
-
-    def sever(self) -> None:
-        """End all of them, whoever reads or writes."""
-        for sock in _sockets():
+    Also those on which it speaks to itself, if ``within``.
+    """
+    here = {name for sock in _sockets() if (name := _name(sock.getsockname)) is not None}
+    for sock in _sockets():
+        own, other = _name(sock.getsockname), _name(sock.getpeername)
+        if other is None:
+            continue  # it listens, or is not connected
+        if {own, other} & listening and (within or other not in here):
             with contextlib.suppress(OSError):
-                ends = {sock.getsockname()[:2], sock.getpeername()[:2]}
-                if ends & self.listening:
-                    sock.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
 
 
 def listening() -> set[Address]:
     """Where this process accepts connections."""
-    found = set()
-    for sock in _sockets():
-        with contextlib.suppress(OSError):
-            if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-                found.add(sock.getsockname()[:2])
-    return found
+    return {
+        name
+        for sock in _sockets()
+        if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        and (name := _name(sock.getsockname)) is not None
+    }
+
+
+def _name(asked: Callable[[], Any]) -> Address | None:
+    """What a socket tells of an end of it; None if that has no name."""
+    try:
+        return asked()[:2]
+    except OSError:
+        return None
 
 
 def _sockets() -> Iterator[socket.socket]:

@@ -219,15 +219,27 @@ class XlaExecutable:
         wholes = wholes_of(raws, self._name)
         with _launching:
             _make_room(self._name)
-            if self._group is not None:
-                self._group.launch(self._program, self._name)
+            group = self._group
+            first = group is not None and group.launch(self._program, self._name)
             try:
-                results = self._execute(wholes, True)
+                if group is not None and first:
+                    outs, token = group.while_together(lambda: self._whole(wholes), self._name)
+                else:
+                    outs, token = self._begun(wholes)
             finally:
-                if self._group is not None:
-                    self._group.launched()
-            outs, token = results.consume_with_handlers(self._handlers), results.consume_token()
+                if group is not None:
+                    group.launched()
             _in_flight.append((token,))
+        return outs, token
+
+    def _begun(self, wholes: list[Any]) -> tuple[list[Any], Any]:
+        results = self._execute(wholes, True)
+        return results.consume_with_handlers(self._handlers), results.consume_token()
+
+    def _whole(self, wholes: list[Any]) -> tuple[list[Any], Any]:
+        """The same when all of it is done, so also all waiting until processes are connected."""
+        outs, token = self._begun(wholes)
+        token.block_until_ready()
         return outs, token
 
     def as_text(self) -> str:

@@ -1,4 +1,4 @@
-"""XLA's part in a program of many processes: its coordination service, and sockets for collectives.
+"""XLA's part in a program of many processes: its coordination service and what the CPUs have of it.
 
 The service and its clients reach each other by ``phalanx.processes.relay``. They are told that
 nothing is ever late: who is gone is known otherwise (``phalanx.processes.hub``), and a client that
@@ -14,9 +14,9 @@ from typing import Any
 
 from jaxlib import utils  # type: ignore[attr-defined]  (no stubs)
 
-from phalanx.processes import sever
 from phalanx.processes.member import Member
 from phalanx.processes.relay import Folder
+from phalanx.xla.gloo import Gloo
 from phalanx.xla.runtime import xc
 
 _NEVER = 10_000_000  # seconds
@@ -68,16 +68,13 @@ def cpu_arguments() -> dict[str, Any]:
     if not _connected:
         return {}
     member, client = _connected[0]
-    before = sever.listening()
-    collectives = xc.make_gloo_tcp_collectives(distributed_client=client, hostname=member.host)
-    here = sorted(sever.listening() - before)
-    for addresses in member.everyone.gather("starting the CPU client", here):
-        member.connections.listening.update(map(tuple, addresses))
+    gloo = Gloo(member, client, member.host)
+    member.let_go = gloo.let_go
     return {
         "distributed_client": client,
         "node_id": member.process,
         "num_nodes": member.count,
-        "collectives": collectives,
+        "collectives": gloo.collectives,
     }
 
 

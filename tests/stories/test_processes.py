@@ -23,7 +23,8 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.sharding import Mesh, NamedSharding, PartitionSpec as P
-phalanx.distributed.initialize()
+silence = int(os.environ.get("SILENCE", 100))
+phalanx.distributed.initialize(heartbeat_timeout_seconds=silence)
 me, count = phalanx.process_index(), phalanx.process_count()
 def tell(*words):  # in a file: Gloo writes to the standard output, too, and in the midst of lines
     with open(f"{os.path.dirname(__file__)}/told-{me}", "a") as file:
@@ -147,6 +148,64 @@ def test_who_is_lost_is_named_by_all_others(launch, how, words):
         assert words in lost
         assert local == "[1 2 3]"
         assert again == "PeerLost"
+
+
+def test_nobody_waits_for_one_that_is_killed_while_they_connect(launch):
+    ended = launch(
+        2,
+        """
+        from phalanx.processes.member import Group
+        gather = Group.gather
+        def last_words(group, topic, *rest):
+            found = gather(group, topic, *rest)
+            if me == 1 and topic.startswith("the first launch"):
+                time.sleep(0.3)  # the other is where it waits for this one
+                os.kill(os.getpid(), signal.SIGKILL)
+            return found
+        Group.gather = last_words
+        here = np.ones((len(phalanx.local_devices()), 3), np.float32)
+        try:
+            phalanx.pmap(lambda x: lax.psum(x, "i"), "i")(here)
+        except phalanx.errors.PeerLost as e:
+            tell(e.process, e)
+        among = phalanx.local_devices()  # which must not wait for others either
+        tell(phalanx.pmap(lambda x: lax.psum(x, "i"), "i", devices=among)(here)[0].tolist())
+        """,
+        devices=2,
+    )
+    assert ended.status == 137, ended.output
+    lost, local = ended.told[0]  # within the 10 s that the launcher gives
+    assert lost.startswith("1 pmap_<lambda> (launch 1 over processes 0,1): process 1")
+    assert local == "[2.0, 2.0, 2.0]"
+
+
+def test_who_is_stopped_is_late_and_then_lost(launch, monkeypatch):
+    monkeypatch.setenv("SILENCE", "3")
+    ended = launch(
+        2,
+        """
+        import warnings
+        warnings.showwarning = lambda message, kind, *rest: tell(kind.__name__, message)
+        phalanx.distributed.key_value_set(f"pid {me}", str(os.getpid()))
+        other = int(phalanx.distributed.key_value_get("pid 1"))
+        step = phalanx.pmap(lambda x: lax.pmean(x, "i"), "i")
+        x = step(step(np.ones((1, 3), np.float32)))
+        if me == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+        try:
+            while True:
+                x = step(x)
+        except phalanx.errors.PeerLost as e:
+            tell(e.process, e)
+        os.kill(other, signal.SIGKILL)
+        """,
+    )
+    assert ended.status == 137, ended.output
+    *late, lost = ended.told[0]
+    assert late
+    assert all(line.startswith("PeerSlow process 1 on ") for line in late)
+    assert lost.startswith("1 pmap_<lambda> (launch ")
+    assert "nothing has been heard of it for 3 s" in lost
 
 
 def test_programs_that_differ_are_refused_everywhere(launch):

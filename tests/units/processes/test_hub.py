@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from phalanx.base.errors import PeerLost, ProgramMismatch, RendezvousError
+from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
 from phalanx.processes.hub import Hub
 from phalanx.processes.member import Settings, forget, join
 from phalanx.processes.secure import Credentials
@@ -50,8 +50,8 @@ def meet(hub, *settings, abouts=()):
     return results
 
 
-def wanting(hub, process, count, token="secret", patience=10.0):
-    return Settings(f"127.0.0.1:{hub.port}", process, count, token, patience)
+def wanting(hub, process, count, token="secret", patience=10.0, **more):
+    return Settings(f"127.0.0.1:{hub.port}", process, count, token, patience, **more)
 
 
 def test_members_gather_what_each_gives(coordinator):
@@ -210,6 +210,11 @@ def test_credentials_are_whole():
         shown("train", "spiffe://example.org")
     with pytest.raises(FileNotFoundError, match=r"nobody\.pem"):
         shown("nobody")
+def test_nobody_waits_for_one_that_has_ended_before_it_came(coordinator):
+    hub = coordinator(2)
+    threading.Timer(0.1, hub.absent, (1, "exited with status 3")).start()
+    (refused,) = meet(hub, wanting(hub, 0, 2))
+    assert "process 1 exited with status 3 before it came" in str(refused)
 
 
 def test_another_token_is_another_launch(coordinator):
@@ -222,11 +227,50 @@ def test_who_is_gone_is_named_to_those_who_wait(coordinator):
     hub = coordinator(2, ended=lambda process: f"it {process} was killed")
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     threading.Timer(0.1, other._line.close).start()
-    with pytest.raises(PeerLost, match=r"step: process 1 .* is lost: it 1 was killed") as e:
+    with pytest.raises(PeerLost, match=r"step .*: process 1 .* is lost: it 1 was killed") as e:
         here.everyone.gather("step", None)
     assert (e.value.process, e.value.host) == (1, socket.gethostname())
     with pytest.raises(PeerLost):
         here.everyone.launch(1, "next")
+
+
+def test_who_says_nothing_is_late_and_then_lost_and_told_so(coordinator):
+    hub = coordinator(3)
+    three = [wanting(hub, i, 3, silence=silence) for i, silence in enumerate((100.0, 100.0, 2.0))]
+    here, other, silent = meet(hub, *three)
+    with (
+        silent._line._sending,  # it can say nothing
+        pytest.warns(PeerSlow, match=r"process 2 on .* nothing has been heard of it for") as told,
+        pytest.raises(PeerLost, match=r"process 2 .* nothing has been heard of it for \d+ s"),
+    ):
+        here.everyone.gather("step", None)
+    assert not any("process 1" in str(w.message) for w in told)
+    for member in (other, silent):
+        with pytest.raises(PeerLost, match="process 2"):
+            member.stored("nothing", wait=True, patience=10)
+
+
+@pytest.mark.parametrize(("home", "words"), [(0, "process 0 .* lives in it"), (None, "the coor")])
+def test_a_coordinator_that_says_nothing_is_lost(coordinator, home, words):
+    hub = coordinator(2)
+    here, _ = meet(hub, *[wanting(hub, i, 2, silence=1.0, home=home) for i in range(2)])
+    hub.everyone_left.set()  # it looks after nobody any more
+    with pytest.warns(PeerSlow), pytest.raises(PeerLost, match=words) as e:
+        here.everyone.gather("step", None)
+    assert e.value.process == home
+
+
+def test_what_waits_out_of_reach_is_left_alone(coordinator):
+    hub = coordinator(2)
+    here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
+    ended = threading.Event()
+    assert here.everyone.while_together(lambda: 3, "step") == 3
+    with pytest.raises(KeyError):
+        here.everyone.while_together(lambda: {}["nothing"], "step")
+    threading.Timer(0.1, other._line.close).start()
+    with pytest.raises(PeerLost, match="process 1"):
+        here.everyone.while_together(ended.wait, "step")
+    ended.set()
 
 
 def test_a_traceback_is_told(coordinator):

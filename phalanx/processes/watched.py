@@ -1,0 +1,58 @@
+"""Somebody who gives signs of life: for how long there were none, and when others are told so."""
+
+from __future__ import annotations
+
+import time
+
+from phalanx.processes.wire import PULSE
+
+LATE = 10.0  # after so many seconds others are told that a process is slow
+
+
+class Silence:
+    """How long nothing has been heard of somebody who says something every PULSE seconds.
+
+    What this process has slept through itself, stopped or without a processor, does not count.
+    """
+
+    def __init__(self) -> None:
+        self._heard = self._looked = time.monotonic()
+
+    def end(self) -> None:
+        """Something was heard."""
+        self._heard = time.monotonic()
+
+    def seconds(self, now: float) -> float:
+        """How long it has lasted; asked every PULSE seconds."""
+        slept = now - self._looked - PULSE
+        if slept > PULSE:
+            self._heard += slept
+        self._looked = now
+        return now - self._heard
+
+
+class Lateness:
+    """Whether to tell that something is late: at first, and each time that this has doubled."""
+
+    def __init__(self, first: float = LATE) -> None:
+        self._first = first
+        self._next = first
+
+    def is_told(self, seconds: float) -> bool:
+        """Whether to tell it now, as it lasts for ``seconds``.
+
+        >>> late = Lateness(10)
+        >>> [late.is_told(seconds) for seconds in (9, 11, 12, 23, 24, 0, 10)]
+        [False, True, False, True, False, False, True]
+        """
+        if seconds < self._first:
+            self._next = self._first
+        if seconds < self._next:
+            return False
+        self._next = 2 * seconds
+        return True
+
+
+def first_told(silence: float) -> float:
+    """After which of a silence others are told of it, if so much of it is a loss."""
+    return min(LATE, silence / 3)

@@ -15,8 +15,8 @@ from phalanx.base.version import __version__
 from phalanx.processes import cluster, wire
 from phalanx.processes.hub import Hub
 from phalanx.processes.member import Member, Settings, forget, join, joined, tell_of_exceptions
-from phalanx.run.backend import Coordination
 from phalanx.processes.secure import Credentials
+from phalanx.run.backend import Coordination
 from phalanx.run.runtime import backend
 
 _WHO = "distributed.initialize"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from phalanx.experimental.checkpoint.leaves import Leaf
-from phalanx.experimental.checkpoint.outline import Node
+from phalanx.experimental.checkpoint.outline import Node, numbers
 
 _FORMAT = "phalanx checkpoint 1"
 
@@ -44,7 +44,12 @@ class Stored:
             told = json.loads(index)
             if told["format"] != _FORMAT:
                 raise ValueError(f"its format is {told['format']!r}, and this reads {_FORMAT!r}")
-            return cls(folder, told["tree"], [Leaf.of_json(leaf) for leaf in told["leaves"]])
+            stored = cls(folder, told["tree"], [Leaf.of_json(leaf) for leaf in told["leaves"]])
+            if sorted(numbers(stored.outline)) != [*range(len(stored.leaves))]:
+                raise ValueError("its tree and its leaves do not belong together")
+            for leaf in stored.leaves:
+                _ = leaf.number if leaf.is_number else None
+            return stored
         except (KeyError, TypeError, ValueError) as e:
             raise ValueError(f"checkpoint: {folder} has no index that can be read: {e}") from None
 

@@ -17,8 +17,9 @@ from phalanx.base.errors import ShapeError
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.experimental.checkpoint import together, zarr
-from phalanx.experimental.checkpoint.folder import folder_of, place_of, reading, steps_in
+from phalanx.experimental.checkpoint.folder import INDEX, folder_of, place_of, reading, steps_in
 from phalanx.experimental.checkpoint.index import Stored
+from phalanx.experimental.checkpoint.leaves import stored_dtype
 from phalanx.experimental.checkpoint.outline import build
 from phalanx.experimental.checkpoint.saving import check_step
 from phalanx.experimental.checkpoint.wanted import WHO, Target, Wanted
@@ -87,6 +88,8 @@ def _held(place: Path, step: int | None) -> Iterator[Stored]:
                 index = stack.enter_context(reading(folder))
                 break
             except FileNotFoundError:
+                if chosen in steps_in(place):
+                    raise ValueError(f"{WHO}: {folder} has no index, {INDEX}") from None
                 if step is not None or chosen < 0 or together.others():
                     raise _absent(place, step) from None
                 # it was removed just now, so there is a newer one
@@ -152,6 +155,10 @@ def _begin(
         return lambda: _made(type, target, lambda index: np.asarray(leaf.number, type.dtype))
     doing = f"reading tree{leaf.path}"
     array = zarr.done(opening, folder, doing)
+    whole = leaf.type.physical
+    told, found = (whole.shape, stored_dtype(whole.dtype)), (array.shape, array.dtype.numpy_dtype)
+    if told != found:
+        raise ValueError(f"checkpoint: {doing} in {folder}: it is told as {told}, and is {found}")
     held = type.physical
     parts = {}
     for index in _indices(target.sharding, held.shape):

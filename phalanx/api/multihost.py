@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,14 @@ from phalanx.api.jit import jit
 from phalanx.api.parts import make_array_from_process_local_data
 from phalanx.api.pmap import pmap
 from phalanx.base import tree
+from phalanx.base.errors import ProgramMismatch
+from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.lax.collective import all_gather
+from phalanx.processes import preemption
 from phalanx.processes.member import joined
+from phalanx.random.keys import key_data, wrap_key_data
 from phalanx.run.array import DeviceArray, assemble
 from phalanx.run.eager import as_array
 from phalanx.run.runtime import backend
@@ -42,7 +47,7 @@ def sync_global_devices(name: str) -> None:
 
 
 def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
-    """What every process has, in all of them: a tree of NumPy arrays.
+    """What every process has, in all of them: a tree of NumPy arrays, and of arrays of keys.
 
     Args:
         in_tree: a tree of arrays, in all processes of the same types. Of those that lie over
@@ -59,13 +64,39 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     >>> multihost_utils.process_allgather({"here": np.arange(2)})
     {'here': array([[0, 1]], dtype=int32)}
     """
-    return tree.map(functools.partial(_gathered, tiled=tiled), in_tree)
+    arrays = tree.map(as_array, in_tree)
+    _check_alike("process_allgather", arrays)
+    return tree.map(functools.partial(_gathered, tiled=tiled), arrays)
 
 
-def _gathered(x: Any, tiled: bool) -> np.ndarray:
-    array = as_array(x)
+def _check_alike(who: str, arrays: Any) -> None:
+    """Make sure that all processes have trees of arrays of the same types.
+
+    Raises:
+        ProgramMismatch: they do not.
+    """
+    member = joined()
+    if member is None:
+        return
+    leaves, treedef = tree.flatten_with_path(arrays)
+    mine = [["tree", str(treedef)], *([f"tree{tree.keystr(p)}", str(x.aval)] for p, x in leaves)]
+    every = member.everyone.gather(who, mine)
+    for process, other in enumerate(every):
+        for (name, here), (_, there) in zip(every[0], other, strict=False):
+            if here != there:
+                raise ProgramMismatch(
+                    f"{who}: {name} is {here} in process 0, and {there} in process {process}; all "
+                    f"must give arrays of the same types, at {user_location()}"
+                )
+
+
+def _gathered(array: DeviceArray, tiled: bool) -> Any:
+    if is_key(array.dtype):
+        words = _gathered(key_data(array), tiled and array.ndim > 0)
+        return wrap_key_data(words, impl=array.dtype)
     if not array.is_fully_addressable:
-        return np.asarray(array if array.is_fully_replicated else _whole(array.sharding)(array))
+        whole = Sharding(array.sharding.devices)
+        return np.asarray(array if array.is_fully_replicated else _laid_out_as(whole)(array))
     every = np.asarray(_gather()(array[None]) if joined() is not None else array[None])
     if tiled and every.ndim > 1:
         return every.reshape(-1, *every.shape[2:])
@@ -73,9 +104,9 @@ def _gathered(x: Any, tiled: bool) -> np.ndarray:
 
 
 @functools.lru_cache(maxsize=64)
-def _whole(sharding: Sharding) -> Any:
-    """What lays arrays that lie as ``sharding`` out whole on each of its devices."""
-    return jit(lambda x: x, out_shardings=Sharding(sharding.devices))
+def _laid_out_as(sharding: Sharding) -> Any:
+    """What lays arrays out as ``sharding``."""
+    return jit(lambda x: x, out_shardings=sharding)
 
 
 @functools.cache
@@ -92,10 +123,11 @@ def _gather() -> Any:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """What one process has, in all of them: a tree of NumPy arrays.
+    """What one process has, in all of them: a tree of NumPy arrays, and of arrays of keys.
 
     Args:
-        in_tree: a tree of arrays, in all processes of the same types.
+        in_tree: a tree of arrays, in all processes of the same types. Of those that lie over
+            several processes the whole is given.
         is_source: whether this process is the one; if not given, process 0 is.
 
     Raises:
@@ -116,7 +148,14 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
             f"broadcast_one_to_all: one process is the source, got {sources} of {len(said)}, at "
             f"{user_location()}"
         )
-    return tree.map(lambda x: x[said.index(True), ...], process_allgather(in_tree))
+    arrays, source = tree.map(as_array, in_tree), said.index(True)
+    _check_alike("broadcast_one_to_all", arrays)
+
+    def one(array: DeviceArray) -> Any:
+        every = _gathered(array, tiled=False)
+        return every[source, ...] if array.is_fully_addressable else every
+
+    return tree.map(one, arrays)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
@@ -146,9 +185,38 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def _told(leaf: Any) -> list[str]:
+    dtype, shape = getattr(leaf, "dtype", None), list(np.shape(leaf))
+    if is_key(dtype):
+        leaf = key_data(leaf)
+    if isinstance(leaf, DeviceArray) and not leaf.is_fully_addressable:
+        leaf = _gathered(leaf, tiled=False)
     value = np.asarray(leaf)
     digest = hashlib.sha256(value.tobytes()).hexdigest()
-    return [f"{value.dtype.name}{list(value.shape)} of content {digest[:8]}", digest]
+    name = (dtype or value.dtype).name
+    return [f"{name}{shape} of content {digest[:8]}", digest]
+
+
+def reached_preemption_sync_point(step_id: int) -> bool:
+    """Whether all processes are to save now, since one of them has been told that it must end.
+
+    Schedulers tell a process with SIGTERM, some time before they kill it. From the first call on,
+    that ends no process that called; instead all agree on a step to which none of them has come
+    yet, and this is true for that one. The main thread of every process calls it at every step; a
+    process that is alone is never told.
+
+    Args:
+        step_id: the step that comes now; it grows from call to call.
+
+    Raises:
+        ValueError: the first call is not in the main thread.
+        PeerLost: one of the processes is gone.
+
+    >>> from phalanx.experimental import multihost_utils
+    >>> multihost_utils.reached_preemption_sync_point(1)
+    False
+    """
+    member = joined()
+    return member is not None and preemption.reached(member, operator.index(step_id))
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
@@ -194,6 +262,8 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
     def one(x: Any, spec: PartitionSpec) -> DeviceArray:
         array = as_array(x)
         there, here = NamedSharding(global_mesh, spec), NamedSharding(mesh, spec)
+        if not array.is_fully_addressable and array.sharding != there:
+            array = _laid_out_as(there)(array)
         tiles = zip(there.tiles, here.tiles or (1,) * len(there.tiles), strict=False)
         shape = list(array.shape)
         for dim, (every, own) in enumerate(tiles):
@@ -207,6 +277,10 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
 
 
 def _with_specs(function: Any, inputs: Any, pspecs: Any) -> Any:
+    if pspecs is None:
+        raise ValueError(
+            f"pspecs must be specs, P() for arrays that lie whole, got None, at {user_location()}"
+        )
     if isinstance(pspecs, PartitionSpec):
         return tree.map(lambda x: function(x, pspecs), inputs)
     return tree.map(

@@ -6,6 +6,7 @@ from phalanx.api.multihost import (
     global_array_to_host_local_array,
     host_local_array_to_global_array,
     process_allgather,
+    reached_preemption_sync_point,
     sync_global_devices,
 )
 from phalanx.base.boundary import bound as _bound
@@ -16,6 +17,7 @@ __all__ = [
     "global_array_to_host_local_array",
     "host_local_array_to_global_array",
     "process_allgather",
+    "reached_preemption_sync_point",
     "sync_global_devices",
 ]
 

@@ -149,12 +149,15 @@ def load_file(
         if isinstance(shardings, Mapping):
             for name in shardings.keys() - header.keys():
                 raise KeyError(f"load_file: {filename} has no array {name!r}; it has {[*header]}")
+        who = f"load_file: {filename}:"
+        places = {name: _place(told, f"{who} {name!r}") for name, told in header.items()}
         size = os.fstat(file.fileno()).st_size
+        _check_whole(places, size - begin, filename)
         with mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) as held:
             loaded = {}
-            for name, told in header.items():
+            for name, place in places.items():
                 asked = shardings.get(name) if isinstance(shardings, Mapping) else shardings
-                array = _within(held, begin, told, f"load_file: {filename}: {name!r}")
+                array = _within(held, begin, place, f"{who} {name!r}")
                 loaded[name] = _placed(array, asked, name)
                 del array  # the file is closed when nobody looks into it
             return loaded
@@ -181,32 +184,69 @@ def _header(file: Any, filename: Any) -> tuple[dict[str, Any], int]:
     text = file.read(length) if length <= _LONGEST else b""
     try:
         header = json.loads(text) if len(text) == length else None
-    except ValueError:
+    except (ValueError, RecursionError):
         header = None
-    if not isinstance(header, dict):
+    texts = header.get(_METADATA, {}) if isinstance(header, dict) else None
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise ValueError(f"load_file: {filename} is no safetensors file: it has no header")
     return header, 8 + length
 
 
-def _within(held: Any, begin: int, told: Any, what: str) -> np.ndarray:
-    """An array in the memory of a file.
+Place = tuple[np.dtype, tuple[int, ...], int, int]  # dtype, shape, first byte, and the one after
+
+
+def _place(told: Any, what: str) -> Place:
+    """What is told of an array.
 
     Raises:
-        ValueError: what is told of it cannot be.
+        ValueError: it cannot be.
     """
     try:
-        dtype, shape = _DTYPES[told["dtype"]], tuple(told["shape"])
-        first, last = told["data_offsets"]
+        dtype, shape = _DTYPES[told["dtype"]], tuple(map(_size, told["shape"]))
+        first, last = map(_size, told["data_offsets"])
     except (KeyError, TypeError, ValueError):
         raise ValueError(f"{what} is told as {told!r:.80}, which is not understood") from None
     needed = math.prod(shape) * dtype.itemsize
-    if min(first, *shape, 0) < 0 or last - first != needed or begin + last > len(held):
+    if last - first != needed:
         raise ValueError(
-            f"{what} is told to be {dtype.name}{list(shape)} in bytes {first} to {last}, of "
-            f"{len(held) - begin} that are there"
+            f"{what} is told to be {dtype.name}{list(shape)}, {needed} bytes, in bytes {first} to "
+            f"{last}"
         )
+    return dtype, shape, first, last
+
+
+def _size(number: Any) -> int:
+    """The same number, which counts elements or bytes."""
+    if type(number) is not int or not 0 <= number <= sys.maxsize:
+        raise ValueError(number)
+    return number
+
+
+def _check_whole(places: Mapping[str, Place], size: int, filename: Any) -> None:
+    """Raise an error if the arrays are not all of what follows the header, each byte once."""
+    end = 0
+    for first, last, name in sorted((*place[2:], name) for name, place in places.items()):
+        if first != end:
+            raise ValueError(
+                f"load_file: {filename}: {name!r} is told to be in bytes {first} to {last} of what "
+                f"follows the header, and those before it end at byte {end}"
+            )
+        end = last
+    if end != size:
+        raise ValueError(
+            f"load_file: {filename} has {size} bytes of elements, and tells of {end}: it is not "
+            "whole, or has been changed"
+        )
+
+
+def _within(held: Any, begin: int, place: Place, what: str) -> np.ndarray:
+    """An array in the memory of a file."""
+    dtype, shape, first, _ = place
     little = dtype.newbyteorder("<") if dtype.isbuiltin == 1 else dtype
-    return np.ndarray(shape, little, held, begin + first)
+    try:
+        return np.ndarray(shape, little, held, begin + first)
+    except ValueError as e:  # of sizes so large that another one, 0, does not help
+        raise ValueError(f"{what} is told to be {dtype.name}{list(shape)}: {e}") from None
 
 
 def _placed(array: np.ndarray, asked: Any, name: str) -> DeviceArray:

@@ -315,8 +315,25 @@ def test_what_processes_do_with_values_that_are_not_spread(launch):
             tell(e)
         mesh = Mesh(np.array(phalanx.devices()), ("d",))
         x = utils.host_local_array_to_global_array(np.arange(4.0) + 10 * me, mesh, P("d"))
-        tell(x.shape, utils.process_allgather(x).tolist())
+        x_of_all = utils.process_allgather(x).tolist()
+        tell(x.shape, x_of_all)
         tell(utils.global_array_to_host_local_array(x, mesh, P("d")).tolist())
+        tell(utils.global_array_to_host_local_array(x, mesh, P()).tolist() == x_of_all)
+        key = phalanx.random.key(me)
+        tell(utils.broadcast_one_to_all({"key": key, "x": x})["key"] == phalanx.random.key(0))
+        tell(utils.process_allgather(key)[me] == key)
+        utils.assert_equal({"x": x, "key": phalanx.random.key(7)})
+        try:
+            utils.process_allgather({"a": 1, "b": np.zeros(2 + me)})
+        except phalanx.errors.ProgramMismatch as e:
+            tell(e)
+        for step in range(10_000):
+            if utils.reached_preemption_sync_point(step):
+                tell("all save", utils.process_allgather(step).tolist() == [step, step])
+                break
+            if step == 3 and me == 1:
+                os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.001 * (1 + me))
         try:
             phalanx.grad(lambda x: phalanx.pmap(lambda x: x * 2)(x).sum())(jnp.ones(1))
         except phalanx.errors.DeviceError as e:
@@ -337,5 +354,8 @@ def test_what_processes_do_with_values_that_are_not_spread(launch):
         assert next(told).startswith("one step for all: leaf 0 in process 1, int64[]")
         assert next(told) == f"(8,) {[0.0, 1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0]}"
         assert next(told) == str([10.0 * me + n for n in range(4)])
+        assert [next(told) for _ in range(3)] == ["True"] * 3
+        assert "tree['b'] is f32[2] in process 0, and f32[3] in process 1" in next(told)
+        assert next(told) == "all save True"
         assert "Put jit, grad and vmap inside of it" in next(told)
         assert "is at: sync_global_devices('place 0')" in next(told)

@@ -468,6 +468,16 @@ def test_damage_is_found(saved):
     chunk.unlink()
     with pytest.raises(ValueError, match=r"reading tree\['w'\] in"):
         checkpoint.restore(saved)
+    *before, last = told["leaves"]
+    assert last["path"] == "['w']"
+    changed = [*before, last | {"shape": [1]}]
+    for leaves_told, words in ((before, "do not belong together"), (changed, "is told as")):
+        (folder / "checkpoint.json").write_text(json.dumps(told | {"leaves": leaves_told}))
+        with pytest.raises(ValueError, match=words):
+            checkpoint.restore(saved)
+    (folder / "checkpoint.json").unlink()
+    with pytest.raises(ValueError, match="has no index"):
+        checkpoint.restore(saved)
     (folder / "checkpoint.json").write_text("{}")
     with pytest.raises(ValueError, match="no index that can be read"):
         checkpoint.restore(saved)

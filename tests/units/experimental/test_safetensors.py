@@ -94,6 +94,9 @@ def test_what_the_format_has_not(tmp_path, tensors, metadata, words):
     assert os.listdir(tmp_path) == []
 
 
+FOUR = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
+
+
 @pytest.mark.parametrize(
     ("header", "words"),
     [
@@ -101,10 +104,16 @@ def test_what_the_format_has_not(tmp_path, tensors, metadata, words):
         ([1], "no safetensors file"),
         ({"a": 3}, "'a' is told as 3"),
         ({"a": {"dtype": "F7", "shape": [1], "data_offsets": [0, 4]}}, "not understood"),
-        ({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, "in bytes 0 to 4, of 4"),
-        ({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, "in bytes 0 to 8, of 4"),
-        ({"a": {"dtype": "F32", "shape": [1], "data_offsets": [-4, 0]}}, "in bytes -4 to 0"),
-        ({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}}, "in bytes 4 to 0"),
+        ({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}, "8 bytes, in bytes 0 to"),
+        ({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}, "has 4 bytes of elem"),
+        ({"a": {"dtype": "F32", "shape": [1], "data_offsets": [-4, 0]}}, "not understood"),
+        ({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}}, "not understood"),
+        ({"a": {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]}}, "and tells of 3"),
+        ({"a": {"dtype": "U8", "shape": [3], "data_offsets": [1, 4]}}, "before it end at byte 0"),
+        ({"a": FOUR, "b": FOUR}, "'b' is told to be in bytes 0 to 4"),
+        ({"a": {"dtype": "U8", "shape": [2.0], "data_offsets": [0, 2]}}, "not understood"),
+        ({"__metadata__": {"by": 3}}, "no safetensors file"),
+        (b"[" * 50_000, "no safetensors file"),
     ],
 )
 def test_what_is_no_such_file(tmp_path, header, words):

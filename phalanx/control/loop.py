@@ -29,7 +29,7 @@ from phalanx.ops.compare import select
 from phalanx.spmd.replication import Varying
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, with_lanes
 from phalanx.transforms.derive import derive, keep, trace_closed
-from phalanx.transforms.effects import State, conditional
+from phalanx.transforms.effects import Carried, conditional
 from phalanx.transforms.stage import evaluate
 
 
@@ -151,7 +151,7 @@ def _kept(running: Any, new: Any, old: Any) -> Any:
 
 
 def _carry_state(
-    rewrite: State, state: Any, *operands: Any, **params: Any
+    rewrite: Carried, state: Any, *operands: Any, **params: Any
 ) -> tuple[Any, list[Any]]:
     """The condition is evaluated at the end of each run, and its result carried."""
     frame = _frame(params)

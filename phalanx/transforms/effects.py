@@ -7,7 +7,7 @@ call takes from the call before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,13 +26,11 @@ Params = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """What goes from effect to effect, which effects it goes through, and how a call takes it."""
+class Carried:
+    """What goes through a program from equation to equation, of which some change it."""
 
-    name: str
+    name: Hashable
     type: ArrayType
-    concerns: Callable[[frozenset[Any]], bool]
-    call: Callable[[Any, Sequence[Any], Params], tuple[Any, Sequence[Any]]]
 
     def __call__(self, program: Program) -> Program:
         """``program`` with the state as its first input and as its first output."""
@@ -50,11 +48,24 @@ class State:
             for e in program.equations:
                 at(e.location)
                 operands = [values[a] if type(a) is Var else a.value for a in e.inputs]
-                state, out = self._step(e, state, operands)
+                state, out = self.step(e, state, operands)
                 values.update(zip(e.outputs, out if e.prim.multi else (out,), strict=True))
         return state, [values[a] if type(a) is Var else a.value for a in program.outputs]
 
-    def _step(self, e: Equation, state: Any, operands: list[Any]) -> tuple[Any, Any]:
+    def step(self, e: Equation, state: Any, operands: list[Any]) -> tuple[Any, Any]:
+        """The state after an equation, and its results."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class State(Carried):
+    """What goes from effect to effect, which effects it goes through, and how a call takes it."""
+
+    concerns: Callable[[frozenset[Any]], bool]
+    call: Callable[[Any, Sequence[Any], Params], tuple[Any, Sequence[Any]]]
+
+    def step(self, e: Equation, state: Any, operands: list[Any]) -> tuple[Any, Any]:
+        """The state after an equation, and its results."""
         if not self.concerns(e.effects):
             return state, e.prim(*operands, **e.params)
         if e.prim is host_call:

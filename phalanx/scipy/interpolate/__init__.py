@@ -101,7 +101,7 @@ class RegularGridInterpolator:
             raise ShapeError(
                 f"RegularGridInterpolator: points [..., {n}] are needed, got {x.aval}"
             )
-        return list(jnp.moveaxis(x, -1, 0))
+        return [x[..., i] for i in range(n)]
 
 
 def _checked(method: Any) -> Any:

@@ -1,0 +1,223 @@
+"""``report``: says that something is wrong, as an array of words.
+
+The first word is the number of a ``Fault``, or 0 where nothing is wrong; the others hold values to
+be told. So a report is a value as any other: the first of many is chosen by ``select``, lanes have
+theirs beside each other, and what a fault is in the user's words stays in the process.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.errors import ProgramError, RuntimeFailure
+from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder
+from phalanx.core.primitive import (
+    Active,
+    Batched,
+    Derivative,
+    LaneDims,
+    NoRule,
+    Operands,
+    Primitive,
+)
+from phalanx.core.types import ArrayType, Types, typeof
+from phalanx.ops.basis import I32, convert, full, move, reshape, sub
+from phalanx.ops.bits import bitcast
+from phalanx.ops.compare import eq, select
+from phalanx.ops.complex import imag, real
+from phalanx.ops.dynamic import dynamic_slice
+from phalanx.ops.reduce import argmin
+from phalanx.ops.shape import broadcast, concatenate, pad, slice_dim
+
+WORD = np.dtype("uint32")
+REPORTS = frozenset({"reports"})
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that may be wrong: a text with places for values, and what these are.
+
+    Attributes:
+        kind: "user", "nan", "div" or "oob".
+        text: a format string.
+        types: of the values.
+        structure: of the arguments of the format string, a tree of the values.
+        location: the user's line.
+    """
+
+    kind: str
+    text: str
+    types: Types
+    structure: Any
+    location: str
+
+    def told(self, words: np.ndarray) -> str:
+        """What is wrong, where ``words`` are the values."""
+        values: list[np.ndarray] = []
+        for t in self.types:
+            count = t.size * _words_of(t.dtype)
+            values.append(_value(t, words[:count]))
+            words = words[count:]
+        args, kwargs = self.structure.unflatten(values)
+        return f"{self.text.format(*args, **kwargs)}, at {self.location}"
+
+
+class _Known:
+    """The faults of this process, by number."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.faults: list[Fault] = []
+        self.numbers: dict[Fault, int] = {}
+
+    def number(self, fault: Fault) -> int:
+        with self.lock:
+            if fault not in self.numbers:
+                self.faults.append(fault)
+                self.numbers[fault] = len(self.faults)
+            return self.numbers[fault]
+
+
+_known = _Known()
+
+
+def told(words: np.ndarray) -> str | None:
+    """What a report says; None if nothing is wrong."""
+    return _known.faults[int(words[0]) - 1].told(words[1:]) if words[0] else None
+
+
+# ---- values as words --------------------------------------------------------------------------
+
+
+def _words_of(dtype: np.dtype) -> int:
+    return max(dtype.itemsize // 4, 1)
+
+
+def _carrier(dtype: np.dtype) -> np.dtype:
+    """The dtype of 32 or 64 bits in which values of ``dtype`` are told."""
+    if dtype.itemsize >= 4:
+        return dtype
+    if dtypes.is_inexact(dtype):
+        return np.dtype("float32")
+    return I32 if dtypes.is_signed(dtype) else WORD
+
+
+def _bits(x: Any) -> Any:
+    type = typeof(x)
+    if dtypes.is_complex(type.dtype):
+        return concatenate(_bits(real(x)), _bits(imag(x)), dim=0)
+    x = convert(x, dtype=_carrier(type.dtype), weak=False)
+    return reshape(bitcast(x, dtype=WORD), shape=(type.size * _words_of(type.dtype),))
+
+
+def _value(type: ArrayType, words: np.ndarray) -> np.ndarray:
+    words = np.ascontiguousarray(words)
+    if dtypes.is_complex(type.dtype):
+        parts = words.view(dtypes.to_real(type.dtype)).reshape(2, *type.shape)
+        return (parts[0] + 1j * parts[1]).astype(type.dtype)
+    return words.view(_carrier(type.dtype)).astype(type.dtype).reshape(type.shape)
+
+
+def words_of(fault: Fault, is_wrong: Any, values: Sequence[Any] = ()) -> Any:
+    """The report of ``fault``, if ``is_wrong``, with ``values``."""
+    number = select(is_wrong, np.uint32(_known.number(fault)), np.uint32(0))
+    parts = [reshape(number, shape=(1,)), *map(_bits, values)]
+    return concatenate(*parts, dim=0) if values else parts[0]
+
+
+def width_of(types: Types) -> int:
+    """How many words a report with values of ``types`` has."""
+    return 1 + sum(t.size * _words_of(t.dtype) for t in types)
+
+
+def earlier(first: Any, second: Any) -> Any:
+    """The ``first`` report, or the ``second``, which is no longer, where that says nothing."""
+    (n,) = typeof(first).shape
+    missing = n - typeof(second).size
+    if missing:
+        second = pad(second, np.uint32(0), config=((0, missing, 0),))
+    empty = eq(slice_dim(first, 0, 1, 0), np.uint32(0))
+    return select(broadcast(reshape(empty, shape=()), shape=(n,), dims=()), second, first)
+
+
+def first_of(reports: Any) -> Any:
+    """Of ``reports`` [..., n] the one of the fault that was noted first, [n]."""
+    *lanes, n = typeof(reports).shape
+    count = math.prod(lanes)
+    if not count:
+        return full((n,), 0, WORD)
+    rows = reshape(reports, shape=(count, n))
+    numbers = reshape(slice_dim(rows, 0, 1, 1), shape=(count,))
+    place = argmin(sub(numbers, np.uint32(1)), dim=0, index_dtype=I32)  # 0 becomes the greatest
+    return reshape(dynamic_slice(rows, place, np.int32(0), sizes=(1, n)), shape=(n,))
+
+
+# ---- the operation ----------------------------------------------------------------------------
+
+
+def _run(words: Any, debug: bool) -> tuple[()]:
+    found = None if debug else told(np.asarray(words))
+    if found is not None:
+        raise RuntimeFailure(found)
+    return ()
+
+
+def _lower(b: Builder, words: Any, debug: bool) -> list[Any]:
+    if debug:
+        return []
+    raise ProgramError(
+        "checkify.check was not functionalized: it stands in a program that is compiled; give the "
+        "function that is compiled to checkify.checkify first, as in jit(checkify(f)), or use "
+        "debug_check, which is left out of such programs"
+    )
+
+
+def _linearize(active: Active, words: Any, debug: bool) -> Derivative:
+    report(words, debug=debug)
+    return (), _no_tangents
+
+
+def _no_tangents(*_: Any) -> tuple[()]:
+    return ()
+
+
+def _batch(axis: Axis, values: Operands, dims: LaneDims, debug: bool) -> Batched:
+    ((words,), (dim,)) = values, dims
+    report(words if dim is None else first_of(move(words, dim, 0)), debug=debug)
+    return (), ()
+
+
+def _carry_state(rewrite: Any, state: Any, words: Any, debug: bool) -> tuple[Any, tuple[()]]:
+    """Of effects under a condition: it says nothing where the condition does not hold."""
+    if rewrite.type.dtype == np.bool_:
+        n = typeof(words).size
+        words = select(broadcast(state, shape=(n,), dims=()), words, np.uint32(0))
+    report(words, debug=debug)
+    return state, ()
+
+
+def _type(*_: Any, **__: Any) -> Types:
+    return ()
+
+
+report: Primitive = Primitive(
+    "report",
+    _type,
+    _lower,
+    linearize=_linearize,
+    transpose=NoRule("it has no results"),
+    batch=_batch,
+    effects=lambda params: REPORTS,
+    carry_state=_carry_state,
+    run=_run,
+    multi=True,
+    doc="says what is wrong, if the first word is not 0; no operation: derived programs carry it",
+)

@@ -186,10 +186,13 @@ def _header(file: Any, filename: Any) -> tuple[dict[str, Any], int]:
         header = json.loads(text) if len(text) == length else None
     except (ValueError, RecursionError):
         header = None
-    texts = header.get(_METADATA, {}) if isinstance(header, dict) else None
-    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
+    if not isinstance(header, dict) or not _are_texts(header.get(_METADATA, {})):
         raise ValueError(f"load_file: {filename} is no safetensors file: it has no header")
     return header, 8 + length
+
+
+def _are_texts(told: Any) -> bool:
+    return isinstance(told, dict) and all(isinstance(text, str) for text in told.values())
 
 
 Place = tuple[np.dtype, tuple[int, ...], int, int]  # dtype, shape, first byte, and the one after

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from phalanx.base.errors import PeerLost, PeerSlow, PhalanxError, ProgramMismatch, RendezvousError
 from phalanx.processes.relay import Relay, start
 from phalanx.processes.watched import Lateness, Silence, first_told
-from phalanx.processes.wire import PULSE, Line, Message, Socket, say, split
+from phalanx.processes.wire import PULSE, Line, Message, Socket, is_loopback, say, split
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
@@ -437,7 +437,7 @@ def _asked(
     waiting: list[int] = []
 
     def give_up() -> None:
-        line.send(what="give up", why=_waited(settings, waiting))
+        line.send(what="give up", why=_waited(settings, waiting) + _whom_it_reaches(settings, line))
         time.sleep(_PAUSE)  # a coordinator tells all, this process, too
         line.close()
 
@@ -479,6 +479,15 @@ def _waited(settings: Settings, waiting: list[int]) -> str:
     if len(waiting) > 1:
         absent = f"processes {listed} of {settings.count} have"
     return f"waited {settings.patience:g} s, and {absent} not come"
+
+
+def _whom_it_reaches(settings: Settings, line: Line) -> str:
+    """A name of this machine may lead to an address that only this machine has."""
+    host, _ = split(settings.address)
+    there = line.socket.getpeername()[0]
+    if is_loopback(host) or not is_loopback(there):
+        return ""
+    return f"; {host} is {there} here, which no other machine reaches: give the address that all do"
 
 
 def forget() -> None:

@@ -262,9 +262,12 @@ _NOTHING = nullcontext()
 
 
 def to_inexact(dtype: Any) -> np.dtype:
-    """``dtype`` if it is floating-point or complex, the default float dtype otherwise."""
+    """``dtype`` if it is floating-point or complex; float64 for integers of 64 bits, otherwise
+    float32."""
     given = canonical(dtype)
-    return given if given in INEXACT else default_float()
+    if given in INEXACT:
+        return given
+    return _FLOATS[2] if given in _TO_32_BIT else _FLOATS[1]
 
 
 def to_real(dtype: Any) -> np.dtype:

@@ -10,7 +10,7 @@ from typing import Any
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.types import Array, typeof
-from phalanx.lax.operands import accept, dtype_of, is_python, same_shape
+from phalanx.lax.operands import accept, alike, dtype_of, is_python, same_shape
 from phalanx.lax.operands import elementwise as operands
 from phalanx.ops.contract import as_dtype
 
@@ -57,7 +57,7 @@ def mulhi(x: Any, y: Any, /) -> Array:
     >>> lax.mulhi(np.uint8([200, 3]), np.uint8([200, 4]))
     Array([156,   0], dtype=uint8)
     """
-    x, y = operands("mulhi", x, y)
+    x, y = alike("mulhi", x, y)
     dtype = typeof(x).dtype
     if not dtypes.is_integer(dtype):
         raise TypeError(f"lax.mulhi: integers are needed, got {typeof(x)}")

@@ -16,7 +16,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, typeof
-from phalanx.ops.basis import broadcast
+from phalanx.ops.basis import broadcast, full
 
 
 def accept(who: str, x: Any) -> Any:
@@ -48,6 +48,23 @@ def elementwise(who: str, *xs: Any) -> tuple:
     for x in xs:
         _check_dtype(who, x, dtype, xs)
     return same_shape(who, *xs)
+
+
+def alike(who: str, *xs: Any) -> tuple:
+    """``elementwise``, with numbers repeated as well: what is computed of one operand alone has
+    the shape of all.
+
+    Raises:
+        TypeError: dtypes or shapes differ, or a Python number does not fit the dtype.
+    """
+    xs = elementwise(who, *xs)
+    types = [typeof(x) for x in xs]
+    arrays = [t for t in types if type(t) is not LiteralType]
+    if not arrays:
+        return xs
+    shape, dtype = arrays[0].shape, arrays[0].dtype
+    pairs = zip(xs, types, strict=True)
+    return tuple(full(shape, x, dtype) if type(t) is LiteralType else x for x, t in pairs)
 
 
 def is_python(x: Any) -> bool:

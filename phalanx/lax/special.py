@@ -7,7 +7,7 @@ from typing import Any
 from phalanx import ops
 from phalanx.control.staged import staged
 from phalanx.core.types import Array
-from phalanx.lax.operands import accept, elementwise
+from phalanx.lax.operands import accept, alike, elementwise
 from phalanx.ops.bessel import bessel_i0e as _bessel_i0e
 from phalanx.ops.bessel import bessel_i1e as _bessel_i1e
 from phalanx.ops.incomplete import betainc as _betainc
@@ -60,7 +60,7 @@ def random_gamma_grad(a: Any, x: Any) -> Array:
     >>> [f"{y:.4f}" for y in lax.random_gamma_grad(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
     ['1.1736', '0.7508']
     """
-    return gamma_slope(*elementwise("random_gamma_grad", a, x))
+    return gamma_slope(*alike("random_gamma_grad", a, x))
 
 
 @staged
@@ -82,7 +82,7 @@ def polygamma(m: Any, x: Any) -> Array:
     >>> [f"{y:.4f}" for y in lax.polygamma(np.float32([0.0, 1.0]), np.float32([1.0, 1.0]))]
     ['-0.5772', '1.6449']
     """
-    return nth_polygamma(*elementwise("polygamma", m, x))
+    return nth_polygamma(*alike("polygamma", m, x))
 
 
 @staged

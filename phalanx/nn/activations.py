@@ -127,6 +127,7 @@ def _gelu(x: Any) -> Any:
 
 @staged
 def _gelu_by_tanh(x: Any) -> Any:
+    x = inexact("gelu", x)
     inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
     return x * (0.5 * (1 + jnp.tanh(inner)))
 
@@ -270,6 +271,7 @@ def squareplus(x: Any, b: Any = 4) -> Any:
 
 @staged
 def _squareplus(x: Any, b: Any) -> Any:
+    x = inexact("squareplus", x)
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 

@@ -340,7 +340,7 @@ def _frequencies(who: str, counts: np.ndarray, n: int, d: Any, dtype: Any, devic
     kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
     if not dtypes.is_floating(kind):
         raise TypeError(f"{who}: dtype must be a floating-point one, got {kind}")
-    return on_device(convert(as_array(who, counts.astype(np.float32)), kind) / (n * d), device)
+    return on_device(as_array(who, counts.astype(kind)) / (n * d), device)
 
 
 @one_program

@@ -121,7 +121,7 @@ def inexact(who: str, x: Any) -> Array:
     """``x`` as an array of a floating-point or complex dtype."""
     x = as_array(who, x)
     type = x.aval
-    return x if type.dtype in INEXACT else convert(x, dtypes.default_float(), type.weak)
+    return x if type.dtype in INEXACT else convert(x, dtypes.to_inexact(type.dtype), type.weak)
 
 
 def boolean(who: str, x: Any) -> Array:

@@ -204,7 +204,7 @@ def searchsorted(
         raise ValueError(f"searchsorted: a vector is needed, got {line.aval}")
     if sorter is not None:
         line = take(line, sorter, 0)
-    index = dtypes.default_int()
+    index = np.dtype("int32") if line.size < 2**31 else dtypes.default_int()
     low = ops.full(wanted.shape, 0, index)
     if not line.size:
         return low

@@ -5,6 +5,8 @@ float64 says what the elements are, differences in float64 what derivatives are.
 is added later is tried as well: its example call is found, or asked for, by ``test_calls``.
 """
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from phalanx.core.trace import ROOT
 from tests.laws.arguments import calls
 
 ROOMS = ("numpy", "numpy.linalg", "nn")
-ELEMENTWISE = ("phalanx.lax.unary", "phalanx.lax.binary")  # of the functions of lax
+ELEMENTWISE = ("phalanx.lax.unary", "phalanx.lax.binary")  # where those of lax are written
 LANES = 4  # the first of ordinary numbers, the others with these among them:
 ENDS = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e30, -1e-30]
 
@@ -37,7 +39,11 @@ def on_arrays(call):
 
 
 def belongs(call):
-    return call.room in ROOMS or getattr(call.function, "__module__", None) in ELEMENTWISE
+    return call.room in ROOMS or written_in(call) in ELEMENTWISE
+
+
+def written_in(call):
+    return getattr(inspect.unwrap(call.function), "__globals__", {}).get("__name__")
 
 
 def once(calls):
@@ -151,6 +157,33 @@ def test_lanes_give_what_eager_functions_give(given, eager):
     ]
 
 
+def test_numbers_beside_arrays_have_their_shape():
+    """In functions of ``lax``, which neither promote nor align shapes."""
+    rooms = ("phalanx.lax.binary", "phalanx.lax.special")
+    chosen = [c for c in calls() if c.room == "lax" and written_in(c) in rooms]
+    chosen = [c for c in chosen if len(c.slots) > 1 and c.name != "clamp"]  # as its second operand
+    pairs = [(c, i) for c in chosen for i in range(len(c.slots))]
+    assert len(pairs) > 50
+    for call, i in pairs:
+        xs = call.operands()
+        for number in (xs[i].dtype.type(1), xs[i].dtype.type(1).item()):
+            ours = phalanx.eval_shape(lambda call=call: call(*xs[:i], number, *xs[i + 1 :]))
+            assert described(ours) == described(phalanx.eval_shape(call, *xs)), (str(call), number)
+
+
+def test_activations_of_integers_are_those_of_the_same_numbers():
+    chosen = [c for c in TRACED if c.room == "nn" and [s.dtype for s in c.slots] == [None]]
+    x = np.int8([[-100, 1, 7], [0, -1, 100]])
+
+    def every(x):
+        return [c(x[:, :2] if c.name == "glu" else x) for c in chosen]
+
+    results = phalanx.jit(lambda: [every(x), every(x.astype(np.float32))])()
+    found = zip(chosen, *results, strict=True)
+    wrong = [str(c) for c, y, z in found if not np.allclose(y, z, 1e-5, 1e-6, equal_nan=True)]
+    assert len(chosen) > 20 and not wrong
+
+
 # ---- one program ------------------------------------------------------------------------------
 
 SEVERAL = {
@@ -244,6 +277,7 @@ def test_functions_of_numpy_give_what_numpy_gives(i, given, eager):
 STEP = 1e-6
 NO_SLOPE = {  # that differences would find
     "lax.nextafter numpy.nextafter": "steps between neighbours have no derivative",
+    "lax.reduce_precision": "it is a step, and its derivative that of what it rounds",
     "lax.stop_gradient": "it stops derivatives",
     "numpy.astype numpy.float16 numpy.float32": "of few digits differences know little",
     "nn.scaled_matmul": "its result has few digits",

@@ -152,3 +152,25 @@ def test_numpy_arrays_defer_to_ours():
     ours = phalanx_jnp.ones(3)
     for out in (host + ours, np.float32(2) * ours, host @ ours, host > ours):
         assert isinstance(out, phalanx_jnp.ndarray)
+
+
+FRACTIONS = {
+    "sin": lambda jnp, x: jnp.sin(x),
+    "divide": lambda jnp, x: x / x,
+    "mean": lambda jnp, x: jnp.mean(x),
+    "quantile": lambda jnp, x: jnp.quantile(x, 0.5),
+    "inv": lambda jnp, x: jnp.linalg.inv(x[:1, None]),
+    "fft": lambda jnp, x: jnp.fft.fft(x),
+    "angle": lambda jnp, x: jnp.angle(x),
+    "argsort": lambda jnp, x: jnp.argsort(x),
+    "searchsorted": lambda jnp, x: jnp.searchsorted(x, x),
+}
+
+
+@pytest.mark.parametrize("name", FRACTIONS)
+def test_integers_become_fractions_of_as_many_bits(name):
+    """Where 64 bits are enabled, 32 are enough for what has no more."""
+    with phalanx.enable_x64(True), jax.enable_x64(True):
+        for dtype in names("bool int8 uint16 int32 uint32 int64 uint64 float32"):
+            ours, theirs = (peer.type(FRACTIONS[name], dtype) for peer in PEERS)
+            assert ours == theirs, (name, dtype)

@@ -339,7 +339,7 @@ def istft(
     x = x / jnp.where(norm > 1e-10, norm, 1)
     if boundary:
         x = x[..., length // 2 : total - length // 2]
-    times = jnp.arange(x.shape[-1]) / fs
+    times = jnp.arange(x.shape[-1], dtype=weights.dtype) / fs
     return times, jnp.moveaxis(x, -1, columns - (rows < columns))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from phalanx.core.types import Array
-from phalanx.numpy.arithmetic import multiply
+from phalanx.numpy.arithmetic import divide, multiply
 from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.scipy.stats import gamma
@@ -73,4 +73,4 @@ def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 
 def _of_gamma(df: ArrayLike, loc: ArrayLike, scale: ArrayLike) -> tuple[ArrayLike, ...]:
     """The parameters of the gamma distribution that it is."""
-    return multiply(df, 0.5), loc, multiply(scale, 2.0)
+    return divide(df, 2), loc, multiply(scale, 2)

@@ -248,7 +248,8 @@ def test_weak_dtype_of_no_number():
 
 
 def test_changes_of_kind(x64):
-    assert dtypes.to_inexact("int8") == dtypes.default_float()
+    assert all(dtypes.to_inexact(t) == np.float32 for t in ("bool", "int4", "int8", "uint32"))
+    assert dtypes.to_inexact("int64") == dtypes.to_inexact("uint64") == dtypes.default_float()
     assert dtypes.to_inexact("bfloat16") == ml_dtypes.bfloat16
     assert dtypes.to_real("complex64") == np.float32
     assert dtypes.to_real("complex128") == (np.float64 if x64 else np.float32)

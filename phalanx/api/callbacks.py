@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,7 @@ def check_arguments(function: Callable, args: tuple, kwargs: dict[str, Any], who
 
 def lane_positions() -> list[tuple[Any, int, Any]]:
     """(name, size, position of this lane) of each mapped axis in scope, the innermost last."""
-    return [(name, size, axis_index(axes=(name,))) for name, size in axes.scope()]
+    return [(name, index(size), axis_index(axes=(name,))) for name, size in axes.scope()]
 
 
 def _declared(result_shape_dtypes: Any, who: str) -> tuple[list[ArrayType], Any]:

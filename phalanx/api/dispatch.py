@@ -262,6 +262,8 @@ class Dispatched:
         try:
             return run(leaves)
         except NonFiniteError as e:
+            if not e.repeatable:
+                raise
             error = e
         try:
             with config.override(disable_jit=True), suppress(ZeroDivisionError, OverflowError):

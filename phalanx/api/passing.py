@@ -18,8 +18,7 @@ from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_scalar, placing
 from phalanx.run.eager import as_array
-from phalanx.run.execute import Runnable
-from phalanx.run.spanning import Spanning
+from phalanx.run.pieces import Prepared
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.simplify import used
 
@@ -127,7 +126,7 @@ def signatures(leaves: Sequence[Any], passed: Passed) -> list[Signature]:
 
 
 def caller(
-    compiled: Runnable | Spanning, leaves: Sequence[Any], passed: Passed, out_tree: Any
+    compiled: Prepared, leaves: Sequence[Any], passed: Passed, out_tree: Any
 ) -> Callable[[Sequence[Any]], Any]:
     """The function from such leaves of a call to the tree of results of ``compiled``.
 

@@ -24,8 +24,8 @@ from phalanx.api.dispatch import KEPT, Dispatched, Run, TracedFunction
 from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
-from phalanx.api.one_by_one import at_every_position, spread
-from phalanx.api.over_processes import agreed, cut_in, group_of, refuse_inside
+from phalanx.api.one_by_one import at_every_position, of_processes, spread
+from phalanx.api.over_processes import group_of
 from phalanx.api.passing import Passed, caller, signatures
 from phalanx.api.positions import Positions, entered
 from phalanx.api.specs import snapshot
@@ -36,8 +36,10 @@ from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.mapped import mapped
+from phalanx.control.spanned import spanned
 from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
+from phalanx.core.primitive import Primitive
 from phalanx.core.program import Equation, Program, Var, plain
 from phalanx.core.region import Axes
 from phalanx.core.roles import FIXED, Role, Roles
@@ -46,7 +48,7 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.processes.member import Group
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
-from phalanx.run.spanning import Share, Spanning
+from phalanx.run.spanning import Sharing
 from phalanx.spmd import placement
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PmapSharding
@@ -58,8 +60,9 @@ _SPACE = "phalanx"
 
 @dataclass(slots=True)
 class TracedLane(TracedFunction):
-    """A mapped function traced at the types of a lane: the body of ``mapped``."""
+    """A mapped function traced at the types of a lane: the body of ``mapped``, or ``spanned``."""
 
+    prim: Primitive
     params: dict[str, Any]
     wholes: Recent[Program] = field(default_factory=lambda: Recent(KEPT))
 
@@ -72,9 +75,9 @@ class TracedLane(TracedFunction):
 
     def _whole(self, types: Sequence[ArrayType]) -> Program:
         inputs = [Var(plain(typeof(c))) for c in self.captured] + [Var(t) for t in types]
-        out_types = mapped.type(*(v.type for v in inputs), **self.params)  # type: ignore[attr-defined]
+        out_types = self.prim.type(*(v.type for v in inputs), **self.params)
         outputs = tuple(Var(t) for t in out_types)
-        equation = Equation(mapped, list(inputs), self.params, outputs, None)  # type: ignore[arg-type]
+        equation = Equation(self.prim, list(inputs), self.params, outputs, None)
         return Program(inputs, [equation], outputs, f"pmap_{self.program.name}")
 
 
@@ -127,13 +130,13 @@ class Pmapped(Dispatched):
         leaves, treedef = tree.flatten((args, kwargs))
         if config.disable_jit or current() is not ROOT:
             ins, sizes = self._mapping(static, args, kwargs, leaves)
-            if enclosing() is None:
-                refuse_inside(self._group(), self.who)
-            if config.disable_jit:
+            # over processes, what is outside of a derivative has to see the whole
+            if config.disable_jit and (current() is ROOT or self._group() is None):
                 return self._one_by_one(static, leaves, treedef, ins, sizes)
             names = self._names(static, args, kwargs)
-            body = self.body(static, leaves, treedef, ins, sizes, names)
-            results = mapped(*body.captured, *leaves, **body.params)
+            with config.override(disable_jit=False):
+                body = self.body(static, leaves, treedef, ins, sizes, names)
+            results = body.prim(*body.captured, *leaves, **body.params)
             return body.out_tree.unflatten(results)
         return self._evaluate(static, args, kwargs, leaves, treedef)
 
@@ -142,15 +145,9 @@ class Pmapped(Dispatched):
     ) -> Run:
         names = self._names(static, args, kwargs)
         ins, sizes = self._mapping(static, args, kwargs, leaves)
-        group, share = self._group(), None
-        if group is not None:
-            share = agreed(group, sizes, self.devices, self.who)
-            sizes = ((share.axis, share.dealt.size),)
         body = self.body(static, leaves, treedef, ins, sizes, names)
         for value in body.captured:
             refuse_escaped(value)
-        if share is not None:
-            return self._over_processes(share, body, static, args, kwargs, leaves)
         donated = self._donated(static, args, kwargs)
         whole = body.whole([plain(typeof(x)) for x in leaves])
         passed = Passed.of(whole, donated, names, self.who, every=True)
@@ -159,23 +156,11 @@ class Pmapped(Dispatched):
 
     def _group(self) -> Group | None:
         """The processes that share out the lanes; None if this one has all of them."""
-        return group_of(self.devices, self.axes.mesh, self.who)
+        return None if enclosing() else group_of(self.devices, self.axes.mesh, self.who)
 
-    def _over_processes(
-        self, share: Share, body: TracedLane, static: Static, args: tuple, kwargs: dict[str, Any],
-        leaves: Sequence,
-    ) -> Run:  # fmt: skip
-        """What runs the function in the lanes of all processes, on the rows of this one."""
-        params = body.params | {"devices": share.devices, "dealt": share.dealt}
-        ins, outs = map(cut_in, params["ins"]), map(cut_in, params["outs"])
-        lanes = TracedLane(body.program, [], body.out_tree, params)
-        kinds = zip(leaves, params["ins"], strict=True)
-        whole = lanes.whole([share.whole(plain(typeof(x)), cut_in(r)) for x, r in kinds])
-        names = self._names(static, args, kwargs)
-        donated = self._donated(static, args, kwargs)
-        passed = Passed.of(whole, donated, names, self.who, every=True)
-        spanning = Spanning(passed.program, share, tuple(ins), tuple(outs), passed.donate)
-        return caller(spanning, leaves, passed, body.out_tree)
+    def _sharing(self, group: Group | None, sizes: Axes) -> Sharing | None:
+        """How processes share the lanes, of which this one has as many as ``sizes`` say."""
+        return None if group is None else Sharing(self.who, group, self.devices, *sizes[0])
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
@@ -203,23 +188,24 @@ class Pmapped(Dispatched):
         names: LeafNames,
     ) -> TracedLane:  # fmt: skip
         """The function traced in one lane; made once, unless it captures traced values."""
-        pairs = zip(leaves, ins, strict=True)
+        pairs, group = zip(leaves, ins, strict=True), self._group()
         lanes = tuple([r.inner(plain(typeof(x)), sizes) for x, r in pairs])
-        key = (static, treedef, lanes, ins, sizes, config.key, axes.scope())
+        key = (static, treedef, lanes, ins, sizes, config.key, axes.scope(), group)
         body = self.caches.traced[key]
         if body is None:
             self._meets(lanes)
-            body = self._trace(static, treedef, lanes, ins, sizes, names)
+            body = self._trace(static, treedef, lanes, ins, sizes, names, group)
             if body.reusable:
                 self.caches.traced[key] = body  # type: ignore[assignment]
         return body  # type: ignore[return-value]
 
     def _trace(
         self, static: Static, treedef: Any, lanes: tuple, ins: Roles, sizes: Axes,
-        names: LeafNames,
+        names: LeafNames, group: Group | None,
     ) -> TracedLane:  # fmt: skip
         flat = Flat(self.fun, treedef, static, self.who)
-        with self._entered(sizes):
+        sharing = self._sharing(group, sizes)
+        with self._entered(sizes, sharing):
             program, captured = stage(flat, lanes, name_of(self.fun), names.all())
         ranks = [t.ndim for t in program.output_types]
         outs = self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
@@ -230,19 +216,23 @@ class Pmapped(Dispatched):
             "axes": sizes,
             "ins": ins,
             "outs": outs,
-            "devices": self.devices,
-            "mesh": self.axes.mesh,
             "at_once": self.at_once,
         }
-        return TracedLane(program, captured, flat.out_tree, params)
+        if sharing is not None:
+            return TracedLane(
+                program, captured, flat.out_tree, spanned, {**params, "sharing": sharing}
+            )
+        params |= {"devices": self.devices, "mesh": self.axes.mesh}
+        return TracedLane(program, captured, flat.out_tree, mapped, params)
 
     @contextmanager
-    def _entered(self, sizes: Axes) -> Iterator[None]:
+    def _entered(self, sizes: Axes, sharing: Sharing | None = None) -> Iterator[None]:
         """While the function is traced in one lane; a ``shard_map`` takes axes of the mesh that
         are left."""
         mesh = self.axes.mesh
         if mesh is None:
-            with axes.binding(*sizes), inside(self.who):
+            bound = sizes if sharing is None else ((sharing.axis, sharing),)
+            with axes.binding(*bound), inside(self.who):
                 yield
         else:
             with entered(Positions(sizes, mesh), self.who):
@@ -277,6 +267,11 @@ class Pmapped(Dispatched):
         def refuse(role: Role, axis: Any) -> None:
             raise ReplicationError(differs(self.who, "a result", role, axis, []))
 
+        sharing = self._sharing(self._group(), sizes)
+        if sharing is not None:
+            with self._entered(sizes, sharing):
+                results = of_processes(flat, sharing, leaves, ins, outs, refuse)
+            return flat.out_tree.unflatten(results)
         mesh = self._mesh_of_lanes(sizes)
         values = spread(leaves, ins, mesh, PmapSharding)
         with self._entered(sizes):
@@ -302,6 +297,9 @@ class Pmapped(Dispatched):
         (6, 6, 0, 1)
         """
         whole = self.trace(*args, **kwargs).program
+        (equation,) = whole.equations
+        if equation.prim is spanned:
+            return equation.params["sharing"].share.placement
         local = tuple(backend().local_devices())
         mesh = placement.mesh_of(whole, local)
         return placement.placements(whole, mesh, local[:1])[0]

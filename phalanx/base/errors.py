@@ -38,7 +38,7 @@ class UnboundAxis(PhalanxError, NameError):
 
     @classmethod
     def of(
-        cls, who: str, name: object, scope: Iterable[tuple[object, int]], at: object, mesh: Any
+        cls, who: str, name: object, scope: Iterable[tuple[object, object]], at: object, mesh: Any
     ) -> UnboundAxis:
         """The error of ``who`` asking for axis ``name`` where ``scope`` is all there is.
 
@@ -127,6 +127,8 @@ class NoMesh(PhalanxError, RuntimeError, ValueError):
 
 class NonFiniteError(PhalanxError, FloatingPointError):
     """``debug_nans`` is on and an operation produced a NaN, or ``debug_infs`` and an infinity."""
+
+    repeatable = True  # whether this process can run the program once more, to find where
 
 
 class RuntimeFailure(PhalanxError, RuntimeError):

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, cast
+from operator import index
+from typing import Any, SupportsIndex, cast
 
 from phalanx.base.config import config
 from phalanx.base.errors import UnboundAxis
@@ -102,6 +103,7 @@ class Axis:
 
 
 Axes = tuple[tuple[Any, int], ...]  # ((name, size), ...), innermost last
+Scope = tuple[tuple[Any, SupportsIndex], ...]  # sizes that may not have been asked for
 
 
 class _Scope:
@@ -112,7 +114,7 @@ class _Scope:
 
     __slots__ = ("alive", "axes", "outer", "token")
 
-    def __init__(self, axes: Axes) -> None:
+    def __init__(self, axes: Scope) -> None:
         self.axes = axes
         self.alive = True
 
@@ -129,7 +131,7 @@ _OUTSIDE = _Scope(())
 _scope: ContextVar[_Scope] = ContextVar("axes", default=_OUTSIDE)
 
 
-def scope() -> Axes:
+def scope() -> Scope:
     """The axes that are known by name here: hashable, part of every cache key."""
     block = _scope.get()
     while not block.alive:
@@ -137,19 +139,19 @@ def scope() -> Axes:
     return block.axes
 
 
-def binding(*axes: tuple[Any, int]) -> AbstractContextManager[None]:
+def binding(*axes: tuple[Any, SupportsIndex]) -> AbstractContextManager[None]:
     """Bring ``axes``, ((name, size), ...), into scope; outer ones of their names are shadowed."""
     shadowed = {as_said(axis) for axis, _ in axes}
     return _Scope((*[a for a in scope() if as_said(a[0]) not in shadowed], *axes))
 
 
-def only(axes: Axes) -> AbstractContextManager[None]:
+def only(axes: Scope) -> AbstractContextManager[None]:
     """Replace the scope by ``axes``."""
     return _Scope(axes)
 
 
 def find(name: Any, who: str) -> tuple[Any, int]:
-    """The axis that users call ``name``, and its size.
+    """The axis that users call ``name``, and its size, which may not have been asked for before.
 
     Raises:
         UnboundAxis: no axis of that name is in scope.
@@ -157,7 +159,7 @@ def find(name: Any, who: str) -> tuple[Any, int]:
     axes = [(as_said(axis), axis, size) for axis, size in reversed(scope())]
     for said, axis, size in axes:
         if said == name:
-            return axis, size
+            return axis, index(size)
     known = [(said, size) for said, _, size in reversed(axes) if not is_internal(said)]
     raise UnboundAxis.of(who, name, known, user_location(), config.mesh)
 

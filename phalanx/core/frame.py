@@ -11,7 +11,8 @@ import math
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from operator import index
+from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
 from phalanx.core.axes import typed
 from phalanx.core.region import Axes
@@ -53,9 +54,14 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Lanes:
-    """The program runs at every position of the named ``axes`` at the same time."""
+    """The program runs at every position of the named ``axes`` at the same time.
+
+    Where the axis has further positions, which operands and results here are not of, ``total`` is
+    an integer or what tells one: how many it has in all.
+    """
 
     axes: Axes
+    total: SupportsIndex | None = None
 
     @property
     def size(self) -> int:
@@ -156,10 +162,13 @@ class Frame:
         return frozenset([a for a, _ in self.runs.axes]) if isinstance(self.runs, Lanes) else _NONE
 
     def alike(self, role: Role) -> Axes:
-        """The named axes along which all lanes have the same of what has ``role``."""
+        """The named axes along which all lanes have the same of what has ``role``, in full size."""
         if not isinstance(self.runs, Lanes):
             return ()
-        return tuple([(axis, size) for axis, size in self.runs.axes if axis not in role.axes])
+        alike = [(axis, size) for axis, size in self.runs.axes if axis not in role.axes]
+        if self.runs.total is not None:
+            return tuple([(axis, index(self.runs.total)) for axis, _ in alike])
+        return tuple(alike)
 
 
 _NONE: frozenset[Any] = frozenset()

@@ -159,6 +159,8 @@ class Primitive:
             once where it is not compiled.
         run: ``(*operands, **params)`` to the results, in place of compiling the operation, where
             no trace is left to see it.
+        launch: ``(program, signatures, donate)`` to what runs a program of this operation alone, if
+            it is not compiled together with what is around it.
         by_user: whether its rules are functions of the user's, which may communicate over any
             named axis, and differently from the operation itself.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
@@ -192,6 +194,7 @@ class Primitive:
     lies: Callable[[dict[str, Any]], Any] | None = None
     eager: Rule | None = None
     run: Rule | None = None
+    launch: Rule | None = None
     by_user: bool = False
     prepare: Callable[[Operands], Operands] | None = None
     fused: bool = False

@@ -16,9 +16,10 @@ from phalanx.core.program import Equation, Program, Var, plain, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
-from phalanx.run.execute import Runnable, compile_program
+from phalanx.run.execute import compile_program
+from phalanx.run.pieces import Prepared
 
-_compiled: Recent[Runnable] = Recent(4096)
+_compiled: Recent[Prepared] = Recent(4096)
 _programs: Recent[Program] = Recent(1024)
 
 
@@ -85,7 +86,7 @@ def _without(owner: Program, value: Any) -> Any:
 
 def compile_one(
     prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any], items: Hashable = None
-) -> Runnable:
+) -> Prepared:
     """The executable of the one-equation program of ``prim``.
 
     With ``items``, its parameters as a key, the program is kept: what was compiled for one layout

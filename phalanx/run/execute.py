@@ -27,6 +27,7 @@ from phalanx.run.array import (
 )
 from phalanx.run.backend import Executable, Module, Single
 from phalanx.run.fit import compile_fitting
+from phalanx.run.pieces import NoModule, Pieces, Prepared, launched, launches
 from phalanx.run.planning import Places, check_devices, constraints, make_plan, of_whole_keys
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, over
@@ -167,15 +168,39 @@ def compile_program(
     lowered: Module | None = None,
     places: Places | None = None,
     name_of_input: Callable[[int], str] = "operand {}".format,
-) -> Runnable:
+) -> Prepared:
     """Compile ``program`` for inputs of the signatures ``sigs``.
 
     What was compiled for the same layout is used again; ``lowered`` may give the module, and
     ``places`` where inputs and outputs are to lie.
 
+    What is launched by itself in it is not compiled with it: then it runs in pieces.
+
     Raises:
         DevicesDiffer: inputs are committed to devices that differ, and nothing says which to use.
     """
+    if not launches(program):
+        return compile_whole(program, sigs, donate, options, lowered, places, name_of_input)
+    donate, only = _donated(donate), launched(program)
+    if only is not None:
+        return only.prim.rule("launch")(program, sigs, donate)
+
+    def compile(piece: Program, sigs: Sequence[Signature]) -> Prepared:
+        return compile_program(piece, sigs, (), options)
+
+    return Pieces(program, sigs, donate, places or Places.anywhere(program), compile)
+
+
+def compile_whole(
+    program: Program,
+    sigs: Sequence[Signature],
+    donate: tuple[int, ...] = (),
+    options: dict[str, Any] | None = None,
+    lowered: Module | None = None,
+    places: Places | None = None,
+    name_of_input: Callable[[int], str] = "operand {}".format,
+) -> Runnable:
+    """``compile_program`` for one in which nothing is launched by itself."""
     donate = _donated(donate)
     taking = _ready(program)
     every = [*(c._sig for c in taking.constants), *sigs]
@@ -238,6 +263,8 @@ def lower_program(
     places: Places | None = None,
 ) -> Module:
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
+    if launches(program):
+        return NoModule(program.name)
     taking = _ready(program)
     plan, _ = _planned(program, taking, [*(c._sig for c in taking.constants), *sigs], places)
     return _lowered(taking, plan, _donated(donate))

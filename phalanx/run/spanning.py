@@ -8,6 +8,7 @@ makes no difference to an array of this process, it is its part as it is.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,14 +18,19 @@ import numpy as np
 from phalanx.base import tree
 from phalanx.core.blocks import Blocks, Dealt
 from phalanx.core.program import Program
+from phalanx.core.trace import ROOT, entering
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import move
 from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import slice_dim
+from phalanx.processes.member import Group
 from phalanx.run.array import DeviceArray, Signature, moved
-from phalanx.run.execute import compile_program
+from phalanx.run.execute import check_finite, compile_whole
+from phalanx.run.pieces import not_repeatable
+from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.named import PartitionSpec, PmapSharding
+from phalanx.spmd.placement import Placement
 from phalanx.spmd.sharding import Sharding
 
 
@@ -76,6 +82,13 @@ class Share:
         """How many rows its part of an array has, but for padding that the array has by itself."""
         return self.rows if self.fits else len(self.here) * self.dealt.length
 
+    @property
+    def placement(self) -> Placement:
+        """Where the lanes of this process run."""
+        length, devices = self.dealt.length, self.local_devices
+        spare = len(devices) * length - self.rows
+        return Placement(self.axis, self.rows, devices, length, spare)
+
     def whole(self, type: ArrayType, dim: int | None) -> ArrayType:
         """The type over all processes of what has the local ``type`` and is cut in ``dim``."""
         return _with_rows(type, dim, self.dealt.padded)
@@ -89,6 +102,69 @@ class Share:
         mesh = Mesh(row(self.local_devices), (str(self.axis),))
         cut = () if dim is None else (*[None] * dim, str(self.axis))
         return PmapSharding(mesh, PartitionSpec(*cut))
+
+
+class Sharing:
+    """The lanes of ``axis``, of which this process has ``rows``, and others have some.
+
+    How many those have they tell each other when somebody asks. What does not depend on it needs
+    nobody else.
+
+    Attributes:
+        who: the function that is mapped.
+        group: the processes.
+        devices: those that run the lanes, in this order; None: all that there are.
+        axis: the name of the axis.
+        rows: how many lanes this process has.
+    """
+
+    def __init__(
+        self, who: str, group: Group, devices: tuple[Any, ...] | None, axis: Any, rows: int
+    ) -> None:
+        self.who, self.group, self.devices = who, group, devices
+        self.axis, self.rows = axis, rows
+
+    @functools.cached_property
+    def every(self) -> tuple[int, ...]:
+        """How many lanes each process has; all processes must ask.
+
+        Raises:
+            PeerLost, ProgramMismatch: they do not.
+        """
+        return tuple(self.group.gather(f"calling {self.who}", self.rows))
+
+    @functools.cached_property
+    def share(self) -> Share:
+        """Which of the lanes those of this process are."""
+        every = backend().devices() if self.devices is None else self.devices
+        order = sorted(self.group.processes)
+        own = [[d for d in every if d.process_index == p] for p in order]
+        me = order.index(backend().process_index())
+        return Share.of(self.axis, self.every, own, me)
+
+    def one_each(self, axis: Any) -> Sharing:
+        """That of another ``axis``, of which each process is one lane."""
+        order = sorted(self.group.processes)
+        every = backend().devices() if self.devices is None else self.devices
+        first = tuple([next(d for d in every if d.process_index == p) for p in order])
+        made = Sharing(self.who, self.group, first, axis, 1)
+        made.every = (1,) * len(order)
+        return made
+
+    @property
+    def local_devices(self) -> tuple[Any, ...] | None:
+        """Those of ``devices`` that are of this process."""
+        if self.devices is None:
+            return None
+        me = backend().process_index()
+        return tuple([d for d in self.devices if d.process_index == me])
+
+    def __index__(self) -> int:
+        """How many lanes there are in all."""
+        return sum(self.every)
+
+    def __repr__(self) -> str:
+        return f"{self.rows} here, over processes {self.group.key}"
 
 
 def _with_rows(type: ArrayType, dim: int | None, rows: int) -> ArrayType:
@@ -112,17 +188,18 @@ class Spanning:
         donate: tuple[int, ...],
     ) -> None:
         types = zip(program.input_types, map(share.everywhere, ins), strict=True)
-        compiled = compile_program(program, [Signature.of(t, s) for t, s in types], donate)
-        self._share, self._ins, self._outs, self._donate = share, ins, outs, compiled.donate
+        compiled = compile_whole(program, [Signature.of(t, s) for t, s in types], donate)
+        self._share, self._ins, self._outs, self.donate = share, ins, outs, compiled.donate
         self._places = [share.lies(dim) for dim in ins]
         given = zip(program.output_types, outs, strict=True)
-        self._results = [
+        self.out_sigs = [
             Signature.of(_with_rows(t, dim, share.part), share.lies(dim)) for t, dim in given
         ]
+        self.executable, self.names = compiled.executable, compiled.names
         self._execute = compiled.executable.for_parts(
-            [(sig.type, sig.sharding) for sig in self._results]
+            [(sig.type, sig.sharding) for sig in self.out_sigs]
         )
-        self._fixed = compiled.fixed
+        self._fixed, self._checked, self._name = compiled.fixed, compiled.checked, compiled.name
 
     @property
     def in_shardings(self) -> list[Sharding]:
@@ -133,12 +210,20 @@ class Spanning:
 
     def __call__(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         """Run in all processes together."""
+        with entering(ROOT):
+            return self._called(arrays)
+
+    def _called(self, arrays: Sequence[DeviceArray]) -> list[DeviceArray]:
         given = zip(arrays, self._ins, self._places, strict=True)
         results = self._execute(self._fixed + [self._part(*each)._raw for each in given])
-        for i in self._donate:
+        for i in self.donate:
             arrays[i]._forget("was donated to a function, which may have reused its memory")
-        made = map(DeviceArray, results, self._results)
-        return [self._own(y, dim) for y, dim in zip(made, self._outs, strict=True)]
+        made = map(DeviceArray, results, self.out_sigs)
+        own = [self._own(y, dim) for y, dim in zip(made, self._outs, strict=True)]
+        if self._checked:
+            with not_repeatable():
+                check_finite(self._name, own)
+        return own
 
     def _part(self, x: DeviceArray, dim: int | None, place: Sharding) -> DeviceArray:
         """What the devices of this process have of ``x``."""

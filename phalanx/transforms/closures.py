@@ -102,7 +102,7 @@ class Closure:
     """The values that functions close over, and the named axes that were in scope for them."""
 
     closed: tuple[Any, ...]
-    scope: tuple[tuple[Any, int], ...]
+    scope: axes.Scope
 
     def run(self, function: Callable[..., Sequence[Any]], operands: Sequence[Any]) -> list[Any]:
         """The results of a flat ``function``; the first operands are the values closed over."""

@@ -1,0 +1,93 @@
+"""``spanned``: a program in the lanes of an axis that processes share. It is what ``pmap`` binds
+where its devices belong to several.
+
+Operands and results are those of this process: of what the axis cuts, the rows of its own lanes.
+What all lanes have alike is one value, the same in all processes, and so is its cotangent: of an
+operand it is the sum over the lanes of all processes.
+
+To transformations it is ``mapped``: what they change is the body. What is around it is of this
+process alone, and may be of other shapes elsewhere; so it is launched by itself, as ``mapped`` over
+the devices of all processes, or, if its lanes neither communicate nor act, over those of this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from phalanx.base.config import config
+from phalanx.base.errors import DeviceError
+from phalanx.base.source import user_location
+from phalanx.control.family import with_subprograms
+from phalanx.control.mapped import mapped
+from phalanx.control.vectorized import with_lanes_of
+from phalanx.core.builder import Builder, Value
+from phalanx.core.frame import Frame, Lanes
+from phalanx.core.primitive import Primitive
+from phalanx.core.program import Equation, Program, Var
+from phalanx.core.roles import Role
+from phalanx.core.types import ArrayType
+from phalanx.run.array import Signature
+from phalanx.run.execute import compile_program
+from phalanx.run.pieces import Prepared
+from phalanx.run.spanning import Sharing, Spanning
+from phalanx.transforms.derive import keep
+
+
+def _frame(params: dict[str, Any]) -> Frame:
+    runs = Lanes(params["axes"], params["sharing"])
+    return Frame((params["program"],), params["ins"], params["outs"], runs)
+
+
+def _lower(b: Builder, *xs: Value, sharing: Sharing, **params: Any) -> NoReturn:
+    raise DeviceError(
+        f"{sharing.who}: it runs over processes {sharing.group.key}, and stands in a program that "
+        f"each device runs by itself, at {user_location()}. Call it outside of that, or give it "
+        "devices=phalanx.local_devices()"
+    )
+
+
+def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) -> Prepared:
+    """What runs ``alone``, whose only equation is ``spanned``."""
+    (equation,) = alone.equations
+    params, program = dict(equation.params), equation.params["program"]
+    sharing: Sharing = params.pop("sharing")
+    if not program.axes and not program.effects:
+        params |= {"devices": sharing.local_devices, "mesh": None}
+        here = keep(alone, "here", lambda: _of_one(alone.input_types, params))
+        return compile_program(here, sigs, donate)
+    share, ins = sharing.share, tuple(map(_cut_in, params["ins"]))
+    params |= {"devices": share.devices, "mesh": None, "dealt": share.dealt}
+    params["axes"] = ((share.axis, share.dealt.size),)
+    types = tuple([share.whole(s.type, d) for s, d in zip(sigs, ins, strict=True)])
+
+    def make() -> Spanning:
+        outs = tuple(map(_cut_in, params["outs"]))
+        return Spanning(_of_one(types, params), share, ins, outs, donate)
+
+    # Not again for arrays that lie elsewhere in this process: others would not compile it again.
+    settings = [value for value in params.values() if value is not program]
+    return keep(program, ("over processes", types, *settings, donate, config.key), make)
+
+
+def _of_one(types: tuple[ArrayType, ...], params: dict[str, Any]) -> Program:
+    """The program of one ``mapped`` on operands of ``types``."""
+    inputs = [Var(t) for t in types]
+    outputs = tuple(map(Var, mapped.type(*types, **params)))
+    name = f"pmap_{params['program'].name}"
+    return Program(inputs, [Equation(mapped, list(inputs), params, outputs, None)], outputs, name)
+
+
+def _cut_in(role: Role) -> int | None:
+    """The dimension in which the axis cuts what has ``role``; None: it does not."""
+    return len(role.layout) - 1 if role.layout else None
+
+
+spanned: Primitive = with_subprograms(
+    "spanned",
+    _lower,
+    _frame,
+    with_lanes_of,
+    launch=_launch,
+    doc="a program in the lanes of an axis over processes; a launch of all of them",
+)

@@ -24,7 +24,7 @@ from phalanx.api.dispatch import KEPT, Dispatched, Run, TracedFunction
 from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
-from phalanx.api.one_by_one import at_every_position, of_processes, spread
+from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import group_of
 from phalanx.api.passing import Passed, caller, signatures
 from phalanx.api.positions import Positions, entered
@@ -130,11 +130,10 @@ class Pmapped(Dispatched):
         leaves, treedef = tree.flatten((args, kwargs))
         if config.disable_jit or current() is not ROOT:
             ins, sizes = self._mapping(static, args, kwargs, leaves)
-            # over processes, what is outside of a derivative has to see the whole
-            if config.disable_jit and (current() is ROOT or self._group() is None):
+            if config.disable_jit and self._group() is None:
                 return self._one_by_one(static, leaves, treedef, ins, sizes)
             names = self._names(static, args, kwargs)
-            with config.override(disable_jit=False):
+            with config.override(disable_jit=False):  # over processes it is launched as ever
                 body = self.body(static, leaves, treedef, ins, sizes, names)
             results = body.prim(*body.captured, *leaves, **body.params)
             return body.out_tree.unflatten(results)
@@ -157,10 +156,6 @@ class Pmapped(Dispatched):
     def _group(self) -> Group | None:
         """The processes that share out the lanes; None if this one has all of them."""
         return None if enclosing() else group_of(self.devices, self.axes.mesh, self.who)
-
-    def _sharing(self, group: Group | None, sizes: Axes) -> Sharing | None:
-        """How processes share the lanes, of which this one has as many as ``sizes`` say."""
-        return None if group is None else Sharing(self.who, group, self.devices, *sizes[0])
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
@@ -204,7 +199,7 @@ class Pmapped(Dispatched):
         names: LeafNames, group: Group | None,
     ) -> TracedLane:  # fmt: skip
         flat = Flat(self.fun, treedef, static, self.who)
-        sharing = self._sharing(group, sizes)
+        sharing = None if group is None else Sharing(self.who, group, self.devices, *sizes[0])
         with self._entered(sizes, sharing):
             program, captured = stage(flat, lanes, name_of(self.fun), names.all())
         ranks = [t.ndim for t in program.output_types]
@@ -267,11 +262,6 @@ class Pmapped(Dispatched):
         def refuse(role: Role, axis: Any) -> None:
             raise ReplicationError(differs(self.who, "a result", role, axis, []))
 
-        sharing = self._sharing(self._group(), sizes)
-        if sharing is not None:
-            with self._entered(sizes, sharing):
-                results = of_processes(flat, sharing, leaves, ins, outs, refuse)
-            return flat.out_tree.unflatten(results)
         mesh = self._mesh_of_lanes(sizes)
         values = spread(leaves, ins, mesh, PmapSharding)
         with self._entered(sizes):

@@ -142,15 +142,6 @@ class Sharing:
         me = order.index(backend().process_index())
         return Share.of(self.axis, self.every, own, me)
 
-    def one_each(self, axis: Any) -> Sharing:
-        """That of another ``axis``, of which each process is one lane."""
-        order = sorted(self.group.processes)
-        every = backend().devices() if self.devices is None else self.devices
-        first = tuple([next(d for d in every if d.process_index == p) for p in order])
-        made = Sharing(self.who, self.group, first, axis, 1)
-        made.every = (1,) * len(order)
-        return made
-
     @property
     def local_devices(self) -> tuple[Any, ...] | None:
         """Those of ``devices`` that are of this process."""

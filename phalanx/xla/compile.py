@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import threading
 from collections import deque
@@ -48,6 +49,7 @@ _BARRIERS_STAY = {"xla_disable_hlo_passes": "cse_barrier_expander,small-while-lo
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 _QUICK_ON_CPU = {"xla_cpu_use_fusion_emitters": False} if OLD else {}
 _in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch
+_over_processes: deque[tuple[Any, bool]] = deque(maxlen=1)  # the last launch over processes
 _launching = threading.RLock()
 
 
@@ -152,6 +154,7 @@ class XlaExecutable:
         "_handlers",
         "_loaded",
         "_name",
+        "_one_here",
         "_out_types",
         "_program",
         "devices",
@@ -172,6 +175,7 @@ class XlaExecutable:
         self._device_count = len(self.devices)
         self._group = group_over(self.devices)
         self._program = number_of(lowered) if self._group is not None else 0
+        self._one_here = len(Sharding(self.devices).local_devices) == 1
         self._donated = lowered.donate
         self._name = lowered.name
         self._loaded = loaded
@@ -233,8 +237,13 @@ class XlaExecutable:
         return outs, token
 
     def _begun(self, wholes: list[Any]) -> tuple[list[Any], Any]:
+        if self._group is not None:
+            _end_before(self._one_here)
         results = self._execute(wholes, True)
-        return results.consume_with_handlers(self._handlers), results.consume_token()
+        outs, token = results.consume_with_handlers(self._handlers), results.consume_token()
+        if self._group is not None:
+            _over_processes.append((token, self._one_here))
+        return outs, token
 
     def _whole(self, wholes: list[Any]) -> tuple[list[Any], Any]:
         """The same when all of it is done, so also all waiting until processes are connected."""
@@ -420,6 +429,18 @@ def _make_room(who: str) -> None:
             token.block_until_ready()
         except xc.JaxRuntimeError:
             pass  # what that launch failed with surfaces where its outputs are used
+
+
+def _end_before(one_here: bool) -> None:
+    """Let the last launch over processes end before another one, on ``one_here`` device, begins.
+
+    Processes tell what they exchange apart by its order alone. The runtime keeps it where launches
+    span devices of this process, and else lets one overtake another.
+    """
+    for token, one_there in _over_processes:
+        if one_here or one_there:
+            with contextlib.suppress(xc.JaxRuntimeError):  # it surfaces where outputs are used
+                token.block_until_ready()
 
 
 def _settled(

@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
+from phalanx.control.segment import segment
+from phalanx.control.spanned import spanned
+from phalanx.core.primitive import REGISTRY
 
 ROWS, COLUMNS = 3, 4
 WEIGHTS = (0.5, 0.9)
@@ -268,6 +271,13 @@ AROUND = (*BOTH_WAYS, "rule")
 BACKWARD = (*BOTH_WAYS, "backward_rule")
 FORWARD = (*AROUND, "loop")
 EVERYTHING = (*BACKWARD, "rule", "loop")
+
+
+def holding_programs():
+    """All primitives with programs that functions of the user's can make in one process."""
+    made_in_lowering, over_processes = segment, spanned
+    every = {p for p in REGISTRY.values() if p.frame is not None}
+    return every - {made_in_lowering, over_processes}
 
 
 @dataclass(frozen=True)

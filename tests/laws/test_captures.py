@@ -16,10 +16,9 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax, random
-from phalanx.control.segment import segment
-from phalanx.core.primitive import REGISTRY
 from phalanx.custom_batching import sequential_vmap
 from phalanx.custom_derivatives import linear_call
+from tests.laws.drawn import holding_programs
 from tests.laws.slopes import along
 
 SIZE = 3
@@ -277,5 +276,4 @@ def test_every_primitive_with_a_program_is_among_them():
     for use in USES:
         program = phalanx.make_program(everything(use, "small", ways, arguments()))(X)
         used |= {e.prim for e in program.walk() if e.prim.frame is not None}
-    # segments are made where lanes are lowered
-    assert used == {p for p in REGISTRY.values() if p.frame is not None and p is not segment}
+    assert used == holding_programs()

@@ -7,10 +7,7 @@ from hypothesis import given, settings
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.control.segment import segment
-from phalanx.control.spanned import spanned
 from phalanx.core.check import check
-from phalanx.core.primitive import REGISTRY
 from tests.laws.drawn import (
     BACKWARD,
     BOTH_WAYS,
@@ -18,6 +15,7 @@ from tests.laws.drawn import (
     EVERYTHING,
     FORWARD,
     Drawn,
+    holding_programs,
     nested_programs,
 )
 from tests.laws.slopes import along, smoothly_along
@@ -47,9 +45,7 @@ def test_every_operation_that_holds_programs_is_among_them():
     for outer, inner in PAIRS.items():
         program = phalanx.make_program(inside(outer, inner))(*USES_ALL.arguments())
         used |= {e.prim for e in program.walk() if e.prim.frame is not None}
-    # segments are made where lanes are lowered, and what is spanned needs several processes
-    others = {segment, spanned}
-    assert used == {p for p in REGISTRY.values() if p.frame is not None} - others
+    assert used == holding_programs()
 
 
 @pytest.mark.spmd

@@ -67,6 +67,8 @@ OF_ANOTHER_KIND = {
     "numpy.corrcoef": "complex also where there is nothing, where NumPy has real numbers",
     "numpy.cov": "complex also where there is nothing, where NumPy has real numbers",
     "numpy.histogram": "counts have the dtype of weights",
+    "numpy.histogram2d": "counts are integers, as of histogram",
+    "numpy.histogramdd": "counts are integers, as of histogram",
     "numpy.fft.fftn": "complex also over no axes",
     "numpy.fft.ifftn": "complex also over no axes",
     "numpy.linalg.eig": "complex also where all eigenvalues are real",

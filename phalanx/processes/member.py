@@ -519,7 +519,7 @@ def _found(settings: Settings, deadline: float) -> Socket:
 
 
 def connected(settings: Settings, patience: float = 10.0) -> Socket:
-    """A connection to the coordinator, on which nothing has been said.
+    """A connection to the coordinator, on which nothing has been said, made within ``patience``.
 
     Raises:
         OSError: there is nobody, or not in time.
@@ -528,10 +528,12 @@ def connected(settings: Settings, patience: float = 10.0) -> Socket:
     host, _ = there = split(settings.address)
     sock = socket.create_connection(there, timeout=patience)
     try:
-        return sock if settings.credentials is None else settings.credentials.call(sock, host)
+        found = sock if settings.credentials is None else settings.credentials.call(sock, host)
     except OSError:
         sock.close()
         raise
+    found.settimeout(None)  # whoever answers may have nothing to say for as long as it likes
+    return found
 
 
 def _late(message: Message) -> str:

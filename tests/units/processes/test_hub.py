@@ -4,13 +4,14 @@ import contextlib
 import socket
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
 from phalanx.processes.hub import Hub
-from phalanx.processes.member import Settings, forget, join
+from phalanx.processes.member import Settings, connected, forget, join
 from phalanx.processes.secure import Credentials
 
 ALIKE = {"phalanx": "1", "runtime": "2", "platform": "", "devices": 1}
@@ -20,8 +21,8 @@ ALIKE = {"phalanx": "1", "runtime": "2", "platform": "", "devices": 1}
 def coordinator():
     hubs = []
 
-    def start(count, **options):
-        hubs.append(Hub(count, ("127.0.0.1", 0), "secret", "/nowhere", **options))
+    def start(count, runtime="/nowhere", **options):
+        hubs.append(Hub(count, ("127.0.0.1", 0), "secret", runtime, **options))
         return hubs[-1]
 
     yield start
@@ -123,6 +124,24 @@ def test_those_who_come_later_are_told_why_nobody_meets(coordinator):
     (refused,) = meet(hub, wanting(hub, 2, 3))
     assert "was told that there are 2 processes" in str(refused)
     assert hub.everyone_left.wait(1)
+
+
+def test_what_the_runtime_says_late_arrives(coordinator, tmp_path, monkeypatch):
+    quick = partial(connected, patience=0.1)
+    monkeypatch.setattr("phalanx.processes.member.connected", lambda to, _=0: quick(to))
+    with socket.socket(socket.AF_UNIX) as runtime:
+        runtime.bind(str(tmp_path / "runtime"))
+        runtime.listen()
+        hub = coordinator(1, runtime=str(tmp_path / "runtime"))
+        (here,) = meet(hub, wanting(hub, 0, 1))
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(5)
+            client.connect(here.relay.address.removeprefix("unix:"))
+            there, _ = runtime.accept()
+            time.sleep(0.3)  # longer than connecting may take
+            there.sendall(b"at last")
+            assert client.recv(100) == b"at last"
+            there.close()
 
 
 SAID = [

@@ -421,6 +421,11 @@ class RegionAxes(Protocol):
     manual: frozenset[str]
     conditional: bool
 
+    @property
+    def parted(self) -> Sequence[str]:
+        """The axes of the mesh along which the compiler parts what is written here."""
+        ...
+
     def cuts(self, region: Region) -> tuple[Cut, ...]:
         """How the axes of a region are dealt out that is lowered here."""
         ...

@@ -83,10 +83,45 @@ def _all_bits(dtype: np.dtype) -> Any:
 # ---- the family -----------------------------------------------------------------------------
 
 
+Lower = Callable[[Builder, Any, Ints], Any]
+
+
+def _fold(combine: Combine, identity: Identity) -> Lower:
+    """A reduction as XLA has them."""
+
+    def lower(b: Builder, x: Any, dims: Ints) -> Any:
+        dtype = b.outs[0].dtype
+        init = b.constant(identity(dtype), dtype)
+        return b.reduce([x], [init], dims, lambda b, x, y: [combine(b, x, y)])[0]
+
+    return lower
+
+
+# XLA exchanges sums, products and extrema between devices, for bools these are "or" and "and", but
+# no bits: where it may have cut ``dims``, they are reduced in pairs, which it gathers instead.
+
+
+def _set_and_odd(b: Builder, x: Any, dims: Ints) -> list[Any]:
+    """The bits that are set somewhere, and those among them that are set an odd number of times.
+
+    Each result needs the other, or the compiler would leave that out and see a reduction of bits.
+    """
+    none = b.constant(0, b.outs[0].dtype)
+    pairs = b.reduce([x, x], [none] * 2, dims, lambda b, p, q, x, y: [b.or_(p, x), b.xor(q, y)])
+    return [b.or_(*pairs), b.and_(*pairs)]
+
+
+def _fold_bits(whole: Lower, of_pairs: Lower, *, exchanges_bools: bool) -> Lower:
+    def lower(b: Builder, x: Any, dims: Ints) -> Any:
+        exchanged = exchanges_bools and b.outs[0].dtype == bool
+        return (of_pairs if b.parted and not exchanged else whole)(b, x, dims)
+
+    return lower
+
+
 def _reduction(
     name: str,
-    combine: Combine,
-    identity: Identity,
+    lower: Lower,
     *,
     on: Domain,
     linearize: LinearizeRule | ZeroDerivative,
@@ -96,11 +131,6 @@ def _reduction(
     def type_rule(x: ArrayType, *, dims: Ints) -> ArrayType:
         check_domain(name, x, on)
         return reduced_type(name, x, dims)
-
-    def lower(b: Builder, x: Any, dims: Ints) -> Any:
-        dtype = b.outs[0].dtype
-        init = b.constant(identity(dtype), dtype)
-        return b.reduce([x], [init], dims, lambda b, x, y: [combine(b, x, y)])[0]
 
     def batch(axis: Axis, values: Operands, dims_of: LaneDims, *, dims: Ints) -> Batched:
         shifted, out = reduced_batch(dims_of[0], dims)
@@ -185,8 +215,7 @@ _NO_BITS = ZeroDerivative("its operand has no derivative")
 
 reduce_prod = _reduction(
     "reduce_prod",
-    lambda b, x, y: b.multiply(x, y),
-    lambda dtype: 1,
+    _fold(lambda b, x, y: b.multiply(x, y), lambda dtype: 1),
     on=number,
     linearize=_prod_linearize,
     doc="the product over dims; stablehlo.reduce with multiply",
@@ -195,8 +224,7 @@ reduce_prod = _reduction(
 
 reduce_max = _reduction(
     "reduce_max",
-    greater_of,
-    lowest,
+    _fold(greater_of, lowest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_max),
     doc="the greatest element over dims; stablehlo.reduce with maximum",
@@ -205,8 +233,7 @@ reduce_max = _reduction(
 
 reduce_min = _reduction(
     "reduce_min",
-    smaller_of,
-    highest,
+    _fold(smaller_of, highest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_min),
     doc="the smallest element over dims; stablehlo.reduce with minimum",
@@ -215,8 +242,11 @@ reduce_min = _reduction(
 
 reduce_and = _reduction(
     "reduce_and",
-    lambda b, x, y: b.and_(x, y),
-    _all_bits,
+    _fold_bits(
+        _fold(lambda b, x, y: b.and_(x, y), _all_bits),
+        lambda b, x, dims: b.not_(_set_and_odd(b, b.not_(x), dims)[0]),
+        exchanges_bools=True,
+    ),
     on=integral,
     linearize=_NO_BITS,
     doc="x ∧ y ∧ .. over dims; stablehlo.reduce with and",
@@ -225,8 +255,11 @@ reduce_and = _reduction(
 
 reduce_or = _reduction(
     "reduce_or",
-    lambda b, x, y: b.or_(x, y),
-    lambda dtype: 0,
+    _fold_bits(
+        _fold(lambda b, x, y: b.or_(x, y), lambda dtype: 0),
+        lambda b, x, dims: _set_and_odd(b, x, dims)[0],
+        exchanges_bools=True,
+    ),
     on=integral,
     linearize=_NO_BITS,
     doc="x ∨ y ∨ .. over dims; stablehlo.reduce with or",
@@ -235,8 +268,11 @@ reduce_or = _reduction(
 
 reduce_xor = _reduction(
     "reduce_xor",
-    lambda b, x, y: b.xor(x, y),
-    lambda dtype: 0,
+    _fold_bits(
+        _fold(lambda b, x, y: b.xor(x, y), lambda dtype: 0),
+        lambda b, x, dims: _set_and_odd(b, x, dims)[1],
+        exchanges_bools=False,
+    ),
     on=integral,
     linearize=_NO_BITS,
     doc="x ⊕ y ⊕ .. over dims; stablehlo.reduce with xor",

@@ -221,7 +221,7 @@ class HostCallEmitter(RegionAxesEmitter):
         out_types: Types,
         has_side_effect: bool = False,
     ) -> list[ir.Value]:
-        parted = [name for name, _ in self.plan.axes if name not in self.manual]
+        parted = self.parted
         if not parted:
             return self._host_call(function, args, out_types, has_side_effect)
         # code that the compiler partitions along some axes: there the first device calls for all

@@ -193,7 +193,7 @@ class CollectiveEmitter(RegionEmitter):
         if not self.plan.axes:
             return list(body(self.builder, *args))
         types = [self.type(a) for a in args]
-        free = [name for name, _ in self.plan.axes if name not in self.manual]
+        free = self.parted
         names = [name for name in free if over is None or name in over]
         shared = len(names) < len(free)
         attributes = {

@@ -49,6 +49,11 @@ class RegionEmitter(StructuralEmitter):
         self._functions: dict[Any, tuple[str, list[ir.Type]]] = {}
         self._names: set[str] = {"main"}
 
+    @property
+    def parted(self) -> list[str]:
+        """The axes of the mesh along which the compiler parts what is written here."""
+        return [name for name, _ in self.plan.axes if name not in self.manual]
+
     # ---- reductions ----
 
     def reduce(self, xs: Values, inits: Values, dims: Ints, body: Body) -> list[Value]:

@@ -104,6 +104,16 @@ def test_random_bits_do_not_depend_on_the_sharding():
         np.testing.assert_array_equal(parted, whole)
 
 
+def test_bits_are_reduced_over_rows_that_are_cut():
+    rows = 1000 + np.arange(24 * 3, dtype=np.int32).reshape(24, 3) ** 2
+    bits = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+    for x in (rows, rows > 3000):
+        placed = phalanx.device_put(x, NamedSharding(line(), P("x")))
+        for name, ufunc in bits.items():
+            reduced = getattr(lax, f"reduce_{name}")(placed, (0,))
+            np.testing.assert_array_equal(reduced, ufunc.reduce(x, 0), name)
+
+
 def test_lanes_that_do_not_divide_feed_jit():
     """What ``pmap`` gives over devices may be uneven; a program takes it as it is."""
     lanes = phalanx.pmap(lambda x: 2 * x)(np.arange(phalanx.device_count() + 2.0))

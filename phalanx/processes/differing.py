@@ -3,8 +3,8 @@
 The launches over a group of processes are numbered, and each has a sum, of its program and of the
 sum before it: where sums are alike, so is all that was launched. A pulse has ``launches``, per
 group (its processes, joined by commas) the last ones as (number, sum, name), and of earlier ones
-every sixteenth, without a name; ``launching``, the group, number, name and seconds of one that has
-not returned; and ``gathering``, the key, topic and seconds of a gather that has not.
+every sixteenth, without a name. Who comes to a gather, or leaves, tells how many it has launched
+over each.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 Pulses = Mapping[int, Mapping[str, Any]]
+Counts = Mapping[str, int]
 
 
 def topics(said: Mapping[int, str]) -> str:
@@ -75,17 +76,27 @@ def _told(group: str, number: int, names: dict[int, str], exactly: bool) -> str:
     return f"launch {number} over processes {group}, or one before it, is not alike in all"
 
 
-def waits(pulses: Pulses, stuck: float) -> str:
-    """A process in a launch, and one of its group that gathers instead; "" if there are none."""
-    for process, pulse in pulses.items():
-        group, number, name, seconds = pulse.get("launching") or ("", 0, "", 0.0)
-        if seconds < stuck:
-            continue
-        for other in map(int, group.split(",")):
-            gathering = pulses.get(other, {}).get("gathering")
-            last = pulses.get(other, {}).get("launches", {}).get(group, [])
-            behind = not last or last[-1][0] < number
-            if gathering and gathering[2] >= stuck and behind and not pulse.get("gathering"):
-                said = {process: f"launch {number} of {name}", other: gathering[1]}
-                return topics(said)
+def ahead(topic: str, come: Mapping[int, Counts], absent: Pulses) -> str:
+    """Who has launched something that others, who have come to a gather, have not; "" if nobody.
+
+    Gathers and launches have one order, the same in all processes. So who is not there yet, but
+    ahead in launches, comes too late or never.
+
+    >>> ahead("compile g", {0: {"0,1": 3}}, {1: {"launches": {"0,1": [[4, 81, "f"]]}}})
+    'process 0 is at: compile g; process 1 is at: launch 4 over processes 0,1, f'
+    """
+    names = {
+        (process, group): {number: name for number, _, name in launches}
+        for process, pulse in absent.items()
+        for group, launches in pulse.get("launches", {}).items()
+    }
+    counts = [(p, g, max(numbers, default=0)) for (p, g), numbers in names.items()]
+    counts += [(p, g, n) for p, launched in come.items() for g, n in launched.items()]
+    for process, launched in come.items():
+        for other, group, count in counts:
+            next = launched.get(group, 0) + 1
+            if count >= next and str(process) in group.split(","):
+                name = names.get((other, group), {}).get(next, "")
+                at = f"launch {next} over processes {group}" + (f", {name}" if name else "")
+                return topics({process: topic, other: at})
     return ""

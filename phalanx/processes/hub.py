@@ -30,7 +30,6 @@ from phalanx.processes.wire import PULSE, Line, Message, Socket, close, said_fir
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
 
-STUCK = 1.0  # two that wait for each other for so long do so for ever
 _HURRY = 10.0  # for so many seconds somebody who connects may take to say who that is
 _STRANGERS = 256  # of whom nothing is known yet, at a time
 
@@ -59,6 +58,7 @@ class Gathering:
     among: tuple[int, ...]
     topics: dict[int, str] = field(default_factory=dict)
     values: dict[int, Any] = field(default_factory=dict)
+    launched: dict[int, differing.Counts] = field(default_factory=dict)
     since: float = 0.0  # the last of them came
     late: Lateness = field(default_factory=Lateness)
 
@@ -329,17 +329,19 @@ class Hub:
             self.everyone_left.set()
 
     def _bye(self, known: Known, message: Message) -> None:
-        del message
         known.left = True
-        self._tell({"what": "left", "process": known.process})
+        launched = message["launched"]
+        self._tell({"what": "left", "process": known.process, "launched": launched})
         for key in list(self._gathers):
             self._settle(key)
 
     def _gather(self, known: Known, message: Message) -> None:
-        key = message["key"]
-        gathering = self._gathers.setdefault(key, Gathering(tuple(message["among"])))
-        gathering.topics[known.process] = message["topic"]
-        gathering.values[known.process] = message["value"]
+        key, among = message["key"], tuple(message["among"])
+        topic, value, launched = (message[name] for name in ("topic", "value", "launched"))
+        gathering = self._gathers.setdefault(key, Gathering(among))
+        gathering.topics[known.process] = topic
+        gathering.values[known.process] = value
+        gathering.launched[known.process] = launched
         gathering.since = time.monotonic()
         self._settle(key)
 
@@ -348,6 +350,9 @@ class Hub:
         gathering = self._gathers[key]
         if len(set(gathering.topics.values())) > 1:
             self._decide(kind="mismatch", why=differing.topics(gathering.topics))
+            return
+        if why := differing.ahead(gathering.topic, gathering.launched, {}):
+            self._decide(kind="mismatch", why=why)
             return
         absent = [self._members[i] for i in gathering.absent()]
         if not absent:
@@ -416,9 +421,15 @@ class Hub:
         pulses = {k.process: k.pulse for k in there}
         with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
             # what is not understood is nothing said
-            why = self._sums.differ(pulses) or differing.waits(pulses, STUCK)
+            every = [self._ahead(gathering, pulses) for gathering in self._gathers.values()]
+            why = next(filter(None, [self._sums.differ(pulses), *every]), "")
             if why:
                 self._decide(kind="mismatch", why=why)
+
+    @staticmethod
+    def _ahead(gathering: Gathering, pulses: differing.Pulses) -> str:
+        absent = {i: pulses[i] for i in gathering.absent() if i in pulses}
+        return differing.ahead(gathering.topic, gathering.launched, absent)
 
     def _warn(self, known: Known, seconds: float, why: str) -> None:
         """Tell the others of one who is late."""

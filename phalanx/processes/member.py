@@ -60,9 +60,9 @@ class Member:
         self.members = members
         self.host: str = line.socket.getsockname()[0]  # at which others reach this process
         self.groups: dict[frozenset[int], Group] = {}
-        self.launching: tuple[Group, int, str, float] | None = None  # what has not returned
-        self.latest: tuple[Group, int, str, float] | None = None
-        self.gone: dict[int, float] = {}  # those that have ended in peace, and when
+        self.latest: tuple[Group, int, str] | None = None  # what was launched last
+        # those that have ended in peace, and how many they launched over each group
+        self.gone: dict[int, dict[str, int]] = {}
         self.verdict: PhalanxError | None = None
         self.over = math.inf  # the time of the verdict
         self._letting_go: list[threading.Thread] = []
@@ -73,7 +73,6 @@ class Member:
         self._changed = threading.Condition()
         self._gathered: dict[str, list[Any]] = {}
         self._got: dict[str, str | None] = {}
-        self._gathering: tuple[str, str, float] | None = None
         self._left = False
         self.reachable = True  # whether the coordinator is there
         self._coordinator = Silence()
@@ -119,7 +118,7 @@ class Member:
                 warnings.warn(PeerSlow(_late(message)), stacklevel=1)
             case "left":
                 with self._changed:
-                    self.gone[message["process"]] = time.monotonic()
+                    self.gone[message["process"]] = message["launched"]
                     self._changed.notify_all()
             case "verdict":
                 self._decide(self._verdict(message))
@@ -133,15 +132,18 @@ class Member:
             message["traceback"],
         )  # fmt: skip
 
-    def _let_finish(self, now: float) -> None:
-        """What still waits for one that has ended in peace, a while after that, waits in vain."""
-        if self.launching is not None:
-            for process in self.launching[0].processes & self.gone.keys():
-                if now - self.gone[process] > _GRACE:
-                    self._decide(self._ended(process))
+    def _missed(self, process: int) -> str:
+        """The first launch here without ``process``, which has ended in peace; "" if none was."""
+        for group in list(self.groups.values()):
+            number = self.gone[process].get(group.key, 0) + 1
+            if process in group.processes and group.count >= number:
+                return group.told(number)
+        return ""
 
     def _ended(self, process: int) -> PeerLost:
-        return PeerLost.of(process, self.members[process]["host"], "its program has ended")
+        there, missed = self.members[process], self._missed(process)
+        why = "its program has ended" + (f" before {missed}" if missed else "")
+        return PeerLost.of(process, there["host"], why, there["pid"])
 
     def _decide(self, verdict: PhalanxError) -> None:
         with self._changed:
@@ -161,20 +163,19 @@ class Member:
     def _beat(self) -> None:
         while not self._left:
             now = time.monotonic()
-            launching, gathering = self.launching, self._gathering
-            self._line.send(
-                what="pulse",
-                launches={g.key: g.news() for g in list(self.groups.values())},
-                launching=launching
-                and (launching[0].key, launching[1], launching[2], now - launching[3]),
-                gathering=gathering and (gathering[0], gathering[1], now - gathering[2]),
-            )
-            self._let_finish(now)
+            launches = {g.key: g.news() for g in list(self.groups.values())}
+            self._line.send(what="pulse", launches=launches)
             self._look(now)
             time.sleep(PULSE)
 
     def _look(self, now: float) -> None:
-        """Whether the coordinator is there, in a process that is stopped or behind a network."""
+        """Whether all are there without which something here waits in vain.
+
+        The coordinator may be in a process that is stopped, or behind a network.
+        """
+        missing = next(filter(self._missed, list(self.gone)), None)
+        if missing is not None:
+            self._decide(self._ended(missing))
         silent = self._coordinator.seconds(now)
         if silent > self.settings.silence and self.reachable:
             self.reachable = False
@@ -202,7 +203,7 @@ class Member:
         if self.latest is None:
             who = f"{who} (before the first launch over processes)"
         else:
-            group, number, name, _ = self.latest
+            group, number, name = self.latest
             where = "" if name == who else f" was {name}"
             who = f"{who} (launch {number} over processes {group.key}{where})"
         return self.verdict.at(who)  # type: ignore[union-attr]
@@ -230,21 +231,22 @@ class Member:
         """``Group.gather``."""
         group.gathers += 1
         key = f"{group.key}/{group.gathers}"
-        self._gathering = (key, topic, time.monotonic())
         self._line.send(
-            what="gather", key=key, among=sorted(group.processes), topic=topic, value=value
-        )
-        try:
-            with self._changed:
-                self._changed.wait_for(
-                    lambda: key in self._gathered or self.verdict is not None, patience
-                )
-                if key in self._gathered:
-                    return self._gathered.pop(key)
-        finally:
-            self._gathering = None
+            what="gather", key=key, among=sorted(group.processes), topic=topic, value=value,
+            launched=self._launched(),
+        )  # fmt: skip
+        with self._changed:
+            self._changed.wait_for(
+                lambda: key in self._gathered or self.verdict is not None, patience
+            )
+            if key in self._gathered:
+                return self._gathered.pop(key)
         self.check(topic)
         raise RendezvousError(f"{topic}: waited {patience:.0f} s, and not all processes have come")
+
+    def _launched(self) -> dict[str, int]:
+        """How many launches there were over each group."""
+        return {group.key: group.count for group in list(self.groups.values())}
 
     # ---- what users store ----
 
@@ -283,7 +285,7 @@ class Member:
         """Tell the others that this process has done its part, and hear them no more."""
         if not self._left:
             self._left = True
-            self._line.send(what="bye")
+            self._line.send(what="bye", launched=self._launched())
         self._leaving.set()
         for thread in self._letting_go:
             thread.join(_GRACE)  # in the runtime, where Python ends no thread in peace
@@ -321,7 +323,7 @@ class Group:
         self.count += 1
         self.total = (self.total * 1_000_003 + program) % _MODULUS
         self.last.append((self.count, self.total, name))
-        member.launching = member.latest = (self, self.count, name, time.monotonic())
+        member.latest = (self, self.count, name)
         return first
 
     def while_together(self, work: Callable[[], T], who: str) -> T:
@@ -362,9 +364,10 @@ class Group:
         told = ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in runs[-6:])
         return f"the last launches over processes {self.key} here were {told}"
 
-    def launched(self) -> None:
-        """The launch has returned."""
-        self._member.launching = None
+    def told(self, number: int) -> str:
+        """The launch of that ``number``, in words."""
+        name = next((f" ({name})" for n, _, name in self.last if n == number), "")
+        return f"launch {number}{name} over processes {self.key}"
 
     def gather(self, topic: str, value: Any, patience: float | None = None) -> list[Any]:
         """What every process of the group gives, in order; all of them say the same ``topic``.

@@ -224,15 +224,10 @@ class XlaExecutable:
         with _launching:
             _make_room(self._name)
             group = self._group
-            first = group is not None and group.launch(self._program, self._name)
-            try:
-                if group is not None and first:
-                    outs, token = group.while_together(lambda: self._whole(wholes), self._name)
-                else:
-                    outs, token = self._begun(wholes)
-            finally:
-                if group is not None:
-                    group.launched()
+            if group is not None and group.launch(self._program, self._name):
+                outs, token = group.while_together(lambda: self._whole(wholes), self._name)
+            else:
+                outs, token = self._begun(wholes)
             _in_flight.append((token,))
         return outs, token
 

@@ -231,6 +231,47 @@ def test_programs_that_differ_are_refused_everywhere(launch):
         assert "story.py" in why
 
 
+def test_who_launches_what_another_does_not_learns_so(launch):
+    ended = launch(
+        3,
+        """
+        f = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
+        x = np.asarray(f(np.ones((1, 3), np.float32)))
+        try:
+            if me == 2:
+                f(np.ones((2, 3), np.float32))  # where all the others go on as before
+            np.asarray(f(x))
+        except phalanx.errors.ProgramMismatch as e:
+            tell(e)
+        """,
+    )
+    assert ended.status == 0, ended.output
+    for me in range(3):
+        (why,) = ended.told[me]
+        assert "process 2 is at: calling pmap(<lambda>)" in why
+        assert "is at: launch 2 over processes 0,1,2, pmap_<lambda>" in why
+
+
+def test_a_launch_that_one_never_made_since_it_has_ended(launch):
+    ended = launch(
+        2,
+        """
+        f = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
+        x = f(np.ones((2, 3), np.float32))
+        x.block_until_ready()
+        if me == 0:
+            try:
+                np.asarray(f(x))
+            except phalanx.errors.PeerLost as e:
+                tell(e.process, e.why)
+        """,
+        devices=2,
+    )
+    assert ended.status == 0, ended.output
+    (why,) = ended.told[0]
+    assert why.startswith("1 its program has ended")
+
+
 def test_a_launch_begins_again(launch):
     ended = launch(
         2,

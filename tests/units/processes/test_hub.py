@@ -315,7 +315,8 @@ def test_different_gathers_and_launches_differ(coordinator):
     hub = coordinator(2)
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     threading.Timer(0.1, lambda: other._line.send(
-        what="gather", key="0,1/1", among=[0, 1], topic="compile g", value=1)).start()  # fmt: skip
+        what="gather", key="0,1/1", among=[0, 1], topic="compile g", value=1, launched={},
+    )).start()  # fmt: skip
     with pytest.raises(ProgramMismatch, match="process 0 is at: compile f; process 1 is at: comp"):
         here.everyone.gather("compile f", 1)
 
@@ -327,9 +328,39 @@ def test_launches_in_another_order_are_found(coordinator):
         member.everyone._met = {ord("f"), ord("g")}
         for name in ("f", "f", last):
             member.everyone.launch(ord(name), name)
-            member.everyone.launched()
     deadline = time.monotonic() + 10
     while here.verdict is None and time.monotonic() < deadline:
         time.sleep(0.01)
     with pytest.raises(ProgramMismatch, match=r"in launch 3 .* is at: f; .* is at: g"):
         here.check("next")
+
+
+def test_a_launch_in_place_of_a_gather_is_found(coordinator):
+    hub = coordinator(3)
+    here, other, busy = meet(hub, *[wanting(hub, i, 3) for i in range(3)])
+    some = frozenset({0, 1})
+    for member in (here, other):
+        member.group_of(some)._met = {1}
+        member.group_of(some).launch(1, "f")
+    other.group_of(some).launch(1, "f")  # which waits for process 0
+    words = "process 0 is at: step; process 1 is at: launch 2 over processes 0,1, f"
+    with pytest.raises(ProgramMismatch, match=words):
+        here.everyone.gather("step", None)
+    with pytest.raises(ProgramMismatch, match=words):
+        raise other.failure("reading")
+    with pytest.raises(ProgramMismatch, match=words):
+        busy.everyone.gather("step", None)
+
+
+def test_who_ended_in_peace_before_a_launch_is_named(coordinator):
+    hub = coordinator(2)
+    here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
+    for member in (here, other):
+        member.everyone._met = {1}
+        member.everyone.launch(1, "f")
+    here.everyone.launch(1, "f")
+    other.leave()
+    lost = here.failure("reading")
+    assert isinstance(lost, PeerLost)
+    assert "its program has ended before launch 2 (f) over processes 0,1" in str(lost)
+    assert lost.process == 1

@@ -6,6 +6,7 @@ when it fails: ``check`` raises what has become of the others.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import os
@@ -440,7 +441,9 @@ def _asked(
     waiting: list[int] = []
 
     def give_up() -> None:
-        line.send(what="give up", why=_waited(settings, waiting) + _whom_it_reaches(settings, line))
+        with contextlib.suppress(OSError):  # the other end has closed it just now
+            why = _waited(settings, waiting) + _whom_it_reaches(settings, line)
+            line.send(what="give up", why=why)
         time.sleep(_PAUSE)  # a coordinator tells all, this process, too
         line.close()
 

@@ -85,20 +85,40 @@ def _all_bits(dtype: np.dtype) -> Any:
 
 Lower = Callable[[Builder, Any, Ints], Any]
 
+# Where devices have parts of what is reduced, XLA exchanges sums, products and extrema of reals; of
+# bools these are "or" and "and". It refuses bits and extrema of complex numbers, unless they are
+# reduced in pairs: those of all parts it gathers.
+
 
 def _fold(combine: Combine, identity: Identity) -> Lower:
     """A reduction as XLA has them."""
 
     def lower(b: Builder, x: Any, dims: Ints) -> Any:
-        dtype = b.outs[0].dtype
+        dtype = b.type(x).dtype
         init = b.constant(identity(dtype), dtype)
         return b.reduce([x], [init], dims, lambda b, x, y: [combine(b, x, y)])[0]
 
     return lower
 
 
-# XLA exchanges sums, products and extrema between devices, for bools these are "or" and "and", but
-# no bits: where it may have cut ``dims``, they are reduced in pairs, which it gathers instead.
+def _fold_ordered(combine: Combine, identity: Identity) -> Lower:
+    """The same of what is compared: complex numbers as pairs of their parts."""
+    of_reals = _fold(combine, identity)
+
+    def parts(b: Builder, z: Any) -> list[Any]:
+        return [b.real(z), b.imag(z)]
+
+    def body(b: Builder, *pairs: Any) -> list[Any]:
+        return parts(b, combine(b, b.complex(*pairs[:2]), b.complex(*pairs[2:])))
+
+    def lower(b: Builder, x: Any, dims: Ints) -> Any:
+        dtype = b.type(x).dtype
+        if not dtypes.is_complex(dtype):
+            return of_reals(b, x, dims)
+        init = b.constant(identity(dtype), dtype)
+        return b.complex(*b.reduce(parts(b, x), parts(b, init), dims, body))
+
+    return lower
 
 
 def _set_and_odd(b: Builder, x: Any, dims: Ints) -> list[Any]:
@@ -224,7 +244,7 @@ reduce_prod = _reduction(
 
 reduce_max = _reduction(
     "reduce_max",
-    _fold(greater_of, lowest),
+    _fold_ordered(greater_of, lowest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_max),
     doc="the greatest element over dims; stablehlo.reduce with maximum",
@@ -233,7 +253,7 @@ reduce_max = _reduction(
 
 reduce_min = _reduction(
     "reduce_min",
-    _fold(smaller_of, highest),
+    _fold_ordered(smaller_of, highest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_min),
     doc="the smallest element over dims; stablehlo.reduce with minimum",
@@ -283,7 +303,7 @@ reduce_xor = _reduction(
 # ---- positions of extrema -------------------------------------------------------------------
 
 
-def _position(name: str, extremum: Combine, identity: Identity, doc: str) -> Primitive:
+def _position(name: str, extremum: Lower, doc: str) -> Primitive:
     """The first position of an extremum: the least of those where it is attained.
 
     Two plain reductions run faster than one of (value, position) pairs.
@@ -301,8 +321,7 @@ def _position(name: str, extremum: Combine, identity: Identity, doc: str) -> Pri
     def lower(b: Builder, x: Any, dim: int, index_dtype: np.dtype) -> Any:
         shape, dtype = b.ins[0].shape, b.ins[0].dtype
         kept = tuple(d for d in range(len(shape)) if d != dim)
-        init = b.constant(identity(dtype), dtype)
-        best = b.reduce([x], [init], (dim,), lambda b, x, y: [extremum(b, x, y)])[0]
+        best = extremum(b, x, (dim,))
         attained = b.compare(x, b.broadcast_in_dim(best, shape, kept), "EQ")
         if dtypes.is_inexact(dtype):
             attained = b.or_(attained, b.compare(x, x, "NE"))
@@ -337,13 +356,11 @@ def _position(name: str, extremum: Combine, identity: Identity, doc: str) -> Pri
 
 argmax = _position(
     "argmax",
-    greater_of,
-    lowest,
+    _fold_ordered(greater_of, lowest),
     "the first position of the greatest element, or of a NaN; two of stablehlo.reduce",
 )
 argmin = _position(
     "argmin",
-    smaller_of,
-    highest,
+    _fold_ordered(smaller_of, highest),
     "the first position of the smallest element, or of a NaN; two of stablehlo.reduce",
 )

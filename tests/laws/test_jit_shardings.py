@@ -114,6 +114,16 @@ def test_bits_are_reduced_over_rows_that_are_cut():
             np.testing.assert_array_equal(reduced, ufunc.reduce(x, 0), name)
 
 
+def test_complex_numbers_are_compared_over_rows_that_are_cut():
+    rows = (np.arange(24 * 3) % 5 + 1j * (np.arange(24 * 3) * 7 % 11)).reshape(24, 3)
+    rows = rows.astype(np.complex64)
+    rows[5, 2] = np.nan
+    placed = phalanx.device_put(rows, NamedSharding(line(), P("x")))
+    for name in ("max", "min", "argmax", "argmin"):
+        given = getattr(jnp, name)(placed, axis=0)
+        np.testing.assert_array_equal(given, getattr(np, name)(rows, axis=0), name)
+
+
 def test_lanes_that_do_not_divide_feed_jit():
     """What ``pmap`` gives over devices may be uneven; a program takes it as it is."""
     lanes = phalanx.pmap(lambda x: 2 * x)(np.arange(phalanx.device_count() + 2.0))

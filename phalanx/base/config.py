@@ -25,6 +25,7 @@ from phalanx.base import foreign
 from phalanx.base.errors import ConfigError, UnknownOption, suggest
 from phalanx.base.extended import KEY_TYPES
 from phalanx.base.places import user_cache
+from phalanx.base.precision import PRECISIONS
 
 
 @dataclass(frozen=True)
@@ -124,22 +125,15 @@ def _mesh(value: Any) -> Any:
     return value
 
 
-_PRECISIONS = {
-    "default": "default",
-    "high": "high",
-    "highest": "highest",
-    "bfloat16": "default",
-    "tensorfloat32": "high",
-    "float32": "highest",
-}
-
-
 def _precision(value: Any) -> str | None:
     if value is None:
         return None
-    if not isinstance(value, str) or value.lower() not in _PRECISIONS:
-        raise ValueError("None, 'default', 'high' or 'highest'")
-    return _PRECISIONS[value.lower()]
+    if not isinstance(value, str) or value.lower() not in PRECISIONS:
+        raise ValueError(
+            "None, 'default', 'high', 'highest', 'bfloat16', 'tensorfloat32', 'float32' or the "
+            "name of a DotAlgorithmPreset, such as 'BF16_BF16_F32'"
+        )
+    return PRECISIONS[value.lower()]
 
 
 _FILTERING = ("auto", "off", "remove_frames", "quiet_remove_frames", "tracebackhide")
@@ -250,7 +244,7 @@ OPTIONS: dict[str, Option] = {
             None,
             _precision,
             lambda text: text or None,
-            "Precision of float32 products that do not ask for one: 'default', 'high', 'highest'.",
+            "Precision of float32 products that do not ask for one, such as 'high' or 'bfloat16'.",
             tracing=True,
         ),
         Option(
@@ -395,6 +389,7 @@ class Settings:
 _process: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
 _keys: dict[tuple[Any, ...], int] = {}
 _frozen: dict[str, str] = {}
+_settled: dict[str, Any] = {}
 _lock = threading.RLock()
 _overridden: WeakSet[Settings] = WeakSet()
 _of_process = Settings(())
@@ -478,7 +473,8 @@ class Config:
         checked = _check(option, value)
         with _lock:
             reason = _frozen.get(option.name)
-            if reason is not None and checked != getattr(self, option.name):
+            same = getattr(self, option.name), _settled.get(option.name)
+            if reason is not None and checked not in same:
                 raise ConfigError(
                     f"config.update: {option.name} is {getattr(self, option.name)!r} and can no "
                     f"longer change to {checked!r}: {reason}"
@@ -528,9 +524,13 @@ class Config:
 
     config_with_absl = parse_flags_with_absl
 
-    def freeze(self, name: str, reason: str) -> None:
-        """From now on refuse to change ``name``; ``reason`` ends the error message."""
+    def freeze(self, name: str, reason: str, settled: Any = None) -> None:
+        """From now on refuse to change ``name``; ``reason`` ends the error message.
+
+        What it has come to, ``settled``, can still be asked for.
+        """
         _frozen[_find(name).name] = reason
+        _settled[_find(name).name] = settled
 
     def thaw(self, name: str) -> None:
         """Allow ``name`` to change again."""

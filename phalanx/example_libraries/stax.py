@@ -14,7 +14,6 @@ second, of parameters and an input, gives the output; layers that draw take ``rn
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import operator
 import sys
@@ -302,7 +301,7 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def _keys(rng: Any, count: int) -> Any:
-    return itertools.repeat(None, count) if rng is None else random.split(rng, count)
+    return (None,) * count if rng is None else random.split(rng, count)
 
 
 def serial(*layers: Layer) -> Layer:
@@ -312,7 +311,9 @@ def serial(*layers: Layer) -> Layer:
 
     def init_fun(rng: Any, input_shape: Any) -> Any:
         params = []
-        for init, key in zip(inits, _keys(rng, len(inits)), strict=True):
+        for init in inits:
+            # Layers that are added at the end leave the parameters of those before as they are.
+            rng, key = _keys(rng, 2)
             input_shape, own = init(key, input_shape)
             params.append(own)
         return input_shape, params

@@ -19,7 +19,7 @@ from phalanx.control.vectorized import vectorized
 from phalanx.core.program import Program, plain
 from phalanx.core.roles import CARRY, FIXED, ROWS, Role, each
 from phalanx.core.trace import is_known
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
     TracedBody,
     as_type,
@@ -83,6 +83,11 @@ class _While:
     passed: list[int | None]
 
 
+def _not_a_number(x: Any) -> Any:
+    """``x``; a number becomes an array, as in a loop that is traced."""
+    return convert(x, dtype=typeof(x).dtype, weak=typeof(x).weak) if is_scalar(x) else x
+
+
 def _while(
     test: tuple[Callable, Callable], step: tuple[Callable, Callable], init_val: Any, who: str,
     own: int = 0,
@@ -93,7 +98,7 @@ def _while(
     """
     (cond_fun, test_with), (body_fun, step_with) = test, step
     if config.disable_jit:
-        init_val = held(init_val)
+        init_val = tree.map(_not_a_number, held(init_val))
         while is_known(goes_on := test_with(cond_fun, init_val)):
             if not goes_on:
                 return init_val

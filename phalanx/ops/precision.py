@@ -2,50 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import config
-
-
-class Precision(enum.Enum):
-    """How exactly products of float32 are computed where the hardware has faster, coarser ways.
-
-    ``DEFAULT`` is the fastest, ``HIGHEST`` is full float32. On CPUs all are full float32.
-    """
-
-    DEFAULT = "default"
-    HIGH = "high"
-    HIGHEST = "highest"
-
-
-class DotAlgorithmPreset(enum.Enum):
-    """Ways of multiplying: the types of the operands' parts, of the sums, and how many products.
-
-    Each stands for the coarsest ``Precision`` that is as exact for float32: one product of parts
-    in bfloat16 or another narrow type for ``DEFAULT``, three for ``HIGH``, as many as float32 needs
-    for ``HIGHEST``.
-    """
-
-    DEFAULT = 1
-    ANY_F8_ANY_F8_F32 = 2
-    ANY_F8_ANY_F8_F32_FAST_ACCUM = 3
-    ANY_F8_ANY_F8_ANY = 4
-    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 5
-    F16_F16_F16 = 6
-    F16_F16_F32 = 7
-    BF16_BF16_BF16 = 8
-    BF16_BF16_F32 = 9
-    BF16_BF16_F32_X3 = 10
-    BF16_BF16_F32_X6 = 11
-    BF16_BF16_F32_X9 = 12
-    TF32_TF32_F32 = 13
-    TF32_TF32_F32_X3 = 14
-    F32_F32_F32 = 15
-    F64_F64_F64 = 16
+from phalanx.base.precision import PRECISIONS, DotAlgorithmPreset, Precision
 
 
 class DotAlgorithm(NamedTuple):
@@ -68,25 +31,6 @@ class DotAlgorithm(NamedTuple):
     rhs_component_count: int = 1
     num_primitive_operations: int = 1
     allow_imprecise_accumulation: bool = False
-
-
-_COARSE = {"DEFAULT", "F16_F16_F16", "F16_F16_F32", "BF16_BF16_BF16", "BF16_BF16_F32"}
-_MIDDLE = {"BF16_BF16_F32_X3", "TF32_TF32_F32"}
-
-
-def _of_preset(name: str) -> str:
-    coarse = name in _COARSE or name.startswith("ANY_F8")
-    return "default" if coarse else "high" if name in _MIDDLE else "highest"
-
-
-_NAMES = {
-    **{p.value: p.value for p in Precision},
-    **{p.name.lower(): _of_preset(p.name) for p in DotAlgorithmPreset},
-    "fastest": "default",
-    "bfloat16": "default",
-    "tensorfloat32": "high",
-    "float32": "highest",
-}
 
 
 def canonical_precision(who: str, precision: Any) -> tuple[str, str] | None:
@@ -119,7 +63,7 @@ def _word(p: Any) -> str | None:
     if isinstance(p, DotAlgorithm):
         return _of_algorithm(p)
     name = p.name if isinstance(p, DotAlgorithmPreset) else p
-    return _NAMES.get(name.lower()) if isinstance(name, str) else None
+    return PRECISIONS.get(name.lower()) if isinstance(name, str) else None
 
 
 def _of_algorithm(p: DotAlgorithm) -> str:

@@ -51,7 +51,7 @@ def _preferred() -> Any:
         except DeviceError as e:
             reasons.append(str(e))
         else:
-            config.freeze("platforms", f"the client of platform {name} has started")
+            config.freeze("platforms", f"the client of platform {name} has started", name)
             return client
     raise DeviceError(f"devices: no platform of {', '.join(names)} is usable: {'; '.join(reasons)}")
 

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from jax import random as peer_random
 from jax.example_libraries import optimizers as peer
+from jax.example_libraries import stax as peer_stax
 
 import phalanx
 import phalanx.numpy as jnp
@@ -78,6 +80,19 @@ def test_a_network_of_layers():
     assert tree.structure(grads) == tree.structure(params)
     with pytest.raises(ValueError, match="rng"):
         apply(params, x)
+
+
+def test_the_parameters_of_layers_are_those_of_the_peer():
+    def made(library, key):
+        dense = library.Dense(3)
+        beside = library.serial(library.FanOut(2), library.parallel(dense, dense))
+        layers = library.serial(library.Relu, dense, beside, library.FanInConcat(), dense)
+        return tree.leaves(layers[0](key, (-1, 4))[1])
+
+    for got, wanted in zip(
+        made(stax, random.PRNGKey(0)), made(peer_stax, peer_random.PRNGKey(0)), strict=True
+    ):
+        np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_single_layers():

@@ -453,6 +453,8 @@ def test_disable_jit_runs_python():
 
     with phalanx.disable_jit():
         assert f(1.0) == "positive" and f(-1.0) == "negative"
+        count = phalanx.lax.while_loop(lambda n: n < 3, lambda n: n.astype(n.dtype) + 1, 0)
+    assert count.dtype == jnp.int32 and count == 3
 
 
 def test_errors_of_the_function_pass_through_and_leave_it_usable():

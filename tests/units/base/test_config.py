@@ -124,7 +124,7 @@ def test_an_update_during_an_override_reaches_its_key():
         ("num_cpu_devices", True, "a positive integer"),
         ("num_cpu_devices", "8", "a positive integer"),
         ("platforms", 3, "names of platforms"),
-        ("default_matmul_precision", "hihg", "'highest'"),
+        ("default_matmul_precision", "hihg", "'bfloat16'"),
         ("enable_x32", True, "no option 'enable_x32'. Did you mean 'enable_x64'?"),
         ("wholly_unknown", 1, "The options are enable_x64,"),
     ],
@@ -136,8 +136,10 @@ def test_refused_values(name, value, needed):
 
 
 def test_precision_has_aliases():
-    config.update("default_matmul_precision", "tensorfloat32")
-    assert config.default_matmul_precision == "high"
+    words = {"tensorfloat32": "high", "BF16_BF16_F32": "default", "F32_F32_F32": "highest"}
+    for name, word in words.items():
+        config.update("default_matmul_precision", name)
+        assert config.default_matmul_precision == word
     config.update("default_matmul_precision", None)
     assert config.default_matmul_precision is None
 
@@ -155,6 +157,15 @@ def test_a_frozen_option_may_be_set_to_what_it_is_and_says_why_not_otherwise():
         config.update("num_cpu_devices", 4)
     config.thaw("num_cpu_devices")
     config.update("num_cpu_devices", 4)
+
+
+def test_a_frozen_option_may_be_set_to_what_it_has_come_to():
+    config.update("platforms", None)
+    config.freeze("platforms", "the client of platform cpu has started", "cpu")
+    config.update("jax_platform_name", "cpu")
+    with pytest.raises(ConfigError, match="can no longer change to 'cuda'"):
+        config.update("platforms", "cuda")
+    config.thaw("platforms")
 
 
 def test_assigning_is_refused_and_a_misspelt_read_is_an_attribute_error():

@@ -700,7 +700,11 @@ def ravel_multi_index(
     """The position, counted row by row, of an index into an array of shape ``dims``.
 
     ``mode`` "clip" or "wrap" says what indices outside mean; "raise" needs known indices. The
-    result is of ``dtype``, of integers.
+    result is of ``dtype``, of integers; by default of that of the indices, if it holds all
+    positions, else of the default one.
+
+    Raises:
+        ValueError: an index is outside under "raise", or the dtype does not hold all positions.
 
     >>> print(jnp.ravel_multi_index((jnp.array([1]), jnp.array([2])), (2, 3)))
     [5]
@@ -719,17 +723,25 @@ def ravel_multi_index(
     xs = promote_arrays("ravel_multi_index", xs)
     if not dtypes.is_integer(xs[0].aval.dtype):
         raise TypeError(f"ravel_multi_index: integers are needed, got {xs[0].aval}")
+    given, last = xs[0].aval.dtype, math.prod(lengths) - 1
+    if kind is None:
+        kind = given if last <= dtypes.iinfo(given).max else dtypes.default_int()
+    if last > dtypes.iinfo(kind).max:
+        raise ValueError(
+            f"ravel_multi_index: positions up to {last}, in an array of shape {lengths}, do not "
+            f"fit {kind}; use a wider dtype"
+        )
     if mode == "raise":
         known = [value_of("ravel_multi_index", x, "use mode='clip' or 'wrap'") for x in xs]
         flat_index = np.ravel_multi_index(tuple(known), lengths, mode="raise", order=order)  # type: ignore
-        return from_host(np.asarray(flat_index).astype(kind or dtypes.default_int()))
+        return from_host(np.asarray(flat_index).astype(kind))
     if mode not in ("clip", "wrap"):
         raise ValueError(f"ravel_multi_index: mode must be raise, clip or wrap, got {mode!r}")
+    xs = [convert(x, dtypes.promote_types(given, kind)) for x in xs]
     pairs = list(zip(broadcast("ravel_multi_index", xs), lengths, strict=True))
     total: Any = None
     for x, n in pairs if order == "C" else reversed(pairs):
-        x = x if kind is None else convert(x, kind)
         clipped = mode == "clip"
         x = ops.clamp(literal(x, 0), x, literal(x, n - 1)) if clipped else remainder(x, n)
         total = x if total is None else ops.add(ops.mul(total, literal(total, n)), x)
-    return total
+    return convert(total, kind)

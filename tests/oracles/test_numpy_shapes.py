@@ -1,5 +1,7 @@
 """Creating, reshaping, joining and cutting arrays against NumPy."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -361,3 +363,16 @@ def test_flat_positions_of_indices_that_broadcast():
         index = (np.int32(1), np.array([0, 1, 2]))
         found = jnp.ravel_multi_index(index, (3, 3), mode=mode)
         np.testing.assert_array_equal(found, np.ravel_multi_index(index, (3, 3), mode=mode))
+
+
+def test_flat_positions_are_of_a_dtype_that_holds_them():
+    for mode, given in itertools.product(("raise", "clip", "wrap"), ("int8", "uint8", "int32")):
+        index = (np.array([100, 3], given), np.array([120, 3], given))
+        found = jnp.ravel_multi_index(index, (200, 300), mode=mode)
+        np.testing.assert_array_equal(found, np.ravel_multi_index(index, (200, 300), mode=mode))
+        assert jnp.ravel_multi_index((index[1][1:],), (9,), mode=mode).dtype == given
+        with pytest.raises(ValueError, match=r"up to 59999.*fit int8"):
+            jnp.ravel_multi_index(index, (200, 300), mode=mode, dtype="int8")
+    for mode in ("clip", "wrap"):  # of indices that are outside of the dtype of the result
+        found = jnp.ravel_multi_index((np.int32([500]),), (9,), mode=mode, dtype="int8")
+        np.testing.assert_array_equal(found, np.ravel_multi_index([[500]], (9,), mode=mode))

@@ -46,7 +46,11 @@ class Option:
     def variables(self) -> tuple[str, ...]:
         """The environment variables that set the value to begin with; the first counts."""
         own = f"PHALANX_{(self.short or self.name).upper()}"
-        return (own,) if self.own else (own, f"JAX_{self.name.upper()}")
+        if self.own:
+            return (own,)
+        others = [name.upper() for name, meant in _OTHER_NAMES.items() if self.name in meant]
+        of_others = [f"{prefix}_{name}" for name in others for prefix in ("PHALANX", "JAX")]
+        return (own, f"JAX_{self.name.upper()}", *of_others)
 
 
 def _boolean(value: Any) -> bool:

@@ -103,9 +103,6 @@ _UNARY: dict[str, Callable] = {
     "pos": arithmetic.positive,
     "abs": arithmetic.absolute,
     "invert": logic.bitwise_not,
-    "trunc": arithmetic.trunc,
-    "floor": arithmetic.floor,
-    "ceil": arithmetic.ceil,
 }
 
 # Functions whose first argument becomes ``self``.

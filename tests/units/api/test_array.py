@@ -1,6 +1,7 @@
 """Arrays: values on the host, indexing, updates, pickling, exchange with NumPy, life and death."""
 
 import copy
+import math
 import operator
 import pickle
 
@@ -10,7 +11,7 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
-from phalanx.errors import DeletedArray
+from phalanx.errors import ConcretizationTypeError, DeletedArray
 
 HOST = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -267,6 +268,9 @@ def test_empty_and_scalar_arrays():
     assert empty.sum() == 0 and empty.tolist() == []
     np.testing.assert_array_equal(empty + 1, np.zeros((0, 3)))
     assert phalanx.jit(lambda x: x.T)(empty).shape == (3, 0)
+    assert [*range(math.floor(jnp.float32(2.5)), math.ceil(jnp.float32(3.5)))] == [2, 3]
+    with pytest.raises(ConcretizationTypeError, match="as a Python float"):
+        phalanx.jit(lambda x: math.floor(x))(2.5)
 
 
 # ---- protocols ----------------------------------------------------------------------------------

@@ -187,6 +187,10 @@ def test_assigning_is_refused_and_a_misspelt_read_is_an_attribute_error():
           "XLA_FLAGS": "--xla_force_host_platform_device_count=4"},
          "config.num_cpu_devices", "2"),
         ({"PHALANX_PLATFORMS": "cpu"}, "config.platforms", "cpu"),
+        ({"JAX_PLATFORM_NAME": "cpu", "JAX_TRANSFER_GUARD": "log",
+          "JAX_TRANSFER_GUARD_DEVICE_TO_HOST": "allow"},
+         "config.platforms, config.transfer_guard_host_to_device, "
+         "config.transfer_guard_device_to_host", "('cpu', 'log', 'allow')"),
         ({}, "config.num_cpu_devices, config.platforms", "(1, None)"),
     ],
 )  # fmt: skip

@@ -94,6 +94,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
             return _packed([init(x) for x in leaves], treedef)
 
         def tree_update(i: Any, grads: Any, state: OptimizerState) -> OptimizerState:
+            _check_state("update", state)
             leaves, treedef = tree.flatten(grads)
             if treedef != state.tree_def:
                 raise TreeError(
@@ -104,6 +105,7 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
             return _packed([update(i, g, own) for g, own in pairs], treedef)
 
         def tree_params(state: OptimizerState) -> Any:
+            _check_state("get_params", state)
             return state.tree_def.unflatten([get_params(own) for own in _unpacked(state)])
 
         return Optimizer(tree_init, tree_update, tree_params)
@@ -116,6 +118,14 @@ def _packed(states: list[Any], treedef: tree.PyTreeDef) -> OptimizerState:
     return OptimizerState(
         tuple(tuple(leaves) for leaves, _ in flat), treedef, tuple(own for _, own in flat)
     )
+
+
+def _check_state(who: str, state: Any) -> None:
+    if not isinstance(state, OptimizerState):
+        raise TypeError(
+            f"{who}: a state is needed, as init_fun(params) makes it and update_fun returns it, "
+            f"got a {type(state).__name__}"
+        )
 
 
 def _unpacked(state: OptimizerState) -> list[Any]:

@@ -59,6 +59,9 @@ def test_states_and_gradients():
     np.testing.assert_array_equal(get_params(again)["a"], get_params(state)["a"])
     with pytest.raises(TreeError, match="structure"):
         update(0, {"a": 1.0}, state)
+    for mistaken in (lambda: update(0, PARAMS, PARAMS), lambda: get_params(PARAMS)):
+        with pytest.raises(TypeError, match="a state is needed"):
+            mistaken()
     clipped = optimizers.clip_grads(PARAMS, 1.0)
     np.testing.assert_allclose(optimizers.l2_norm(clipped), 1, rtol=1e-6)
     assert optimizers.l2_norm(optimizers.clip_grads(PARAMS, 99.0)) == 3

@@ -299,10 +299,22 @@ def listening_at(address: str, name: str) -> tuple[str, int]:
 def shutdown() -> None:
     """Part from the other processes; what spans processes is over. At exit it comes by itself.
 
+    It waits for what this process has launched with others: their part needs its own.
     In process 0, if the coordinator lives there, it waits for the others to do the same.
+
+    Raises:
+        PeerLost, ProgramMismatch: others never launch it; this process has parted all the same.
     """
     atexit.unregister(shutdown)
     member = joined()
+    try:
+        if member is not None and member.is_with_others:
+            backend().complete()
+    finally:
+        _part(member)
+
+
+def _part(member: Member | None) -> None:
     if member is not None:
         backend().part()
         member.leave()

@@ -148,10 +148,15 @@ class Member:
 
     def _decide(self, verdict: PhalanxError) -> None:
         with self._changed:
-            if self.verdict is None:
+            first = self.verdict is None
+            if first:
                 self.verdict, self.over = verdict, time.monotonic()
-                self._letting_go.append(start(self._let_all_go))
             self._changed.notify_all()
+        if first:
+            try:
+                self._letting_go.append(start(self._let_all_go))
+            except RuntimeError:  # at its exit Python starts no thread
+                self.let_go()
 
     def _let_all_go(self) -> None:
         """End what waits for others, also what was about to wait when the verdict came."""
@@ -274,6 +279,11 @@ class Member:
         self._line.send(what="delete", key=key)
 
     # ---- the end ----
+
+    @property
+    def is_with_others(self) -> bool:
+        """Whether this process still can compute with others, as far as it knows."""
+        return self.verdict is None and not self._left
 
     def fail(self, error: BaseException) -> None:
         """Tell the others of the exception by which this process ends."""

@@ -199,6 +199,14 @@ class Backend(Protocol):
         """
         ...
 
+    def complete(self) -> None:
+        """Wait until what this process does with others is done.
+
+        Raises:
+            PeerLost, ProgramMismatch: it never will be.
+        """
+        ...
+
     def part(self) -> None:
         """Let clients know the other processes no more."""
         ...

@@ -41,6 +41,7 @@ class XlaBackend:
     started = staticmethod(started)
     coordinate = staticmethod(Service)
     meet = staticmethod(connect)
+    complete = staticmethod(compiling.complete)
     part = staticmethod(leave)
 
     def version(self) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 
 from phalanx.base.config import config
-from phalanx.base.errors import DeletedArray
+from phalanx.base.errors import DeletedArray, PeerLost, ProgramMismatch
 from phalanx.core.types import ArrayType
 from phalanx.processes.member import group_over
 from phalanx.run.backend import Exchange, Single
@@ -436,6 +436,22 @@ def _end_before(one_here: bool) -> None:
         if one_here or one_there:
             with contextlib.suppress(xc.JaxRuntimeError):  # it surfaces where outputs are used
                 token.block_until_ready()
+
+
+def complete() -> None:
+    """Wait for the last launch over processes, which fails in the others without its part here.
+
+    Raises:
+        PeerLost, ProgramMismatch: others never do their part.
+    """
+    for token, _ in list(_over_processes):
+        try:
+            token.block_until_ready()
+        except xc.JaxRuntimeError as e:
+            failure = translated(e, "distributed.shutdown")
+            if isinstance(failure, (PeerLost, ProgramMismatch)):
+                raise failure from None
+    _over_processes.clear()
 
 
 def _settled(

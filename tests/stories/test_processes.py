@@ -252,23 +252,28 @@ def test_who_launches_what_another_does_not_learns_so(launch):
         assert "is at: launch 2 over processes 0,1,2, pmap_<lambda>" in why
 
 
-def test_a_launch_that_one_never_made_since_it_has_ended(launch):
+def test_who_ends_does_its_part_of_what_it_launched_and_no_more(launch):
     ended = launch(
         2,
         """
         f = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
         x = f(np.ones((2, 3), np.float32))
         x.block_until_ready()
-        if me == 0:
+        if me == 1:
+            f(x)  # which nobody reads here
+        else:
+            time.sleep(0.5)
+            tell(f(x)[0].tolist())
             try:
-                np.asarray(f(x))
+                tell(np.asarray(f(x)))
             except phalanx.errors.PeerLost as e:
                 tell(e.process, e.why)
         """,
         devices=2,
     )
     assert ended.status == 0, ended.output
-    (why,) = ended.told[0]
+    found, why = ended.told[0]
+    assert found == "[16.0, 16.0, 16.0]"
     assert why.startswith("1 its program has ended")
 
 

@@ -16,8 +16,8 @@ from phalanx.base.extended import WORD, KeyType, is_key
 from phalanx.base.source import replaying
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Atom, Equation, Program, Var
-from phalanx.core.trace import current
+from phalanx.core.program import Atom, Equation, Literal, Program, Var
+from phalanx.core.trace import ROOT, current, entering
 from phalanx.core.types import typeof
 from phalanx.ops.basis import move, random_unwrap, random_wrap
 from phalanx.ops.compare import eq, ne
@@ -43,7 +43,8 @@ def on_words(program: Program) -> Program:
 
 def _has_keys(program: Program) -> bool:
     def look() -> bool:
-        types = {v.type for e in program.equations for v in e.outputs}.union(program.input_types)
+        atoms = [a for e in program.equations for a in (*e.inputs, *e.outputs)]
+        types = {a.type for a in (*program.inputs, *atoms, *program.outputs)}
         inner = (p for e in program.equations if e.prim.frame is not None for p in e.programs)
         return any([is_key(t.dtype) for t in types]) or any(map(_has_keys, inner))
 
@@ -100,15 +101,18 @@ class _Writing:
             self.renamed[var] = self.stage.atom(held[0])
 
     def _held(self, atom: Atom) -> Held:
+        if type(atom) is Literal and is_key(atom.type.dtype):
+            with entering(ROOT):
+                return random_unwrap(atom.value), atom.type.ndim
         if atom in self.words:
             return self.words[atom]
         return self.stage.tracer(self.renamed.get(atom, atom)), None
 
     def _whole(self, atom: Atom) -> Atom:
         """What stands for ``atom``, the words of keys in the last dimension."""
-        if atom not in self.words:
+        if not is_key(atom.type.dtype):
             return self.renamed.get(atom, atom)
-        return self.stage.atom(_words_last(*self.words[atom]))
+        return self.stage.atom(_words_last(*self._held(atom)))
 
 
 def _on_words(e: Equation) -> dict[str, Any]:

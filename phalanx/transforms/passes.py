@@ -57,10 +57,13 @@ WITHIN: tuple[Pass, ...] = (everywhere(around_products),)  # and these at what e
 
 
 def within_a_device(program: Program) -> Program:
-    """What one device runs, ready to be written."""
+    """What one device runs, ready to be written.
+
+    It is made of a program on words. Where lanes ran a rule of the user's, there may be keys again.
+    """
     for change in WITHIN:
         program = change(program)
-    return program
+    return on_words(program)
 
 
 def ready(program: Program) -> Lifted:

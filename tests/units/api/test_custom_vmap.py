@@ -25,6 +25,20 @@ def tripled(seen):
     return lambda x, y: f({"x": x}, y)
 
 
+@pytest.mark.spmd
+def test_a_rule_draws_numbers_where_devices_have_several_lanes():
+    key = phalanx.random.key(7)
+    f = custom_vmap(lambda x: x)
+
+    @f.def_vmap
+    def rule(axis_size, in_batched, x):
+        return x * phalanx.random.uniform(key), True
+
+    x = np.arange(2.0 * phalanx.device_count())
+    wanted = x * float(phalanx.random.uniform(key))
+    np.testing.assert_allclose(phalanx.pmap(f)(x), wanted, rtol=1e-6)
+
+
 def test_the_rule_vectorizes():
     seen = []
     f = tripled(seen)

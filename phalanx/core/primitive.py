@@ -66,6 +66,11 @@ class NoRule:
     why: str
 
 
+def no_results(*_: Any, **__: Any) -> tuple[()]:
+    """Of an operation without results, what its results are: their types, their tangents."""
+    return ()
+
+
 @dataclass(eq=False, slots=True)  # one is made for each variable: freezing takes time
 class Linear:
     """In place of an operand of a transpose rule: the operand being differentiated."""

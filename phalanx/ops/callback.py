@@ -30,6 +30,7 @@ from phalanx.core.primitive import (
     NoRule,
     Operands,
     Primitive,
+    no_results,
 )
 from phalanx.core.types import ArrayType, Types, typeof
 from phalanx.ops.basis import broadcast_lanes, move, random_unwrap
@@ -74,11 +75,7 @@ def _linearize(
             "contains the call a derivative with custom_jvp or custom_vjp, or stop the derivative "
             "before it with lax.stop_gradient"
         )
-    return host_call(*primals, host=host, out_types=out_types, **params), _no_tangents
-
-
-def _no_tangents(*_: Any) -> tuple[()]:
-    return ()
+    return host_call(*primals, host=host, out_types=out_types, **params), no_results
 
 
 # ---- vectorization ------------------------------------------------------------------------------

@@ -17,8 +17,8 @@ from phalanx.core.primitive import (
     NoRule,
     Operands,
     Primitive,
+    no_results,
 )
-from phalanx.core.types import Types
 
 INSPECTS = frozenset({"inspects"})
 
@@ -52,11 +52,7 @@ def _run(x: Any, watcher: Watcher) -> tuple[()]:
 
 def _linearize(active: Active, x: Any, watcher: Watcher) -> Derivative:
     inspect_sharding(x, watcher=watcher)
-    return (), _no_tangents
-
-
-def _no_tangents(*_: Any) -> tuple[()]:
-    return ()
+    return (), no_results
 
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, watcher: Watcher) -> Batched:
@@ -69,13 +65,9 @@ def _carry_state(rewrite: Any, state: Any, x: Any, watcher: Watcher) -> tuple[An
     return state, ()
 
 
-def _type(*_: Any, **__: Any) -> Types:
-    return ()
-
-
 inspect_sharding: Primitive = Primitive(
     "inspect_sharding",
-    _type,
+    no_results,
     _lower,
     linearize=_linearize,
     transpose=NoRule("it has no results"),

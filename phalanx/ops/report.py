@@ -27,6 +27,7 @@ from phalanx.core.primitive import (
     NoRule,
     Operands,
     Primitive,
+    no_results,
 )
 from phalanx.core.types import ArrayType, Types, typeof
 from phalanx.ops.basis import I32, convert, full, move, reshape, sub
@@ -182,11 +183,7 @@ def _lower(b: Builder, words: Any, debug: bool) -> list[Any]:
 
 def _linearize(active: Active, words: Any, debug: bool) -> Derivative:
     report(words, debug=debug)
-    return (), _no_tangents
-
-
-def _no_tangents(*_: Any) -> tuple[()]:
-    return ()
+    return (), no_results
 
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, debug: bool) -> Batched:
@@ -204,13 +201,9 @@ def _carry_state(rewrite: Any, state: Any, words: Any, debug: bool) -> tuple[Any
     return state, ()
 
 
-def _type(*_: Any, **__: Any) -> Types:
-    return ()
-
-
 report: Primitive = Primitive(
     "report",
-    _type,
+    no_results,
     _lower,
     linearize=_linearize,
     transpose=NoRule("it has no results"),

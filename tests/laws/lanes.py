@@ -192,8 +192,8 @@ def others(coordinates, positions):
 class Mapping:
     """Named axes, outermost first, and where they lie in the arguments x, w and the result.
 
-    ``room`` is the number of devices over which pmap may lay them; None is all. ``at_once`` says of
-    each axis how many lanes run together.
+    ``room`` is the number of devices of each process over which pmap may lay them, ``processes``
+    that of the processes; None is all. ``at_once`` says of each axis how many lanes run together.
     """
 
     axes: tuple
@@ -202,10 +202,19 @@ class Mapping:
     out_dims: tuple
     room: int | None = None
     at_once: tuple = (None,) * 3
+    processes: int | None = None
 
     @property
     def coordinates(self):
         return list(itertools.product(*(range(size) for _, size in self.axes)))
+
+    def devices(self):
+        """Those that pmap may use."""
+        of_processes = {}
+        for d in phalanx.devices():
+            of_processes.setdefault(d.process_index, []).append(d)
+        some = itertools.islice(of_processes.values(), self.processes)
+        return [d for devices in some for d in devices[: self.room]]
 
     def over(self, transforms, lane, *more, out_dims=None):
         """``lane`` under one of ``transforms``, which are ``pmap`` or ``vmap``, for each axis.
@@ -218,7 +227,7 @@ class Mapping:
         outermost = transforms.index(phalanx.pmap) if phalanx.pmap in transforms else None
         for k, ((name, size), in_axes, out, transform) in reversed(list(enumerate(levels))):
             named = None if name.startswith("anonymous") else name
-            options = {"devices": phalanx.devices()[: self.room]} if k == outermost else {}
+            options = {"devices": self.devices()} if k == outermost else {}
             options["lanes_at_once"] = self.at_once[k]
             lane = transform(
                 lane, axis_name=named, in_axes=in_axes, out_axes=out, axis_size=size, **options
@@ -367,9 +376,9 @@ def splitting(names, n, shape, groups):
 
 
 @st.composite
-def programs(draw, most_steps=4):
+def programs(draw, most_steps=4, layouts=LAYOUTS):
     """A program, whose every step fits the shape that the steps before it leave."""
-    axes = draw(st.sampled_from(LAYOUTS))
+    axes = draw(st.sampled_from(layouts))
     width = int(np.prod([s for n, s in axes if not n.startswith("anonymous")]))
     x_shape = draw(st.sampled_from([(width, 2), (width,), (2, width)]))
     w_shape = (3,)

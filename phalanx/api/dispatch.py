@@ -24,12 +24,11 @@ from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import NonFiniteError, TracingRefused
 from phalanx.base.exact import Exact
-from phalanx.base.recent import Recent
+from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entered
 from phalanx.core.types import ArrayType
-from phalanx.run import eager
 from phalanx.run.array import DeviceArray
 from phalanx.transforms.reach import TRACED_ONCE
 
@@ -62,7 +61,7 @@ class _Runs(dict[int, Recent[Run]]):
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("__weakref__", "only", "runs", "structures", "traced")
+    __slots__ = ("only", "runs", "structures", "traced")
 
     def __init__(self) -> None:
         self.traced: Recent[Any] = Recent(KEPT)
@@ -73,7 +72,6 @@ class Caches:
         self.structures: Recent[tuple[Any, ...]] = Recent(KEPT)
         # what stands for the structure that all calls had, if it was one and the same
         self.only: Exact | None = None
-        _every.add(self)
 
     def structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """What stands for the structure of these arguments in ``runs``."""
@@ -113,9 +111,6 @@ class Caches:
         self.only = None
 
 
-_every: weakref.WeakSet[Caches] = weakref.WeakSet()
-
-
 def clear_caches() -> None:
     """Forget what was traced and compiled for all functions, and for operations outside of them.
 
@@ -124,9 +119,7 @@ def clear_caches() -> None:
     >>> import phalanx
     >>> phalanx.clear_caches()
     """
-    for caches in list(_every):
-        caches.clear()
-    eager.forget()
+    forget_everything()
 
 
 # By weak reference to the function. What was traced may refer to the function in turn, and so keep

@@ -1,4 +1,8 @@
-"""Mappings that do not grow for ever: what was used last, and objects that exist once; keys."""
+"""Mappings that do not grow for ever: what was used last, and objects that exist once; keys.
+
+All of them can be told at once to forget: everything, or what was not used since they were told
+before.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +34,12 @@ class Recent(dict[Any, Any], Generic[Value]):
     (None, 9, 25, False)
     """
 
-    __slots__ = ("_old", "limit")
+    __slots__ = ("__weakref__", "_old", "limit")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._old: dict[Any, Value] = _NONE
+        _every[id(self)] = self
 
     def __missing__(self, key: Hashable) -> Value | None:
         value = self._old.get(key)
@@ -44,12 +49,14 @@ class Recent(dict[Any, Any], Generic[Value]):
 
     def __setitem__(self, key: Hashable, value: Value) -> None:
         if len(self) >= self.limit and not dict.__contains__(self, key):
-            self._old = dict(self)
-            dict.clear(self)
+            self.age()
         dict.__setitem__(self, key, value)
 
     def __contains__(self, key: object) -> bool:
         return dict.__contains__(self, key) or key in self._old
+
+    def __bool__(self) -> bool:
+        return len(self) > 0 or len(self._old) > 0
 
     def get(self, key: Hashable, default: Any = None) -> Any:
         """The value of ``key``, or ``default``; ``mapping[key]`` is cheaper."""
@@ -62,6 +69,11 @@ class Recent(dict[Any, Any], Generic[Value]):
         if self._old is not _NONE:
             self._old.pop(key, None)
 
+    def age(self) -> None:
+        """Forget what was neither set nor read since the young generation was empty."""
+        self._old = dict(self) if len(self) else _NONE
+        dict.clear(self)
+
     def clear(self) -> None:
         """Forget everything."""
         self._old = _NONE
@@ -69,6 +81,24 @@ class Recent(dict[Any, Any], Generic[Value]):
 
 
 _NONE: dict[Any, Any] = {}  # the old generation of all that have none; nobody writes there
+_every: WeakValueDictionary[int, Recent[Any]] = WeakValueDictionary()  # they cannot be hashed
+
+
+def forget_old() -> None:
+    """Forget, in all mappings, what was neither set nor read since this was called before."""
+    for mapping in _living():
+        mapping.age()
+
+
+def forget_everything() -> None:
+    """Forget everything, in all mappings."""
+    for mapping in _living():
+        mapping.clear()
+
+
+def _living() -> list[Recent[Any]]:
+    found = [reference() for reference in _every.valuerefs()]
+    return [mapping for mapping in found if mapping is not None]
 
 
 class Unique(Recent[Value]):

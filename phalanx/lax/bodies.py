@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from types import MethodType
@@ -13,6 +11,7 @@ import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
+from phalanx.base.recent import Recent
 from phalanx.base.source import replaying, scope_name, user_location
 from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
@@ -242,8 +241,7 @@ class _Remembered(NamedTuple):
     references: list[Any]
 
 
-_MOST_ENTRIES = 1024
-_entries: OrderedDict[tuple, _Remembered] = OrderedDict()  # those used last are at the end
+_entries: Recent[_Remembered] = Recent(1024)
 
 
 def remembered(
@@ -261,10 +259,8 @@ def remembered(
         before = Reach(roots)
     except NotComparable:
         return trace()
-    entry = _entries.get(place)
+    entry = _entries[place]
     if entry is not None and entry.seen == before.seen:
-        _entries.pop(place, None)
-        _entries[place] = entry
         return entry.traced
     traced = trace()
     if not traced.captured:
@@ -284,7 +280,5 @@ def _remember(place: tuple, roots: Sequence[Any], traced: Any) -> None:
         reach = Reach(roots)
     except NotComparable:
         return
-    while len(_entries) >= _MOST_ENTRIES:
-        _entries.popitem(last=False)
-    forget = functools.partial(_entries.pop, place)  # called with a dead reference, its default
-    _entries[place] = _Remembered(traced, reach.seen, reach.references(forget))
+    references = reach.references(lambda dead: _entries.forget(place))
+    _entries[place] = _Remembered(traced, reach.seen, references)

@@ -45,12 +45,6 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     return tuple(out) if prim.multi else out[0]
 
 
-def forget() -> None:
-    """Forget the operations that were compiled."""
-    _compiled.clear()
-    _programs.clear()
-
-
 def _refuse_unhashable(prim: Primitive, params: dict[str, Any]) -> None:
     """Raise TypeError if a parameter cannot be part of a key."""
     for name, value in params.items():

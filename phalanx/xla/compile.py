@@ -19,6 +19,7 @@ from phalanx.processes.member import group_over
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
+from phalanx.xla import maps
 from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import deleted, refused_option, translated
@@ -57,6 +58,7 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     """Compile a module for the devices of its plan."""
     devices = lowered.plan.devices
     options = options or {}
+    maps.leave_some(len(devices))
     if lowered.plan.independent:
         return Independent(lowered, _load_on_each(lowered, devices, options))
     loaded, _ = _load(lowered, devices, options)

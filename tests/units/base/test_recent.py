@@ -8,7 +8,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from phalanx.base.recent import Recent, Unique
+from phalanx.base.recent import Recent, Unique, forget_everything, forget_old
 
 KEYS = st.lists(st.integers(0, 12), max_size=80)
 
@@ -133,3 +133,20 @@ def test_a_table_may_be_asked_while_garbage_is_collected(collect):
         if collect:
             gc.collect()
     assert table["inside"] is not None or not collect
+
+
+# ---- all of them --------------------------------------------------------------------------------
+
+
+def test_all_mappings_forget_what_is_old_together():
+    caches = [Recent(8), Recent(8)]
+    for cache in caches:
+        cache["used"], cache["unused"] = Value("used"), Value("unused")
+    forget_old()
+    assert all([cache["used"] is not None for cache in caches])
+    forget_old()
+    assert all(["used" in cache and "unused" not in cache for cache in caches])
+    table, held = Unique(8), Value("held")
+    table.add("held", held)
+    forget_everything()
+    assert not any(caches) and table["held"] is held

@@ -18,6 +18,7 @@ import pytest
 import phalanx as px
 import phalanx.numpy as jnp
 from phalanx import lax
+from phalanx.base.recent import Recent
 from phalanx.core.program import Program
 from phalanx.lax import bodies
 
@@ -462,7 +463,7 @@ class Counted:
 
 
 def test_what_is_not_used_for_long_is_forgotten(monkeypatch):
-    monkeypatch.setattr(bodies, "_MOST_ENTRIES", 4)
+    monkeypatch.setattr(bodies, "_entries", Recent(4))
     kept, *others = functions = [Counted() for _ in range(20)]
     for f in functions:
         lax.map(f, XS)
@@ -471,5 +472,5 @@ def test_what_is_not_used_for_long_is_forgotten(monkeypatch):
     for f in (kept, *others[-3:]):
         lax.map(f, XS)
     assert Counted.calls == 20
-    lax.map(others[-4], XS)
+    lax.map(others[0], XS)
     assert Counted.calls == 21

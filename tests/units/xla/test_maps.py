@@ -1,0 +1,27 @@
+"""Maps of memory: programs that nobody uses any more do not take all of them."""
+
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx.xla import maps
+
+
+@pytest.mark.skipif(not maps.taken(), reason="the system does not tell")
+def test_programs_are_forgotten_before_maps_run_out(monkeypatch):
+    phalanx.clear_caches()
+    most = maps.taken() + 60
+    monkeypatch.setattr(maps, "_OFTEN", 4)
+    monkeypatch.setattr(maps, "_most", lambda: 2 * most)
+    traced = []
+
+    @phalanx.jit
+    def used(x):
+        traced.append(x)
+        return 2 * x
+
+    for n in range(60):
+        used(1.0)
+        jnp.ones(n + 1) * 2
+        assert maps.taken() < most + 60
+    assert len(traced) == 1

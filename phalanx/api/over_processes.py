@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx.base.errors import DeviceError
 from phalanx.base.source import user_location
-from phalanx.processes.member import Group, joined
+from phalanx.processes.member import Group, group_over, joined
 from phalanx.run.runtime import backend
 
 
@@ -17,23 +17,13 @@ def group_of(devices: Sequence[Any] | None, mesh: Any, who: str) -> Group | None
     Raises:
         DeviceError: this process is not among them, or a mesh spans processes.
     """
-    member = joined()
-    if member is None or member.count == 1:
+    if joined() is None:
         return None
     every = backend().devices() if mesh is None else tuple(mesh.flat)
-    if devices is not None:
-        every = tuple(devices)
-    processes = frozenset(d.process_index for d in every)
-    if processes == {member.process}:
-        return None
-    if member.process not in processes:
-        raise DeviceError(
-            f"{who}: no device of this process, {member.process}, is among {list(every)}, at "
-            f"{user_location()}"
-        )
-    if mesh is not None:
+    group = group_over(every if devices is None else devices, who)
+    if group is not None and mesh is not None:
         raise DeviceError(
             f"{who}: its mesh has devices of several processes, at {user_location()}; use "
             "shard_map on arrays over all of them, or leave out mesh="
         )
-    return member.group_of(processes)
+    return group

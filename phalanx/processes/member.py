@@ -21,7 +21,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from phalanx.base.errors import PeerLost, PeerSlow, PhalanxError, ProgramMismatch, RendezvousError
+from phalanx.base.errors import (
+    DeviceError,
+    PeerLost,
+    PeerSlow,
+    PhalanxError,
+    ProgramMismatch,
+    RendezvousError,
+)
+from phalanx.base.source import user_location
 from phalanx.processes.relay import Relay, start
 from phalanx.processes.watched import Lateness, Silence, first_told
 from phalanx.processes.wire import PULSE, Line, Message, Socket, is_loopback, say, split
@@ -400,12 +408,22 @@ def joined() -> Member | None:
     return _joined[0] if _joined else None
 
 
-def group_over(devices: Sequence[Any]) -> Group | None:
-    """The group of the processes that ``devices`` belong to; None if that is one, this process."""
+def group_over(devices: Sequence[Any], who: str) -> Group | None:
+    """The group of the processes that ``devices`` belong to; None if that is one, this process.
+
+    Raises:
+        DeviceError: this process is not among them, so ``who`` does not run here.
+    """
     member = joined()
     if member is None or all(d.process_index == member.process for d in devices):
         return None
-    return member.group_of(frozenset(d.process_index for d in devices))
+    processes = frozenset(d.process_index for d in devices)
+    if member.process not in processes:
+        raise DeviceError(
+            f"{who}: no device of this process, {member.process}, is among {list(devices)}, at "
+            f"{user_location()}"
+        )
+    return member.group_of(processes)
 
 
 def failure_of_others(who: str) -> PhalanxError | None:

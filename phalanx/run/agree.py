@@ -20,7 +20,7 @@ def agree(program: Program, module: Module, devices: Sequence[Any]) -> None:
         ProgramMismatch: one of them has another; it tells the first line that differs.
         PeerLost: one of them is gone.
     """
-    group = group_over(devices)
+    group = group_over(devices, program.name)
     if group is None:
         return
     what = f"compiling {program.name}"
@@ -40,9 +40,9 @@ def _first_difference(every: Sequence[Sequence[str]], processes: Sequence[int]) 
     return "their equations are alike, and constants or the options of the compiler differ"
 
 
-def least_free(devices: Sequence[Any]) -> float:
+def least_free(devices: Sequence[Any], who: str) -> float:
     """How many bytes are free on each of ``devices``, in whichever process there are fewest."""
-    group = group_over(devices)
+    group = group_over(devices, who)
     if group is None:
         return backend().free_memory(devices)
     own = set(backend().local_devices(devices[0].platform))

@@ -343,13 +343,15 @@ class DeviceArray(Array):
         return (self[i] for i in range(self.aval.shape[0]))
 
     def __format__(self, spec: str) -> str:
-        if is_key(self.aval.dtype):
+        if is_key(self.aval.dtype) or not self.sharding.is_whole_here:
             return format(repr(self), spec)
         return format(self._value[()] if not self.aval.ndim else self._value, spec)
 
     def __repr__(self) -> str:
         if isinstance(self._sig, DeletedSignature):
             return f"<array {self.aval}: {self._sig.why}>"
+        if not self.sharding.is_whole_here:
+            return f"Array(shape={self.shape}, dtype={self.dtype.name})"
         if is_key(self.aval.dtype):
             return f"Array({self.shape}, dtype={self.dtype.name}) overlaying:\n{self._fetched()}"
         head = "Array("
@@ -360,8 +362,8 @@ class DeviceArray(Array):
         return f"{head}{text}, dtype={self.dtype.name}{weak})"
 
     def __str__(self) -> str:
-        plain = isinstance(self._sig, DeletedSignature) or is_key(self.aval.dtype)
-        return repr(self) if plain else str(self._value)
+        shown = not isinstance(self._sig, DeletedSignature) and self.sharding.is_whole_here
+        return str(self._value) if shown and not is_key(self.aval.dtype) else repr(self)
 
     @hiding
     def __hash__(self) -> int:

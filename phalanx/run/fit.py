@@ -32,7 +32,7 @@ def compile_fitting(
     made = _compiled(lower(plan), options)
     if not placement.devices_have_lanes(program, plan.mesh):
         return _there(made)
-    free = least_free(plan.devices)
+    free = least_free(plan.devices, program.name)
     while _needed(made) > free:
         plan = replace(plan, halvings=plan.halvings + 1)
         smaller = _compiled(lower(plan), options)

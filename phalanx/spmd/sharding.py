@@ -139,6 +139,12 @@ class Sharding:
         return bool(self.local_positions)
 
     @property
+    def is_whole_here(self) -> bool:
+        """Whether the devices of this process have all of an array together."""
+        copied = self.is_fully_replicated and self.has_addressable_devices
+        return copied or self.is_fully_addressable
+
+    @property
     def memory_kind(self) -> str | None:
         """The kind of memory in which arrays lie, such as "device" or "pinned_host"."""
         return self.memory or own_memory(self.devices[0])

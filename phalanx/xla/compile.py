@@ -175,7 +175,7 @@ class XlaExecutable:
         self._callbacks = lowered.callbacks  # lives as long as it may be called
         self.devices = lowered.plan.devices
         self._device_count = len(self.devices)
-        self._group = group_over(self.devices)
+        self._group = group_over(self.devices, lowered.name)
         self._program = number_of(lowered) if self._group is not None else 0
         self._one_here = len(Sharding(self.devices).local_devices) == 1
         self._donated = lowered.donate

@@ -92,7 +92,7 @@ def _laid_out(
             if copies > 1:
                 tiles[n] = to_numpy(part) if on_host else tile
         parts.append(part)
-    return parts[0] if len(target.devices) == 1 else Parts(split, parts)
+    return parts[0] if parts and len(target.devices) == 1 else Parts(split, parts)
 
 
 @dataclass(frozen=True, slots=True)

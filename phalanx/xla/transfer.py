@@ -58,7 +58,7 @@ def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
 
 
 def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
-    if not sharding.is_fully_addressable and not sharding.is_fully_replicated:
+    if not sharding.is_whole_here:
         raise ValueError(
             f"fetch: parts of this {type} are on devices of other processes; gather it first, or "
             "read the shards that this process can reach"

@@ -98,18 +98,29 @@ def test_arrays_lie_over_processes(launch):
             tell(e)
         phalanx.distributed.key_value_set(f"from {me}", f"told by {me}")
         tell(phalanx.distributed.key_value_get(f"from {1 - me}"))
+        tell(x, [x])
+        other = next(d for d in phalanx.devices() if d.process_index != me)
+        away = phalanx.device_put(np.arange(3.0), other)
+        tell(away.shape, away.addressable_shards)
+        try:
+            away + 1
+        except phalanx.errors.DeviceError as e:
+            tell(e)
         """,
         devices=2,
     )
     assert ended.status == 0, ended.output
     for me in (0, 1):
-        first, shards, total, added, refused, key = ended.told[me]
+        first, shards, total, added, refused, key, shown, away, nobody = ended.told[me]
         assert first == "4 2 (4,) False"
         assert shards == str([[10.0 * me], [10.0 * me + 1]])
         assert total == "22.0"
         assert added == str([[10.0 * me + 22], [10.0 * me + 23]])
         assert "devices of other processes" in refused
         assert key == f"told by {1 - me}"
+        assert shown == "Array(shape=(4,), dtype=float32) [Array(shape=(4,), dtype=float32)]"
+        assert away == "(3,) []"
+        assert f"no device of this process, {me}, is among" in nobody
 
 
 LOST = """

@@ -8,13 +8,15 @@ import numpy as np
 
 import phalanx
 from phalanx import lax, random
+from phalanx.experimental import checkify
 from phalanx.scipy import stats
 from tests.laws.calls import AXIS, Call, Made, Operand, Sizes, public, required, room_of
 
 ROOMS = (
-    "", "image", "lax", "lax.linalg", "nn", "nn.initializers", "numpy", "numpy.fft", "numpy.linalg",
-    "numpy.segments", "random", "scipy.cluster.vq", "scipy.fft", "scipy.linalg", "scipy.ndimage",
-    "scipy.signal", "scipy.sparse.linalg", "scipy.special", "scipy.stats",
+    "", "experimental.checkify", "image", "lax", "lax.linalg", "nn", "nn.initializers", "numpy",
+    "numpy.fft", "numpy.linalg", "numpy.segments", "random", "scipy.cluster.vq", "scipy.fft",
+    "scipy.linalg", "scipy.ndimage", "scipy.signal", "scipy.sparse.linalg", "scipy.special",
+    "scipy.stats",
     *(f"scipy.stats.{n}" for n, m in vars(stats).items() if isinstance(m, ModuleType)
       and n in stats.__all__),
 )  # fmt: skip
@@ -113,6 +115,11 @@ ARGUMENTS = {
         "device_put_replicated": (X, Made(lambda: phalanx.devices()[:1])),
         "device_put_sharded": ([X], Made(lambda: phalanx.devices()[:1])),
         "io_callback pure_callback": (np.asarray, np.float32(0), Operand("", np.float32)),
+    },
+    "experimental.checkify": {
+        "check debug_check": (True, "there is nothing to say"),
+        "check_error": (checkify.init_error,),
+        "checkify": (reverse,),
     },
     "lax": {
         "all_to_all": (Operand("2n"), AXIS, 0, 0),

@@ -169,6 +169,11 @@ class Primitive:
         by_user: whether its rules are functions of the user's, which may communicate over any
             named axis, and differently from the operation itself.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
+        moves: whether a number in the result is one of the operands', or what fills a place in
+            which there is none, so that it is NaN only where they are.
+        windows: ``(*operands, **params)`` to what it reads or writes of its first operand by
+            number: indices, whose last dimension has one for each of some dimensions of that, the
+            lengths of a window in all, and those dimensions. None if there are no indices.
         fused: whether an element of the result takes a few elements of the operands: a compiler
             makes it where it is needed, again for every use, and stores nothing.
         multi: whether there are several results, or none, as a tuple; so where there are
@@ -202,6 +207,8 @@ class Primitive:
     launch: Rule | None = None
     by_user: bool = False
     prepare: Callable[[Operands], Operands] | None = None
+    moves: bool = False
+    windows: Rule | None = None
     fused: bool = False
     multi: bool = False
     doc: str = ""

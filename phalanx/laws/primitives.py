@@ -413,6 +413,36 @@ def _check_vary(case: Case, dims: tuple, axis: Any, rules: Sequence, outs: Seque
             )
 
 
+# ---- numbers that move --------------------------------------------------------------------------
+
+
+def law_moves(prim: Primitive, example: Example) -> None:
+    """Where numbers only move, infinities in the place of some of them make no NaN."""
+    case = Case(prim, example)
+    operands = case.operands()
+    before = case.tree(case(*operands))
+    after = case.tree(case(*map(_with_infinities, operands)))
+    for i, (x, y) in enumerate(zip(before, after, strict=True)):
+        if dtypes.is_inexact(typeof(y).dtype) and (np.isnan(y) > np.isnan(x)).any():
+            raise PrimitiveError(
+                case.who("moves"),
+                f"result {i} is NaN where no operand is, but the declaration says `moves`",
+                to_numpy(y),
+                to_numpy(x),
+            )
+
+
+def _with_infinities(x: np.ndarray) -> np.ndarray:
+    """``x``, of which every second number is infinite if it can be, with the sign it had."""
+    if not dtypes.is_inexact(x.dtype):
+        return x
+    second = np.arange(x.size).reshape(x.shape) % 2 == 1
+    return np.where(second, x, np.where(np.real(x) < 0, -np.inf, np.inf)).astype(x.dtype)
+
+
+# ---- dtypes -------------------------------------------------------------------------------------
+
+
 DTYPES = ("float16", "bfloat16", "float64", "int8", "uint32", "bool", "complex64", "complex128")
 
 
@@ -496,6 +526,10 @@ def _inexact(prim: Primitive, example: Example) -> bool:
     return any(dtypes.is_inexact(example.args[i].dtype) for i in Case(prim, example).free)
 
 
+def _moving(prim: Primitive, example: Example) -> bool:
+    return prim.moves and _inexact(prim, example)
+
+
 def _replicated(prim: Primitive, example: Example) -> bool:
     return prim.vary is not None and len(example.axes) <= 1
 
@@ -516,6 +550,7 @@ LAWS = {
     "linearize": Law(law_linearize, _differentiated),
     "transpose": Law(law_transpose, _transposed),
     "vary": Law(law_vary, _replicated),
+    "moves": Law(law_moves, _moving),
 }
 
 
@@ -525,8 +560,9 @@ def check_primitive(prim: Primitive, laws: Sequence[str] = tuple(LAWS)) -> None:
     The type rule against the results, in all dtypes that it takes; eager against compiled
     evaluation; the batching rule against a loop, for every choice of operands and dimensions;
     the linearize rule against finite differences; the transpose rule by
-    <f t, c> = <t, f^T c> and f^T^T = f; the replication rule against the lanes. Where the
-    primitive communicates, ``pmap`` of it against ``vmap`` of it.
+    <f t, c> = <t, f^T c> and f^T^T = f; the replication rule against the lanes; that numbers only
+    move, if it says so, with infinities. Where the primitive communicates, ``pmap`` of it against
+    ``vmap`` of it.
 
     Args:
         prim: a primitive with examples.

@@ -226,6 +226,7 @@ def pointwise(
     partials: Partials = (),
     linearize: Of[Derivative] | None = None,
     transpose: Of[Cotangents] | NoRule | None = None,
+    moves: bool = False,
     doc: str,
     examples: Sequence[Example] = (),
 ) -> Primitive:
@@ -241,6 +242,7 @@ def pointwise(
         linearize: ``(active, *primals, **params)`` to the result and a linear function, in
             place of ``partials``.
         transpose: for the linear ones.
+        moves: whether each number of the result is one of the operands'.
         doc: the mathematics and the source, in a line.
         examples: for the tests.
     """
@@ -262,6 +264,7 @@ def pointwise(
         transpose=transpose if transpose is not None else NoRule("it is not linear"),
         batch=batch_pointwise(lambda: prim),
         prepare=fit_scalars,
+        moves=moves,
         fused=True,
         doc=doc,
         examples=examples,
@@ -347,6 +350,7 @@ def structural(
         linearize=linear_in_first(lambda: prim),
         transpose=_transpose_one(transpose),
         batch=batch_rule,
+        moves=fused,
         fused=fused,
         doc=doc,
         examples=examples,
@@ -410,6 +414,7 @@ neg = pointwise(
     on=number,
     linearize=lambda active, x: (neg(x), neg),
     transpose=lambda ct, x: [neg(ct)],
+    moves=True,
     doc="-x; stablehlo.negate",
     examples=[Example((f32(2, 3),)), Example((i32(3),))],
 )
@@ -610,6 +615,7 @@ convert = Primitive(
     transpose=_convert_transpose,
     batch=batch_pointwise(lambda: convert),
     fused=True,
+    moves=True,
     doc="x in another dtype; stablehlo.convert",
     examples=[
         Example((f32(3),), {"dtype": I32, "weak": False}),

@@ -29,6 +29,7 @@ from phalanx.core.types import SCALARS, ArrayType, Ints, typeof
 from phalanx.ops.basis import (
     I32,
     broadcast_lanes,
+    convert,
     f32,
     full,
     i32,
@@ -39,7 +40,7 @@ from phalanx.ops.basis import (
     zeros,
 )
 from phalanx.ops.index import GatherNumbers, gather, scatter
-from phalanx.ops.shape import concatenate, typeof_operand
+from phalanx.ops.shape import concatenate, stack, typeof_operand
 
 
 def _fit_starts(starts: Sequence[Any]) -> list[Any]:
@@ -97,6 +98,15 @@ def _zero_start(starts: Sequence[Any]) -> np.generic:
     return dtypes.scalar(0, typeof(starts[0]).dtype if starts else I32)
 
 
+Windows = tuple[Any, Ints, Ints]
+
+
+def _window(starts: Sequence[Any], sizes: Ints) -> Windows | None:
+    """The one window of ``sizes`` at ``starts``; none without dimensions."""
+    numbers = [convert(s, dtype=I32, weak=False) for s in starts]
+    return (stack(numbers, 0), sizes, tuple(range(len(sizes)))) if starts else None
+
+
 # ---- dynamic_slice --------------------------------------------------------------------------
 
 
@@ -107,6 +117,10 @@ def _slice_type(x: ArrayType, *starts: ArrayType, sizes: Ints) -> ArrayType:
 
 def _slice_lower(b: Builder, x: Any, *starts: Any, sizes: Ints) -> Any:
     return b.dynamic_slice(x, _wide(b, starts), sizes) if starts else x
+
+
+def _slice_windows(x: Any, *starts: Any, sizes: Ints) -> Windows | None:
+    return _window(starts, sizes)
 
 
 def _slice_transpose(ct: Any, x: Any, *starts: Any, sizes: Ints) -> Cotangents:
@@ -135,6 +149,8 @@ dynamic_slice = Primitive(
     transpose=_slice_transpose,
     batch=_slice_batch,
     prepare=lambda args: (args[0], *_fit_starts(args[1:])),
+    moves=True,
+    windows=_slice_windows,
     doc="x[s : s + sizes], s moved inside; stablehlo.dynamic_slice",
     examples=[
         Example((f32(5, 4), np.int32(1), np.int32(3)), {"sizes": (2, 3)}),
@@ -158,6 +174,10 @@ def _update_type(x: ArrayType, update: ArrayType, *starts: ArrayType) -> ArrayTy
 
 def _update_lower(b: Builder, x: Any, update: Any, *starts: Any) -> Any:
     return b.dynamic_update_slice(x, update, _wide(b, starts)) if starts else update
+
+
+def _update_windows(x: Any, update: Any, *starts: Any) -> Windows | None:
+    return _window(starts, typeof(update).shape)
 
 
 def _update_linearize(active: Active, x: Any, update: Any, *starts: Any) -> Derivative:
@@ -198,6 +218,8 @@ dynamic_update_slice = Primitive(
     transpose=_update_transpose,
     batch=_update_batch,
     prepare=lambda args: (*args[:2], *_fit_starts(args[2:])),
+    moves=True,
+    windows=_update_windows,
     doc="x with x[s : s + sizes] = update, s moved inside; stablehlo.dynamic_update_slice",
     examples=[
         Example((f32(5, 4), f32(2, 3), np.int32(1), np.int32(3))),

@@ -98,6 +98,7 @@ abs = pointwise(
     on=number,
     result=dtypes.to_real,
     linearize=_abs_linearize,
+    moves=True,
     doc="|x|, with derivative 0 at 0; stablehlo.abs",
     examples=[_F, _C, _I],
 )
@@ -163,6 +164,7 @@ stop_gradient = pointwise(
     lambda b, x: x,
     on=anything,
     partials="stopping derivatives is its purpose",
+    moves=True,
     doc="x, as a constant to derivatives",
     examples=[_F, _I],
 )

@@ -411,6 +411,12 @@ def _behind_lanes(numbers: GatherNumbers) -> GatherNumbers:
     )
 
 
+def _gather_windows(
+    x: Any, indices: Any, *, numbers: GatherNumbers, slice_sizes: Ints, **_: Any
+) -> tuple[Any, Ints, Ints]:
+    return indices, slice_sizes, numbers.start_index_map
+
+
 _ROWS = {"numbers": GatherNumbers((1,), (0,), (0,)), "slice_sizes": (1, 4)}
 _ROW_INDICES = np.array([[2], [0], [7], [2], [-1]], np.int32)
 
@@ -421,6 +427,8 @@ gather = Primitive(
     linearize=_gather_linearize,
     transpose=_gather_transpose,
     batch=_gather_batch,
+    moves=True,
+    windows=_gather_windows,
     doc="windows of x at the positions in indices; stablehlo.gather",
     examples=[
         Example((f32(3, 4), _ROW_INDICES), {**_ROWS, "mode": "clip"}),
@@ -540,6 +548,7 @@ def _scatter(
     on: Domain = number_or_bool,
     linearize: LinearizeRule,
     transpose: TransposeRule | NoRule,
+    moves: bool = False,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
@@ -554,10 +563,19 @@ def _scatter(
         linearize=linearize,
         transpose=transpose,
         batch=_scatter_batch(lambda: prim),
+        moves=moves,
+        windows=_scatter_windows,
         doc=doc,
         examples=examples,
     )
     return prim
+
+
+def _scatter_windows(
+    x: Any, indices: Any, u: Any, *, numbers: ScatterNumbers, **_: Any
+) -> tuple[Any, Ints, Ints]:
+    sizes = numbers.window(typeof(x), typeof(u))
+    return indices, sizes, numbers.scatter_dims_to_operand_dims
 
 
 def _joint(prim: Callable[[], Primitive]) -> Rule:
@@ -678,6 +696,7 @@ scatter = _scatter(
     on=anything,
     linearize=_scatter_linearize,
     transpose=_scatter_transpose,
+    moves=True,
     doc="x with windows replaced by updates, one of those that meet; stablehlo.scatter",
     examples=_scatter_examples(_INTEGERS, unique_indices=True),
 )
@@ -705,6 +724,7 @@ scatter_min = _scatter(
     lambda b, x, u: b.minimum(x, u),
     linearize=_extremum_linearize(lambda: scatter_min),
     transpose=NoRule("it is not linear"),
+    moves=True,
     doc="x with windows of it lowered to updates; stablehlo.scatter with minimum",
     examples=_scatter_examples(_REPEATED, _INTEGERS),
 )
@@ -714,6 +734,7 @@ scatter_max = _scatter(
     lambda b, x, u: b.maximum(x, u),
     linearize=_extremum_linearize(lambda: scatter_max),
     transpose=NoRule("it is not linear"),
+    moves=True,
     doc="x with windows of it raised to updates; stablehlo.scatter with maximum",
     examples=_scatter_examples(_REPEATED, _INTEGERS),
 )

@@ -145,6 +145,7 @@ def _reduction(
     *,
     on: Domain,
     linearize: LinearizeRule | ZeroDerivative,
+    moves: bool = False,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
@@ -163,6 +164,7 @@ def _reduction(
         linearize=linearize,
         transpose=NoRule("it is not linear"),
         batch=batch,
+        moves=moves,
         doc=doc,
         examples=examples,
     )
@@ -247,6 +249,7 @@ reduce_max = _reduction(
     _fold_ordered(greater_of, lowest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_max),
+    moves=True,
     doc="the greatest element over dims; stablehlo.reduce with maximum",
     examples=[_FLOATS, _INTS, _BOOLS, _COMPLEX],
 )
@@ -256,6 +259,7 @@ reduce_min = _reduction(
     _fold_ordered(smaller_of, highest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_min),
+    moves=True,
     doc="the smallest element over dims; stablehlo.reduce with minimum",
     examples=[_FLOATS, _INTS, _BOOLS, _COMPLEX],
 )

@@ -48,6 +48,7 @@ pvary = Primitive(
     axes=lambda params: frozenset(params["axes"]),
     sends=False,
     fused=True,
+    moves=True,
     doc="x, which every position has, as what may vary along axes; no operation",
     examples=[Example((f32(3),), {"axes": ("i",)}, axes=(("i", 4),))],
 )

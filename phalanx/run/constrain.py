@@ -73,5 +73,6 @@ constrain = Primitive(
     batch=_batch,
     lies=lambda params: params["sharding"],
     run=_run,
+    moves=True,
     doc="x, laid out as a sharding says; sdy.sharding_constraint",
 )

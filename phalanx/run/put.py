@@ -80,6 +80,7 @@ device_put = Primitive(
     batch=_batch,
     lies=_lies,
     run=_run,
+    moves=True,
     doc="x on other devices; in a program, a constraint on how it lies over them",
     examples=[
         Example((f32(2, 3),), {"to": None, "back": None}),

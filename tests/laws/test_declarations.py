@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 
+import numpy as np
 import pytest
 
 import phalanx.ops
@@ -30,6 +31,7 @@ def test_declaration_is_whole(name):
         reasoned = isinstance(rule, NoRule | ZeroDerivative) and rule.why
         assert callable(rule) or reasoned, f"{name}.{which} is neither a rule nor a reason"
     assert prim.vary is None or callable(prim.vary)
+    assert prim.windows is None or callable(prim.windows)
     assert prim.examples or name in WITHOUT_EXAMPLES, f"{name} has no examples"
 
 
@@ -38,3 +40,13 @@ def test_no_name_is_taken_twice():
         for value in vars(importlib.import_module(module.name)).values():
             if isinstance(value, Primitive):
                 assert REGISTRY[value.name] is value
+
+
+@pytest.mark.parametrize("name", sorted(n for n, p in REGISTRY.items() if p.windows is not None))
+def test_windows_are_those_of_the_first_operand(name):
+    prim = REGISTRY[name]
+    for example in prim.examples:
+        operands = [np.zeros(a.shape, a.dtype) for a in example.args]
+        indices, sizes, dims = prim.windows(*operands, **example.params)
+        assert len(sizes) == operands[0].ndim and indices.shape[-1] == len(dims)
+        assert all(s <= n for s, n in zip(sizes, operands[0].shape, strict=True))

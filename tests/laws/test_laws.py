@@ -120,6 +120,12 @@ def test_a_wrong_replication_rule(broken):
         check_primitive(wrong, ["vary"])
 
 
+def test_an_operation_that_does_more_than_move(broken):
+    wrong = broken(elementwise.sin, moves=True)
+    with pytest.raises(PrimitiveError, match="NaN where no operand is"):
+        check_primitive(wrong, ["moves"])
+
+
 def test_a_wrong_lowering_for_devices(broken):
     if phalanx.device_count() < 4:
         pytest.skip("the axis must lie over devices")

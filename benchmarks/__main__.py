@@ -16,7 +16,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -25,29 +24,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.case import CASES, DEVICES
+from benchmarks.environment import environment
 from benchmarks.worker import IMPORT
 
 LIBRARIES = ("phalanx", "jax")
 ROOT = Path(__file__).parents[1]
 Samples = dict[str, dict[str, list[float]]]  # name of a case -> library -> seconds
-
-
-def environment(devices: int, cache: str) -> dict[str, str]:
-    """What both libraries see: CPU devices, ``devices`` of them for Phalanx, and nothing else.
-
-    ``cache`` is the directory for what Phalanx compiles, or nothing; jax has none by default.
-    """
-    flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count={DEVICES}"
-    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    return inherited | {
-        "PHALANX_NUM_CPU_DEVICES": str(devices),
-        "PHALANX_PLATFORMS": "cpu",
-        "PHALANX_CACHE_DIR": cache,
-        "BENCHMARK_STARTED": str(time.time()),
-        "JAX_PLATFORMS": "cpu",
-        "XLA_FLAGS": flags.strip(),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-    }
 
 
 def run_turn(
@@ -72,7 +54,7 @@ def run_worker(
     command = [sys.executable, "-m", "benchmarks.worker", library, str(seconds), *names]
     done = subprocess.run(
         command,
-        env=environment(devices, cache),
+        env=environment(devices, DEVICES, cache),
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -23,6 +23,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.environment import environment
+
 ROOT = Path(__file__).parents[1]
 WAYS = ("phalanx", "phalanx launch", "jax")
 STEPS = {"sum": (1, 1000), "sum of 1,000,000": (1_000_000, 20)}  # numbers, calls of a round
@@ -63,28 +65,20 @@ def measure(way: str) -> dict[str, list[float]]:
 
 def start(way: str, count: int) -> dict[str, list[float]]:
     """The same of process 0, with all processes started here."""
-    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    environment = inherited | {
-        "PHALANX_PLATFORMS": "cpu",
-        "PHALANX_NUM_CPU_DEVICES": "1",
-        "PHALANX_CACHE_DIR": "",
-        "JAX_PLATFORMS": "cpu",
-        "JAX_NUM_CPU_DEVICES": "1",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "BENCHMARK_STARTED": str(time.time()),
+    around = environment(1, 1) | {
         "BENCHMARK_MEETING": f"127.0.0.1:{free_port()}",
         "BENCHMARK_COUNT": str(count),
     }
     module = ["-m", "benchmarks.processes", "--measure", way]
     if way == "phalanx launch":
         command = [sys.executable, "-m", "phalanx", "launch", "-n", str(count), *module]
-        return last_line(subprocess.check_output(command, cwd=ROOT, env=environment, text=True))
+        return last_line(subprocess.check_output(command, cwd=ROOT, env=around, text=True))
     command = [sys.executable, *module]
     processes = [
         subprocess.Popen(
             command,
             cwd=ROOT,
-            env=environment | {"BENCHMARK_RANK": str(rank)},
+            env=around | {"BENCHMARK_RANK": str(rank)},
             stdout=subprocess.PIPE,
             text=True,
         )

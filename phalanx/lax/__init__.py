@@ -208,25 +208,7 @@ _REFUSED = {
 
 if typing.TYPE_CHECKING:
     from phalanx.lax import linalg
-    from phalanx.lax.later import (
-        RaggedDotDimensionNumbers,
-        composite,
-        conv_general_dilated_local,
-        conv_general_dilated_patches,
-        conv_general_permutations,
-        conv_general_shape_tuple,
-        conv_shape_tuple,
-        conv_transpose_shape_tuple,
-        custom_linear_solve,
-        custom_root,
-        platform_dependent,
-        polynomial,
-        ragged_all_to_all,
-        ragged_dot,
-        ragged_dot_general,
-        reduce_window_shape_tuple,
-        scatter_apply,
-    )
+    from phalanx.lax.later import *
 else:
     __getattr__, __dir__ = _later(
         __name__,

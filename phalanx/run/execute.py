@@ -179,29 +179,9 @@ def compile_program(
     Raises:
         DevicesDiffer: inputs are committed to devices that differ, and nothing says which to use.
     """
-    if not launches(program):
-        return compile_whole(program, sigs, donate, options, lowered, places, name_of_input)
-    donate, only = _donated(donate), launched(program)
-    if only is not None:
-        return only.prim.rule("launch")(program, sigs, donate)
-
-    def compile(piece: Program, sigs: Sequence[Signature]) -> Prepared:
-        return compile_program(piece, sigs, (), options)
-
-    return Pieces(program, sigs, donate, places or Places.anywhere(program), compile)
-
-
-def compile_whole(
-    program: Program,
-    sigs: Sequence[Signature],
-    donate: tuple[int, ...] = (),
-    options: dict[str, Any] | None = None,
-    lowered: Module | None = None,
-    places: Places | None = None,
-    name_of_input: Callable[[int], str] = "operand {}".format,
-) -> Runnable:
-    """``compile_program`` for one in which nothing is launched by itself."""
     donate = _donated(donate)
+    if launches(program):
+        return _in_pieces(program, sigs, donate, options, places)
     taking = _ready(program)
     every = [*(c._sig for c in taking.constants), *sigs]
     places = places or Places.anywhere(program)
@@ -240,6 +220,23 @@ def compile_whole(
         program, executable, taking.constants, sigs, executable.in_shardings, results,
         places.outs, donate, known,
     )  # fmt: skip
+
+
+def _in_pieces(
+    program: Program,
+    sigs: Sequence[Signature],
+    donate: tuple[int, ...],
+    options: dict[str, Any] | None,
+    places: Places | None,
+) -> Prepared:
+    only = launched(program)
+    if only is not None:
+        return only.prim.rule("launch")(program, sigs, donate)
+
+    def compile(piece: Program, sigs: Sequence[Signature]) -> Prepared:
+        return compile_program(piece, sigs, (), options)
+
+    return Pieces(program, sigs, donate, places or Places.anywhere(program), compile)
 
 
 def option_key(options: dict[str, Any], who: str) -> frozenset:

@@ -25,7 +25,7 @@ from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import slice_dim
 from phalanx.processes.member import Group
 from phalanx.run.array import DeviceArray, Signature, moved
-from phalanx.run.execute import check_finite, compile_whole
+from phalanx.run.execute import Runnable, check_finite, compile_program
 from phalanx.run.pieces import not_repeatable
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import Mesh, row
@@ -179,7 +179,8 @@ class Spanning:
         donate: tuple[int, ...],
     ) -> None:
         types = zip(program.input_types, map(share.everywhere, ins), strict=True)
-        compiled = compile_whole(program, [Signature.of(t, s) for t, s in types], donate)
+        compiled = compile_program(program, [Signature.of(t, s) for t, s in types], donate)
+        assert isinstance(compiled, Runnable), "nothing in it is launched by itself"
         self._share, self._ins, self._outs, self.donate = share, ins, outs, compiled.donate
         self._places = [share.lies(dim) for dim in ins]
         given = zip(program.output_types, outs, strict=True)

@@ -12,6 +12,7 @@ import numpy as np
 from phalanx.api.aot import sharding_of
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError, ShapeError, TreeError
+from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType, typeof
 from phalanx.experimental.checkpoint import together
@@ -148,7 +149,9 @@ def _target_array(leaf: Leaf, asked: Any, what: str) -> Target:
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         dtype = dtype.newbyteorder("=")  # in which it is restored
     if dtype != there.dtype:
-        advice = f"Ask for {there.dtype.name}, and convert what is restored with astype"
+        keys = is_key(dtype) or is_key(there.dtype)
+        how = "random.key_data or wrap_key_data" if keys else "astype"
+        advice = f"Ask for {there.dtype.name}, and convert what is restored with {how}"
         raise _other(leaf, f"with dtype {getattr(dtype, 'name', dtype)}", what, advice)
     on_host = isinstance(asked, (np.ndarray, np.generic))
     sharding = None if on_host else sharding_of(asked) or default_sharding()

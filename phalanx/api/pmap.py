@@ -25,7 +25,7 @@ from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
-from phalanx.api.over_processes import group_of
+from phalanx.api.over_processes import group_of, one_by_one
 from phalanx.api.passing import Passed, caller, signatures
 from phalanx.api.positions import Positions, entered
 from phalanx.api.specs import snapshot
@@ -130,10 +130,12 @@ class Pmapped(Dispatched):
         leaves, treedef = tree.flatten((args, kwargs))
         if config.disable_jit or current() is not ROOT:
             ins, sizes = self._mapping(static, args, kwargs, leaves)
-            if config.disable_jit and self._group() is None:
-                return self._one_by_one(static, leaves, treedef, ins, sizes)
+            group = self._group()
+            if config.disable_jit and (group is None or current() is ROOT):
+                return self._one_by_one(static, leaves, treedef, ins, sizes, group)
             names = self._names(static, args, kwargs)
-            with config.override(disable_jit=False):  # over processes it is launched as ever
+            # What other processes have of a value is asked for where the whole is differentiated.
+            with config.override(disable_jit=False):
                 body = self.body(static, leaves, treedef, ins, sizes, names)
             results = body.prim(*body.captured, *leaves, **body.params)
             return body.out_tree.unflatten(results)
@@ -156,6 +158,9 @@ class Pmapped(Dispatched):
     def _group(self) -> Group | None:
         """The processes that share out the lanes; None if this one has all of them."""
         return None if enclosing() else group_of(self.devices, self.axes.mesh, self.who)
+
+    def _sharing(self, group: Group, sizes: Axes) -> Sharing:
+        return Sharing(self.who, group, self.devices, *sizes[0])
 
     def _mapping(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence[Any]
@@ -199,7 +204,7 @@ class Pmapped(Dispatched):
         names: LeafNames, group: Group | None,
     ) -> TracedLane:  # fmt: skip
         flat = Flat(self.fun, treedef, static, self.who)
-        sharing = None if group is None else Sharing(self.who, group, self.devices, *sizes[0])
+        sharing = None if group is None else self._sharing(group, sizes)
         with self._entered(sizes, sharing):
             program, captured = stage(flat, lanes, name_of(self.fun), names.all())
         ranks = [t.ndim for t in program.output_types]
@@ -250,8 +255,9 @@ class Pmapped(Dispatched):
                 raise ReplicationError(differs(self.who, name, role, axis, where))
 
     def _one_by_one(
-        self, static: Static, leaves: Sequence[Any], treedef: Any, ins: Roles, sizes: Axes
-    ) -> Any:
+        self, static: Static, leaves: Sequence[Any], treedef: Any, ins: Roles, sizes: Axes,
+        group: Group | None,
+    ) -> Any:  # fmt: skip
         """Without compiling the function: operation by operation, in all lanes at once."""
         flat = Flat(self.fun, treedef, static, self.who)
 
@@ -264,15 +270,21 @@ class Pmapped(Dispatched):
 
         mesh = self._mesh_of_lanes(sizes)
         values = spread(leaves, ins, mesh, PmapSharding)
-        with self._entered(sizes):
-            results, roles = at_every_position(flat, sizes, values, ins, outs, refuse)
+        sharing = None if group is None else self._sharing(group, sizes)
+        with self._entered(sizes, sharing):
+            results, roles = (
+                at_every_position(flat, sizes, values, ins, outs, refuse)
+                if sharing is None
+                else one_by_one(flat, sharing, values, ins, outs, refuse)
+            )
         return flat.out_tree.unflatten(spread(results, roles, mesh, PmapSharding))
 
     def _mesh_of_lanes(self, sizes: Axes) -> Mesh:
         """The devices over which the lanes of axes of such ``sizes`` lie."""
         lanes, mesh = {str(axis): size for axis, size in sizes}, self.axes.mesh
         if mesh is None:
-            devices = tuple(self.devices or backend().local_devices())
+            local = backend().local_devices()
+            devices = tuple([d for d in self.devices or local if d in local])
             mesh = Mesh(placement.row(devices), tuple(lanes))
         counts = [fewest_blocks(lanes.get(axis, n), n).count for axis, n in mesh.axes]
         return Mesh(mesh.devices[tuple(map(slice, counts))], mesh.axis_names)

@@ -171,6 +171,7 @@ def initialize(
         _close_coordinator(0)
         raise
     tell_of_exceptions()
+    atexit.register(backend().end_anyway)  # after `shutdown`
     atexit.register(shutdown)
 
 

@@ -30,6 +30,7 @@ from phalanx.base.errors import (
     RendezvousError,
 )
 from phalanx.base.source import user_location
+from phalanx.processes.apart import apart
 from phalanx.processes.relay import Relay, start
 from phalanx.processes.watched import Lateness, Silence, first_told
 from phalanx.processes.wire import PULSE, Line, Message, Socket, is_loopback, say, split
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
 
 _GRACE = 2.0  # how long what is under way may go on when a process has ended, in seconds
+_SOON = 50e-6  # how long what waits sleeps at first, in seconds
+_LATER = 64  # and then as this part of the time that it has waited
 _STUBBORN = 30.0  # how long after a verdict something may still begin to wait for others
 _REMEMBERED = 4096  # launches
 _LAST = 32  # of them are told by name; no process is as many ahead of another
@@ -77,6 +80,8 @@ class Member:
         self._letting_go: list[threading.Thread] = []
         self._leaving = threading.Event()
         self.let_go: Callable[[], None] = lambda: None  # ends what waits for others in the runtime
+        self.hold: Callable[[], None] = lambda: None  # keeps the connections to them from breaking
+        self.is_caught: Callable[[], bool] = lambda: False  # whether a thread waits there
         self.relay = Relay(self._reach_runtime)
         self._line = line
         self._changed = threading.Condition()
@@ -169,8 +174,14 @@ class Member:
     def _let_all_go(self) -> None:
         """End what waits for others, also what was about to wait when the verdict came."""
         self.let_go()
-        while time.monotonic() < self.over + _STUBBORN and not self._leaving.wait(PULSE):
+        while time.monotonic() < self.over + _STUBBORN:
+            if self._leaving.wait(PULSE):
+                return
             self.let_go()
+        if self.is_caught():
+            told = f"phalanx: {self.verdict}. The runtime waits on, so this process ends here\n"
+            os.write(sys.stderr.fileno(), told.encode())
+            os._exit(1)
 
     # ---- what this process does ----
 
@@ -240,6 +251,38 @@ class Member:
     def everyone(self) -> Group:
         """The group of all processes."""
         return self.group_of(frozenset(range(self.count)))
+
+    def apart(self, work: Callable[[], T], who: str, in_vain: Callable[[], bool]) -> T:
+        """The result of ``work``, in which ``who`` may wait for others, out of reach.
+
+        Raises:
+            PeerLost, ProgramMismatch: it still waits a while after nothing can be computed with
+                them any more, and ``in_vain``; then it is left alone.
+        """
+        return apart(work, self._looking(who, in_vain))
+
+    def until(self, ready: Callable[[], bool], who: str, in_vain: Callable[[], bool]) -> None:
+        """Wait, as ``who``, until what may come from others is ``ready``.
+
+        Raises:
+            PeerLost, ProgramMismatch: as ``apart``.
+        """
+        look, begun = self._looking(who, in_vain), time.monotonic()
+        while not ready():
+            look()
+            waited = time.monotonic() - begun
+            time.sleep(min(max(waited / _LATER, _SOON), PULSE))
+
+    def _looking(self, who: str, in_vain: Callable[[], bool]) -> Callable[[], None]:
+        begun = time.monotonic()
+
+        def look() -> None:
+            if self.verdict is None or not in_vain():
+                return
+            if time.monotonic() > max(self.over, begun) + _GRACE:
+                self.check(who)
+
+        return look
 
     def gather(self, group: Group, topic: str, value: Any, patience: float | None) -> list[Any]:
         """``Group.gather``."""
@@ -344,30 +387,6 @@ class Group:
         self.last.append((self.count, self.total, name))
         member.latest = (self, self.count, name)
         return first
-
-    def while_together(self, work: Callable[[], T], who: str) -> T:
-        """The result of ``work``, in which ``who`` may wait for others out of reach of everything.
-
-        Raises:
-            PeerLost, ProgramMismatch: it still waits a while after nothing can be computed any
-                more; then it is left alone.
-        """
-        ended, results, failures = threading.Event(), [], []
-
-        def run() -> None:
-            try:
-                results.append(work())
-            except BaseException as e:
-                failures.append(e)
-            ended.set()
-
-        start(run)
-        while not ended.wait(PULSE):
-            if time.monotonic() > self._member.over + _GRACE:
-                self._member.check(who)
-        if failures:
-            raise failures[0]
-        return results[0]
 
     def news(self) -> list[tuple[int, int, str]]:
         """The last launches, and of those before that were not told yet some."""

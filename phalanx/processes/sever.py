@@ -18,18 +18,25 @@ Address = tuple[str, int]
 
 
 def sever(listening: Set[Address], within: bool) -> None:
-    """End the connections of this process to and at addresses that are ``listening``.
+    """End what this process receives on connections to and at addresses that are ``listening``.
 
-    Also those on which it speaks to itself, if ``within``.
+    Also on those on which it speaks to itself, if ``within``. What is sent goes on: a connection
+    that breaks while something is sent is one on which that waits for ever (``held``).
     """
+    for sock in connections(listening, within):
+        with sock, contextlib.suppress(OSError):
+            sock.shutdown(socket.SHUT_RD)
+
+
+def connections(listening: Set[Address], within: bool = True) -> Iterator[socket.socket]:
+    """Copies of those connections."""
     here = {name for sock in _sockets() if (name := _name(sock.getsockname)) is not None}
     for sock in _sockets():
         own, other = _name(sock.getsockname), _name(sock.getpeername)
         if other is None:
             continue  # it listens, or is not connected
         if {own, other} & listening and (within or other not in here):
-            with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+            yield sock
 
 
 def listening() -> set[Address]:

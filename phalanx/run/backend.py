@@ -207,6 +207,10 @@ class Backend(Protocol):
         """
         ...
 
+    def end_anyway(self) -> None:
+        """Let this process end, at its exit, also with a launch that waits for others in vain."""
+        ...
+
     def part(self) -> None:
         """Let clients know the other processes no more."""
         ...

@@ -9,6 +9,7 @@ from phalanx.xla import compile as compiling
 from phalanx.xla import transfer
 from phalanx.xla.callbacks import wait_for_callbacks
 from phalanx.xla.client import client, started
+from phalanx.xla.flight import complete, end_anyway
 from phalanx.xla.lower import lower
 from phalanx.xla.memory import free_memory
 from phalanx.xla.processes import Service, connect, leave
@@ -41,7 +42,8 @@ class XlaBackend:
     started = staticmethod(started)
     coordinate = staticmethod(Service)
     meet = staticmethod(connect)
-    complete = staticmethod(compiling.complete)
+    complete = staticmethod(complete)
+    end_anyway = staticmethod(end_anyway)
     part = staticmethod(leave)
 
     def version(self) -> str:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,16 +10,17 @@ import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 
 from phalanx.base.config import config
-from phalanx.base.errors import DeletedArray, PeerLost, ProgramMismatch
+from phalanx.base.errors import DeletedArray
 from phalanx.core.types import ArrayType
 from phalanx.processes.member import group_over
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import maps
-from phalanx.xla.callbacks import Stopped, refuse_in_callback
+from phalanx.xla.callbacks import Stopped
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import deleted, refused_option, translated
+from phalanx.xla.flight import apart, in_flight, launching, make_room, over_processes
 from phalanx.xla.lower import XlaModule, number_of, text_of
 from phalanx.xla.runtime import (
     OLD,
@@ -34,9 +32,6 @@ from phalanx.xla.runtime import (
 from phalanx.xla.sharded import Parts, is_deleted, parts_of, sharded_type, wholes_of
 from phalanx.xla.stored import load, load_or_compile, serialized
 
-# XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
-# window of 16 for the whole process, kept under a lock, was measured to be safe and free.
-WINDOW = 16
 # XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
 # that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py). Where there are
 # none, such fusions make long chains of elementwise operations several times as fast.
@@ -49,9 +44,6 @@ _BARRIERS_STAY = {"xla_disable_hlo_passes": "cse_barrier_expander,small-while-lo
 # 0.10 it has no other way to make this, and in 0.10 the other way lacks operations on booleans.
 _QUICK = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 _QUICK_ON_CPU = {"xla_cpu_use_fusion_emitters": False} if OLD else {}
-_in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch
-_over_processes: deque[tuple[Any, bool]] = deque(maxlen=1)  # the last launch over processes
-_launching = threading.RLock()
 
 
 def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExecutable:
@@ -218,35 +210,25 @@ class XlaExecutable:
     def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:
         """The outputs, and the token of the launch; over several devices within the window."""
         if self._device_count == 1:
-            results = self._execute(raws, True)
-            return results.consume_with_handlers(self._handlers), results.consume_token()
+            return self._executed(raws)
         # Before the runtime, which starts on those devices that have their parts, where they wait
         # for the others until the process is aborted.
         wholes = wholes_of(raws, self._name)
-        with _launching:
-            _make_room(self._name)
-            group = self._group
-            if group is not None and group.launch(self._program, self._name):
-                outs, token = group.while_together(lambda: self._whole(wholes), self._name)
+        with launching:
+            make_room(self._name)
+            if self._group is None:
+                outs, token = apart(lambda: self._executed(wholes), self._name)
+                in_flight.append((token,))
             else:
-                outs, token = self._begun(wholes)
-            _in_flight.append((token,))
+                first = self._group.launch(self._program, self._name)
+                outs, token = over_processes(
+                    lambda: self._executed(wholes), self._one_here, first, self._name
+                )
         return outs, token
 
-    def _begun(self, wholes: list[Any]) -> tuple[list[Any], Any]:
-        if self._group is not None:
-            _end_before(self._one_here)
+    def _executed(self, wholes: list[Any]) -> tuple[list[Any], Any]:
         results = self._execute(wholes, True)
-        outs, token = results.consume_with_handlers(self._handlers), results.consume_token()
-        if self._group is not None:
-            _over_processes.append((token, self._one_here))
-        return outs, token
-
-    def _whole(self, wholes: list[Any]) -> tuple[list[Any], Any]:
-        """The same when all of it is done, so also all waiting until processes are connected."""
-        outs, token = self._begun(wholes)
-        token.block_until_ready()
-        return outs, token
+        return results.consume_with_handlers(self._handlers), results.consume_token()
 
     def as_text(self) -> str:
         return text_of(self._bytecode)
@@ -369,7 +351,7 @@ class CallingBack(XlaExecutable):
         with self._callbacks.launching() as launch:
             try:
                 outs, token = self._launch(raws)
-                token.block_until_ready()
+                apart(token.block_until_ready, self._name)
             except RuntimeError as e:
                 failure = Stopped.cause(e) or translated(e, self._name)
             if launch.raised:
@@ -404,9 +386,9 @@ class Independent(XlaExecutable):
         taken = zip(*map(parts_of, raws), strict=True) if raws else [()] * len(self._each)
         given, tokens = [], []
         try:
-            with _launching:
-                _make_room(self._name)
-                _in_flight.append(tokens)
+            with launching:
+                make_room(self._name)
+                in_flight.append(tokens)
                 for (execute, handlers), parts in zip(self._each, taken, strict=True):
                     results = execute(parts, True)
                     given.append(results.consume_with_handlers(handlers))
@@ -414,46 +396,6 @@ class Independent(XlaExecutable):
         except RuntimeError as e:
             raise translated(e, self._name) from None
         return list(map(Parts, self._out_types, zip(*given, strict=True)))
-
-
-def _make_room(who: str) -> None:
-    """Make room for one more launch over several devices among those in flight."""
-    refuse_in_callback(who)
-    if len(_in_flight) < WINDOW:
-        return
-    for token in _in_flight.popleft():
-        try:  # noqa: SIM105  (each launch pays for `suppress`)
-            token.block_until_ready()
-        except xc.JaxRuntimeError:
-            pass  # what that launch failed with surfaces where its outputs are used
-
-
-def _end_before(one_here: bool) -> None:
-    """Let the last launch over processes end before another one, on ``one_here`` device, begins.
-
-    Processes tell what they exchange apart by its order alone. The runtime keeps it where launches
-    span devices of this process, and else lets one overtake another.
-    """
-    for token, one_there in _over_processes:
-        if one_here or one_there:
-            with contextlib.suppress(xc.JaxRuntimeError):  # it surfaces where outputs are used
-                token.block_until_ready()
-
-
-def complete() -> None:
-    """Wait for the last launch over processes, which fails in the others without its part here.
-
-    Raises:
-        PeerLost, ProgramMismatch: others never do their part.
-    """
-    for token, _ in list(_over_processes):
-        try:
-            token.block_until_ready()
-        except xc.JaxRuntimeError as e:
-            failure = translated(e, "distributed.shutdown")
-            if isinstance(failure, (PeerLost, ProgramMismatch)):
-                raise failure from None
-    _over_processes.clear()
 
 
 def _settled(

@@ -22,6 +22,7 @@ from phalanx.xla.runtime import xc
 _NEVER = 10_000_000  # seconds
 
 _connected: list[tuple[Member, Any]] = []  # this process, and the runtime's client
+_gloo: list[Gloo] = []
 _visible: list[int] = []  # the GPUs for this process; all if there are none
 
 
@@ -57,6 +58,9 @@ def connect(member: Member, gpus: Sequence[int] | None) -> None:
 
 def leave() -> None:
     """Let the service know that this process will say no more; without it, its end is an error."""
+    for gloo in _gloo:
+        gloo.leave()
+    _gloo.clear()
     for member, client in _connected:
         if member.reachable:
             with _quiet():
@@ -69,7 +73,8 @@ def cpu_arguments() -> dict[str, Any]:
         return {}
     member, client = _connected[0]
     gloo = Gloo(member, client, member.host)
-    member.let_go = gloo.let_go
+    member.let_go, member.hold = gloo.let_go, gloo.hold
+    _gloo[:] = [gloo]
     return {
         "distributed_client": client,
         "node_id": member.process,

@@ -21,7 +21,8 @@ from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Index, Sharding
 from phalanx.xla.failures import translated
-from phalanx.xla.runtime import to_numpy, xc
+from phalanx.xla.flight import read
+from phalanx.xla.runtime import xc
 from phalanx.xla.sharded import Parts, sharded_type
 
 Raw = Any
@@ -71,7 +72,7 @@ class _Views(dict[int, np.ndarray]):
         self.parts = parts
 
     def __missing__(self, number: int) -> np.ndarray:
-        value = self[number] = to_numpy(self.parts[number])
+        value = self[number] = read(self.parts[number])
         return value
 
 
@@ -90,7 +91,7 @@ def _laid_out(
             tile = recipes[n].made(views)
             part = put_part(tile, split.part, layout, device, shared and on_host)
             if copies > 1:
-                tiles[n] = to_numpy(part) if on_host else tile
+                tiles[n] = read(part) if on_host else tile
         parts.append(part)
     return parts[0] if parts and len(target.devices) == 1 else Parts(split, parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,8 +13,9 @@ from phalanx.base.dtypes import float0
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
+from phalanx.xla.flight import read, waited
 from phalanx.xla.reshard import reshard
-from phalanx.xla.runtime import device_list, raw_sharding, to_numpy, without_jax, xc
+from phalanx.xla.runtime import device_list, raw_sharding, without_jax, xc
 from phalanx.xla.sharded import Parts, held, is_deleted, lent, parts_of, sharded_type, whole_of
 from phalanx.xla.tiles import cut, in_host_memory, joined, put_part, rearranged
 
@@ -64,7 +66,7 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
             "read the shards that this process can reach"
         )
     if sharding.is_fully_replicated:
-        return to_numpy(_parts(raw, sharding)[0])
+        return read(_parts(raw, sharding)[0])
     return joined(parts_of(raw), type, sharding)
 
 
@@ -152,11 +154,12 @@ def _addressable_copies(source: Sharding) -> list[Sharding]:
 def block(raws: Sequence[Raw]) -> None:
     """Wait for arrays."""
     arrays = [a for raw in raws for a in held(raw)]
+    if len(arrays) == 1:
+        wait = arrays[0].block_until_ready
+    else:
+        wait = functools.partial(xc.batched_block_until_ready, arrays)
     try:
-        if len(arrays) == 1:
-            arrays[0].block_until_ready()
-        else:
-            xc.batched_block_until_ready(arrays)
+        waited(arrays, wait, "waiting for an array")
     except RuntimeError as e:
         raise translated(e, "waiting for an array") from None
 
@@ -164,7 +167,7 @@ def block(raws: Sequence[Raw]) -> None:
 def to_dlpack(raw: Raw, stream: int | None = None) -> Any:
     """A capsule that shares the memory of a single-device array."""
     try:
-        return xc.buffer_to_dlpack_managed_tensor(raw, stream)
+        return waited((raw,), lambda: xc.buffer_to_dlpack_managed_tensor(raw, stream), "to_dlpack")
     except RuntimeError as e:
         raise translated(e, "to_dlpack") from None
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
+from phalanx.processes.apart import _idle, apart
 from phalanx.processes.hub import Hub
 from phalanx.processes.member import Settings, connected, forget, join
 from phalanx.processes.secure import Credentials
@@ -283,13 +284,35 @@ def test_what_waits_out_of_reach_is_left_alone(coordinator):
     hub = coordinator(2)
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     ended = threading.Event()
-    assert here.everyone.while_together(lambda: 3, "step") == 3
+    assert here.apart(lambda: 3, "step", lambda: True) == 3
     with pytest.raises(KeyError):
-        here.everyone.while_together(lambda: {}["nothing"], "step")
+        here.apart(lambda: {}["nothing"], "step", lambda: True)
     threading.Timer(0.1, other._line.close).start()
     with pytest.raises(PeerLost, match="process 1"):
-        here.everyone.while_together(ended.wait, "step")
+        here.apart(ended.wait, "step", lambda: True)
     ended.set()
+
+
+def test_what_waits_for_nobody_goes_on(coordinator):
+    hub = coordinator(2)
+    here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
+    other._line.close()
+    assert here.failure("step") is not None
+    assert not here.apart(lambda: threading.Event().wait(4), "step", lambda: False)
+
+
+def test_a_thread_that_was_left_alone_works_again():
+    def leave():
+        raise KeyboardInterrupt
+
+    held = threading.Event()
+    with pytest.raises(KeyboardInterrupt):
+        apart(held.wait, leave)
+    before = len(_idle)
+    held.set()
+    while len(_idle) == before:
+        threading.Event().wait(0.01)
+    assert apart(threading.get_ident, leave) != threading.get_ident()
 
 
 def test_a_traceback_is_told(coordinator):

@@ -13,7 +13,7 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla.compile import WINDOW, _in_flight
+from phalanx.xla.flight import WINDOW, in_flight
 from phalanx.xla.lower import build
 from phalanx.xla.runtime import xc
 
@@ -182,7 +182,7 @@ def test_thousands_of_collectives_from_several_threads(backend, devices):
     for name, got in results.items():
         want = np.broadcast_to((X + name).mean(0), X.shape)
         np.testing.assert_allclose(got, want, rtol=1e-5)
-    assert len(results) == 4 and len(_in_flight) <= WINDOW
+    assert len(results) == 4 and len(in_flight) <= WINDOW
 
 
 def test_devices_may_wait_for_each_other_for_a_day(devices):

@@ -1,0 +1,156 @@
+"""What is in flight: launches over several devices or processes, and who waits for them."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from phalanx.base.errors import PeerLost, ProgramMismatch
+from phalanx.processes.member import joined
+from phalanx.processes.relay import start
+from phalanx.processes.wire import PULSE
+from phalanx.xla.callbacks import refuse_in_callback
+from phalanx.xla.failures import translated
+from phalanx.xla.runtime import to_numpy, xc
+
+# XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
+# window of 16 for the whole process, kept under a lock, was measured to be safe and free.
+WINDOW = 16
+_LINGERS = 2.0  # seconds that such a launch has, when the process ends
+
+T = TypeVar("T")
+launching = threading.RLock()
+in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch over several devices
+_beginning = threading.Lock()  # while a first launch over processes begins, in a thread apart
+_caught = threading.Lock()  # while another one does, in the thread that asks
+_last: deque[tuple[Any, bool]] = deque(maxlen=1)  # if it goes on: token, whether on one device here
+_asked: deque[tuple[Any, threading.Thread]] = deque(maxlen=1)  # and who waits for that token
+
+
+def make_room(who: str) -> None:
+    """Make room for one more launch over several devices among those in flight."""
+    refuse_in_callback(who)
+    if len(in_flight) < WINDOW:
+        return
+    tokens = in_flight.popleft()
+    if joined() is None:
+        _wait_for(tokens)
+    else:
+        apart(lambda: _wait_for(tokens), who)
+
+
+def _wait_for(tokens: Sequence[Any]) -> None:
+    for token in tokens:
+        try:  # noqa: SIM105  (each launch pays for `suppress`)
+            token.block_until_ready()
+        except xc.JaxRuntimeError:
+            pass  # what that launch failed with surfaces where its outputs are used
+
+
+def over_processes(
+    execute: Callable[[], tuple[list[Any], Any]], one_here: bool, first: bool, who: str
+) -> tuple[list[Any], Any]:
+    """The outputs and the token of ``execute``, a launch of ``who`` over several processes.
+
+    Processes tell what they exchange apart by its order alone. The runtime keeps it where launches
+    span devices of this process, and else lets one overtake another; so where there is but
+    ``one_here``, the launch before ends before this one begins. The ``first`` launch of a program
+    is over when it returns: processes connect meanwhile, and nothing may come between.
+
+    Raises:
+        PeerLost, ProgramMismatch: it still waits a while after nothing can be computed any more.
+    """
+    before = [token for token, one_there in _last if one_here or one_there]
+    if before:
+        apart(lambda: _wait_for(before), who)
+    if first:
+        return apart(lambda: _connecting(execute, one_here), who)
+    # In the thread that asks: another one would take half as long again for a small sum.
+    with _caught:
+        outs, token = execute()
+    _last.clear()
+    if not outs or not all([out.is_ready() for out in outs]):
+        _last.append((token, one_here))
+        in_flight.append((token,))
+    return outs, token
+
+
+def _connecting(
+    execute: Callable[[], tuple[list[Any], Any]], one_here: bool
+) -> tuple[list[Any], Any]:
+    with _beginning:
+        outs, token = execute()
+        _last.append((token, one_here))
+    token.block_until_ready()
+    member = joined()
+    if member is not None:
+        member.is_caught = _caught.locked
+        member.hold()
+    return outs, token
+
+
+def apart(work: Callable[[], T], who: str) -> T:
+    """The result of ``work``, in which ``who`` may wait for launches over processes.
+
+    Raises:
+        PeerLost, ProgramMismatch: they wait for others in vain.
+    """
+    member = joined()
+    return work() if member is None else member.apart(work, who, _hanging)
+
+
+def _hanging() -> bool:
+    """Whether a launch over processes goes on though nothing can be computed with them any more."""
+    for token, _ in _last:
+        if not any(token is asked for asked, _ in _asked):
+            _asked.append((token, start(_wait_for, [token])))
+    return _beginning.locked() or _caught.locked() or any(thread.is_alive() for _, thread in _asked)
+
+
+def waited(arrays: Sequence[Any], work: Callable[[], T], who: str) -> T:
+    """The result of ``work``, in which ``who`` waits for ``arrays``.
+
+    Raises:
+        PeerLost, ProgramMismatch: they wait for others in vain.
+    """
+    member = joined()
+    if member is not None:
+        member.until(lambda: all([array.is_ready() for array in arrays]), who, _hanging)
+    return work()
+
+
+def read(array: Any) -> np.ndarray:
+    """The elements of a single-device array, when they are there."""
+    return waited((array,), lambda: to_numpy(array), "reading an array")
+
+
+def complete() -> None:
+    """Wait for the last launch over processes, which fails in the others without its part here.
+
+    Raises:
+        PeerLost, ProgramMismatch: others never do their part.
+    """
+    for token, _ in list(_last):
+        try:
+            apart(token.block_until_ready, "distributed.shutdown")
+        except xc.JaxRuntimeError as e:
+            failure = translated(e, "distributed.shutdown")
+            if isinstance(failure, (PeerLost, ProgramMismatch)):
+                raise failure from None
+    _last.clear()
+
+
+def end_anyway() -> None:
+    """Let this process end, also with a launch over processes for which the runtime would wait."""
+    if _hanging():
+        for _, thread in _asked:
+            thread.join(PULSE)
+        if _hanging():  # so it ends as one that failed
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            faulthandler.dump_traceback_later(_LINGERS, exit=True, file=nowhere)

@@ -26,8 +26,8 @@ class Holder:
         heard, self._word = os.pipe()
         try:
             subprocess.run(
-                ["/bin/sh", "-c", _KEEP], stdin=heard, stdout=kept, stderr=subprocess.DEVNULL,
-                start_new_session=True, check=False,
+                ["/bin/sh", "-c", _KEEP], stdin=heard, stdout=kept.fileno(),
+                stderr=subprocess.DEVNULL, start_new_session=True, check=False,
             )  # fmt: skip
         except OSError:
             pass  # without a shell nothing is held

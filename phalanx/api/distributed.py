@@ -7,6 +7,7 @@ import dataclasses
 import os
 import socket
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from phalanx.base.config import config
 from phalanx.base.errors import RendezvousError
@@ -15,9 +16,11 @@ from phalanx.base.version import __version__
 from phalanx.processes import cluster, wire
 from phalanx.processes.hub import Hub
 from phalanx.processes.member import Member, Settings, forget, join, joined, tell_of_exceptions
-from phalanx.processes.secure import Credentials
 from phalanx.run.backend import Coordination
 from phalanx.run.runtime import backend
+
+if TYPE_CHECKING:
+    from phalanx.processes.secure import Credentials
 
 _WHO = "distributed.initialize"
 
@@ -134,11 +137,12 @@ def initialize(
             f"{_WHO}: devices have been used before, at {user_location()}: call it first, before "
             "anything that makes or asks for arrays or devices"
         )
-    if partition_index is not None or slice_index is not None:
-        raise _wrong("partition_index", "None, for devices are not parted", partition_index)
-    _check_seconds("initialization_timeout", initialization_timeout)
-    _check_seconds("heartbeat_timeout_seconds", heartbeat_timeout_seconds)
-    _check_seconds("shutdown_timeout_seconds", shutdown_timeout_seconds)
+    for name, index in (("slice_index", slice_index), ("partition_index", partition_index)):
+        if index is not None:
+            raise _wrong(name, "None, for devices are not parted", index)
+    patience = _seconds("initialization_timeout", initialization_timeout)
+    silence = _seconds("heartbeat_timeout_seconds", heartbeat_timeout_seconds)
+    lingering = _seconds("shutdown_timeout_seconds", shutdown_timeout_seconds)
     ids = (local_device_ids,) if isinstance(local_device_ids, int) else local_device_ids
     given = cluster.Found(coordinator_address, num_processes, process_id, ids)
     given = given.or_else(cluster.own(os.environ))
@@ -149,9 +153,7 @@ def initialize(
     credentials = credentials_of(
         mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix, verify_secure_credentials
     )
-    settings = _settings(
-        given, initialization_timeout, heartbeat_timeout_seconds, credentials
-    )
+    settings = _settings(given, patience, silence, credentials)
     try:
         if settings.process == settings.home:
             address = coordinator_bind_address or settings.address
@@ -159,7 +161,7 @@ def initialize(
             started = Coordinator(
                 settings.count, here, settings.token, credentials=credentials
             )
-            _coordinating[:] = [(started, shutdown_timeout_seconds)]
+            _coordinating[:] = [(started, lingering)]
         member = join(settings, _alike())
         backend().meet(member, given.local_device_ids)
     except AddressTaken as taken:
@@ -175,9 +177,14 @@ def initialize(
     atexit.register(shutdown)
 
 
-def _check_seconds(name: str, seconds: object) -> None:
-    if not isinstance(seconds, (int, float)) or not seconds > 0:
-        raise _wrong(name, "a number of seconds above 0", seconds)
+def _seconds(name: str, given: object) -> float:
+    """How many seconds ``given`` says; infinity is as many as the system can wait."""
+    if not isinstance(given, (int, float)) or not given > 0:
+        raise _wrong(name, "a number of seconds above 0", given)
+    return min(float(given), _LONGEST)
+
+
+_LONGEST = 1e8
 
 
 def _refused_there(settings: Settings) -> RendezvousError | None:
@@ -216,6 +223,8 @@ def credentials_of(
                 "give mtls_cert_file, mtls_key_file and mtls_ca_file"
             )
         return None
+    from phalanx.processes.secure import Credentials  # with TLS, which few use
+
     try:
         return Credentials(given)
     except ValueError as e:
@@ -265,7 +274,7 @@ def _settings(
         raise _wrong("local_device_ids", "a number from 0 up, or some", ids)
     token = os.environ.get("PHALANX_TOKEN") or given.job or ""
     home = None if "PHALANX_COORDINATOR_STARTED" in os.environ else 0
-    return Settings(address, process, count, token, patience, credentials, float(silence), home)
+    return Settings(address, process, count, token, patience, credentials, silence, home)
 
 
 def _alike() -> dict[str, object]:
@@ -359,7 +368,8 @@ def key_value_get(key: str, timeout: float | None = None) -> str:
         PeerLost: a process is gone.
     """
     wait = timeout is None or timeout > 0
-    value = _member("key_value_get").stored(str(key), wait, timeout if wait else None)
+    patience = min(timeout, _LONGEST) if timeout and wait else None
+    value = _member("key_value_get").stored(str(key), wait, patience)
     if value is None:
         raise KeyError(f"key_value_get: nobody has set {key!r} within {timeout} s")
     return value

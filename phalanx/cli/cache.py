@@ -12,13 +12,6 @@ from phalanx.base.config import config
 from phalanx.run.cache import Cache, unusable
 
 
-def add_command(commands: argparse._SubParsersAction) -> None:
-    """Let the command line know `phalanx cache`."""
-    command = commands.add_parser("cache", help="show or clear the cache of compiled programs")
-    command.add_argument("action", nargs="?", choices=["show", "clear"], default="show")
-    command.set_defaults(run=run)
-
-
 def run(arguments: argparse.Namespace) -> int:
     """Show or clear the cache that the environment chooses; the exit status."""
     console = Console()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -19,9 +20,11 @@ from typing import BinaryIO
 
 from phalanx.api.distributed import Coordinator, credentials_of, listening_at
 from phalanx.base.errors import RendezvousError
+from phalanx.cli.numbers import natural, positive
 from phalanx.processes import wire
 
 _GRACE = 10.0  # seconds that the others have when one has failed; then they are ended
+_HARDER = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)  # what one more Ctrl-C is passed on as
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -33,33 +36,26 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         usage="phalanx launch [-n N] [options] script.py [arguments ...]",
     )
     command.add_argument(
-        "-n", "--nproc", type=_positive, default=1, metavar="N", help="processes on this machine"
+        "-n", "--nproc", type=positive, default=1, metavar="N", help="processes on this machine"
     )
     command.add_argument(
-        "--nnodes", type=_positive, default=1, metavar="N", help="machines, each with as many"
+        "--nnodes", type=positive, default=1, metavar="N", help="machines, each with as many"
     )
     command.add_argument(
-        "--node-rank", type=int, default=0, metavar="I", help="which machine this is, from 0"
+        "--node-rank", type=natural, default=0, metavar="I", help="which machine this is, from 0"
     )
     command.add_argument(
         "--coordinator", metavar="HOST:PORT",
         help="where the first machine listens for the others (default: this machine alone)",
     )  # fmt: skip
     command.add_argument(
-        "--max-restarts", type=int, default=0, metavar="N",
+        "--max-restarts", type=natural, default=0, metavar="N",
         help="how often to start all again when one has failed (default: 0)",
     )  # fmt: skip
     command.add_argument("-m", dest="module", action="store_true", help="script is a module")
     command.add_argument("script")
     command.add_argument("arguments", nargs=argparse.REMAINDER)
     command.set_defaults(run=run)
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
-    return number
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -83,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _refused(arguments: argparse.Namespace) -> str:
-    if not 0 <= arguments.node_rank < arguments.nnodes:
+    if arguments.node_rank >= arguments.nnodes:
         return f"--node-rank {arguments.node_rank} is not one of {arguments.nnodes} machines"
     if arguments.nnodes > 1 and arguments.coordinator is None:
         return "with several machines, --coordinator says where the first one listens"
@@ -194,6 +190,8 @@ class _Attempt:
         del frame
         if number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             _stopped.append(number)
+        if number == signal.SIGINT:
+            number = _HARDER[min(_stopped.count(number), len(_HARDER)) - 1]
         self._end(number)
 
     def _ended(self, process: int) -> str:
@@ -219,12 +217,26 @@ def _told(status: int) -> str:
 
 
 def _prefix(process: int, output: BinaryIO) -> None:
-    """Write the lines of ``output`` as those of ``process``."""
+    """Write the lines of ``output`` as those of ``process``; a progress bar writes its own anew."""
+    begun = b""
     with output:
-        for line in output:
-            text = b"[%d] %s%s" % (process, line, b"" if line.endswith(b"\n") else b"\n")
-            sys.stdout.buffer.write(text)
-            sys.stdout.buffer.flush()
+        while piece := os.read(output.fileno(), 1 << 16):
+            *lines, begun = _LINES.split(begun + piece)
+            if len(begun) > _LONGEST:
+                lines, begun = [*lines, begun + b"\n"], b""
+            _write(process, lines)
+    if begun:
+        _write(process, [begun + b"\n"])
+
+
+_LINES = re.compile(rb"(?<=\n)|(?<=\r)(?=[^\n])")  # between them
+_LONGEST = 1 << 20  # of a line, in bytes; what goes on is a line of its own
+
+
+def _write(process: int, lines: Sequence[bytes]) -> None:
+    for line in lines:
+        sys.stdout.buffer.write(b"[%d] %s" % (process, line))
+    sys.stdout.buffer.flush()
 
 
 def _say(words: str) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 import phalanx
-from phalanx.cli import cache, launch
+from phalanx.cli import launch
+from phalanx.cli.numbers import positive
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,19 +26,19 @@ def parser() -> argparse.ArgumentParser:
     demo.set_defaults(run=run_demo)
 
     devices = commands.add_parser("devices", help="list the devices that phalanx sees")
-    devices.set_defaults(run=run_devices)
+    devices.set_defaults(run=_run_of("devices"))
 
-    cache.add_command(commands)
+    cache = commands.add_parser("cache", help="show or clear the cache of compiled programs")
+    cache.add_argument("action", nargs="?", choices=["show", "clear"], default="show")
+    cache.set_defaults(run=_run_of("cache"))
+
     launch.add_command(commands)
     return top
 
 
-def positive(text: str) -> int:
-    """An argument that is a number from 1 up."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {number}")
-    return number
+def _run_of(module: str) -> Callable[[argparse.Namespace], int]:
+    """What a module of this package runs; what it imports others have no need to wait for."""
+    return lambda arguments: importlib.import_module(f"phalanx.cli.{module}").run(arguments)
 
 
 def run_demo(arguments: argparse.Namespace) -> int:
@@ -55,19 +54,6 @@ def run_demo(arguments: argparse.Namespace) -> int:
         )
         return 1
     return demo.run(arguments.devices, arguments.epochs, arguments.out)
-
-
-def run_devices(arguments: argparse.Namespace) -> int:
-    del arguments
-    table = Table(title=f"backend: {phalanx.default_backend()}")
-    for column in ("id", "platform", "kind", "process"):
-        table.add_column(column)
-    for device in phalanx.devices():
-        table.add_row(
-            str(device.id), device.platform, device.device_kind, str(device.process_index)
-        )
-    Console().print(table)
-    return 0
 
 
 def main(argv: list[str] | None = None) -> int:

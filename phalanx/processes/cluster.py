@@ -12,7 +12,6 @@ import socket
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from urllib.request import Request, urlopen
 
 from phalanx.base.errors import ConfigError, suggest
 
@@ -51,10 +50,14 @@ def _int(env: Env, *names: str) -> int | None:
     """
     for name in names:
         if env.get(name):
-            if not env[name].isdigit():
+            if not _is_number(env[name]):
                 raise ConfigError(f"{name} must be a number from 0 up, got {env[name]!r}")
             return int(env[name])
     return None
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
 
 
 def _only(device: int | None) -> Sequence[int] | None:
@@ -64,12 +67,12 @@ def _only(device: int | None) -> Sequence[int] | None:
 def own(env: Env) -> Found:
     """What the variables ``PHALANX_*`` say."""
     devices = env.get("PHALANX_LOCAL_DEVICE_IDS")
-    if devices and not all(n.strip().isdigit() for n in devices.split(",")):
+    if devices and not all(_is_number(n.strip()) for n in devices.split(",")):
         raise ConfigError(
             f"PHALANX_LOCAL_DEVICE_IDS must be numbers with commas between, got {devices!r}"
         )
     return Found(
-        env.get("PHALANX_COORDINATOR_ADDRESS"),
+        env.get("PHALANX_COORDINATOR_ADDRESS") or None,
         _int(env, "PHALANX_NUM_PROCESSES"),
         _int(env, "PHALANX_PROCESS_ID"),
         [int(n) for n in devices.split(",")] if devices else None,
@@ -146,11 +149,12 @@ def _kubernetes(env: Env) -> Found:
     index = env["JOB_COMPLETION_INDEX"]
     name, dot, domain = (env.get("PHALANX_POD_NAME") or socket.getfqdn()).partition(".")
     job = name.removesuffix(f"-{index}")
-    return Found(f"{job}-0{dot}{domain}:{PORT}" if job != name else None, None, int(index))
+    first = f"{job}-0{dot}{domain}:{PORT}" if job != name else None
+    return Found(first, None, _int(env, "JOB_COMPLETION_INDEX"))
 
 
 def _torchrun(env: Env) -> Found:
-    port = int(env["MASTER_PORT"])
+    port = _int(env, "MASTER_PORT") or 0
     if env.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
         port += 1  # the agent listens at the other
     return Found(
@@ -177,6 +181,8 @@ def _tpu(env: Env) -> Found:
 
 
 def _metadata(name: str) -> str:
+    from urllib.request import Request, urlopen  # slow to import, and wanted nowhere else
+
     server = os.environ.get("GCE_METADATA_HOST", "metadata.google.internal")
     path = f"http://{server}/computeMetadata/v1/instance/attributes/{name}"
     try:
@@ -226,7 +232,7 @@ def detected(method: str | None, env: Env) -> Found:
         return Found()
     if method is not None:
         if method not in SCHEDULERS:
-            hint = suggest(method, SCHEDULERS) or f"There are {', '.join(SCHEDULERS)}."
+            hint = suggest(str(method), SCHEDULERS) or f"There are {', '.join(SCHEDULERS)}."
             raise ConfigError(f"cluster_detection_method: there is no {method!r}. {hint}")
         present, read = SCHEDULERS[method]
         if not present(env):

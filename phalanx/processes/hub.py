@@ -336,6 +336,9 @@ class Hub:
             self._settle(key)
 
     def _gather(self, known: Known, message: Message) -> None:
+        if why := self._sums.differ({known.process: message}):
+            self._decide(kind="mismatch", why=why)
+            return
         key, among = message["key"], tuple(message["among"])
         topic, value, launched = (message[name] for name in ("topic", "value", "launched"))
         gathering = self._gathers.setdefault(key, Gathering(among))

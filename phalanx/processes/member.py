@@ -188,8 +188,7 @@ class Member:
     def _beat(self) -> None:
         while not self._left:
             now = time.monotonic()
-            launches = {g.key: g.news() for g in list(self.groups.values())}
-            self._line.send(what="pulse", launches=launches)
+            self._line.send(what="pulse", launches=self._news())
             self._look(now)
             time.sleep(PULSE)
 
@@ -290,7 +289,7 @@ class Member:
         key = f"{group.key}/{group.gathers}"
         self._line.send(
             what="gather", key=key, among=sorted(group.processes), topic=topic, value=value,
-            launched=self._launched(),
+            launched=self._launched(), launches=self._news(),
         )  # fmt: skip
         with self._changed:
             self._changed.wait_for(
@@ -304,6 +303,10 @@ class Member:
     def _launched(self) -> dict[str, int]:
         """How many launches there were over each group."""
         return {group.key: group.count for group in list(self.groups.values())}
+
+    def _news(self) -> dict[str, list[tuple[int, int, str]]]:
+        """What ``Group.news`` tells of each group."""
+        return {group.key: group.news() for group in list(self.groups.values())}
 
     # ---- what users store ----
 

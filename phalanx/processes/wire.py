@@ -106,7 +106,7 @@ def _message(line: bytes) -> Message:
     return message if isinstance(message, dict) else {}
 
 
-_ADDRESS = re.compile(r"(?:\[([^\[\]]+)\]|([^:\[\]/]+)):(\d+)", re.ASCII)
+_ADDRESS = re.compile(r"(?:\[([^\[\]\s]+)\]|([^:\[\]/\s]+)):(\d+)", re.ASCII)
 
 
 def split(address: str) -> tuple[str, int]:

@@ -6,29 +6,74 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from phalanx.base.config import config
 from phalanx.base.errors import ProgramMismatch
+from phalanx.base.extended import is_key
 from phalanx.core.program import Program
 from phalanx.processes.member import group_over
+from phalanx.run.array import DeviceArray, words_of
 from phalanx.run.backend import Module
 from phalanx.run.runtime import backend
 
 
-def agree(program: Program, module: Module, devices: Sequence[Any]) -> None:
-    """Go on when all processes of ``devices`` have written the same ``module`` for ``program``.
+def agree(
+    program: Program,
+    module: Module,
+    devices: Sequence[Any],
+    constants: Sequence[DeviceArray],
+    options: dict[str, Any],
+) -> None:
+    """Go on when all processes of ``devices`` are about to compile the same for ``program``.
+
+    That is the same ``module`` with the same ``constants``, for the same devices in the same order,
+    by the same ``options`` of the compiler.
 
     Raises:
-        ProgramMismatch: one of them has another; it tells the first line that differs.
+        ProgramMismatch: one of them has another; it tells the first line or thing that differs.
         PeerLost: one of them is gone.
     """
     group = group_over(devices, program.name)
     if group is None:
         return
     what = f"compiling {program.name}"
-    digest = hashlib.sha256(module.as_text().encode()).hexdigest()
-    if len(set(group.gather(what, digest))) == 1:
+    options = {"disable_most_optimizations": config.disable_most_optimizations} | options
+    told = [
+        _digest(module.as_text().encode()),
+        f"the devices {', '.join(str(d.id) for d in devices)}",
+        f"the compiler's options {sorted(options.items())}",
+        *[f"captured constant {i}, {_content(c)}" for i, c in enumerate(constants)],
+    ]
+    every = group.gather(what, told)
+    if all(other == told for other in every):
         return
-    every = group.gather(f"{what}, which differs", program.lines())
+    if len({module for module, *_ in every}) > 1:
+        every = group.gather(f"{what}, which differs", program.lines())
+    else:
+        every = [[_ALIKE, *rest] for _, *rest in every]
     raise ProgramMismatch.of(_first_difference(every, sorted(group.processes))).at(what)
+
+
+_ALIKE = "the same equations"
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _content(constant: DeviceArray) -> str:
+    """The type of a constant, and what stands for its value if all of that is here."""
+    words = words_of(constant) if is_key(constant.dtype) else constant
+    if not words.is_fully_addressable:
+        return str(constant.aval)
+    value = np.asarray(words)
+    if value.size <= _SHOWN:
+        return f"{constant.aval} of {value.tolist()}"
+    return f"{constant.aval} of content {_digest(value.tobytes())[:16]}"
+
+
+_SHOWN = 4  # numbers
 
 
 def _first_difference(every: Sequence[Sequence[str]], processes: Sequence[int]) -> str:
@@ -37,7 +82,7 @@ def _first_difference(every: Sequence[Sequence[str]], processes: Sequence[int]) 
         if len(set(lines)) > 1:
             told = zip(processes, lines, strict=True)
             return "; ".join(f"process {process} has: {line}" for process, line in told)
-    return "their equations are alike, and constants or the options of the compiler differ"
+    return "their equations are alike, and how arrays lie or what is donated differs"
 
 
 def least_free(devices: Sequence[Any], who: str) -> float:

@@ -195,9 +195,9 @@ def compile_program(
 
     def lower(plan: Plan) -> Module:
         given = lowered is not None and not plan.halvings
-        module = lowered if given else _lowered(taking, plan, donate)
-        agree(program, module, plan.devices)  # type: ignore[arg-type]
-        return module  # type: ignore[return-value]
+        module: Any = lowered if given else _lowered(taking, plan, donate)
+        agree(program, module, plan.devices, taking.constants, options or {})
+        return module
 
     def make() -> Executable:
         if config.log_compiles:

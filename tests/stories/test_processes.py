@@ -227,19 +227,54 @@ def test_programs_that_differ_are_refused_everywhere(launch):
         x = phalanx.device_put(np.arange(2.0), NamedSharding(mesh, P("d")))
         def f(x):
             return jnp.sin(x) + jnp.sum(x) if me else jnp.cos(x) + jnp.sum(x)
+        mine = np.float32([1, 2 + me])
+        there = Mesh(np.array(phalanx.devices()[:: 1 - 2 * me]), ("d",))
+        turned = phalanx.device_put(np.arange(2.0), NamedSharding(there, P("d")))
+        fast = {"xla_cpu_enable_fast_math": bool(me)}
+        for differs in (
+            lambda: phalanx.jit(f)(x),
+            lambda: phalanx.jit(lambda x: (x * mine).sum())(x),
+            lambda: phalanx.jit(lambda x: x + x.sum())(turned),
+            lambda: phalanx.jit(lambda x: x - x.sum(), compiler_options=fast)(x),
+        ):
+            try:
+                differs()
+            except phalanx.errors.ProgramMismatch as e:
+                tell(e)
+        """,
+    )
+    assert ended.status == 0, ended.output
+    for me in (0, 1):
+        why, constants, devices, options = ended.told[me]
+        assert "process 0 has:" in why
+        assert "= cos" in why
+        assert "= sin" in why
+        assert "story.py" in why
+        assert "process 1 has: captured constant 0, f32[2] of [1.0, 3.0]" in constants
+        assert "process 1 has: the devices 2048, 0" in devices
+        assert "('xla_cpu_enable_fast_math', True)" in options
+
+
+def test_launches_in_another_order_are_told_of_where_all_meet(launch):
+    ended = launch(
+        2,
+        """
+        times = lambda n: phalanx.pmap(lambda x: n * lax.psum(x, "i"), "i")
+        both = [times(2), times(3)]
+        x = np.ones((1, 3), np.float32)
+        for f in both:
+            f(x)
+        for f in both[:: 1 - 2 * me]:
+            f(x)
         try:
-            phalanx.jit(f)(x)
+            phalanx.experimental.multihost_utils.sync_global_devices("all is done")
         except phalanx.errors.ProgramMismatch as e:
             tell(e)
         """,
     )
     assert ended.status == 0, ended.output
-    for me in (0, 1):
-        (why,) = ended.told[me]
-        assert "process 0 has:" in why
-        assert "= cos" in why
-        assert "= sin" in why
-        assert "story.py" in why
+    assert len(ended.told[0]) == len(ended.told[1]) == 1
+    assert "launch 3 over processes 0,1" in ended.told[0][0]
 
 
 def test_who_launches_what_another_does_not_learns_so(launch):

@@ -50,6 +50,13 @@ def test_counts_must_be_positive(wrong, capsys):
     assert "--devices" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("wrong", [("-n", "0"), ("-n", "two"), ("--max-restarts", "-1")])
+def test_counts_of_a_launch_are_told_of_in_words(wrong, capsys):
+    with pytest.raises(SystemExit):
+        parser().parse_args(["launch", *wrong, "script.py"])
+    assert f"must be {'a number' if wrong[1] == 'two' else 'at least'}" in capsys.readouterr().err
+
+
 def test_devices_lists_all(capsys):
     assert main(["devices"]) == 0
     out = capsys.readouterr().out

@@ -124,3 +124,11 @@ def test_a_method_is_one_that_there_is():
         detected("ompi", SLURM)
     with pytest.raises(ConfigError, match="PHALANX_PROCESS_ID must be a number"):
         own({"PHALANX_PROCESS_ID": "one"})
+
+
+@pytest.mark.parametrize("wrong", ["two", "-1", "1.5", "²"])
+def test_a_number_is_one(wrong):
+    with pytest.raises(ConfigError, match=f"PHALANX_NUM_PROCESSES must be a number.*{wrong!r}"):
+        own({"PHALANX_NUM_PROCESSES": wrong})
+    with pytest.raises(ConfigError, match="MASTER_PORT must be a number"):
+        detected(None, TORCHRUN | {"MASTER_PORT": wrong})

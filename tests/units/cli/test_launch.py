@@ -1,0 +1,34 @@
+"""What `phalanx launch` makes of the output of its processes."""
+
+import io
+import os
+import sys
+
+import pytest
+
+from phalanx.cli import launch
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        (b"one\ntwo\n", b"[3] one\n[3] two\n"),
+        (b"no end", b"[3] no end\n"),
+        (b"\r 10%\r 20%\n", b"[3] \r[3]  10%\r[3]  20%\n"),
+        (b"of another system\r\n", b"[3] of another system\r\n"),
+        (b"", b""),
+        (b"x" * 3_000_000 + b"\nend\n", None),
+    ],
+)
+def test_lines_have_the_number_of_their_process(written, shown, monkeypatch, tmp_path):
+    told = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(told))
+    file = tmp_path / "output"
+    file.write_bytes(written)
+    launch._prefix(3, os.fdopen(os.open(file, os.O_RDONLY), "rb"))
+    if shown is None:  # nothing is lost of what is too long for a line
+        *long, last = told.getvalue().splitlines(keepends=True)
+        assert b"".join(line.removeprefix(b"[3] ").strip() for line in long) == b"x" * 3_000_000
+        assert last == b"[3] end\n"
+    else:
+        assert told.getvalue() == shown

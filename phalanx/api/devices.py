@@ -53,10 +53,18 @@ def local_devices(
         process_index: which process; default this one.
         backend: the platform, such as ``"cpu"``.
         host_id: the same as ``process_index``.
+
+    Raises:
+        ValueError: there is no such process.
     """
     index = process_index if process_index is not None else host_id
     if index is None:
         return list(runtime().local_devices(backend))
+    if not 0 <= index < process_count(backend):
+        raise ValueError(
+            f"local_devices: process_index {index} is not one of {process_count(backend)}, which "
+            f"are numbered from 0, at {user_location()}"
+        )
     return [d for d in devices(backend) if d.process_index == index]
 
 

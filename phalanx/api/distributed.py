@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import dataclasses
+import importlib
 import os
 import socket
 from collections.abc import Callable, Sequence
@@ -223,10 +224,9 @@ def credentials_of(
                 "give mtls_cert_file, mtls_key_file and mtls_ca_file"
             )
         return None
-    from phalanx.processes.secure import Credentials  # with TLS, which few use
-
+    secure = importlib.import_module("phalanx.processes.secure")  # with TLS, which few use
     try:
-        return Credentials(given)
+        return secure.Credentials(given)
     except ValueError as e:
         raise ValueError(f"{_WHO}: {e}, at {user_location()}") from None
 

@@ -224,7 +224,7 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
     Args:
         local_inputs: a tree of arrays: along a dimension that the spec splits over processes the
-            rows of this process.
+            rows of this process. What lies over several processes already stays as it is.
         global_mesh: over devices of all processes.
         pspecs: how the arrays lie over it: a spec, or a tree of specs that is a prefix.
 
@@ -239,6 +239,8 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
     """
 
     def one(x: Any, spec: PartitionSpec) -> Any:
+        if isinstance(x, DeviceArray) and not x.is_fully_addressable:
+            return x
         return make_array_from_process_local_data(NamedSharding(global_mesh, spec), x)
 
     return _with_specs(one, local_inputs, pspecs)

@@ -6,6 +6,7 @@ The coordinator lives here, so that no process is needed for the others to learn
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import re
 import secrets
@@ -219,14 +220,14 @@ def _told(status: int) -> str:
 def _prefix(process: int, output: BinaryIO) -> None:
     """Write the lines of ``output`` as those of ``process``; a progress bar writes its own anew."""
     begun = b""
-    with output:
+    with output, contextlib.suppress(BrokenPipeError):  # nobody reads on, as after `| head`
         while piece := os.read(output.fileno(), 1 << 16):
             *lines, begun = _LINES.split(begun + piece)
             if len(begun) > _LONGEST:
                 lines, begun = [*lines, begun + b"\n"], b""
             _write(process, lines)
-    if begun:
-        _write(process, [begun + b"\n"])
+        if begun:
+            _write(process, [begun + b"\n"])
 
 
 _LINES = re.compile(rb"(?<=\n)|(?<=\r)(?=[^\n])")  # between them

@@ -6,6 +6,7 @@ for the user to say, in a call or in the variables ``PHALANX_*``.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import socket
@@ -181,12 +182,12 @@ def _tpu(env: Env) -> Found:
 
 
 def _metadata(name: str) -> str:
-    from urllib.request import Request, urlopen  # slow to import, and wanted nowhere else
-
+    web = importlib.import_module("urllib.request")  # slow, and wanted nowhere else
     server = os.environ.get("GCE_METADATA_HOST", "metadata.google.internal")
     path = f"http://{server}/computeMetadata/v1/instance/attributes/{name}"
+    request = web.Request(path, headers={"Metadata-Flavor": "Google"})
     try:
-        with urlopen(Request(path, headers={"Metadata-Flavor": "Google"}), timeout=5) as answer:
+        with web.urlopen(request, timeout=5) as answer:
             return answer.read().decode().strip()
     except OSError as e:
         raise ConfigError(

@@ -62,8 +62,8 @@ def fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
 def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
     if not sharding.is_whole_here:
         raise ValueError(
-            f"fetch: parts of this {type} are on devices of other processes; gather it first, or "
-            "read the shards that this process can reach"
+            f"fetch: parts of this {type} are on devices of other processes; gather it first "
+            "(multihost_utils.process_allgather), or read its addressable_shards"
         )
     if sharding.is_fully_replicated:
         return read(_parts(raw, sharding)[0])

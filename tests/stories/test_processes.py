@@ -494,6 +494,7 @@ def test_what_processes_do_with_values_that_are_not_spread(launch):
         mesh = Mesh(np.array(phalanx.devices()), ("d",))
         x = utils.host_local_array_to_global_array(np.arange(4.0) + 10 * me, mesh, P("d"))
         x_of_all = utils.process_allgather(x).tolist()
+        assert utils.host_local_array_to_global_array(x, mesh, P("d")) is x
         tell(x.shape, x_of_all)
         tell(utils.global_array_to_host_local_array(x, mesh, P("d")).tolist())
         tell(utils.global_array_to_host_local_array(x, mesh, P()).tolist() == x_of_all)

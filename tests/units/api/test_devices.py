@@ -18,6 +18,8 @@ def test_counts_and_places():
     assert phalanx.device_count() == phalanx.local_device_count() == COUNT
     assert phalanx.local_devices() == DEVICES
     assert phalanx.local_devices(process_index=0) == DEVICES
+    with pytest.raises(ValueError, match="process_index 7 is not one of"):
+        phalanx.local_devices(process_index=7)
     assert phalanx.process_index() == 0 and phalanx.process_count() == 1
     assert phalanx.default_backend() == DEVICES[0].platform
     assert phalanx.devices("cpu")[0].platform == "cpu"

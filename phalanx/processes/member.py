@@ -180,7 +180,7 @@ class Member:
             self.let_go()
         if self.is_caught():
             told = f"phalanx: {self.verdict}. The runtime waits on, so this process ends here\n"
-            os.write(sys.stderr.fileno(), told.encode())
+            os.write(2, told.encode())
             os._exit(1)
 
     # ---- what this process does ----

@@ -369,7 +369,7 @@ class Group:
         self._told = 0
         self._met: set[int] = set()  # the programs that all have launched
         self.gathers = 0
-        self._member = member
+        self.member = member
 
     def launch(self, program: int, name: str) -> bool:
         """A launch of ``program`` begins; gives whether it is the first one.
@@ -377,7 +377,7 @@ class Group:
         Raises:
             PeerLost, ProgramMismatch: nothing can be launched any more.
         """
-        member = self._member
+        member = self.member
         if member.verdict is not None or member.gone:
             member.check(name, self)
         first = program not in self._met
@@ -418,7 +418,7 @@ class Group:
             ProgramMismatch: one of them has something else to say.
             RendezvousError: somebody has not come after ``patience`` seconds.
         """
-        return self._member.gather(self, topic, value, patience)
+        return self.member.gather(self, topic, value, patience)
 
 
 _LONGEST_TRACEBACK = 20_000

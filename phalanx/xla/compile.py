@@ -220,9 +220,10 @@ class XlaExecutable:
                 outs, token = apart(lambda: self._executed(wholes), self._name)
                 in_flight.append((token,))
             else:
-                first = self._group.launch(self._program, self._name)
+                group, name = self._group, self._name
+                first = group.launch(self._program, name)
                 outs, token = over_processes(
-                    lambda: self._executed(wholes), self._one_here, first, self._name
+                    group.member, lambda: self._executed(wholes), self._one_here, first, name
                 )
         return outs, token
 

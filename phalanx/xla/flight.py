@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from phalanx.base.errors import PeerLost, ProgramMismatch
-from phalanx.processes.member import joined
+from phalanx.processes.member import Member, joined
 from phalanx.processes.relay import start
 from phalanx.processes.wire import PULSE
 from phalanx.xla.callbacks import refuse_in_callback
@@ -25,6 +25,7 @@ WINDOW = 16
 _LINGERS = 2.0  # seconds that such a launch has, when the process ends
 
 T = TypeVar("T")
+Launched = tuple[list[Any], Any]  # the outputs, and the token
 launching = threading.RLock()
 in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch over several devices
 _beginning = threading.Lock()  # while a first launch over processes begins, in a thread apart
@@ -39,10 +40,7 @@ def make_room(who: str) -> None:
     if len(in_flight) < WINDOW:
         return
     tokens = in_flight.popleft()
-    if joined() is None:
-        _wait_for(tokens)
-    else:
-        apart(lambda: _wait_for(tokens), who)
+    apart(lambda: _wait_for(tokens), who)
 
 
 def _wait_for(tokens: Sequence[Any]) -> None:
@@ -54,8 +52,8 @@ def _wait_for(tokens: Sequence[Any]) -> None:
 
 
 def over_processes(
-    execute: Callable[[], tuple[list[Any], Any]], one_here: bool, first: bool, who: str
-) -> tuple[list[Any], Any]:
+    member: Member, execute: Callable[[], Launched], one_here: bool, first: bool, who: str
+) -> Launched:
     """The outputs and the token of ``execute``, a launch of ``who`` over several processes.
 
     Processes tell what they exchange apart by its order alone. The runtime keeps it where launches
@@ -70,7 +68,7 @@ def over_processes(
     if before:
         apart(lambda: _wait_for(before), who)
     if first:
-        return apart(lambda: _connecting(execute, one_here), who)
+        return member.apart(lambda: _connecting(member, execute, one_here), who, _hanging)
     # In the thread that asks: another one would take half as long again for a small sum.
     with _caught:
         outs, token = execute()
@@ -81,28 +79,26 @@ def over_processes(
     return outs, token
 
 
-def _connecting(
-    execute: Callable[[], tuple[list[Any], Any]], one_here: bool
-) -> tuple[list[Any], Any]:
+def _connecting(member: Member, execute: Callable[[], Launched], one_here: bool) -> Launched:
     with _beginning:
         outs, token = execute()
         _last.append((token, one_here))
     token.block_until_ready()
-    member = joined()
-    if member is not None:
-        member.is_caught = _caught.locked
-        member.hold()
+    member.is_caught = _caught.locked
+    member.hold()
     return outs, token
 
 
 def apart(work: Callable[[], T], who: str) -> T:
-    """The result of ``work``, in which ``who`` may wait for launches over processes.
+    """The result of ``work``, in which ``who`` may wait for launches over processes under way.
 
     Raises:
         PeerLost, ProgramMismatch: they wait for others in vain.
     """
     member = joined()
-    return work() if member is None else member.apart(work, who, _hanging)
+    if member is None or not (_last or _is_beginning()):
+        return work()
+    return member.apart(work, who, _hanging)
 
 
 def _hanging() -> bool:
@@ -110,7 +106,11 @@ def _hanging() -> bool:
     for token, _ in _last:
         if not any(token is asked for asked, _ in _asked):
             _asked.append((token, start(_wait_for, [token])))
-    return _beginning.locked() or _caught.locked() or any(thread.is_alive() for _, thread in _asked)
+    return _is_beginning() or any(thread.is_alive() for _, thread in _asked)
+
+
+def _is_beginning() -> bool:
+    return _beginning.locked() or _caught.locked()
 
 
 def waited(arrays: Sequence[Any], work: Callable[[], T], who: str) -> T:

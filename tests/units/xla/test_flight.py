@@ -49,7 +49,8 @@ def left_alone(monkeypatch):
 
 
 def launch(token, outs=(), first=False):
-    return flight.over_processes(lambda: (list(outs), token), True, first, "step")
+    member = flight.joined()
+    return flight.over_processes(member, lambda: (list(outs), token), True, first, "step")
 
 
 def test_what_is_done_when_a_launch_returns_is_waited_for_no_more(left_alone):

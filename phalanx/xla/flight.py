@@ -28,8 +28,8 @@ T = TypeVar("T")
 Launched = tuple[list[Any], Any]  # the outputs, and the token
 launching = threading.RLock()
 in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch over several devices
-_beginning = threading.Lock()  # while a first launch over processes begins, in a thread apart
-_caught = threading.Lock()  # while another one does, in the thread that asks
+_beginning = threading.Lock()  # while a launch over processes begins in a thread apart
+_caught = threading.Lock()  # while one does in the thread that asks
 _last: deque[tuple[Any, bool]] = deque(maxlen=1)  # if it goes on: token, whether on one device here
 _asked: deque[tuple[Any, threading.Thread]] = deque(maxlen=1)  # and who waits for that token
 
@@ -69,20 +69,23 @@ def over_processes(
         apart(lambda: _wait_for(before), who)
     if first:
         return member.apart(lambda: _connecting(member, execute, one_here), who, _hanging)
-    # In the thread that asks: another one would take half as long again for a small sum.
-    with _caught:
+    if one_here:  # in the thread that asks: another one would take half as long again for a sum
+        return _begun(_caught, execute, one_here)
+    return member.apart(lambda: _begun(_beginning, execute, one_here), who, _hanging)
+
+
+def _begun(lock: threading.Lock, execute: Callable[[], Launched], one_here: bool) -> Launched:
+    with lock:
         outs, token = execute()
-    _last.clear()
-    if not outs or not all([out.is_ready() for out in outs]):
-        _last.append((token, one_here))
-        in_flight.append((token,))
+        _last.clear()
+        if not outs or not all([out.is_ready() for out in outs]):
+            _last.append((token, one_here))
+            in_flight.append((token,))
     return outs, token
 
 
 def _connecting(member: Member, execute: Callable[[], Launched], one_here: bool) -> Launched:
-    with _beginning:
-        outs, token = execute()
-        _last.append((token, one_here))
+    outs, token = _begun(_beginning, execute, one_here)
     token.block_until_ready()
     member.is_caught = _caught.locked
     member.hold()

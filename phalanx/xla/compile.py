@@ -20,7 +20,7 @@ from phalanx.xla import maps
 from phalanx.xla.callbacks import Stopped
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import deleted, refused_option, translated
-from phalanx.xla.flight import apart, in_flight, launching, make_room, over_processes
+from phalanx.xla.flight import apart, compiling, in_flight, launching, make_room, over_processes
 from phalanx.xla.lower import XlaModule, number_of, text_of
 from phalanx.xla.runtime import (
     OLD,
@@ -65,11 +65,15 @@ def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[
     settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
     options = _default_options(lowered, devices[0].platform) | options
 
-    def compiled(options: dict[str, Any]) -> Any:
-        settings.env_option_overrides = list(options.items())
+    def made() -> Any:
         return devices[0].client.compile_and_load(
             lowered.module, device_list(devices), settings, lowered.callbacks.entries
         )
+
+    def compiled(options: dict[str, Any]) -> Any:
+        settings.env_option_overrides = list(options.items())
+        group = group_over(devices, lowered.name)
+        return made() if group is None else compiling(group.member, made, lowered.name)
 
     def anew() -> Any:
         try:

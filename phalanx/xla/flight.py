@@ -30,6 +30,7 @@ launching = threading.RLock()
 in_flight: deque[Sequence[Any]] = deque()  # the tokens of each launch over several devices
 _beginning = threading.Lock()  # while a launch over processes begins in a thread apart
 _caught = threading.Lock()  # while one does in the thread that asks
+_compiling = threading.Lock()  # while a program over processes is compiled
 _last: deque[tuple[Any, bool]] = deque(maxlen=1)  # if it goes on: token, whether on one device here
 _asked: deque[tuple[Any, threading.Thread]] = deque(maxlen=1)  # and who waits for that token
 
@@ -92,6 +93,20 @@ def _connecting(member: Member, execute: Callable[[], Launched], one_here: bool)
     return outs, token
 
 
+def compiling(member: Member, work: Callable[[], T], name: str) -> T:
+    """The result of ``work``, which compiles a program over processes, of that ``name``.
+
+    Raises:
+        PeerLost, ProgramMismatch: it goes on a while after nothing can be computed any more.
+    """
+
+    def compiled() -> T:
+        with _compiling:
+            return work()
+
+    return member.apart(compiled, f"compiling {name}", lambda: True)
+
+
 def apart(work: Callable[[], T], who: str) -> T:
     """The result of ``work``, in which ``who`` may wait for launches over processes under way.
 
@@ -151,6 +166,8 @@ def complete() -> None:
 
 def end_anyway() -> None:
     """Let this process end, also with a launch over processes for which the runtime would wait."""
+    with _compiling:  # in a thread that was left alone; when Python has ended it would abort
+        pass
     if _hanging():
         for _, thread in _asked:
             thread.join(PULSE)

@@ -84,6 +84,16 @@ def test_a_first_launch_that_never_ends_is_given_up(left_alone):
     token.ends()
 
 
+def test_what_compiles_is_left_alone(left_alone):
+    compiled = Pending()
+    threading.Timer(0.1, left_alone).start()
+    with pytest.raises(PeerLost, match=r"^compiling step.*process 1"):
+        flight.compiling(flight.joined(), compiled.block_until_ready, "step")
+    threading.Timer(0.1, compiled.ends).start()
+    flight.end_anyway()
+    assert compiled.is_ready()
+
+
 def test_after_a_loss_local_work_takes_its_time(left_alone):
     token, array = Pending(), Pending()
     token.ends()

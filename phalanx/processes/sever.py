@@ -24,7 +24,7 @@ def sever(listening: Set[Address], within: bool) -> None:
     that breaks while something is sent is one on which that waits for ever (``held``).
     """
     for sock in connections(listening, within):
-        with sock, contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
             sock.shutdown(socket.SHUT_RD)
 
 

@@ -1,6 +1,7 @@
 """Waiting for launches over processes, of which one is lost."""
 
 import threading
+from collections import deque
 
 import pytest
 
@@ -38,11 +39,11 @@ def left_alone(monkeypatch):
     for thread in threads:
         thread.join()
     monkeypatch.setattr(flight, "joined", lambda: members[0])
+    monkeypatch.setattr(flight, "in_flight", deque())
+    monkeypatch.setattr(flight, "_last", deque(maxlen=1))
+    monkeypatch.setattr(flight, "_asked", deque(maxlen=1))
     monkeypatch.setattr("phalanx.processes.member._GRACE", 0.6)
     yield members[1]._line.close
-    flight._last.clear()
-    flight._asked.clear()
-    flight.in_flight.clear()
     members[0].leave()
     forget()
     hub.close()

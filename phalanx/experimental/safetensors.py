@@ -11,6 +11,7 @@ import json
 import math
 import mmap
 import os
+import secrets
 import struct
 import sys
 from collections.abc import Mapping
@@ -79,9 +80,9 @@ def save_file(
         header[name] = told | {"data_offsets": [begin, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # so that elements are aligned
-    beside = f"{os.fspath(filename)}.writing-{os.getpid()}"
+    beside = f"{os.fspath(filename)}.writing-{secrets.token_hex(8)}"  # nobody else's
     try:
-        with open(beside, "wb") as file:
+        with open(beside, "xb") as file:
             file.write(struct.pack("<Q", len(text)) + text)
             for array in arrays.values():
                 file.write(array.reshape(-1).view(np.uint8).data)

@@ -85,7 +85,7 @@ def _locked(folder: Path, how: int) -> int | None:
 
 
 @contextlib.contextmanager
-def reading(folder: Path) -> Iterator[str]:
+def reading(folder: Path) -> Iterator[bytes]:
     """A block in which nobody removes ``folder``; gives its index.
 
     Raises:
@@ -93,7 +93,7 @@ def reading(folder: Path) -> Iterator[str]:
     """
     descriptor = _locked(folder, fcntl.LOCK_SH)
     assert descriptor is not None, "it has been waited for"
-    with open(descriptor, encoding="utf-8") as index:
+    with open(descriptor, "rb") as index:
         yield index.read()
 
 

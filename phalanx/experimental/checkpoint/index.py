@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from phalanx.experimental.checkpoint.folder import INDEX
 from phalanx.experimental.checkpoint.leaves import Leaf
 from phalanx.experimental.checkpoint.outline import Node, numbers
 
-_FORMAT = "phalanx checkpoint 1"
+_FORMAT = "phalanx checkpoint 2"
+_WITHOUT_CHECKSUM = "phalanx checkpoint 1"  # which is read as it is
 
 
 def index_of(step: int, outline: Node, leaves: Sequence[Leaf]) -> str:
@@ -22,7 +26,13 @@ def index_of(step: int, outline: Node, leaves: Sequence[Leaf]) -> str:
         "tree": outline,
         "leaves": [dataclasses.asdict(leaf) for leaf in leaves],
     }
-    return json.dumps(told, indent=1)
+    return json.dumps(told | {"checksum": _checksum(told)}, indent=1)
+
+
+def _checksum(told: dict[str, Any]) -> str:
+    """What stands for all that an index tells, its checksum left out."""
+    content = {name: part for name, part in told.items() if name != "checksum"}
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -34,25 +44,31 @@ class Stored:
     leaves: list[Leaf]
 
     @classmethod
-    def of(cls, folder: Path, index: str) -> Stored:
+    def of(cls, folder: Path, index: bytes) -> Stored:
         """What an index tells.
 
         Raises:
-            ValueError: it is none.
+            ValueError: it is none, or has changed since it was written.
         """
         try:
-            told = json.loads(index)
-            if told["format"] != _FORMAT:
-                raise ValueError(f"its format is {told['format']!r}, and this reads {_FORMAT!r}")
+            told = json.loads(index.decode())
+            _check(told)
             stored = cls(folder, told["tree"], [Leaf.of_json(leaf) for leaf in told["leaves"]])
             if sorted(numbers(stored.outline)) != [*range(len(stored.leaves))]:
                 raise ValueError("its tree and its leaves do not belong together")
-            for leaf in stored.leaves:
-                _ = leaf.number if leaf.is_number else None
             return stored
-        except (KeyError, TypeError, ValueError) as e:
-            raise ValueError(f"checkpoint: {folder} has no index that can be read: {e}") from None
+        except (KeyError, TypeError, ValueError, RecursionError) as e:
+            file = folder / INDEX
+            raise ValueError(f"checkpoint: {file} is no index that can be read: {e}") from None
 
     def folder_of(self, number: int) -> Path:
         """Where the array is that is leaf ``number``."""
         return self.folder / str(number)
+
+
+def _check(told: dict[str, Any]) -> None:
+    """Raise an error if an index is of another format, or has changed since it was written."""
+    if told["format"] not in (_FORMAT, _WITHOUT_CHECKSUM):
+        raise ValueError(f"its format is {told['format']!r}, and this reads {_FORMAT!r}")
+    if told["format"] == _FORMAT and told["checksum"] != _checksum(told):
+        raise ValueError("its checksum differs, so it has changed since it was written")

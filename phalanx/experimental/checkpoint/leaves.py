@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -50,8 +51,17 @@ class Leaf:
 
     @classmethod
     def of_json(cls, told: dict[str, Any]) -> Leaf:
-        shape = tuple(told["shape"])
-        return cls(told["path"], told["kind"], told["dtype"], shape, told["weak"], told["value"])
+        """A leaf as an index tells it.
+
+        Raises:
+            KeyError, TypeError, ValueError: there is no such leaf.
+        """
+        shape = tuple(map(_size, told["shape"]))
+        leaf = cls(told["path"], told["kind"], told["dtype"], shape, told["weak"], told["value"])
+        if leaf.kind not in (*NUMBERS, ARRAY, NUMPY, SCALAR):
+            raise ValueError(f"{leaf.path} is of kind {leaf.kind!r}, which there is not")
+        _ = leaf.number if leaf.is_number else leaf.type
+        return leaf
 
     @property
     def is_number(self) -> bool:
@@ -70,12 +80,12 @@ class Leaf:
         """The type of the array that it is.
 
         Raises:
-            ValueError: its dtype is not known here.
+            ValueError: its dtype is not known here, or there is no memory of that size.
         """
         if self.dtype not in _DTYPES:
             raise ValueError(
-                f"checkpoint: {self.path} is stored with dtype {self.dtype!r}, which is not known "
-                "here; it was saved by another version"
+                f"{self.path} is stored with dtype {self.dtype!r}, which is not known here; it was "
+                "saved by another version"
             )
         return ArrayType(self.shape, _DTYPES[self.dtype], self.weak)
 
@@ -86,6 +96,13 @@ class Leaf:
         if self.is_number:
             return f"the Python {self.kind} {self.value}"
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
+
+
+def _size(number: Any) -> int:
+    """The same number, which counts rows."""
+    if type(number) is not int or not 0 <= number <= sys.maxsize:
+        raise ValueError(f"an array has no {number!r} rows")
+    return number
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,9 @@ class Manager:
 
     Args:
         directory: where they are; made if it is not there.
-        keep: how many to keep, and to remove older ones; None keeps all.
+        keep: how many to keep, and to remove older ones; None keeps all. Those of later steps than
+            the one that is saved, which lie there where a run begins anew, are neither counted nor
+            removed.
         background: whether ``save`` returns when it has copied the arrays, and writes meanwhile.
 
     Raises:
@@ -91,7 +93,8 @@ class Manager:
     def _finish(self, saving: Saving) -> None:
         saving.complete()
         if self._keep is not None and together.process() == 0:
-            for step in steps_in(self.directory)[: -self._keep]:
+            until_now = [step for step in steps_in(self.directory) if step <= saving.step]
+            for step in until_now[: -self._keep]:
                 remove(self.directory, step)
 
     def wait(self) -> None:

@@ -19,7 +19,7 @@ from phalanx.core.types import ArrayType
 from phalanx.experimental.checkpoint import together, zarr
 from phalanx.experimental.checkpoint.folder import INDEX, folder_of, place_of, reading, steps_in
 from phalanx.experimental.checkpoint.index import Stored
-from phalanx.experimental.checkpoint.leaves import stored_dtype
+from phalanx.experimental.checkpoint.leaves import Leaf, stored_dtype
 from phalanx.experimental.checkpoint.outline import build
 from phalanx.experimental.checkpoint.saving import check_step
 from phalanx.experimental.checkpoint.wanted import WHO, Target, Wanted
@@ -109,7 +109,7 @@ def _read(stored: Stored, targets: Mapping[int, Target]) -> dict[int, Any]:
     """The leaves of those numbers, each as is wanted."""
     begins = _rows_before(stored, targets)
     on_disk = [n for n in targets if not stored.leaves[n].is_number]
-    arrays = {n: zarr.existing(stored.folder_of(n)) for n in on_disk}
+    arrays = {n: _opened(stored, n) for n in on_disk}
     begun = [
         (n, _begin(stored, n, target, arrays.get(n), begins.get(n, 0)))
         for n, target in targets.items()
@@ -153,12 +153,8 @@ def _begin(
         return lambda: leaf.number
     if leaf.is_number:
         return lambda: _made(type, target, lambda index: np.asarray(leaf.number, type.dtype))
-    doing = f"reading tree{leaf.path}"
+    doing = _doing(leaf)
     array = zarr.done(opening, folder, doing)
-    whole = leaf.type.physical
-    told, found = (whole.shape, stored_dtype(whole.dtype)), (array.shape, array.dtype.numpy_dtype)
-    if told != found:
-        raise ValueError(f"checkpoint: {doing} in {folder}: it is told as {told}, and is {found}")
     held = type.physical
     parts = {}
     for index in _indices(target.sharding, held.shape):
@@ -172,6 +168,27 @@ def _begin(
         return zarr.done(parts[_key(index)], folder, doing).view(held.dtype)
 
     return lambda: _made(type, target, part)
+
+
+def _opened(stored: Stored, number: int) -> Any:
+    """The future of the array that is leaf ``number``.
+
+    Raises:
+        ValueError: what is on the disk is none, or another one.
+        OSError: it cannot be read.
+    """
+    leaf, folder = stored.leaves[number], stored.folder_of(number)
+    held = leaf.type.physical
+    try:
+        return zarr.existing(folder, held.shape, stored_dtype(held.dtype))
+    except FileNotFoundError as e:
+        raise ValueError(f"checkpoint: {_doing(leaf)}: {e.filename} is not there") from None
+    except ValueError as e:
+        raise ValueError(f"checkpoint: {_doing(leaf)}: {e}") from None
+
+
+def _doing(leaf: Leaf) -> str:
+    return f"reading tree{leaf.path}"
 
 
 def _indices(sharding: Sharding | None, shape: tuple[int, ...]) -> list[Index]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -16,6 +18,7 @@ try:
 except ImportError:
     tensorstore = None
 
+_METADATA = "zarr.json"
 _OS_ERROR = re.compile(r"os_error_code='(\d+)'")
 
 
@@ -30,7 +33,30 @@ def check_installed(who: str) -> None:
 
 def create(folder: Path, shape: Sequence[int], dtype: np.dtype, chunk: Sequence[int]) -> Any:
     """The future of an array in ``folder``, which is made if it is not there."""
-    metadata = {
+    told = {"metadata": _metadata(shape, dtype, chunk), "store_data_equal_to_fill_value": True}
+    return tensorstore.open(_spec(folder) | told, open=True, create=True)
+
+
+def existing(folder: Path, shape: Sequence[int], dtype: np.dtype) -> Any:
+    """The future of the array in ``folder``; chunks that are lost are errors, and no zeros.
+
+    Its metadata are those that ``create`` has written: tensorstore ends the process where a shape
+    is impossible, so it does not see what is in the file.
+
+    Raises:
+        ValueError: what is in the file is not of that ``shape`` and ``dtype``.
+        OSError: it cannot be read.
+    """
+    told = {
+        "metadata": _metadata(shape, dtype, _chunk(folder, shape, dtype)),
+        "assume_metadata": True,
+        "fill_missing_data_reads": False,
+    }
+    return tensorstore.open(_spec(folder) | told, open=True)
+
+
+def _metadata(shape: Sequence[int], dtype: np.dtype, chunk: Sequence[int]) -> dict[str, Any]:
+    return {
         "shape": list(shape),
         "data_type": dtype.name,
         "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(chunk)}},
@@ -40,16 +66,38 @@ def create(folder: Path, shape: Sequence[int], dtype: np.dtype, chunk: Sequence[
             {"name": "crc32c"},  # what the disk has changed is an error
         ],
     }
-    return tensorstore.open(
-        _spec(folder) | {"metadata": metadata, "store_data_equal_to_fill_value": True},
-        open=True,
-        create=True,
+
+
+def _chunk(folder: Path, shape: Sequence[int], dtype: np.dtype) -> list[int]:
+    """The shape of the chunks of the array in ``folder``, as its metadata tell.
+
+    Raises:
+        ValueError: they tell of something else, or of more elements than there are.
+    """
+    file = folder / _METADATA
+    try:
+        found = json.loads(file.read_bytes())
+        told = found["shape"], found["data_type"]
+        chunk = found["chunk_grid"]["configuration"]["chunk_shape"]
+        if told != (list(shape), dtype.name):
+            raise ValueError(f"it tells of {told}, and the index of {(list(shape), dtype.name)}")
+        if not _cuts(chunk, shape):
+            raise ValueError(f"chunks of shape {chunk!r:.80} do not cut an array of {list(shape)}")
+    except (KeyError, TypeError, ValueError, RecursionError) as e:
+        raise ValueError(f"{file} does not tell of such an array: {e}") from None
+    there = sum(entry.stat().st_size for entry in os.scandir(folder))
+    if there < math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"{folder} has {there} bytes, too few for {dtype.name}{list(shape)}")
+    return chunk
+
+
+def _cuts(chunk: Any, shape: Sequence[int]) -> bool:
+    """Whether an array of that ``shape`` may have been written in chunks of this one."""
+    return (
+        isinstance(chunk, list)
+        and len(chunk) == len(shape)
+        and all(type(c) is int and 1 <= c <= max(n, 1) for c, n in zip(chunk, shape, strict=True))
     )
-
-
-def existing(folder: Path) -> Any:
-    """The future of the array in ``folder``; chunks that are lost are errors, and no zeros."""
-    return tensorstore.open(_spec(folder) | {"fill_missing_data_reads": False}, open=True)
 
 
 def _spec(folder: Path) -> dict[str, Any]:

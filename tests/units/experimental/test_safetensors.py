@@ -3,6 +3,7 @@
 import json
 import os
 import struct
+import threading
 
 import numpy as np
 import pytest
@@ -134,3 +135,21 @@ def test_a_file_that_is_cut_off(tmp_path):
         load_file(tmp_path / "y")
     with pytest.raises(FileNotFoundError, match=str(tmp_path / "no" / "y")):
         save_file({}, tmp_path / "no" / "y")
+
+
+def test_threads_that_save_one_file_leave_what_one_of_them_saved(tmp_path):
+    path, whole = tmp_path / "x", threading.Barrier(2)
+
+    def save(value):
+        whole.wait(10)
+        for _ in range(10):
+            save_file({"x": np.full(300_000, value), "y": np.full(300_000, value)}, path)
+
+    threads = [threading.Thread(target=save, args=(value,)) for value in (1.0, 2.0)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        if path.exists():
+            loaded = load_file(path)
+            assert len({*np.unique(loaded["x"]), *np.unique(loaded["y"])}) == 1
+    assert os.listdir(tmp_path) == ["x"]

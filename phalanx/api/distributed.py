@@ -348,11 +348,18 @@ def is_initialized() -> bool:
 def key_value_set(key: str, value: str) -> None:
     """Let all processes find ``value`` under ``key``.
 
+    Args:
+        key: its name.
+        value: text, of 64 MiB at most with what is escaped in it.
+
     Raises:
+        TypeError: the key or the value is no text.
+        ValueError: the value is too long.
         RendezvousError: ``initialize`` has not been called.
         PeerLost: a process is gone.
     """
-    _member("key_value_set").store(str(key), str(value))
+    who = "key_value_set"
+    _member(who).store(_text(key, "key", who), _text(value, "value", who))
 
 
 def key_value_get(key: str, timeout: float | None = None) -> str:
@@ -364,20 +371,40 @@ def key_value_get(key: str, timeout: float | None = None) -> str:
 
     Raises:
         KeyError: nobody has set it in time.
+        TypeError: the key is no text.
         RendezvousError: ``initialize`` has not been called.
         PeerLost: a process is gone.
     """
     wait = timeout is None or timeout > 0
     patience = min(timeout, _LONGEST) if timeout and wait else None
-    value = _member("key_value_get").stored(str(key), wait, patience)
+    who = "key_value_get"
+    value = _member(who).stored(_text(key, "key", who), wait, patience)
     if value is None:
         raise KeyError(f"key_value_get: nobody has set {key!r} within {timeout} s")
     return value
 
 
 def key_value_delete(key: str) -> None:
-    """Let no process find ``key`` any more."""
-    _member("key_value_delete").forget(str(key))
+    """Let no process find ``key`` any more.
+
+    Raises:
+        TypeError: the key is no text.
+        RendezvousError: ``initialize`` has not been called.
+    """
+    who = "key_value_delete"
+    _member(who).forget(_text(key, "key", who))
+
+
+def _text(given: object, name: str, who: str) -> str:
+    if not isinstance(given, str):
+        advice = f"give str({name}) if that is meant"
+        if isinstance(given, bytes):
+            advice = "bytes.hex() and bytes.fromhex() lead there and back"
+        raise TypeError(
+            f"{who}: {name} must be text, got {type(given).__name__} {given!r:.60}, at "
+            f"{user_location()}; {advice}"
+        )
+    return given
 
 
 def _member(who: str) -> Member:

@@ -209,12 +209,14 @@ class _Attempt:
 def _told(status: int) -> str:
     """How a process ended with ``status``, in words.
 
-    >>> _told(3), _told(-9)
-    ('exited with status 3', 'was killed by SIGKILL')
+    >>> _told(3), _told(-9), _told(-40)
+    ('exited with status 3', 'was killed by SIGKILL', 'was killed by signal 40')
     """
     if status >= 0:
         return f"exited with status {status}"
-    return f"was killed by {signal.Signals(-status).name}"
+    number = -status
+    named = number in {*signal.Signals}  # those for real time are not, but for the first and last
+    return f"was killed by {signal.Signals(number).name if named else f'signal {number}'}"
 
 
 def _prefix(process: int, output: BinaryIO) -> None:

@@ -76,13 +76,14 @@ def _told(group: str, number: int, names: dict[int, str], exactly: bool) -> str:
     return f"launch {number} over processes {group}, or one before it, is not alike in all"
 
 
-def ahead(topic: str, come: Mapping[int, Counts], absent: Pulses) -> str:
+def ahead(said: Mapping[int, str], come: Mapping[int, Counts], absent: Pulses) -> str:
     """Who has launched something that others, who have come to a gather, have not; "" if nobody.
 
     Gathers and launches have one order, the same in all processes. So who is not there yet, but
-    ahead in launches, comes too late or never.
+    ahead in launches, comes too late or never. Those who have come have ``said`` what they are at.
 
-    >>> ahead("compile g", {0: {"0,1": 3}}, {1: {"launches": {"0,1": [[4, 81, "f"]]}}})
+    >>> pulses = {1: {"launches": {"0,1": [[4, 81, "f"]]}}}
+    >>> ahead({0: "compile g"}, {0: {"0,1": 3}}, pulses)
     'process 0 is at: compile g; process 1 is at: launch 4 over processes 0,1, f'
     """
     names = {
@@ -93,10 +94,12 @@ def ahead(topic: str, come: Mapping[int, Counts], absent: Pulses) -> str:
     counts = [(p, g, max(numbers, default=0)) for (p, g), numbers in names.items()]
     counts += [(p, g, n) for p, launched in come.items() for g, n in launched.items()]
     for process, launched in come.items():
+        at: dict[int, str] = {}
         for other, group, count in counts:
             next = launched.get(group, 0) + 1
             if count >= next and str(process) in group.split(","):
                 name = names.get((other, group), {}).get(next, "")
-                at = f"launch {next} over processes {group}" + (f", {name}" if name else "")
-                return topics({process: topic, other: at})
+                at[other] = f"launch {next} over processes {group}" + (f", {name}" if name else "")
+        if at:
+            return topics({**said, **at})
     return ""

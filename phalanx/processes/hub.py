@@ -4,11 +4,13 @@ It lives in the launcher, or in process 0. Each process holds one connection to 
 runs, so the end of a process, however violent, is the end of a connection, and known at once. What
 is slow is silent instead: a process says every half second that it is there.
 
-What members say: ``join``, and ``give up`` if it takes too long; then ``pulse``, ``gather``,
-``set``, ``get``, ``failed`` and ``bye``.
+What members say: ``join``, and ``give up`` if it takes too long; then what is in ``forms.SAID``.
 What they are told: ``waiting``, ``welcome`` or ``refused``; then ``gathered``, ``got``, ``slow``,
-``left``, ``verdict``, and every half second ``pulse``. A verdict is why nothing can be computed
-together any more.
+``left``, ``stranger``, ``verdict``, and every half second ``pulse``. A verdict is why nothing can
+be computed together any more.
+
+Nobody waits for one who does not read: each connection keeps what is said on it (``Line``). What is
+of no form that members have is the end of who said it; and where this fails itself, all are told.
 """
 
 from __future__ import annotations
@@ -18,19 +20,22 @@ import hmac
 import socket
 import threading
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from phalanx.processes import differing
+from phalanx.processes import differing, forms
+from phalanx.processes.line import Line
 from phalanx.processes.relay import pump, start
 from phalanx.processes.watched import Lateness, Silence, first_told
-from phalanx.processes.wire import PULSE, Line, Message, Socket, close, said_first
+from phalanx.processes.wire import PULSE, Message, Socket, close, encoded, said_first
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
 
 _HURRY = 10.0  # for so many seconds somebody who connects may take to say who that is
+_FAREWELL = 1.0  # for so many seconds all are told what they have not read
 _STRANGERS = 256  # of whom nothing is known yet, at a time
 
 
@@ -57,6 +62,7 @@ class Gathering:
 
     among: tuple[int, ...]
     topics: dict[int, str] = field(default_factory=dict)
+    details: dict[int, str] = field(default_factory=dict)  # more words for these
     values: dict[int, Any] = field(default_factory=dict)
     launched: dict[int, differing.Counts] = field(default_factory=dict)
     since: float = 0.0  # the last of them came
@@ -65,6 +71,11 @@ class Gathering:
     @property
     def topic(self) -> str:
         return next(iter(self.topics.values()))
+
+    @property
+    def said(self) -> dict[int, str]:
+        """What those who have come are at, in words."""
+        return {i: f"{topic} {self.details[i]}".rstrip() for i, topic in self.topics.items()}
 
     def absent(self) -> list[int]:
         """Those who have not come."""
@@ -108,7 +119,7 @@ class Hub:
         self._gathers: dict[str, Gathering] = {}
         self._sums = differing.Sums()
         self._stored: dict[str, str] = {}
-        self._asked: dict[str, list[Known]] = {}
+        self._asked: dict[str, dict[tuple[int, int], Known]] = {}  # by process and number
         self._to_runtime: list[socket.socket] = []
         self._welcomed = False
         self.everyone_left = threading.Event()
@@ -131,9 +142,13 @@ class Hub:
         with self._lock:
             for sock in self._to_runtime:
                 close(sock)
-            for known in self._members.values():
-                known.line.close()
+            lines = [known.line for known in self._members.values()]
             self.everyone_left.set()
+        for line in lines:
+            line.close()
+        until = time.monotonic() + _FAREWELL
+        for line in lines:
+            line.close(max(until - time.monotonic(), 0))
 
     # ---- who comes ----
 
@@ -164,11 +179,15 @@ class Hub:
             return
         finally:
             self._strangers.release()
+        with self._telling():
+            self._meet_caller(sock, first)
+
+    def _meet_caller(self, sock: Socket, first: Message) -> None:
         token, ours = (text.encode(errors="replace") for text in (first["token"], self.token))
         if not hmac.compare_digest(token, ours):
             why = "it belongs to another launch: its token differs"
-            self._note_stranger(stranger, why)
-            self._refuse(Line(sock), why)
+            self._note_stranger(sock, why)
+            _refuse(Line(sock), why)
         elif first["what"] == "runtime":
             self._lead_to_runtime(sock)
         else:
@@ -204,24 +223,39 @@ class Hub:
         with self._lock:
             why = self._refused(about)
             if why:
-                if not self._welcomed:
-                    self._turn_away(why)
-                self._refuse(line, why)
-                self._turned_away += 1
-                self._note_end()
-                return
-            known = Known(about["process"], line, about)
-            self._members[known.process] = known
-            if len(self._members) < self.count:
-                missing = [i for i in range(self.count) if i not in self._members]
-                self._tell({"what": "waiting", "missing": missing})
+                self._turn_away_one(why)
             else:
-                self._welcomed = True
-                self._silence = min(k.about["silence"] for k in self._members.values())
-                for member in self._members.values():
-                    member.late = Lateness(first_told(self._silence))
-                self._tell({"what": "welcome", "members": self._roll()})
-        self._listen(known)
+                known = self._let_in(line, about)
+        if why:
+            _refuse(line, why)
+            return
+        with self._telling():
+            self._listen(known)
+        self._end_of(known)
+
+    def _turn_away_one(self, why: str) -> None:
+        """Somebody cannot join; if all others have, these go on, and are told."""
+        if self._welcomed:
+            self._tell({"what": "stranger", "why": why})
+        else:
+            self._turn_away(why)
+        self._turned_away += 1
+        self._note_end()
+
+    def _let_in(self, line: Line, about: Message) -> Known:
+        known = Known(about["process"], line, about)
+        line.heard = known.silence.end
+        self._members[known.process] = known
+        if len(self._members) < self.count:
+            missing = [i for i in range(self.count) if i not in self._members]
+            self._tell({"what": "waiting", "missing": missing})
+        else:
+            self._welcomed = True
+            self._silence = min(k.about["silence"] for k in self._members.values())
+            for member in self._members.values():
+                member.late = Lateness(first_told(self._silence))
+            self._tell({"what": "welcome", "members": self._roll()})
+        return known
 
     def absent(self, process: int, how: str) -> None:
         """A process has ended; if it has not come yet, nobody needs to wait for it."""
@@ -244,12 +278,6 @@ class Hub:
         if ended if self._welcomed else self._turned_away >= self.count:
             self.everyone_left.set()
 
-    @staticmethod
-    def _refuse(line: Line, why: str) -> None:
-        line.send(what="refused", why=why)
-        line.close()
-        line.receive()
-
     def _roll(self) -> list[Message]:
         every = sorted(self._members.values(), key=lambda k: k.process)
         return [{name: k.about[name] for name in ("process", "host", "pid")} for k in every]
@@ -268,7 +296,10 @@ class Hub:
             return f"{new} is not one of {self.count} processes, which are numbered from 0"
         there = self._members.get(new.process)
         if there is not None:
-            return f"two have the same process_id: {there}, and {new}"
+            return (
+                f"two have the same process_id: {there}, and {new}; where these belong to two "
+                "programs, give each a port of its own, or a secret in PHALANX_TOKEN"
+            )
         for other in self._members.values():
             for name, words in _ALIKE.items():
                 if about[name] != other.about[name]:
@@ -282,22 +313,42 @@ class Hub:
 
     def _listen(self, known: Known) -> None:
         while message := known.line.receive():
-            known.silence.end()
-            with self._lock, contextlib.suppress(KeyError, TypeError, ValueError):
-                # what is not understood is nothing said
+            early = not self._welcomed and message.get("what") != "give up"
+            if early or not forms.is_understood(message, known.process, self.count):
+                known.line.fault = f"it says what is not understood: {str(message)[:200]}"
+                return
+            with self._lock:
                 self._answers[message["what"]](self, known, message)
-        with self._lock:
+
+    def _end_of(self, known: Known) -> None:
+        """Nothing more is heard of a process, which has left, or is lost."""
+        how = "" if known.left else known.line.fault or self._ended(known.process)
+        with self._lock, self._telling():
             if not known.left:
-                self._on_end(known)
+                self._on_end(known, how)
             known.gone = True
             self._note_end()
+        _part(known.line)
 
-    def _on_end(self, known: Known) -> None:
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """A block whose failure, a fault of this coordinator's, is told to all."""
+        try:
+            yield
+        except Exception:
+            fault = traceback.format_exc()
+            with self._lock:
+                if self._welcomed:
+                    self._decide(kind="fault", why=fault)
+                else:
+                    self._turn_away(f"the coordinator has failed: {fault}")
+
+    def _on_end(self, known: Known, how: str) -> None:
         if not self._welcomed:
             self._turn_away(f"{known} ended before all had come")
             return
-        self._lost(known, self._ended(known.process) or "it ended without a word: its connection "
-                   "is closed, as when a process is killed")  # fmt: skip
+        self._lost(known, how or "it ended without a word: its connection is closed, as when a "
+                   "process is killed")  # fmt: skip
 
     def _lost(self, known: Known, why: str, traceback: str = "") -> None:
         self._decide(
@@ -311,9 +362,10 @@ class Hub:
             self._tell(self._verdict)
 
     def _tell(self, message: Message) -> None:
+        line = encoded(message)
         for known in self._members.values():
             if not known.gone:
-                known.line.send(**message)
+                known.line.post(line)
 
     def _pulse(self, known: Known, message: Message) -> None:
         known.pulse = message
@@ -339,12 +391,12 @@ class Hub:
         if why := self._sums.differ({known.process: message}):
             self._decide(kind="mismatch", why=why)
             return
-        key, among = message["key"], tuple(message["among"])
-        topic, value, launched = (message[name] for name in ("topic", "value", "launched"))
-        gathering = self._gathers.setdefault(key, Gathering(among))
-        gathering.topics[known.process] = topic
-        gathering.values[known.process] = value
-        gathering.launched[known.process] = launched
+        key, process = message["key"], known.process
+        gathering = self._gathers.setdefault(key, Gathering(forms.among(key)))
+        gathering.topics[process] = message["topic"]
+        gathering.details[process] = message["detail"]
+        gathering.values[process] = message["value"]
+        gathering.launched[process] = message["launched"]
         gathering.since = time.monotonic()
         self._settle(key)
 
@@ -352,17 +404,18 @@ class Hub:
         """Answer a gather to which all have come, or to which somebody never will."""
         gathering = self._gathers[key]
         if len(set(gathering.topics.values())) > 1:
-            self._decide(kind="mismatch", why=differing.topics(gathering.topics))
+            self._decide(kind="mismatch", why=differing.topics(gathering.said))
             return
-        if why := differing.ahead(gathering.topic, gathering.launched, {}):
+        if why := differing.ahead(gathering.said, gathering.launched, {}):
             self._decide(kind="mismatch", why=why)
             return
         absent = [self._members[i] for i in gathering.absent()]
         if not absent:
             del self._gathers[key]
             values = [gathering.values[i] for i in gathering.among]
+            line = encoded({"what": "gathered", "key": key, "values": values})
             for i in gathering.among:
-                self._members[i].line.send(what="gathered", key=key, values=values)
+                self._members[i].line.post(line)
         for known in absent:
             if known.left:
                 why = f"it has ended, and the others wait for it: {gathering.topic}"
@@ -372,15 +425,21 @@ class Hub:
         del known
         key, value = message["key"], message["value"]
         self._stored[key] = value
-        for asking in self._asked.pop(key, []):
-            asking.line.send(what="got", key=key, value=value)
+        for (_, number), asking in self._asked.pop(key, {}).items():
+            asking.line.send(what="got", number=number, value=value)
 
     def _get(self, known: Known, message: Message) -> None:
-        key = message["key"]
+        key, number = message["key"], message["number"]
         if key in self._stored or not message["wait"]:
-            known.line.send(what="got", key=key, value=self._stored.get(key))
+            known.line.send(what="got", number=number, value=self._stored.get(key))
         else:
-            self._asked.setdefault(key, []).append(known)
+            self._asked.setdefault(key, {})[known.process, number] = known
+
+    def _no_more(self, known: Known, message: Message) -> None:
+        asked = self._asked.get(message["key"], {})
+        asked.pop((known.process, message["number"]), None)
+        if not asked:
+            self._asked.pop(message["key"], None)
 
     def _delete(self, known: Known, message: Message) -> None:
         del known
@@ -394,6 +453,7 @@ class Hub:
         "gather": _gather,
         "set": _set,
         "get": _get,
+        "no more": _no_more,
         "delete": _delete,
     }
 
@@ -401,7 +461,7 @@ class Hub:
 
     def _watch(self) -> None:
         while not self.everyone_left.wait(PULSE):
-            with self._lock:
+            with self._lock, self._telling():
                 if self._welcomed:
                     self._tell({"what": "pulse"})
                 if self._welcomed and not self._verdict:
@@ -422,17 +482,16 @@ class Hub:
                     why = f"others wait for it ({gathering.topic})"
                     self._warn(self._members[process], waited, why)
         pulses = {k.process: k.pulse for k in there}
-        with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
-            # what is not understood is nothing said
-            every = [self._ahead(gathering, pulses) for gathering in self._gathers.values()]
-            why = next(filter(None, [self._sums.differ(pulses), *every]), "")
-            if why:
-                self._decide(kind="mismatch", why=why)
+        settled = [g for g in self._gathers.values() if now - g.since > PULSE]
+        every = [self._ahead(gathering, pulses) for gathering in settled]
+        why = next(filter(None, [self._sums.differ(pulses), *every]), "")
+        if why:
+            self._decide(kind="mismatch", why=why)
 
     @staticmethod
     def _ahead(gathering: Gathering, pulses: differing.Pulses) -> str:
         absent = {i: pulses[i] for i in gathering.absent() if i in pulses}
-        return differing.ahead(gathering.topic, gathering.launched, absent)
+        return differing.ahead(gathering.said, gathering.launched, absent)
 
     def _warn(self, known: Known, seconds: float, why: str) -> None:
         """Tell the others of one who is late."""
@@ -442,6 +501,18 @@ class Hub:
                     what="slow", process=known.process, host=known.about["host"],
                     seconds=seconds, why=why,
                 )  # fmt: skip
+
+
+def _refuse(line: Line, why: str) -> None:
+    line.send(what="refused", why=why)
+    _part(line)
+
+
+def _part(line: Line) -> None:
+    """End a connection; what still comes does not matter."""
+    line.close(_FAREWELL)
+    while line.receive():
+        pass
 
 
 def _understood(first: Message) -> bool:

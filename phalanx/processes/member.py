@@ -31,9 +31,19 @@ from phalanx.base.errors import (
 )
 from phalanx.base.source import user_location
 from phalanx.processes.apart import apart
+from phalanx.processes.line import Line
 from phalanx.processes.relay import Relay, start
 from phalanx.processes.watched import Lateness, Silence, first_told
-from phalanx.processes.wire import PULSE, Line, Message, Socket, is_loopback, say, split
+from phalanx.processes.wire import (
+    LONGEST,
+    PULSE,
+    Message,
+    Socket,
+    encoded,
+    is_loopback,
+    say,
+    split,
+)
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
@@ -86,13 +96,16 @@ class Member:
         self._line = line
         self._changed = threading.Condition()
         self._gathered: dict[str, list[Any]] = {}
-        self._got: dict[str, str | None] = {}
+        self._requests = itertools.count()
+        self._answers: dict[int, Any] = {}  # to requests for what is stored, by their numbers
         self._left = False
         self.reachable = True  # whether the coordinator is there
         self._coordinator = Silence()
         self._late = Lateness(first_told(settings.silence))
-        start(self._hear)
-        start(self._beat)
+        line.heard = self._coordinator.end
+        line.longest = LONGEST * (self.count + 1)  # what all have said, and more words
+        start(self._telling, self._hear)
+        start(self._telling, self._beat)
 
     def _reach_runtime(self) -> Socket:
         sock = connected(self.settings)
@@ -101,6 +114,14 @@ class Member:
 
     # ---- what others do ----
 
+    def _telling(self, work: Callable[[], None]) -> None:
+        """Do ``work``; if that fails, which is a fault of ours, nobody waits for what it did."""
+        try:
+            work()
+        except Exception as e:
+            self._decide(self._alone(f"what comes from it fails here: {type(e).__name__}: {e}",
+                                     traceback.format_exc()))  # fmt: skip
+
     def _hear(self) -> None:
         while message := self._line.receive():
             self._heard(message)
@@ -108,17 +129,17 @@ class Member:
         if not self._left:
             self._decide(self._alone("its connection is closed, as when a process is killed"))
 
-    def _alone(self, why: str) -> PeerLost:
+    def _alone(self, why: str, traceback: str = "") -> PeerLost:
         """The error where the coordinator is gone, and with it the process in which it lives."""
         where = f"the coordinator at {self.settings.address}"
         if self.settings.home is None:
-            return PeerLost.of(None, split(self.settings.address)[0], f"{where}: {why}")
+            host, _ = split(self.settings.address)
+            return PeerLost.of(None, host, f"{where}: {why}", traceback=traceback)
         there = self.members[self.settings.home]
         return PeerLost.of(there["process"], there["host"], f"{where}, which lives in it: {why}",
-                           there["pid"])  # fmt: skip
+                           there["pid"], traceback)  # fmt: skip
 
     def _heard(self, message: Message) -> None:
-        self._coordinator.end()
         match message["what"]:
             case "gathered":
                 with self._changed:
@@ -126,10 +147,13 @@ class Member:
                     self._changed.notify_all()
             case "got":
                 with self._changed:
-                    self._got[message["key"]] = message["value"]
+                    if message["number"] in self._answers:
+                        self._answers[message["number"]] = message["value"]
                     self._changed.notify_all()
             case "slow":
-                warnings.warn(PeerSlow(_late(message)), stacklevel=1)
+                _warn(_late(message))
+            case "stranger":
+                _warn(f"somebody came to the coordinator and was turned away: {message['why']}")
             case "left":
                 with self._changed:
                     self.gone[message["process"]] = message["launched"]
@@ -138,6 +162,8 @@ class Member:
                 self._decide(self._verdict(message))
 
     def _verdict(self, message: Message) -> PhalanxError:
+        if message["kind"] == "fault":
+            return self._alone("it has failed, by a fault of its own", message["why"])
         if message["kind"] == "mismatch":
             told = [message["why"], *(g.names() for g in self.groups.values() if g.last)]
             return ProgramMismatch.of("; ".join(told))
@@ -207,7 +233,7 @@ class Member:
         elif self.reachable and self._late.is_told(silent):
             where = self._alone("nothing has been heard of it")
             told = {"process": where.process, "host": where.host, "why": where.why}
-            warnings.warn(PeerSlow(_late(told | {"seconds": silent})), stacklevel=1)
+            _warn(_late(told | {"seconds": silent}))
 
     def check(self, who: str, group: Group | None = None) -> None:
         """Raise what has become of the others, if nothing can be computed with them any more.
@@ -283,15 +309,17 @@ class Member:
 
         return look
 
-    def gather(self, group: Group, topic: str, value: Any, patience: float | None) -> list[Any]:
+    def gather(
+        self, group: Group, topic: str, value: Any, patience: float | None, detail: str
+    ) -> list[Any]:
         """``Group.gather``."""
-        group.gathers += 1
-        key = f"{group.key}/{group.gathers}"
-        self._line.send(
-            what="gather", key=key, among=sorted(group.processes), topic=topic, value=value,
-            launched=self._launched(), launches=self._news(),
-        )  # fmt: skip
         with self._changed:
+            key = f"{group.key}/{group.gathers + 1}"
+            self._say(
+                topic, what="gather", key=key, topic=topic, value=value, detail=detail,
+                launched=self._launched(), launches=self._news(),
+            )  # fmt: skip
+            group.gathers += 1
             self._changed.wait_for(
                 lambda: key in self._gathered or self.verdict is not None, patience
             )
@@ -299,6 +327,21 @@ class Member:
                 return self._gathered.pop(key)
         self.check(topic)
         raise RendezvousError(f"{topic}: waited {patience:.0f} s, and not all processes have come")
+
+    def _say(self, who: str, **message: Any) -> None:
+        """Tell the coordinator something of the user's.
+
+        Raises:
+            ValueError: it is too long.
+        """
+        line = encoded(message)
+        if len(line) > LONGEST:
+            raise ValueError(
+                f"{who}: processes tell each other {LONGEST >> 20} MiB at once, and this takes "
+                f"{len(line) / (1 << 20):.1f}, at {user_location()}; tell it in parts, or in a "
+                "file that all can read"
+            )
+        self._line.post(line)
 
     def _launched(self) -> dict[str, int]:
         """How many launches there were over each group."""
@@ -311,26 +354,36 @@ class Member:
     # ---- what users store ----
 
     def store(self, key: str, value: str) -> None:
-        """Let all processes find ``value``."""
+        """Let all processes find ``value``.
+
+        Raises:
+            ValueError: it is too long.
+        """
         self.check("key_value_set")
-        self._line.send(what="set", key=key, value=value)
+        self._say(f"key_value_set({key[:40]!r})", what="set", key=key, value=value)
 
     def stored(self, key: str, wait: bool, patience: float | None) -> str | None:
         """What a process has stored; None if nobody has, or not in time."""
+        number = next(self._requests)
         with self._changed:
-            self._got.pop(key, None)
-            self._line.send(what="get", key=key, wait=wait)
-            self._changed.wait_for(
-                lambda: key in self._got or self.verdict is not None, patience
-            )
-            if key in self._got:
-                return self._got.pop(key)
+            self._answers[number] = _NONE_YET
+            self._say("key_value_get", what="get", key=key, wait=wait, number=number)
+            try:
+                self._changed.wait_for(
+                    lambda: self._answers[number] is not _NONE_YET or self.verdict is not None,
+                    patience,
+                )
+            finally:
+                answer = self._answers.pop(number)
+        if answer is not _NONE_YET:
+            return answer
+        self._line.send(what="no more", key=key, number=number)
         self.check("key_value_get")
         return None
 
     def forget(self, key: str) -> None:
         """Let no process find ``key`` any more."""
-        self._line.send(what="delete", key=key)
+        self._say("key_value_delete", what="delete", key=key)
 
     # ---- the end ----
 
@@ -354,7 +407,7 @@ class Member:
         self._leaving.set()
         for thread in self._letting_go:
             thread.join(_GRACE)  # in the runtime, where Python ends no thread in peace
-        self._line.close()
+        self._line.close(_GRACE)
         self.relay.close()
 
 
@@ -410,17 +463,23 @@ class Group:
         name = next((f" ({name})" for n, _, name in self.last if n == number), "")
         return f"launch {number}{name} over processes {self.key}"
 
-    def gather(self, topic: str, value: Any, patience: float | None = None) -> list[Any]:
+    def gather(
+        self, topic: str, value: Any, patience: float | None = None, detail: str = ""
+    ) -> list[Any]:
         """What every process of the group gives, in order; all of them say the same ``topic``.
+
+        Where some do something else, ``detail`` is told with it.
 
         Raises:
             PeerLost: one of them is gone.
             ProgramMismatch: one of them has something else to say.
             RendezvousError: somebody has not come after ``patience`` seconds.
+            ValueError: what this one gives is too long.
         """
-        return self.member.gather(self, topic, value, patience)
+        return self.member.gather(self, topic, value, patience, detail)
 
 
+_NONE_YET = object()
 _LONGEST_TRACEBACK = 20_000
 _joined: list[Member] = []
 
@@ -590,6 +649,14 @@ def connected(settings: Settings, patience: float = 10.0) -> Socket:
         raise
     found.settimeout(None)  # whoever answers may have nothing to say for as long as it likes
     return found
+
+
+def _warn(told: str) -> None:
+    """Warn of a process, in a thread that goes on also where warnings are errors."""
+    try:
+        warnings.warn(PeerSlow(told), stacklevel=1)
+    except Exception:  # nobody has called this who could be raised to
+        print(f"phalanx: {told}", file=sys.stderr, flush=True)
 
 
 def _late(message: Message) -> str:

@@ -10,7 +10,6 @@ import contextlib
 import json
 import re
 import socket
-import threading
 import time
 from typing import Any
 
@@ -32,63 +31,17 @@ def said_first(sock: Socket, patience: float) -> Message:
             line += sock.recv(1) or b"\n"
             if not line.startswith(b"{"):
                 break
-    return _message(line)
+    return message_of(line)
 
 
 def say(sock: Socket, **message: Any) -> None:
     """Send one message."""
-    sock.sendall(json.dumps(message).encode() + b"\n")
+    sock.sendall(encoded(message))
 
 
-class Line:
-    """A connection on which messages go both ways, from any thread."""
-
-    def __init__(self, sock: Socket) -> None:
-        sock.settimeout(None)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket = sock
-        self.nonsense = b""  # what came last, if it was no message
-        self._read = bytearray()
-        self._sending = threading.Lock()
-
-    def send(self, **message: Any) -> bool:
-        """Send a message; False if nobody is there any more."""
-        try:
-            with self._sending:
-                say(self.socket, **message)
-        except OSError:
-            return False
-        return True
-
-    def receive(self) -> Message:
-        """The next message; empty if there will be none, and then the connection is closed."""
-        message, line = {}, b""
-        with contextlib.suppress(OSError):  # closed by another thread
-            line = self._line()
-            message = _message(line)
-        if not message:
-            self.nonsense = line[:80]
-            self._read.clear()
-            self.socket.close()
-        return message
-
-    def _line(self) -> bytes:
-        """The next line; what there is of it, if that is all or it is too long."""
-        looked = 0
-        while (end := self._read.find(b"\n", looked)) < 0 and len(self._read) < LONGEST:
-            looked = len(self._read)
-            data = self.socket.recv(1 << 16)
-            if not data:
-                break
-            self._read += data
-        line = bytes(self._read[: end + 1 or None])
-        del self._read[: len(line)]
-        return line
-
-    def close(self) -> None:
-        """End the connection, also for a thread that is receiving; that one then closes it."""
-        with contextlib.suppress(OSError):
-            self.socket.shutdown(socket.SHUT_RDWR)
+def encoded(message: Message) -> bytes:
+    """A message as the line that is sent."""
+    return json.dumps(message).encode() + b"\n"
 
 
 def close(sock: Socket) -> None:
@@ -98,7 +51,8 @@ def close(sock: Socket) -> None:
     sock.close()
 
 
-def _message(line: bytes) -> Message:
+def message_of(line: bytes) -> Message:
+    """The message that a line is; empty if it is none."""
     try:
         message = json.loads(line) if line.endswith(b"\n") else {}
     except (ValueError, RecursionError):

@@ -98,6 +98,11 @@ def test_arrays_lie_over_processes(launch):
             tell(e)
         phalanx.distributed.key_value_set(f"from {me}", f"told by {me}")
         tell(phalanx.distributed.key_value_get(f"from {1 - me}"))
+        for wrong in (b"bytes", 3):
+            try:
+                phalanx.distributed.key_value_set("k", wrong)
+            except TypeError as e:
+                tell(e)
         tell(x, [x])
         other = next(d for d in phalanx.devices() if d.process_index != me)
         away = phalanx.device_put(np.arange(3.0), other)
@@ -111,13 +116,18 @@ def test_arrays_lie_over_processes(launch):
     )
     assert ended.status == 0, ended.output
     for me in (0, 1):
-        first, shards, total, added, refused, key, shown, away, nobody = ended.told[me]
+        (
+            first, shards, total, added, refused, key, bytes, number, shown, away, nobody
+        ) = ended.told[me]  # fmt: skip
         assert first == "4 2 (4,) False"
         assert shards == str([[10.0 * me], [10.0 * me + 1]])
         assert total == "22.0"
         assert added == str([[10.0 * me + 22], [10.0 * me + 23]])
         assert "devices of other processes" in refused
         assert key == f"told by {1 - me}"
+        assert "value must be text, got bytes b'bytes'" in bytes
+        assert "bytes.hex()" in bytes
+        assert "value must be text, got int 3" in number
         assert shown == "Array(shape=(4,), dtype=float32) [Array(shape=(4,), dtype=float32)]"
         assert away == "(3,) []"
         assert f"no device of this process, {me}, is among" in nobody
@@ -295,7 +305,7 @@ def test_who_launches_what_another_does_not_learns_so(launch):
     for me in range(3):
         (why,) = ended.told[me]
         assert "process 2 is at: calling pmap(<lambda>)" in why
-        assert "is at: launch 2 over processes 0,1,2, pmap_<lambda>" in why
+        assert "at: launch 2 over processes 0,1,2, pmap_<lambda>" in why
 
 
 def test_who_ends_does_its_part_of_what_it_launched_and_no_more(launch):

@@ -170,8 +170,6 @@ def test_strangers_change_nothing(coordinator):
                 pass
     slow = [socket.create_connection(("127.0.0.1", hub.port)) for _ in range(20)]
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
-    for nonsense in ({"what": "gather", "key": "a", "among": [9]}, {"what": []}, {"launches": 3}):
-        here._line.send(**({"what": "pulse"} | nonsense))
     here.store("still", "there")
     assert other.stored("still", wait=True, patience=5) == "there"
     for sock in slow:
@@ -259,7 +257,7 @@ def test_who_says_nothing_is_late_and_then_lost_and_told_so(coordinator):
     three = [wanting(hub, i, 3, silence=silence) for i, silence in enumerate((100.0, 100.0, 2.0))]
     here, other, silent = meet(hub, *three)
     with (
-        silent._line._sending,  # it can say nothing
+        silent._line._changed,  # it can say nothing
         pytest.warns(PeerSlow, match=r"process 2 on .* nothing has been heard of it for") as told,
         pytest.raises(PeerLost, match=r"process 2 .* nothing has been heard of it for \d+ s"),
     ):
@@ -338,7 +336,7 @@ def test_different_gathers_and_launches_differ(coordinator):
     hub = coordinator(2)
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     threading.Timer(0.1, lambda: other._line.send(
-        what="gather", key="0,1/1", among=[0, 1], topic="compile g", value=1, launched={},
+        what="gather", key="0,1/1", topic="compile g", value=1, detail="", launched={}, launches={},
     )).start()  # fmt: skip
     with pytest.raises(ProgramMismatch, match="process 0 is at: compile f; process 1 is at: comp"):
         here.everyone.gather("compile f", 1)

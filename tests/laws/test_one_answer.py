@@ -13,8 +13,10 @@ import pytest
 
 import phalanx
 import phalanx.numpy as jnp
+from phalanx import lax
 from phalanx.core.trace import ROOT
 from tests.laws.arguments import calls
+from tests.laws.slopes import Table
 
 ROOMS = ("numpy", "numpy.linalg", "nn")
 ELEMENTWISE = ("phalanx.lax.unary", "phalanx.lax.binary")  # where those of lax are written
@@ -277,7 +279,7 @@ def test_functions_of_numpy_give_what_numpy_gives(i, given, eager):
 
 # ---- derivatives ------------------------------------------------------------------------------
 
-STEP = 1e-6
+STEPS = 0.5 ** np.arange(8, 18)
 NO_SLOPE = {  # that differences would find
     "lax.nextafter numpy.nextafter": "steps between neighbours have no derivative",
     "lax.reduce_precision": "it is a step, and its derivative that of what it rounds",
@@ -296,7 +298,7 @@ def floats(leaves):
 
 
 def slopes(call, xs, directions):
-    """The derivative of ``call`` in a direction: by rules, and by differences.
+    """The derivative of ``call`` in a direction: by rules, and differences at each of ``STEPS``.
 
     What it gives is added up with weights.
     """
@@ -307,11 +309,12 @@ def slopes(call, xs, directions):
         leaves = floats(phalanx.tree.leaves(out))
         return sum(jnp.vdot(jnp.cos(jnp.arange(y.size)), y) for y in leaves)
 
+    def moved(step):
+        return f(*[x + step * v for x, v in zip(ours, directions, strict=True)])
+
     ours = floats(xs)
-    ahead, behind = (
-        f(*[x + s * v for x, v in zip(ours, directions, strict=True)]) for s in (STEP, -STEP)
-    )
-    return phalanx.jvp(f, ours, directions)[1], (ahead - behind) / (2 * STEP)
+    ends = lax.map(moved, np.stack([STEPS, -STEPS], 1).ravel())
+    return phalanx.jvp(f, ours, directions)[1], (ends[::2] - ends[1::2]) / (2 * STEPS)
 
 
 def differentiable(call):
@@ -337,9 +340,9 @@ def test_derivatives_are_what_differences_say():
 
     with phalanx.config.override(enable_x64=True):
         results = phalanx.jit(every)(given, directions)
-    wrong = [
-        f"{call} at {xs}: {list(map(float, result))}"
-        for call, xs, result in zip(chosen, given, results, strict=True)
-        if not np.allclose(*result, 1e-5, 1e-6)
-    ]
-    assert not wrong
+    wrong = []
+    for call, xs, (found, differences) in zip(chosen, given, results, strict=True):
+        expected = Table(np.asarray(differences))
+        if not (expected.is_within(1e-7) and np.allclose(found, expected.value, 1e-6, 1e-6)):
+            wrong.append(f"{call} at {xs}: {found} instead of {expected}")
+    assert not wrong, "\n".join(wrong)

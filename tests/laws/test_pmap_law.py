@@ -14,7 +14,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import pmap, vmap
 from tests.laws.lanes import programs
-from tests.laws.slopes import along, smoothly_along
+from tests.laws.slopes import smoothly_along
 
 pytestmark = pytest.mark.spmd
 fewer = settings(max_examples=max(1, settings().max_examples // 2))
@@ -69,7 +69,7 @@ def test_derivatives_by_captured_values(program):
     program = replace(program, mapping=m)
     (x, w), (_, t) = program.arguments(), program.arguments(1)
     expected = program.oracle(x, w)
-    slope = along(program.oracle, (x, w), (np.zeros_like(x), t))
+    slope = smoothly_along(program.oracle, (x, w), (np.zeros_like(x), t))
     ct = np.random.default_rng(2).uniform(-1, 1, slope.shape)
     for chosen in nestings(program):
 
@@ -95,7 +95,7 @@ def test_derivatives_by_captured_values(program):
 @given(programs())
 def test_first_derivatives_from_outside(program):
     args, ts = program.arguments(), program.arguments(1)
-    slope = along(program.oracle, args, ts)
+    slope = smoothly_along(program.oracle, args, ts)
     ct = np.random.default_rng(2).uniform(-1, 1, slope.shape)
     for chosen in nestings(program):
         f = program.mapping.over(chosen, program.lane)
@@ -201,7 +201,7 @@ def test_gradient_of_gradient_from_inside(program):
 def test_tangents_from_inside(program):
     """jvp inside maps tangents lane by lane, through the collectives."""
     m, (x, w), (t, _) = program.mapping, program.arguments(), program.arguments(1)
-    slope = along(program.oracle, (x, w), (t, np.zeros_like(w)))
+    slope = smoothly_along(program.oracle, (x, w), (t, np.zeros_like(w)))
 
     def tangents(x, w, t):
         return phalanx.jvp(lambda x: program.lane(x, w), (x,), (t,))[1]

@@ -20,7 +20,7 @@ import phalanx.numpy as jnp
 from phalanx import P, pmap
 from phalanx.spmd.placement import mesh_of
 from tests.laws.lanes import Mapping, Program, Step, programs
-from tests.laws.slopes import along
+from tests.laws.slopes import smoothly_along
 from tests.laws.test_pmap_law import close
 
 pytestmark = pytest.mark.spmd
@@ -79,7 +79,7 @@ def test_values_and_derivatives(program, data):
     args, ts = program.arguments(), program.arguments(1)
     note(f"{program} over a mesh of {shape}")
     f = over_mesh(program, shape, data.draw(st.permutations(phalanx.devices())))
-    slope = along(program.oracle, args, ts)
+    slope = smoothly_along(program.oracle, args, ts)
     ct = np.random.default_rng(2).uniform(-1, 1, slope.shape)
 
     @phalanx.jit

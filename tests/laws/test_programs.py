@@ -10,7 +10,7 @@ from phalanx.core.check import check
 from phalanx.core.types import typeof
 from phalanx.transforms.stage import evaluate, stage
 from tests.laws.drawn import NAMES, Drawn, drawn_programs
-from tests.laws.slopes import along
+from tests.laws.slopes import smoothly_along
 
 EVERY = [Drawn(((name, 0), ("sin", 0), ("sin", 1))) for name in NAMES]
 
@@ -87,7 +87,7 @@ def test_first_derivatives(program):
         _, derivative = phalanx.linearize(program, *args)
         return tangents, pullback(cts), derivative(*ts)
 
-    expected = along(program.oracle, args, ts)
+    expected = smoothly_along(program.oracle, args, ts)
     tangents, pulled, again = phalanx.jit(derivatives)(args, ts, cts)
     close(tangents, expected, 1e-6)
     close(again, tangents)
@@ -100,7 +100,7 @@ def test_derivatives_of_calls(program):
     args, ts, cts = (program.arguments(seed) for seed in range(3))
     compiled = phalanx.jit(program)
     _, tangents = phalanx.jvp(compiled, args, ts)
-    close(tangents, along(program.oracle, args, ts), 1e-6)
+    close(tangents, smoothly_along(program.oracle, args, ts), 1e-6)
     pulled = phalanx.vjp(compiled, *args)[1](cts)
     close(dot(pulled, ts), dot(cts, tangents))
 
@@ -130,7 +130,7 @@ def test_second_derivatives(program):
     def value(*args):
         return sum(np.vdot(y, c) for y, c in zip(program.oracle(*args), cts, strict=True))
 
-    expected = along(value, args, ts, us)
+    expected = smoothly_along(value, args, ts, us)
     close(all_four(args), (expected,) * 4, 1e-5)
 
 

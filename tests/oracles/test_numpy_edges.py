@@ -13,6 +13,7 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.base.errors import ConcretizationTypeError
+from tests.laws.slopes import along
 
 NAN, INF = np.nan, np.inf
 COMPLEX = np.array([0, 1j, 2, 3 - 1j, -2 + 1j, -2 - 1j], np.complex64)
@@ -226,10 +227,8 @@ def test_gradients_pass_by_what_is_not_a_number(name):
     x = np.array([1.0, NAN, 3.0, 4.5])
     kept = np.array([1.0, 3.0, 4.5])
     expected = np.zeros(4)
-    for i, place in enumerate((0, 2, 3)):
-        step = 1e-6 * np.eye(3)[i]
-        pair = [getattr(np, name.removeprefix("nan"))(kept + s) for s in (step, -step)]
-        expected[place] = (pair[0] - pair[1]) / 2e-6
+    plain = getattr(np, name.removeprefix("nan"))
+    expected[[0, 2, 3]] = [along(plain, (kept,), (e,)) for e in np.eye(3)]
     close(phalanx.grad(getattr(jnp, name))(jnp.array(x)), expected, rtol=1e-5, atol=1e-5)
 
 

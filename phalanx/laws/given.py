@@ -100,8 +100,10 @@ class _Claim:
         self.name = name_of(f)
         self.directions = tree.map(lambda x: _direction(x, 0), tuple(args))
         precision = coarsest([typeof(x) for x in xs])
-        self.slope = differences(inner, xs, _inexact(self.directions), eps or precision ** (1 / 3))
         self.atol, self.rtol = (precision**0.4 if tol is None else tol for tol in (atol, rtol))
+        h = eps or precision ** (1 / 3)
+        self.slope, at_twice_the_step = differences(inner, xs, _inexact(self.directions), h)
+        self.holds("the difference with a step of 2h and that of h", at_twice_the_step, self.slope)
 
     def holds(self, what: str, actual: Any, expected: Any) -> None:
         require_same(

@@ -98,6 +98,9 @@ class Custom:
         nondiff_argnames: str | Sequence[str] = (),
     ) -> None:
         check_callable(fun, self.kind)
+        # Twins share it. That which Python 3.13 would make lies inside of this object, and what is
+        # in there is cleared with this object.
+        self.__dict__ = {}
         self.fun = fun
         self.who = f"{self.kind}({name_of(fun)})"
         self.nondiff_argnums, _ = static_positions(

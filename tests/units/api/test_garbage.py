@@ -242,3 +242,22 @@ def test_many_compiled_functions_leave_nothing():
     before = count()
     drop(20)
     assert count() == before
+
+
+@pytest.mark.parametrize("rules", ["jvp", "vjp"])
+def test_rules_outlive_their_function_in_programs(rules):
+    """The function is in its rules, which the collector sees; the program runs them later."""
+
+    def square(x):
+        if rules == "jvp":
+            f = px.custom_jvp(lambda x: x * x)
+            f.defjvp(lambda xs, ts: (f(*xs), 3 * xs[0] * ts[0]))
+        else:
+            f = px.custom_vjp(lambda x: x * x)
+            f.defvjp(lambda x: (f(x), x), lambda x, ct: (3 * x * ct,))
+        return f(x)
+
+    compiled = px.jit(square)
+    assert compiled(2.0) == 4
+    gc.collect()
+    assert px.grad(compiled)(2.0) == 6

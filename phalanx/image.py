@@ -211,7 +211,7 @@ def _resampled(
     real = dtypes.to_real(x.dtype)
     wide = real if real.itemsize > 4 else np.dtype("float32")
     scales, moves = (jnp.asarray(v, wide) for v in (scale, translation))
-    out = x.astype(dtypes.promote((x.dtype, False), (wide, False))[0])
+    out = x.astype(dtypes.common((x.dtype, False), (wide, False))[0])
     for i, d in enumerate(dims):
         sizes = x.shape[d], shape[d]
         weights = _weights(sizes, scales[i], moves[i], method, antialias).astype(out.dtype)

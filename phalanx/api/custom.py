@@ -251,7 +251,7 @@ def same_kind(kind: ArrayType, wanted: ArrayType) -> bool:
     """Whether the shapes are equal, and the dtypes, or the first one yields to the other."""
     dtype = kind.dtype
     if kind.weak and dtype != wanted.dtype and dtypes.is_inexact(wanted.dtype):
-        dtype, _ = dtypes.promote((dtype, True), (wanted.dtype, False))
+        dtype, _ = dtypes.common((dtype, True), (wanted.dtype, False))
     return kind.shape == wanted.shape and dtype == wanted.dtype
 
 

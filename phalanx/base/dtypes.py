@@ -12,7 +12,7 @@ and do not widen them::
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
@@ -22,7 +22,7 @@ import numpy as np
 from phalanx.base.config import config, settings
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
-from phalanx.base.source import user_location
+from phalanx.base.source import entered, user_location
 
 # ---- the dtypes -----------------------------------------------------------------------------
 
@@ -365,26 +365,34 @@ _promoted: dict[tuple, tuple[np.dtype, bool]] = {}
 
 
 def promote(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
+    """``common`` of what the user may give as different dtypes: not where promotion is strict.
+
+    Raises:
+        TypePromotionError: there is none, or promotion is strict and the user's dtypes differ.
+    """
+    check_strictly(*operands)
+    return common(*operands)
+
+
+def common(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     """The dtype of an operation on operands given as (dtype, whether weak), and its weakness.
 
     Raises:
         TypePromotionError: there is none, as for two different 8-bit floats.
 
-    >>> promote((np.dtype("float32"), True), (np.dtype("float16"), False))
+    >>> common((np.dtype("float32"), True), (np.dtype("float16"), False))
     (dtype('float16'), False)
     """
-    key = (settings().enable_x64, settings().numpy_dtype_promotion, operands)
+    key = (settings().enable_x64, operands)
     promoted = _promoted.get(key)
     if promoted is None:
-        promoted = _promoted[key] = _promote(operands)
+        promoted = _promoted[key] = _common(operands)
     return promoted
 
 
-def _promote(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, bool]:
+def _common(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, bool]:
     known = {dtype for dtype, _ in operands}
     weak = all(weak for _, weak in operands)
-    if settings().numpy_dtype_promotion == "strict":
-        _check_strictly(operands)
     if weak or len(known) == 1:
         node = _join(known)
     else:
@@ -394,16 +402,34 @@ def _promote(operands: tuple[tuple[np.dtype, bool], ...]) -> tuple[np.dtype, boo
     return dtype, weak and dtype != _BOOL
 
 
-def _check_strictly(operands: tuple[tuple[np.dtype, bool], ...]) -> None:
-    """Raise an error unless only dtypes of Python's numbers give way, to such of their kind."""
-    strong = {dtype for dtype, weak in operands if not weak}
-    weak = {_weak_node(dtype) for dtype, weak in operands if weak}
-    if len(strong) > 1 or not all(dtype in _ABOVE[node] for dtype in strong for node in weak):
+def check_strictly(*operands: tuple[np.dtype, bool]) -> None:
+    """Where promotion is strict, refuse dtypes that differ, but those of Python's numbers that
+    give way to such of their kind.
+
+    It concerns what the user gave. What a function of ours promotes besides is its own matter.
+
+    Raises:
+        TypePromotionError: promotion is strict, and dtypes of the user's operands differ.
+    """
+    if settings().numpy_dtype_promotion == "standard" or _agree(operands):
+        return
+    given = {(dtype_of(x), is_weak(x)) for x in entered() if _is_python_scalar(x) or _has_dtype(x)}
+    if not _agree(given.intersection(operands)):
         names = ", ".join(sorted(f"{dtype}{'*' if weak else ''}" for dtype, weak in {*operands}))
         raise TypePromotionError(
             f"dtypes {names} are not promoted while numpy_dtype_promotion is 'strict' (those with "
             "a star are of Python's numbers); convert one of the operands with astype"
         )
+
+
+def _agree(operands: Iterable[tuple[np.dtype, bool]]) -> bool:
+    strong = {dtype for dtype, weak in operands if not weak}
+    weak = {_weak_node(dtype) for dtype, weak in operands if weak}
+    return len(strong) <= 1 and all(dtype in _ABOVE[node] for dtype in strong for node in weak)
+
+
+def _has_dtype(x: Any) -> bool:
+    return isinstance(getattr(x, "dtype", None), (np.dtype, KeyType))
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType, FrameType
 from typing import Any
 
@@ -128,6 +129,48 @@ is_internal: Callable[[str], bool] = _internal.__getitem__
 def is_ours(file: str) -> bool:
     """Whether ``file`` is one of this package, and no program such as a user would write."""
     return file.startswith(_PACKAGE) and not file.startswith(_EXAMPLES)
+
+
+_LIBRARY = tuple(
+    _PACKAGE + name
+    for name in (
+        *(f"{room}{os.sep}" for room in ("numpy", "scipy", "nn", "random")),
+        *(f"{room}{os.sep}" for room in ("experimental", "example_libraries")),
+        "image.py",
+        "base" + os.sep + "boundary.py",
+    )
+)
+
+
+def entered() -> Iterator[Any]:
+    """What the user's code gave to the library of functions, of which one is running.
+
+    It is the arguments of the outermost function of the library, and what lists, tuples and dicts
+    among them hold. Where a transformation calls a function of the user's, that is his code, and
+    where it calls one of the library, such as a derivative rule, that is the outermost.
+    """
+    outermost = None
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _internal[frame.f_code.co_filename]:
+        if frame.f_code.co_filename.startswith(_LIBRARY):
+            outermost = frame
+        frame = frame.f_back
+    waiting = _arguments(outermost) if outermost else []
+    while waiting:
+        x = waiting.pop()
+        if isinstance(x, dict):
+            waiting.extend(x.values())
+        elif isinstance(x, (list, tuple)):
+            waiting.extend(x)
+        else:
+            yield x
+
+
+def _arguments(frame: FrameType) -> list[Any]:
+    code = frame.f_code
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & CO_VARARGS) + bool(code.co_flags & CO_VARKEYWORDS)
+    return [frame.f_locals[name] for name in code.co_varnames[:count] if name in frame.f_locals]
 
 
 def user_location() -> Location:

@@ -123,7 +123,7 @@ def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
     varying = given.varying | returned.varying
     if not given.weak:
         return given.update(varying=varying)
-    dtype, weak = dtypes.promote((given.dtype, True), (returned.dtype, returned.weak))
+    dtype, weak = dtypes.common((given.dtype, True), (returned.dtype, returned.weak))
     return given.update(dtype=dtype, weak=weak and dtype == given.dtype, varying=varying)
 
 

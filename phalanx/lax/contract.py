@@ -79,7 +79,7 @@ def _promoted(x: Any, y: Any) -> tuple[Any, Any]:
     tx, ty = typeof(x), typeof(y)
     if tx.dtype == ty.dtype:
         return x, y
-    dtype = dtypes.promote((tx.dtype, tx.weak), (ty.dtype, ty.weak))[0]
+    dtype = dtypes.common((tx.dtype, tx.weak), (ty.dtype, ty.weak))[0]
     return as_dtype(x, dtype), as_dtype(y, dtype)
 
 

@@ -41,7 +41,7 @@ def _starts(who: str, start_indices: Any, shape: tuple[int, ...], negative: bool
             f"{len(starts)}"
         )
     wide = [_wide(who, s) for s in starts]
-    dtype = dtypes.promote(*((typeof(s).dtype, False) for s in wide))[0] if wide else I32
+    dtype = dtypes.common(*((typeof(s).dtype, False) for s in wide))[0] if wide else I32
     return [
         _from_front(as_dtype(s, dtype), n) if negative else as_dtype(s, dtype)
         for s, n in zip(wide, shape, strict=True)

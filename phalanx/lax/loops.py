@@ -245,7 +245,7 @@ def _common_bounds(lower: Any, upper: Any) -> list[Any]:
                 "fori_loop: the bounds must be real numbers without dimensions, got "
                 f"{plain(kind)} at {user_location()}"
             )
-    dtype, _ = dtypes.promote(*((k.dtype, k.weak) for k in kinds))
+    dtype, _ = dtypes.common(*((k.dtype, k.weak) for k in kinds))
     first, last = (ArrayType((), dtype, k.weak and k.dtype == dtype) for k in kinds)
     return [as_type(lower, first), as_type(upper, last)]
 

@@ -79,7 +79,7 @@ def _check_dtype(who: str, x: Any, dtype: np.dtype, xs: Sequence) -> None:
                 f"lax.{who}: operands must have one dtype, got {_listed(xs)}; convert them with "
                 "lax.convert_element_type, or use phalanx.numpy, which promotes dtypes"
             )
-    elif dtypes.promote((dtype, False), (typeof(x).dtype, True))[0] != dtype:
+    elif dtypes.common((dtype, False), (typeof(x).dtype, True))[0] != dtype:
         raise TypeError(
             f"lax.{who}: the Python number {x!r} does not fit operands of dtype {dtype}; "
             "convert them with lax.convert_element_type"

@@ -98,7 +98,7 @@ def _attention(
     batch, t, heads, h = q.shape
     s, served = k.shape[1:3]
     grouped = q.reshape(batch, t, served, heads // served, h)
-    wide = dtypes.promote((q.dtype, False), (_F32, False))[0]
+    wide = dtypes.common((q.dtype, False), (_F32, False))[0]
     logits = jnp.einsum("btkgh,bskh->bkgts", grouped, k, preferred_element_type=wide)
     logits = logits.reshape(batch, heads, t, s)
     logits = logits * jnp.asarray(1 / math.sqrt(h) if scale is None else scale, wide)

@@ -20,13 +20,13 @@ from phalanx.numpy.promotion import (
     arrays,
     as_array,
     boolean,
-    broadcast,
     convert,
     from_host,
     number_array,
     operands,
     promote,
     promote_arrays,
+    repeated,
     value_of,
 )
 
@@ -59,7 +59,7 @@ def where(
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value are for the condition alone, without x and y")
     mask = boolean("where", condition)
-    return ops.select(*broadcast("where", [mask, *promote("where", x, y)]))
+    return ops.select(*repeated("where", [mask, *promote("where", x, y)]))
 
 
 def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> tuple[Array, ...]:

@@ -23,6 +23,7 @@ from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
     as_array,
+    check_ranks,
     common_shape,
     convert,
     dim,
@@ -408,6 +409,7 @@ def cross(
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = promote_arrays("cross", [a, b])
+    check_ranks("cross", (x.shape, y.shape))
     x, y = (ops.move(v, dim("cross", d, v), v.ndim - 1) for v, d in ((x, axisa), (y, axisb)))
     if x.shape[-1] not in (2, 3) or y.shape[-1] not in (2, 3):
         raise ValueError(f"cross: vectors of length 2 or 3 are needed, got {x.aval} and {y.aval}")

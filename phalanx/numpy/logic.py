@@ -19,6 +19,7 @@ from phalanx.numpy.promotion import (
     boolean,
     broadcast,
     convert,
+    kind_of,
     no_out,
     number_array,
     pair,
@@ -144,7 +145,9 @@ def logical_not(x: ArrayLike, /) -> Array:
 
 
 def _truths(who: str, x: Any, y: Any) -> list[Any]:
-    return broadcast(who, [boolean(who, x), boolean(who, y)])
+    given = as_array(who, x), as_array(who, y)
+    dtypes.check_strictly(*map(kind_of, given))
+    return broadcast(who, [boolean(who, each) for each in given])
 
 
 def bitwise_and(

@@ -19,7 +19,7 @@ from phalanx.base import dtypes
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
-from phalanx.base.source import user_location
+from phalanx.base.source import entered, user_location
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
@@ -293,15 +293,28 @@ def broadcast(who: str, xs: list[Any]) -> list[Any]:
     shapes = {x.aval.shape for x in xs if isinstance(x, Array)}
     if len(shapes) == 1:
         return xs
-    if settings().numpy_rank_promotion != "allow":
-        _check_ranks(who, shapes)
+    check_ranks(who, shapes)
+    return repeated(who, xs)
+
+
+def repeated(who: str, xs: list[Any]) -> list[Any]:
+    """``broadcast``, whatever ``numpy_rank_promotion`` says."""
+    shapes = {x.aval.shape for x in xs if isinstance(x, Array)}
+    if len(shapes) == 1:
+        return xs
     shape = common_shape(who, *shapes)
     return [ops.broadcast_to(x, shape) if isinstance(x, Array) else x for x in xs]
 
 
-def _check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
-    """Warn of shapes of different ranks, or refuse them, as the option says; scalars are none."""
-    ranked = sorted({s for s in shapes if s}, key=len)
+def check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
+    """Warn of shapes of different ranks, or refuse them, as the option says; scalars are none.
+
+    It concerns what the user gave. What a function of ours aligns besides is its own matter.
+    """
+    if settings().numpy_rank_promotion == "allow" or len({len(s) for s in shapes if s}) < 2:
+        return
+    given = {tuple(getattr(x, "shape", ())) for x in entered()}
+    ranked = sorted((s for s in given.intersection(shapes) if s), key=len)
     if len({len(s) for s in ranked}) < 2:
         return
     message = (

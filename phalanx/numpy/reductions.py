@@ -133,7 +133,7 @@ def _kept(total: Any, x: Any, over: tuple[int, ...]) -> Any:
 
 
 def _joined(combine: Callable, total: Any, initial: Any) -> Any:
-    return convert(combine(total, initial), total.aval.dtype)
+    return combine(total, convert(as_array("initial", initial), total.aval.dtype))
 
 
 # ---- extrema --------------------------------------------------------------------------------

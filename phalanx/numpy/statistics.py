@@ -33,6 +33,7 @@ from phalanx.numpy.promotion import (
     is_python_scalar,
     no_out,
     promote_arrays,
+    repeated,
     value_of,
 )
 from phalanx.numpy.reductions import Axis, masked, max, min, sum, wide
@@ -276,7 +277,9 @@ def _not_nan(x: Any, where: Any) -> Any:
     if x.aval.dtype not in INEXACT:
         return where
     counted = ops.not_(isnan(x))
-    return counted if where is None else multiply(counted, boolean("nanmean", where))
+    if where is None:
+        return counted
+    return ops.and_(*repeated("nanmean", [counted, boolean("nanmean", where)]))
 
 
 # ---- quantiles ------------------------------------------------------------------------------
@@ -589,7 +592,7 @@ def cov(
     less = (0 if bias else 1) if ddof is None else ddof
     weights, left = _sample_weights(rows, fweights, aweights, less)
     gap = subtract(rows, average(rows, 1, weights, keepdims=True))
-    other = gap if weights is None else multiply(gap, weights)
+    other = gap if weights is None else multiply(gap, ops.reshape(weights, shape=(1, weights.size)))
     other = ops.conj(other) if other.aval.dtype in COMPLEXES else other
     gap, other = promote_arrays("cov", [gap, other])
     total = ops.dot_general(gap, other, contract=((1,), (1,)), batch=((), ()))

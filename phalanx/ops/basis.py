@@ -163,7 +163,7 @@ def fit_scalars(args: Operands) -> Operands:
 def _fit_scalars(args: Operands) -> Operands:
     python = [isinstance(a, SCALARS) and not isinstance(a, np.generic) for a in args]
     given = [typeof(a).dtype for a, p in zip(args, python, strict=True) if not p]
-    dtype = given[0] if given else dtypes.promote(*((typeof(a).dtype, True) for a in args))[0]
+    dtype = given[0] if given else dtypes.common(*((typeof(a).dtype, True) for a in args))[0]
     return tuple(dtypes.scalar(a, dtype) if p else a for a, p in zip(args, python, strict=True))
 
 

@@ -59,7 +59,7 @@ def as_dtype(x: Any, dtype: np.dtype) -> Any:
 
 def same_dtype(x: Any, y: Any) -> tuple[Any, Any]:
     """``x`` and ``y`` in the wider of their dtypes."""
-    dtype = dtypes.promote((typeof(x).dtype, False), (typeof(y).dtype, False))[0]
+    dtype = dtypes.common((typeof(x).dtype, False), (typeof(y).dtype, False))[0]
     return as_dtype(x, dtype), as_dtype(y, dtype)
 
 

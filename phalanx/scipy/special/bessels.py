@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from phalanx import lax, ops
+from phalanx.base import dtypes
 from phalanx.base.source import user_location
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.joining import concatenate
 from phalanx.numpy.one_program import one_program
-from phalanx.numpy.promotion import ArrayLike, convert, real
+from phalanx.numpy.promotion import ArrayLike, as_array, convert, real
 from phalanx.ops.bessel import bessel_j0, bessel_j1
 from phalanx.ops.hypergeometric import hyp1f1 as _hyp1f1
 from phalanx.ops.hypergeometric import hyp2f1 as _hyp2f1
@@ -142,6 +143,8 @@ def sph_harm_y(
 def _sph_harm_y(
     n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike, n_max: int | None
 ) -> Array:
+    theta, phi = real("sph_harm_y", theta, phi)
+    n, m = (_whole(x, theta.dtype) for x in (n, m))
     n, m, theta, phi = real("sph_harm_y", n, m, theta, phi)
     if n_max is not None:
         n = where(n > n_max, n_max, n)
@@ -149,6 +152,12 @@ def _sph_harm_y(
     n, m, theta, phi = (convert(x, wide) for x in (n, m, theta, phi))
     size = legendre(n, m, theta)
     return ops.complex(size * ops.cos(m * phi), size * ops.sin(m * phi))
+
+
+def _whole(x: ArrayLike, dtype: np.dtype) -> Any:
+    """Integers ``x`` in ``dtype``, without promotion: they count, where other operands measure."""
+    x = as_array("sph_harm_y", x)
+    return x if dtypes.is_inexact(x.aval.dtype) else convert(x, dtype)
 
 
 # ---- hypergeometric functions ---------------------------------------------------------------

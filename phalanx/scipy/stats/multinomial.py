@@ -8,7 +8,7 @@ from phalanx import ops
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.one_program import one_program
-from phalanx.numpy.promotion import real
+from phalanx.numpy.promotion import inexact, real
 from phalanx.scipy.special import xlogy
 from phalanx.scipy.stats.family import ArrayLike
 
@@ -27,6 +27,7 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     >>> f"{logpmf(np.array([1, 2, 1]), 4, np.array([0.2, 0.5, 0.3])):.4f}"
     '-1.7148'
     """
+    x, n, p = (inexact("multinomial.logpmf", each) for each in (x, n, p))
     x, p = real("multinomial.logpmf", x, p)
     n, _ = real("multinomial.logpmf", n, x[..., :1].sum(-1))
     possible = ((x >= 0) & (ops.floor(x) == x)).all(-1) & (x.sum(-1) == n)

@@ -1,19 +1,19 @@
 """Eight CPU devices, unless the environment says otherwise, and what changes from run to run.
 
 One seed chooses the programs that Hypothesis draws and, with ``--sample``, the part of the tests
-that a run takes (``tests/selection.py``). It is new in every run, and the report begins with the
-option that repeats it. PHALANX_HYPOTHESIS=heavy draws more programs.
+that a run takes (``tests/selection.py``). It is that of the commit (``tests/seeds.py``) unless an
+option gives another, and the report begins with it. PHALANX_HYPOTHESIS=heavy draws more programs.
 """
 
 import gc
 import importlib
 import os
-import random
 import sys
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests import seeds
 from tests.selection import optimized, selected
 
 os.environ.setdefault("PHALANX_NUM_CPU_DEVICES", "8")
@@ -41,8 +41,8 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     given = config.option.hypothesis_seed
     if given is None:
-        new = random.SystemRandom().randrange(2**32)
-        given = getattr(config, "workerinput", {}).get("seed", new)
+        from_parent = getattr(config, "workerinput", {})
+        given = from_parent["seed"] if "seed" in from_parent else seeds.of_the_commit()
     config.option.hypothesis_seed = int(given)
 
 

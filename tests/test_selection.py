@@ -14,7 +14,7 @@ import pytest
 import phalanx.ops
 from phalanx.core.primitive import Primitive
 from phalanx.laws.primitives import LAWS
-from tests import conftest
+from tests import conftest, seeds
 from tests.selection import optimized, selected, statement
 
 ROOT = Path(__file__).parents[1]
@@ -63,7 +63,41 @@ def test_the_option_in_the_report_repeats_the_sample():
 def test_a_seed_is_a_number(given):
     config = SimpleNamespace(option=SimpleNamespace(hypothesis_seed=given))
     conftest.pytest_configure(config)
-    assert config.option.hypothesis_seed in ([17] if given else range(2**32))
+    assert config.option.hypothesis_seed in ([17] if given else [seeds.of_the_commit()])
+
+
+def git(root, *words):
+    author = ["-c", "user.name=x", "-c", "user.email=x"]
+    subprocess.run(["git", *author, *words], cwd=root, check=True, capture_output=True)
+
+
+def test_a_commit_has_a_seed(tmp_path):
+    (tmp_path / "tests").mkdir()
+    file = tmp_path / "tests/a.py"
+    file.write_text("1")
+    unpacked = [seeds.of_the_commit(tmp_path), seeds.of_the_commit(tmp_path)]
+    git(tmp_path, "init", "-q")
+    found = []
+    for text in ("1", "2", "1"):
+        file.write_text(text)
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-qm", "x", "--allow-empty")
+        found.append(seeds.of_the_commit(tmp_path))
+    file.write_text("not committed")
+    assert unpacked[0] == unpacked[1] in range(2**32)
+    assert found[0] == found[2] == seeds.of_the_commit(tmp_path) != found[1]
+
+
+def test_a_copy_in_the_repository_of_others_has_a_seed_of_its_own(tmp_path):
+    git(tmp_path, "init", "-q")
+    copy = tmp_path / "copy"
+    (copy / "tests").mkdir(parents=True)
+    found = []
+    for text in ("1", "2", "1"):
+        (copy / "tests/a.py").write_text(text)
+        git(tmp_path, "commit", "-qm", "x", "--allow-empty")
+        found.append(seeds.of_the_commit(copy))
+    assert found[0] == found[2] != found[1]
 
 
 def test_what_is_optimized_changes_with_the_seed():

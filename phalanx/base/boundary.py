@@ -160,6 +160,8 @@ def _described(x: Any) -> str:
         text = ", ".join([_described(each) for each in x[:4]]) + (", ..." if x[4:] else "")
         text += "," if isinstance(x, tuple) and len(x) == 1 else ""
         return f"({text})" if isinstance(x, tuple) else f"[{text}]"
+    if isinstance(x, type):
+        return f"the class {x.__name__}"
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return f"{x.dtype}{[*x.shape]}"
     if callable(x):

@@ -263,6 +263,7 @@ careless.__wrapped__.__code__ = careless.__wrapped__.__code__.replace(
         ((ROWS,), {"key": "b"}, TypeError, r"careless: called with \(float32\[4, 3\], key='b'\): "),
         ((), {}, TypeError, r"careless: called with \(\): careless\(\) missing 1 required"),
         ((len,), {}, ValueError, "^careless: words of its own$"),
+        (([1, np.uint8], 2), {}, TypeError, r"called with \(\[1, the class uint8\], 2\): "),
         (([1, "a"], 2), {}, TypeError, r"called with \(\[1, 'a'\], 2\): .* takes 1 positional"),
     ],
 )

@@ -13,7 +13,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import TreeError
-from phalanx.base.recent import key_of
+from phalanx.base.keys import key_of
 from phalanx.base.source import replaying
 from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.lax.bodies import numbers_as_results

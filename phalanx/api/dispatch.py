@@ -18,7 +18,7 @@ from phalanx.api.arguments import (
     dynamic_positions,
     split_static,
 )
-from phalanx.api.passing import known, signature
+from phalanx.api.passing import known
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
@@ -30,10 +30,10 @@ from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entered
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray
+from phalanx.run.calls import Call, signature
 from phalanx.transforms.reach import TRACED_ONCE
 
 _log = logging.getLogger("phalanx")
-Run = Callable[[Sequence[Any]], Any]
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
 
 
@@ -51,22 +51,16 @@ class TracedFunction:
         return not self.captured
 
 
-class _Runs(dict[int, Recent[Run]]):
-    """What to call, by the key of the settings, and there by the arguments."""
-
-    def __missing__(self, settings: int) -> Recent[Run]:
-        return self.setdefault(settings, Recent(KEPT))
-
-
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("only", "runs", "structures", "traced")
+    __slots__ = ("calls", "only", "structures", "traced")
 
     def __init__(self) -> None:
         self.traced: Recent[Any] = Recent(KEPT)
-        # by what is static, what stands for the structure, and the signatures of the leaves
-        self.runs = _Runs()
+        # by the settings, what is static, what stands for the structure, and the signatures of
+        # the leaves
+        self.calls: Recent[Call] = Recent(KEPT)
         # what stands for each structure there, for it is cheaper to hash; nothing does for that
         # of arguments by position of which each is an array
         self.structures: Recent[tuple[Any, ...]] = Recent(KEPT)
@@ -74,7 +68,7 @@ class Caches:
         self.only: Exact | None = None
 
     def structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """What stands for the structure of these arguments in ``runs``."""
+        """What stands for the structure of these arguments in the keys of ``calls``."""
         key = self.structures[treedef]
         if key is None:
             exact = None
@@ -87,8 +81,8 @@ class Caches:
             self.structures[treedef] = key
         return key
 
-    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Run | None, Sequence[Any]]:
-        """What to call, and with which leaves of the arguments; None if it is not there."""
+    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Call | None, Sequence[Any]]:
+        """The call, and the leaves of the arguments; None if it is not there."""
         if self.only is not None:
             structure: tuple[Any, ...] | None = (self.only,)
             # cheaper than to flatten, but where it fails it is dear, for the message that nobody
@@ -101,12 +95,12 @@ class Caches:
             return None, ()
         array = DeviceArray
         signs = [x._sig if type(x) is array else signature(x) for x in leaves]
-        return self.runs[settings().key][(*structure, *signs)], leaves
+        return self.calls[(settings().key, *structure, *signs)], leaves
 
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
-        self.runs.clear()
+        self.calls.clear()
         self.structures.clear()
         self.only = None
 
@@ -166,7 +160,7 @@ class Dispatched:
 
         It is a Python function, because these cost less to call than other objects.
         """
-        caches, runs, has_static = self.caches, self.caches.runs, self.has_static
+        caches, calls, has_static = self.caches, self.caches.calls, self.has_static
         call, split, array, root = self._call, self._split, DeviceArray, ROOT
 
         def dispatch(*args: Any, **kwargs: Any) -> Any:
@@ -175,12 +169,12 @@ class Dispatched:
                     return call(*split(args, kwargs))
                 if not kwargs and caches.only is None:
                     signs = [x._sig if type(x) is array else signature(x) for x in args]
-                    run = runs[settings().key][tuple(signs)]
-                    if run is not None:
-                        return run(args)
-                run, leaves = caches.find(args, kwargs)
-                if run is not None:
-                    return run(leaves)
+                    found = calls[(settings().key, *signs)]
+                    if found is not None:
+                        return found.run(args)
+                found, leaves = caches.find(args, kwargs)
+                if found is not None:
+                    return found.run(leaves)
                 return call(NO_STATIC, args, kwargs)
             except Exception as error:
                 hide_frames(error)
@@ -204,13 +198,13 @@ class Dispatched:
         names = self._names(static, args, kwargs)
         leaves = known(leaves, names, self.who)
         key = self._key(static, treedef, args, kwargs, leaves)
-        runs = self.caches.runs[settings().key]
-        run = runs[key]
-        if run is None:
-            run = runs[key] = self._compiled(static, args, kwargs, leaves, treedef)
+        call = self.caches.calls[key]
+        if call is None:
+            call = self._compiled(static, args, kwargs, leaves, treedef)
+            self.caches.calls[key] = call
         if not config.looks_for_nonfinite:
-            return run(leaves)
-        return self._watched(run, leaves, static, args, kwargs)
+            return call.run(leaves)
+        return self._watched(call, leaves, static, args, kwargs)
 
     def _meets(self, types: Sequence[ArrayType]) -> None:
         """Before the function is traced at types that it has not been traced at.
@@ -231,29 +225,29 @@ class Dispatched:
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
-    ) -> Run:
-        """Compile for such arguments: what to call with the leaves."""
+    ) -> Call:
+        """Compile for such arguments: the call with their leaves."""
         raise NotImplementedError
 
     def _key(
         self, static: Static, treedef: Any, args: tuple, kwargs: dict[str, Any], leaves: Sequence
     ) -> tuple:
-        """Where in the table for these settings is what to call with these arguments."""
+        """Where in the table is the call with these arguments."""
         structure = self.caches.structure(treedef, args, kwargs)
         key = (*structure, *[signature(x) for x in leaves])
         if static is NO_STATIC and not config.looks_for_nonfinite:
-            return key
-        return static, *key  # which `dispatch` does not find
+            return settings().key, *key
+        return settings().key, static, *key  # which `dispatch` does not find
 
     def _watched(
-        self, run: Run, leaves: Sequence, static: Static, args: tuple, kwargs: dict[str, Any]
+        self, call: Call, leaves: Sequence, static: Static, args: tuple, kwargs: dict[str, Any]
     ) -> Any:
-        """What to call, called; if that makes a NaN, once more without compiling, to find where.
+        """``call``, called; if that makes a NaN, once more without compiling, to find where.
 
         There, numbers that the user gave are Python's, which may fail in other ways.
         """
         try:
-            return run(leaves)
+            return call.run(leaves)
         except NonFiniteError as e:
             if not e.repeatable:
                 raise

@@ -16,8 +16,8 @@ from phalanx.api.arguments import (
     result_names,
     static_positions,
 )
-from phalanx.api.dispatch import Dispatched, Run, TracedFunction
-from phalanx.api.passing import Passed, caller, signatures
+from phalanx.api.dispatch import Dispatched, TracedFunction
+from phalanx.api.passing import Passed
 from phalanx.api.shardings import Asked, check_followed
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -26,6 +26,7 @@ from phalanx.core import axes
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import typeof
+from phalanx.run.calls import Call
 from phalanx.run.constrain import constrain
 from phalanx.run.execute import compile_program, option_key
 from phalanx.run.planning import Places
@@ -115,7 +116,7 @@ class Jitted(Dispatched):
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
-    ) -> Run:
+    ) -> Call:
         types = tuple([plain(typeof(x)) for x in leaves])
         traced = self.traced(static, args, kwargs, treedef, types)
         for value in traced.captured:
@@ -127,12 +128,12 @@ class Jitted(Dispatched):
         if self.home is None:
             check_followed(list(map(aot.sharding_of, leaves)), places.ins, types, names, self.who)
         compiled = compile_program(
-            passed.program, signatures(leaves, passed), passed.donate, self.compiler_options,
+            passed.program, passed.signatures(leaves), passed.donate, self.compiler_options,
             places=places.taking(passed.kept), name_of_input=lambda n: names[passed.kept[n]],
         )  # fmt: skip
         spared = sorted({*passed.donate}.difference(compiled.donate))
         passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
-        return caller(compiled, leaves, passed, traced.out_tree)
+        return passed.call(compiled, leaves, traced.out_tree)
 
     def _places(
         self, traced: TracedFunction, static: Static, args: tuple, kwargs: dict[str, Any]

@@ -1,45 +1,21 @@
-"""What is passed to compiled functions: what stands for it in keys, and its way to devices."""
+"""What is passed to compiled functions: the leaves of a call, and what a program takes of them."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from phalanx.api.arguments import LeafNames, check_leaf
-from phalanx.base import dtypes
 from phalanx.base.source import user_location
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Program
 from phalanx.core.trace import Tracer, refuse_escaped
-from phalanx.core.types import SCALARS, typeof
-from phalanx.run.array import DeviceArray, Signature, default_sharding, from_scalar, placing
+from phalanx.run.array import DeviceArray, Signature
+from phalanx.run.calls import Call, Prepared, operand_signatures, signature
 from phalanx.run.eager import as_array
-from phalanx.run.pieces import Prepared
-from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.simplify import used
-
-_NUMBERS = frozenset(SCALARS)
-
-
-def signature(x: Any) -> Hashable:
-    """What stands for the type of ``x`` in a key, and for where it lies; None if nothing does.
-
-    Python's numbers of one type, and NumPy's arrays of one dtype and shape, have the same.
-    """
-    kind = type(x)
-    if kind is DeviceArray:
-        return x._sig
-    if kind is np.ndarray:
-        return (x.dtype, x.shape) if dtypes.holds_numbers(x.dtype) else None
-    if kind in _NUMBERS:
-        return kind
-    if isinstance(x, np.generic):
-        return (x.dtype, ()) if dtypes.holds_numbers(x.dtype) else None
-    return None
 
 
 def known(leaves: Sequence[Any], names: LeafNames, who: str) -> Sequence[Any]:
@@ -101,6 +77,14 @@ class Passed:
         made.warn_of_spared(spared, names, who)
         return made
 
+    def signatures(self, leaves: Sequence[Any]) -> list[Signature]:
+        """Those of the ``leaves`` that the program takes."""
+        return operand_signatures([leaves[i] for i in self.kept])
+
+    def call(self, prepared: Prepared, leaves: Sequence[Any], out_tree: Any) -> Call:
+        """The call of the program, ``prepared``, with such leaves."""
+        return Call(prepared, leaves, out_tree, self.kept, self.donate)
+
     def warn_of_spared(self, inputs: Sequence[int], names: LeafNames, who: str) -> None:
         """Warn that the memory of those ``inputs`` of the program is not used, if there are any."""
         if not inputs:
@@ -114,43 +98,3 @@ class Passed:
             place.file,
             place.line,
         )
-
-
-def signatures(leaves: Sequence[Any], passed: Passed) -> list[Signature]:
-    """Those of the arrays that a program takes; what comes from the host may go anywhere."""
-    taken = [leaves[i] for i in passed.kept]
-    return [
-        x._sig if type(x) is DeviceArray else Signature.of(plain(typeof(x)), default_sharding())
-        for x in taken
-    ]
-
-
-def caller(
-    compiled: Prepared, leaves: Sequence[Any], passed: Passed, out_tree: Any
-) -> Callable[[Sequence[Any]], Any]:
-    """The function from such leaves of a call to the tree of results of ``compiled``.
-
-    What comes from the host is put where it is taken. What is donated is not shared with others.
-    """
-    ways: list[tuple[int, Callable[[Any], DeviceArray] | None]] = []
-    for n, (i, home) in enumerate(zip(passed.kept, compiled.in_shardings, strict=True)):
-        x = leaves[i]
-        way = None if type(x) is DeviceArray else _way(x, home, n in passed.donate)
-        ways.append((i, way))
-    put = [n for n, (_, way) in enumerate(ways) if way is not None]
-    run = compiled.caller(out_tree, put)
-    if len(ways) == len(leaves) and not put:
-        return run
-    return lambda leaves: run([leaves[i] if way is None else way(leaves[i]) for i, way in ways])
-
-
-def _way(x: Any, home: Sharding, alone: bool) -> Callable[[Any], DeviceArray]:
-    """What puts arrays or numbers like ``x`` into ``home``; ``alone``: each time a new array."""
-    kind = plain(typeof(x))
-    if isinstance(x, np.ndarray):
-        return placing(kind, home)
-    dtype = kind.dtype
-    if alone:
-        put = placing(kind, home)
-        return lambda x: put(np.asarray(dtypes.scalar(x, dtype)))
-    return lambda x: from_scalar(dtypes.scalar(x, dtype), home, kind)

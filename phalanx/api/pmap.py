@@ -20,13 +20,13 @@ from phalanx.api.arguments import (
     static_positions,
     without_static,
 )
-from phalanx.api.dispatch import KEPT, Dispatched, Run, TracedFunction
+from phalanx.api.dispatch import KEPT, Dispatched, TracedFunction
 from phalanx.api.enclosing import enclosing, inside
 from phalanx.api.in_chunks import checked_at_once
 from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import group_of, one_by_one
-from phalanx.api.passing import Passed, caller, signatures
+from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, entered
 from phalanx.api.specs import snapshot
 from phalanx.base import tree
@@ -40,12 +40,13 @@ from phalanx.control.spanned import spanned
 from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Program, plain
+from phalanx.core.program import Equation, Program, Var, plain
 from phalanx.core.region import Axes
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
 from phalanx.processes.member import Group
+from phalanx.run.calls import Call
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
 from phalanx.run.spanning import Sharing
@@ -74,8 +75,11 @@ class TracedLane(TracedFunction):
         return program
 
     def _whole(self, types: Sequence[ArrayType]) -> Program:
-        every = [*[plain(typeof(c)) for c in self.captured], *types]
-        return Program.of_one(self.prim, every, self.params, f"pmap_{self.program.name}")
+        inputs = [Var(plain(typeof(c))) for c in self.captured] + [Var(t) for t in types]
+        out_types = self.prim.type(*(v.type for v in inputs), **self.params)
+        outputs = tuple(Var(t) for t in out_types)
+        equation = Equation(self.prim, list(inputs), self.params, outputs, None)
+        return Program(inputs, [equation], outputs, f"pmap_{self.program.name}")
 
 
 class Pmapped(Dispatched):
@@ -140,7 +144,7 @@ class Pmapped(Dispatched):
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
-    ) -> Run:
+    ) -> Call:
         names = self._names(static, args, kwargs)
         ins, sizes = self._mapping(static, args, kwargs, leaves)
         body = self.body(static, leaves, treedef, ins, sizes, names)
@@ -149,8 +153,8 @@ class Pmapped(Dispatched):
         donated = self._donated(static, args, kwargs)
         whole = body.whole([plain(typeof(x)) for x in leaves])
         passed = Passed.of(whole, donated, names, self.who, every=True)
-        compiled = compile_program(whole, signatures(leaves, passed), passed.donate)
-        return caller(compiled, leaves, passed, body.out_tree)
+        compiled = compile_program(whole, passed.signatures(leaves), passed.donate)
+        return passed.call(compiled, leaves, body.out_tree)
 
     def _group(self) -> Group | None:
         """The processes that share out the lanes; None if this one has all of them."""

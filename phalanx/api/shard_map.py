@@ -20,10 +20,10 @@ from phalanx.api.arguments import (
     split_static,
     without_static,
 )
-from phalanx.api.dispatch import Dispatched, Run, TracedFunction
+from phalanx.api.dispatch import Dispatched, TracedFunction
 from phalanx.api.inferred import Infer, inferred
 from phalanx.api.one_by_one import at_every_position, spread
-from phalanx.api.passing import Passed, caller, signatures
+from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, entered, positions_of
 from phalanx.api.specs import Specs, snapshot
 from phalanx.base import tree
@@ -36,6 +36,7 @@ from phalanx.core.program import Equation, plain
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof
+from phalanx.run.calls import Call
 from phalanx.run.execute import compile_program
 from phalanx.spmd.mesh import AbstractMesh
 from phalanx.spmd.named import NamedSharding
@@ -109,15 +110,15 @@ class ShardMapped(Dispatched):
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
-    ) -> Run:
+    ) -> Call:
         types = [typeof(x) for x in leaves]
         body = self._body(self._prepared(static, args, leaves, treedef, types))
         for value in body.captured:
             refuse_escaped(value)
         names = self._names(static, args, kwargs)
         passed = Passed.of(body.program, [False] * len(leaves), names, self.who, every=True)
-        compiled = compile_program(body.program, signatures(leaves, passed))
-        return caller(compiled, leaves, passed, body.out_tree)
+        compiled = compile_program(body.program, passed.signatures(leaves))
+        return passed.call(compiled, leaves, body.out_tree)
 
     # ---- tracing ----
 

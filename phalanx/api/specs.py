@@ -9,7 +9,7 @@ from typing import Any
 
 from phalanx.base import tree
 from phalanx.base.errors import suggest_axis
-from phalanx.base.recent import key_of
+from phalanx.base.keys import key_of
 from phalanx.base.source import user_location
 from phalanx.core.axes import as_said
 from phalanx.core.blocks import Blocks

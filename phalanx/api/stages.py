@@ -20,7 +20,7 @@ from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import ArrayType
 from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
-from phalanx.run.pieces import Prepared
+from phalanx.run.calls import Prepared
 from phalanx.run.planning import Places, check_devices
 from phalanx.spmd.naming import named
 from phalanx.spmd.sharding import Sharding

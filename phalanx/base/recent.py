@@ -1,4 +1,4 @@
-"""Mappings that do not grow for ever: what was used last, and objects that exist once; keys.
+"""Mappings that do not grow for ever: what was used last, and objects that exist once.
 
 All of them can be told at once to forget: everything, or what was not used since they were told
 before.
@@ -10,8 +10,6 @@ import threading
 from collections.abc import Hashable
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
-
-import numpy as np
 
 Value = TypeVar("Value")
 
@@ -136,23 +134,3 @@ class Unique(Recent[Value]):
             value = self._held.setdefault(key, made)
         self[key] = value
         return value
-
-
-def key_of(value: Any) -> Hashable:
-    """``value`` as part of a key, told apart from what is equal but another value.
-
-    That is a number of another type, and a zero of the other sign, also inside tuples. A NaN is
-    the same as itself.
-
-    >>> 1 == True == 1.0, key_of((1,)) == key_of((True,)), key_of(0.0) == key_of(-0.0)
-    (True, False, False)
-    """
-    if type(value) is tuple:
-        return tuple, *map(key_of, value)
-    if type(value) is frozenset:
-        return frozenset, frozenset(map(key_of, value))
-    if isinstance(value, np.generic):
-        return value.dtype, value.tobytes()
-    if type(value) in (float, complex):
-        return type(value), np.asarray(value).tobytes()
-    return type(value), value

@@ -66,6 +66,10 @@ def _frame(params: dict[str, Any]) -> Frame:
     return Frame(programs, ins, (FIXED,) * len(first.outputs))
 
 
+def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
+    return {**params, "programs": frame.programs}
+
+
 def _lower(b: Builder, *xs: Value, programs: Branches, agreed: bool = False) -> list[Value]:
     index, *operands = xs
 
@@ -147,7 +151,7 @@ def _if_wanted(wanted: Any, operands: Results, program: Program, agreed: bool) -
     """The results of ``program``, or zeros."""
 
     def make() -> Program:
-        empty = program.update(equations=[], outputs=())
+        empty = Program(program.inputs, [], (), program.name)
         return filled(empty, program.output_types, (False,) * len(program.outputs))
 
     programs = keep(program, "unwanted", make), program
@@ -238,6 +242,7 @@ branch: Primitive = with_subprograms(
     "cond",
     _lower,
     _frame,
+    _reframe,
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,

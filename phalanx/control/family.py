@@ -10,6 +10,7 @@ is to them. It writes its own lowering, and states what is an exception to the r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from phalanx.control.forward import jvp_rule, linearize_rule
@@ -25,6 +26,7 @@ from phalanx.spmd.replication import Varying, varying_outputs
 from phalanx.transforms.simplify import stable
 
 ReadFrame = Callable[[dict[str, Any]], Frame]
+WriteFrame = Callable[[dict[str, Any], Frame], dict[str, Any]]
 Rewrite = Callable[[Program], Program]  # to one with a state, its first input and first output
 StateAndResults = tuple[Any, list[Any]]
 
@@ -33,6 +35,7 @@ def with_subprograms(
     name: str,
     lower: LowerRule,
     frame: ReadFrame,
+    reframe: WriteFrame,
     *,
     doc: str,
     **exceptions: Any,
@@ -63,6 +66,7 @@ def with_subprograms(
         lower,
         axes=lambda params: _axes(frame(params)),
         frame=frame,
+        reframe=reframe,
         multi=True,
         doc=doc,
         **rules,
@@ -134,8 +138,13 @@ def _carry_state(prim: Callable[[], Primitive]) -> Rule:
 
     def rule(rewrite: Rewrite, state: Any, /, *operands: Any, **params: Any) -> StateAndResults:
         frame = frame_of(prim(), params)
-        carrying = frame.rewritten(rewrite, (frame.state,), (frame.state,))
-        every = frame.with_first([state], operands)
+        carrying = replace(
+            frame,
+            programs=tuple(map(rewrite, frame.programs)),
+            ins=(*frame.choices(frame.ins), frame.state, *frame.seen),
+            outs=(frame.state, *frame.outs),
+        )
+        every = [*frame.choices(operands), state, *frame.shown(operands)]
         after, *results = bind(prim(), every, params, carrying)
         return after, results
 

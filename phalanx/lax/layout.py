@@ -12,10 +12,11 @@ import numpy as np
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ConcretizationTypeError
-from phalanx.base.recent import Recent, key_of
+from phalanx.base.keys import key_of
+from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.control.call import call
-from phalanx.control.staged import PROGRAMS
+from phalanx.control.one_program import PROGRAMS
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, typeof

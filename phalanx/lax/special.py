@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx import ops
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.core.types import Array
 from phalanx.lax.operands import accept, alike, elementwise
 from phalanx.ops.bessel import bessel_i0e as _bessel_i0e

@@ -7,7 +7,7 @@ from typing import Any
 
 from phalanx import numpy as jnp
 from phalanx import ops
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.numpy.promotion import inexact
 from phalanx.ops.shape import dimension
 

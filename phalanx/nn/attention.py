@@ -10,9 +10,9 @@ import numpy as np
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError, ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.nn.normalize import logsumexp, softmax
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, common_shape
 
 _F32 = np.dtype("float32")

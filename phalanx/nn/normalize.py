@@ -8,7 +8,7 @@ from typing import Any
 
 from phalanx import numpy as jnp
 from phalanx import ops
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.promotion import inexact
 

@@ -10,9 +10,9 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, FLOATS, INEXACT, is_unsigned
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.lax.loops import while_loop
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -47,6 +47,7 @@ def over(x: Any, value: Any) -> Any:
 # ---- sums, differences, products ------------------------------------------------------------
 
 
+@one_program
 def add(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -59,6 +60,7 @@ def add(
     return ops.add(*pair("add", x, y))
 
 
+@one_program
 def subtract(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -71,6 +73,7 @@ def subtract(
     return ops.sub(*pair("subtract", x, y))
 
 
+@one_program
 def multiply(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -83,6 +86,7 @@ def multiply(
     return ops.mul(*pair("multiply", x, y))
 
 
+@one_program
 def negative(
     x: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -104,6 +108,7 @@ def positive(x: ArrayLike, /) -> Array:
     return number_array("positive", x)
 
 
+@one_program
 def absolute(x: ArrayLike, /) -> Array:
     """|x|, elementwise; of a complex number its modulus, which is real.
 
@@ -117,6 +122,7 @@ def absolute(x: ArrayLike, /) -> Array:
 abs = absolute
 
 
+@one_program
 def fabs(x: ArrayLike, /) -> Array:
     """|x| of real numbers, elementwise, as floating-point numbers.
 
@@ -129,6 +135,7 @@ def fabs(x: ArrayLike, /) -> Array:
     return ops.abs(x)
 
 
+@one_program
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1 as x is negative, zero or positive, elementwise; z / |z| of complex numbers.
 
@@ -146,6 +153,7 @@ def _never_negative(x: Any) -> bool:
     return dtype == np.bool_ or is_unsigned(dtype)
 
 
+@one_program
 def square(x: ArrayLike, /) -> Array:
     """x², elementwise.
 
@@ -158,6 +166,7 @@ def square(x: ArrayLike, /) -> Array:
     return ops.mul(x, x)
 
 
+@one_program
 def sqrt(x: ArrayLike, /) -> Array:
     """The square root, elementwise; of a negative real number nan.
 
@@ -167,6 +176,7 @@ def sqrt(x: ArrayLike, /) -> Array:
     return ops.sqrt(inexact("sqrt", x))
 
 
+@one_program
 def cbrt(x: ArrayLike, /) -> Array:
     """The real cube root, elementwise.
 
@@ -176,6 +186,7 @@ def cbrt(x: ArrayLike, /) -> Array:
     return ops.cbrt(inexact("cbrt", x))
 
 
+@one_program
 def reciprocal(x: ArrayLike, /) -> Array:
     """1 / x, elementwise, as floating-point numbers.
 
@@ -189,6 +200,7 @@ def reciprocal(x: ArrayLike, /) -> Array:
 # ---- quotients and remainders ---------------------------------------------------------------
 
 
+@one_program
 def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x / y, elementwise, with broadcasting; integers give floating-point numbers.
 
@@ -469,6 +481,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 # ---- extremes -------------------------------------------------------------------------------
 
 
+@one_program
 def maximum(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -481,6 +494,7 @@ def maximum(
     return ops.max(*pair("maximum", x, y))
 
 
+@one_program
 def minimum(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -538,6 +552,7 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
 # ---- rounding -------------------------------------------------------------------------------
 
 
+@one_program
 def floor(x: ArrayLike, /) -> Array:
     """The greatest integer not above x, elementwise, in the dtype of x.
 
@@ -548,6 +563,7 @@ def floor(x: ArrayLike, /) -> Array:
     return ops.floor(x) if x.aval.dtype in INEXACT else x
 
 
+@one_program
 def ceil(x: ArrayLike, /) -> Array:
     """The least integer not below x, elementwise, in the dtype of x.
 
@@ -574,6 +590,7 @@ def trunc(x: ArrayLike) -> Array:
 fix = trunc
 
 
+@one_program
 def rint(x: ArrayLike, /) -> Array:
     """The nearest integer, halves to the even one, elementwise, as floating-point numbers.
 
@@ -754,6 +771,7 @@ def spacing(x: ArrayLike, /) -> Array:
     return ops.select(ops.lt(ops.abs(values), tiny), least, gap)
 
 
+@one_program
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The floating-point number next to x in the direction of y, elementwise.
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract, true_divide
 from phalanx.numpy.choice import where
 from phalanx.numpy.joining import trim_zeros
 from phalanx.numpy.logic import conj, less
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,

@@ -10,11 +10,11 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT, is_weak
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply
 from phalanx.numpy.creation import asarray
 from phalanx.numpy.logic import equal, isfinite, isnan, isneginf, isposinf
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,

@@ -14,11 +14,11 @@ import opt_einsum
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import multiply
 from phalanx.numpy.logic import conj
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -136,6 +136,7 @@ def _arranged(x: Any, labels: Labels, out: Labels) -> Any:
 
 
 @takes_out_sharding
+@one_program
 def matmul(
     a: ArrayLike,
     b: ArrayLike,
@@ -195,6 +196,7 @@ def _batched_matmul(x: Any, y: Any, options: _Options) -> Any:
 
 
 @takes_out_sharding
+@one_program
 def dot(
     a: ArrayLike,
     b: ArrayLike,
@@ -270,6 +272,7 @@ def vecdot(
     return _finished(ops.reshape(out, shape=outer), was_bool, options)
 
 
+@one_program
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrices [..., n, k] times vectors [..., k], which gives [..., n].
 
@@ -279,6 +282,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return einsum("...nk,...k->...n", x1, x2)
 
 
+@one_program
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Conjugated vectors [..., k] times matrices [..., k, n], which gives [..., n].
 
@@ -323,6 +327,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
 
 @takes_out_sharding
+@one_program
 def tensordot(
     a: ArrayLike,
     b: ArrayLike,

@@ -17,10 +17,10 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
+from phalanx.control.one_program import one_program
 from phalanx.core.types import SCALARS, Array
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
 from phalanx.numpy.arithmetic import floor, literal, over, power
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax import linalg as lax
 from phalanx.numpy.arithmetic import abs, sign
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, convert, inexact
 from phalanx.numpy.search import argsort
 from phalanx.numpy.selection import take_along_axis

@@ -17,10 +17,10 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.creation import on_device
 from phalanx.numpy.logic import conj
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, dims, inexact
 from phalanx.numpy.shaping import moveaxis, roll
 from phalanx.ops.fft import MOST

@@ -11,8 +11,8 @@ import phalanx.numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, inexact, promote_arrays
 
 __all__ = ["histogram2d", "histogramdd"]

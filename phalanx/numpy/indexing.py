@@ -23,7 +23,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import NonConcreteBooleanIndexError
 from phalanx.base.extended import is_key
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.core.trace import ROOT, current, describe, is_known
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal

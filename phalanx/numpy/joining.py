@@ -12,12 +12,12 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known, known_value
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.indexing import counted_from_front, write
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,

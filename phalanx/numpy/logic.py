@@ -9,9 +9,9 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import literal, number_pair
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
@@ -29,6 +29,7 @@ from phalanx.ops.basis import check_domain, number_or_bool
 # ---- comparisons ----------------------------------------------------------------------------
 
 
+@one_program
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x = y, elementwise.
 
@@ -38,6 +39,7 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.eq(*pair("equal", x, y))
 
 
+@one_program
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≠ y, elementwise.
 
@@ -47,6 +49,7 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ops.ne(*pair("not_equal", x, y))
 
 
+@one_program
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x < y, elementwise; complex numbers compare by real part, then imaginary part.
 
@@ -56,6 +59,7 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _ordered("less", ops.lt, ops.lt, x, y)
 
 
+@one_program
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≤ y, elementwise; complex numbers compare by real part, then imaginary part.
 
@@ -65,6 +69,7 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _ordered("less_equal", ops.lt, ops.le, x, y)
 
 
+@one_program
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x > y, elementwise; complex numbers compare by real part, then imaginary part.
 
@@ -74,6 +79,7 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _ordered("greater", ops.gt, ops.gt, x, y)
 
 
+@one_program
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≥ y, elementwise; complex numbers compare by real part, then imaginary part.
 
@@ -150,6 +156,7 @@ def _truths(who: str, x: Any, y: Any) -> list[Any]:
     return broadcast(who, [boolean(who, each) for each in given])
 
 
+@one_program
 def bitwise_and(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -162,6 +169,7 @@ def bitwise_and(
     return ops.and_(*pair("bitwise_and", x, y))
 
 
+@one_program
 def bitwise_or(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -174,6 +182,7 @@ def bitwise_or(
     return ops.or_(*pair("bitwise_or", x, y))
 
 
+@one_program
 def bitwise_xor(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -186,6 +195,7 @@ def bitwise_xor(
     return ops.xor(*pair("bitwise_xor", x, y))
 
 
+@one_program
 def bitwise_not(x: ArrayLike, /) -> Array:
     """An integer with all bits flipped, elementwise; of booleans, not x.
 
@@ -212,6 +222,7 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     return convert(ops.population_count(size), np.dtype("uint8"))
 
 
+@one_program
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits of integers moved up by y places, elementwise: x 2^y.
 
@@ -224,6 +235,7 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
 bitwise_left_shift = left_shift
 
 
+@one_program
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits of integers moved down by y places, elementwise: x / 2^y, rounded down.
 
@@ -241,6 +253,7 @@ bitwise_right_shift = right_shift
 # ---- kinds of numbers -----------------------------------------------------------------------
 
 
+@one_program
 def isnan(x: ArrayLike, /) -> Array:
     """Whether x is not a number, elementwise.
 
@@ -281,6 +294,7 @@ def isinf(x: ArrayLike, /) -> Array:
     return ops.eq(ops.abs(x), literal(x, np.inf))
 
 
+@one_program
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is plus infinity, elementwise.
 
@@ -291,6 +305,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     return _is_infinity("isposinf", x, np.inf)
 
 
+@one_program
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is minus infinity, elementwise.
 
@@ -379,6 +394,7 @@ def real(x: ArrayLike, /) -> Array:
     return ops.real(x) if x.aval.dtype in COMPLEXES else x
 
 
+@one_program
 def imag(x: ArrayLike, /) -> Array:
     """The imaginary part, elementwise; of real numbers 0.
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base.dtypes import COMPLEXES
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import absolute as abs
 from phalanx.numpy.arithmetic import literal, power
 from phalanx.numpy.factorizations import svdvals
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, dims, inexact
 from phalanx.numpy.reductions import max, min, sum
 from phalanx.numpy.shaping import moveaxis

@@ -11,8 +11,8 @@ import phalanx.numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, dim
 
 __all__ = ["packbits", "unpackbits"]

@@ -12,9 +12,9 @@ import phalanx.numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError, ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import linalg
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, inexact, promote_arrays, value_of
 
 __all__ = ["poly", "polyder", "polydiv", "polyfit", "polyint", "polysub", "roots"]

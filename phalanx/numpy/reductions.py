@@ -15,13 +15,13 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add as add_arrays
 from phalanx.numpy.arithmetic import literal, maximum, minimum
 from phalanx.numpy.arithmetic import multiply as multiply_arrays
 from phalanx.numpy.choice import where as choose
 from phalanx.numpy.logic import isnan
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -38,6 +38,7 @@ Axis = int | Sequence[int] | None
 # ---- sums and products ----------------------------------------------------------------------
 
 
+@one_program
 def sum(
     a: ArrayLike,
     axis: Axis = None,
@@ -60,6 +61,7 @@ def sum(
     return total if initial is None else _joined(add_arrays, total, initial)
 
 
+@one_program
 def prod(
     a: ArrayLike,
     axis: Axis = None,
@@ -139,6 +141,7 @@ def _joined(combine: Callable, total: Any, initial: Any) -> Any:
 # ---- extrema --------------------------------------------------------------------------------
 
 
+@one_program
 def max(
     a: ArrayLike,
     axis: Axis = None,
@@ -161,6 +164,7 @@ def max(
 amax = max
 
 
+@one_program
 def min(
     a: ArrayLike,
     axis: Axis = None,

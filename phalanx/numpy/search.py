@@ -11,12 +11,12 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INEXACT
+from phalanx.control.one_program import one_program
 from phalanx.core.trace import Tracer, known_value
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, remainder
 from phalanx.numpy.choice import flatnonzero
 from phalanx.numpy.logic import isnan
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -35,6 +35,7 @@ from phalanx.numpy.selection import take
 # ---- sort -----------------------------------------------------------------------------------
 
 
+@one_program
 def sort(
     a: ArrayLike,
     axis: int | None = -1,
@@ -153,6 +154,7 @@ def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
     return ops.sort(*reversed(xs), places, dim=d, num_keys=len(xs), stable=True)[-1]
 
 
+@one_program
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The elements along ``axis`` with the ``kth`` where it is in sorted order.
 
@@ -164,6 +166,7 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     return sort(a, axis)
 
 
+@one_program
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """The positions of the elements in the order of ``partition``.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import arithmetic
 from phalanx.numpy.arithmetic import literal
@@ -24,7 +25,6 @@ from phalanx.numpy.indexing import (
     write,
     written,
 )
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,

@@ -11,10 +11,10 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -134,6 +134,7 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
     return _reshape(x, (x.aval.size,), order)
 
 
+@one_program
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """``a`` with dimensions of length 1 at the positions ``axis`` of the result.
 
@@ -210,6 +211,7 @@ def _at_least(arys: Sequence[Any], widen: Any) -> Any:
 # ---- transpose ------------------------------------------------------------------------------
 
 
+@one_program
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """out[i_axes] = a[i]: the dimensions in the order ``axes``, by default reversed.
 
@@ -229,6 +231,7 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 permute_dims = transpose
 
 
+@one_program
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Matrices [..., n, m] as [..., m, n].
 
@@ -241,6 +244,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     return swapaxes(x, -1, -2)
 
 
+@one_program
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """``a`` with two dimensions exchanged.
 
@@ -254,6 +258,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     return ops.reorder(x, order)
 
 
+@one_program
 def moveaxis(
     a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]
 ) -> Array:
@@ -331,6 +336,7 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 # ---- flip and roll --------------------------------------------------------------------------
 
 
+@one_program
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """``m`` with the order of its elements reversed along ``axis``, or along all.
 
@@ -341,6 +347,7 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     return ops.reverse(x, dims=dims("flip", axis, x))
 
 
+@one_program
 def fliplr(m: ArrayLike) -> Array:
     """``m`` reversed along its second dimension.
 
@@ -351,6 +358,7 @@ def fliplr(m: ArrayLike) -> Array:
     return flip(m, 1)
 
 
+@one_program
 def flipud(m: ArrayLike) -> Array:
     """``m`` reversed along its first dimension.
 

@@ -14,13 +14,13 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES, INEXACT
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import in_place, takes_out_sharding
 from phalanx.numpy.arithmetic import literal, maximum, multiply, over, subtract, true_divide
 from phalanx.numpy.choice import where as choose
 from phalanx.numpy.creation import linspace
 from phalanx.numpy.logic import greater, isnan
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,

@@ -11,11 +11,11 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, subtract
 from phalanx.numpy.choice import nonzero
 from phalanx.numpy.creation import arange, made
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array, as_shape, convert, from_host
 from phalanx.numpy.reductions import sum
 from phalanx.ops.bessel import bessel_i0e

@@ -12,6 +12,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import abs
 from phalanx.numpy.arithmetic import sign as sign_of
@@ -21,7 +22,6 @@ from phalanx.numpy.creation import asarray
 from phalanx.numpy.factorizations import in_lapack, matrices, svd
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.norms import norm
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, common_shape, promote_arrays
 from phalanx.numpy.reductions import any, count_nonzero, max, prod, sum
 from phalanx.numpy.structured import diagonal

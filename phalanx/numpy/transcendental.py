@@ -13,16 +13,17 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import COMPLEXES
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.arithmetic import literal, over
 from phalanx.numpy.logic import isfinite
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair, no_out
 from phalanx.ops.bessel import bessel_i0e
 
 # ---- exponentials and logarithms ----------------------------------------------------------
 
 
+@one_program
 def exp(x: ArrayLike, /) -> Array:
     """e to the power x, elementwise.
 
@@ -32,6 +33,7 @@ def exp(x: ArrayLike, /) -> Array:
     return ops.exp(inexact("exp", x))
 
 
+@one_program
 def exp2(x: ArrayLike, /) -> Array:
     """2 to the power x, elementwise.
 
@@ -41,6 +43,7 @@ def exp2(x: ArrayLike, /) -> Array:
     return ops.exp2(inexact("exp2", x))
 
 
+@one_program
 def expm1(x: ArrayLike, /) -> Array:
     """e to the power x, minus 1, also precise near x = 0, elementwise.
 
@@ -50,6 +53,7 @@ def expm1(x: ArrayLike, /) -> Array:
     return ops.expm1(inexact("expm1", x))
 
 
+@one_program
 def log(x: ArrayLike, /) -> Array:
     """The natural logarithm, elementwise.
 
@@ -59,6 +63,7 @@ def log(x: ArrayLike, /) -> Array:
     return ops.log(inexact("log", x))
 
 
+@one_program
 def log1p(x: ArrayLike, /) -> Array:
     """The natural logarithm of 1 + x, also precise near x = 0, elementwise.
 
@@ -92,6 +97,7 @@ def _log(x: Any, base: int) -> Any:
     return over(ops.log(x), math.log(base))
 
 
+@one_program
 def logaddexp(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
@@ -132,6 +138,7 @@ def _logaddexp(x: Any, y: Any) -> Any:
 # ---- trigonometric functions --------------------------------------------------------------
 
 
+@one_program
 def sin(x: ArrayLike, /) -> Array:
     """The sine of x in radians, elementwise.
 
@@ -141,6 +148,7 @@ def sin(x: ArrayLike, /) -> Array:
     return ops.sin(inexact("sin", x))
 
 
+@one_program
 def cos(x: ArrayLike, /) -> Array:
     """The cosine of x in radians, elementwise.
 
@@ -150,6 +158,7 @@ def cos(x: ArrayLike, /) -> Array:
     return ops.cos(inexact("cos", x))
 
 
+@one_program
 def tan(x: ArrayLike, /) -> Array:
     """The tangent of x in radians, elementwise.
 
@@ -159,6 +168,7 @@ def tan(x: ArrayLike, /) -> Array:
     return ops.tan(inexact("tan", x))
 
 
+@one_program
 def arcsin(x: ArrayLike, /) -> Array:
     """The angle in [-π/2, π/2] whose sine is x, elementwise.
 
@@ -168,6 +178,7 @@ def arcsin(x: ArrayLike, /) -> Array:
     return ops.asin(inexact("arcsin", x))
 
 
+@one_program
 def arccos(x: ArrayLike, /) -> Array:
     """The angle in [0, π] whose cosine is x, elementwise.
 
@@ -177,6 +188,7 @@ def arccos(x: ArrayLike, /) -> Array:
     return ops.acos(inexact("arccos", x))
 
 
+@one_program
 def arctan(x: ArrayLike, /) -> Array:
     """The angle in [-π/2, π/2] whose tangent is x, elementwise.
 
@@ -186,6 +198,7 @@ def arctan(x: ArrayLike, /) -> Array:
     return ops.atan(inexact("arctan", x))
 
 
+@one_program
 def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
     """The angle in [-π, π] of the point (x, y), elementwise.
 
@@ -252,6 +265,7 @@ def sinc(x: ArrayLike, /) -> Array:
     return ops.select(small, series, ops.div(wave, far))
 
 
+@one_program
 def deg2rad(x: ArrayLike, /) -> Array:
     """Degrees in radians, elementwise.
 
@@ -262,6 +276,7 @@ def deg2rad(x: ArrayLike, /) -> Array:
     return ops.mul(x, literal(x, math.pi / 180))
 
 
+@one_program
 def rad2deg(x: ArrayLike, /) -> Array:
     """Radians in degrees, elementwise.
 
@@ -279,6 +294,7 @@ degrees = rad2deg
 # ---- hyperbolic functions -----------------------------------------------------------------
 
 
+@one_program
 def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine, elementwise.
 
@@ -288,6 +304,7 @@ def sinh(x: ArrayLike, /) -> Array:
     return ops.sinh(inexact("sinh", x))
 
 
+@one_program
 def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine, elementwise.
 
@@ -297,6 +314,7 @@ def cosh(x: ArrayLike, /) -> Array:
     return ops.cosh(inexact("cosh", x))
 
 
+@one_program
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent, elementwise.
 
@@ -306,6 +324,7 @@ def tanh(x: ArrayLike, /) -> Array:
     return ops.tanh(inexact("tanh", x))
 
 
+@one_program
 def arcsinh(x: ArrayLike, /) -> Array:
     """The inverse of the hyperbolic sine, elementwise.
 
@@ -315,6 +334,7 @@ def arcsinh(x: ArrayLike, /) -> Array:
     return ops.asinh(inexact("arcsinh", x))
 
 
+@one_program
 def arccosh(x: ArrayLike, /) -> Array:
     """The inverse of the hyperbolic cosine, not negative, elementwise.
 
@@ -324,6 +344,7 @@ def arccosh(x: ArrayLike, /) -> Array:
     return ops.acosh(inexact("arccosh", x))
 
 
+@one_program
 def arctanh(x: ArrayLike, /) -> Array:
     """The inverse of the hyperbolic tangent, elementwise.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.core.types import typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from phalanx import lax
 from phalanx import numpy as jnp
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops.shape import broadcast_to

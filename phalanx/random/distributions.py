@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (
     abs,

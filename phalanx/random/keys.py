@@ -21,7 +21,7 @@ from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.extended import KEY_TYPES, KeyType, is_key, key_type
 from phalanx.base.source import user_location
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops import (
     bitcast,

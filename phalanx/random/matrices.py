@@ -11,7 +11,7 @@ from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.core.types import typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops.basis import check_lengths

@@ -17,7 +17,7 @@ from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.layout import takes_out_sharding

@@ -10,7 +10,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError
-from phalanx.control.staged import staged
+from phalanx.control.one_program import staged
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (

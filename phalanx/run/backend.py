@@ -99,7 +99,7 @@ class Executable(Protocol):
         """
         ...
 
-    def caller(
+    def launcher(
         self, fixed: list[Raw], finish: Callable[[list[Raw]], Any]
     ) -> Callable[[Sequence[Held]], Any]:
         """The function that calls this on the raw arrays of what it is given, after ``fixed``.
@@ -110,12 +110,11 @@ class Executable(Protocol):
         ...
 
     def for_parts(
-        self, results: Sequence[tuple[ArrayType, Sharding]], who: str
+        self, results: Sequence[tuple[ArrayType, Sharding]]
     ) -> Callable[[list[Raw]], list[Raw]]:
         """The function that takes and gives this process's parts of arrays, as arrays.
 
-        ``results`` says of what types those that it gives are, and how they lie; ``who`` is what
-        its launches are called.
+        ``results`` says of what types those that it gives are, and how they lie.
         """
         ...
 

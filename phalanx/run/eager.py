@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, ItemsView, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
 
-from phalanx.base import dtypes
-from phalanx.base.config import config
+from phalanx.base import dtypes, tree
+from phalanx.base.config import settings
+from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Program, programs_in
+from phalanx.core.program import Equation, Program, Var, plain, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
+from phalanx.run.calls import Call, calls
 from phalanx.run.execute import compile_program
-from phalanx.run.pieces import Prepared
 
-_compiled: Recent[Prepared] = Recent(4096)
 _programs: Recent[Program] = Recent(1024)
 
 
@@ -29,20 +29,26 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         return prim.run(*args, **params)
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
     owner = _owner(prim, params) if prim.multi else None
-    cache = _compiled if owner is None else owner.derived
-    items = tuple(params.items()) if owner is None else _without(owner, params.items())
-    key = (prim, config.key, items, *[a._sig for a in arrays])
+    static = static_key(params) if owner is None else _key_without(owner, params)
+    known = calls if owner is None else owner.derived
+    key = (prim, settings().key, static, *[a._sig for a in arrays])
     try:
-        compiled = cache[key]
+        call = known[key]
     except TypeError:
         _refuse_unhashable(prim, params)
         raise
-    if compiled is None:
+    if call is None:
         if prim.eager is not None:
             return _by_the_host(prim, arrays, params)
-        compiled = cache[key] = compile_one(prim, arrays, params, items if owner is None else None)
-    out = compiled(arrays)
-    return tuple(out) if prim.multi else out[0]
+        call = known[key] = _compiled(prim, arrays, params, owner)
+    return call.run(arrays)
+
+
+def static_key(params: dict[str, Any]) -> Hashable:
+    """Parameters as part of a key."""
+    if not params:
+        return ()
+    return tuple(params), *[key_of(value) for value in params.values()]
 
 
 def _refuse_unhashable(prim: Primitive, params: dict[str, Any]) -> None:
@@ -71,33 +77,45 @@ def _owner(prim: Primitive, params: dict[str, Any]) -> Program | None:
     return next(programs_in(prim, params), None)
 
 
+def _key_without(owner: Program, params: dict[str, Any]) -> Hashable:
+    """Parameters as part of a key that ``owner`` keeps, which must not hold it."""
+    return static_key({name: _without(owner, value) for name, value in params.items()})
+
+
 def _without(owner: Program, value: Any) -> Any:
-    """A parameter as part of a key that its owner keeps, which must not hold the owner."""
-    if isinstance(value, (tuple, ItemsView)):
+    if type(value) is tuple:
         return tuple([_without(owner, x) for x in value])
     return Program if value is owner else value
 
 
-def compile_one(
-    prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any], items: Hashable = None
-) -> Prepared:
-    """The executable of the one-equation program of ``prim``.
-
-    With ``items``, its parameters as a key, the program is kept: what was compiled for one layout
-    is used again when that has another name.
-    """
+def _compiled(
+    prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any], owner: Program | None
+) -> Call:
     types = tuple([a._sig.type for a in arrays])
-    key = (prim, config.key, items, *types)
-    program = None if items is None else _programs[key]
+    program = program_of(prim, types, params) if owner is None else _of_one(prim, types, params)
+    results = (0,) * len(program.outputs) if prim.multi else 0
+    prepared = compile_program(program, [a._sig for a in arrays])
+    return Call(prepared, arrays, tree.structure(results))
+
+
+def program_of(prim: Primitive, types: tuple[ArrayType, ...], params: dict[str, Any]) -> Program:
+    """The program of one ``prim`` on operands of ``types``, the same one for the same.
+
+    So what was compiled for one layout is used again where that has another name.
+    """
+    key = (prim, settings().key, static_key(params), *types)
+    program = _programs[key]
     if program is None:
-        program = _program_of(prim, types, params)
-        if items is not None:
-            _programs[key] = program
-    return compile_program(program, [a._sig for a in arrays])
+        program = _programs[key] = _of_one(prim, types, params)
+    return program
 
 
-def _program_of(prim: Primitive, types: Sequence[ArrayType], params: dict[str, Any]) -> Program:
-    return Program.of_one(prim, types, params, prim.name, user_location())
+def _of_one(prim: Primitive, types: tuple[ArrayType, ...], params: dict[str, Any]) -> Program:
+    given = prim.type(*types, **params)
+    inputs = [Var(t) for t in types]
+    outputs = tuple(Var(plain(t)) for t in (given if prim.multi else (given,)))
+    equation = Equation(prim, list(inputs), params, outputs, user_location())
+    return Program(inputs, [equation], outputs, prim.name)
 
 
 def as_array(x: Any) -> DeviceArray:

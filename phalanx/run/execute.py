@@ -13,7 +13,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, NonFiniteError
-from phalanx.base.recent import key_of
+from phalanx.base.keys import key_of
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
@@ -26,8 +26,9 @@ from phalanx.run.array import (
     moved,
 )
 from phalanx.run.backend import Executable, Module, Single
+from phalanx.run.calls import Prepared, Run
 from phalanx.run.fit import compile_fitting
-from phalanx.run.pieces import NoModule, Pieces, Prepared, launched, launches
+from phalanx.run.pieces import NoModule, Pieces, launched, launches
 from phalanx.run.planning import Places, check_devices, constraints, make_plan, of_whole_keys
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, over
@@ -42,7 +43,7 @@ from phalanx.transforms.storage import size_in_bytes
 _log = logging.getLogger("phalanx")
 
 
-class Runnable:
+class Runnable(Prepared):
     """An executable that runs on arrays: its constants, how inputs must lie, what it gives."""
 
     __slots__ = (
@@ -97,7 +98,7 @@ class Runnable:
             check_finite(self.name, out)
         return out
 
-    def caller(self, out_tree: Any, placed: Sequence[int] = ()) -> Callable[[Any], Any]:
+    def returning(self, out_tree: Any, placed: Sequence[int] = ()) -> Run:
         """The function from the arrays of a call to the tree of results.
 
         Those at the positions ``placed`` are where they must be. Where nothing has to be moved,
@@ -107,8 +108,8 @@ class Runnable:
         if set(self.misplaced).difference(placed) or self.moves or self.donate or self.checked:
             return lambda arrays: build(self(arrays))
         if out_tree == _ONE_LEAF:
-            return self.executable.caller(self.fixed, Single(DeviceArray, *sigs))
-        return self.executable.caller(
+            return self.executable.launcher(self.fixed, Single(DeviceArray, *sigs))
+        return self.executable.launcher(
             self.fixed, lambda raws: build(map(DeviceArray, raws, sigs))
         )
 

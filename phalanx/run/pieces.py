@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from phalanx.base import tree
-from phalanx.base.config import config
+from phalanx.base.config import settings
 from phalanx.base.errors import DeviceError, NonFiniteError
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
@@ -29,6 +29,7 @@ from phalanx.ops.dynamic import dynamic_slice
 from phalanx.ops.shape import stack
 from phalanx.run.array import DeviceArray, Signature, from_host, moved
 from phalanx.run.backend import Executable
+from phalanx.run.calls import Arrays, Call, Prepared, Run, operand_signatures
 from phalanx.run.planning import Places
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Sharding
@@ -36,50 +37,7 @@ from phalanx.transforms.batch import batch, place_lanes
 from phalanx.transforms.derive import keep, trace_closed
 from phalanx.transforms.stage import evaluate
 
-Arrays = Sequence[DeviceArray]
-Run = Callable[[Arrays], Arrays]
-Compile = Callable[[Program, Sequence[Signature]], Run]
-
-
-class Prepared(Protocol):
-    """What runs a program on arrays: compiled as a whole, or in pieces, or over processes.
-
-    Attributes:
-        names: what is known of how arrays in it lie, by name.
-        donate: the inputs whose memory it takes.
-        in_shardings: where what comes from the host is put.
-    """
-
-    @property
-    def names(self) -> Sequence[NamedSharding]: ...
-
-    @property
-    def donate(self) -> tuple[int, ...]: ...
-
-    @property
-    def in_shardings(self) -> Sequence[Sharding]: ...
-
-    @property
-    def out_sigs(self) -> Sequence[Signature]:
-        """The types of the results, and how they lie."""
-        ...
-
-    @property
-    def executable(self) -> Executable:
-        """The compiled program.
-
-        Raises:
-            DeviceError: there are several.
-        """
-        ...
-
-    def __call__(self, arrays: Arrays, /) -> list[DeviceArray]:
-        """Run on arrays of the signatures for which it was prepared."""
-        ...
-
-    def caller(self, out_tree: Any, placed: Sequence[int] = ()) -> Callable[[Any], Any]:
-        """The function from the arrays of a call to the tree of results."""
-        ...
+Compile = Callable[[Program, Sequence[Signature]], Prepared]
 
 
 _SIGNATURES = 64  # for which each piece is compiled; those of a loop, say
@@ -92,8 +50,11 @@ def launches(program: Program) -> bool:
 
 def launched(program: Program) -> Equation | None:
     """The equation that is launched by itself, if that is all that ``program`` does."""
-    only = program.only
-    return only if only is not None and only.prim.launch is not None else None
+    if len(program.equations) != 1:
+        return None
+    (only,) = program.equations
+    whole = only.inputs == list(program.inputs) and only.outputs == program.outputs
+    return only if whole and only.prim.launch is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +87,12 @@ def _from_the_end(program: Program) -> Iterator[_Piece]:
         if alone is None:
             outputs = tuple([v for v in made if v in needed])
             inputs: tuple[Atom, ...] = free
-            piece = program.update(inputs=free, equations=part, outputs=outputs)
+            piece = Program(free, part, outputs, program.name)
         else:
             outputs, inputs = made, tuple(alone.inputs)
             parameters = [Var(plain(a.type)) for a in inputs]
-            same = alone.update(inputs=[*parameters])
-            piece = program.update(inputs=parameters, equations=[same], outputs=made)
+            same = Equation(alone.prim, list(parameters), alone.params, made, alone.location)
+            piece = Program(parameters, [same], made, program.name)
         last = tuple([v for v in (*free, *outputs) if v not in needed])
         yield _Piece(piece, alone, inputs, outputs, last)
         needed.update(free)
@@ -152,7 +113,7 @@ def _launches(equation: Equation) -> bool:
     return equation.prim.launch is not None or any(map(launches, equation.programs))
 
 
-class Pieces:
+class Pieces(Prepared):
     """A program that runs piece by piece, in place of one that is compiled as a whole.
 
     Nothing is donated to it piece by piece: what was donated to the whole is freed at its end.
@@ -177,12 +138,6 @@ class Pieces:
             if not any(y is arrays[i] for y in results):
                 arrays[i].delete()
         return results
-
-    def caller(self, out_tree: Any, placed: Sequence[int] = ()) -> Callable[[Any], Any]:
-        """The function from the arrays of a call to the tree of results."""
-        del placed
-        build = tree.builder(out_tree)
-        return lambda arrays: build(self(arrays))
 
     @property
     def executable(self) -> Executable:
@@ -275,14 +230,16 @@ def _run_of(piece: _Piece, compile: Compile) -> Run:
 
 def _compiled(program: Program, compile: Compile) -> Run:
     """``program``, compiled for the arrays that come."""
-    known: Recent[Run] = Recent(_SIGNATURES)
+    known: Recent[Call] = Recent(_SIGNATURES)
+    results = tree.structure([0] * len(program.outputs))
 
     def run(arrays: Arrays) -> Arrays:
-        sigs = tuple([x._sig for x in arrays])
-        made = known[config.key, sigs]
-        if made is None:
-            made = known[config.key, sigs] = compile(program, sigs)
-        return made(arrays)
+        key = (settings().key, *[x._sig for x in arrays])
+        call = known[key]
+        if call is None:
+            prepared = compile(program, operand_signatures(arrays))
+            call = known[key] = Call(prepared, arrays, results)
+        return call.run(arrays)
 
     return run
 

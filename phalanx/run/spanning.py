@@ -9,15 +9,12 @@ makes no difference to an array of this process, it is its part as it is.
 from __future__ import annotations
 
 import functools
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from phalanx.base import tree
-from phalanx.base.errors import ProgramMismatch
 from phalanx.core.blocks import Blocks, Dealt
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entering
@@ -27,6 +24,7 @@ from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import slice_dim
 from phalanx.processes.member import Group
 from phalanx.run.array import DeviceArray, Signature, moved
+from phalanx.run.calls import Prepared
 from phalanx.run.execute import Runnable, check_finite, compile_program
 from phalanx.run.pieces import not_repeatable
 from phalanx.run.runtime import backend
@@ -73,14 +71,6 @@ class Share:
     def rows(self) -> int:
         """How many lanes this process has."""
         return sum(self.dealt.counts[self.here.start : self.here.stop])
-
-    @property
-    def told(self) -> str:
-        """How many lanes each process has, in words."""
-        rows = Counter[int]()
-        for device, count in zip(self.devices, self.dealt.counts, strict=True):
-            rows[device.process_index] += count
-        return f"{', '.join(str(n) for _, n in sorted(rows.items()))} rows"
 
     @property
     def fits(self) -> bool:
@@ -138,18 +128,10 @@ class Sharing:
     def every(self) -> tuple[int, ...]:
         """How many lanes each process has; all processes must ask.
 
-        One that has as many rows as before does not, since nothing tells it to: it launches what
-        it has compiled.
-
         Raises:
             PeerLost, ProgramMismatch: they do not.
         """
-        mine = f"with {self.rows} row{'s' if self.rows != 1 else ''}"
-        try:
-            return tuple(self.group.gather(f"calling {self.who}", self.rows, detail=mine))
-        except ProgramMismatch as e:
-            e.add_note(_ADVICE)
-            raise
+        return tuple(self.group.gather(f"calling {self.who}", self.rows))
 
     @functools.cached_property
     def share(self) -> Share:
@@ -176,20 +158,13 @@ class Sharing:
         return f"{self.rows} here, over processes {self.group.key}"
 
 
-_ADVICE = (
-    "A process that calls with as many rows as before launches what it has compiled. Where others' "
-    "rows change, tell all how many each has, as a static argument of the function: see \"When the "
-    "rows of one process change\" in docs/processes.md"
-)
-
-
 def _with_rows(type: ArrayType, dim: int | None, rows: int) -> ArrayType:
     if dim is None:
         return type
     return type.update(shape=(*type.shape[:dim], rows, *type.shape[dim + 1 :]))
 
 
-class Spanning:
+class Spanning(Prepared):
     """A program over processes, to be called with the arrays of this one.
 
     Of each operand and result the dimension is given in which the axis cuts it; None: it does not.
@@ -214,8 +189,7 @@ class Spanning:
         ]
         self.executable, self.names = compiled.executable, compiled.names
         self._execute = compiled.executable.for_parts(
-            [(sig.type, sig.sharding) for sig in self.out_sigs],
-            f"{compiled.name} of {share.told}",
+            [(sig.type, sig.sharding) for sig in self.out_sigs]
         )
         self._fixed, self._checked, self._name = compiled.fixed, compiled.checked, compiled.name
 
@@ -257,9 +231,3 @@ class Spanning:
         if dim is None or self._share.fits:
             return y
         return slice_dim(y, 0, self._share.rows, dim)
-
-    def caller(self, out_tree: Any, placed: Sequence[int] = ()) -> Callable[[Any], Any]:
-        """The function from the arrays of a call to the tree of results."""
-        del placed
-        build = tree.builder(out_tree)
-        return lambda arrays: build(self(arrays))

@@ -16,9 +16,9 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.fft import irfft, resized, rfft
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, convert, dims, inexact
 from phalanx.numpy.shaping import flip, moveaxis
 

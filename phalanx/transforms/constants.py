@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,12 @@ def lifted(program: Program) -> Lifted:
 
 def _lifted(program: Program) -> Lifted | None:
     """None where there are none."""
+    atoms = [a for e in program.equations for a in e.inputs if type(a) is Literal]
+    inner = (p for e in program.equations if e.prim.frame is not None for p in e.programs)
+    if not any(map(_is_lifted, (*atoms, *program.outputs))) and not any(
+        lifted(p).constants for p in inner
+    ):
+        return None
     inputs: dict[int, tuple[Literal, Var]] = {}  # by the identity of the value
 
     def operand(atom: Atom) -> Atom:
@@ -38,19 +44,14 @@ def _lifted(program: Program) -> Lifted | None:
             inputs[id(atom.value)] = atom, Var(atom.type)
         return inputs[id(atom.value)][1]
 
-    def taking(e: Equation) -> Equation:
+    equations: list[Equation] = []
+    for e in program.equations:
         e = _with_constants(e)
-        return e.update(inputs=list(map(operand, e.inputs)))
-
-    equations = list(map(taking, program.equations))
+        equations.append(e.renamed({a: operand(a) for a in e.inputs}))
     outputs = list(map(operand, program.outputs))
-    if not inputs:
-        return None
-    constants, first = zip(*inputs.values(), strict=True)
-    made = program.update(
-        inputs=[*first, *program.inputs], equations=equations, outputs=outputs
-    )
-    return Lifted(made, constants)
+    first = [v for _, v in inputs.values()]
+    made = Program([*first, *program.inputs], equations, outputs, program.name)
+    return Lifted(made, tuple([c for c, _ in inputs.values()]))
 
 
 def _is_lifted(atom: Atom) -> bool:
@@ -63,14 +64,21 @@ def _is_lifted(atom: Atom) -> bool:
 
 def _with_constants(e: Equation) -> Equation:
     """``e`` with the constants of its sub-programs as operands."""
-    frame = e.frame
-    if frame is None:
+    if e.prim.frame is None:
         return e
+    frame = e.prim.frame(e.params)
     constants = {id(c.value): c for p in frame.every for c in lifted(p).constants}
     if not constants:
         return e
-    taking = frame.rewritten(lambda p: _taking(p, constants), (FIXED,) * len(constants))
-    return e.reframed(taking, inputs=frame.with_first(constants.values(), e.inputs))
+    taking = replace(
+        frame,
+        programs=tuple([_taking(p, constants) for p in frame.programs]),
+        condition=frame.condition and _taking(frame.condition, constants),
+        ins=(*frame.choices(frame.ins), *[FIXED] * len(constants), *frame.seen),
+    )
+    operands = [*frame.choices(e.inputs), *constants.values(), *frame.shown(e.inputs)]
+    params = e.prim.rule("reframe")(e.params, taking)
+    return Equation(e.prim, operands, params, e.outputs, e.location)
 
 
 def _taking(program: Program, constants: dict[int, Literal]) -> Program:
@@ -84,6 +92,6 @@ def _taking(program: Program, constants: dict[int, Literal]) -> Program:
         inputs = own.program.inputs
         first = [inputs[s] if isinstance(s, int) else Var(s) for s in sources]
         rest = inputs[len(own.constants) :]
-        return own.program.update(inputs=[*first, *rest])
+        return Program([*first, *rest], own.program.equations, own.program.outputs, program.name)
 
     return keep(program, ("taking", sources), make)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -68,10 +69,8 @@ def divide(
     outputs = [*program.outputs, *(v for v in stored if v not in there)]
     place = {a: i for i, a in enumerate(outputs) if i not in carried}
     return Divided(
-        program.update(equations=storing[::-1], outputs=outputs),
-        program.update(
-            inputs=[*program.inputs, *stored], equations=resuming[::-1], outputs=wanted
-        ),
+        Program(program.inputs, storing[::-1], outputs, program.name),
+        Program([*program.inputs, *stored], resuming[::-1], wanted, program.name),
         tuple(place[v] for v in stored),
     )
 
@@ -80,7 +79,7 @@ def _unnamed(e: Equation) -> Equation:
     """The value to which ``e`` gives a name, from the variable that has the name."""
     value = e.inputs[0]
     assert isinstance(value, Var)
-    return e.update(inputs=[*e.outputs], outputs=(value,))
+    return Equation(named, list(e.outputs), e.params, (value,), e.location)
 
 
 def _granted(program: Program, policy: Policy) -> set[Var]:
@@ -116,9 +115,9 @@ def divisible(e: Equation) -> Frame | None:
     So it is where one program runs, a known number of times. Where that is never, the carry that
     goes in comes out, whatever the program is. Rules of the user's fit the program as it is.
     """
-    frame = e.frame
-    if frame is None or e.prim.by_user:
+    if e.prim.frame is None or e.prim.by_user:
         return None
+    frame = e.prim.frame(e.params)
     simple = frame.condition is None and CHOICE not in frame.ins
     return frame if simple and frame.runs.size else None
 
@@ -141,7 +140,7 @@ def _again(
         storing = replace(frame, programs=(parts.storing,), outs=(*frame.outs, *more))
         types = storing.result_types[len(e.outputs) :]
         outputs = (*e.outputs, *(Var(t) for t in types))
-        first = e.reframed(storing, outputs=outputs)
+        first = Equation(e.prim, e.inputs, _reframed(e, storing), outputs, e.location)
     kept = [first.outputs[i] for i in parts.stored]
     roles = tuple(every[i] for i in parts.stored)
     resuming = replace(frame, programs=(parts.resuming,), ins=(*frame.ins, *roles))
@@ -149,8 +148,12 @@ def _again(
     blanks = [blank(a.type) for a, u in operands if not u]
     rest = iter(blanks)
     inputs = [a if u else next(rest).outputs[0] for a, u in operands]
-    last = e.reframed(resuming, inputs=inputs)
+    last = Equation(e.prim, inputs, _reframed(e, resuming), e.outputs, e.location)
     return first, [*blanks, _renewed(last, missing)], kept
+
+
+def _reframed(e: Equation, frame: Frame) -> dict[str, Any]:
+    return e.prim.rule("reframe")(e.params, frame)
 
 
 def _divided_inside(
@@ -192,4 +195,4 @@ def _renewed(e: Equation, missing: set[Var]) -> Equation:
     types = e.prim.result_type([a.type for a in e.inputs], e.params)
     pairs = zip(e.outputs, types if e.prim.multi else (types,), strict=True)
     outputs = tuple(v if v in missing else Var(plain(t)) for v, t in pairs)
-    return e.update(outputs=outputs)
+    return Equation(e.prim, e.inputs, e.params, outputs, e.location)

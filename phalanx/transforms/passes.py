@@ -28,17 +28,26 @@ def everywhere(change: Pass) -> Pass:
 
     def _new(program: Program) -> Program | None:
         """None where nothing changes."""
-        equations = list(map(_inside, program.equations))
-        same = equations == program.equations
-        made = change(program if same else program.update(equations=equations))
+        made = change(_inside(program))
         return None if made is program else made
 
-    def _inside(e: Equation) -> Equation:
-        frame = e.frame
+    def _inside(program: Program) -> Program:
+        if not any(e.prim.frame is not None for e in program.equations):
+            return program
+        equations = list(map(_equation, program.equations))
+        return Program(program.inputs, equations, program.outputs, program.name)
+
+    def _equation(e: Equation) -> Equation:
+        frame = e.prim.frame and e.prim.frame(e.params)
         if frame is None or isinstance(frame.runs, Lanes):
             return e
-        made = frame.rewritten(changed)
-        return e if made == frame else e.reframed(made)
+        frame = replace(
+            frame,
+            programs=tuple(map(changed, frame.programs)),
+            condition=frame.condition and changed(frame.condition),
+        )
+        params = e.prim.rule("reframe")(e.params, frame)
+        return Equation(e.prim, e.inputs, params, e.outputs, e.location)
 
     return changed
 

@@ -12,9 +12,8 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import settings
-from phalanx.base.source import user_location
+from phalanx.base.source import replaying, user_location
 from phalanx.core.check import check
-from phalanx.core.interpret import interpret
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, check_alive, current, running
@@ -195,8 +194,16 @@ def stage(
 
 def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
     """Bind the equations of ``program`` one by one to the current trace."""
+    values: dict[Var, Any] = dict(zip(program.inputs, args, strict=True))
     trace = current()
-    return interpret(program, args, lambda e, operands: trace.process(e.prim, operands, e.params))
+    with replaying() as at:
+        for e in program.equations:
+            at(e.location)
+            operands = tuple([values[a] if type(a) is Var else a.value for a in e.inputs])
+            out = trace.process(e.prim, operands, e.params)
+            for var, value in zip(e.outputs, out if e.prim.multi else (out,), strict=True):
+                values[var] = value
+    return [values[a] if type(a) is Var else a.value for a in program.outputs]
 
 
 def is_value(x: Any) -> bool:

@@ -197,19 +197,18 @@ class XlaExecutable:
     def __call__(self, raws: list[Any], /) -> list[Any]:
         raise NotImplementedError
 
-    def caller(
+    def launcher(
         self, fixed: list[Any], finish: Callable[[list[Any]], Any]
     ) -> Callable[[Sequence[Any]], Any]:
         execute = self.__call__
         return lambda held: finish(execute(fixed + [x._raw for x in held]))
 
     def for_parts(
-        self, results: Sequence[tuple[ArrayType, Sharding]], who: str
+        self, results: Sequence[tuple[ArrayType, Sharding]]
     ) -> Callable[[list[Any]], list[Any]]:
         types = [sharded_type(t.physical, s) for t, s in results]
         local = copy.copy(self)
         local._handlers = [result_handler(t.whole, t.whole_layout) for t in types]
-        local._name = who
         return local
 
     def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:
@@ -285,11 +284,11 @@ class OnOneDevice(XlaExecutable):
         except RuntimeError as e:
             raise translated(e, self._name) from None
 
-    def caller(
+    def launcher(
         self, fixed: list[Any], finish: Callable[[list[Any]], Any]
     ) -> Callable[[Sequence[Any]], Any]:
         if OLD or self._donated:
-            return super().caller(fixed, finish)
+            return super().launcher(fixed, finish)
         execute, handlers, name, fail = self._execute, self._handlers, self._name, RuntimeError
 
         if isinstance(finish, Single) and not fixed:
@@ -329,11 +328,11 @@ class OnDevices(XlaExecutable):
         except RuntimeError as e:
             raise translated(e, self._name) from None
 
-    def caller(
+    def launcher(
         self, fixed: list[Any], finish: Callable[[list[Any]], Any]
     ) -> Callable[[Sequence[Any]], Any]:
         if OLD or self._donated:
-            return super().caller(fixed, finish)
+            return super().launcher(fixed, finish)
         launch, name, fail = self._launch, self._name, RuntimeError
 
         def call(held: Sequence[Any]) -> Any:

@@ -6,13 +6,13 @@ from typing import Any
 
 from phalanx import ops
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import SvdAlgorithm, hermitian, qdwh
 from phalanx.lax.linalg import svd as _svd
 from phalanx.numpy.factorizations import in_lapack, matrices
 from phalanx.numpy.fft import resized
 from phalanx.numpy.logic import conj
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.structured import eye, triu
 from phalanx.numpy.systems import pair, square

@@ -11,6 +11,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.branches import cond, switch
 from phalanx.lax.loops import fori_loop, scan
@@ -19,7 +20,6 @@ from phalanx.numpy.creation import arange, zeros_like
 from phalanx.numpy.factorizations import in_lapack
 from phalanx.numpy.functional import vectorize
 from phalanx.numpy.logic import isfinite
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.reductions import all, max, min, sum
 from phalanx.numpy.structured import diagonal, eye, triu

@@ -11,10 +11,10 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.creation import asarray, ones, zeros
 from phalanx.numpy.logic import conj
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, inexact, promote_arrays
 from phalanx.numpy.shaping import flip
 from phalanx.numpy.structured import diag

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx import ops
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import hermitian
 from phalanx.numpy.factorizations import cholesky as _cholesky
 from phalanx.numpy.factorizations import matrices
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.numpy.structured import eye, tril, triu
 from phalanx.numpy.systems import batched, pair, square

@@ -9,9 +9,9 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError, ShapeError
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import fft
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, inexact, promote_arrays
 from phalanx.ops import dimensions
 

@@ -14,8 +14,8 @@ from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.base.tree import register_dataclass
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, inexact
 from phalanx.random import normal
 

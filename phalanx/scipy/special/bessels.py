@@ -10,10 +10,10 @@ import numpy as np
 from phalanx import lax, ops
 from phalanx.base import dtypes
 from phalanx.base.source import user_location
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.joining import concatenate
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, convert, real
 from phalanx.ops.bessel import bessel_j0, bessel_j1
 from phalanx.ops.hypergeometric import hyp1f1 as _hyp1f1

@@ -11,11 +11,11 @@ import numpy as np
 from phalanx import lax, ops
 from phalanx.base import dtypes
 from phalanx.base.source import user_location
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.special import nth_polygamma
 from phalanx.numpy.choice import where
 from phalanx.numpy.creation import asarray
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.ops.gamma import gamma as _gamma
 from phalanx.ops.gamma import log_gamma as _log_gamma

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.ops.integrals import expi as _expi
 from phalanx.ops.integrals import expn as _expn

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 
 from phalanx import ops
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.nn.normalize import log_softmax as _log_softmax
 from phalanx.nn.normalize import softmax as _softmax
 from phalanx.numpy.choice import where
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.scipy.special.operands import inexact
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from phalanx import ops
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
-from phalanx.numpy.one_program import one_program
 from phalanx.ops.incomplete import betainc, betaln
 from phalanx.scipy.special import xlog1py, xlogy
 from phalanx.scipy.stats.family import ArrayLike, Family

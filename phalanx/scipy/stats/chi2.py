@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import divide, multiply
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike
 from phalanx.scipy.stats import gamma
 

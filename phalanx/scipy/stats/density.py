@@ -10,13 +10,13 @@ from phalanx import random
 from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.base.tree import register_pytree_node_class
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import cholesky, triangular_solve
 from phalanx.nn.normalize import logsumexp
 from phalanx.numpy.arithmetic import sqrt
 from phalanx.numpy.creation import full, zeros
 from phalanx.numpy.linalg import inv
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_shape, number_array, promote, real
 from phalanx.numpy.shaping import atleast_1d, atleast_2d, moveaxis
 from phalanx.numpy.statistics import cov

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from phalanx import ops
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.creation import ones_like, zeros_like
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import real
 
 if TYPE_CHECKING:

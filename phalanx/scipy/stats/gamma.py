@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from phalanx import ops
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.one_program import one_program
 from phalanx.ops.incomplete import igamma
 from phalanx.scipy.special import xlogy
 from phalanx.scipy.stats.family import ArrayLike, Family

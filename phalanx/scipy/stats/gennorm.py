@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
-from phalanx.numpy.one_program import one_program
 from phalanx.ops.incomplete import igamma
 from phalanx.scipy.stats.family import ArrayLike, Family
 

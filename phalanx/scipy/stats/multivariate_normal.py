@@ -7,9 +7,9 @@ from typing import Any
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import cholesky, triangular_solve
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import common_shape, promote
 from phalanx.ops.shape import broadcast_to
 from phalanx.scipy.stats.family import ArrayLike

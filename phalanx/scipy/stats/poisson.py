@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from phalanx import ops
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.loops import fori_loop
 from phalanx.numpy.choice import where
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import real
 from phalanx.ops.incomplete import igamma
 from phalanx.scipy.special import xlogy

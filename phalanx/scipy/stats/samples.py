@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
 from phalanx.numpy.choice import where
 from phalanx.numpy.creation import full, ones_like
 from phalanx.numpy.joining import concatenate
-from phalanx.numpy.one_program import one_program
 from phalanx.numpy.promotion import ArrayLike, as_array, inexact, number_array
 from phalanx.numpy.search import argsort, sort
 from phalanx.numpy.selection import take_along_axis

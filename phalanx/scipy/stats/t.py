@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from phalanx import ops
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
-from phalanx.numpy.one_program import one_program
 from phalanx.ops.incomplete import betaln
 from phalanx.scipy.stats.family import ArrayLike, Family
 from phalanx.scipy.stats.logs import log1p_square

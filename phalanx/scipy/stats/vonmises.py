@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from phalanx import ops
+from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
-from phalanx.numpy.one_program import one_program
 from phalanx.ops.bessel import bessel_i0e
 from phalanx.scipy.stats.family import ArrayLike, Family
 

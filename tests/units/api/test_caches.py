@@ -11,7 +11,8 @@ import phalanx
 import phalanx.numpy as jnp
 from phalanx import tree, tree_util
 from phalanx.core.types import ArrayType
-from phalanx.run import array, eager
+from phalanx.run import array
+from phalanx.run.calls import calls
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import XlaBackend
 
@@ -244,7 +245,7 @@ def test_eager_operations_and_scalars_are_bounded():
     for i in range(5000):
         jnp.asarray(float(i) + 0.25)
     assert len(array._scalars) <= array._scalars.limit
-    assert eager._compiled.limit >= len(eager._compiled)
+    assert calls.limit >= len(calls)
 
 
 # ---- nothing of the process's -------------------------------------------------------------------

@@ -1,0 +1,103 @@
+"""Values as parts of keys: apart from what equals them but acts otherwise."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Hashable
+from dataclasses import fields, is_dataclass
+from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes
+from phalanx.base.recent import Recent
+
+
+def key_of(value: Any) -> Hashable:
+    """``value`` as part of a key, told apart from what is equal but another value.
+
+    That is a number of another type, a zero of the other sign, and what holds such: a tuple, or
+    an object whose class says that two of them are equal. A NaN is the same as any other of its
+    bits.
+
+    >>> 1 == True == 1.0, key_of((1,)) == key_of((True,)), key_of(0.0) == key_of(-0.0)
+    (True, False, False)
+    >>> key_of(float("nan")) == key_of(float("nan"))
+    True
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is tuple:
+        return tuple([key_of(x) for x in value])
+    way = _ways[kind]
+    if way is None:
+        way = _ways[kind] = _way_of(kind)
+    return way(value)
+
+
+# Equal ones of the same class are the same, and nothing of another class equals them, but for
+# numbers of other classes, which are marked.
+_PLAIN = frozenset(
+    {int, str, bytes, NoneType, type, FunctionType, BuiltinFunctionType, ModuleType, type(...)}
+    | {type(d) for d in dtypes.ALL}
+)
+
+
+class _Mark:
+    """In front of a value in a key, so that it equals nothing that a user could give."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: str) -> None:
+        self.of = of
+
+
+_BOOL, _FLOAT, _COMPLEX, _SCALAR, _SET, _OBJECT = map(
+    _Mark, ("bool", "float", "complex", "scalar", "frozenset", "object")
+)
+_double, _two_doubles = struct.Struct("<d").pack, struct.Struct("<2d").pack
+Way = Callable[[Any], Hashable]
+
+_OF_NUMBERS: dict[type, Way] = {
+    bool: lambda x: (_BOOL, x),
+    float: lambda x: (_FLOAT, _double(x)),
+    complex: lambda x: (_COMPLEX, _two_doubles(x.real, x.imag)),
+}
+_ways: Recent[Way] = Recent(1024)
+
+
+def _way_of(kind: type) -> Way:
+    """What makes a part of a key of an object of class ``kind``."""
+    if kind in _OF_NUMBERS:
+        return _OF_NUMBERS[kind]
+    if kind is frozenset:
+        return lambda x: (_SET, frozenset(map(key_of, x)))
+    if issubclass(kind, np.generic):
+        return lambda x: (_SCALAR, x.dtype, x.tobytes())
+    if kind.__eq__ is object.__eq__:
+        return lambda x: x  # equal to itself alone
+    if issubclass(kind, tuple):
+        return lambda x: (_OBJECT, kind, *map(key_of, x))
+    if is_dataclass(kind):
+        names = [f.name for f in fields(kind) if f.compare]
+        return lambda x: (_OBJECT, kind, x, *[_held(getattr(x, n)) for n in names])
+    return lambda x: (_OBJECT, kind, x, *_numbers(x))
+
+
+def _held(value: Any) -> Hashable:
+    """What an object holds, for its key; None where the object alone can compare it."""
+    try:
+        key = key_of(value)
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _numbers(x: Any) -> list[Hashable]:
+    """The numbers among the attributes of ``x``, by which equal objects may differ."""
+    slots = [n for c in type(x).__mro__ for n in getattr(c, "__slots__", ()) if hasattr(x, n)]
+    held = {**{n: getattr(x, n) for n in slots}, **getattr(x, "__dict__", {})}
+    return [(name, key_of(v)) for name, v in held.items() if type(v) in _OF_NUMBERS]

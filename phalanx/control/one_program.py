@@ -1,0 +1,222 @@
+"""Functions of the library that run as one program, also where they are called eagerly."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from bisect import bisect
+from collections.abc import Callable, Hashable, Sequence
+from types import NoneType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from phalanx.base import dtypes, tree
+from phalanx.base.config import config, settings
+from phalanx.base.keys import key_of
+from phalanx.base.recent import Recent
+from phalanx.control.call import call
+from phalanx.core.program import Program, plain
+from phalanx.core.trace import ROOT, entered
+from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.run.array import DeviceArray, Signature
+from phalanx.run.calls import Call, calls, operand_signatures, signature
+from phalanx.run.eager import as_array
+from phalanx.run.execute import compile_program
+from phalanx.transforms.stage import stage
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+PROGRAMS = 512  # of each function; each holds what was compiled for it
+_programs: Recent[tuple[Program, Any]] = Recent(4096)
+_OPERAND = ("ArrayLike", "ArrayLike | None")  # the annotations of operands
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def one_program(function: Function) -> Function:
+    """``function``, compiled as a whole where it is called outside of all transformations.
+
+    Its operands are the parameters that are annotated as ``ArrayLike``, numbers included: another
+    number needs no other program. All other parameters are static. Inside a transformation the
+    function itself runs, as it does for arguments that it alone can judge: what is no array, what
+    cannot be hashed, and integers that a dtype may not hold.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    marks = {p.name: p.annotation in _OPERAND for p in parameters}
+    in_order = [marks[p.name] for p in parameters if p.kind in _BY_POSITION]
+    rest = [marks[p.name] for p in parameters if p.kind is p.VAR_POSITIONAL]
+    leading = (in_order + rest + [False]).index(False)  # so many operands come first
+    most = math.inf if all(in_order + rest) and rest else leading
+    root, here, array = ROOT, settings, cast(Any, DeviceArray)  # found fast: calls are short
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if entered() is not root:
+            return function(*args, **kwargs)
+        if not kwargs and len(args) <= most:
+            signs = [x._sig if type(x) is array else _sign(x) for x in args]
+            found = calls[(function, here().key, *signs)]
+            if found is not None:
+                return found.run(args)
+        return by_name(args, kwargs)
+
+    def by_name(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        operands = in_order + rest * (len(args) - len(in_order))
+        if len(args) > len(operands):
+            return function(*args, **kwargs)
+        leaves = (*args, *kwargs.values())
+        every = [*operands[: len(args)], *[marks.get(name, False) for name in kwargs]]
+        signs = [_sign(x) if m else key_of(x) for x, m in zip(leaves, every, strict=True)]
+        key = (function, here().key, *signs, *kwargs)
+        try:
+            found = calls[key]
+        except TypeError:  # a static argument cannot be hashed
+            return function(*args, **kwargs)
+        if found is None and _Unknown not in key:
+            found = _compiled(function, leaves, every, [*kwargs], key)
+        if found is None:
+            return function(*args, **kwargs)
+        calls[key] = found
+        return found.run(leaves)
+
+    return run  # type: ignore[return-value]
+
+
+class _Unknown:
+    """In place of the signature of an argument that the function must see as it is."""
+
+
+# Integers between two of them are held by the same integer dtypes.
+_RANGES = [dtypes.iinfo(d) for d in dtypes.INTEGERS]
+_BOUNDS = sorted({bound for r in _RANGES for bound in (r.min, r.max + 1)})
+
+
+def _sign(x: Any) -> Hashable:
+    """What of an operand belongs to the key."""
+    if type(x) is int:
+        return int, bisect(_BOUNDS, x)
+    if x is None:
+        return None
+    return signature(x) or _Unknown
+
+
+def _compiled(
+    function: Callable[..., Any],
+    leaves: Sequence[Any],
+    marks: Sequence[bool],
+    names: Sequence[str],
+    key: tuple[Hashable, ...],
+) -> Call | None:
+    """``function`` for arguments like ``leaves``, of which the last have ``names``.
+
+    None where it must see an operand as it is.
+    """
+    kept = [i for i, (x, m) in enumerate(zip(leaves, marks, strict=True)) if m and x is not None]
+    operands = [leaves[i] for i in kept]
+    if config.disable_jit or not _held(operands):
+        return None
+    of_types = tuple([part.type if isinstance(part, Signature) else part for part in key])
+    traced = _programs[of_types]  # also where operands lie otherwise
+    if traced is None:
+        traced = _programs[of_types] = _traced(function, leaves, kept, names)
+    program, out_tree = traced
+    return Call(compile_program(program, operand_signatures(operands)), leaves, out_tree, kept)
+
+
+def _traced(
+    function: Callable[..., Any], leaves: Sequence[Any], kept: Sequence[int], names: Sequence[str]
+) -> tuple[Program, Any]:
+    """The program of ``function`` on the leaves ``kept``, and the structure of what it returns."""
+    trees: list[Any] = []
+
+    def flat(*traced: Any) -> list[Any]:
+        given = list(leaves)
+        for i, x in zip(kept, traced, strict=True):
+            given[i] = x
+        count = len(given) - len(names)
+        out = function(*given[:count], **dict(zip(names, given[count:], strict=True)))
+        results, treedef = tree.flatten(out)
+        trees.append(treedef)
+        return results
+
+    program, _ = stage(flat, [plain(typeof(leaves[i])) for i in kept], function.__name__)
+    return program, trees[0]
+
+
+def _held(operands: Sequence[Any]) -> bool:
+    """Whether every dtype to which the ``operands`` may be promoted holds all integers in them."""
+    large = [x for x in operands if type(x) is int and not 0 <= x < 128]  # the others fit anywhere
+    every: set[np.dtype[Any]] = {typeof(x).dtype for x in operands} if large else set()
+    return np.dtype(bool) not in every and all(
+        dtypes.iinfo(d).min <= x <= dtypes.iinfo(d).max
+        for d in every & dtypes.INTEGERS
+        for x in large
+    )
+
+
+# ---- with a program that transformations see --------------------------------------------------
+
+
+def staged(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, traced once for each combination of types and static arguments.
+
+    Args:
+        function: of arrays, and hashable static arguments that are given by keyword alone; it
+            returns an array or a tuple of them. An array that is None stays None. It must
+            not use arrays that are not arguments.
+    """
+    programs: Recent[Program] = Recent(PROGRAMS)
+    name = function.__name__.strip("_")
+    parameters = inspect.signature(function).parameters.values()
+    names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
+
+    @functools.wraps(function)
+    def run(*arrays: Any, **static: Any) -> Any:
+        if len(arrays) < len(names):  # the others are given by keyword
+            arrays += tuple([static.pop(n) for n in names[len(arrays) :] if n in static])
+        if entered() is ROOT:
+            return at_once(arrays, static)
+        out = call(*[a for a in arrays if a is not None], program=program_of(arrays, static))
+        return out if len(out) > 1 else out[0]
+
+    def at_once(arrays: Sequence[Any], static: dict[str, Any]) -> Any:
+        held = DeviceArray, NoneType
+        given: list[Any] = [a if type(a) in held else as_array(a) for a in arrays]
+        signs = [None if a is None else a._sig for a in given]
+        key = (function, settings().key, *signs, *static, *map(key_of, static.values()))
+        found = calls[key]
+        if found is None:
+            program = program_of(arrays, static)
+            kept = [i for i, a in enumerate(given) if a is not None]
+            prepared = compile_program(program, [given[i]._sig for i in kept])
+            count = len(program.outputs)
+            results = tree.structure(0 if count == 1 else (0,) * count)
+            found = calls[key] = Call(prepared, given, results, kept)
+        return found.run(given)
+
+    def program_of(arrays: Sequence[Any], static: dict[str, Any]) -> Program:
+        types = tuple([None if a is None else plain(typeof(a)) for a in arrays])
+        key = (types, settings().key, *static, *map(key_of, static.values()))
+        program = programs[key]
+        if program is None:
+            program = programs[key] = _trace(function, types, static, name)
+        return program
+
+    return run
+
+
+def _trace(
+    function: Callable[..., Any],
+    types: Sequence[ArrayType | None],
+    static: dict[str, Any],
+    name: str,
+) -> Program:
+    def flat(*given: Any) -> tuple[Any, ...]:
+        arrays = iter(given)
+        out = function(*[None if t is None else next(arrays) for t in types], **static)
+        return (out,) if isinstance(out, Array) else out
+
+    program, captured = stage(flat, [t for t in types if t is not None], name)
+    if captured:
+        raise TypeError(f"{name}: a staged function used arrays that are not arguments")
+    return program

@@ -1,0 +1,158 @@
+"""Calls: what a compiled call needs, as one record, and the table in which it is found again.
+
+Whatever runs a program on arrays does it by a ``Call``: operations and loops outside of ``jit``,
+functions of the library, ``jit``, ``pmap`` and ``shard_map``, and pieces of programs. Its key is
+what was called (a primitive, a function of the library; left out where the table belongs to it),
+the settings, the static values as ``key_of`` tells them apart, and the ``signature`` of each leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from phalanx.base import dtypes, tree
+from phalanx.base.recent import Recent
+from phalanx.core.program import plain
+from phalanx.core.types import SCALARS, typeof
+from phalanx.run.array import DeviceArray, Signature, default_sharding, from_scalar, placing
+from phalanx.run.backend import Executable
+from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.sharding import Sharding
+
+Arrays = Sequence[DeviceArray]
+Run = Callable[[Sequence[Any]], Any]
+
+
+class Prepared:
+    """A program that is ready to run: compiled as a whole, or in pieces, or over processes.
+
+    Attributes:
+        names: what is known of how arrays in it lie, by name.
+        donate: the inputs whose memory it takes.
+        in_shardings: where what comes from the host is put.
+        out_sigs: the types of the results, and how they lie.
+        executable: the compiled program; it raises DeviceError where there are several.
+    """
+
+    __slots__ = ()
+
+    names: Sequence[NamedSharding]
+    donate: tuple[int, ...]
+    in_shardings: Sequence[Sharding]
+    out_sigs: Sequence[Signature]
+    executable: Executable
+
+    def __call__(self, arrays: Arrays, /) -> list[DeviceArray]:
+        """Run on arrays of the signatures for which it was prepared."""
+        raise NotImplementedError
+
+    def returning(self, out_tree: Any, placed: Sequence[int] = ()) -> Run:
+        """The function from the arrays of a call to the tree of results.
+
+        Those at the positions ``placed`` are where they must be.
+        """
+        del placed
+        build = tree.builder(out_tree)
+        return lambda arrays: build(self(arrays))
+
+
+class Call:
+    """What a call needs.
+
+    Attributes:
+        prepared: the program, with its constants, the signatures of its results, and what is
+            donated.
+        operands: of each of its operands, which leaf of the call it is, and what puts that on
+            devices; None if it is there.
+        out_tree: the structure of what is returned.
+        run: the function from the leaves to what is returned. It is made of all that once, since
+            each further call of Python would be felt.
+    """
+
+    __slots__ = ("operands", "out_tree", "prepared", "run")
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        leaves: Sequence[Any],
+        out_tree: Any,
+        kept: Sequence[int] | None = None,
+        donate: Sequence[int] = (),
+    ) -> None:
+        """For leaves like ``leaves``, of which the program takes those numbered ``kept``, or all.
+
+        What is put on devices for the operands ``donate`` is not shared with others.
+        """
+        numbers = range(len(leaves)) if kept is None else kept
+        self.prepared = prepared
+        self.out_tree = out_tree
+        self.operands = tuple(
+            [
+                (i, _way(leaves[i], home, n in donate))
+                for n, (i, home) in enumerate(zip(numbers, prepared.in_shardings, strict=True))
+            ]
+        )
+        self.run = self._made(len(leaves))
+
+    def _made(self, count: int) -> Run:
+        operands = self.operands
+        put = [n for n, (_, way) in enumerate(operands) if way is not None]
+        run = self.prepared.returning(self.out_tree, put)
+        if len(operands) == count and not put:
+            return run
+        if not put:
+            taken = [i for i, _ in operands]
+            return lambda leaves: run([leaves[i] for i in taken])
+        return lambda leaves: run(
+            [leaves[i] if way is None else way(leaves[i]) for i, way in operands]
+        )
+
+
+def _way(x: Any, home: Sharding, alone: bool) -> Callable[[Any], DeviceArray] | None:
+    """What puts arrays or numbers like ``x`` into ``home``; ``alone``: each time a new array."""
+    if type(x) is DeviceArray:
+        return None
+    kind = plain(typeof(x))
+    if isinstance(x, np.ndarray):
+        return placing(kind, home)
+    dtype = kind.dtype
+    if alone:
+        put = placing(kind, home)
+        return lambda x: put(np.asarray(dtypes.scalar(x, dtype)))
+    return lambda x: from_scalar(dtypes.scalar(x, dtype), home, kind)
+
+
+_NUMBERS = frozenset(SCALARS)
+
+
+def signature(x: Any) -> Hashable:
+    """What stands for the type of a leaf in a key, and for where it lies; None if nothing does.
+
+    Python's numbers of one type, and NumPy's arrays of one dtype and shape, have the same.
+    """
+    kind = type(x)
+    if kind is DeviceArray:
+        return x._sig
+    if kind is np.ndarray:
+        return (x.dtype, x.shape) if dtypes.holds_numbers(x.dtype) else None
+    if kind in _NUMBERS:
+        return kind
+    if isinstance(x, np.generic):
+        return (x.dtype, ()) if dtypes.holds_numbers(x.dtype) else None
+    return None
+
+
+def operand_signatures(leaves: Sequence[Any]) -> list[Signature]:
+    """Of which signatures a program gets ``leaves``; what comes from the host may go anywhere."""
+    return [
+        x._sig if type(x) is DeviceArray else Signature.of(plain(typeof(x)), default_sharding())
+        for x in leaves
+    ]
+
+
+# Of primitives and of functions of the library, which never go away. Calls of users' functions and
+# of programs are kept with these.
+calls: Recent[Call] = Recent(8192)

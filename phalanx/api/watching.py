@@ -132,7 +132,7 @@ def checking_leaks() -> Iterator[None]:
     Traceback (most recent call last):
     phalanx.base.errors.EscapedTracer: Leaked value ...
     """
-    before = [*map(id, _leaked())]
+    before = {id(x): x for x in _leaked()}  # held, so that nothing new has the id of one of them
     yield
     leaked = [x for x in _leaked() if id(x) not in before]
     if leaked:

@@ -10,6 +10,7 @@ says into how many devices the CPU is divided, XLA's flag
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import sys
@@ -26,6 +27,7 @@ from phalanx.base.errors import ConfigError, UnknownOption, suggest
 from phalanx.base.extended import KEY_TYPES
 from phalanx.base.places import user_cache
 from phalanx.base.precision import PRECISIONS
+from phalanx.base.recent import Recent
 
 
 @dataclass(frozen=True)
@@ -336,8 +338,6 @@ class Settings:
     compiling a function gives: equal keys mean equal settings.
     """
 
-    __slots__ = ("__weakref__", "key", "layers", *OPTIONS)
-
     layers: tuple[Mapping[str, Any], ...]
     enable_x64: bool
     debug_nans: bool
@@ -374,24 +374,28 @@ class Settings:
     key: int
 
     def __init__(self, layers: tuple[Mapping[str, Any], ...]) -> None:
-        self.layers = layers
         with _lock:
-            self.refresh()
+            self.refresh(layers)
             _overridden.add(self)
 
-    def refresh(self) -> None:
-        """Take over the values for the process where no layer has another."""
-        for name, value in _process.items():
-            setattr(self, name, value)
-        for layer in self.layers:
-            for name, value in layer.items():
-                setattr(self, name, value)
-        state = tuple(getattr(self, name) for name in _TRACING)
-        self.key = _keys.setdefault(state, len(_keys))
+    def refresh(self, layers: tuple[Mapping[str, Any], ...]) -> None:
+        """Take over the values for the process where no layer has another.
+
+        All change at once: other threads look at them meanwhile.
+        """
+        values = dict(_process)
+        for layer in layers:
+            values |= layer
+        state = tuple([values[name] for name in _TRACING])
+        key = _keys[state]
+        if key is None:
+            key = _keys[state] = next(_numbers)
+        self.__dict__ = {**values, "key": key, "layers": layers}
 
 
 _process: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}
-_keys: dict[tuple[Any, ...], int] = {}
+_keys: Recent[int] = Recent(256)
+_numbers = itertools.count()  # one that was forgotten does not come again
 _frozen: dict[str, str] = {}
 _settled: dict[str, Any] = {}
 _lock = threading.RLock()
@@ -485,7 +489,7 @@ class Config:
                 )
             _process[option.name] = checked
             for each in list(_overridden):
-                each.refresh()
+                each.refresh(each.layers)
 
     def override(self, **changes: Any) -> Override:
         """Set options for a block of code, in the running thread or task only.
@@ -585,7 +589,7 @@ def _read_environment() -> None:
         if variable is not None:
             parsed = option.parse(os.environ[variable])
             _process[option.name] = _check(option, parsed, variable)
-    _of_process.refresh()
+    _of_process.refresh(())
 
 
 _read_environment()

@@ -144,13 +144,16 @@ class Callbacks:
         return tuple([_anything(t, sign) for t in types])
 
 
+_own = random.Random()  # what the user draws is not to depend on what failed
+
+
 def _anything(type: ArrayType, sign: int) -> np.ndarray:
     """A value of some size, which is at least n with a probability of 1 / n.
 
     A loop may wait for a result that is large enough, or for results that add up, or run as many
     times as a result says: so large ones must come, and must be rare.
     """
-    size = int(1 / (1 - random.random())) - 1
+    size = int(1 / (1 - _own.random())) - 1
     value = sign * size
     if type.dtype == np.bool_:
         value = size % 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,18 @@ from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import maps
-from phalanx.xla.callbacks import Stopped
+from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import deleted, refused_option, translated
-from phalanx.xla.flight import apart, compiling, in_flight, launching, make_room, over_processes
+from phalanx.xla.flight import (
+    apart,
+    compiling,
+    in_flight,
+    is_windowed,
+    launching,
+    make_room,
+    over_processes,
+)
 from phalanx.xla.lower import XlaModule, number_of, text_of
 from phalanx.xla.runtime import (
     OLD,
@@ -155,6 +163,8 @@ class XlaExecutable:
         "_one_here",
         "_out_types",
         "_program",
+        "_tokens",
+        "_windowed",
         "devices",
         "in_shardings",
         "inspected",
@@ -174,6 +184,8 @@ class XlaExecutable:
         self._group = group_over(self.devices, lowered.name)
         self._program = number_of(lowered) if self._group is not None else 0
         self._one_here = len(Sharding(self.devices).local_devices) == 1
+        self._windowed = is_windowed(self.devices)
+        self._tokens = self._windowed or self._group is not None or bool(self._callbacks.entries)
         self._donated = lowered.donate
         self._name = lowered.name
         self._loaded = loaded
@@ -212,12 +224,15 @@ class XlaExecutable:
         return local
 
     def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:
-        """The outputs, and the token of the launch; over several devices within the window."""
+        """The outputs, and the token of the launch; over CPU devices within the window."""
         if self._device_count == 1:
             return self._executed(raws)
+        refuse_in_callback(self._name)
         # Before the runtime, which starts on those devices that have their parts, where they wait
         # for the others until the process is aborted.
         wholes = wholes_of(raws, self._name)
+        if not self._windowed and self._group is None:
+            return apart(lambda: self._executed(wholes), self._name)
         with launching:
             make_room(self._name)
             if self._group is None:
@@ -232,8 +247,9 @@ class XlaExecutable:
         return outs, token
 
     def _executed(self, wholes: list[Any]) -> tuple[list[Any], Any]:
-        results = self._execute(wholes, True)
-        return results.consume_with_handlers(self._handlers), results.consume_token()
+        results = self._execute(wholes, self._tokens)
+        outs = results.consume_with_handlers(self._handlers)
+        return outs, results.consume_token() if self._tokens else None
 
     def as_text(self) -> str:
         return text_of(self._bytecode)
@@ -389,18 +405,30 @@ class Independent(XlaExecutable):
         if self._donated and any(map(is_deleted, raws)):  # or the first devices would lose theirs
             raise deleted(self._name)
         taken = zip(*map(parts_of, raws), strict=True) if raws else [()] * len(self._each)
-        given, tokens = [], []
+        launch = self._counted if self._windowed else self._uncounted
+        refuse_in_callback(self._name)
         try:
-            with launching:
-                make_room(self._name)
-                in_flight.append(tokens)
-                for (execute, handlers), parts in zip(self._each, taken, strict=True):
-                    results = execute(parts, True)
-                    given.append(results.consume_with_handlers(handlers))
-                    tokens.append(results.consume_token())
+            given = launch(taken)
         except RuntimeError as e:
             raise translated(e, self._name) from None
         return list(map(Parts, self._out_types, zip(*given, strict=True)))
+
+    def _counted(self, taken: Iterable[Sequence[Any]]) -> list[list[Any]]:
+        given, tokens = [], []
+        with launching:
+            make_room(self._name)
+            in_flight.append(tokens)
+            for (execute, handlers), parts in zip(self._each, taken, strict=True):
+                results = execute(parts, True)
+                given.append(results.consume_with_handlers(handlers))
+                tokens.append(results.consume_token())
+        return given
+
+    def _uncounted(self, taken: Iterable[Sequence[Any]]) -> list[list[Any]]:
+        pairs = zip(self._each, taken, strict=True)
+        return [
+            execute(parts).consume_with_handlers(handlers) for (execute, handlers), parts in pairs
+        ]
 
 
 def _settled(

@@ -15,13 +15,14 @@ from phalanx.base.errors import PeerLost, ProgramMismatch
 from phalanx.processes.member import Member, joined
 from phalanx.processes.relay import start
 from phalanx.processes.wire import PULSE
-from phalanx.xla.callbacks import refuse_in_callback
 from phalanx.xla.failures import translated
 from phalanx.xla.runtime import to_numpy, xc
 
 # XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
-# window of 16 for the whole process, kept under a lock, was measured to be safe and free.
+# window of 16 for the whole process, kept under a lock, was measured to be safe and free. Other
+# clients run what they are given in order.
 WINDOW = 16
+WINDOWED = ("cpu",)
 _LINGERS = 2.0  # seconds that such a launch has, when the process ends
 
 T = TypeVar("T")
@@ -35,9 +36,13 @@ _last: deque[tuple[Any, bool]] = deque(maxlen=1)  # if it goes on: token, whethe
 _asked: deque[tuple[Any, threading.Thread]] = deque(maxlen=1)  # and who waits for that token
 
 
+def is_windowed(devices: Sequence[Any]) -> bool:
+    """Whether launches over ``devices`` are counted, and wait for room among those in flight."""
+    return len(devices) > 1 and devices[0].platform in WINDOWED
+
+
 def make_room(who: str) -> None:
     """Make room for one more launch over several devices among those in flight."""
-    refuse_in_callback(who)
     if len(in_flight) < WINDOW:
         return
     tokens = in_flight.popleft()

@@ -1,6 +1,7 @@
 """Exceptions in Python functions that programs call: they reach the caller, as themselves."""
 
 import gc
+import random
 import signal
 import threading
 import traceback
@@ -264,3 +265,12 @@ def test_programs_inside_callbacks():
         with pytest.raises(DeviceError, match="pmap_<lambda>: a function that a program calls"):
             f(XS, on_all)
     np.testing.assert_array_equal(wide(xs), xs * len(xs))
+
+
+def test_what_the_user_draws_does_not_depend_on_what_failed():
+    random.seed(1)
+    expected = random.random()
+    random.seed(1)
+    with pytest.raises(Failure):
+        lanes(failing_at(None, []))(XS)
+    assert random.random() == expected

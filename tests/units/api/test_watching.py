@@ -107,6 +107,21 @@ def test_leaks_are_found():
         phalanx.vmap(jnp.sin)(jnp.ones(3))
 
 
+def test_a_leak_is_found_also_where_an_older_one_has_just_been():
+    kept = []
+
+    def leak(count):
+        phalanx.jit(lambda x: [kept.append(x + i) for i in range(count)] and x)(1.0)
+
+    leak(100)
+    gone = {*map(id, kept)}
+    with pytest.raises(EscapedTracer), phalanx.checking_leaks():
+        kept.clear()
+        leak(100)
+        kept[:] = [x for x in kept if id(x) in gone] or kept
+
+
+
 def test_infinities():
     with phalanx.debug_infs():
         with pytest.raises(NonFiniteError, match="infinity"):

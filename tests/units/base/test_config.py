@@ -2,10 +2,12 @@
 
 import asyncio
 import contextvars
+import gc
 import os
 import subprocess
 import sys
 import threading
+import weakref
 
 import pytest
 
@@ -303,3 +305,46 @@ def test_options_with_other_names():
     assert config.platforms == config.jax_platform_name == "cpu"
     with config.override(transfer_guard="log"):
         assert config.transfer_guard_device_to_host == config.transfer_guard == "log"
+
+
+def test_an_update_shows_no_other_values_inside_an_override_of_another_thread():
+    seen, reading = set(), threading.Event()
+
+    def read():
+        with config.override(enable_x64=not config.enable_x64, numpy_rank_promotion="warn"):
+            expected = (config.enable_x64, config.numpy_rank_promotion, config.key)
+            reading.set()
+            while reading.is_set():
+                seen.add((config.enable_x64, config.numpy_rank_promotion, config.key) == expected)
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=read)
+    try:
+        sys.setswitchinterval(1e-6)
+        thread.start()
+        reading.wait()
+        for _ in range(3000):
+            config.update("log_compiles", False)
+    finally:
+        reading.clear()
+        thread.join()
+        sys.setswitchinterval(interval)
+    assert seen == {True}
+
+
+def test_settings_of_long_ago_are_forgotten_and_their_keys_do_not_come_again():
+    class Mesh:
+        axis_names = ()
+
+    first = Mesh()
+    with config.override(mesh=first):
+        before = config.key
+    known = weakref.ref(first)
+    del first
+    keys = []
+    for _ in range(1000):
+        with config.override(mesh=Mesh()):
+            keys.append(config.key)
+    gc.collect()
+    assert known() is None
+    assert len({before, *keys}) == 1001

@@ -1,6 +1,7 @@
 """Programs that each device runs by itself, and the two forms of the arrays between programs."""
 
 import threading
+from collections import deque
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 import phalanx
 from phalanx.base.config import config
 from phalanx.errors import DeletedArray
+from phalanx.xla import flight
 
 pytestmark = pytest.mark.spmd
 COUNT = phalanx.local_device_count()
@@ -179,3 +181,28 @@ def test_many_launches_of_both_kinds_from_several_threads_run_through():
     for thread in threads:
         thread.join(timeout=120)
     assert len(found) == 3 and all((got == 1).all() for got in found)
+
+
+@several
+@pytest.mark.parametrize("f", [lambda x: x + 1, lambda x: x + phalanx.lax.psum(x, "i")])
+def test_only_launches_on_cpu_wait_for_room(f, monkeypatch):
+    monkeypatch.setattr(flight, "WINDOWED", ())
+    monkeypatch.setattr(flight, "in_flight", deque())
+    monkeypatch.setattr("phalanx.xla.compile.in_flight", flight.in_flight)
+    mapped, x = phalanx.pmap(f, axis_name="i"), rows(COUNT)
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        with flight.launching:
+            held.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    try:
+        np.testing.assert_array_equal(mapped(x), phalanx.vmap(f, axis_name="i")(x))
+        assert not flight.in_flight and not done.is_set()
+    finally:
+        done.set()
+        thread.join()

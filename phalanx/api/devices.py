@@ -23,7 +23,8 @@ from phalanx.run.runtime import backend as runtime
 from phalanx.run.runtime import connect
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.memory import Space
-from phalanx.spmd.named import PartitionSpec
+from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.named import PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla import Device as Device
 from phalanx.xla import XlaBackend
@@ -297,7 +298,8 @@ def _stack(parts: tuple, devices: tuple) -> DeviceArray:
     (type,) = types
     whole = type.update(shape=(len(parts), *type.shape))
     host = np.stack([_on_host(p, type) for p in parts])
-    return place(host, whole, Sharding(devices, (len(devices),)))
+    lanes = PmapSharding(Mesh(np.array(devices), "lanes"), PartitionSpec("lanes"))
+    return place(host, whole, lanes)
 
 
 def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:

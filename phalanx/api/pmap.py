@@ -344,7 +344,7 @@ def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | No
         raise TypeError(f"{who}: devices must be a sequence of devices, got {strange!r} in it")
     if not chosen:
         # "'devices' argument ... or None" is the field's, for matching
-        raise ValueError(f"{who}: 'devices' argument to pmap must be non-empty, or None for all")
+        raise ValueError(f"{who}: 'devices' argument to pmap must be non-empty, or None.")
     repeated = [d for i, d in enumerate(chosen) if d in chosen[:i]]
     if repeated:
         raise ValueError(f"{who}: devices repeats {repeated[0]}; each may occur once")

@@ -301,10 +301,10 @@ class Compiled(AheadOfTime):
             )
         given = abstract(x, call.names, i, call.who)
         if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
-            raise TypeError(  # "Argument types ... compiled" is the field's, for matching
+            raise TypeError(  # "Argument types ... called with" is the field's, for matching
                 f"{call.who}: Argument types differ from the types for which this computation was "
-                f"compiled: {call.names[i]} was compiled for {wanted} and called with {given}; "
-                "convert it, or lower and compile for its type"
+                f"compiled. The mismatches are: Argument '{call.names[i]}' compiled with {wanted} "
+                f"and called with {given}; convert it, or lower and compile for its type"
             )
         return wanted
 

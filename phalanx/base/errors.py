@@ -138,6 +138,10 @@ class RuntimeFailure(PhalanxError, RuntimeError):
 JaxRuntimeError = RuntimeFailure
 
 
+class RefusedOption(RuntimeFailure, ValueError):
+    """The compiler knows no such option, or not with such a value."""
+
+
 class OutOfMemory(RuntimeFailure):
     """A device has too little memory left."""
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-from phalanx.base.errors import DeletedArray, OutOfMemory, PhalanxError, RuntimeFailure
+from phalanx.base.errors import (
+    DeletedArray,
+    OutOfMemory,
+    PhalanxError,
+    RefusedOption,
+    RuntimeFailure,
+)
 from phalanx.processes.member import failure_of_others
 
 _DELETED = re.compile(
@@ -59,14 +65,14 @@ def refused(error: Exception, who: str, place: object) -> RuntimeFailure:
     return RuntimeFailure(f"{who}: the compiler refuses the operation, at {place}: {cause}")
 
 
-def refused_option(error: Exception, options: dict) -> PhalanxError | ValueError | None:
+def refused_option(error: Exception, options: dict) -> RefusedOption | None:
     """The error for compiler options, if that is what ``error`` is about."""
     text = str(error)
     named = [name for name in options if name in text]
     if not named and not _OPTION.search(text):
         return None
     listed = ", ".join(f"{name}={options[name]!r}" for name in named or options)
-    return ValueError(f"compile: the compiler refuses the option {listed}: {_cleaned(text)}")
+    return RefusedOption(f"compile: the compiler refuses the option {listed}: {_cleaned(text)}")
 
 
 def _cleaned(text: str) -> str:

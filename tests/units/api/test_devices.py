@@ -250,3 +250,12 @@ def test_the_number_of_cpu_devices_is_fixed_once_they_have_started():
     with pytest.raises(ValueError, match="can no longer change"):
         phalanx.config.update("num_cpu_devices", COUNT + 1)
     phalanx.config.update("num_cpu_devices", COUNT)
+
+
+def test_shards_put_on_devices_lie_as_results_of_pmap_do():
+    devices = phalanx.devices()[:2]
+    x = phalanx.device_put_sharded([np.zeros(3)] * len(devices), devices)
+    result = phalanx.pmap(lambda x: x + 1, devices=devices)(x)
+    assert type(x.sharding) is type(result.sharding) is phalanx.sharding.PmapSharding
+    assert x.sharding.is_equivalent_to(result.sharding, x.ndim)
+    assert {s.device for s in x.addressable_shards} == {*devices}

@@ -261,7 +261,7 @@ def test_arguments_that_are_not_needed_are_not_passed_on():
         1.0
     ).as_text().count("%arg")
     assert float(lowered.compile()(1.0, rest)) == 2
-    with pytest.raises(TypeError, match=r"rest\[0\] was compiled for f32\[3\]"):
+    with pytest.raises(TypeError, match=r"'rest\[0\]' compiled with f32\[3\]"):
         lowered.compile()(1.0, [jnp.ones(4), X, 2.0])
     for _ in range(2):
         assert float(f(1.0, rest)) == 2
@@ -355,7 +355,7 @@ def test_analyses_are_numbers():
 def test_a_compiled_function_takes_what_it_was_compiled_for():
     compiled = phalanx.jit(lambda x, s: x * s).lower(X, 2.0).compile()
     np.testing.assert_array_equal(compiled(jnp.asarray(X), 3.0), 3 * X)
-    with pytest.raises(TypeError, match=r"x was compiled for f32\[2,3\] and called with f32\[2\]"):
+    with pytest.raises(TypeError, match=r"'x' compiled with f32\[2,3\] and called with f32\[2\]"):
         compiled(X[:, 0], 2.0)
     with pytest.raises(TypeError, match="structure"):
         compiled(X, s=2.0)

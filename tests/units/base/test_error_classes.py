@@ -40,7 +40,13 @@ CAUGHT = {
     "other types than compiled for": (
         lambda: phalanx.jit(jnp.sin).lower(X).compile()(X[0]),
         (TypeError,),
-        "Argument types differ from the types for which this computation was compiled",
+        r"Argument types differ from the types for which this computation was compiled\. The "
+        "mismatches are: Argument 'x' compiled with f32",
+    ),
+    "an option that there is not": (
+        lambda: phalanx.jit(jnp.sin, compiler_options={"xla_no_such": True})(X),
+        (phalanx.errors.JaxRuntimeError, ValueError),
+        "No such compile option: 'xla_no_such'",
     ),
     "another tree than compiled for": (
         lambda: phalanx.jit(lambda x: x).lower([X]).compile()((X,)),
@@ -82,7 +88,7 @@ CAUGHT = {
     "no devices": (
         lambda: phalanx.pmap(jnp.sin, devices=[]),
         (ValueError,),
-        "'devices' argument to pmap must be non-empty, or None",
+        "'devices' argument to pmap must be non-empty, or None\\.",
     ),
     "use of a deleted array": (
         lambda: deleted() + 1,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import phalanx
-from phalanx.base.errors import DeletedArray, RuntimeFailure
+from phalanx.base.errors import DeletedArray, RefusedOption, RuntimeFailure
 from phalanx.core.primitive import REGISTRY, Primitive
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import from_axes
@@ -138,7 +138,7 @@ def test_a_numpy_view_survives_donation(backend, one):
 
 def test_compiler_options(backend, one):
     lowered = build([T], [T], Plan(one.devices), lambda b, x: [b.negate(x)])
-    with pytest.raises(ValueError, match="refuses the option xla_no_such_flag=True"):
+    with pytest.raises(RefusedOption, match="refuses the option xla_no_such_flag=True"):
         backend.compile(lowered, {"xla_no_such_flag": True})
     with pytest.raises(ValueError, match="refuses the option xla_embed_ir_in_executable='perhaps'"):
         backend.compile(lowered, {"xla_embed_ir_in_executable": "perhaps"})

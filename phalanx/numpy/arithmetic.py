@@ -410,7 +410,8 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y, elementwise, with broadcasting.
 
     An exponent that is a Python integer (or integral) multiplies repeatedly: exact for
-    integers, and differentiable at zero and below.
+    integers, and differentiable at zero and below. Integers wrap around; to a power that is
+    negative they are 1 / x rounded towards 0.
 
     Raises:
         TypeError: integers with an exponent that is a negative Python integer.
@@ -420,13 +421,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """
     if is_python_scalar(y) and not isinstance(y, complex) and _integral(y):
         return _integer_power(x, y)
-    x, y = pair("power", x, y)
-    if typeof(x).dtype in INEXACT:
-        return ops.pow(x, y)
-    x, y = arrays("power", x, y)
-    if x.aval.dtype == np.bool_:
-        x, y = convert_both(x, y, dtypes.default_int())
-    return _power_of_integers(x, y)
+    return ops.pow(*number_pair("power", x, y))
 
 
 pow = power
@@ -449,24 +444,6 @@ def _integer_power(x: Any, y: Any) -> Any:
             f"floating-point number, as in x.astype(float) ** {y}"
         )
     return ops.integer_pow(x, y=int(y))
-
-
-@one_program
-def _power_of_integers(x: ArrayLike, y: ArrayLike) -> Any:
-    """By squaring, one factor per bit of y; six bits, as |x| > 1 overflows beyond."""
-    one, zero = literal(x, 1), literal(x, 0)
-    ones = out = _ones(x)
-    base = x
-    for i in range(6):
-        bit = ops.and_(ops.shift_right_logical(y, literal(y, i)), one)
-        out = ops.select(ops.ne(bit, zero), ops.mul(out, base), out)
-        base = ops.mul(base, base)
-    # of the other powers, those of 1 and -1 are not zero
-    other = ops.or_(ops.lt(y, zero), ops.gt(y, literal(y, 63)))
-    odd = ops.ne(ops.and_(y, one), zero)
-    is_unit = ops.eq(ops.mul(x, x), one)
-    rest = ops.select(is_unit, ops.select(odd, x, ones), ops.sub(ones, ones))
-    return ops.select(other, rest, out)
 
 
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:

@@ -697,7 +697,11 @@ def bincount(
         raise ValueError(f"bincount: a vector is needed, got {index.aval}")
     if length is None:
         known = value_of("bincount", index, "give length=")
-        length = builtins.max(int(known.max(initial=-1)) + 1, minlength)
+        length = builtins.max(int(known.max()) + 1 if known.size else 0, minlength)
+    if index.aval.dtype == np.bool_:
+        index = convert(index, dtypes.default_int())
+    if length < dtypes.iinfo(index.aval.dtype).max:  # what is beyond must not wrap around
+        index = ops.min(index, literal(index, length))
     index = convert(index, dtypes.default_int())
     index = ops.max(index, literal(index, 0))
     if weights is None:

@@ -270,6 +270,41 @@ def _integer_pow_linearize(active: Active, x: Any, y: int) -> Derivative:
     return out, lambda t: mul(t, slope)
 
 
+def _pow_lower(b: Builder, x: Any, y: Any) -> Any:
+    return _power_of_integers(b, x, y) if dtypes.is_integer(b.type(x).dtype) else b.power(x, y)
+
+
+def _power_of_integers(b: Builder, x: Any, y: Any) -> Any:
+    """Modulo 2ⁿ in n bits; at negative powers 1 / x, rounded towards 0.
+
+    By squaring for the low bits of y, up to 2ᵗ ≥ n, where powers of even x vanish. Of odd x,
+    x^2ᵗ is 1 + c with c divisible by 2^(t + 2): two terms in c are left of its m-th power.
+    """
+    kind = b.type(x)
+    bits = dtypes.iinfo(kind.dtype).bits
+    low = max(math.ceil(math.log2(bits)), math.ceil(bits / 3) - 2)
+
+    def like(value: int) -> Any:
+        return b.constant(value, kind.dtype, kind.shape)
+
+    def is_odd(x: Any) -> Any:
+        return b.compare(b.and_(x, like(1)), like(0), "NE")
+
+    out, square = like(1), x
+    for i in range(low):
+        factor = b.select(is_odd(b.shift_right_logical(y, like(i))), square, like(1))
+        out, square = b.multiply(out, factor), b.multiply(square, square)
+    m, c = b.shift_right_logical(y, like(low)), b.subtract(square, like(1))
+    pairs = b.shift_right_logical(b.multiply(m, b.subtract(m, like(1))), like(1))
+    high = b.multiply(c, b.add(m, b.multiply(pairs, c)))
+    vanishes = b.and_(b.compare(m, like(0), "NE"), b.not_(is_odd(x)))
+    out = b.select(vanishes, like(0), b.multiply(out, b.add(like(1), high)))
+    if dtypes.is_unsigned(kind.dtype):
+        return out
+    unit = b.or_(b.compare(x, like(1), "EQ"), b.compare(x, like(-1), "EQ"))
+    return b.select(b.or_(b.compare(y, like(0), "GE"), unit), out, like(0))
+
+
 def _pow_slope(x: Any, y: Any) -> Any:
     """y x^(y-1), and 0 where both are 0. Elsewhere at y = 0, too, its slope in y is x^(y-1)."""
     undefined = and_(eq(y, 0), eq(x, 0))
@@ -307,13 +342,13 @@ square = pointwise(
 
 pow = pointwise(
     "pow",
-    lambda b, x, y: b.power(x, y),
+    _pow_lower,
     on=number,
     partials=[
         lambda out, x, y: _pow_slope(filled(x, out), filled(y, out)),
         lambda out, x, y: _pow_exponent_slope(out, filled(x, out)),
     ],
-    doc="x^y; derivatives at x = 0 are limits or 0; stablehlo.power",
+    doc="x^y; derivatives at x = 0 are limits or 0; stablehlo.power, but of integers products",
     examples=[
         Example((f32(2, 3), f32(2, 3)), low=0.5, high=2.0),
         Example((c64(3), c64(3)), low=0.5, high=2.0),

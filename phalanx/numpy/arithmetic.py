@@ -368,7 +368,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     x, y = _integers("lcm", x1, x2)
     divisor = _gcd(x, y)
     safe = ops.select(ops.eq(divisor, literal(x, 0)), _ones(divisor), divisor)
-    return absolute(ops.mul(x, ops.div(y, safe)))
+    return ops.mul(absolute(x), absolute(ops.div(y, safe)))
 
 
 def _integers(who: str, x: Any, y: Any) -> list[Any]:

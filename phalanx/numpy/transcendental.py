@@ -94,13 +94,15 @@ def log10(x: ArrayLike, /) -> Array:
 
 
 def _log(x: Any, base: int) -> Any:
-    return over(ops.log(x), math.log(base))
+    """Of complex numbers part by part: a product with what is infinite would be NaN."""
+    out = ops.log(x)
+    if not dtypes.is_complex(out.dtype):
+        return over(out, math.log(base))
+    return ops.complex(over(ops.real(out), math.log(base)), over(ops.imag(out), math.log(base)))
 
 
 @one_program
-def logaddexp(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log(e^x + e^y), elementwise, without overflow.
 
     >>> round(float(jnp.logaddexp(1000.0, 1000.0)), 3)
@@ -111,9 +113,7 @@ def logaddexp(
 
 
 @one_program
-def logaddexp2(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def logaddexp2(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log2(2^x + 2^y), elementwise, without overflow.
 
     >>> round(float(jnp.logaddexp2(1000.0, 1000.0)), 3)

@@ -51,10 +51,13 @@ _POSITIVE = Example((f32(2, 3),), low=0.5, high=6.0)
 # ---- exponential integrals ------------------------------------------------------------------
 
 
+_NO_MORE = 750.0  # from where on e^-x is 0 in float64
+
+
 def _expn(n: Any, x: Any) -> Any:
     """E_n(x) of whole n: a sum for n ≤ 0, a series up to x = 1, a fraction from there on."""
     n = floor(n)
-    valid = (x > 0.0) & (x < math.inf) & (absolute(n) < math.inf)
+    valid = (x > 0.0) & (x < _NO_MORE) & (absolute(n) < math.inf)
     u, m = within(valid, x, 2.0), within(valid, n, 1.0)
     few = m <= 0.0
     near = ~few & (u <= 1.0)

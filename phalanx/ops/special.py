@@ -14,7 +14,6 @@ from phalanx.ops.formula import (
     floor,
     is_nan,
     iterate,
-    polynomial,
     power,
     special,
     where,
@@ -74,13 +73,14 @@ def _hurwitz(s: Any, q: Any) -> Any:
         return z + 1.0, total + power(z, -u), settled
 
     z, total = iterate(step, [v, 0.0], 10_000)
-    terms: list[Any] = []
-    factor = u
+    rest = 1.0 / (u - 1.0) + 0.5 / z
+    factor = u / z / z
     for j, b in enumerate(BERNOULLI, 1):
-        terms.append(factor * (b / math.factorial(2 * j)))
-        factor = factor * (u + (2 * j - 1.0)) * (u + 2.0 * j)
-    rest = (polynomial(1.0 / (z * z), terms) / z + 0.5) / z + 1.0 / (u - 1.0)
-    inside = total + power(z, 1.0 - u) * rest
+        rest = rest + factor * (b / math.factorial(2 * j))
+        factor = factor * ((u + (2 * j - 1.0)) / z) * ((u + 2.0 * j) / z)
+    first = power(z, 1.0 - u)
+    some = first > 0.0  # where it vanishes the rest may be infinite
+    inside = total + where(some, first * within(some, rest, 0.0), 0.0)
     pole = ((s > 1.0) & whole) | ((s >= 1.0) & (s <= 1.0))
     far = where((s > 1.0) & (q > 0.0), where(s >= math.inf, _at_infinity(q), 0.0), math.nan)
     outside = where(pole & ~is_nan(q), math.inf, far)

@@ -31,7 +31,7 @@ def map_coordinates(
     Args:
         input: an array.
         coordinates: an array of positions for each of its dimensions; they have one shape.
-        order: 0 for the nearest element, 1 for lines between elements.
+        order: 0 for the nearest element, of two the later one; 1 for lines between elements.
         mode: what lies outside: "constant" (``cval``), "nearest" (the element at the edge), "wrap"
             (the array again), "mirror" (its reflection, the edge once) or "reflect" (the edge
             twice).
@@ -90,7 +90,8 @@ def _corners(
     """The elements beside a position: the index of each, its weight, and whether it is there."""
     integer = np.dtype("int32")
     if order == 0:
-        nearest = jnp.round(position).astype(integer)
+        below = jnp.floor(position)
+        nearest = (below + (position - below >= 0.5)).astype(integer)  # halves upwards
         found = [(nearest, jnp.ones((), dtypes.default_float()))]
     else:
         below = jnp.floor(position)

@@ -40,9 +40,7 @@ def test_conversions(source):
         def converted(x):
             alike = [lax.full((), v, source) for v in numbers(source)]
             repeated = [lax.broadcast(v, (3,)) for v in alike]
-            return [
-                [lax.convert_element_type(y, d) for y in (x, *alike, *repeated)] for d in EVERY
-            ]
+            return [[lax.convert_element_type(y, d) for y in (x, *alike, *repeated)] for d in EVERY]
 
         for target, made in zip(EVERY, phalanx.jit(converted)(x), strict=True):
             assert all(y.dtype == target for y in made)

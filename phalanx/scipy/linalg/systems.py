@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx import ops
+from phalanx.base import dtypes
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.linalg import hermitian
@@ -175,7 +176,7 @@ def _lu_solve(factors: ArrayLike, pivots: ArrayLike, b: ArrayLike, op: str) -> A
 def lu(
     a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> Any:
-    """The decomposition a = p l u: p exchanges rows, l and u are triangles.
+    """The decomposition a = p l u: p exchanges rows and is real, l and u are triangles.
 
     Args:
         a: matrices [..., m, n].
@@ -192,12 +193,12 @@ def lu(
     factors, _, order = prims.lu(x)
     rows, columns = x.shape[-2:]
     least = min(rows, columns)
-    one = eye(rows, dtype=x.dtype)
-    left = tril(factors[..., :least], -1) + one[:, :least]
+    left = tril(factors[..., :least], -1) + eye(rows, least, dtype=x.dtype)
     right = triu(factors[..., :least, :])
     # row i of a is row order⁻¹[i] of l u: columns of the identity, taken as rows of pᵀ
+    one = eye(rows, dtype=dtypes.to_real(x.dtype))
     back = take_rows(ops.broadcast_to(one, (*x.shape[:-2], rows, rows)), order).mT
-    return (back @ left, right) if permute_l else (back, left, right)
+    return (back.astype(x.dtype) @ left, right) if permute_l else (back, left, right)
 
 
 # ---- systems of equations -------------------------------------------------------------------

@@ -12,7 +12,7 @@ from phalanx.nn.normalize import log_softmax as _log_softmax
 from phalanx.nn.normalize import softmax as _softmax
 from phalanx.numpy.choice import where
 from phalanx.numpy.promotion import ArrayLike, real
-from phalanx.scipy.special.operands import inexact
+from phalanx.scipy.special.operands import inexact, is_complex
 
 
 def expit(x: ArrayLike) -> Array:
@@ -43,8 +43,13 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     0.0
     """
     x, y = inexact("xlogy", x, y)
-    zero = (x == 0) & (y == y)
+    zero = (x == 0) & (y == y) & ~_has_log(y)
     return where(zero, 0, x * ops.log(where(zero, 1, y)))
+
+
+def _has_log(y: Array) -> Array:
+    """Where a finite logarithm is one number: there 0 log y is smooth."""
+    return (ops.abs(y) < math.inf) & (y != 0 if is_complex(y) else y > 0)
 
 
 @one_program
@@ -55,7 +60,7 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     0.0
     """
     x, y = inexact("xlog1py", x, y)
-    zero = (x == 0) & (y == y)
+    zero = (x == 0) & (y == y) & ~_has_log(1 + y)
     return where(zero, 0, x * ops.log1p(where(zero, 0, y)))
 
 
@@ -101,9 +106,9 @@ def entr(x: ArrayLike) -> Array:
     True
     """
     (x,) = real("entr", x)
-    inside = x > 0
+    inside = ~(x <= 0)
     u = where(inside, x, 1)
-    return where(inside, -u * ops.log(u), where(x == 0, 0, where(x < 0, -math.inf, x)))
+    return where(inside, -u * ops.log(u), where(x == 0, 0, -math.inf))
 
 
 @one_program
@@ -114,15 +119,15 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     0.0
     """
     p, q = real("rel_entr", p, q)
-    return _rel_entr(p, q)
-
-
-def _rel_entr(p: Array, q: Array) -> Array:
-    inside = (p > 0) & (q > 0)
-    u, v = where(inside, p, 1), where(inside, q, 1)
-    unknown = (p != p) | (q != q)
-    edge = where((p == 0) & (q >= 0), 0, where(unknown, math.nan, math.inf))
+    inside, u, v = _positive(p, q)
+    edge = where((p == 0) & (q >= 0), 0, math.inf)
     return where(inside, u * (ops.log(u) - ops.log(v)), edge)
+
+
+def _positive(p: Array, q: Array) -> tuple[Array, Array, Array]:
+    """Where both are positive or one is NaN, and the two with 1 elsewhere."""
+    inside = (p > 0) & (q > 0) | (p != p) | (q != q)
+    return inside, where(inside, p, 1), where(inside, q, 1)
 
 
 @one_program
@@ -133,8 +138,9 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     0.0
     """
     p, q = real("kl_div", p, q)
-    known = (p >= 0) & (q >= 0)
-    return _rel_entr(p, q) + where(known, q - p, 0)
+    inside, u, v = _positive(p, q)
+    edge = where((p == 0) & (q >= 0), q, math.inf)
+    return where(inside, u * (ops.log(u) - ops.log(v)) - u + v, edge)
 
 
 def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:

@@ -4,7 +4,8 @@ A function of a distribution is written for its standard form, in which ``loc`` 
 is 1, for parameters that are valid and elements inside of the support. A ``Family`` makes it the
 public one: operands of one dtype and one shape, elements in standard units, what holds outside of
 the support, and NaN where a parameter is not valid. Elements for which the body is not meant are
-replaced before it sees them, so that no derivative is NaN for their sake.
+replaced before it sees them, so that no derivative is NaN for their sake. NaN it sees: a derivative
+is NaN where an operand is.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class Family:
                 z = ops.floor(z)
             under, over, inside = self._places(z, shape, closed=density)
             if density and self.whole:
-                inside = inside & (ops.floor(z) == z)
+                inside = inside & ~(ops.floor(z) < z)
             out = body(where(inside, z, _at(self.inner, shape)), *shape)
             if density:
                 out = out - ops.log(scale)
@@ -106,7 +107,7 @@ class Family:
         def at(q: Array, loc: Array, scale: Array, shape: list[Array]) -> Array:
             valid = self._valid(scale, shape)
             scale, shape = self._usable(valid, scale, shape)
-            inside = (q > 0) & (q < 1)
+            inside = ~((q <= 0) | (q >= 1))
             z = body(where(inside, q, 0.5), *shape)
             ends = where(q == 1, _at(at_one, shape), math.nan)
             ends = where(q == 0, _at(at_zero, shape), ends)
@@ -115,18 +116,19 @@ class Family:
         return _function(body, at)
 
     def _valid(self, scale: Array, shape: list[Array]) -> Array:
-        positive = scale > 0
-        return positive if self.valid is None else positive & self.valid(*shape)
+        """Where there is such a distribution, and where NaN is to make its way to the result."""
+        valid = scale > 0
+        if self.valid is not None:
+            valid = valid & self.valid(*shape)
+        for parameter in (scale, *shape):
+            valid = valid | (parameter != parameter)
+        return valid
 
-    def _usable(
-        self, valid: Array, scale: Array, shape: list[Array]
-    ) -> tuple[Array, list[Array]]:
+    def _usable(self, valid: Array, scale: Array, shape: list[Array]) -> tuple[Array, list[Array]]:
         pairs = zip(shape, self.typical, strict=True)
         return where(valid, scale, 1), [where(valid, p, typical) for p, typical in pairs]
 
-    def _places(
-        self, z: Array, shape: list[Array], *, closed: bool
-    ) -> tuple[Array, Array, Array]:
+    def _places(self, z: Array, shape: list[Array], *, closed: bool) -> tuple[Array, Array, Array]:
         """Which elements lie below, above and inside of the support.
 
         Its ends are inside for a density. A distribution function is known there, but that whole
@@ -136,7 +138,7 @@ class Family:
         under = z < low if closed or self.whole else z <= low
         over = z > high if closed else z >= high
         under, over = under | (z == -math.inf), over | (z == math.inf)
-        return under, over, ~(under | over) & (z == z)
+        return under, over, ~(under | over)
 
 
 def _at(bound: Bound, shape: list[Array]) -> Any:

@@ -1,0 +1,59 @@
+"""Where numbers end: infinities, zeros, halves, NaN, against NumPy, SciPy and mathematics."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.ndimage
+import scipy.special
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx.scipy import linalg, ndimage, special, stats
+
+
+@pytest.mark.parametrize("base", [2, 10])
+def test_logarithms_of_complex_zero(base):
+    assert getattr(jnp, f"log{base}")(np.complex64(0)) == complex(-np.inf, 0)
+
+
+def test_halves_are_rounded_upwards():
+    image, places = np.arange(5.0, dtype=np.float32), np.float32([[0.5, 1.5, 2.5, 3.5, 0.49]])
+    expected = scipy.ndimage.map_coordinates(image, places, order=0)
+    assert (ndimage.map_coordinates(image, list(places), 0) == expected).all()
+
+
+def test_permutations_of_complex_matrices_are_real():
+    x = np.complex64([[1, 2j], [3, 4]])
+    for y, wanted in zip(linalg.lu(x), scipy.linalg.lu(x), strict=True):
+        assert y.dtype == wanted.dtype and np.allclose(y, wanted)
+
+
+def test_functions_that_vanish():
+    assert special.zeta(501.0, 1000.01) == 0
+    assert special.exp1(np.float32([1e30, 1e38, np.inf])).tolist() == [0, 0, 0]
+    assert special.kl_div(np.inf, 0.0) == scipy.special.kl_div(np.inf, 0.0)
+
+
+def test_slopes_of_products_with_a_logarithm_at_zero():
+    slopes = phalanx.grad(special.xlogy)(0.0, 3.0), phalanx.grad(special.xlog1py)(0.0, 3.0)
+    assert np.allclose(slopes, np.log([3, 4]))
+
+
+DENSITIES = [stats.norm.logpdf, stats.norm.cdf, stats.norm.ppf, stats.gamma.logpdf]
+
+
+@pytest.mark.parametrize("f", [special.entr, *(lambda x, f=f: f(x, 2.0) for f in DENSITIES)])
+def test_slopes_at_nan(f):
+    assert np.isnan(phalanx.grad(f)(np.nan))
+
+
+def test_slopes_of_relative_entropy_at_nan():
+    for f in (special.rel_entr, special.kl_div):
+        slopes = phalanx.grad(f, (0, 1))
+        assert np.isnan([slopes(np.nan, 1.0), slopes(1.0, np.nan)]).all()
+
+
+def test_counts_of_unsigned_integers():
+    x = np.uint32([1, 2, 2, 2**32 - 1])
+    assert jnp.bincount(x[:3]).tolist() == [0, 1, 2]
+    assert jnp.bincount(x, length=3).tolist() == [0, 1, 2]

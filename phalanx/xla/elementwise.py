@@ -134,7 +134,7 @@ class ElementwiseEmitter(Emitter):
         kind, dtype = self.type(x), np.dtype(dtype)
         if kind.dtype.kind == "c" and dtype.kind != "c":  # XLA dies where it folds such a constant
             if dtype == BOOL:
-                return self.compare(x, self.constant(0, kind.dtype, kind.shape), "NE")
+                return self.or_(*[self.convert(part(x), BOOL) for part in (self.real, self.imag)])
             x = self.real(x)
         result = self.tensor(kind.shape, dtype)
         return x if result == x.type else self.op("stablehlo.convert", result, [x])

@@ -4,8 +4,7 @@ A function of a distribution is written for its standard form, in which ``loc`` 
 is 1, for parameters that are valid and elements inside of the support. A ``Family`` makes it the
 public one: operands of one dtype and one shape, elements in standard units, what holds outside of
 the support, and NaN where a parameter is not valid. Elements for which the body is not meant are
-replaced before it sees them, so that no derivative is NaN for their sake. NaN it sees: a derivative
-is NaN where an operand is.
+replaced before it sees them, so that no derivative is NaN for their sake.
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ class Family:
                 z = ops.floor(z)
             under, over, inside = self._places(z, shape, closed=density)
             if density and self.whole:
-                inside = inside & ~(ops.floor(z) < z)
+                inside = inside & (ops.floor(z) == z)
             out = body(where(inside, z, _at(self.inner, shape)), *shape)
             if density:
                 out = out - ops.log(scale)
@@ -107,7 +106,7 @@ class Family:
         def at(q: Array, loc: Array, scale: Array, shape: list[Array]) -> Array:
             valid = self._valid(scale, shape)
             scale, shape = self._usable(valid, scale, shape)
-            inside = ~((q <= 0) | (q >= 1))
+            inside = (q > 0) & (q < 1)
             z = body(where(inside, q, 0.5), *shape)
             ends = where(q == 1, _at(at_one, shape), math.nan)
             ends = where(q == 0, _at(at_zero, shape), ends)
@@ -116,19 +115,18 @@ class Family:
         return _function(body, at)
 
     def _valid(self, scale: Array, shape: list[Array]) -> Array:
-        """Where there is such a distribution, and where NaN is to make its way to the result."""
-        valid = scale > 0
-        if self.valid is not None:
-            valid = valid & self.valid(*shape)
-        for parameter in (scale, *shape):
-            valid = valid | (parameter != parameter)
-        return valid
+        positive = scale > 0
+        return positive if self.valid is None else positive & self.valid(*shape)
 
-    def _usable(self, valid: Array, scale: Array, shape: list[Array]) -> tuple[Array, list[Array]]:
+    def _usable(
+        self, valid: Array, scale: Array, shape: list[Array]
+    ) -> tuple[Array, list[Array]]:
         pairs = zip(shape, self.typical, strict=True)
         return where(valid, scale, 1), [where(valid, p, typical) for p, typical in pairs]
 
-    def _places(self, z: Array, shape: list[Array], *, closed: bool) -> tuple[Array, Array, Array]:
+    def _places(
+        self, z: Array, shape: list[Array], *, closed: bool
+    ) -> tuple[Array, Array, Array]:
         """Which elements lie below, above and inside of the support.
 
         Its ends are inside for a density. A distribution function is known there, but that whole
@@ -138,7 +136,7 @@ class Family:
         under = z < low if closed or self.whole else z <= low
         over = z > high if closed else z >= high
         under, over = under | (z == -math.inf), over | (z == math.inf)
-        return under, over, ~(under | over)
+        return under, over, ~(under | over) & (z == z)
 
 
 def _at(bound: Bound, shape: list[Array]) -> Any:
@@ -146,6 +144,13 @@ def _at(bound: Bound, shape: list[Array]) -> Any:
 
 
 _STANDARD = {"loc": zeros_like, "scale": ones_like}
+
+
+def _lost(out: Array, *operands: Array) -> Array:
+    """``out``, and NaN with derivatives that are NaN where an operand is NaN."""
+    unknown = functools.reduce(ops.or_, [x != x for x in operands])
+    total = functools.reduce(ops.add, [where(unknown, x, 0) for x in operands])
+    return where(unknown, total * total, out)
 
 
 def _function(body: Function, at: Callable[..., Array]) -> Function:
@@ -165,6 +170,6 @@ def _function(body: Function, at: Callable[..., Array]) -> Function:
         given = dict(zip(bound.arguments, values, strict=True))
         loc, scale = (given.pop(name, like(values[0])) for name, like in _STANDARD.items())
         x, *shape = given.values()
-        return at(x, loc, scale, shape)
+        return _lost(at(x, loc, scale, shape), x, loc, scale, *shape)
 
     return public  # type: ignore[return-value]

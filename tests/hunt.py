@@ -44,7 +44,9 @@ def shuffled(paths, seed):
 
 def failures(command, end):
     """The tests that fail, while ``command`` runs; when the clock shows ``end``, it is stopped."""
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+    at_once = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    pipe = {"stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, env=at_once, **pipe) as process:
         timer = threading.Timer(end - time.monotonic(), process.send_signal, [signal.SIGINT])
         timer.start()
         lines = []

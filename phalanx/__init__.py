@@ -13,14 +13,11 @@ from phalanx import (
     debug,
     dtypes,
     errors,
-    experimental,
     lax,
     memory,
-    nn,
     numpy,
     ops,
     primitives,
-    random,
     sharding,
     stages,
     tree,
@@ -116,10 +113,9 @@ make_jaxpr = make_program
 jacobian = jacrev
 float0 = dtypes.float0
 
-_bound(debug, lax, nn, nn.initializers, numpy, random, tree, tree_util)
+_bound(debug, lax, numpy, tree, tree_util)
 _bound(_Part, type(config), _sys.modules[__name__])
 _bound(ad_checkpoint, custom_derivatives)
-_bound(experimental, experimental.mesh_utils, experimental.pjit, experimental.shard_map)
 
 if _TYPE_CHECKING:
     from phalanx import (
@@ -127,10 +123,13 @@ if _TYPE_CHECKING:
         distributed,
         dlpack,
         example_libraries,
+        experimental,
         flatten_util,
         image,
         monitoring,
+        nn,
         profiler,
+        random,
         scipy,
         test_util,
         typing,
@@ -170,10 +169,13 @@ else:
         "distributed",
         "dlpack",
         "example_libraries",
+        "experimental",
         "flatten_util",
         "image",
         "monitoring",
+        "nn",
         "profiler",
+        "random",
         "scipy",
         "test_util",
         "typing",

@@ -1,18 +1,21 @@
 """Names that other libraries of this kind keep in a place of this name."""
 
+import sys as _sys
 from typing import TYPE_CHECKING
 
 from phalanx.api.callbacks import io_callback
 from phalanx.api.contexts import disable_x64, enable_x64
+from phalanx.base.boundary import bound as _bound
 from phalanx.base.lazily import later as _later
 from phalanx.experimental import maps, mesh_utils, pjit, shard_map
 
 if TYPE_CHECKING:
     from phalanx.experimental import checkpoint as checkpoint
+    from phalanx.experimental import multihost_utils as multihost_utils
     from phalanx.experimental import ode as ode
     from phalanx.experimental import safetensors as safetensors
 else:
-    __getattr__, __dir__ = _later(__name__, "checkpoint", "ode", "safetensors")
+    __getattr__, __dir__ = _later(__name__, "checkpoint", "multihost_utils", "ode", "safetensors")
 
 __all__ = [
     "disable_x64",
@@ -24,4 +27,4 @@ __all__ = [
     "shard_map",
 ]
 
-__getattr__, __dir__ = _later(__name__, "multihost_utils")
+_bound(_sys.modules[__name__], mesh_utils, pjit, shard_map)

@@ -1,5 +1,8 @@
 """Functions that neural networks are made of: activations, softmax, initial weights."""
 
+import sys as _sys
+
+from phalanx.base.boundary import bound as _bound
 from phalanx.nn import initializers
 from phalanx.nn.activations import (
     celu,
@@ -74,3 +77,5 @@ __all__ = [
     "swish",
     "tanh",
 ]
+
+_bound(_sys.modules[__name__], initializers)

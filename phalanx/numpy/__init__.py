@@ -168,17 +168,13 @@ from phalanx.numpy.choice import (
 from phalanx.numpy.contraction import (
     cross,
     dot,
-    einsum,
-    einsum_path,
     inner,
     kron,
     matmul,
-    matvec,
     outer,
     tensordot,
     vdot,
     vecdot,
-    vecmat,
 )
 from phalanx.numpy.creation import (
     arange,
@@ -456,6 +452,7 @@ _attach()
 
 if TYPE_CHECKING:
     from phalanx.numpy import fft, linalg
+    from phalanx.numpy.einstein import einsum, einsum_path, matvec, vecmat
     from phalanx.numpy.gluing import c_, r_
     from phalanx.numpy.histograms import histogram2d, histogramdd
     from phalanx.numpy.packing import packbits, unpackbits
@@ -467,6 +464,7 @@ else:
         __name__,
         "fft",
         "linalg",
+        einstein=("einsum", "einsum_path", "matvec", "vecmat"),
         gluing=("c_", "r_"),
         histograms=("histogram2d", "histogramdd"),
         packing=("packbits", "unpackbits"),

@@ -15,7 +15,7 @@ from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract, true_divide
 from phalanx.numpy.choice import where
 from phalanx.numpy.joining import trim_zeros
-from phalanx.numpy.logic import conj, less
+from phalanx.numpy.logic import conj, isfinite, less
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
@@ -189,6 +189,9 @@ def trapezoid(
     last = values.ndim - 1
     values = ops.move(values, dim("trapezoid", axis, values), last)
     n = values.shape[last]
+    apart: Any = dx
+    if x is None and np.ndim(apart) == 0 and n > 1:
+        return multiply(subtract(sum(values, -1), _half_of_ends(values)), dx)
     later = ops.slice_dim(values, builtins.min(1, n), n, last)
     both = ops.add(later, ops.slice_dim(values, 0, builtins.max(n - 1, 0), last))
     if x is not None:
@@ -197,6 +200,14 @@ def trapezoid(
             places = ops.move(places, dim("trapezoid", axis, places), places.ndim - 1)
         dx = diff(places)
     return multiply(sum(multiply(both, dx), -1), 0.5)
+
+
+def _half_of_ends(values: Array) -> Array:
+    """Half the first and the last value, but for infinities: their sum is infinite, and stays."""
+    n, last = values.shape[-1], values.ndim - 1
+    pair = (ops.slice_dim(values, i, i + 1, last) for i in (0, n - 1))
+    first, final = (where(isfinite(v), v, literal(v, 0)) for v in pair)
+    return multiply(sum(add(first, final), -1), 0.5)
 
 
 @one_program

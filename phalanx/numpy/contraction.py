@@ -1,15 +1,12 @@
-"""Products that sum over shared dimensions: matmul, dot, tensordot, einsum and their kind."""
+"""Products that sum over shared dimensions: matmul, dot, tensordot and their kind."""
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import opt_einsum
 
 from phalanx import ops
 from phalanx.base import dtypes
@@ -29,14 +26,13 @@ from phalanx.numpy.promotion import (
     dim,
     promote_arrays,
 )
-from phalanx.numpy.structured import diagonal
 
 # ---- two operands whose dimensions have labels ----------------------------------------------
 
 Labels = tuple[Any, ...]
 
 
-class _Options:
+class Options:
     """How products are computed: their precision, the dtype of the result, and by what."""
 
     __slots__ = ("dtype", "given", "own", "precision")
@@ -50,7 +46,7 @@ class _Options:
         self.own = own
 
 
-def _operands(who: str, xs: Sequence[Any]) -> tuple[list[Any], bool]:
+def factors(who: str, xs: Sequence[Any]) -> tuple[list[Any], bool]:
     """Arrays of one dtype, and whether it was bool, of which products are counted in int32."""
     arrays = promote_arrays(who, xs)
     if arrays[0].aval.dtype != np.bool_:
@@ -58,7 +54,7 @@ def _operands(who: str, xs: Sequence[Any]) -> tuple[list[Any], bool]:
     return [convert(x, np.dtype("int32")) for x in arrays], True
 
 
-def _finished(out: Any, was_bool: bool, options: _Options) -> Any:
+def finished(out: Any, was_bool: bool, options: Options) -> Any:
     if was_bool and options.dtype is None:
         return convert(out, np.dtype(bool))
     if options.dtype is None:
@@ -66,7 +62,7 @@ def _finished(out: Any, was_bool: bool, options: _Options) -> Any:
     return convert(out, options.dtype)
 
 
-def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: _Options) -> Any:
+def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: Options) -> Any:
     if options.own is not None:
         numbers = contract, batch
         return options.own(x, y, numbers, options.given, preferred_element_type=options.dtype)
@@ -75,7 +71,7 @@ def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: _Options) -> An
     )
 
 
-def _without(x: Any, labels: Labels, summed: set) -> tuple[Any, Labels]:
+def without(x: Any, labels: Labels, summed: set) -> tuple[Any, Labels]:
     """``x`` summed over the dimensions whose labels are in ``summed``."""
     over = tuple(i for i, name in enumerate(labels) if name in summed)
     if not over:
@@ -83,8 +79,8 @@ def _without(x: Any, labels: Labels, summed: set) -> tuple[Any, Labels]:
     return ops.reduce_sum(x, dims=over), tuple(n for n in labels if n not in summed)
 
 
-def _product(
-    x: Any, xl: Labels, y: Any, yl: Labels, out: Labels, options: _Options
+def contracted(
+    x: Any, xl: Labels, y: Any, yl: Labels, out: Labels, options: Options
 ) -> tuple[Any, Labels]:
     """The product of ``x`` and ``y``, summed over the labels that are not in ``out``.
 
@@ -93,8 +89,8 @@ def _product(
     """
     x, xl = _squeezed(x, xl, dict(zip(yl, y.shape, strict=True)))
     y, yl = _squeezed(y, yl, dict(zip(xl, x.shape, strict=True)))
-    x, xl = _without(x, xl, set(xl) - set(yl) - set(out))
-    y, yl = _without(y, yl, set(yl) - set(xl) - set(out))
+    x, xl = without(x, xl, set(xl) - set(yl) - set(out))
+    y, yl = without(y, yl, set(yl) - set(xl) - set(out))
     shared = [n for n in xl if n in yl]
     batch = [n for n in shared if n in out]
     summed = [n for n in shared if n not in out]
@@ -128,7 +124,7 @@ def _elementwise(x: Any, xl: Labels, y: Any, yl: Labels) -> tuple[Any, Labels]:
     return ops.mul(x, y), out
 
 
-def _arranged(x: Any, labels: Labels, out: Labels) -> Any:
+def arranged(x: Any, labels: Labels, out: Labels) -> Any:
     return ops.reorder(x, [labels.index(n) for n in out])
 
 
@@ -161,8 +157,8 @@ def matmul(
     >>> print(jnp.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])))
     [3 7]
     """
-    options = _Options("matmul", precision, preferred_element_type)
-    (x, y), was_bool = _operands("matmul", (a, b))
+    options = Options("matmul", precision, preferred_element_type)
+    (x, y), was_bool = factors("matmul", (a, b))
     if not x.ndim or not y.ndim:
         raise ValueError(
             f"matmul: operands with dimensions are needed, got {x.aval} and {y.aval}; a number "
@@ -178,19 +174,19 @@ def matmul(
         out = _dot(x, y, ((x.ndim - 1,), (0,)), ((), ()), options)
     else:
         out = _batched_matmul(x, y, options)
-    return _finished(out, was_bool, options)
+    return finished(out, was_bool, options)
 
 
-def _batched_matmul(x: Any, y: Any, options: _Options) -> Any:
+def _batched_matmul(x: Any, y: Any, options: Options) -> Any:
     outer = common_shape("matmul", x.shape[:-2], y.shape[:-2])
     names = tuple(range(len(outer)))
     rows: Labels = ("row",) if x.ndim > 1 else ()
     xl = (*names[len(names) - max(x.ndim - 2, 0) :], *rows, "sum")
     yl = (*names[len(names) - y.ndim + 2 :], "sum", "column")
     out = (*names, *rows, "column")
-    product, labels = _product(x, xl, y, yl, out, options)
+    product, labels = contracted(x, xl, y, yl, out, options)
     return ops.reshape(
-        _arranged(product, labels, tuple(n for n in out if n in labels)),
+        arranged(product, labels, tuple(n for n in out if n in labels)),
         shape=(*outer, *(x.shape[-2:-1] if rows else ()), y.shape[-1]),
     )
 
@@ -209,10 +205,10 @@ def dot(
     >>> print(jnp.dot(jnp.arange(3), jnp.arange(3)))
     5
     """
-    options = _Options("dot", precision, preferred_element_type)
-    (x, y), was_bool = _operands("dot", (a, b))
+    options = Options("dot", precision, preferred_element_type)
+    (x, y), was_bool = factors("dot", (a, b))
     if not x.ndim or not y.ndim:
-        return _finished(multiply(x, y), was_bool, options)
+        return finished(multiply(x, y), was_bool, options)
     inner = max(y.ndim - 2, 0)
     if x.shape[-1] != y.shape[inner]:
         raise ShapeError(
@@ -220,7 +216,7 @@ def dot(
             f"be equal, got {x.shape[-1]} and {y.shape[inner]}"
         )
     out = _dot(x, y, ((x.ndim - 1,), (inner,)), ((), ()), options)
-    return _finished(out, was_bool, options)
+    return finished(out, was_bool, options)
 
 
 @one_program
@@ -256,8 +252,8 @@ def vecdot(
     >>> print(jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.0)))
     [3. 3.]
     """
-    options = _Options("vecdot", precision, preferred_element_type)
-    (x, y), was_bool = _operands("vecdot", (conj(as_array("vecdot", x1)), x2))
+    options = Options("vecdot", precision, preferred_element_type)
+    (x, y), was_bool = factors("vecdot", (conj(as_array("vecdot", x1)), x2))
     x, y = (ops.move(v, dim("vecdot", axis, v), v.ndim - 1) for v in (x, y))
     if x.shape[-1] != y.shape[-1]:
         raise ShapeError(
@@ -267,29 +263,9 @@ def vecdot(
     outer = common_shape("vecdot", x.shape[:-1], y.shape[:-1])
     names = tuple(range(len(outer)))
     xl, yl = ((*names[len(names) - v.ndim + 1 :], "sum") for v in (x, y))
-    product, labels = _product(x, xl, y, yl, names, options)
-    out = _arranged(product, labels, tuple(n for n in names if n in labels))
-    return _finished(ops.reshape(out, shape=outer), was_bool, options)
-
-
-@one_program
-def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Matrices [..., n, k] times vectors [..., k], which gives [..., n].
-
-    >>> print(jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])))
-    [3 7]
-    """
-    return einsum("...nk,...k->...n", x1, x2)
-
-
-@one_program
-def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Conjugated vectors [..., k] times matrices [..., k, n], which gives [..., n].
-
-    >>> print(jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]])))
-    [4 6]
-    """
-    return einsum("...k,...kn->...n", conj(x1), x2)
+    product, labels = contracted(x, xl, y, yl, names, options)
+    out = arranged(product, labels, tuple(n for n in names if n in labels))
+    return finished(ops.reshape(out, shape=outer), was_bool, options)
 
 
 @one_program
@@ -309,9 +285,7 @@ def inner(
     if not x.ndim or not y.ndim:
         return dot(x, y, preferred_element_type=preferred_element_type)
     axes = ((x.ndim - 1,), (y.ndim - 1,))
-    return tensordot(
-        x, y, axes, precision=precision, preferred_element_type=preferred_element_type
-    )
+    return tensordot(x, y, axes, precision=precision, preferred_element_type=preferred_element_type)
 
 
 @one_program
@@ -350,8 +324,8 @@ def tensordot(
     [[3. 3. 3. 3.]
      [3. 3. 3. 3.]]
     """
-    options = _Options("tensordot", precision, preferred_element_type)
-    (x, y), was_bool = _operands("tensordot", (a, b))
+    options = Options("tensordot", precision, preferred_element_type)
+    (x, y), was_bool = factors("tensordot", (a, b))
     if isinstance(axes, (tuple, list)):
         if len(axes) != 2:
             raise ValueError(f"tensordot: axes must be a number or a pair, got {axes}")
@@ -370,7 +344,7 @@ def tensordot(
             f"tensordot: axes {left} of lhs {x.aval} and {right} of rhs {y.aval} must have equal "
             f"lengths, got {lengths[0]} and {lengths[1]}"
         )
-    return _finished(_dot(x, y, (left, right), ((), ()), options), was_bool, options)
+    return finished(_dot(x, y, (left, right), ((), ()), options), was_bool, options)
 
 
 @one_program
@@ -447,198 +421,3 @@ def _difference(x: Any, y: Any) -> Any:
 def _both(*xs: Any) -> list[Any]:
     shape = common_shape("cross", *(x.shape for x in xs))
     return [ops.broadcast_to(x, shape) for x in xs]
-
-
-# ---- einsum ---------------------------------------------------------------------------------
-
-
-@takes_out_sharding
-def einsum(
-    subscripts: Any,
-    /,
-    *operands: Any,
-    out: None = None,
-    optimize: Any = "auto",
-    precision: Any = None,
-    preferred_element_type: DTypeLike = None,
-    _dot_general: Callable[..., Any] | None = None,
-) -> Array:
-    """The sum of products that a formula such as "ij,jk->ik" describes.
-
-    Each letter names a dimension; letters that are missing on the right are summed over. Without
-    "->" the result has the letters that occur once, in alphabetical order. "..." stands for any
-    dimensions, which broadcast. Alternatively, each operand is followed by a list of labels,
-    and the labels of the result come last.
-
-    Args:
-        subscripts: the formula.
-        operands: the arrays.
-        out: must be None.
-        optimize: how opt_einsum chooses the order of contractions; False takes them in turn.
-        precision: as in ``matmul``.
-        preferred_element_type: as in ``matmul``.
-        _dot_general: what multiplies two operands, called as ``lax.dot_general``, in its place.
-
-    Raises:
-        ValueError: the formula and the shapes do not fit.
-
-    >>> print(jnp.einsum("ij,j->i", jnp.ones((2, 3)), jnp.arange(3.0)))
-    [3. 3.]
-    """
-    options = _Options("einsum", precision, preferred_element_type, _dot_general)
-    if not isinstance(subscripts, str):
-        subscripts, operands = _from_lists((subscripts, *operands))
-    arrays, was_bool = _operands("einsum", operands)
-    labels, target = _parsed(subscripts, tuple(x.aval.shape for x in arrays))
-    terms = [_own_diagonal(x, ls) for x, ls in zip(arrays, labels, strict=True)]
-    for step in _path(labels, target, tuple(x.aval.shape for x in arrays), optimize):
-        chosen = [terms[i] for i in step]
-        terms = [t for i, t in enumerate(terms) if i not in step]
-        needed = set(target).union(*(ls for _, ls in terms))
-        terms.append(_combined(chosen, needed, options))
-    ((x, own),) = terms
-    x, own = _without(x, own, set(own) - set(target))
-    return _finished(_arranged(x, own, target), was_bool, options)
-
-
-def _combined(terms: list[tuple[Any, Labels]], needed: set, options: _Options) -> Any:
-    x, xl = terms[0]
-    for y, yl in terms[1:]:
-        both = tuple(n for n in dict.fromkeys((*xl, *yl)) if n in needed)
-        x, xl = _product(x, xl, y, yl, both, options)
-    return x, xl
-
-
-def _own_diagonal(x: Any, labels: Labels) -> tuple[Any, Labels]:
-    """``x`` with dimensions of one label as one: the diagonal."""
-    while len(set(labels)) < len(labels):
-        name = next(n for n in labels if labels.count(n) > 1)
-        i = labels.index(name)
-        j = labels.index(name, i + 1)
-        x = diagonal(x, 0, i, j)
-        labels = (*(n for d, n in enumerate(labels) if d not in (i, j)), name)
-    return x, labels
-
-
-def _from_lists(given: tuple) -> tuple[str, tuple]:
-    """The formula and the operands of einsum(x, [0, 1], y, [1, 2], [0, 2])."""
-    operands, lists = given[: len(given) // 2 * 2 : 2], given[1::2]
-    target = given[-1] if len(given) % 2 else None
-    used = sorted({n for ls in lists for n in ls if n is not Ellipsis}, key=str)
-    letter = {n: opt_einsum.get_symbol(i) for i, n in enumerate(used)}
-
-    def words(labels: Any) -> str:
-        return "".join("..." if n is Ellipsis else letter[n] for n in labels)
-
-    formula = ",".join(map(words, lists))
-    return formula if target is None else f"{formula}->{words(target)}", operands
-
-
-@lru_cache(maxsize=4096)
-def _parsed(formula: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[Labels, ...], Labels]:
-    """The labels of every operand and of the result; dimensions under "..." are numbered."""
-    left, arrow, right = formula.replace(" ", "").partition("->")
-    words = left.split(",")
-    if len(words) != len(shapes):
-        raise ValueError(
-            f"einsum: {formula!r} describes {len(words)} operands, got {len(shapes)}"
-        )
-    labels = tuple(_labelled(w, s, formula) for w, s in zip(words, shapes, strict=True))
-    _check_lengths(labels, shapes, formula)
-    dots = [n for ls in labels for n in ls if isinstance(n, int)]
-    under = tuple(range(min(dots, default=0), 0))  # numbered -1 from the right
-    if not arrow:
-        every = [n for ls in labels for n in ls if isinstance(n, str)]
-        return labels, (*under, *sorted(n for n in set(every) if every.count(n) == 1))
-    before, dotted, after = right.partition("...")
-    target: Labels = (*before, *(under if dotted else ()), *after)
-    known = {n for ls in labels for n in ls}
-    if len(set(target)) != len(target) or not set(target) <= known:
-        raise ValueError(
-            f"einsum: the result of {formula!r} must have distinct letters of the operands"
-        )
-    return labels, target
-
-
-def _labelled(word: str, shape: tuple[int, ...], formula: str) -> Labels:
-    before, dotted, after = word.partition("...")
-    hidden = len(shape) - len(before) - len(after)
-    if not (before + after).isalpha() and before + after:
-        raise ValueError(f"einsum: {formula!r} may contain letters, ',', '->' and '...' only")
-    if hidden < 0 or (hidden and not dotted):
-        raise ValueError(
-            f"einsum: {word!r} in {formula!r} does not fit an operand with {len(shape)} dimensions"
-        )
-    return (*before, *range(-hidden, 0), *after)
-
-
-def _check_lengths(labels: Any, shapes: Any, formula: str) -> None:
-    lengths: dict[Any, int] = {}
-    for ls, shape in zip(labels, shapes, strict=True):
-        for name, n in zip(ls, shape, strict=True):
-            known = lengths.setdefault(name, n)
-            if known == 1:
-                lengths[name] = n
-            elif n not in (1, known):
-                where = f"{name!r}" if isinstance(name, str) else "dimensions under '...'"
-                raise ShapeError(
-                    f"einsum: {where} in {formula!r} has lengths {known} and {n}, which must be "
-                    "equal"
-                )
-
-
-def _path(labels: Any, target: Labels, shapes: Any, optimize: Any) -> Sequence[tuple[int, ...]]:
-    """The operands to contract in each step; results go to the end of the list."""
-    count = len(labels)
-    if count <= 2 or optimize is False:
-        return [(0, count - 1 - i) for i in range(count - 1)] if count > 1 else []
-    if isinstance(optimize, (list, tuple)):
-        return [tuple(step) for step in optimize if not isinstance(step, str)]
-    name = "auto" if optimize is True else optimize
-    return _best_path(labels, target, shapes, name)
-
-
-@lru_cache(maxsize=1024)
-def _best_path(labels: Any, target: Labels, shapes: Any, optimize: str) -> Any:
-    names = list(dict.fromkeys(n for ls in labels for n in ls))
-    symbol = {n: opt_einsum.get_symbol(i) for i, n in enumerate(names)}
-    words = ["".join(symbol[n] for n in ls) for ls in (*labels, target)]
-    formula = ",".join(words[:-1]) + "->" + words[-1]
-    choice: Any = optimize
-    return opt_einsum.contract_path(formula, *shapes, shapes=True, optimize=choice)[0]
-
-
-def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:
-    """The order in which ``einsum`` contracts its operands, and a table of its costs.
-
-    >>> jnp.einsum_path("ij,jk->ik", jnp.ones((2, 3)), jnp.ones((3, 4)))[0]
-    ['einsum_path', (0, 1)]
-    """
-    shapes = [as_array("einsum_path", x).shape for x in operands]
-    path, info = opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=optimize)
-    return ["einsum_path", *path], str(info)
-
-
-def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
-    """The matrix product of several matrices, multiplied in the cheapest order.
-
-    The first and the last may be vectors.
-
-    >>> print(jnp.linalg.multi_dot([jnp.ones((1, 2)), jnp.ones((2, 3)), jnp.ones(3)]))
-    [6.]
-    """
-    xs = [as_array("multi_dot", x) for x in arrays]
-    if len(xs) < 2:
-        raise ValueError(f"multi_dot: at least two arrays are needed, got {len(xs)}")
-    letters = [opt_einsum.get_symbol(i) for i in range(len(xs) + 1)]
-    words = ["".join(p) for p in pairwise(letters)]
-    target = letters[0] + letters[-1]
-    if xs[0].ndim == 1:
-        words[0], target = letters[1], target[1:]
-    if xs[-1].ndim == 1:
-        words[-1], target = letters[-2], target[:-1]
-    if any(x.ndim != len(w) for x, w in zip(xs, words, strict=True)):
-        raise ValueError(
-            f"multi_dot: matrices are needed, got {', '.join(str(x.aval) for x in xs)}"
-        )
-    return einsum(",".join(words) + "->" + target, *xs, optimize="optimal", precision=precision)

@@ -13,7 +13,8 @@ from phalanx import ops
 from phalanx.base.boundary import bound
 from phalanx.core.types import Array
 from phalanx.numpy.contraction import cross as _cross
-from phalanx.numpy.contraction import matmul, multi_dot, outer, tensordot, vecdot
+from phalanx.numpy.contraction import matmul, outer, tensordot, vecdot
+from phalanx.numpy.einstein import multi_dot
 from phalanx.numpy.factorizations import (
     cholesky,
     eig,

@@ -19,6 +19,7 @@ from phalanx.numpy.arithmetic import literal, over
 from phalanx.numpy.logic import isfinite
 from phalanx.numpy.promotion import ArrayLike, arrays, convert, inexact, inexact_pair, no_out
 from phalanx.ops.bessel import bessel_i0e
+from phalanx.ops.turns import sinc as _sinc
 
 # ---- exponentials and logarithms ----------------------------------------------------------
 
@@ -251,9 +252,12 @@ def sinc(x: ArrayLike, /) -> Array:
     1.0
     """
     x = inexact("sinc", x)
+    return _complex_sinc(x) if x.dtype in COMPLEXES else _sinc(x)
+
+
+def _complex_sinc(x: Array) -> Array:
+    """By the sine; near 0, where all derivatives of the quotient cancel, by the power series."""
     angle = ops.mul(x, literal(x, math.pi))
-    # Near 0 all derivatives of the quotient cancel, in floating-point numbers more and more so:
-    # there its power series stands, whose first term left out is below the precision of float64.
     small = ops.lt(ops.abs(angle), dtypes.scalar(0.5, dtypes.to_real(x.aval.dtype)))
     near, far = (ops.select(small, angle, literal(x, 0)), ops.select(small, literal(x, 1), angle))
     square = ops.mul(near, near)

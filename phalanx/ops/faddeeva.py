@@ -20,9 +20,6 @@ from phalanx.ops.formula import (
     absolute,
     apart,
     conj,
-    cos,
-    erf,
-    erf_inv,
     exp,
     floor,
     imag,
@@ -35,12 +32,12 @@ from phalanx.ops.formula import (
     real,
     rounded,
     sign,
-    sin,
     special,
     sqrt,
     where,
     within,
 )
+from phalanx.ops.turns import cosine_of_half_turns, sine_of_half_turns
 
 _SQRT_PI = math.sqrt(math.pi)
 _REAL = Example((f32(2, 3),), low=-3.0, high=3.0)
@@ -134,8 +131,7 @@ def _dawson(x: Any) -> Any:
     between = (turns > 0.25) & (turns < 0.75)
     p, q = within(between, y, 0.5 * h), within(~between, y, h)
     bell = exp_of_square(y, -1.0)
-    angle = turns * math.pi
-    s, c = sin(angle), cos(angle)
+    s, c = sine_of_half_turns(turns), cosine_of_half_turns(turns)
     ratio = where(between, -c, s) / where(between, s, c)
     out = bell * ratio + where(between, _trapezoid(p)[0], _midpoints(q)[0])
     u = 1.0 / within(beyond, size, far)
@@ -222,16 +218,40 @@ def _fresnel(x: Any, sine: bool) -> Any:
     ]
     close = v * polynomial(square * square, terms) * (square if sine else 1.0)
     u = within(~near & (size < math.inf), size, 2.0)
-    w = _first_quadrant(joined(u * (_SQRT_PI / 2), u * (_SQRT_PI / 2)))
     n = rounded(u * 0.5)
     r = u - n * 2.0
     product = n * r  # u² is 4 n r + r², up to multiples of 4
-    angle = (product - rounded(product)) * (2 * math.pi) + r * r * (0.5 * math.pi)
-    f, g = (real(w) + imag(w)) * 0.5, (real(w) - imag(w)) * 0.5
-    s, c = sin(angle), cos(angle)
+    half_turns = (product - rounded(product)) * 2.0 + r * r * 0.5
+    s, c = sine_of_half_turns(half_turns), cosine_of_half_turns(half_turns)
+    f, g = _auxiliary(u, s, c)
     rest = f * c + g * s if sine else g * c - f * s
     away = where(size < math.inf, 0.5 - rest, 0.5) * sign(x)
     return where(near, close, where(is_nan(x), x, away))
+
+
+def _auxiliary(u: Any, s: Any, c: Any) -> tuple[Any, Any]:
+    """f(u) and g(u), for u ≥ 1.6, where s and c are sin πu²/2 and cos πu²/2 (DLMF 7.2.10, 7.2.11).
+
+    They are half of the sum and of the difference of the parts of w at z = (1 + i) u √π/2, where
+    exp(-z²) is c - is; of large u they are the first terms of their expansions (DLMF 7.12.2).
+    """
+    _, h = _rule(u)
+    beyond = u > _far(u)
+    v = within(~beyond, u, 2.0)
+    x = v * (_SQRT_PI / 2)
+    even, odd = _midpoints(x, x)
+    near = x < math.pi / h
+    y = within(near, x, 1.0)
+    size = exp(y * (2 * math.pi / h))
+    turns = y * (2 / h)
+    re = cosine_of_half_turns(turns) * size + 1.0
+    im = sine_of_half_turns(turns) * size
+    scale = where(near, 2.0 / (re * re + im * im), 0.0)  # the pole, 2 exp(-z²) / (re - i im)
+    real_part = (c * re + s * im) * scale - odd
+    imaginary_part = (c * im - s * re) * scale + even
+    f, g = (real_part + imaginary_part) * 0.5, (real_part - imaginary_part) * 0.5
+    w = 1.0 / (within(beyond, u, 2.0) * math.pi)
+    return where(beyond, w, f), where(beyond, w * w * w * math.pi, g)
 
 
 def _fresnel_slope(out: Any, x: Any, sine: bool) -> Any:
@@ -251,23 +271,108 @@ fresnel: Primitive = special(
 # ---- the inverse of erfc --------------------------------------------------------------------
 
 
+# Wichura, Algorithm AS 241: the percentage points of the normal distribution, Appl. Statist. 37,
+# 1988: numerators and denominators for |p - 1/2| ≤ 0.425, for r ≤ 5, and for r > 5, where
+# r = √(-log p).
+_NORMAL_ABOVE = (
+    (
+        3.3871328727963666080,
+        1.3314166789178437745e2,
+        1.9715909503065514427e3,
+        1.3731693765509461125e4,
+        4.5921953931549871457e4,
+        6.7265770927008700853e4,
+        3.3430575583588128105e4,
+        2.5090809287301226727e3,
+    ),
+    (
+        1.42343711074968357734,
+        4.63033784615654529590,
+        5.76949722146069140550,
+        3.64784832476320460504,
+        1.27045825245236838258,
+        2.41780725177450611770e-1,
+        2.27238449892691845833e-2,
+        7.74545014278341407640e-4,
+    ),
+    (
+        6.65790464350110377720,
+        5.46378491116411436990,
+        1.78482653991729133580,
+        2.96560571828504891230e-1,
+        2.65321895265761230930e-2,
+        1.24266094738807843860e-3,
+        2.71155556874348757815e-5,
+        2.01033439929228813265e-7,
+    ),
+)
+_NORMAL_BELOW = (
+    (
+        1.0,
+        4.2313330701600911252e1,
+        6.8718700749205790830e2,
+        5.3941960214247511077e3,
+        2.1213794301586595867e4,
+        3.9307895800092710610e4,
+        2.8729085735721942674e4,
+        5.2264952788528545610e3,
+    ),
+    (
+        1.0,
+        2.05319162663775882187,
+        1.67638483018380384940,
+        6.89767334985100004550e-1,
+        1.48103976427480074590e-1,
+        1.51986665636164571966e-2,
+        5.47593808499534494600e-4,
+        1.05075007164441684324e-9,
+    ),
+    (
+        1.0,
+        5.99832206555887937690e-1,
+        1.36929880922735805310e-1,
+        1.48753612908506148525e-2,
+        7.86869131145613259100e-4,
+        1.84631831751005468180e-5,
+        1.42151175831644588870e-7,
+        2.04426310338993978564e-15,
+    ),
+)
+
+
+def _quotients() -> list[tuple[list[float], list[float]]]:
+    """Numerators and denominators for √½ of the quantile; in the middle for what is above 7/8."""
+    center, near, far = (
+        ([math.sqrt(0.5) * c for c in above], list(below))
+        for above, below in zip(_NORMAL_ABOVE, _NORMAL_BELOW, strict=True)
+    )
+    above, below = center
+    rest = [0.5 * a - 0.875 * b for a, b in zip(above, below, strict=True)]
+    return [(rest, below), near, far]
+
+
 def _erfc_inverse(y: Any) -> Any:
-    """In the middle that of erf; of tails by Newton's method for log erfc."""
+    """-√½ times the normal quantile of y/2, by one rational function with chosen coefficients."""
     tail = lesser(y, 2.0 - y)
-    middle = tail >= 0.5
+    middle, inside = tail >= 0.15, tail > 0.0
     u = 1.0 - within(middle, y, 1.0)
-    close = erf_inv(u)
-    close = close - (erf(close) - u) * exp(close * close) * (_SQRT_PI / 2)
-    inside = (tail > 0.0) & ~middle
-    goal = log(within(inside, tail, 0.25))
-    t = sqrt(-2.0 * (goal - math.log(2)))
-    top = polynomial(t, [2.515517, 0.802853, 0.010328])  # Abramowitz and Stegun 26.2.23
-    x = (t - top / polynomial(t, [1.0, 1.432788, 0.189269, 0.001308])) * math.sqrt(0.5)
-    for _ in range(3 if precision(y) < 1e-10 else 2):
-        ratio = scaled_erfc(x)
-        x = x + (log(ratio) - x * x - goal) * ratio * (_SQRT_PI / 2)
-    x = where(inside, x, where(tail >= 0.0, math.inf, tail * math.nan))
-    return where(middle, close, where(y > 1.0, -x, x))
+    r = sqrt(math.log(2) - log(within(inside & ~middle, tail, 0.1)))
+    close = r <= 5.0
+    z = where(middle, 0.180625 - u * u * 0.25, r - where(close, y.like(1.6), 5.0))
+    rows = zip(*_quotients(), strict=True)  # of numerators, and of denominators
+    above, below = (
+        polynomial(
+            z,
+            [
+                where(middle, y.like(a), where(close, y.like(b), c))
+                for a, b, c in zip(*row, strict=True)
+            ],
+        )
+        for row in rows
+    )
+    side = where(y > 1.0, y.like(-1.0), 1.0)
+    x = where(middle, u, side) * (above / below) + where(middle, u * 0.875, 0.0)
+    return where(inside, x, where(tail >= 0.0, side * math.inf, tail * math.nan))
 
 
 def _erfc_inverse_slope(x: Any, y: Any) -> Any:

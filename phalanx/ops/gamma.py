@@ -17,7 +17,6 @@ from phalanx.ops.formula import (
     absolute,
     apart,
     conj,
-    cos,
     exp,
     expm1,
     floor,
@@ -32,12 +31,12 @@ from phalanx.ops.formula import (
     precision,
     real,
     rounded,
-    sin,
     special,
     where,
     with_slope,
     within,
 )
+from phalanx.ops.turns import cosine_of_part, sine_of_half_turns, sine_of_part
 
 LARGE = 8.0  # from where on Stirling's series is used
 _POSITIVE = Example((f32(2, 3),), low=0.5, high=3.0)
@@ -88,13 +87,6 @@ def _lowered(x: Any) -> tuple[Any, Any]:
     return a, p
 
 
-def sine_of_turns(x: Any) -> Any:
-    """sin πx, exactly 0 at whole numbers."""
-    n = rounded(x)
-    odd = n - floor(n * 0.5) * 2.0
-    return sin((x - n) * math.pi) * (1.0 - odd * 2.0)
-
-
 # ---- log |Γ(x)| and its derivative ----------------------------------------------------------
 
 
@@ -109,7 +101,7 @@ def _log_gamma(x: Number) -> Number:
     out = where(large, where(u < math.inf, far, math.inf), near)
     down = (x < 0.0) & (x > -math.inf)
     w = within(down, x, -0.5)
-    sine = log(absolute(sine_of_turns(w)))
+    sine = log(absolute(sine_of_half_turns(w)))
     below = math.log(math.pi) - log(-w) - sine - out
     out = where(down, below, where(x < 0.0, -math.inf, out))
     return where(size > 0.0, out, where(is_nan(x), x, math.inf))
@@ -143,7 +135,7 @@ def _digamma(x: Number) -> Number:
     out = where(near, close, where(size < math.inf, away, size))
     w = within((x < 0.0) & (x > -math.inf) & (floor(x) < x), x, -0.5)
     turn = w - rounded(w)
-    below = out - 1.0 / w - cos(turn * math.pi) / sin(turn * math.pi) * math.pi
+    below = out - 1.0 / w - cosine_of_part(turn) / sine_of_part(turn) * math.pi
     pole = (x < 0.0) & (floor(x) >= x)
     return where(x < 0.0, where(pole, math.nan, below), where(x > 0.0, out, -1.0 / x))
 
@@ -202,7 +194,7 @@ def _gamma(x: Any) -> Any:
     out = where(large, where(u < most, far, math.inf), exp(about_two(a)) * p)
     whole = (floor(size) >= size) & (out < 1 / precision(x))
     out = where(whole, rounded(out), out)
-    below = -math.pi / (sine_of_turns(x) * (x * out))
+    below = -math.pi / (sine_of_half_turns(x) * (x * out))
     pole = (x < 0.0) & (floor(x) >= x)
     out = where(x < 0.0, where(pole, math.nan, below), out)
     return where(size > 0.0, out, 1.0 / x)

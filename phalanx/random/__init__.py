@@ -9,6 +9,9 @@ Make a key of a seed, split it, and use each key once.
 (2,)
 """
 
+import sys as _sys
+
+from phalanx.base.boundary import bound as _bound
 from phalanx.random.choices import categorical, choice, permutation
 from phalanx.random.composed import (
     ball,
@@ -103,3 +106,5 @@ __all__ = [
     "weibull_min",
     "wrap_key_data",
 ]
+
+_bound(_sys.modules[__name__])

@@ -1,10 +1,19 @@
 """Compiling and running through XLA: the only room that imports jaxlib.
 
 It knows programs (`core`), layouts (`spmd`) and the backend protocol (`run`), and no
-transformation. Everything that differs between versions of jaxlib is in here.
+transformation. Everything that differs between versions of jaxlib is in here. What writes modules,
+and the bindings of MLIR with it, is imported when the first one is written.
 """
 
+from typing import TYPE_CHECKING
+
+from phalanx.base.lazily import later as _later
 from phalanx.xla.backend import XlaBackend
 from phalanx.xla.runtime import VERSION, Device
 
 __all__ = ["VERSION", "Device", "XlaBackend"]
+
+if TYPE_CHECKING:
+    from phalanx.xla import lower as lower
+else:
+    __getattr__, __dir__ = _later(__name__, "lower")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from phalanx import xla
+from phalanx.core.program import Program
+from phalanx.spmd.plan import Plan
 from phalanx.xla import compile as compiling
 from phalanx.xla import transfer
 from phalanx.xla.callbacks import wait_for_callbacks
 from phalanx.xla.client import client, started
 from phalanx.xla.flight import complete, end_anyway
-from phalanx.xla.lower import lower
 from phalanx.xla.memory import free_memory
+from phalanx.xla.module import XlaModule
 from phalanx.xla.processes import Service, connect, leave
 from phalanx.xla.runtime import VERSION
 from phalanx.xla.sharded import held, is_deleted
@@ -55,7 +58,12 @@ class XlaBackend:
     def process_count(self) -> int:
         return len({d.process_index for d in client().devices()})
 
-    lower = staticmethod(lower)
+    @staticmethod
+    def lower(
+        program: Program, plan: Plan, donate: tuple[int, ...] = (), name: str | None = None
+    ) -> XlaModule:
+        return xla.lower.lower(program, plan, donate, name)
+
     compile = staticmethod(compiling.compile)
     put = staticmethod(transfer.put)
     putting = staticmethod(transfer.putting)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from phalanx.core.builder import Builder
-from phalanx.xla.callbacks import HostCallEmitter
 from phalanx.xla.contraction import ContractionEmitter
 from phalanx.xla.generators import GeneratorEmitter
+from phalanx.xla.host_calls import HostCallEmitter
 from phalanx.xla.inspection import InspectionEmitter
 from phalanx.xla.matrices import MatrixEmitter
 

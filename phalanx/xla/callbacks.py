@@ -11,18 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxlib.mlir import ir
 
 from phalanx.base import dtypes
 from phalanx.base.errors import DeviceError, RuntimeFailure
 from phalanx.core.types import ArrayType
-from phalanx.spmd.plan import Plan
-from phalanx.xla.axes import RegionAxesEmitter
 
 Function = Callable[..., Sequence[Any]]
 Types = Sequence[ArrayType]
-_TARGETS = {"cpu": "xla_ffi_python_cpu_callback"}
-_GPU_TARGET = "xla_ffi_python_gpu_callback"
 
 
 class _EntryPoint:
@@ -208,50 +203,3 @@ def _fitted(
                 f"callback: the result of {function} has shape {result.shape}, but {t} was declared"
             )
     return fitted
-
-
-class HostCallEmitter(RegionAxesEmitter):
-    """Builder: calls to Python."""
-
-    def __init__(self, plan: Plan, module: ir.Module) -> None:
-        super().__init__(plan, module)
-        self.callbacks = Callbacks(len(plan.devices))
-
-    def host_call(
-        self,
-        function: Function,
-        args: Sequence[ir.Value],
-        out_types: Types,
-        has_side_effect: bool = False,
-    ) -> list[ir.Value]:
-        parted = self.parted
-        if not parted:
-            return self._host_call(function, args, out_types, has_side_effect)
-        # code that the compiler partitions along some axes: there the first device calls for all
-
-        def on_first(here: Any, *args: Any) -> Sequence[Any]:
-            return [np.zeros(t.shape, t.dtype) for t in out_types] if here else function(*args)
-
-        def body(_: Any, *args: ir.Value) -> list[ir.Value]:
-            results = self._host_call(
-                on_first, [self.place_along(parted), *args], out_types, has_side_effect
-            )
-            return [self._of_first_device(x, parted) for x in results]
-
-        return self.manual_computation(
-            args, [()] * len(args), [()] * len(out_types), out_types, body
-        )
-
-    def _host_call(
-        self, function: Function, args: Sequence[ir.Value], out_types: Types, has_side_effect: bool
-    ) -> list[ir.Value]:
-        index = np.uint64(self.callbacks.add(function, out_types))
-        target = _TARGETS.get(self.platform, _GPU_TARGET)
-        return self.custom_call(target, args, out_types, {"index": index}, has_side_effect)
-
-    def _of_first_device(self, x: ir.Value, along: Sequence[str]) -> ir.Value:
-        shape, rows = self.type(x).shape, self.rows_along(along)
-        one = self.reshape(x, (1, *shape))
-        every = self.all_gather(one, 0, rows, (len(rows[0]), *shape))
-        ends = (0,) * (1 + len(shape)), (1, *shape), (1,) * (1 + len(shape))
-        return self.reshape(self.slice(every, *ends), shape)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 
+from phalanx import xla
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray
 from phalanx.core.types import ArrayType
@@ -29,7 +30,7 @@ from phalanx.xla.flight import (
     make_room,
     over_processes,
 )
-from phalanx.xla.lower import XlaModule, number_of, text_of
+from phalanx.xla.module import XlaModule, number_of
 from phalanx.xla.runtime import (
     OLD,
     device_list,
@@ -252,7 +253,7 @@ class XlaExecutable:
         return outs, results.consume_token() if self._tokens else None
 
     def as_text(self) -> str:
-        return text_of(self._bytecode)
+        return xla.lower.text_of(self._bytecode)
 
     def hlo_text(self) -> str:
         return "\n".join(m.to_string() for m in self._loaded.hlo_modules())

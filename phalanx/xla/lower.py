@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
 
@@ -21,51 +17,9 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.placement import block_of
 from phalanx.spmd.plan import Plan
 from phalanx.xla.builder import MlirBuilder
-from phalanx.xla.callbacks import Callbacks
 from phalanx.xla.contexts import context_for_module
 from phalanx.xla.failures import refused
-from phalanx.xla.inspection import Inspection
-from phalanx.xla.runtime import xc
-
-
-@dataclass(frozen=True)
-class XlaModule:
-    """A module, and what compiling and running it needs besides."""
-
-    module: ir.Module
-    plan: Plan
-    out_types: tuple[ArrayType, ...]  # of whole arrays, without padding
-    donate: tuple[int, ...]
-    callbacks: Callbacks
-    inspections: tuple[Inspection, ...]
-    name: str
-
-    def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
-        """The module in a dialect, with the lines of Python if ``locations``."""
-        if dialect == "hlo":
-            options = _hlo.HloPrintOptions()
-            options.print_metadata = locations
-            return self.ir(dialect).get_hlo_module().to_string(options)
-        return str(self.module.operation.get_asm(enable_debug_info=locations))
-
-    def ir(self, dialect: str = "stablehlo") -> Any:
-        """The module of MLIR, or for "hlo" the ``XlaComputation``."""
-        if dialect == "stablehlo":
-            return self.module
-        return xc.mlir.mlir_module_to_xla_computation(self.bytecode, False, False)
-
-    @functools.cached_property
-    def bytecode(self) -> bytes:
-        """The module in the compact form that ``text_of`` reads."""
-        with io.BytesIO() as file:
-            self.module.operation.write_bytecode(file)
-            return file.getvalue()
-
-
-def number_of(module: XlaModule) -> int:
-    """A number that tells ``module`` from others, wherever in files its lines stand."""
-    digest = hashlib.sha256(module.as_text().encode()).digest()
-    return int.from_bytes(digest[:7])
+from phalanx.xla.module import XlaModule
 
 
 def text_of(bytecode: bytes) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from phalanx import xla
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import axes_of, prime_axes
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.compile import XlaExecutable, compile
-from phalanx.xla.lower import build
 
 
 def reshard(raw: Any, type: ArrayType, source: Sharding, target: Sharding) -> Any | None:
@@ -28,4 +28,4 @@ def _identity(type: ArrayType, source: Sharding, target: Sharding) -> XlaExecuta
     if before is None or after is None:
         return None
     plan = Plan(source.devices, axes, (before,), (after,))
-    return compile(build([type], [type], plan, lambda b, x: [x], name="move"))
+    return compile(xla.lower.build([type], [type], plan, lambda b, x: [x], name="move"))

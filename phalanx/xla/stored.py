@@ -20,7 +20,7 @@ from jaxlib import version
 
 from phalanx.base.config import config
 from phalanx.run.cache import cache
-from phalanx.xla.lower import XlaModule
+from phalanx.xla.module import XlaModule
 from phalanx.xla.runtime import device_list, xc
 
 # What the compiler reads besides its options.

@@ -90,15 +90,22 @@ def _lowered(x: Any) -> tuple[Any, Any]:
 # ---- log |Γ(x)| and its derivative ----------------------------------------------------------
 
 
-def _log_gamma(x: Number) -> Number:
-    size = absolute(x)
-    large = size >= LARGE
-    u, v = within(large, size, LARGE), within(~large & (size > 0.0), size, 1.0)
-    far = (u - 0.5) * (log(u) - 1.0) + (stirling(u) + (0.5 * math.log(2 * math.pi) - 0.5))
+def _log_gamma_above(x: Number) -> Number:
+    """log Γ(x) for x > 0: in one logarithm of what each region needs."""
+    large = x >= LARGE
+    u, v = within(large, x, LARGE), within(~large & (x > 0.0), x, 1.0)
     a, p = _lowered(v)
-    one = absolute(v - 1.0) < 0.5
-    near = about_two(a) + where(one, -log1p(within(one, v - 1.0, 0.0)), log(p))
-    out = where(large, where(u < math.inf, far, math.inf), near)
+    one = absolute(v - 1.0) < 0.5  # where p is 1 / x, rounded
+    logarithm = log(where(large, u, where(one, v, p)))
+    far = (u - 0.5) * (logarithm - 1.0) + (stirling(u) + (0.5 * math.log(2 * math.pi) - 0.5))
+    near = about_two(a) + where(one, -logarithm, logarithm)
+    return where(large, where(u < math.inf, far, math.inf), near)
+
+
+def _log_gamma(x: Number) -> Number:
+    """log |Γ(x)|, left of 0 by reflection (DLMF 5.5.3)."""
+    size = absolute(x)
+    out = _log_gamma_above(size)
     down = (x < 0.0) & (x > -math.inf)
     w = within(down, x, -0.5)
     sine = log(absolute(sine_of_half_turns(w)))
@@ -118,12 +125,12 @@ def _about_root() -> list[float]:
     return [0.0] + [(-1) ** (k + 1) * hurwitz(k + 1, _ROOT) for k in range(1, 34)]
 
 
-def _digamma(x: Number) -> Number:
-    size = where(x < 0.0, -x, x)
-    d = apart(size - _ROOT_HIGH) - _ROOT_LOW
+def _digamma_above(x: Number) -> Number:
+    """ψ(x) for x > 0: about its root by the power series, elsewhere by Stirling's."""
+    d = apart(x - _ROOT_HIGH) - _ROOT_LOW
     near = absolute(d) < 0.5
     close = polynomial(within(near, d, 0.1), _about_root()[: 34 if precision(x) < 1e-10 else 17])
-    v = within(~near & (size > 0.0) & (size < math.inf), size, 3.0)
+    v = within(~near & (x > 0.0) & (x < math.inf), x, 3.0)
     z, shift = v, _zero(v)
     for _ in range(8):
         low = z < LARGE
@@ -132,7 +139,11 @@ def _digamma(x: Number) -> Number:
     u = 1.0 / z
     terms = [b / (2 * k + 2) for k, b in enumerate(BERNOULLI)]
     away = log(z) - (u * 0.5 + u * u * polynomial(u * u, terms)) - shift
-    out = where(near, close, where(size < math.inf, away, size))
+    return where(near, close, where(x < math.inf, away, x))
+
+
+def _digamma(x: Number) -> Number:
+    out = _digamma_above(where(x < 0.0, -x, x))
     w = within((x < 0.0) & (x > -math.inf) & (floor(x) < x), x, -0.5)
     turn = w - rounded(w)
     below = out - 1.0 / w - cosine_of_part(turn) / sine_of_part(turn) * math.pi
@@ -145,7 +156,9 @@ def _zero(x: Any) -> Any:
 
 
 psi = with_slope(_digamma, lambda x, y: polygamma_of(1, x))
+psi_above = with_slope(_digamma_above, lambda x, y: polygamma_of(1, x))
 ln_gamma = with_slope(_log_gamma, lambda x, y: psi(x))
+ln_gamma_above = with_slope(_log_gamma_above, lambda x, y: psi_above(x))
 
 
 lgamma: Primitive = special(

@@ -13,6 +13,7 @@ from phalanx.core.primitive import Example, Primitive
 from phalanx.ops import elementwise as array
 from phalanx.ops.basis import add, f32, mul, neg, sub
 from phalanx.ops.formula import (
+    Formula,
     Number,
     absolute,
     apart,
@@ -36,7 +37,7 @@ from phalanx.ops.formula import (
     where,
     within,
 )
-from phalanx.ops.gamma import LARGE, about_two, digamma, lgamma, ln_gamma, stirling
+from phalanx.ops.gamma import LARGE, about_two, digamma, lgamma, ln_gamma, ln_gamma_above, stirling
 
 _NONE = Fraction(0)
 _POSITIVE = Example((f32(3), f32(3)), low=0.5, high=3.0)
@@ -67,16 +68,16 @@ def _log_beta(a: Any, b: Any) -> Any:
     return where(large, apart(out), _log_beta_below(low, high))
 
 
-def _log_beta_below(low: Any, high: Any) -> Any:
-    """log |B(low, high)|, unless both are large."""
+def _log_beta_below(low: Any, high: Any, log_of_gamma: Formula = ln_gamma) -> Any:
+    """log |B(low, high)|, unless both are large, by the logarithm of the gamma function."""
     large = (high >= LARGE) & (low > 0.0)
     u, v = within(large, low, 1.0), within(large, high, LARGE)
     ratio, n = u / v, u + v
+    p, q, r = together(log_of_gamma, [low, high, low + high])
     out = u * ratio * curvature(ratio) * 0.5 + log1p(ratio) * 0.5 - u * log(n)
-    out = out + stirling(v) - stirling(n) + ln_gamma(u)
-    p, q, r = together(ln_gamma, [low, high, low + high])
+    out = out + stirling(v) - stirling(n) + p
     small = p + (q - r)
-    return where(large, apart(out), apart(small))
+    return where(large, out, small)
 
 
 def _log_beta_slope(a: Any, b: Any) -> Any:
@@ -147,7 +148,7 @@ def poisson(a: Any, x: Any) -> Any:
     m = (within(large, x, LARGE) - u) / u
     by_loader = exp(-u * m * m * curvature(m) * 0.5 - stirling(u)) / sqrt(u * (2 * math.pi))
     v = within(~large, a, 1.0)
-    return where(large, by_loader, exp(v * log(x) - x - ln_gamma(v + 1.0)))
+    return where(large, by_loader, exp(v * log(x) - x - ln_gamma_above(v + 1.0)))
 
 
 @cache
@@ -280,7 +281,7 @@ def _binomial(a: Any, b: Any, x: Any) -> Any:
         gap = -gap
     by_loader = exp(exponent) * sqrt(u * (v / n) / (2 * math.pi))
     u, v = within(~large, a, 1.0), within(~large, b, 1.0)
-    below = _log_beta_below(lesser(u, v), greater(u, v))
+    below = _log_beta_below(lesser(u, v), greater(u, v), ln_gamma_above)
     return where(large, apart(by_loader), exp(u * log(x) + v * log1p(-x) - below))
 
 

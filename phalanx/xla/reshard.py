@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from phalanx import xla
+from phalanx.base.recent import Recent
 from phalanx.core.types import ArrayType
 from phalanx.spmd.layout import axes_of, prime_axes
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.compile import XlaExecutable, compile
 
+_programs: Recent[XlaExecutable] = Recent(256)
+
 
 def reshard(raw: Any, type: ArrayType, source: Sharding, target: Sharding) -> Any | None:
     """``raw`` laid out as ``target``, or None where no mesh can tell both layouts."""
-    executable = _identity(type, source.plain, target.plain)
-    return executable([raw])[0] if executable is not None else None
+    key = type, source.plain, target.plain
+    executable = _programs[key]
+    if executable is None:
+        executable = _identity(*key)
+        if executable is None:
+            return None
+        _programs[key] = executable
+    return executable([raw])[0]
 
 
-@functools.lru_cache(maxsize=256)
 def _identity(type: ArrayType, source: Sharding, target: Sharding) -> XlaExecutable | None:
     if source.devices != target.devices:
         return None

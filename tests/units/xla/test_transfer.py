@@ -1,15 +1,19 @@
 """Arrays between host and devices."""
 
+import gc
+
 import ml_dtypes
 import numpy as np
 import pytest
 
 from phalanx.base.errors import DeletedArray
+from phalanx.base.recent import forget_everything
 from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding, P
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
+from phalanx.xla.compile import XlaExecutable
 from phalanx.xla.lower import build
 from phalanx.xla.reshard import reshard
 
@@ -90,6 +94,20 @@ def test_resharding_by_a_program(backend, devices, name):
     assert reshard(moved, T, target, Sharding(devices[::-1])) is None
     odd = Sharding(devices, (8,), (1, 0, 2, 3, 4, 5, 7, 6))
     assert reshard(moved, T, target, odd) is None
+
+
+def test_programs_that_reshard_are_forgotten_with_all_others(backend, devices):
+    def alive():
+        gc.collect()
+        return sum(isinstance(x, XlaExecutable) for x in gc.get_objects())
+
+    forget_everything()
+    before = alive()
+    source, target = Sharding(devices, (8,)), Sharding(devices, (1, 8))
+    reshard(backend.put(X, T, source), T, source, target)
+    assert alive() == before + 1
+    forget_everything()
+    assert alive() == before
 
 
 def test_moved_arrays_feed_programs(backend, devices):

@@ -49,15 +49,16 @@ def check_callable(fun: Any, who: str) -> None:
         )
 
 
-_parameters: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_parameters: weakref.WeakKeyDictionary[Any, tuple[Any]] = weakref.WeakKeyDictionary()
 
 
 def parameters(fun: Any) -> tuple[inspect.Parameter, ...] | None:
     """The parameters of ``fun``, or None where Python cannot tell."""
     try:
-        if fun not in _parameters:
-            _parameters[fun] = _inspected(fun)
-        return _parameters[fun]
+        known = _parameters.get(fun)
+        if known is None:
+            known = _parameters[fun] = (_inspected(fun),)
+        return known[0]
     except TypeError:  # no weak reference, or not hashable
         return _inspected(fun)
 

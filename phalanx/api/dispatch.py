@@ -24,6 +24,7 @@ from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import NonFiniteError, TracingRefused
 from phalanx.base.exact import Exact
+from phalanx.base.keys import distinctions
 from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
@@ -116,18 +117,20 @@ def clear_caches() -> None:
     forget_everything()
 
 
-# By weak reference to the function. What was traced may refer to the function in turn, and so keep
-# it alive: then it stays until the table forgets it.
+# By weak reference to the function, and by what tells it apart from equal ones. What was traced may
+# refer to the function in turn, and so keep it alive: then it stays until the table forgets it.
 _by_function: Recent[Recent[Caches]] = Recent(4096)
 
 
 def caches_of(fun: Any, options: tuple) -> Caches:
     """The caches of ``fun``; they live as long as ``fun`` does."""
     try:
-        reference = weakref.ref(fun, _by_function.forget)
-        of_function = _by_function[reference]
+        apart = tuple(distinctions(fun))
+        reference = weakref.ref(fun, lambda gone: _by_function.forget((gone, *apart)))
+        key = (reference, *apart)
+        of_function = _by_function[key]
         if of_function is None:
-            of_function = _by_function[reference] = Recent(KEPT)
+            of_function = _by_function[key] = Recent(KEPT)
         caches = of_function[options]
         if caches is None:
             caches = of_function[options] = Caches()

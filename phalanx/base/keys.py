@@ -80,10 +80,22 @@ def _way_of(kind: type) -> Way:
         return lambda x: x  # equal to itself alone
     if issubclass(kind, tuple):
         return lambda x: (_OBJECT, kind, *map(key_of, x))
+    return lambda x: (_OBJECT, kind, x, *distinctions(x))
+
+
+def distinctions(x: Any) -> list[Hashable]:
+    """What tells ``x`` apart from objects that equal it, if its class says what equals it.
+
+    That is what it compares, where that is known, or the numbers among its attributes.
+    """
+    kind = type(x)
+    if kind.__eq__ is object.__eq__:
+        return []
     if is_dataclass(kind):
-        names = [f.name for f in fields(kind) if f.compare]
-        return lambda x: (_OBJECT, kind, x, *[_held(getattr(x, n)) for n in names])
-    return lambda x: (_OBJECT, kind, x, *_numbers(x))
+        return [_held(getattr(x, f.name)) for f in fields(kind) if f.compare]
+    slots = [n for c in kind.__mro__ for n in getattr(c, "__slots__", ()) if hasattr(x, n)]
+    held = {**{n: getattr(x, n) for n in slots}, **getattr(x, "__dict__", {})}
+    return [(name, key_of(v)) for name, v in held.items() if type(v) in _OF_NUMBERS]
 
 
 def _held(value: Any) -> Hashable:
@@ -94,10 +106,3 @@ def _held(value: Any) -> Hashable:
     except TypeError:
         return None
     return key
-
-
-def _numbers(x: Any) -> list[Hashable]:
-    """The numbers among the attributes of ``x``, by which equal objects may differ."""
-    slots = [n for c in type(x).__mro__ for n in getattr(c, "__slots__", ()) if hasattr(x, n)]
-    held = {**{n: getattr(x, n) for n in slots}, **getattr(x, "__dict__", {})}
-    return [(name, key_of(v)) for name, v in held.items() if type(v) in _OF_NUMBERS]

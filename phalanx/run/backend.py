@@ -110,11 +110,12 @@ class Executable(Protocol):
         ...
 
     def for_parts(
-        self, results: Sequence[tuple[ArrayType, Sharding]]
+        self, results: Sequence[tuple[ArrayType, Sharding]], who: str
     ) -> Callable[[list[Raw]], list[Raw]]:
         """The function that takes and gives this process's parts of arrays, as arrays.
 
-        ``results`` says of what types those that it gives are, and how they lie.
+        ``results`` says of what types those that it gives are, and how they lie; ``who`` is what
+        its launches are called.
         """
         ...
 

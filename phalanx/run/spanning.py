@@ -9,12 +9,14 @@ makes no difference to an array of this process, it is its part as it is.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from phalanx.base.errors import ProgramMismatch
 from phalanx.core.blocks import Blocks, Dealt
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entering
@@ -73,6 +75,14 @@ class Share:
         return sum(self.dealt.counts[self.here.start : self.here.stop])
 
     @property
+    def told(self) -> str:
+        """How many lanes each process has, in words."""
+        rows = Counter[int]()
+        for device, count in zip(self.devices, self.dealt.counts, strict=True):
+            rows[device.process_index] += count
+        return f"{', '.join(str(n) for _, n in sorted(rows.items()))} rows"
+
+    @property
     def fits(self) -> bool:
         """Whether its rows, dealt out over its devices, are what these run."""
         return Blocks(self.rows, len(self.here)).length == self.dealt.length
@@ -128,10 +138,18 @@ class Sharing:
     def every(self) -> tuple[int, ...]:
         """How many lanes each process has; all processes must ask.
 
+        One that has as many rows as before does not, since nothing tells it to: it launches what
+        it has compiled.
+
         Raises:
             PeerLost, ProgramMismatch: they do not.
         """
-        return tuple(self.group.gather(f"calling {self.who}", self.rows))
+        mine = f"with {self.rows} row{'s' if self.rows != 1 else ''}"
+        try:
+            return tuple(self.group.gather(f"calling {self.who}", self.rows, detail=mine))
+        except ProgramMismatch as e:
+            e.add_note(_ADVICE)
+            raise
 
     @functools.cached_property
     def share(self) -> Share:
@@ -156,6 +174,13 @@ class Sharing:
 
     def __repr__(self) -> str:
         return f"{self.rows} here, over processes {self.group.key}"
+
+
+_ADVICE = (
+    "A process that calls with as many rows as before launches what it has compiled. Where others' "
+    "rows change, tell all how many each has, as a static argument of the function: see \"When the "
+    "rows of one process change\" in docs/processes.md"
+)
 
 
 def _with_rows(type: ArrayType, dim: int | None, rows: int) -> ArrayType:
@@ -189,7 +214,8 @@ class Spanning(Prepared):
         ]
         self.executable, self.names = compiled.executable, compiled.names
         self._execute = compiled.executable.for_parts(
-            [(sig.type, sig.sharding) for sig in self.out_sigs]
+            [(sig.type, sig.sharding) for sig in self.out_sigs],
+            f"{compiled.name} of {share.told}",
         )
         self._fixed, self._checked, self._name = compiled.fixed, compiled.checked, compiled.name
 

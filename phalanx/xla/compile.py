@@ -217,11 +217,12 @@ class XlaExecutable:
         return lambda held: finish(execute(fixed + [x._raw for x in held]))
 
     def for_parts(
-        self, results: Sequence[tuple[ArrayType, Sharding]]
+        self, results: Sequence[tuple[ArrayType, Sharding]], who: str
     ) -> Callable[[list[Any]], list[Any]]:
         types = [sharded_type(t.physical, s) for t, s in results]
         local = copy.copy(self)
         local._handlers = [result_handler(t.whole, t.whole_layout) for t in types]
+        local._name = who
         return local
 
     def _launch(self, raws: list[Any]) -> tuple[list[Any], Any]:

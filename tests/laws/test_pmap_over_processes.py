@@ -71,7 +71,12 @@ class Case:
         m = self.program.mapping
         (name, _), *rest = m.axes
         here = replace(m, axes=((name, self.rows[me]), *rest), processes=len(self.rows))
-        return here.over((pmap, *self.inner), lane or self.program.lane, out_dims=out_dims)
+        function = lane or self.program.lane
+
+        def own(*args):  # of this case: an equal program of another may have other rows elsewhere
+            return function(*args)
+
+        return here.over((pmap, *self.inner), own, out_dims=out_dims)
 
     def answer(self, me):
         """What process ``me`` finds: arrays."""
@@ -149,6 +154,51 @@ class Lots:
 
     def check(self, answers, expected):
         close(np.concatenate(answers), expected, 1e-6)
+
+
+@dataclass(frozen=True)
+class Changing:
+    """One function for batches of which each process has some rows, in each step others."""
+
+    steps: tuple
+    """The rows of all processes, step by step."""
+
+    @staticmethod
+    def lane(x):
+        return x * lax.axis_index("i") + lax.pmean(x, "i"), lax.all_gather(x, "i")[0]
+
+    def batch(self, rows):
+        return np.random.default_rng(7).uniform(-1, 1, (sum(rows), 3))
+
+    @property
+    def rows(self):
+        return self.steps[0]
+
+    def answer(self, me):
+        devices = [d for d in phalanx.devices() if d.process_index < len(self.rows)]
+        step = pmap(
+            lambda x, rows: self.lane(x), "i", static_broadcasted_argnums=1, devices=devices,
+            out_axes=(0, None),
+        )  # fmt: skip
+        found = []
+        for rows in self.steps:
+            first = sum(rows[:me])
+            own = self.batch(rows)[first : first + rows[me]]
+            found.append([np.asarray(y) for y in step(own, rows)])
+        return found
+
+    def oracle(self):
+        return [self.of_all(self.batch(rows)) for rows in self.steps]
+
+    @staticmethod
+    def of_all(x):
+        return x * np.arange(len(x))[:, None] + x.mean(0), x[0]
+
+    def check(self, answers, expected):
+        for step, (own, common) in enumerate(expected):
+            close(np.concatenate([found[step][0] for found in answers]), own, 1e-8)
+            for found in answers:
+                close(found[step][1], common, 1e-8)
 
 
 # ---- in a process -------------------------------------------------------------------------------
@@ -288,6 +338,13 @@ def lots(count):
     return drawn.map(lambda these: (these, these.oracle()))
 
 
+def changing(count):
+    """Batches whose rows change in some processes, and in others do not."""
+    rows = st.tuples(*[st.integers(1, 3)] * count)
+    drawn = st.builds(Changing, st.lists(rows, min_size=2, max_size=4).map(tuple))
+    return drawn.map(lambda these: (these, these.oracle()))
+
+
 @st.composite
 def cases(draw, count):
     """A case for ``count`` processes, and what the oracle says; where this has no derivative, there
@@ -312,10 +369,17 @@ def draw_into(found, data):
     found.append(data.draw(st.one_of(*[cases(count)] * 7, lots(count))))
 
 
+@settings(max_examples=settings().max_examples // 2)
+@given(st.sampled_from(COUNTS).flatmap(changing))
+def draw_changes_into(found, these):
+    found.append(these)
+
+
 @pytest.mark.slow
 def test_drawn_programs_over_processes(launch, tmp_path):  # noqa: F811
     drawn, path, count = [], tmp_path / "cases", max(COUNTS)
     draw_into(drawn)
+    draw_changes_into(drawn)
     path.write_bytes(pickle.dumps([case for case, _ in drawn]))
     story = f"""
     from pathlib import Path

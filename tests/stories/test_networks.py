@@ -106,5 +106,5 @@ def test_when_the_network_is_cut_each_side_says_who_is_lost(machines, tmp_path):
         assert computed == "computed 0.5"
         assert late
         assert all(line.startswith(f"PeerSlow process {1 - i} ") for line in late)
-        assert lost.startswith(f"{1 - i} pmap_<lambda> (launch ")
+        assert lost.startswith(f"{1 - i} pmap_<lambda> of 1, 1 rows (launch ")
         assert here == "here [1 2 3]"

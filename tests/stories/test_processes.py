@@ -196,7 +196,7 @@ def test_nobody_waits_for_one_that_is_killed_while_they_connect(launch):
     )
     assert ended.status == 137, ended.output
     lost, local = ended.told[0]  # within the 10 s that the launcher gives
-    assert lost.startswith("1 pmap_<lambda> (launch 1 over processes 0,1): process 1")
+    assert lost.startswith("1 pmap_<lambda> of 1, 1 rows (launch 1 over processes 0,1): process 1")
     assert local == "[2.0, 2.0, 2.0]"
 
 
@@ -225,7 +225,7 @@ def test_who_is_stopped_is_late_and_then_lost(launch, monkeypatch):
     *late, lost = ended.told[0]
     assert late
     assert all(line.startswith("PeerSlow process 1 on ") for line in late)
-    assert lost.startswith("1 pmap_<lambda> (launch ")
+    assert lost.startswith("1 pmap_<lambda> of 1, 1 rows (launch ")
     assert "nothing has been heard of it for 3 s" in lost
 
 
@@ -298,14 +298,43 @@ def test_who_launches_what_another_does_not_learns_so(launch):
                 f(np.ones((2, 3), np.float32))  # where all the others go on as before
             np.asarray(f(x))
         except phalanx.errors.ProgramMismatch as e:
+            tell(e, *getattr(e, "__notes__", ()))
+        """,
+    )
+    assert ended.status == 0, ended.output
+    for me in range(3):
+        (why,) = ended.told[me]
+        assert "process 2 is at: calling pmap(<lambda>) with 2 rows" in why
+        assert "at: launch 2 over processes 0,1,2, pmap_<lambda> of 1, 1, 1 rows" in why
+        assert ("as a static argument" in why) == (me == 2)
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_rows_that_change_without_a_word_are_told_of_each(launch, reads):
+    """Those of processes 1 and 2 do; process 0 keeps its number, and may end with its launch."""
+    ended = launch(
+        3,
+        f"""
+        f = phalanx.pmap(lambda x: lax.psum(x, "i"), "i")
+        first, then = (1, 2, 1)[me], (1, 1, 2)[me]
+        np.asarray(f(np.ones((first, 3), np.float32)))
+        try:
+            found = f(np.ones((then, 3), np.float32))
+            if {reads} or me > 0:
+                np.asarray(found)
+            else:
+                phalanx.distributed.shutdown()
+        except phalanx.errors.ProgramMismatch as e:
             tell(e)
         """,
     )
     assert ended.status == 0, ended.output
     for me in range(3):
         (why,) = ended.told[me]
-        assert "process 2 is at: calling pmap(<lambda>)" in why
-        assert "at: launch 2 over processes 0,1,2, pmap_<lambda>" in why
+        launched = "launch 2 over processes 0,1,2, pmap_<lambda> of 1, 2, 1 rows"
+        assert f"process 0 is at: {launched}" in why
+        assert "process 1 is at: calling pmap(<lambda>) with 1 row;" in why
+        assert "process 2 is at: calling pmap(<lambda>) with 2 rows" in why
 
 
 def test_who_ends_does_its_part_of_what_it_launched_and_no_more(launch):

@@ -29,7 +29,7 @@ from phalanx.processes import differing, forms
 from phalanx.processes.line import Line
 from phalanx.processes.relay import pump, start
 from phalanx.processes.watched import Lateness, Silence, first_told
-from phalanx.processes.wire import PULSE, Message, Socket, close, encoded, said_first
+from phalanx.processes.wire import PULSE, Message, Socket, close, encoded, said_first, say
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials
@@ -187,7 +187,9 @@ class Hub:
         if not hmac.compare_digest(token, ours):
             why = "it belongs to another launch: its token differs"
             self._note_stranger(sock, why)
-            _refuse(Line(sock), why)
+            with contextlib.suppress(OSError):
+                say(sock, what="refused", why=why)
+            close(sock)
         elif first["what"] == "runtime":
             self._lead_to_runtime(sock)
         else:

@@ -123,11 +123,14 @@ class Member:
                                      traceback.format_exc()))  # fmt: skip
 
     def _hear(self) -> None:
-        while message := self._line.receive():
-            self._heard(message)
-        self.reachable = False
+        try:
+            while message := self._line.receive():
+                self._heard(message)
+        finally:
+            self.reachable = False
         if not self._left:
-            self._decide(self._alone("its connection is closed, as when a process is killed"))
+            closed = "its connection is closed, as when a process is killed"
+            self._decide(self._alone(self._line.fault or closed))
 
     def _alone(self, why: str, traceback: str = "") -> PeerLost:
         """The error where the coordinator is gone, and with it the process in which it lives."""

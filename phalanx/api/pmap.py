@@ -40,7 +40,7 @@ from phalanx.control.spanned import spanned
 from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Equation, Program, Var, plain
+from phalanx.core.program import Program, plain
 from phalanx.core.region import Axes
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
@@ -75,11 +75,8 @@ class TracedLane(TracedFunction):
         return program
 
     def _whole(self, types: Sequence[ArrayType]) -> Program:
-        inputs = [Var(plain(typeof(c))) for c in self.captured] + [Var(t) for t in types]
-        out_types = self.prim.type(*(v.type for v in inputs), **self.params)
-        outputs = tuple(Var(t) for t in out_types)
-        equation = Equation(self.prim, list(inputs), self.params, outputs, None)
-        return Program(inputs, [equation], outputs, f"pmap_{self.program.name}")
+        every = [*[plain(typeof(c)) for c in self.captured], *types]
+        return Program.of_one(self.prim, every, self.params, f"pmap_{self.program.name}")
 
 
 class Pmapped(Dispatched):

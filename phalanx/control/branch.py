@@ -66,10 +66,6 @@ def _frame(params: dict[str, Any]) -> Frame:
     return Frame(programs, ins, (FIXED,) * len(first.outputs))
 
 
-def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
-    return {**params, "programs": frame.programs}
-
-
 def _lower(b: Builder, *xs: Value, programs: Branches, agreed: bool = False) -> list[Value]:
     index, *operands = xs
 
@@ -151,7 +147,7 @@ def _if_wanted(wanted: Any, operands: Results, program: Program, agreed: bool) -
     """The results of ``program``, or zeros."""
 
     def make() -> Program:
-        empty = Program(program.inputs, [], (), program.name)
+        empty = program.update(equations=[], outputs=())
         return filled(empty, program.output_types, (False,) * len(program.outputs))
 
     programs = keep(program, "unwanted", make), program
@@ -242,7 +238,6 @@ branch: Primitive = with_subprograms(
     "cond",
     _lower,
     _frame,
-    _reframe,
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,

@@ -22,11 +22,6 @@ def frame_of_one(params: dict[str, Any]) -> Frame:
     return Frame((program,), (FIXED,) * len(program.inputs), (FIXED,) * len(program.outputs))
 
 
-def with_one(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
-    """``params`` with the program of another such frame."""
-    return {**params, "program": frame.programs[0]}
-
-
 def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
     """Write a call of a function of the module, or the program in place of it."""
     if program.axes or any(p.region is not None for p in program.primitives):
@@ -39,5 +34,5 @@ def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
 
 
 call: Primitive = with_subprograms(
-    "call", lower_call, frame_of_one, with_one, doc="the results of a program; func.call"
+    "call", lower_call, frame_of_one, doc="the results of a program; func.call"
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.control.call import frame_of_one, lower_call, with_one
+from phalanx.control.call import frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import Marks
@@ -59,7 +59,7 @@ def _split(program: Program, active: Marks, policy: Policy) -> Halves:
     halves = linearize_program(program, active)
     whole, count = halves.primal, len(program.outputs)
     results, residuals = whole.outputs[:count], whole.outputs[count:]
-    parts = divide(Program(whole.inputs, whole.equations, results, whole.name), residuals, policy)
+    parts = divide(whole.update(outputs=results), residuals, policy)
     primal, _ = prune(parts.storing, fixed=len(whole.inputs))
     # the residuals computed again, and the linear half
     resuming, linear = parts.resuming, halves.linear
@@ -68,11 +68,11 @@ def _split(program: Program, active: Marks, policy: Policy) -> Halves:
     again = halves.residuals(resuming.inputs[:count], resuming.outputs)
     renamed: dict[Any, Any] = dict(zip(linear.inputs[:kept], again, strict=True))
     tangents = linear.inputs[kept:]
-    joined = Program(
-        [*resuming.inputs, *tangents],
-        [*resuming.equations, *(e.renamed(renamed) for e in linear.equations)],
-        [renamed.get(a, a) for a in linear.outputs],
-        program.name,
+    half = linear.renamed(renamed)
+    joined = resuming.update(
+        inputs=[*resuming.inputs, *tangents],
+        equations=[*resuming.equations, *half.equations],
+        outputs=half.outputs,
     )
     joined, used = prune(joined, fixed=len(tangents))
     sources = tuple([i if i < count else count + parts.stored[i - count] for i in used])
@@ -100,7 +100,6 @@ checkpoint: Primitive = with_subprograms(
     "checkpoint",
     _lower,
     frame_of_one,
-    with_one,
     linearize=_linearize,
     doc="the results of a program, which its derivative computes again; "
     "stablehlo.optimization_barrier, func.call",

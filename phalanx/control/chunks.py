@@ -14,7 +14,7 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Literal
 
-from phalanx.control.framed import frame_of, own_inside, own_values
+from phalanx.control.framed import own_inside, own_values
 from phalanx.core.frame import Frame, Marks
 from phalanx.core.program import Atom, Equation, Program, plain
 from phalanx.core.region import Target
@@ -128,13 +128,14 @@ def _widest(program: Program) -> int:
 
 def _in_wide_loops(program: Program, costs: Costs) -> bool:
     """Whether most of the work is in loops in which a lane is no slower alone."""
-    loops = [e for e in program.equations if e.prim.frame and _is_wide_loop(e, costs)]
+    loops = [e for e in program.equations if _is_wide_loop(e, costs)]
     return math.fsum(map(work_of, loops)) > work(program) / 2
 
 
 def _is_wide_loop(e: Equation, costs: Costs) -> bool:
     """What is multiplied is faster with the lanes in one product, what is narrow in one vector."""
-    if not frame_of(e.prim, e.params).is_loop:
+    frame = e.frame
+    if frame is None or not frame.is_loop:
         return False
     return all(_widest(p) >= costs.wide and p.primitives.isdisjoint(PRODUCTS) for p in e.programs)
 
@@ -149,10 +150,10 @@ def _alone_and_together(program: Program, own: Marks, costs: Costs) -> tuple[flo
     lanes = own_values(program, LANE, own)
     alone, together = 0.0, 0.0
     for e in program.equations:
-        if e.prim.frame is None:
+        frame = e.frame
+        if frame is None:
             together += work_of(e)
             continue
-        frame = frame_of(e.prim, e.params)
         inside = own_inside(e, frame, lanes)
         if _is_decided(e, lanes):
             mine, others = _decided(frame, inside, costs)
@@ -184,9 +185,10 @@ def _shared(program: Program, own: Marks) -> int:
     lanes = own_values(program, LANE, own)
     sizes = [0]
     for e in program.equations:
+        frame = e.frame
         if e.prim in PRODUCTS and not lanes.isdisjoint(e.inputs):
             sizes += [a.type.size for a in e.inputs if a not in lanes]
-        elif e.prim.frame is not None:
-            inside = own_inside(e, frame_of(e.prim, e.params), lanes)
-            sizes += [_shared(p, inside) for p in e.programs]
+        elif frame is not None:
+            inside = own_inside(e, frame, lanes)
+            sizes += [_shared(p, inside) for p in frame.every]
     return max(sizes)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx.control.call import call, frame_of_one, lower_call, with_one
+from phalanx.control.call import call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Primitive, Rule
@@ -44,7 +44,6 @@ composite: Primitive = with_subprograms(
     "composite",
     _lower,
     frame_of_one,
-    with_one,
     linearize=_as_call("linearize"),
     jvp=_as_call("jvp"),
     transpose=_as_call("transpose"),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from phalanx.control.call import call, frame_of_one, lower_call, with_one
+from phalanx.control.call import call, frame_of_one, lower_call
 from phalanx.control.family import Rewrite, StateAndResults, with_subprograms
 from phalanx.control.places import Places, program_on_lanes
 from phalanx.core import axes
@@ -147,7 +147,7 @@ def _bind_program(
     unused = [Var(plain(typeof(v))) for v in values]
     count = len(captured)
     inputs = [*program.inputs[:count], *unused, *program.inputs[count:]]
-    program = Program(inputs, program.equations, program.outputs, name)
+    program = program.update(inputs=inputs)
     rule = make_rule(Closure((*captured, *only_rules), axes.scope()))
     every = [*captured, *values]
     return prim(*every, *xs, program=program, rule=rule, closed=len(every))
@@ -258,7 +258,6 @@ def with_rules(
         name,
         _lower,
         _frame,
-        with_one,
         linearize=None,
         jvp=None,
         differentiate=differentiate,

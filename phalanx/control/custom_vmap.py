@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.control.call import call, frame_of_one, lower_call, with_one
+from phalanx.control.call import call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
@@ -86,7 +86,6 @@ custom_vmap: Primitive = with_subprograms(
     "custom_vmap",
     _lower,
     frame_of_one,
-    with_one,
     linearize=_as_call("linearize"),
     jvp=_as_call("jvp"),
     transpose=_as_call("transpose"),

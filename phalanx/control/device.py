@@ -86,7 +86,8 @@ def _of_one_lane(program: Program, axes: Names, ins: Roles, outs: Roles) -> Prog
     outputs = [outside(a, r) for a, r in zip(program.outputs, outs, strict=True)]
     before = [_reshaped(x, v) for x, v in zip(inputs, program.inputs, strict=True) if x is not v]
     after = [_reshaped(a, y) for a, y in zip(program.outputs, outputs, strict=True) if y is not a]
-    return Program(inputs, [*before, *program.equations, *after], outputs, program.name)
+    equations = [*before, *program.equations, *after]
+    return program.update(inputs=inputs, equations=equations, outputs=outputs)
 
 
 def _reshaped(atom: Atom, out: Var) -> Equation:

@@ -10,7 +10,6 @@ is to them. It writes its own lowering, and states what is an exception to the r
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from phalanx.control.forward import jvp_rule, linearize_rule
@@ -26,7 +25,6 @@ from phalanx.spmd.replication import Varying, varying_outputs
 from phalanx.transforms.simplify import stable
 
 ReadFrame = Callable[[dict[str, Any]], Frame]
-WriteFrame = Callable[[dict[str, Any], Frame], dict[str, Any]]
 Rewrite = Callable[[Program], Program]  # to one with a state, its first input and first output
 StateAndResults = tuple[Any, list[Any]]
 
@@ -35,7 +33,6 @@ def with_subprograms(
     name: str,
     lower: LowerRule,
     frame: ReadFrame,
-    reframe: WriteFrame,
     *,
     doc: str,
     **exceptions: Any,
@@ -66,7 +63,6 @@ def with_subprograms(
         lower,
         axes=lambda params: _axes(frame(params)),
         frame=frame,
-        reframe=reframe,
         multi=True,
         doc=doc,
         **rules,
@@ -138,13 +134,8 @@ def _carry_state(prim: Callable[[], Primitive]) -> Rule:
 
     def rule(rewrite: Rewrite, state: Any, /, *operands: Any, **params: Any) -> StateAndResults:
         frame = frame_of(prim(), params)
-        carrying = replace(
-            frame,
-            programs=tuple(map(rewrite, frame.programs)),
-            ins=(*frame.choices(frame.ins), frame.state, *frame.seen),
-            outs=(frame.state, *frame.outs),
-        )
-        every = [*frame.choices(operands), state, *frame.shown(operands)]
+        carrying = frame.rewritten(rewrite, (frame.state,), (frame.state,))
+        every = frame.with_first([state], operands)
         after, *results = bind(prim(), every, params, carrying)
         return after, results
 

@@ -106,10 +106,7 @@ def paired(frame: Frame, active: Marks, quiet: bool = False) -> _Pair:
 
 def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
     if quiet:
-        condition = None if frame.condition is None else silent(frame.condition)
-        frame = replace(
-            frame, programs=tuple(map(silent, frame.programs)), condition=condition
-        )
+        frame = frame.rewritten(silent)
     active, nonzero = _stable_tangents(frame, active, lambda p, a: jvp_program(p, a).about)
     inputs = tuple(frame.shown(active))
     programs: list[Program] = []
@@ -275,7 +272,7 @@ class _ResidualSources:
         """Program ``which``: its results, what it stores, and zeros for what others store."""
         whole, count = self.parts[which].primal, len(self.frame.outs)
         mine = [atom for owner, atom in self.extra if owner == which]
-        made = Program(whole.inputs, whole.equations, [*whole.outputs[:count], *mine], whole.name)
+        made = whole.update(outputs=[*whole.outputs[:count], *mine])
         types = [plain(a.type) for a in (*whole.outputs[:count], *(a for _, a in self.extra))]
         return filled(made, types, [True] * count + [owner == which for owner, _ in self.extra])
 
@@ -289,7 +286,7 @@ class _ResidualSources:
             for i, owner in enumerate(self.owner)
         ]
         tangents = linear.inputs[len(part.forwarded) :]
-        made = Program([*residuals, *tangents], linear.equations, linear.outputs, linear.name)
+        made = linear.update(inputs=[*residuals, *tangents])
         return filled(made, types, [m for m, n in zip(part.nonzero, nonzero, strict=True) if n])
 
     def _type_of(self, i: int) -> ArrayType:
@@ -302,5 +299,6 @@ class _ResidualSources:
         """From what is FIXED to the residuals that are the same in every run."""
         whole = self.parts[0].primal
         fixed = [v for v, r in zip(whole.inputs, self.roles, strict=True) if r is FIXED]
-        made = Program(fixed, without_effects(whole) if self.once else [], self.once, whole.name)
-        return Program(fixed, live_equations(made), self.once, whole.name)
+        equations = without_effects(whole) if self.once else []
+        made = whole.update(inputs=fixed, equations=equations, outputs=self.once)
+        return made.update(equations=live_equations(made))

@@ -32,4 +32,4 @@ def bind(
     prim: Primitive, operands: Sequence[Any], params: dict[str, Any], frame: Frame
 ) -> tuple[Any, ...]:
     """The results of ``prim`` with another ``frame``, its other parameters as they are."""
-    return prim(*operands, **prim.rule("reframe")(params, frame))
+    return prim(*operands, **frame.into(params))

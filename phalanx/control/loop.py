@@ -8,7 +8,6 @@ halves runs the loop twice, and lanes may stop at different times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from phalanx.control.call import call
@@ -37,10 +36,6 @@ def _frame(params: dict[str, Any]) -> Frame:
     program = params["program"]
     outs = (CARRY,) * len(program.outputs)
     return Frame((program,), params["ins"], outs, Loop(None), params["condition"])
-
-
-def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
-    return {"condition": frame.condition, "program": frame.programs[0], "ins": frame.ins}
 
 
 def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
@@ -123,14 +118,19 @@ def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:
         for t, d in zip(program.input_types, inner, strict=True)
     ]
     types = [ArrayType((), BOOL), ArrayType((axis.size,), BOOL), *types]
-    inputs = [Var(t) for t in types]
-    return replace(
-        frame,
-        programs=(trace_closed(run, types, program.name).program,),
-        condition=Program(inputs, [], inputs[:1], condition.name),
-        ins=(CARRY, CARRY, *frame.ins),
-        outs=(CARRY, CARRY, *frame.outs),
-    )
+    return _carrying_its_condition(frame, trace_closed(run, types, program.name).program)
+
+
+def _carrying_its_condition(frame: Frame, body: Program) -> Frame:
+    """A loop of ``body``, which carries two values more: first whether there is another run."""
+    inputs = [Var(t) for t in body.input_types]
+
+    def change(program: Program) -> Program:
+        if program is not frame.condition:
+            return body
+        return program.update(inputs=inputs, equations=[], outputs=inputs[:1])
+
+    return frame.rewritten(change, (CARRY, CARRY), (CARRY, CARRY))
 
 
 def _while_running(
@@ -166,14 +166,7 @@ def _carry_state(
 
     types = [ArrayType((), BOOL), rewrite.type, *program.input_types]
     body = derive(step, ("and its condition", frame.key), run, types).program
-    inputs = [Var(t) for t in types]
-    carrying = replace(
-        frame,
-        programs=(body,),
-        condition=Program(inputs, [], inputs[:1], condition.name),
-        ins=(CARRY, CARRY, *frame.ins),
-        outs=(CARRY, CARRY, *frame.outs),
-    )
+    carrying = _carrying_its_condition(frame, body)
     begun, keep_going = call(state, *operands, program=test)
     _, after, *results = bind(loop, [keep_going, begun, *operands], params, carrying)
     return after, results
@@ -187,7 +180,6 @@ loop: Primitive = with_subprograms(
     "while",
     _lower,
     _frame,
-    _reframe,
     linearize=_linearize,
     transpose=NoRule(
         # up to "stop values" the words are the field's, for matching

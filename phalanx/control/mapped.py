@@ -29,7 +29,7 @@ from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
 from phalanx.control.region import lower_region
-from phalanx.control.vectorized import frame_of_lanes, with_lanes_of
+from phalanx.control.vectorized import frame_of_lanes
 from phalanx.core.axes import Axis, Split, as_said, typed
 from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder, Value
@@ -56,11 +56,8 @@ def on_whole_arrays(
         "mesh": mesh,
         "at_once": None,
     }
-    inputs = [Var(r.outer(t, axes)) for r, t in zip(ins, program.input_types, strict=True)]
-    outputs = tuple(map(Var, _frame(params).result_types))
-    return Program(
-        inputs, [Equation(mapped, list(inputs), params, outputs, None)], outputs, program.name
-    )
+    types = [r.outer(t, axes) for r, t in zip(ins, program.input_types, strict=True)]
+    return Program.of_one(mapped, types, params, program.name)
 
 
 def _varying_where_cut(program: Program, outs: Roles) -> Program:
@@ -80,7 +77,7 @@ def _varying_where_cut(program: Program, outs: Roles) -> Program:
         outputs.append(atom)
     if not after:
         return program
-    return Program(program.inputs, [*program.equations, *after], outputs, program.name)
+    return program.update(equations=[*program.equations, *after], outputs=outputs)
 
 
 def _dealt_out(axis: Axis, params: dict[str, Any]) -> Axis:
@@ -148,7 +145,6 @@ mapped: Primitive = with_subprograms(
     "mapped",
     _lower,
     _frame,
-    with_lanes_of,
     batch=_batch,
     region=_region,
     doc="a program at every position of named axes; sdy.manual_computation",

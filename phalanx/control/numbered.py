@@ -9,7 +9,6 @@ together, run by run, in the order of their numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from phalanx.control.call import call
@@ -29,17 +28,19 @@ def with_number_outside(program: Program, axis: Any) -> Program:
     number = Var(question.outputs[0].type)
     asked = Equation(axis_index, [], question.params, (number,), question.location)
     equations = [_told(e, axis, number) for e in program.equations]
-    return Program(program.inputs, [asked, *equations], program.outputs, program.name)
+    return program.update(equations=[asked, *equations])
 
 
 def _questions_in(e: Equation, axis: Any) -> Iterator[Equation]:
     """Where the programs of ``e`` ask for the number, which they could be told."""
-    if e.prim.frame is None or e.effects or axis in frame_of(e.prim, e.params).lanes:
-        return
-    for inner in [x for p in e.programs for x in p.equations]:
-        if _asks(inner, axis):
-            yield inner
-        yield from _questions_in(inner, axis)
+
+    def could_be_told(e: Equation) -> bool:
+        frame = e.frame
+        return frame is not None and not e.effects and axis not in frame.lanes
+
+    if could_be_told(e):
+        inner = (x for p in e.programs for x in p.walk(could_be_told))
+        yield from (x for x in inner if _asks(x, axis))
 
 
 def _asks(e: Equation, axis: Any) -> bool:
@@ -50,24 +51,19 @@ def _told(e: Equation, axis: Any, number: Atom) -> Equation:
     """``e``, whose programs take the ``number``, too."""
     if next(_questions_in(e, axis), None) is None:
         return e
-    inputs = [*e.inputs, number]
     frame = frame_of(e.prim, e.params)
-    taking = [_taking(p, axis) for p in frame.programs]
+    taking = frame.rewritten(lambda p: _taking(p, axis), (FIXED,))
+    inputs = frame.with_first([number], e.inputs)
     if e.prim.by_user:  # its rules for derivatives are of no use any more
-        (program,) = taking
+        (program,) = taking.programs
         return Equation(call, inputs, {"program": program}, e.outputs, e.location)
-    condition = frame.condition and _taking(frame.condition, axis)
-    frame = replace(frame, programs=tuple(taking), condition=condition, ins=(*frame.ins, FIXED))
-    params = e.prim.rule("reframe")(e.params, frame)
-    return Equation(e.prim, inputs, params, e.outputs, e.location)
+    return e.reframed(taking, inputs=inputs)
 
 
 def _taking(program: Program, axis: Any) -> Program:
-    """``program`` with one more input, the number that it asks for."""
+    """``program`` with one more input, before the others: the number that it asks for."""
     answers = [v for e in program.equations if _asks(e, axis) for v in e.outputs]
     number = Var(ArrayType((), I32))
-    names: dict[Atom, Atom] = dict.fromkeys(answers, number)
-    others = [e.renamed(names) for e in program.equations if not _asks(e, axis)]
-    equations = [_told(e, axis, number) for e in others]
-    outputs = [names.get(a, a) for a in program.outputs]
-    return Program([*program.inputs, number], equations, outputs, program.name)
+    told = program.renamed(dict.fromkeys(answers, number))
+    equations = [_told(e, axis, number) for e in told.equations if not _asks(e, axis)]
+    return told.update(inputs=[number, *program.inputs], equations=equations)

@@ -28,13 +28,6 @@ def _frame(params: dict[str, Any]) -> Frame:
     return Frame((params["program"],), params["ins"], params["outs"], runs)
 
 
-def _reframe(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
-    (program,), runs = frame.programs, frame.runs
-    assert isinstance(runs, Loop)
-    changed = {"program": program, "ins": frame.ins, "outs": frame.outs, "reverse": runs.reverse}
-    return {**params, **changed}
-
-
 def _lower(
     b: Builder, *xs: Value, program: Program, ins: Roles, outs: Roles, length: int,
     reverse: bool, unroll: int,
@@ -90,6 +83,5 @@ scan: Primitive = with_subprograms(
     "scan",
     _lower,
     _frame,
-    _reframe,
     doc="carry, rows = program(fixed, carry, row) for each row; stablehlo.while",
 )

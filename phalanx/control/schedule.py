@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.control.call import call
-from phalanx.control.framed import frame_of, own_inside, own_values
+from phalanx.control.framed import own_inside, own_values
 from phalanx.control.numbered import with_number_outside
 from phalanx.control.segment import fold_over, segment
 from phalanx.core.frame import Marks
@@ -73,7 +73,7 @@ def _scheduled(program: Program, lanes: Lanes, own: Marks) -> Program | None:
     equations = list(stages.written())
     if not stages.cut:
         return None
-    return Program(flat.inputs, equations, flat.outputs, flat.name)
+    return flat.update(equations=equations)
 
 
 def _flat(program: Program, lanes: Lanes) -> Program:
@@ -81,7 +81,7 @@ def _flat(program: Program, lanes: Lanes) -> Program:
     names: dict[Atom, Atom] = {}
     equations = list(_inlined(program, lanes, names))
     outputs = [names.get(a, a) for a in program.outputs]
-    return Program(program.inputs, equations, outputs, program.name)
+    return program.update(equations=equations, outputs=outputs)
 
 
 def _inlined(program: Program, lanes: Lanes, names: dict[Atom, Atom]) -> Iterator[Equation]:
@@ -95,7 +95,7 @@ def _inlined(program: Program, lanes: Lanes, names: dict[Atom, Atom]) -> Iterato
             outputs = [inside.get(a, a) for a in inner.outputs]
         else:
             outputs = tuple([Var(v.type) for v in e.outputs])
-            yield Equation(e.prim, inputs, e.params, outputs, e.location)
+            yield e.update(inputs=inputs, outputs=outputs)
         names.update(zip(e.outputs, outputs, strict=True))
 
 
@@ -199,19 +199,16 @@ class _Stages:
 
     def _met(self, e: Equation) -> Equation:
         """``e``, whose programs have schedules of their own."""
-        if e.prim.frame is None:
+        frame = e.frame
+        if frame is None:
             return e
-        frame = frame_of(e.prim, e.params)
         lanes = replace(self.lanes, over=self.lanes.over - frame.lanes)
         marks = own_inside(e, frame, self.own)
-        condition = frame.condition and scheduled(frame.condition, lanes, marks)
-        programs = tuple([scheduled(p, lanes, marks) for p in frame.programs])
-        if programs == frame.programs and condition is frame.condition:
+        made = frame.rewritten(lambda p: scheduled(p, lanes, marks))
+        if made == frame:
             return e
         self.cut = True
-        frame = replace(frame, programs=programs, condition=condition)
-        params = e.prim.rule("reframe")(e.params, frame)
-        return Equation(e.prim, e.inputs, params, e.outputs, e.location)
+        return e.reframed(made)
 
 
 def _bytes(atoms: Sequence[Atom]) -> int:

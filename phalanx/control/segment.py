@@ -16,7 +16,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.control.branch import branch
-from phalanx.control.call import frame_of_one, lower_call, with_one
+from phalanx.control.call import frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
 from phalanx.control.scan import scan
@@ -69,7 +69,7 @@ class _Lane:
         kept = tuple([a for a in program.outputs if a in made])
         taken = dict.fromkeys([(a, fold) for e, fold in ends for a in e.inputs if a in made])
         outputs = (*kept, *(a for a, _ in taken))
-        body = Program(program.inputs, equations, outputs, program.name)
+        body = program.update(equations=equations, outputs=outputs)
         return _Lane(body, kept, tuple(taken), ends)
 
     def nobody(self) -> list[Any]:
@@ -270,7 +270,6 @@ segment: Primitive = with_subprograms(
     "segment",
     _lower,
     frame_of_one,
-    with_one,
     batch=_batch,
     doc="the results of a program, on lanes a few at a time; stablehlo.while",
 )

@@ -20,11 +20,10 @@ from phalanx.base.errors import DeviceError
 from phalanx.base.source import user_location
 from phalanx.control.family import with_subprograms
 from phalanx.control.mapped import mapped
-from phalanx.control.vectorized import with_lanes_of
 from phalanx.core.builder import Builder, Value
 from phalanx.core.frame import Frame, Lanes
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Equation, Program, Var
+from phalanx.core.program import Program
 from phalanx.core.roles import Role
 from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature
@@ -72,10 +71,7 @@ def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) 
 
 def _of_one(types: tuple[ArrayType, ...], params: dict[str, Any]) -> Program:
     """The program of one ``mapped`` on operands of ``types``."""
-    inputs = [Var(t) for t in types]
-    outputs = tuple(map(Var, mapped.type(*types, **params)))
-    name = f"pmap_{params['program'].name}"
-    return Program(inputs, [Equation(mapped, list(inputs), params, outputs, None)], outputs, name)
+    return Program.of_one(mapped, types, params, f"pmap_{params['program'].name}")
 
 
 def _cut_in(role: Role) -> int | None:
@@ -87,7 +83,6 @@ spanned: Primitive = with_subprograms(
     "spanned",
     _lower,
     _frame,
-    with_lanes_of,
     launch=_launch,
     doc="a program in the lanes of an axis over processes; a launch of all of them",
 )

@@ -26,11 +26,6 @@ def frame_of_lanes(params: dict[str, Any]) -> Frame:
     return Frame((params["program"],), params["ins"], params["outs"], Lanes(params["axes"]))
 
 
-def with_lanes_of(params: dict[str, Any], frame: Frame) -> dict[str, Any]:
-    """``params`` with the program and the roles of another such frame."""
-    return {**params, "program": frame.programs[0], "ins": frame.ins, "outs": frame.outs}
-
-
 def _lower(
     b: Builder, *xs: Value, program: Program, axes: Axes, ins: Roles, outs: Roles, at_once: AtOnce
 ) -> list[Value]:
@@ -44,6 +39,5 @@ vectorized: Primitive = with_subprograms(
     "vectorized",
     _lower,
     frame_of_lanes,
-    with_lanes_of,
     doc="a program in every lane of an axis, a few lanes at a time; stablehlo.while",
 )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, SupportsIndex, TypeVar
 
@@ -94,6 +94,43 @@ class Frame:
         yield from self.programs
         if self.condition is not None:
             yield self.condition
+
+    # ---- another frame ----
+
+    def rewritten(
+        self, change: Callable[[Program], Program], ins: Roles = (), outs: Roles = ()
+    ) -> Frame:
+        """This frame with ``change`` made to all sub-programs.
+
+        What they take then before their operands has the roles ``ins``, what the programs give
+        before their results the roles ``outs``.
+        """
+        return replace(
+            self,
+            programs=tuple([change(p) for p in self.programs]),
+            condition=self.condition and change(self.condition),
+            ins=tuple(self.with_first(ins, self.ins)),
+            outs=(*outs, *self.outs),
+        )
+
+    def with_first(self, more: Iterable[T], values: Sequence[T]) -> list[T]:
+        """``values``, one for each operand, with ``more`` before what the programs see of them."""
+        return [*self.choices(values), *more, *self.shown(values)]
+
+    def into(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of an operation with this frame in place of its own.
+
+        Operations with sub-programs call what makes up their frames by the same names.
+        """
+        parts = {
+            "program": self.programs[0],
+            "programs": self.programs,
+            "condition": self.condition,
+            "ins": self.ins,
+            "outs": self.outs,
+            "reverse": isinstance(self.runs, Loop) and self.runs.reverse,
+        }
+        return {name: parts.get(name, value) for name, value in params.items()}
 
     @property
     def key(self) -> tuple[Any, ...]:

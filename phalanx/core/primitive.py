@@ -151,7 +151,6 @@ class Primitive:
         effects: ``(params)`` to what the operation does besides giving results: ``CALLS``,
             ``ORDERED``. What does something is kept where nothing needs its results.
         frame: ``(params)`` to the sub-programs and the roles of operands and results.
-        reframe: ``(params, frame)`` to the parameters of the operation with another frame.
         carry_state: ``(rewrite, state, *operands, **params)`` to the state afterwards and the
             results, for sub-programs with effects: a value that goes through them from effect to
             effect. ``rewrite(program)`` is a program that takes the state as its first input and
@@ -197,7 +196,6 @@ class Primitive:
     fold: Fold | None = None
     effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None
     frame: Callable[[dict[str, Any]], Frame] | None = None
-    reframe: Callable[[dict[str, Any], Frame], dict[str, Any]] | None = None
     carry_state: Rule | None = None
     decides: Rule | None = None
     region: Callable[[dict[str, Any]], Region] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FunctionType
 from typing import Any, final
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx.base.recent import Recent
 from phalanx.base.source import Location
+from phalanx.core.frame import Frame
 from phalanx.core.primitive import Primitive
 from phalanx.core.types import Array, ArrayType, typeof
 
@@ -63,10 +64,40 @@ class Equation:
         self.outputs = outputs
         self.location = location
 
+    def update(
+        self,
+        *,
+        inputs: list[Atom] | None = None,
+        params: dict[str, Any] | None = None,
+        outputs: tuple[Var, ...] | None = None,
+    ) -> Equation:
+        """The same, of other operands, with other parameters or results."""
+        return Equation(
+            self.prim,
+            self.inputs if inputs is None else inputs,
+            self.params if params is None else params,
+            self.outputs if outputs is None else outputs,
+            self.location,
+        )
+
     def renamed(self, names: Mapping[Any, Atom]) -> Equation:
         """The same, of other operands where ``names`` has them."""
-        inputs = [names.get(a, a) for a in self.inputs]
-        return Equation(self.prim, inputs, self.params, self.outputs, self.location)
+        return self.update(inputs=[names.get(a, a) for a in self.inputs])
+
+    def reframed(
+        self,
+        frame: Frame,
+        *,
+        inputs: list[Atom] | None = None,
+        outputs: tuple[Var, ...] | None = None,
+    ) -> Equation:
+        """The same with another ``frame``, and with what that takes and gives."""
+        return self.update(inputs=inputs, params=frame.into(self.params), outputs=outputs)
+
+    @property
+    def frame(self) -> Frame | None:
+        """The sub-programs of the operation, and the roles of its operands and results."""
+        return self.prim.frame(self.params) if self.prim.frame is not None else None
 
     @property
     def axes(self) -> frozenset[Any]:
@@ -127,6 +158,50 @@ class Program:
         self.effects: frozenset[Any] = frozenset().union(*[e.effects for e in several])
         self.derived: Recent[Any] = Recent(DERIVED)
 
+    @classmethod
+    def of_one(
+        cls,
+        prim: Primitive,
+        types: Iterable[ArrayType],
+        params: dict[str, Any],
+        name: str,
+        location: Location | None = None,
+    ) -> Program:
+        """The program of one operation on operands of ``types``."""
+        inputs = [Var(t) for t in types]
+        given = prim.type(*[v.type for v in inputs], **params)
+        outputs = tuple([Var(plain(t)) for t in (given if prim.multi else (given,))])
+        return cls(inputs, [Equation(prim, [*inputs], params, outputs, location)], outputs, name)
+
+    @property
+    def only(self) -> Equation | None:
+        """The equation that is all there is: it takes the inputs and gives the outputs."""
+        if len(self.equations) != 1:
+            return None
+        (equation,) = self.equations
+        whole = equation.inputs == [*self.inputs] and equation.outputs == self.outputs
+        return equation if whole else None
+
+    def update(
+        self,
+        *,
+        inputs: Iterable[Var] | None = None,
+        equations: list[Equation] | None = None,
+        outputs: Iterable[Atom] | None = None,
+    ) -> Program:
+        """A program of the same name with other inputs, equations or outputs."""
+        return Program(
+            self.inputs if inputs is None else inputs,
+            self.equations if equations is None else equations,
+            self.outputs if outputs is None else outputs,
+            self.name,
+        )
+
+    def renamed(self, names: Mapping[Any, Atom]) -> Program:
+        """The same, which takes and gives other values where ``names`` has them."""
+        equations = [e.renamed(names) for e in self.equations]
+        return self.update(equations=equations, outputs=[names.get(a, a) for a in self.outputs])
+
     @property
     def input_types(self) -> tuple[ArrayType, ...]:
         return tuple(v.type for v in self.inputs)
@@ -140,12 +215,22 @@ class Program:
         """Whether rules of the user's concern an operation."""
         return any([p.by_user for p in self.primitives])
 
-    def walk(self) -> Iterator[Equation]:
-        """Every equation, those of sub-programs included."""
-        for equation in self.equations:
-            yield equation
-            for program in equation.programs:
-                yield from program.walk()
+    def walk(self, into: Callable[[Equation], bool] = lambda e: True) -> Iterator[Equation]:
+        """Every equation, those of sub-programs included; of each program once.
+
+        Sub-programs of equations of which ``into`` does not hold are passed over.
+        """
+        seen: set[Program] = set()
+
+        def of(program: Program) -> Iterator[Equation]:
+            for equation in program.equations:
+                yield equation
+                for inner in equation.programs if into(equation) else ():
+                    if inner not in seen:
+                        seen.add(inner)
+                        yield from of(inner)
+
+        return of(self)
 
     def __str__(self) -> str:
         return _Printer().program(self)

@@ -155,7 +155,9 @@ def retyped(
     if not before and not after:
         return body
     equations = [*before, *program.equations, *after]
-    return replace(body, program=Program(inputs, equations, outputs, program.name))
+    return replace(
+        body, program=program.update(inputs=inputs, equations=equations, outputs=outputs)
+    )
 
 
 def _conversion(x: Atom, result: Var) -> list[Equation]:
@@ -181,9 +183,7 @@ def widened(which: int, bodies: Sequence[TracedBody]) -> Program:
     for i, body in enumerate(bodies):
         mine = program.inputs[:own]
         inputs += mine if i == which else [Var(plain(typeof(v))) for v in body.captured]
-    return Program(
-        [*inputs, *program.inputs[own:]], program.equations, program.outputs, program.name
-    )
+    return program.update(inputs=[*inputs, *program.inputs[own:]])
 
 
 def passed_on(program: Program, inputs: Sequence[int]) -> list[int | None]:
@@ -195,7 +195,7 @@ def passed_on(program: Program, inputs: Sequence[int]) -> list[int | None]:
 def without_results(program: Program, passed: Sequence[Any]) -> Program:
     """``program`` without the results for which ``passed`` says what they are."""
     kept = [a for a, p in zip(program.outputs, passed, strict=True) if p is None]
-    return Program(program.inputs, program.equations, kept, program.name)
+    return program.update(outputs=kept)
 
 
 def merged(passed: Sequence[Any], values: Sequence[Any], computed: Sequence[Any]) -> list[Any]:

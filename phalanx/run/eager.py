@@ -13,7 +13,7 @@ from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Equation, Program, Var, plain, programs_in
+from phalanx.core.program import Program, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
 from phalanx.run.array import DeviceArray, default_sharding, from_host, from_scalar
@@ -111,11 +111,7 @@ def program_of(prim: Primitive, types: tuple[ArrayType, ...], params: dict[str, 
 
 
 def _of_one(prim: Primitive, types: tuple[ArrayType, ...], params: dict[str, Any]) -> Program:
-    given = prim.type(*types, **params)
-    inputs = [Var(t) for t in types]
-    outputs = tuple(Var(plain(t)) for t in (given if prim.multi else (given,)))
-    equation = Equation(prim, list(inputs), params, outputs, user_location())
-    return Program(inputs, [equation], outputs, prim.name)
+    return Program.of_one(prim, types, params, prim.name, user_location())
 
 
 def as_array(x: Any) -> DeviceArray:

@@ -50,11 +50,8 @@ def launches(program: Program) -> bool:
 
 def launched(program: Program) -> Equation | None:
     """The equation that is launched by itself, if that is all that ``program`` does."""
-    if len(program.equations) != 1:
-        return None
-    (only,) = program.equations
-    whole = only.inputs == list(program.inputs) and only.outputs == program.outputs
-    return only if whole and only.prim.launch is not None else None
+    only = program.only
+    return only if only is not None and only.prim.launch is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +84,12 @@ def _from_the_end(program: Program) -> Iterator[_Piece]:
         if alone is None:
             outputs = tuple([v for v in made if v in needed])
             inputs: tuple[Atom, ...] = free
-            piece = Program(free, part, outputs, program.name)
+            piece = program.update(inputs=free, equations=part, outputs=outputs)
         else:
             outputs, inputs = made, tuple(alone.inputs)
             parameters = [Var(plain(a.type)) for a in inputs]
-            same = Equation(alone.prim, list(parameters), alone.params, made, alone.location)
-            piece = Program(parameters, [same], made, program.name)
+            same = alone.update(inputs=[*parameters])
+            piece = program.update(inputs=parameters, equations=[same], outputs=made)
         last = tuple([v for v in (*free, *outputs) if v not in needed])
         yield _Piece(piece, alone, inputs, outputs, last)
         needed.update(free)

@@ -56,13 +56,10 @@ def constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
     """How values of ``program`` are to lie, and what says so; regions see to themselves."""
     if all(p.lies is None for p in program.primitives):
         return
-    for equation in program.equations:
+    for equation in program.walk(into=placement.is_no_region):
         said = equation.prim.lies and equation.prim.lies(equation.params)
         if said is not None:
             yield said, f"{equation.prim.name} at {equation.location}"
-        if equation.prim.region is None:
-            for inner in equation.programs:
-                yield from constraints(inner)
 
 
 def make_plan(

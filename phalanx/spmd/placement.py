@@ -106,12 +106,14 @@ def regions(program: Program) -> Iterator[Region]:
     """The outermost regions of ``program``, those in its sub-programs included."""
     if all(p.region is None for p in program.primitives):
         return
-    for equation in program.equations:
+    for equation in program.walk(into=is_no_region):
         if equation.prim.region is not None:
             yield equation.prim.region(equation.params)
-            continue
-        for inner in equation.programs:
-            yield from regions(inner)
+
+
+def is_no_region(e: Equation) -> bool:
+    """Whether what the sub-programs of ``e`` do is for the program to see to, if it has some."""
+    return e.prim.region is None
 
 
 def mesh_of(
@@ -265,17 +267,15 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
 
     So it is where ``program`` is one region, whose program neither communicates nor acts.
     """
-    outermost = list(region_equations(program))
-    if len(program.equations) > 1 or not outermost or program.effects:
+    equation = program.only
+    if equation is None or equation.prim.region is None or program.effects:
         return False
-    ((equation, region),) = outermost
+    region = equation.prim.region(equation.params)
     return (
         not region.program.axes
         and math.prod(mesh.sizes[1:]) == 1
         and not any(_meshes(region.program))
         and not mesh.leaves_open(region)
-        and list(program.inputs) == equation.inputs
-        and program.outputs == equation.outputs
         and len(program.outputs) <= _MOST_RESULTS_INDEPENDENT
         and sum(1 for _ in region.program.walk()) <= _MOST_EQUATIONS_INDEPENDENT
     )

@@ -11,7 +11,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-from phalanx.core.program import Atom, Equation, Program, Var
+from phalanx.core.interpret import interpret, values_of
+from phalanx.core.program import Atom, Equation, Literal, Program, Var
 
 Varying = frozenset[Any]
 Divergence = tuple[Equation, Varying]
@@ -28,21 +29,22 @@ class _Divergences:
 
 def varying(program: Program, inputs: Sequence[Varying]) -> dict[Var, Varying]:
     """The named axes over which each variable of ``program`` differs."""
-    known: dict[Var, Varying] = dict(zip(program.inputs, inputs, strict=True))
-    for equation in program.equations:
-        operands = [_of(a, known) for a in equation.inputs]
-        _look_for_divergence(equation, operands)
-        rule: Varying | tuple[Varying, ...]
-        rule = equation.prim.result_varies(operands, equation.params)
-        results = (rule,) * len(equation.outputs) if isinstance(rule, frozenset) else rule
-        known.update(zip(equation.outputs, results, strict=True))
-    return known
+    return values_of(program, inputs, _varying_results, _varies_nowhere)
+
+
+def _varying_results(e: Equation, operands: Sequence[Varying]) -> Varying | Sequence[Varying]:
+    _look_for_divergence(e, operands)
+    rule: Varying | tuple[Varying, ...] = e.prim.result_varies(operands, e.params)
+    return (rule,) * len(e.outputs) if e.prim.multi and isinstance(rule, frozenset) else rule
+
+
+def _varies_nowhere(constant: Literal) -> Varying:
+    return frozenset()
 
 
 def varying_outputs(program: Program, inputs: Sequence[Varying]) -> tuple[Varying, ...]:
     """The named axes over which each output of ``program`` differs."""
-    known = varying(program, inputs)
-    return tuple(_of(a, known) for a in program.outputs)
+    return tuple(interpret(program, inputs, _varying_results, _varies_nowhere))
 
 
 def _look_for_divergence(equation: Equation, operands: Sequence[Varying]) -> None:

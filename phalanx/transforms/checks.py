@@ -8,13 +8,13 @@ mapped function start with the report so far, and give one each, of which the fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.core.frame import Lanes
+from phalanx.core.frame import Frame, Lanes
 from phalanx.core.program import Equation, Program
 from phalanx.core.roles import FIXED
 from phalanx.core.types import ArrayType, typeof
@@ -58,12 +58,15 @@ class Checks(Carried):
         """The report that says nothing."""
         return np.zeros(self.type.shape, WORD)
 
-    def step(self, e: Equation, state: Any, operands: list[Any]) -> tuple[Any, Any]:
+    def step(self, e: Equation, state: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
         """The report after an equation, and its results."""
         if e.prim is report:
             return earlier(state, *operands) if "user" in self.kinds else state, ()
-        if e.prim.frame is not None and any(map(self._concern, e.programs)):
-            return self._inside(e, state, operands)
+        frame = e.frame
+        if frame is not None and any(map(self._concern, frame.every)):
+            if isinstance(frame.runs, Lanes):
+                return self._in_lanes(e, frame, state, operands)
+            return e.prim.rule("carry_state")(self, state, *operands, **e.params)
         out = e.prim(*operands, **e.params)
         for found in self._found(e, operands, out if e.prim.multi else (out,)):
             state = earlier(state, found)
@@ -72,17 +75,13 @@ class Checks(Carried):
     def _concern(self, program: Program) -> bool:
         return report in program.primitives or bool(self.kinds - {"user"})
 
-    def _inside(self, e: Equation, state: Any, operands: Sequence[Any]) -> tuple[Any, Any]:
-        frame = e.prim.rule("frame")(e.params)
-        if not isinstance(frame.runs, Lanes):
-            return e.prim.rule("carry_state")(self, state, *operands, **e.params)
-        programs = tuple(map(self, frame.programs))
-        own = frame.stored(programs[0].output_types[0])
-        changed = replace(
-            frame, programs=programs, ins=(FIXED, *frame.ins), outs=(own, *frame.outs)
-        )
-        params = e.prim.rule("reframe")(e.params, changed)
-        reports, *results = e.prim(state, *operands, **params)
+    def _in_lanes(
+        self, e: Equation, frame: Frame, state: Any, operands: Sequence[Any]
+    ) -> tuple[Any, Any]:
+        (program,) = frame.programs
+        own = frame.stored(self(program).output_types[0])
+        checked = frame.rewritten(self, (FIXED,), (own,))
+        reports, *results = e.prim(state, *operands, **checked.into(e.params))
         return earlier(state, first_of(reports)), results
 
     def _found(

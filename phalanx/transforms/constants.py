@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -29,12 +29,6 @@ def lifted(program: Program) -> Lifted:
 
 def _lifted(program: Program) -> Lifted | None:
     """None where there are none."""
-    atoms = [a for e in program.equations for a in e.inputs if type(a) is Literal]
-    inner = (p for e in program.equations if e.prim.frame is not None for p in e.programs)
-    if not any(map(_is_lifted, (*atoms, *program.outputs))) and not any(
-        lifted(p).constants for p in inner
-    ):
-        return None
     inputs: dict[int, tuple[Literal, Var]] = {}  # by the identity of the value
 
     def operand(atom: Atom) -> Atom:
@@ -44,14 +38,19 @@ def _lifted(program: Program) -> Lifted | None:
             inputs[id(atom.value)] = atom, Var(atom.type)
         return inputs[id(atom.value)][1]
 
-    equations: list[Equation] = []
-    for e in program.equations:
+    def taking(e: Equation) -> Equation:
         e = _with_constants(e)
-        equations.append(e.renamed({a: operand(a) for a in e.inputs}))
+        return e.update(inputs=list(map(operand, e.inputs)))
+
+    equations = list(map(taking, program.equations))
     outputs = list(map(operand, program.outputs))
-    first = [v for _, v in inputs.values()]
-    made = Program([*first, *program.inputs], equations, outputs, program.name)
-    return Lifted(made, tuple([c for c, _ in inputs.values()]))
+    if not inputs:
+        return None
+    constants, first = zip(*inputs.values(), strict=True)
+    made = program.update(
+        inputs=[*first, *program.inputs], equations=equations, outputs=outputs
+    )
+    return Lifted(made, constants)
 
 
 def _is_lifted(atom: Atom) -> bool:
@@ -64,21 +63,14 @@ def _is_lifted(atom: Atom) -> bool:
 
 def _with_constants(e: Equation) -> Equation:
     """``e`` with the constants of its sub-programs as operands."""
-    if e.prim.frame is None:
+    frame = e.frame
+    if frame is None:
         return e
-    frame = e.prim.frame(e.params)
     constants = {id(c.value): c for p in frame.every for c in lifted(p).constants}
     if not constants:
         return e
-    taking = replace(
-        frame,
-        programs=tuple([_taking(p, constants) for p in frame.programs]),
-        condition=frame.condition and _taking(frame.condition, constants),
-        ins=(*frame.choices(frame.ins), *[FIXED] * len(constants), *frame.seen),
-    )
-    operands = [*frame.choices(e.inputs), *constants.values(), *frame.shown(e.inputs)]
-    params = e.prim.rule("reframe")(e.params, taking)
-    return Equation(e.prim, operands, params, e.outputs, e.location)
+    taking = frame.rewritten(lambda p: _taking(p, constants), (FIXED,) * len(constants))
+    return e.reframed(taking, inputs=frame.with_first(constants.values(), e.inputs))
 
 
 def _taking(program: Program, constants: dict[int, Literal]) -> Program:
@@ -92,6 +84,6 @@ def _taking(program: Program, constants: dict[int, Literal]) -> Program:
         inputs = own.program.inputs
         first = [inputs[s] if isinstance(s, int) else Var(s) for s in sources]
         rest = inputs[len(own.constants) :]
-        return Program([*first, *rest], own.program.equations, own.program.outputs, program.name)
+        return own.program.update(inputs=[*first, *rest])
 
     return keep(program, ("taking", sources), make)

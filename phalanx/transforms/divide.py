@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -69,8 +68,10 @@ def divide(
     outputs = [*program.outputs, *(v for v in stored if v not in there)]
     place = {a: i for i, a in enumerate(outputs) if i not in carried}
     return Divided(
-        Program(program.inputs, storing[::-1], outputs, program.name),
-        Program([*program.inputs, *stored], resuming[::-1], wanted, program.name),
+        program.update(equations=storing[::-1], outputs=outputs),
+        program.update(
+            inputs=[*program.inputs, *stored], equations=resuming[::-1], outputs=wanted
+        ),
         tuple(place[v] for v in stored),
     )
 
@@ -79,7 +80,7 @@ def _unnamed(e: Equation) -> Equation:
     """The value to which ``e`` gives a name, from the variable that has the name."""
     value = e.inputs[0]
     assert isinstance(value, Var)
-    return Equation(named, list(e.outputs), e.params, (value,), e.location)
+    return e.update(inputs=[*e.outputs], outputs=(value,))
 
 
 def _granted(program: Program, policy: Policy) -> set[Var]:
@@ -115,9 +116,9 @@ def divisible(e: Equation) -> Frame | None:
     So it is where one program runs, a known number of times. Where that is never, the carry that
     goes in comes out, whatever the program is. Rules of the user's fit the program as it is.
     """
-    if e.prim.frame is None or e.prim.by_user:
+    frame = e.frame
+    if frame is None or e.prim.by_user:
         return None
-    frame = e.prim.frame(e.params)
     simple = frame.condition is None and CHOICE not in frame.ins
     return frame if simple and frame.runs.size else None
 
@@ -140,7 +141,7 @@ def _again(
         storing = replace(frame, programs=(parts.storing,), outs=(*frame.outs, *more))
         types = storing.result_types[len(e.outputs) :]
         outputs = (*e.outputs, *(Var(t) for t in types))
-        first = Equation(e.prim, e.inputs, _reframed(e, storing), outputs, e.location)
+        first = e.reframed(storing, outputs=outputs)
     kept = [first.outputs[i] for i in parts.stored]
     roles = tuple(every[i] for i in parts.stored)
     resuming = replace(frame, programs=(parts.resuming,), ins=(*frame.ins, *roles))
@@ -148,12 +149,8 @@ def _again(
     blanks = [blank(a.type) for a, u in operands if not u]
     rest = iter(blanks)
     inputs = [a if u else next(rest).outputs[0] for a, u in operands]
-    last = Equation(e.prim, inputs, _reframed(e, resuming), e.outputs, e.location)
+    last = e.reframed(resuming, inputs=inputs)
     return first, [*blanks, _renewed(last, missing)], kept
-
-
-def _reframed(e: Equation, frame: Frame) -> dict[str, Any]:
-    return e.prim.rule("reframe")(e.params, frame)
 
 
 def _divided_inside(
@@ -195,4 +192,4 @@ def _renewed(e: Equation, missing: set[Var]) -> Equation:
     types = e.prim.result_type([a.type for a in e.inputs], e.params)
     pairs = zip(e.outputs, types if e.prim.multi else (types,), strict=True)
     outputs = tuple(v if v in missing else Var(plain(t)) for v, t in pairs)
-    return Equation(e.prim, e.inputs, e.params, outputs, e.location)
+    return e.update(outputs=outputs)

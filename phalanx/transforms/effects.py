@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base.source import replaying
+from phalanx.core.interpret import interpret
 from phalanx.core.primitive import ORDERED
-from phalanx.core.program import Equation, Program, Var
+from phalanx.core.program import Equation, Program
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import BOOL, I32
 from phalanx.ops.bits import and_
@@ -43,16 +43,16 @@ class Carried:
 
     def run(self, program: Program, state: Any, args: Sequence[Any]) -> tuple[Any, list[Any]]:
         """The state after ``program``, and its results."""
-        values: dict[Any, Any] = dict(zip(program.inputs, args, strict=True))
-        with replaying() as at:
-            for e in program.equations:
-                at(e.location)
-                operands = [values[a] if type(a) is Var else a.value for a in e.inputs]
-                state, out = self.step(e, state, operands)
-                values.update(zip(e.outputs, out if e.prim.multi else (out,), strict=True))
-        return state, [values[a] if type(a) is Var else a.value for a in program.outputs]
 
-    def step(self, e: Equation, state: Any, operands: list[Any]) -> tuple[Any, Any]:
+        def step(e: Equation, operands: tuple[Any, ...]) -> Any:
+            nonlocal state
+            state, out = self.step(e, state, operands)
+            return out
+
+        results = interpret(program, args, step)
+        return state, results
+
+    def step(self, e: Equation, state: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
         """The state after an equation, and its results."""
         raise NotImplementedError
 
@@ -64,7 +64,7 @@ class State(Carried):
     concerns: Callable[[frozenset[Any]], bool]
     call: Callable[[Any, Sequence[Any], Params], tuple[Any, Sequence[Any]]]
 
-    def step(self, e: Equation, state: Any, operands: list[Any]) -> tuple[Any, Any]:
+    def step(self, e: Equation, state: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
         """The state after an equation, and its results."""
         if not self.concerns(e.effects):
             return state, e.prim(*operands, **e.params)
@@ -126,7 +126,7 @@ def _from(state: State, start: Any, program: Program) -> Program:
 def conditional(program: Program) -> Program:
     """``program`` with a first input that says whether its effects happen."""
     made = CONDITION(program)
-    return Program(made.inputs, made.equations, made.outputs[1:], made.name)
+    return made.update(outputs=made.outputs[1:])
 
 
 def in_order(program: Program) -> Program:

@@ -9,24 +9,34 @@ counted from the first dimension, so the same operation runs the programs on wor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from phalanx.base.extended import WORD, KeyType, is_key
-from phalanx.base.source import replaying
 from phalanx.core.axes import Axis
+from phalanx.core.interpret import interpret
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Atom, Equation, Literal, Program, Var
+from phalanx.core.program import Equation, Literal, Program
 from phalanx.core.trace import ROOT, current, entering
-from phalanx.core.types import typeof
+from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import move, random_unwrap, random_wrap
 from phalanx.ops.compare import eq, ne
 from phalanx.ops.reduce import reduce_and, reduce_or
 from phalanx.ops.shape import slice_dim, squeeze
 from phalanx.transforms.derive import derive, keep
-from phalanx.transforms.stage import Stage
 
-Held = tuple[Any, int | None]  # a value, and the dimension of its words if it stands for keys
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """In place of an array of keys: their words, in dimension ``dim`` of ``value``."""
+
+    value: Any
+    dim: int
+
+    @property
+    def last(self) -> Any:
+        """The words, in the last dimension."""
+        return move(self.value, self.dim, typeof(self.value).ndim - 1)
 
 
 def on_words(program: Program) -> Program:
@@ -35,7 +45,9 @@ def on_words(program: Program) -> Program:
         return program
 
     def run(*inputs: Any) -> tuple[list[Any], None]:
-        return _Writing(current()).run(program, inputs), None  # type: ignore[arg-type]
+        pairs = zip(program.input_types, inputs, strict=True)
+        results = interpret(program, [_words_of(t, x) for t, x in pairs], _step, _constant)
+        return [y.last if isinstance(y, Words) else y for y in results], None
 
     types = [t.physical for t in program.input_types]
     return derive(program, "on words", run, types).program
@@ -43,132 +55,78 @@ def on_words(program: Program) -> Program:
 
 def _has_keys(program: Program) -> bool:
     def look() -> bool:
-        atoms = [a for e in program.equations for a in (*e.inputs, *e.outputs)]
-        types = {a.type for a in (*program.inputs, *atoms, *program.outputs)}
-        inner = (p for e in program.equations if e.prim.frame is not None for p in e.programs)
-        return any([is_key(t.dtype) for t in types]) or any(map(_has_keys, inner))
+        atoms = [a for e in program.walk() for a in (*e.inputs, *e.outputs)]
+        return any([is_key(a.type.dtype) for a in (*program.inputs, *atoms, *program.outputs)])
 
     return keep(program, "has keys", look)
 
 
-def _runs_on_keys(e: Equation) -> bool:
-    return e.prim.frame is not None and any(map(_has_keys, e.programs))
+def _words_of(type: ArrayType, x: Any) -> Any:
+    """What stands for a value of ``type`` that is given as ``x``, words last."""
+    return Words(x, type.ndim) if is_key(type.dtype) else x
 
 
-class _Writing:
-    """A program on words under construction, in ``stage``."""
-
-    def __init__(self, stage: Stage) -> None:
-        self.stage = stage
-        self.words: dict[Atom, Held] = {}  # of the keys in the old program
-        self.renamed: dict[Atom, Atom] = {}  # what has another name in the new one
-
-    def run(self, program: Program, inputs: Sequence[Any]) -> list[Any]:
-        """The results of ``program``, which takes ``inputs``."""
-        for var, value in zip(program.inputs, inputs, strict=True):
-            self._define(var, (value, var.type.ndim))
-        with replaying() as at:
-            for e in program.equations:
-                at(e.location)
-                self._write(e)
-        return [self.stage.tracer(self._whole(a)) for a in program.outputs]
-
-    def _write(self, e: Equation) -> None:
-        if _runs_on_keys(e):
-            operands = [self._whole(a) for a in e.inputs]
-            outputs = tuple(map(self._result, e.outputs))
-            self.stage.write(Equation(e.prim, operands, _on_words(e), outputs, e.location))
-        elif any([is_key(a.type.dtype) for a in (*e.inputs, *e.outputs)]):
-            rule = _RULES.get(e.prim, _move_lanes)
-            results = rule(e, [self._held(a) for a in e.inputs])
-            for var, held in zip(e.outputs, results, strict=True):
-                self._define(var, held)
-        else:
-            self.stage.write(e.renamed(self.renamed))
-
-    def _result(self, var: Var) -> Var:
-        """What stands for a result of an operation that gives words in the last dimension."""
-        if not is_key(var.type.dtype):
-            return var
-        words = Var(var.type.physical)
-        self.words[var] = self.stage.tracer(words), var.type.ndim
-        return words
-
-    def _define(self, var: Var, held: Held) -> None:
-        if is_key(var.type.dtype):
-            self.words[var] = held
-        else:
-            self.renamed[var] = self.stage.atom(held[0])
-
-    def _held(self, atom: Atom) -> Held:
-        if type(atom) is Literal and is_key(atom.type.dtype):
-            with entering(ROOT):
-                return random_unwrap(atom.value), atom.type.ndim
-        if atom in self.words:
-            return self.words[atom]
-        return self.stage.tracer(self.renamed.get(atom, atom)), None
-
-    def _whole(self, atom: Atom) -> Atom:
-        """What stands for ``atom``, the words of keys in the last dimension."""
-        if not is_key(atom.type.dtype):
-            return self.renamed.get(atom, atom)
-        return self.stage.atom(_words_last(*self._held(atom)))
+def _constant(literal: Literal) -> Any:
+    if not is_key(literal.type.dtype):
+        return literal.value
+    with entering(ROOT):
+        return _words_of(literal.type, random_unwrap(literal.value))
 
 
-def _on_words(e: Equation) -> dict[str, Any]:
-    """The parameters of an operation that runs its programs on words."""
-    frame = e.prim.frame(e.params)  # type: ignore[misc]
-    programs = tuple(map(on_words, frame.programs))
-    condition = frame.condition and on_words(frame.condition)
-    return e.prim.rule("reframe")(e.params, replace(frame, programs=programs, condition=condition))
-
-
-def _words_last(value: Any, dim: int | None) -> Any:
-    return value if dim is None else move(value, dim, typeof(value).ndim - 1)
+def _step(e: Equation, operands: tuple[Any, ...]) -> Any:
+    """The results of an equation, words in place of keys among them and its operands."""
+    frame = e.frame
+    if frame is not None and any(map(_has_keys, frame.every)):
+        values = [x.last if isinstance(x, Words) else x for x in operands]
+        results = e.prim(*values, **frame.rewritten(on_words).into(e.params))
+        return [_words_of(v.type, y) for v, y in zip(e.outputs, results, strict=True)]
+    if any([is_key(a.type.dtype) for a in (*e.inputs, *e.outputs)]):
+        return _RULES.get(e.prim, _move_lanes)(e, operands)
+    return current().process(e.prim, operands, e.params)
 
 
 # ---- operations -----------------------------------------------------------------------------
 
 
-def _move_lanes(e: Equation, operands: Sequence[Held]) -> list[Held]:
+def _move_lanes(e: Equation, operands: Sequence[Any]) -> Any:
     """An operation that moves keys as wholes moves each of their words likewise."""
-    words = next(typeof(x).shape[dim] for x, dim in operands if dim is not None)
-    values, dims = zip(*operands, strict=True)
-    rule = e.prim.rule("batch")
+    pairs = [(x.value, x.dim) if isinstance(x, Words) else (x, None) for x in operands]
+    words = next(typeof(x).shape[dim] for x, dim in pairs if dim is not None)
+    values, dims = zip(*pairs, strict=True)
     params = {name: WORD if isinstance(x, KeyType) else x for name, x in e.params.items()}
-    results, at = rule(Axis(None, words), values, dims, **params)
-    held = zip(results, at, strict=True) if e.prim.multi else [(results, at)]
-    return [
-        (x, dim) if is_key(var.type.dtype) else _same_in_all(x, dim)
-        for var, (x, dim) in zip(e.outputs, held, strict=True)
-    ]
+    out, at = e.prim.rule("batch")(Axis(None, words), values, dims, **params)
+    if not e.prim.multi:
+        return _moved(e.outputs[0].type, out, at)
+    return [_moved(v.type, x, dim) for v, x, dim in zip(e.outputs, out, at, strict=True)]
 
 
-def _same_in_all(x: Any, dim: int | None) -> Held:
-    """The value that all lanes have."""
-    return x if dim is None else squeeze(slice_dim(x, 0, 1, dim), (dim,)), None
+def _moved(type: ArrayType, x: Any, dim: int | None) -> Any:
+    """What stands for a result of ``type``, of which all words, or lanes, lie in ``dim``."""
+    if dim is None:
+        return x
+    return Words(x, dim) if is_key(type.dtype) else squeeze(slice_dim(x, 0, 1, dim), (dim,))
 
 
-def _compare(reduce: Callable[..., Any]) -> Callable[[Equation, Sequence[Held]], list[Held]]:
+def _compare(reduce: Callable[..., Any]) -> Callable[[Equation, Sequence[Words]], Any]:
     """Keys are equal where all of their words are."""
 
-    def rule(e: Equation, operands: Sequence[Held]) -> list[Held]:
-        x, y = (_words_last(*held) for held in operands)
-        return [(reduce(e.prim(x, y), dims=(typeof(x).ndim - 1,)), None)]
+    def rule(e: Equation, operands: Sequence[Words]) -> Any:
+        x, y = (words.last for words in operands)
+        return reduce(e.prim(x, y), dims=(typeof(x).ndim - 1,))
 
     return rule
 
 
-def _wrap(e: Equation, operands: Sequence[Held]) -> list[Held]:
-    ((words, _),) = operands
-    return [(words, typeof(words).ndim - 1)]
+def _wrap(e: Equation, operands: Sequence[Any]) -> Words:
+    (words,) = operands
+    return Words(words, typeof(words).ndim - 1)
 
 
-def _unwrap(e: Equation, operands: Sequence[Held]) -> list[Held]:
-    return [(_words_last(*operands[0]), None)]
+def _unwrap(e: Equation, operands: Sequence[Words]) -> Any:
+    return operands[0].last
 
 
-_RULES: dict[Primitive, Callable[[Equation, Sequence[Held]], list[Held]]] = {
+_RULES: dict[Primitive, Callable[[Equation, Sequence[Any]], Any]] = {
     random_wrap: _wrap,
     random_unwrap: _unwrap,
     eq: _compare(reduce_and),

@@ -297,5 +297,5 @@ def _linearize_program(program: Program, active: tuple[bool, ...]) -> Linearized
     forwarded = tuple([position.get(r) for r in stored])
     computed = [r for r, i in zip(stored, forwarded, strict=True) if i is None]
     repeated = tuple([results.index(r) if r in results else None for r in computed])
-    primal = Program(whole.inputs, whole.equations, [*results, *computed], whole.name)
+    primal = whole.update(outputs=[*results, *computed])
     return Linearized(primal, half, linear.nonzero, forwarded, repeated)

@@ -28,26 +28,17 @@ def everywhere(change: Pass) -> Pass:
 
     def _new(program: Program) -> Program | None:
         """None where nothing changes."""
-        made = change(_inside(program))
+        equations = list(map(_inside, program.equations))
+        same = equations == program.equations
+        made = change(program if same else program.update(equations=equations))
         return None if made is program else made
 
-    def _inside(program: Program) -> Program:
-        if not any(e.prim.frame is not None for e in program.equations):
-            return program
-        equations = list(map(_equation, program.equations))
-        return Program(program.inputs, equations, program.outputs, program.name)
-
-    def _equation(e: Equation) -> Equation:
-        frame = e.prim.frame and e.prim.frame(e.params)
+    def _inside(e: Equation) -> Equation:
+        frame = e.frame
         if frame is None or isinstance(frame.runs, Lanes):
             return e
-        frame = replace(
-            frame,
-            programs=tuple(map(changed, frame.programs)),
-            condition=frame.condition and changed(frame.condition),
-        )
-        params = e.prim.rule("reframe")(e.params, frame)
-        return Equation(e.prim, e.inputs, params, e.outputs, e.location)
+        made = frame.rewritten(changed)
+        return e if made == frame else e.reframed(made)
 
     return changed
 

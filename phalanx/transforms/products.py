@@ -37,7 +37,7 @@ def _prepared(program: Program) -> Program | None:
     equations = _contracting(program, products)
     equations, stored = _reading(equations)
     outputs = [stored.get(a, a) for a in program.outputs]
-    return Program(program.inputs, equations, outputs, program.name)
+    return program.update(equations=equations, outputs=outputs)
 
 
 # ---- sums of products -----------------------------------------------------------------------

@@ -46,9 +46,7 @@ class _Store:
             equation = self.made_by.get(atom)
             if equation is not None and _is_cheap(equation):
                 operands = [self.provide(a) for a in equation.inputs]
-                self.equations.append(
-                    Equation(equation.prim, operands, equation.params, (var,), equation.location)
-                )
+                self.equations.append(equation.update(inputs=operands, outputs=(var,)))
             else:
                 self.stored.append(atom)
                 self.inputs.append(var)
@@ -66,9 +64,8 @@ def without_cheap(
     count = len(residuals)
     provided = [store.provide(r) for r in residuals]
     renamed: dict[Atom, Atom] = dict(zip(linear.inputs[:count], provided, strict=True))
-    return store.stored, Program(
-        [*store.inputs, *linear.inputs[count:]],
-        [*store.equations, *(e.renamed(renamed) for e in linear.equations)],
-        [renamed.get(a, a) for a in linear.outputs],
-        linear.name,
+    half = linear.renamed(renamed)
+    return store.stored, half.update(
+        inputs=[*store.inputs, *linear.inputs[count:]],
+        equations=[*store.equations, *half.equations],
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import numpy as np
@@ -42,13 +43,12 @@ def filled(program: Program, types: Sequence[ArrayType], given: Sequence[bool]) 
     blanks = [blank(t) for t, g in zip(types, given, strict=True) if not g]
     zeros = iter(blanks)
     every = [next(outputs) if g else next(zeros).outputs[0] for g in given]
-    return Program(program.inputs, [*program.equations, *blanks], every, program.name)
+    return program.update(equations=[*program.equations, *blanks], outputs=every)
 
 
 def with_inputs(program: Program, inputs: Iterable[Var]) -> Program:
     """``program`` with further inputs, of which it makes no use, behind its own."""
-    every = [*program.inputs, *inputs]
-    return Program(every, program.equations, program.outputs, program.name)
+    return program.update(inputs=[*program.inputs, *inputs])
 
 
 def without_effects(program: Program) -> list[Equation]:
@@ -58,13 +58,17 @@ def without_effects(program: Program) -> list[Equation]:
     return [e for e in program.equations if not e.effects]
 
 
-def live_equations(program: Program) -> list[Equation]:
-    """The equations that have effects or that an output needs, in order."""
+def live_equations(
+    program: Program, wanted: Callable[[Equation], object] = attrgetter("effects")
+) -> list[Equation]:
+    """The equations that are ``wanted`` or that an output or one of these needs, in order.
+
+    If nothing else is said, those are wanted that have effects.
+    """
     needed = set(program.outputs)
     kept: list[Equation] = []
-    effects = bool(program.effects)
     for equation in reversed(program.equations):
-        if not needed.isdisjoint(equation.outputs) or (effects and equation.effects):
+        if not needed.isdisjoint(equation.outputs) or wanted(equation):
             kept.append(equation)
             needed.update(equation.inputs)
     return kept[::-1]
@@ -91,7 +95,7 @@ def prune(program: Program, fixed: int) -> tuple[Program, list[int]]:
     leading = len(program.inputs) - fixed
     kept = [i for i in range(leading) if program.inputs[i] in used]
     inputs = [*(program.inputs[i] for i in kept), *program.inputs[leading:]]
-    return Program(inputs, equations, program.outputs, program.name), kept
+    return program.update(inputs=inputs, equations=equations), kept
 
 
 def used(program: Program) -> tuple[Program, list[int]]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import settings
-from phalanx.base.source import replaying, user_location
+from phalanx.base.source import user_location
 from phalanx.core.check import check
+from phalanx.core.interpret import interpret
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, check_alive, current, running
@@ -194,16 +195,8 @@ def stage(
 
 def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
     """Bind the equations of ``program`` one by one to the current trace."""
-    values: dict[Var, Any] = dict(zip(program.inputs, args, strict=True))
-    trace = current()
-    with replaying() as at:
-        for e in program.equations:
-            at(e.location)
-            operands = tuple([values[a] if type(a) is Var else a.value for a in e.inputs])
-            out = trace.process(e.prim, operands, e.params)
-            for var, value in zip(e.outputs, out if e.prim.multi else (out,), strict=True):
-                values[var] = value
-    return [values[a] if type(a) is Var else a.value for a in program.outputs]
+    process = current().process
+    return interpret(program, args, lambda e, operands: process(e.prim, operands, e.params))
 
 
 def is_value(x: Any) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.base import dtypes
-from phalanx.base.source import replaying
+from phalanx.core.interpret import interpret, values_of
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.trace import current
 from phalanx.core.types import ArrayType, typeof
@@ -23,7 +23,6 @@ from phalanx.transforms.simplify import live_equations
 from phalanx.transforms.stage import evaluate
 
 TAKEN = ArrayType((), BOOL)
-Values = dict[Var, Any]
 
 
 def where_taken(program: Program) -> Program:
@@ -45,16 +44,14 @@ def _where_taken(program: Program) -> Program:
         return _both(whole, taken, [taken, *inputs], [taken, *own]), None
 
     made = trace_closed(run, [TAKEN, *program.input_types], program.name).program
-    return Program(made.inputs, live_equations(made), made.outputs, made.name)
+    return made.update(equations=live_equations(made))
 
 
 def with_condition(program: Program) -> Program:
     """``program`` with a first input that says whether its effects happen, if it has some."""
     if program.effects:
         return conditional(program)
-    return Program(
-        [Var(TAKEN), *program.inputs], program.equations, program.outputs, program.name
-    )
+    return program.update(inputs=[Var(TAKEN), *program.inputs])
 
 
 def _guard(taken: Any, x: Any) -> Any:
@@ -63,33 +60,23 @@ def _guard(taken: Any, x: Any) -> Any:
 
 def _both(program: Program, taken: Any, shared: Sequence[Any], own: Sequence[Any]) -> list[Any]:
     """``program`` twice at once: of ``shared`` operands for what communicates, else of ``own``."""
-    ours: Values = dict(zip(program.inputs, shared, strict=True))
-    mine: Values = dict(zip(program.inputs, own, strict=True))
-    feeding = _feeding(program)
-    with replaying() as at:
-        for e in program.equations:
-            at(e.location)
-            if e in feeding:
-                _step(e, ours)
-            if e in feeding and (e.axes or e.effects):
-                mine.update([(v, _guard(taken, ours[v])) for v in e.outputs])
-            else:
-                _step(e, mine)
-    return [mine[a] if type(a) is Var else a.value for a in program.outputs]
+    process = current().process
+
+    def run(e: Equation, operands: tuple[Any, ...]) -> Any:
+        return process(e.prim, operands, e.params)
+
+    feeding = program.update(equations=live_equations(program.update(outputs=()), _communicates))
+    ours = values_of(feeding, shared, run)
+
+    def mine(e: Equation, operands: tuple[Any, ...]) -> Any:
+        if not _communicates(e):
+            return run(e, operands)
+        results = tuple([_guard(taken, ours[v]) for v in e.outputs])
+        return results if e.prim.multi else results[0]
+
+    return interpret(program, own, mine)
 
 
-def _step(e: Equation, values: Values) -> None:
-    operands = tuple([values[a] if type(a) is Var else a.value for a in e.inputs])
-    out = current().process(e.prim, operands, e.params)
-    values.update(zip(e.outputs, out if e.prim.multi else (out,), strict=True))
-
-
-def _feeding(program: Program) -> set[Equation]:
-    """The equations that communicate or act, and those whose results they need."""
-    needed: set[Any] = set()
-    feeding: set[Equation] = set()
-    for e in reversed(program.equations):
-        if e.axes or e.effects or not needed.isdisjoint(e.outputs):
-            feeding.add(e)
-            needed.update(e.inputs)
-    return feeding
+def _communicates(e: Equation) -> bool:
+    """Whether lanes do it together, or it acts on the outside."""
+    return bool(e.axes or e.effects)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from phalanx.base.source import replaying
+from phalanx.core.interpret import interpret
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.trace import current
@@ -13,10 +14,6 @@ from phalanx.core.types import typeof
 from phalanx.ops.basis import add
 from phalanx.ops.collective import psum
 from phalanx.ops.vary import in_order, varying_along
-
-Values = dict[Any, Any]  # by the variables of a program
-Linears = dict[Any, Linear]  # likewise
-
 
 _NO_PARTS: dict[frozenset[Any], Any] = {}
 
@@ -31,7 +28,7 @@ class _Cotangents:
     __slots__ = ("parts", "wholes")
 
     def __init__(self) -> None:
-        self.wholes: Values = {}
+        self.wholes: dict[Any, Any] = {}
         self.parts: dict[Var, dict[frozenset[Any], Any]] = {}
 
     def add(self, var: Any, ct: Any) -> None:
@@ -73,56 +70,41 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
     in which the program is linear. ``cts`` has one per output; entries in and out may be
     ``ZERO``.
     """
-    values: Values = {}
-    linear: Linears = {}
-    for var, operand in zip(program.inputs, operands, strict=True):
-        if isinstance(operand, Linear):
-            linear[var] = operand
-        else:
-            values[var] = operand
-    pending = _forward(program, values, linear)
+    process = current().process
+    pending: list[tuple[Equation, tuple[Any, ...]]] = []
+
+    def forward(e: Equation, operands: tuple[Any, ...]) -> Any:
+        """Run what does not depend on the linear inputs; what does waits."""
+        if not any([type(x) is Linear for x in operands]):
+            return process(e.prim, operands, e.params)
+        pending.append((e, operands))
+        results = tuple([Linear(v.type) for v in e.outputs])
+        return results if e.prim.multi else results[0]
+
+    results = interpret(program, operands, forward)
     cotangents = _Cotangents()
-    for atom, ct in zip(program.outputs, cts, strict=True):
-        if atom in linear:
+    for atom, result, ct in zip(program.outputs, results, cts, strict=True):
+        if type(result) is Linear:
             cotangents.add(atom, ct)
     with replaying() as at:
-        for equation in reversed(pending):
+        for equation, given in reversed(pending):
             at(equation.location)
-            _transpose_equation(equation, values, linear, cotangents)
-    return [cotangents.take(v) for v in program.inputs if v in linear]
-
-
-def _forward(program: Program, values: Values, linear: Linears) -> list[Equation]:
-    """Run what does not depend on the linear inputs; return the equations that do."""
-    pending: list[Equation] = []
-    trace = current()
-    with replaying() as at:
-        for e in program.equations:
-            if not linear.keys().isdisjoint(e.inputs):
-                pending.append(e)
-                linear.update([(v, Linear(v.type)) for v in e.outputs])
-                continue
-            at(e.location)
-            operands = tuple([values[a] if type(a) is Var else a.value for a in e.inputs])
-            out = trace.process(e.prim, operands, e.params)
-            values.update(zip(e.outputs, out if e.prim.multi else (out,), strict=True))
-    return pending
+            _transpose_equation(equation, given, cotangents)
+    pairs = zip(program.inputs, operands, strict=True)
+    return [cotangents.take(v) for v, x in pairs if type(x) is Linear]
 
 
 def _transpose_equation(
-    e: Equation, values: Values, linear: Linears, cotangents: _Cotangents
+    e: Equation, operands: tuple[Any, ...], cotangents: _Cotangents
 ) -> None:
     simple = not e.prim.multi and e.prim.axes is None
     take = cotangents.take_part if simple else cotangents.take
     cts = tuple([take(v) for v in e.outputs])
     if all([ct is ZERO for ct in cts]):
         return
-    operands = [
-        linear[a] if a in linear else values[a] if type(a) is Var else a.value for a in e.inputs
-    ]
     results = e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
-    for atom, ct in zip(e.inputs, results, strict=True):
-        if atom in linear:
+    for atom, x, ct in zip(e.inputs, operands, results, strict=True):
+        if type(x) is Linear:
             if ct is None:
                 _refuse_nonlinear(e)
             cotangents.add(atom, ct)

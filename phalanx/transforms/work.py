@@ -21,8 +21,8 @@ def work(program: Program) -> float:
 
 def work_of(e: Equation) -> float:
     """The same of one operation."""
-    if e.prim.frame is not None:
-        frame = e.prim.frame(e.params)
+    frame = e.frame
+    if frame is not None:
         if isinstance(frame.runs, Loop) and frame.runs.length is None:
             return math.inf
         return frame.runs.size * max(map(work, frame.programs))

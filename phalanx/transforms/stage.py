@@ -195,8 +195,8 @@ def stage(
 
 def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:
     """Bind the equations of ``program`` one by one to the current trace."""
-    process = current().process
-    return interpret(program, args, lambda e, operands: process(e.prim, operands, e.params))
+    trace = current()
+    return interpret(program, args, lambda e, operands: trace.process(e.prim, operands, e.params))
 
 
 def is_value(x: Any) -> bool:

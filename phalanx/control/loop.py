@@ -8,6 +8,7 @@ halves runs the loop twice, and lanes may stop at different times.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from phalanx.control.call import call
@@ -124,13 +125,13 @@ def _differing(frame: Frame, axis: Axis, inner: Dims) -> Frame:
 def _carrying_its_condition(frame: Frame, body: Program) -> Frame:
     """A loop of ``body``, which carries two values more: first whether there is another run."""
     inputs = [Var(t) for t in body.input_types]
-
-    def change(program: Program) -> Program:
-        if program is not frame.condition:
-            return body
-        return program.update(inputs=inputs, equations=[], outputs=inputs[:1])
-
-    return frame.rewritten(change, (CARRY, CARRY), (CARRY, CARRY))
+    return replace(
+        frame,
+        programs=(body,),
+        condition=body.update(inputs=inputs, equations=[], outputs=inputs[:1]),
+        ins=(CARRY, CARRY, *frame.ins),
+        outs=(CARRY, CARRY, *frame.outs),
+    )
 
 
 def _while_running(

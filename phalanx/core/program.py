@@ -220,17 +220,17 @@ class Program:
 
         Sub-programs of equations of which ``into`` does not hold are passed over.
         """
-        seen: set[Program] = set()
+        return self._walk(into, set())
 
-        def of(program: Program) -> Iterator[Equation]:
-            for equation in program.equations:
-                yield equation
-                for inner in equation.programs if into(equation) else ():
-                    if inner not in seen:
-                        seen.add(inner)
-                        yield from of(inner)
-
-        return of(self)
+    def _walk(
+        self, into: Callable[[Equation], bool], seen: set[Program]
+    ) -> Iterator[Equation]:
+        for equation in self.equations:
+            yield equation
+            for program in equation.programs if into(equation) else ():
+                if program not in seen:
+                    seen.add(program)
+                    yield from program._walk(into, seen)
 
     def __str__(self) -> str:
         return _Printer().program(self)

@@ -9,6 +9,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
+from phalanx.control.loop import loop
 from phalanx.core.interpret import interpret, values_of
 from phalanx.core.program import Equation, Program, Var
 from phalanx.core.roles import CARRY, FIXED
@@ -105,3 +106,13 @@ def test_a_step_gives_the_values_of_an_equation() -> None:
     assert interpret(program, [0, 5], depth, lambda constant: 0) == [7]
     depths = values_of(program, [0, 5], depth, lambda constant: 0)
     assert [depths[e.outputs[0]] for e in program.equations] == [1, 6, 7]
+
+
+def test_a_loop_may_be_its_own_condition_where_lanes_stop_at_different_times() -> None:
+    bools = phalanx.make_program(jnp.logical_not)(jnp.array(True))
+    every = (CARRY,)
+
+    def run(x: Any) -> Any:
+        return loop(x, condition=bools, program=bools, ins=every)[0]
+
+    assert phalanx.vmap(run)(jnp.array([True, False])).tolist() == [True, True]

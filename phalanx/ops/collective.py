@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base import dtypes
 from phalanx.core.axes import Axis, Names, typed, without
 from phalanx.core.builder import Body, Builder, Combine, Pairs, Value, Values
 from phalanx.core.primitive import (
@@ -73,7 +74,7 @@ from phalanx.ops.lanes import (
     rows_at,
     without_padding,
 )
-from phalanx.ops.ordering import as_integers, from_integers, has_order
+from phalanx.ops.ordering import as_integers, from_integers
 from phalanx.ops.reduce import highest, lowest, reduce_max, reduce_min
 from phalanx.ops.shape import concatenate, iota, merge_dims, split_dim
 
@@ -142,11 +143,11 @@ def _with_nan(lower: LowerRule, nan_is_largest: bool) -> LowerRule:
     def rule(b: Builder, *xs: Value, **params: Any) -> list[Value]:
         kinds = [b.type(x).dtype for x in xs]
         keys = [
-            as_integers(b, x, nan_is_largest) if has_order(kind) else x
+            as_integers(b, x, nan_is_largest) if dtypes.is_floating(kind) else x
             for x, kind in zip(xs, kinds, strict=True)
         ]
         outs = zip(lower(b, *keys, **params), kinds, strict=True)
-        return [from_integers(b, y, kind) if has_order(kind) else y for y, kind in outs]
+        return [from_integers(b, y, kind) if dtypes.is_floating(kind) else y for y, kind in outs]
 
     return rule
 

@@ -1,25 +1,21 @@
 """Floating-point numbers as integers in the same order, for what compares but knows no NaN.
 
 The bits of a number that is not negative are in its order; those of a negative one are once they
-are turned around. A NaN is beyond all numbers on the side on which it is wanted.
+are turned around. A NaN is beyond all numbers on the side on which it is wanted. Numbers of a
+byte or less, some of which have no sign, infinity or negative zero, are those of float32 first.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
 from phalanx.core.types import ArrayType
 
 
-def has_order(dtype: np.dtype) -> bool:
-    """Whether numbers of ``dtype`` are floating-point numbers with the bits of IEEE 754."""
-    return dtypes.is_floating(dtype) and dtype.itemsize > 1
-
-
 def as_integers(b: Builder, x: Value, nan_is_largest: bool) -> Value:
-    """Integers of as many bits as the floating-point numbers ``x``, in their order."""
+    """Integers in the order of the floating-point numbers ``x``."""
+    x = b.convert(x, _ordered(b.type(x).dtype))
     kind = b.type(x)
     keys = _turned(b, b.bitcast_convert(x, _integer(kind), kind.shape))
     bounds = np.iinfo(_integer(kind))
@@ -29,7 +25,13 @@ def as_integers(b: Builder, x: Value, nan_is_largest: bool) -> Value:
 
 def from_integers(b: Builder, keys: Value, dtype: np.dtype) -> Value:
     """The numbers that ``as_integers`` has made integers of."""
-    return b.bitcast_convert(_turned(b, keys), dtype, b.type(keys).shape)
+    numbers = b.bitcast_convert(_turned(b, keys), _ordered(dtype), b.type(keys).shape)
+    return b.convert(numbers, dtype)
+
+
+def _ordered(dtype: np.dtype) -> np.dtype:
+    """The dtype, with the bits of IEEE 754, whose order is that of ``dtype``."""
+    return dtype if dtype.itemsize > 1 else np.dtype(np.float32)
 
 
 def _integer(kind: ArrayType) -> np.dtype:

@@ -8,6 +8,8 @@ import scipy.special
 
 import phalanx
 import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.base import dtypes
 from phalanx.scipy import linalg, ndimage, special, stats
 
 
@@ -57,3 +59,14 @@ def test_counts_of_unsigned_integers():
     x = np.uint32([1, 2, 2, 2**32 - 1])
     assert jnp.bincount(x[:3]).tolist() == [0, 1, 2]
     assert jnp.bincount(x, length=3).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("dtype", sorted(dtypes.FLOATS, key=str), ids=str)
+def test_nan_is_the_extremum_over_devices(dtype):
+    sizes = 2.0 ** np.arange(-9, 9)
+    x = np.array([*sizes, *-sizes, 0, np.nan]).astype(dtype)
+    x = np.stack([x, np.random.RandomState(0).permutation(x)])
+    extrema = phalanx.pmap(lambda x: (lax.pmax(x, "i"), lax.pmin(x, "i")), axis_name="i")(x)
+    for got, wanted in zip(extrema, [np.maximum, np.minimum], strict=True):
+        expected = wanted(*x.astype(np.float64)) + np.zeros((2, 1))
+        np.testing.assert_array_equal(np.asarray(got).astype(np.float64), expected)

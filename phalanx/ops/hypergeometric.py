@@ -18,6 +18,8 @@ from phalanx.ops.formula import (
     floor,
     is_nan,
     iterate,
+    lesser,
+    log,
     plain,
     power,
     rounded,
@@ -153,7 +155,7 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
 
 
 def _inside(a: Any, b: Any, c: Any, x: Any) -> Any:
-    """By the transformations of Pfaff and Euler what is finite at z = 1."""
+    """By the transformations of Pfaff and Euler what cancels least, near z = 1 what is finite."""
     swap = plain(a) > b
     a, b = where(swap, b, a), where(swap, a, b)
     turned = x < 0.0
@@ -162,7 +164,7 @@ def _inside(a: Any, b: Any, c: Any, x: Any) -> Any:
     q = where(turned, c - b, b)
     s = where(turned, b - a, c - a - b)  # the exponent of y at z = 1
     scale = where(turned, a, 0.0)
-    back = s < 0.0
+    back = _by_euler(a, q, c, y, s)
     p, q = where(back, c - a, a), where(back, c - q, q)
     scale = scale + where(back, s, 0.0)
     s = where(back, -s, s)
@@ -172,6 +174,29 @@ def _inside(a: Any, b: Any, c: Any, x: Any) -> Any:
     value = apart(_continued(p, q, c, within(y > 0.0, z, 0.25), u, s))
     value = where(y > 0.0, value, where(at_1, end, math.inf))
     return where(absolute(plain(scale)) <= 0.0, 1.0, power(y, scale)) * value
+
+
+def _by_euler(p: Any, q: Any, c: Any, y: Any, s: Any) -> Number:
+    """Whether to take (c-p, c-q) for (p, q).
+
+    One of the two functions is finite at z = 1, the other grows as y to the power -|s|. It is
+    taken if this is not too large, and clearly fewer terms of its series change their sign.
+    """
+    here, there = _changes(plain(p), plain(q)), _changes(plain(c - p), plain(c - q))
+    grows = s < 0.0
+    finite, growing = where(grows, there, here), where(grows, here, there)
+    growth = -absolute(plain(s)) * log(where(y > 0.0, plain(y), 1e-30))
+    better = (growth < _GROWTH) & (growing < finite * _CLEARLY)
+    return grows & ~better | ~grows & better
+
+
+_CLEARLY = 0.8
+_GROWTH = 30.0  # the logarithm of what is not too large
+
+
+def _changes(p: Any, q: Any) -> Any:
+    """About how many terms of the series of (p, q) have another sign than the one before."""
+    return absolute(lesser(p, 0.0) - lesser(q, 0.0))
 
 
 _TURN = 0.125  # the distance from 1 up to which the series at 0 is used

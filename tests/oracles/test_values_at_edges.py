@@ -70,3 +70,11 @@ def test_nan_is_the_extremum_over_devices(dtype):
     for got, wanted in zip(extrema, [np.maximum, np.minimum], strict=True):
         expected = wanted(*x.astype(np.float64)) + np.zeros((2, 1))
         np.testing.assert_array_equal(np.asarray(got).astype(np.float64), expected)
+
+
+def test_hypergeometric_functions_of_negative_arguments_do_not_cancel():
+    random = np.random.RandomState(0)
+    a, gap, b, x = random.uniform([[0], [0], [5], [-3]], [[5], [5], [20], [0]], (4, 200))
+    a, b, c, x = np.float32([[*a, 3.0410671], [*b, 18.15366], [*a + gap, 0.5035046], [*x, -0.7474]])
+    expected = scipy.special.hyp2f1(*np.float64([a, b, c, x]))
+    np.testing.assert_allclose(special.hyp2f1(a, b, c, x), expected, rtol=2e-5)

@@ -58,19 +58,32 @@ def curvature(m: Any) -> Any:
 
 
 def _log_beta(a: Any, b: Any) -> Any:
-    """log |B(a, b)|: of large arguments by Stirling's series, so that nothing cancels."""
+    """log |B(a, b)|, infinite at poles but for whole a ≤ 0 < b ≤ -a: there by reflection."""
+    low, high = lesser(a, b), greater(a, b)
+    whole = (floor(low) >= low) & (floor(high) >= high) & (low > -math.inf)
+    mirrored = whole & (high > 0.0) & (low + high <= 0.0)
+    pole = (low <= 0.0) & (floor(low) >= low) | (high <= 0.0) & (floor(high) >= high)
+    inside = (mirrored | ~pole) & (high < math.inf)
+    u, v = within(inside, where(mirrored, 1.0 - low - high, low), 1.0), within(inside, high, 1.0)
+    edge = where((low > 0.0) & ~pole, -math.inf, _one(low) * math.inf)
+    unknown = is_nan(a) | is_nan(b)
+    return where(inside | unknown, apart(_log_beta_inside(u, v)), edge) + where(unknown, a + b, 0.0)
+
+
+def _log_beta_inside(a: Any, b: Any) -> Any:
+    """log |B(a, b)| but for poles: of large arguments by Stirling's series, not to cancel."""
     low, high = lesser(a, b), greater(a, b)
     large = low >= LARGE
     u, v = within(large, low, LARGE), within(large, high, LARGE)
     n = u + v
-    out = log(n / (u * v) * (2 * math.pi)) * 0.5 + stirling(u) + stirling(v) - stirling(n)
+    out = (log(n / u * (2 * math.pi)) - log(v)) * 0.5 + stirling(u) + stirling(v) - stirling(n)
     out = out - u * log1p(v / u) - v * log1p(u / v)
     return where(large, apart(out), _log_beta_below(low, high))
 
 
 def _log_beta_below(low: Any, high: Any, log_of_gamma: Formula = ln_gamma) -> Any:
     """log |B(low, high)|, unless both are large, by the logarithm of the gamma function."""
-    large = (high >= LARGE) & (low > 0.0)
+    large = (high >= LARGE) & (low + high >= LARGE)
     u, v = within(large, low, 1.0), within(large, high, LARGE)
     ratio, n = u / v, u + v
     p, q, r = together(log_of_gamma, [low, high, low + high])
@@ -118,7 +131,8 @@ def _binomial_coefficient(n: Any, k: Any) -> Any:
     near = iterate(step, [where(product, 1.0, u)], _FACTORS)[0]
     p, q = within(~product, k, 0.5), within(~product, n, 0.75)
     far = exp(-_log_beta(q - p + 1.0, p + 1.0) - log1p(q))
-    return where(product, apart(near), far)
+    edge = where(k <= 0.0, 1.0, _one(k) * math.inf)
+    return where((n >= math.inf) & (k < math.inf), edge, where(product, apart(near), far))
 
 
 def _by_count(out: Any, n: Any, k: Any) -> Any:

@@ -78,3 +78,22 @@ def test_hypergeometric_functions_of_negative_arguments_do_not_cancel():
     a, b, c, x = np.float32([[*a, 3.0410671], [*b, 18.15366], [*a + gap, 0.5035046], [*x, -0.7474]])
     expected = scipy.special.hyp2f1(*np.float64([a, b, c, x]))
     np.testing.assert_allclose(special.hyp2f1(a, b, c, x), expected, rtol=2e-5)
+
+
+EDGES = [-np.inf, -41.5, -40, -3, -2.5, -1, -0.5, 0, 0.5, 1, 3, 60, 1e30, np.inf]
+
+
+@pytest.mark.parametrize("name", ["betaln", "beta", "poch", "comb"])
+def test_functions_of_gamma_at_infinities_and_poles(name):
+    """Where SciPy says NaN there may be a limit."""
+    x, y = np.meshgrid(np.float32(EDGES[name == "poch" :]), np.float32(EDGES), indexing="ij")
+    with np.errstate(over="ignore"):
+        expected = getattr(scipy.special, name)(np.float64(x), np.float64(y)).astype(np.float32)
+    got = np.where(np.isnan(expected), np.nan, getattr(special, name)(x, y))
+    np.testing.assert_allclose(got, expected, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("f", [special.betaln, special.beta, special.poch])
+def test_functions_of_gamma_at_nan(f):
+    x = np.float32([np.nan, np.nan, -1, 2])
+    assert np.isnan(f(x, x[::-1])).all()

@@ -224,14 +224,27 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 
 @one_program
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
-    """B(a, b) = Γ(a) Γ(b) / Γ(a + b).
+    """B(a, b) = Γ(a) Γ(b) / Γ(a + b); infinite at poles but for whole a ≤ 0 < b ≤ -a.
 
     >>> f"{float(beta(2.0, 3.0)):.4f}"
     '0.0833'
     """
-    a, b = real("beta", a, b)
-    sign = _sign_of_gamma(a) * _sign_of_gamma(b) * _sign_of_gamma(a + b)
-    return sign * ops.exp(_betaln(a, b))
+    x, y = real("beta", a, b)
+    sign = _sign_of_gamma(x) * _sign_of_gamma(y) * _sign_of_gamma(x + y)
+    sign = where(_is_pole(x + y) | (x == -math.inf) | (y == -math.inf), 1, sign)
+    sign = where(_is_pole(y), where(x + y < 1, _parity(x), 1), sign)
+    sign = where(_is_pole(x), where(x + y < 1, _parity(y), 1), sign)
+    return sign * ops.exp(_betaln(x, y))
+
+
+def _is_pole(x: Array) -> Array:
+    """Whether the gamma function has a pole there: at 0, -1, ..."""
+    return (x <= 0) & (ops.floor(x) == x) & (x > -math.inf)
+
+
+def _parity(x: Array) -> Array:
+    """-1 of odd numbers, 1 of others."""
+    return where(ops.abs(ops.rem(x, _like(x, 2))) == 1, -1, 1)
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
@@ -245,14 +258,33 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 @one_program
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
-    """Γ(z + m) / Γ(z).
+    """Γ(z + m) / Γ(z): 0 or infinite at a pole of one of them, finite at those of both.
 
     >>> f"{float(poch(2.0, 3.0)):.3f}"
     '24.000'
     """
-    z, m = real("poch", z, m)
-    sign = _sign_of_gamma(z + m) * _sign_of_gamma(z)
-    return where(m == 0, 1, sign * ops.exp(ops.lgamma(z + m) - ops.lgamma(z)))
+    return _poch(*real("poch", z, m))
+
+
+def _poch(z: Array, m: Array) -> Array:
+    above, below = _is_pole(z + m), _is_pole(z)
+    both = above & below  # by reflection (DLMF 5.5.3)
+    z = where(both, 1 - z - m, z)
+    sign = where(both, _parity(m), _sign_of_gamma(z + m) * _sign_of_gamma(z))
+    edge = where(above, math.inf, 0)
+    inside = (above == below) | (m != m)
+    z, m = where(inside, z, 1), where(inside, m, 1)
+    return where(m == 0, 1, where(inside, sign * ops.exp(_log_of_poch(z, m)), edge))
+
+
+def _log_of_poch(z: Array, m: Array) -> Array:
+    """log |Γ(z + m) / Γ(z)|, of large z by the beta function, so that nothing cancels."""
+    low, gap = ops.min(z, z + m), ops.abs(m)
+    far = (low >= 16) & (gap > 0)
+    u, k = where(far, low, 16), where(far, gap, 1)
+    change = ops.sign(m) * (ops.lgamma(k) - _betaln(u, k))
+    z, m = where(far, 1, z), where(far, 1, m)
+    return where(far, change, ops.lgamma(z + m) - ops.lgamma(z))
 
 
 def multigammaln(a: ArrayLike, d: int) -> Array:

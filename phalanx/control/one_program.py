@@ -7,6 +7,7 @@ import inspect
 import math
 from bisect import bisect
 from collections.abc import Callable, Hashable, Sequence
+from itertools import islice, takewhile
 from types import NoneType
 from typing import Any, TypeVar, cast
 
@@ -30,23 +31,25 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 PROGRAMS = 512  # of each function; each holds what was compiled for it
 _programs: Recent[tuple[Program, Any]] = Recent(4096)
 _OPERAND = ("ArrayLike", "ArrayLike | None")  # the annotations of operands
+_OPERANDS = "Sequence[ArrayLike]"  # and of several of them
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def one_program(function: Function) -> Function:
     """``function``, compiled as a whole where it is called outside of all transformations.
 
-    Its operands are the parameters that are annotated as ``ArrayLike``, numbers included: another
-    number needs no other program. All other parameters are static. Inside a transformation the
-    function itself runs, as it does for arguments that it alone can judge: what is no array, what
-    cannot be hashed, and integers that a dtype may not hold.
+    Its operands are the parameters that are annotated as ``ArrayLike``, or as a sequence of them,
+    numbers included: another number needs no other program. All other parameters are static.
+    Inside a transformation the function itself runs, as it does for arguments that it alone can
+    judge: what is no array, what cannot be hashed, and integers that a dtype may not hold.
     """
     parameters = inspect.signature(function).parameters.values()
-    marks = {p.name: p.annotation in _OPERAND for p in parameters}
+    marks = {p.name: _mark(p.annotation) for p in parameters}
     in_order = [marks[p.name] for p in parameters if p.kind in _BY_POSITION]
     rest = [marks[p.name] for p in parameters if p.kind is p.VAR_POSITIONAL]
-    leading = (in_order + rest + [False]).index(False)  # so many operands come first
-    most = math.inf if all(in_order + rest) and rest else leading
+    operands_first = takewhile(lambda mark: mark is OPERAND, in_order + rest)
+    most = len([*operands_first])  # so many, or any number of the last one
+    most = math.inf if rest and most == len(in_order + rest) else most
     root, here, array = ROOT, settings, cast(Any, DeviceArray)  # found fast: calls are short
 
     @functools.wraps(function)
@@ -64,22 +67,83 @@ def one_program(function: Function) -> Function:
         operands = in_order + rest * (len(args) - len(in_order))
         if len(args) > len(operands):
             return function(*args, **kwargs)
-        leaves = (*args, *kwargs.values())
-        every = [*operands[: len(args)], *[marks.get(name, False) for name in kwargs]]
-        signs = [_sign(x) if m else key_of(x) for x, m in zip(leaves, every, strict=True)]
-        key = (function, here().key, *signs, *kwargs)
+        every = [*operands[: len(args)], *[marks.get(name, STATIC) for name in kwargs]]
+        given = _Arguments((*args, *kwargs.values()), every, tuple(kwargs))
+        key = (function, here().key, *given.signs, *kwargs)
         try:
             found = calls[key]
         except TypeError:  # a static argument cannot be hashed
             return function(*args, **kwargs)
         if found is None and _Unknown not in key:
-            found = _compiled(function, leaves, every, [*kwargs], key)
+            found = _compiled(function, given, key)
         if found is None:
             return function(*args, **kwargs)
         calls[key] = found
-        return found.run(leaves)
+        return found.run(given.leaves)
 
     return run  # type: ignore[return-value]
+
+
+STATIC, OPERAND, OPERANDS = range(3)  # what an argument is
+
+
+def _mark(annotation: Any) -> int:
+    return OPERAND if annotation in _OPERAND else OPERANDS if annotation == _OPERANDS else STATIC
+
+
+class _Arguments:
+    """The arguments of a call, the last of them by ``names``.
+
+    Attributes:
+        leaves: they, with what is in a sequence of operands in its place.
+        signs: what of them belongs to the key.
+        kept: which leaves are operands.
+    """
+
+    __slots__ = ("kept", "leaves", "names", "sequences", "signs")
+
+    def __init__(
+        self, given: Sequence[Any], marks: Sequence[int], names: tuple[str, ...]
+    ) -> None:
+        self.names = names
+        self.leaves: list[Any] = []
+        self.signs: list[Hashable] = []
+        self.kept: list[int] = []
+        self.sequences: list[tuple[type, int] | None] = []  # of each argument, if it is one
+        for x, mark in zip(given, marks, strict=True):
+            kind = cast(type[Any], type(x))
+            if mark == OPERANDS and kind in (list, tuple):
+                self.sequences.append((kind, len(x)))
+                self.signs.append((kind, len(x)))
+                for part in x:
+                    self._add(part, mark)
+            else:
+                self.sequences.append(None)
+                self._add(x, mark)
+
+    def _add(self, leaf: Any, mark: int) -> None:
+        if mark == STATIC:
+            self.signs.append(key_of(leaf))
+        else:
+            self.signs.append(_sign(leaf))
+            if leaf is not None:
+                self.kept.append(len(self.leaves))
+        self.leaves.append(leaf)
+
+    def applied(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+        """``function`` of these arguments, with others in the place of the operands."""
+        leaves = list(self.leaves)
+        for i, x in zip(self.kept, operands, strict=True):
+            leaves[i] = x
+        rest, given = iter(leaves), list[Any]()
+        for sequence in self.sequences:
+            if sequence is None:
+                given.append(next(rest))
+            else:
+                kind, length = sequence
+                given.append(kind(islice(rest, length)))
+        count = len(given) - len(self.names)
+        return function(*given[:count], **dict(zip(self.names, given[count:], strict=True)))
 
 
 class _Unknown:
@@ -101,45 +165,32 @@ def _sign(x: Any) -> Hashable:
 
 
 def _compiled(
-    function: Callable[..., Any],
-    leaves: Sequence[Any],
-    marks: Sequence[bool],
-    names: Sequence[str],
-    key: tuple[Hashable, ...],
+    function: Callable[..., Any], given: _Arguments, key: tuple[Hashable, ...]
 ) -> Call | None:
-    """``function`` for arguments like ``leaves``, of which the last have ``names``.
-
-    None where it must see an operand as it is.
-    """
-    kept = [i for i, (x, m) in enumerate(zip(leaves, marks, strict=True)) if m and x is not None]
-    operands = [leaves[i] for i in kept]
+    """The call of ``function`` with such arguments; None where it must see one as it is."""
+    operands = [given.leaves[i] for i in given.kept]
     if config.disable_jit or not _held(operands):
         return None
     of_types = tuple([part.type if isinstance(part, Signature) else part for part in key])
     traced = _programs[of_types]  # also where operands lie otherwise
     if traced is None:
-        traced = _programs[of_types] = _traced(function, leaves, kept, names)
+        traced = _programs[of_types] = _traced(function, given)
     program, out_tree = traced
-    return Call(compile_program(program, operand_signatures(operands)), leaves, out_tree, kept)
+    prepared = compile_program(program, operand_signatures(operands))
+    return Call(prepared, given.leaves, out_tree, given.kept)
 
 
-def _traced(
-    function: Callable[..., Any], leaves: Sequence[Any], kept: Sequence[int], names: Sequence[str]
-) -> tuple[Program, Any]:
-    """The program of ``function`` on the leaves ``kept``, and the structure of what it returns."""
+def _traced(function: Callable[..., Any], given: _Arguments) -> tuple[Program, Any]:
+    """The program of ``function``, and the structure of what it returns."""
     trees: list[Any] = []
 
-    def flat(*traced: Any) -> list[Any]:
-        given = list(leaves)
-        for i, x in zip(kept, traced, strict=True):
-            given[i] = x
-        count = len(given) - len(names)
-        out = function(*given[:count], **dict(zip(names, given[count:], strict=True)))
-        results, treedef = tree.flatten(out)
+    def flat(*operands: Any) -> list[Any]:
+        results, treedef = tree.flatten(given.applied(function, operands))
         trees.append(treedef)
         return results
 
-    program, _ = stage(flat, [plain(typeof(leaves[i])) for i in kept], function.__name__)
+    types = [plain(typeof(given.leaves[i])) for i in given.kept]
+    program, _ = stage(flat, types, function.__name__)
     return program, trees[0]
 
 

@@ -60,6 +60,7 @@ def _several(who: str, arrays: Any) -> list[Any]:
     return every
 
 
+@one_program
 def concatenate(
     arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike = None
 ) -> Array:
@@ -96,6 +97,7 @@ def _joined(who: str, xs: list[Any], axis: int) -> Any:
     return ops.concatenate(*xs, dim=d) if len(xs) > 1 else xs[0]
 
 
+@one_program
 def stack(
     arrays: Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike = None
 ) -> Array:
@@ -124,6 +126,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(ops.squeeze(v, (d,)) for v in ops.split(x, (1,) * x.shape[d], d))
 
 
+@one_program
 def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
     """The arrays one below the other: along the first of at least two dimensions.
 
@@ -134,6 +137,7 @@ def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
     return concatenate([atleast_2d(x) for x in _several("vstack", tup)], 0, dtype)
 
 
+@one_program
 def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
     """The arrays side by side: along the second dimension, of vectors along the first.
 
@@ -144,6 +148,7 @@ def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
     return concatenate(xs, 0 if xs[0].ndim == 1 else 1, dtype)
 
 
+@one_program
 def dstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
     """The arrays one behind the other: along the third of at least three dimensions.
 
@@ -153,6 +158,7 @@ def dstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
     return concatenate([atleast_3d(x) for x in _several("dstack", tup)], 2, dtype)
 
 
+@one_program
 def column_stack(tup: Sequence[ArrayLike]) -> Array:
     """Vectors as the columns of a matrix, beside matrices.
 

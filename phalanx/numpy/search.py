@@ -132,7 +132,8 @@ def _line(who: str, a: Any, axis: int | None) -> tuple[Any, int]:
     return x, dim(who, axis, x)
 
 
-def lexsort(keys: Any, axis: int = -1, *, batch_size: int = 16) -> Array:
+@one_program
+def lexsort(keys: Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16) -> Array:
     """The positions in the order of the last key, where it is equal of the one before, ...
 
     ``batch_size`` has no meaning: all keys are compared at once.

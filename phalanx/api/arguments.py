@@ -14,16 +14,10 @@ from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import TreeError
 from phalanx.base.keys import key_of
-from phalanx.base.source import replaying
+from phalanx.base.source import name_of, replaying
 from phalanx.core.types import SCALARS, Array, typeof
 from phalanx.lax.bodies import numbers_as_results
 from phalanx.transforms.stage import is_value
-
-
-def name_of(fun: Any) -> str:
-    """What to call ``fun`` in messages and programs."""
-    inner = getattr(fun, "func", None)  # functools.partial
-    return getattr(fun, "__name__", None) or (name_of(inner) if inner else type(fun).__name__)
 
 
 def wrap(wrapper: Callable, fun: Callable) -> Any:

@@ -9,16 +9,10 @@ from typing import Any
 import numpy as np
 
 from phalanx.api.aot import ShapeDtypeStruct, abstract, struct
-from phalanx.api.arguments import (
-    NO_STATIC,
-    Flat,
-    LeafNames,
-    check_callable,
-    check_leaf,
-    name_of,
-)
+from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, check_leaf
 from phalanx.api.jit import Jitted
 from phalanx.base import dtypes, tree
+from phalanx.base.source import name_of
 from phalanx.control.checkpoint import checkpoint as checkpoint_program
 from phalanx.control.policies import MAKERS, nothing_saveable
 from phalanx.control.residuals import residuals

@@ -14,7 +14,6 @@ from phalanx.api.arguments import (
     check_callable,
     check_leaf,
     check_results,
-    name_of,
     parameters,
     positional_names,
     shown,
@@ -22,7 +21,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.linear import tangent_dtype
 from phalanx.base import dtypes, tree
-from phalanx.base.source import Location
+from phalanx.base.source import Location, name_of
 from phalanx.control.custom import as_type
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain

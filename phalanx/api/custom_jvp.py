@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from phalanx.api.arguments import check_callable, name_of, shown
+from phalanx.api.arguments import check_callable, shown
 from phalanx.api.custom import (
     Call,
     Custom,
@@ -20,7 +20,7 @@ from phalanx.api.custom import (
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingDerivative
-from phalanx.base.source import user_location
+from phalanx.base.source import name_of, user_location
 from phalanx.control.custom import bind
 from phalanx.control.custom_jvp import JvpRule
 from phalanx.control.custom_jvp import custom_jvp as custom_jvp_primitive

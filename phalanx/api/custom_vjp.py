@@ -15,7 +15,6 @@ from phalanx.api.arguments import (
     check_callable,
     check_results,
     check_same_tree,
-    name_of,
     shown,
 )
 from phalanx.api.custom import (
@@ -31,7 +30,7 @@ from phalanx.api.vmap import is_none
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import ArgumentError, MissingDerivative, TreeError
-from phalanx.base.source import user_location
+from phalanx.base.source import name_of, user_location
 from phalanx.control.custom import bind, differentiated
 from phalanx.control.custom_vjp import ForwardResult, VjpRule, refuse_closed
 from phalanx.control.custom_vjp import custom_vjp as custom_vjp_primitive

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api.arguments import check_callable, name_of
+from phalanx.api.arguments import check_callable
 from phalanx.api.callbacks import Positions, effects_of, lane_positions
 from phalanx.base import tree
-from phalanx.base.source import user_frame, user_location
+from phalanx.base.source import name_of, user_frame, user_location
 from phalanx.core.axes import is_internal
 from phalanx.core.trace import ROOT, entering
 from phalanx.ops.callback import Host, call_host

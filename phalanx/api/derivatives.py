@@ -5,17 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.api.arguments import (
-    NO_STATIC,
-    Flat,
-    check_callable,
-    name_of,
-    shown_call,
-    wrap,
-)
+from phalanx.api.arguments import NO_STATIC, Flat, check_callable, shown_call, wrap
 from phalanx.api.differentiable import Chosen, WithAux, as_array, differentiable, flattened
 from phalanx.api.linear import Pullback, Pushforward, like, pull, tangent_in
 from phalanx.base import dtypes, tree
+from phalanx.base.source import name_of
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.transforms.linearize import LinearMap

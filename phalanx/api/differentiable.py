@@ -8,16 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api.arguments import (
-    NO_STATIC,
-    Flat,
-    LeafNames,
-    as_tuple,
-    check_leaf,
-    name_of,
-)
+from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, as_tuple, check_leaf
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
+from phalanx.base.source import name_of
 from phalanx.core.program import plain
 from phalanx.core.trace import carried, trace_of
 from phalanx.core.types import typeof

@@ -6,8 +6,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any, SupportsIndex
 
-from phalanx.api.arguments import Flat, name_of
-from phalanx.base.source import user_location
+from phalanx.api.arguments import Flat
+from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.vectorized import vectorized
 from phalanx.core.program import plain

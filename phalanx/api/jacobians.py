@@ -7,15 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api.arguments import (
-    check_callable,
-    name_of,
-    wrap,
-)
+from phalanx.api.arguments import check_callable, wrap
 from phalanx.api.derivatives import linearize, vjp
 from phalanx.api.differentiable import Chosen, differentiable
 from phalanx.api.vmap import vmap
 from phalanx.base import tree
+from phalanx.base.source import name_of
 from phalanx.core.program import plain
 from phalanx.core.types import typeof
 from phalanx.ops.basis import move, reshape

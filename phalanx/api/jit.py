@@ -12,7 +12,6 @@ from phalanx.api.arguments import (
     Static,
     check_callable,
     check_leaf,
-    name_of,
     result_names,
     static_positions,
 )
@@ -21,6 +20,7 @@ from phalanx.api.passing import Passed
 from phalanx.api.shardings import Asked, check_followed
 from phalanx.base import tree
 from phalanx.base.config import config
+from phalanx.base.source import name_of
 from phalanx.control.call import call
 from phalanx.core import axes
 from phalanx.core.program import Program, plain
@@ -29,7 +29,7 @@ from phalanx.core.types import typeof
 from phalanx.run.calls import Call
 from phalanx.run.constrain import constrain
 from phalanx.run.execute import compile_program, option_key
-from phalanx.run.planning import Places
+from phalanx.run.planning import RequestedShardings
 from phalanx.run.runtime import backend as runtime
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import is_value, stage
@@ -137,15 +137,15 @@ class Jitted(Dispatched):
 
     def _places(
         self, traced: TracedFunction, static: Static, args: tuple, kwargs: dict[str, Any]
-    ) -> Places:
+    ) -> RequestedShardings:
         """Where arguments and results are to lie, which must be possible."""
         program, out_tree = traced.program, traced.out_tree
         count, results = len(traced.captured), len(program.outputs)
         types = program.input_types[count:]
         if self.home is not None:
-            return Places((self.home,) * len(types), (self.home,) * results)
+            return RequestedShardings((self.home,) * len(types), (self.home,) * results)
         if self.ins.nothing and self.outs.nothing:
-            return Places((None,) * len(types), (None,) * results)
+            return RequestedShardings((None,) * len(types), (None,) * results)
         if kwargs and not self.ins.nothing:
             raise ValueError(
                 f"{self.who}: in_shardings are those of arguments by position, but "
@@ -157,7 +157,7 @@ class Jitted(Dispatched):
         self.outs.check(
             outs, program.output_types, [f"the {name}" for name in result_names(out_tree)]
         )
-        return Places(tuple(ins), tuple(outs))
+        return RequestedShardings(tuple(ins), tuple(outs))
 
     # ---- ahead of time ----
 

@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api.arguments import (
-    LeafNames,
-    check_leaf,
-    check_same_tree,
-    name_of,
-)
+from phalanx.api.arguments import LeafNames, check_leaf, check_same_tree
 from phalanx.api.differentiable import as_array
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import ArgumentError
+from phalanx.base.source import name_of
 from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof

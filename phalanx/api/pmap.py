@@ -15,7 +15,6 @@ from phalanx.api.arguments import (
     Static,
     check_callable,
     check_leaf,
-    name_of,
     result_names,
     static_positions,
     without_static,
@@ -33,7 +32,7 @@ from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
 from phalanx.base.recent import Recent
-from phalanx.base.source import user_location
+from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.mapped import mapped
 from phalanx.control.spanned import spanned

@@ -13,14 +13,13 @@ from phalanx.api.arguments import (
     LeafNames,
     check_callable,
     dynamic_positions,
-    name_of,
     split_static,
     static_positions,
     wrap,
 )
 from phalanx.base import tree
 from phalanx.base.boundary import hiding
-from phalanx.base.source import naming
+from phalanx.base.source import name_of, naming
 from phalanx.core import axes
 from phalanx.core.program import Atom, Program
 from phalanx.spmd.constraint import open_dims

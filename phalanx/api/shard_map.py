@@ -15,7 +15,6 @@ from phalanx.api.arguments import (
     Static,
     check_callable,
     check_leaf,
-    name_of,
     result_names,
     split_static,
     without_static,
@@ -29,7 +28,7 @@ from phalanx.api.specs import Specs, snapshot
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
-from phalanx.base.source import user_location
+from phalanx.base.source import name_of, user_location
 from phalanx.control.mapped import on_whole_arrays
 from phalanx.core import axes
 from phalanx.core.program import Equation, plain

@@ -21,7 +21,7 @@ from phalanx.core.types import ArrayType
 from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
 from phalanx.run.calls import Prepared
-from phalanx.run.planning import Places, check_devices
+from phalanx.run.planning import RequestedShardings, check_devices
 from phalanx.spmd.naming import named
 from phalanx.spmd.sharding import Sharding
 
@@ -66,16 +66,16 @@ class TracedCall:
     types: Sequence[ArrayType]
     shardings: Sequence[Sharding | None]
     donated: Sequence[bool]
-    said: Places | None = None  # where arguments and results are to lie
+    said: RequestedShardings | None = None  # where arguments and results are to lie
     keep_unused: bool = True
     compiler_options: dict[str, Any] = field(default_factory=dict)
     strict: bool = False  # whether arguments that lie elsewhere are refused, not moved
 
 
     @property
-    def places(self) -> Places:
+    def places(self) -> RequestedShardings:
         """Where arguments and results are to lie, None where nothing is said."""
-        return self.said or Places.anywhere(self.program)
+        return self.said or RequestedShardings.anywhere(self.program)
 
 
 class AheadOfTime:

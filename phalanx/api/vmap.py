@@ -13,14 +13,13 @@ from phalanx.api.arguments import (
     check_axis_name,
     check_callable,
     check_leaf,
-    name_of,
     wrap,
 )
 from phalanx.api.in_chunks import checked_at_once, in_chunks
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, TreeError
-from phalanx.base.source import user_location
+from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.core import axes
 from phalanx.core.axes import Axis

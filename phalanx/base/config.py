@@ -331,7 +331,7 @@ _OTHER_NAMES = {
 _FLAG = re.compile(r"--(?P<no>no)?(jax|phalanx)_(?P<name>\w+)(=(?P<text>.*))?")
 
 
-class Settings:
+class LayeredOptions:
     """The values of all options in some contexts, as attributes.
 
     ``key`` is a small integer that stands for everything here that changes what tracing and
@@ -399,9 +399,9 @@ _numbers = itertools.count()  # one that was forgotten does not come again
 _frozen: dict[str, str] = {}
 _settled: dict[str, Any] = {}
 _lock = threading.RLock()
-_overridden: WeakSet[Settings] = WeakSet()
-_of_process = Settings(())
-_here: ContextVar[Settings] = ContextVar("settings", default=_of_process)
+_overridden: WeakSet[LayeredOptions] = WeakSet()
+_of_process = LayeredOptions(())
+_here: ContextVar[LayeredOptions] = ContextVar("settings", default=_of_process)
 settings = _here.get
 
 
@@ -412,7 +412,7 @@ class Override(ContextDecorator):
         self._values = values
 
     def __enter__(self) -> None:
-        _here.set(Settings((*settings().layers, self._values)))
+        _here.set(LayeredOptions((*settings().layers, self._values)))
 
     def __exit__(self, *_: object) -> None:
         # Not what was before: blocks in generators need not end in the order of a stack. Of those
@@ -420,7 +420,7 @@ class Override(ContextDecorator):
         layers = [*reversed(settings().layers)]
         if self._values in layers:
             layers.remove(self._values)
-        _here.set(Settings((*reversed(layers),)) if layers else _of_process)
+        _here.set(LayeredOptions((*reversed(layers),)) if layers else _of_process)
 
 
 class Config:

@@ -251,3 +251,9 @@ def naming(name: str) -> Iterator[None]:
         yield
     finally:
         _scopes.reset(token)
+
+
+def name_of(fun: Any) -> str:
+    """What to call ``fun`` in messages and programs."""
+    inner = getattr(fun, "func", None)  # functools.partial
+    return getattr(fun, "__name__", None) or (name_of(inner) if inner else type(fun).__name__)

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from phalanx.control.call import call, frame_of_one, lower_call
 from phalanx.control.family import Rewrite, StateAndResults, with_subprograms
-from phalanx.control.places import Places, program_on_lanes
+from phalanx.control.result_dims import ResultDims, program_on_lanes
 from phalanx.core import axes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
@@ -38,7 +38,7 @@ Flat = Callable[..., Sequence[Any]]
 class UserRule(Protocol):
     """The rules of one call, as functions of operands."""
 
-    def lanes(self, axis: Axis, dims: Dims, places: Places) -> UserRule:
+    def lanes(self, axis: Axis, dims: Dims, places: ResultDims) -> UserRule:
         """The rules on all lanes of ``axis``, which the operands carry in ``dims``."""
         ...
 
@@ -55,7 +55,7 @@ class Applied:
     def __init__(self, run: Callable[[Sequence[Any]], list[Any]]) -> None:
         self.run = run
 
-    def lanes(self, axis: Axis, dims: Dims, places: Places) -> Applied:
+    def lanes(self, axis: Axis, dims: Dims, places: ResultDims) -> Applied:
         """The function on all lanes of ``axis``."""
 
         def run(operands: Sequence[Any]) -> list[Any]:
@@ -248,7 +248,7 @@ def with_rules(
     """Declare a function with derivative rules: a call, but for derivatives and lanes.
 
     ``differentiate`` is the primitive's rule for derivatives, and ``transpose`` the other, if not
-    that of a call; ``own_lanes`` is that of ``Places``.
+    that of a call; ``own_lanes`` is that of ``ResultDims``.
     """
 
     def itself(*operands: Any, **params: Any) -> tuple[Any, ...]:
@@ -290,7 +290,7 @@ def _batch_rule(kind: str, prim: Flat, own_lanes: bool) -> Rule:
         rule: UserRule,
         closed: int,
     ) -> tuple[Sequence[Any], Dims | None]:
-        places = Places(axis, f"{kind}({rule})", own_lanes)
+        places = ResultDims(axis, f"{kind}({rule})", own_lanes)
         if isinstance(program, Program):
             made = program_on_lanes(program, dims, places)
         else:

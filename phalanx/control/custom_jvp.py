@@ -13,7 +13,7 @@ from typing import Any
 
 from phalanx.base.source import user_location
 from phalanx.control.custom import Applied, RuleOperands, fitted, run, with_rules
-from phalanx.control.places import Places
+from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Primitive
@@ -48,7 +48,7 @@ class JvpRule:
 
         return cls(name, explicit)
 
-    def lanes(self, axis: Axis, dims: Dims, places: Places) -> JvpRule:
+    def lanes(self, axis: Axis, dims: Dims, places: ResultDims) -> JvpRule:
         """The rule on all lanes of ``axis``."""
 
         def pair(nonzero: Marks, operands: Sequence[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from phalanx.base import dtypes
 from phalanx.base.source import user_location
 from phalanx.control.custom import Applied, Flat, RuleOperands, fitted, run, with_rules
-from phalanx.control.places import Places
+from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Linear, Primitive
@@ -64,7 +64,7 @@ class VjpRule:
 
         return cls(name, explicit, explicit_back)
 
-    def lanes(self, axis: Axis, dims: Dims, places: Places) -> VjpRule:
+    def lanes(self, axis: Axis, dims: Dims, places: ResultDims) -> VjpRule:
         """The rules on all lanes of ``axis``."""
 
         def forward(nonzero: Marks, operands: Sequence[Any]) -> ForwardResult:

@@ -17,7 +17,7 @@ from phalanx.core.program import Program
 from phalanx.ops.basis import move
 from phalanx.transforms.closures import Closure
 
-Lanes = Callable[[int, Sequence[bool], Sequence[Any]], tuple[Sequence[Any], Sequence[bool]]]
+OnLanes = Callable[[int, Sequence[bool], Sequence[Any]], tuple[Sequence[Any], Sequence[bool]]]
 
 
 class VmapRule:
@@ -27,7 +27,7 @@ class VmapRule:
     first, and so do the results that have some.
     """
 
-    def __init__(self, name: str, on_lanes: Lanes, count: int, closure: Closure) -> None:
+    def __init__(self, name: str, on_lanes: OnLanes, count: int, closure: Closure) -> None:
         self.name = name
         self.on_lanes = on_lanes
         self.count = count

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.control.chunks import Chunks
-from phalanx.control.schedule import Lanes, chunks_of, scheduled
+from phalanx.control.schedule import DeviceLanes, chunks_of, scheduled
 from phalanx.core.axes import Axis, Names, Split
 from phalanx.core.blocks import Blocks
 from phalanx.core.program import Atom, Equation, Program, Var, plain
@@ -54,7 +54,7 @@ def _block(
         here = Axis(axis, lanes.length, Split(names[-1], lanes, together=parted))
         if not parted:  # what the compiler puts in may need all devices, in every lane
             meeting = frozenset(axes[axes.index(axis) :])
-            schedule = Lanes(axis, lanes.length, meeting, chunks)
+            schedule = DeviceLanes(axis, lanes.length, meeting, chunks)
             program = scheduled(program, schedule, tuple([axis in r.axes for r in ins]))
             chunked += chunks_of(program, axis)
         program = _of_many_lanes(program, here, ins, outs)

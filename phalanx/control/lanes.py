@@ -23,7 +23,7 @@ from phalanx.transforms.simplify import stable
 
 
 @dataclass(frozen=True, slots=True)
-class Batched:
+class BatchedFrame:
     """A frame on all lanes of an axis.
 
     What is carried has its lanes first if ``carried`` says so; the results have theirs in ``dims``.
@@ -89,13 +89,13 @@ def place_carry(
     return frame.with_carry(values, placed)
 
 
-def batched(frame: Frame, axis: Axis, dims: Dims) -> Batched:
+def batched(frame: Frame, axis: Axis, dims: Dims) -> BatchedFrame:
     """``frame`` on all lanes of ``axis``, which the operands carry in ``dims``."""
     key = ("lanes", frame.key, axis, dims)
     return keep(frame.programs[0], key, lambda: _batched(frame, axis, dims))
 
 
-def _batched(frame: Frame, axis: Axis, dims: Dims) -> Batched:
+def _batched(frame: Frame, axis: Axis, dims: Dims) -> BatchedFrame:
     carried = stable_lanes(frame, axis, dims)
     inner = inner_dims(frame, dims, carried)
     plain = [batch_program(p, axis, inner).about for p in frame.programs]
@@ -112,7 +112,7 @@ def _batched(frame: Frame, axis: Axis, dims: Dims) -> Batched:
         outs=tuple([_beside_lanes(r, d, cutting) for r, d in zip(frame.outs, places, strict=True)]),
         condition=condition,
     )
-    return Batched(lanes, tuple(carried), places)
+    return BatchedFrame(lanes, tuple(carried), places)
 
 
 def stable_lanes(frame: Frame, axis: Axis, dims: Dims) -> list[bool]:

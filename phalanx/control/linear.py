@@ -12,7 +12,7 @@ from typing import Any
 
 from phalanx.control.custom import Applied, as_type, run, with_rules
 from phalanx.control.custom_vjp import lanes_of_cotangent
-from phalanx.control.places import Places
+from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.primitive import ZERO, Linear, Primitive
 from phalanx.core.program import Program, plain
@@ -47,7 +47,7 @@ class LinearRule:
 
         return cls(name, explicit, count)
 
-    def lanes(self, axis: Axis, dims: Dims, places: Places) -> LinearRule:
+    def lanes(self, axis: Axis, dims: Dims, places: ResultDims) -> LinearRule:
         """The rule on all lanes of ``axis``."""
         known_dims, linear_dims = dims[: len(dims) - self.count], dims[len(dims) - self.count :]
 

@@ -29,7 +29,7 @@ from phalanx.transforms.storage import size_in_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class DeviceLanes:
     """The ``size`` lanes of ``axis`` that a device has.
 
     They meet in what communicates over any of the axes ``over``. ``at_once`` says of a segment
@@ -46,7 +46,7 @@ class Lanes:
         return not self.over.isdisjoint(e.axes)
 
 
-def scheduled(program: Program, lanes: Lanes, own: Marks) -> Program:
+def scheduled(program: Program, lanes: DeviceLanes, own: Marks) -> Program:
     """``program`` with segments for ``lanes``, which have inputs of their ``own``.
 
     It is ``program`` itself where all lanes run together everywhere.
@@ -66,7 +66,7 @@ def chunks_of(program: Program, axis: Any) -> list[Chunked]:
     return found
 
 
-def _scheduled(program: Program, lanes: Lanes, own: Marks) -> Program | None:
+def _scheduled(program: Program, lanes: DeviceLanes, own: Marks) -> Program | None:
     """None where nothing changes."""
     flat = _flat(with_number_outside(program, lanes.axis), lanes)
     stages = _Stages(flat, lanes, own_values(flat, lanes.axis, own))
@@ -76,7 +76,7 @@ def _scheduled(program: Program, lanes: Lanes, own: Marks) -> Program | None:
     return flat.update(equations=equations)
 
 
-def _flat(program: Program, lanes: Lanes) -> Program:
+def _flat(program: Program, lanes: DeviceLanes) -> Program:
     """``program`` without calls in which lanes meet: with what they call in their place."""
     names: dict[Atom, Atom] = {}
     equations = list(_inlined(program, lanes, names))
@@ -84,7 +84,7 @@ def _flat(program: Program, lanes: Lanes) -> Program:
     return program.update(equations=equations, outputs=outputs)
 
 
-def _inlined(program: Program, lanes: Lanes, names: dict[Atom, Atom]) -> Iterator[Equation]:
+def _inlined(program: Program, lanes: DeviceLanes, names: dict[Atom, Atom]) -> Iterator[Equation]:
     """The equations with variables of their own, which stand in ``names``."""
     for e in live_equations(program):
         inputs = [names.get(a, a) for a in e.inputs]
@@ -105,7 +105,7 @@ SHARED, LANES, MEETING = "what all lanes share", "what each lane has", "where la
 class _Stages:
     """A program by stages; ``own`` are the variables that each lane has or makes for itself."""
 
-    def __init__(self, program: Program, lanes: Lanes, own: set[Atom]) -> None:
+    def __init__(self, program: Program, lanes: DeviceLanes, own: set[Atom]) -> None:
         self.program = program
         self.lanes = lanes
         self.own = own

@@ -341,7 +341,7 @@ class Regions(Protocol):
         ...
 
 
-class Collectives(Protocol):
+class CollectiveBuilder(Protocol):
     """Communication between the devices of a manual computation.
 
     Devices are counted by partition number: row by row through the module's mesh.
@@ -469,7 +469,7 @@ class Builder(
     Structural,
     Contraction,
     Regions,
-    Collectives,
+    CollectiveBuilder,
     Generators,
     RegionAxes,
     Protocol,

@@ -42,6 +42,7 @@ class Literal:
 
 Atom = Var | Literal
 
+LARGEST_LITERAL = 4096  # elements; a larger constant is an operand of what is compiled
 DERIVED = 256  # of each program: what was made of it, and what was compiled for it
 
 

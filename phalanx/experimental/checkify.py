@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 
 from phalanx.api import aot
-from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, name_of, wrap
+from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, wrap
 from phalanx.base import tree
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError, JaxRuntimeError
-from phalanx.base.source import user_location
+from phalanx.base.source import name_of, user_location
 from phalanx.core.types import ArrayType
 from phalanx.numpy.promotion import as_array, number_array
 from phalanx.ops.bits import not_

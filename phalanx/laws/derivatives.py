@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from phalanx import lax
-from phalanx.api.arguments import name_of
 from phalanx.api.derivatives import jvp, vjp
 from phalanx.api.jit import jit
 from phalanx.api.program import make_program
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
+from phalanx.base.source import name_of
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, typeof
 from phalanx.laws.compare import DerivativeError, require_same, to_numpy

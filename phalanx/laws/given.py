@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api.arguments import name_of
 from phalanx.base import dtypes, tree
+from phalanx.base.source import name_of
 from phalanx.core.types import typeof
 from phalanx.laws.compare import DerivativeError, require_same
 from phalanx.laws.derivatives import coarsest, differences, direction, inexact_part, pairing

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.api.arguments import name_of
 from phalanx.api.derivatives import jvp, vjp
 from phalanx.api.jit import jit
 from phalanx.api.pmap import pmap
 from phalanx.api.vmap import is_none, vmap
 from phalanx.base import tree
+from phalanx.base.source import name_of
 from phalanx.core.types import typeof
 from phalanx.laws.compare import (
     BatchError,

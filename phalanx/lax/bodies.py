@@ -12,7 +12,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.recent import Recent
-from phalanx.base.source import replaying, scope_name, user_location
+from phalanx.base.source import name_of, replaying, scope_name, user_location
 from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.types import NOWHERE, Array, ArrayType, is_scalar, typeof
@@ -23,11 +23,6 @@ from phalanx.transforms.reach import NotComparable, Reach
 from phalanx.transforms.stage import is_value, stage
 
 # ---- tracing ------------------------------------------------------------------------------------
-
-
-def name_of(fun: Callable) -> str:
-    """What to call ``fun`` in messages and programs."""
-    return getattr(fun, "__name__", type(fun).__name__)
 
 
 def leaves_of(x: Any, who: str, what: str) -> tuple[list[Any], tree.PyTreeDef]:

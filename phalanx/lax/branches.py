@@ -10,7 +10,7 @@ import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
-from phalanx.base.source import user_location
+from phalanx.base.source import name_of, user_location
 from phalanx.control.branch import branch
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import is_known
@@ -21,7 +21,6 @@ from phalanx.lax.bodies import (
     held,
     leaves_of,
     merged,
-    name_of,
     passed_on,
     remembered,
     retyped,

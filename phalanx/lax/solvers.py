@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from phalanx.base.source import user_location
+from phalanx.base.source import name_of, user_location
 from phalanx.control.call import call
 from phalanx.control.custom import bind, bind_program
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
@@ -21,7 +21,7 @@ from phalanx.core.primitive import ZERO, Linear
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import typeof
-from phalanx.lax.bodies import leaves_of, name_of
+from phalanx.lax.bodies import leaves_of
 from phalanx.ops.basis import add_tangents, instantiate, neg
 from phalanx.run.eager import as_array
 from phalanx.transforms.linearize import jvp

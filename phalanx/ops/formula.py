@@ -60,7 +60,7 @@ class _Arithmetic:
 
 def _operator(method: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
     def apply(self: Number, other: Any) -> Any:
-        if isinstance(other, Dual):
+        if isinstance(other, DualNumber):
             return NotImplemented
         x, y = self.value, self.like(other).value
         return Number(self.b, getattr(self.b, method)(*((y, x) if swapped else (x, y))))
@@ -95,7 +95,7 @@ class Number(_Arithmetic):
         return Number(self.b, self.b.constant(x, kind.dtype, kind.shape))
 
 
-class Dual(_Arithmetic):
+class DualNumber(_Arithmetic):
     """``value`` + ε ``tangent``, where ε² = 0. There is an ε for each level."""
 
     __slots__ = ("level", "tangent", "value")
@@ -105,39 +105,39 @@ class Dual(_Arithmetic):
         self.tangent = tangent
         self.level = level
 
-    def __add__(self, other: Any) -> Dual:
+    def __add__(self, other: Any) -> DualNumber:
         x, tx, y, ty, level = _parts(self, other)
-        return Dual(x + y, _plus(tx, ty), level)
+        return DualNumber(x + y, _plus(tx, ty), level)
 
-    def __sub__(self, other: Any) -> Dual:
+    def __sub__(self, other: Any) -> DualNumber:
         return self + -1.0 * other
 
-    def __mul__(self, other: Any) -> Dual:
+    def __mul__(self, other: Any) -> DualNumber:
         x, tx, y, ty, level = _parts(self, other)
-        return Dual(x * y, _plus(_times(tx, y), _times(ty, x)), level)
+        return DualNumber(x * y, _plus(_times(tx, y), _times(ty, x)), level)
 
-    def __truediv__(self, other: Any) -> Dual:
+    def __truediv__(self, other: Any) -> DualNumber:
         return _quotient(self, other)
 
-    def __rtruediv__(self, other: Any) -> Dual:
+    def __rtruediv__(self, other: Any) -> DualNumber:
         return _quotient(other, self)
 
 
-def _quotient(x: Any, y: Any) -> Dual:
+def _quotient(x: Any, y: Any) -> DualNumber:
     x, tx, y, ty, level = _parts(x, y)
     out = x / y
     top = _plus(tx, _times(ty, -1.0 * out))
-    return Dual(out, _times(top, 1.0 / y), level)
+    return DualNumber(out, _times(top, 1.0 / y), level)
 
 
 def _parts(x: Any, y: Any) -> tuple[Any, Any, Any, Any, int]:
     """Values and tangents of two numbers at the higher one of their levels, and that level."""
-    level = max(z.level for z in (x, y) if isinstance(z, Dual))
+    level = max(z.level for z in (x, y) if isinstance(z, DualNumber))
     return *_part(x, level), *_part(y, level), level
 
 
 def _part(x: Any, level: int) -> tuple[Any, Any]:
-    dual = isinstance(x, Dual) and x.level == level
+    dual = isinstance(x, DualNumber) and x.level == level
     return (x.value, x.tangent) if dual else (x, 0.0)
 
 
@@ -155,7 +155,7 @@ def _times(tangent: Any, factor: Any) -> Any:
 
 def plain(x: Any) -> Any:
     """The number that is left of ``x`` where every ε is 0."""
-    while isinstance(x, Dual):
+    while isinstance(x, DualNumber):
         x = x.value
     return x
 
@@ -167,9 +167,9 @@ def _compare(x: Any, y: Any, direction: str) -> Number:
 
 def _mapped(linear: Callable[[Number], Number], x: Any) -> Any:
     """``linear`` of the value and of the tangents of ``x``."""
-    if isinstance(x, Dual):
+    if isinstance(x, DualNumber):
         tangent = 0.0 if _is_zero(x.tangent) else _mapped(linear, x.tangent)
-        return Dual(_mapped(linear, x.value), tangent, x.level)
+        return DualNumber(_mapped(linear, x.value), tangent, x.level)
     return linear(x)
 
 
@@ -180,9 +180,9 @@ def with_slope(formula: Callable[[Number], Number], slope: Callable[[Any, Any], 
     """``formula`` as a function of duals, too: its derivative is ``slope(x, y)`` at y = f(x)."""
 
     def function(x: Any) -> Any:
-        if isinstance(x, Dual):
+        if isinstance(x, DualNumber):
             y = function(x.value)
-            return Dual(y, _times(x.tangent, slope(x.value, y)), x.level)
+            return DualNumber(y, _times(x.tangent, slope(x.value, y)), x.level)
         return formula(x)
 
     return function
@@ -200,9 +200,9 @@ def _linear(method: str) -> Formula:
 
 def polygamma_of(order: int, x: Any) -> Any:
     """The derivative of an order from 1 on of the digamma function."""
-    if isinstance(x, Dual):
+    if isinstance(x, DualNumber):
         slope = polygamma_of(order + 1, x.value)
-        return Dual(polygamma_of(order, x.value), _times(x.tangent, slope), x.level)
+        return DualNumber(polygamma_of(order, x.value), _times(x.tangent, slope), x.level)
     return Number(x.b, x.b.polygamma(x.like(float(order)).value, x.value))
 
 
@@ -228,9 +228,9 @@ conj = _linear("conj")
 
 def joined(re: Any, im: Any) -> Any:
     """``re`` + i ``im``."""
-    if isinstance(re, Dual) or isinstance(im, Dual):
+    if isinstance(re, DualNumber) or isinstance(im, DualNumber):
         re, tr, im, ti, level = _parts(re, im)
-        return Dual(joined(re, im), joined(tr, ti), level)
+        return DualNumber(joined(re, im), joined(tr, ti), level)
     if not isinstance(re, Number) and not isinstance(im, Number):
         return complex(re, im)
     model = re if isinstance(re, Number) else im
@@ -260,21 +260,21 @@ def absolute(x: Any) -> Any:
 
 def power(x: Any, y: Any) -> Any:
     """x to the power y."""
-    if isinstance(x, Dual) or isinstance(y, Dual):
+    if isinstance(x, DualNumber) or isinstance(y, DualNumber):
         x, tx, y, ty, level = _parts(x, y)
         out = power(x, y)
         by_base = 0.0 if _is_zero(tx) else tx * y * power(x, y - 1.0)
         by_exponent = 0.0 if _is_zero(ty) else ty * out * log(x)
-        return Dual(out, _plus(by_base, by_exponent), level)
+        return DualNumber(out, _plus(by_base, by_exponent), level)
     return Number(x.b, x.b.power(x.value, x.like(y).value))
 
 
 def where(mask: Number, x: Any, y: Any) -> Any:
     """``x`` where ``mask`` holds, ``y`` elsewhere."""
-    if isinstance(x, Dual) or isinstance(y, Dual):
+    if isinstance(x, DualNumber) or isinstance(y, DualNumber):
         x, tx, y, ty, level = _parts(x, y)
         tangent = 0.0 if _is_zero(tx) and _is_zero(ty) else where(mask, tx, ty)
-        return Dual(where(mask, x, y), tangent, level)
+        return DualNumber(where(mask, x, y), tangent, level)
     b = mask.b
     model = x if isinstance(x, Number) else y
     return Number(b, b.select(mask.value, model.like(x).value, model.like(y).value))
@@ -282,8 +282,8 @@ def where(mask: Number, x: Any, y: Any) -> Any:
 
 def within(mask: Number, x: Any, other: complex) -> Any:
     """``x`` where ``mask`` holds; elsewhere ``other``, of which what is made is not used."""
-    if isinstance(x, Dual):
-        return Dual(within(mask, x.value, other), x.tangent, x.level)
+    if isinstance(x, DualNumber):
+        return DualNumber(within(mask, x.value, other), x.tangent, x.level)
     return where(mask, x, other)
 
 
@@ -377,7 +377,7 @@ def iterate(step: Callable[..., Any], state: Sequence[Any], limit: int) -> list[
 
 def _levels(x: Any) -> set[int]:
     """The levels of the ε on which ``x`` depends."""
-    return {x.level} | _levels(x.value) | _levels(x.tangent) if isinstance(x, Dual) else set()
+    return {x.level} | _levels(x.value) | _levels(x.tangent) if isinstance(x, DualNumber) else set()
 
 
 def _leaves(xs: Sequence[Any], levels: Sequence[int], model: Number) -> list[Value]:
@@ -395,7 +395,7 @@ def _assembled(b: Builder, leaves: Sequence[Value], levels: Sequence[int]) -> li
         return [Number(b, x) for x in leaves]
     half = len(leaves) // 2
     values, tangents = (_assembled(b, x, levels[1:]) for x in (leaves[:half], leaves[half:]))
-    return [Dual(x, t, levels[0]) for x, t in zip(values, tangents, strict=True)]
+    return [DualNumber(x, t, levels[0]) for x, t in zip(values, tangents, strict=True)]
 
 
 def together(function: Formula, xs: Sequence[Any]) -> list[Any]:
@@ -421,7 +421,7 @@ def together(function: Formula, xs: Sequence[Any]) -> list[Any]:
 
 def small(change: Any, total: Any) -> Number:
     """Whether ``total`` does not notice a ``change``, in any of its derivatives, or is NaN."""
-    if isinstance(change, Dual) or isinstance(total, Dual):
+    if isinstance(change, DualNumber) or isinstance(total, DualNumber):
         x, tx, y, ty, _ = _parts(change, total)
         settled = small(x, y)
         return settled if _is_zero(tx) else settled & small(tx, _plus(ty, y))
@@ -521,7 +521,7 @@ def _differentiated(formula: Formula, xs: Sequence[Any], by: Sequence[int]) -> A
     """The derivative of ``formula`` at ``xs`` by each of the operands numbered in ``by``."""
     dual = list(xs)
     for level, i in enumerate(by, 1):
-        dual[i] = Dual(dual[i], plain(dual[i]).like(1.0), level)
+        dual[i] = DualNumber(dual[i], plain(dual[i]).like(1.0), level)
     out = formula(*dual)
     for level in range(len(by), 0, -1):
         out = _part(out, level)[1]

@@ -29,7 +29,13 @@ from phalanx.run.backend import Executable, Module, Single
 from phalanx.run.calls import Prepared, Run
 from phalanx.run.fit import compile_fitting
 from phalanx.run.pieces import NoModule, Pieces, launched, launches
-from phalanx.run.planning import Places, check_devices, constraints, make_plan, of_whole_keys
+from phalanx.run.planning import (
+    RequestedShardings,
+    check_devices,
+    constraints,
+    make_plan,
+    of_whole_keys,
+)
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, over
 from phalanx.spmd.named import NamedSharding
@@ -167,7 +173,7 @@ def compile_program(
     donate: tuple[int, ...] = (),
     options: dict[str, Any] | None = None,
     lowered: Module | None = None,
-    places: Places | None = None,
+    places: RequestedShardings | None = None,
     name_of_input: Callable[[int], str] = "operand {}".format,
 ) -> Prepared:
     """Compile ``program`` for inputs of the signatures ``sigs``.
@@ -185,7 +191,7 @@ def compile_program(
         return _in_pieces(program, sigs, donate, options, places)
     taking = _ready(program)
     every = [*(c._sig for c in taking.constants), *sigs]
-    places = places or Places.anywhere(program)
+    places = places or RequestedShardings.anywhere(program)
     check_devices(program, sigs, places, name_of_input)
     plan, committed = _planned(program, taking, every, places)
     places = places.over(plan.devices)
@@ -228,7 +234,7 @@ def _in_pieces(
     sigs: Sequence[Signature],
     donate: tuple[int, ...],
     options: dict[str, Any] | None,
-    places: Places | None,
+    places: RequestedShardings | None,
 ) -> Prepared:
     only = launched(program)
     if only is not None:
@@ -237,7 +243,7 @@ def _in_pieces(
     def compile(piece: Program, sigs: Sequence[Signature]) -> Prepared:
         return compile_program(piece, sigs, (), options)
 
-    return Pieces(program, sigs, donate, places or Places.anywhere(program), compile)
+    return Pieces(program, sigs, donate, places or RequestedShardings.anywhere(program), compile)
 
 
 def option_key(options: dict[str, Any], who: str) -> frozenset:
@@ -258,7 +264,7 @@ def lower_program(
     program: Program,
     sigs: Sequence[Signature],
     donate: tuple[int, ...] = (),
-    places: Places | None = None,
+    places: RequestedShardings | None = None,
 ) -> Module:
     """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
     if launches(program):
@@ -279,7 +285,7 @@ def _donated(donate: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _planned(
-    program: Program, taking: _Ready, sigs: Sequence[Signature], places: Places | None
+    program: Program, taking: _Ready, sigs: Sequence[Signature], places: RequestedShardings | None
 ) -> tuple[Plan, bool]:
     for sig in sigs:
         if isinstance(sig, DeletedSignature):

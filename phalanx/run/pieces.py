@@ -30,7 +30,7 @@ from phalanx.ops.shape import stack
 from phalanx.run.array import DeviceArray, Signature, from_host, moved
 from phalanx.run.backend import Executable
 from phalanx.run.calls import Arrays, Call, Prepared, Run, operand_signatures
-from phalanx.run.planning import Places
+from phalanx.run.planning import RequestedShardings
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.batch import batch, place_lanes
@@ -119,8 +119,8 @@ class Pieces(Prepared):
     names: Sequence[NamedSharding] = ()
 
     def __init__(
-        self, program: Program, sigs: Sequence[Signature], donate: tuple[int, ...], places: Places,
-        compile: Compile,
+        self, program: Program, sigs: Sequence[Signature], donate: tuple[int, ...],
+        places: RequestedShardings, compile: Compile,
     ) -> None:  # fmt: skip
         self.name, self.donate, self._places = program.name, donate, places
         self.in_shardings = [s.sharding for s in sigs]

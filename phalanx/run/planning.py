@@ -27,29 +27,29 @@ from phalanx.spmd.sharding import Devices, Sharding
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class RequestedShardings:
     """Where the user wants each input and each output of a program; None: nothing was said."""
 
     ins: tuple[Sharding | None, ...]
     outs: tuple[Sharding | None, ...]
 
     @classmethod
-    def anywhere(cls, program: Program) -> Places:
+    def anywhere(cls, program: Program) -> RequestedShardings:
         """Nothing was said of the inputs and outputs of ``program``."""
         return cls((None,) * len(program.inputs), (None,) * len(program.outputs))
 
-    def taking(self, kept: Sequence[int]) -> Places:
+    def taking(self, kept: Sequence[int]) -> RequestedShardings:
         """The same for a program that takes those inputs alone."""
-        return Places(tuple([self.ins[i] for i in kept]), self.outs)
+        return RequestedShardings(tuple([self.ins[i] for i in kept]), self.outs)
 
-    def over(self, devices: Devices) -> Places:
+    def over(self, devices: Devices) -> RequestedShardings:
         """The same over ``devices``, where something is said of a mesh without any.
 
         Raises:
             NoMesh: it needs more or fewer.
         """
         outs = [None if s is None else surely_over(s, devices, "out_shardings") for s in self.outs]
-        return Places(self.ins, tuple(outs))
+        return RequestedShardings(self.ins, tuple(outs))
 
 
 def constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
@@ -65,7 +65,7 @@ def constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
 def make_plan(
     program: Program,
     shardings: Sequence[Sharding],
-    places: Places | None = None,
+    places: RequestedShardings | None = None,
     constants: int = 0,
 ) -> tuple[Plan, bool]:
     """Devices, mesh and layouts for ``program`` on inputs laid out as ``shardings``.
@@ -73,7 +73,7 @@ def make_plan(
     Also whether the results belong on those devices because the user said so. The first inputs,
     as many as there are ``constants``, follow the others; ``places`` are of those others.
     """
-    places = places or Places.anywhere(program)
+    places = places or RequestedShardings.anywhere(program)
     ins = (*(None,) * constants, *places.ins)
     placed = [given or s for given, s in zip(ins, shardings, strict=True)]
     asked = [s for s in (*ins, *places.outs) if s is not None]
@@ -96,7 +96,7 @@ def make_plan(
         whole: tuple[Layout, ...] = ((),)
         ins, outs = whole * len(program.inputs), whole * len(program.outputs)
         return Plan(mesh.devices, (), ins, outs), committed
-    return _plan_over(program, mesh, placed, Places(ins, places.outs)), committed
+    return _plan_over(program, mesh, placed, RequestedShardings(ins, places.outs)), committed
 
 
 def _over_one(devices: Devices, lying: Sequence[Sharding]) -> placement.ProgramMesh:
@@ -139,7 +139,7 @@ def _plan_over(
     program: Program,
     mesh: placement.ProgramMesh,
     placed: Sequence[Sharding],
-    places: Places,
+    places: RequestedShardings,
 ) -> Plan:
     devices, axes = mesh.devices, mesh.axes
     taken, made = placement.wanted_inputs(program, mesh), placement.given_outputs(program, mesh)
@@ -180,7 +180,7 @@ def of_whole_keys(
 def check_devices(
     program: Program,
     sigs: Sequence[Signature],
-    places: Places,
+    places: RequestedShardings,
     name_of_input: Callable[[int], str],
 ) -> None:
     """Raise ``DevicesDiffer`` unless all that is said of a program speaks of the same devices.
@@ -228,7 +228,7 @@ def _check_taken(program: Program, taken: frozenset[str]) -> None:
 
 
 def _said(
-    program: Program, places: Places, name_of_input: Callable[[int], str]
+    program: Program, places: RequestedShardings, name_of_input: Callable[[int], str]
 ) -> Iterator[tuple[str, Sharding]]:
     for i, s in enumerate(places.ins):
         if s is not None:

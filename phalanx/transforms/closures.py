@@ -8,11 +8,8 @@ for that operand by then takes its place.
 
 from __future__ import annotations
 
-import dataclasses
-import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -20,54 +17,35 @@ import numpy as np
 from phalanx.core import axes
 from phalanx.core.primitive import Primitive
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, running
-from phalanx.core.types import SCALARS, Array
+from phalanx.transforms.contents import NUMBERS_AND_TEXT, UNCHANGING, contents_of
 
 MOST_OBJECTS = 10_000  # to look at in search of traced values; any others raise when they are used
-_PLAIN = (*SCALARS, str, bytes, type, type(None), np.ndarray, np.generic, ModuleType)
+_PLAIN = (*UNCHANGING, np.ndarray, Trace)
 
 
 def closed_over(*reach: Any) -> list[Tracer]:
     """The traced values that can be reached from functions, containers and objects."""
     tracers: list[Tracer] = []
     seen: set[int] = set()
+    held: list[Any] = []  # so that the identities stay their own
     pending = list(reach)[::-1]
     while pending and len(seen) < MOST_OBJECTS:
         x = pending.pop()
-        if isinstance(x, _PLAIN) or id(x) in seen:
+        if id(x) in seen or type(x) in NUMBERS_AND_TEXT:
             continue
         seen.add(id(x))
+        held.append(x)
         if isinstance(x, Tracer):
             tracers.append(x)
-        elif not isinstance(x, Array):
-            pending += list(_parts(x))[::-1]
+        elif not isinstance(x, _PLAIN):
+            pending += _parts(x)[::-1]
     return tracers
 
 
-def _parts(x: Any) -> Iterable[Any]:
-    """What Python objects are made of, as far as a function can use it."""
-    if isinstance(x, FunctionType):
-        cells = [c for c in x.__closure__ or () if _filled(c)]
-        kept = (x.__defaults__ or (), x.__kwdefaults__ or {})
-        return [*(c.cell_contents for c in cells), *kept, x.__dict__]
-    if isinstance(x, MethodType):
-        return [x.__self__, x.__func__]
-    if isinstance(x, functools.partial):
-        return [x.func, x.args, x.keywords]
-    if isinstance(x, dict):
-        return cast(dict[Any, Any], x).values()
-    if isinstance(x, (tuple, list, set, frozenset)):
-        return cast(Iterable[Any], x)
-    if dataclasses.is_dataclass(x):
-        return [getattr(x, f.name, None) for f in dataclasses.fields(x)]
-    return cast(dict[str, Any], vars(x)).values() if hasattr(x, "__dict__") else ()
-
-
-def _filled(cell: CellType) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:  # a name that is not bound yet
-        return False
-    return True
+def _parts(x: Any) -> list[Any]:
+    """What ``x`` contains; of a class of which that is not known, its attributes."""
+    contents = contents_of(cast(Any, type(x)))
+    return [*contents(x)] if contents is not None else [*getattr(x, "__dict__", {}).values()]
 
 
 class Rebound(InnerTrace):

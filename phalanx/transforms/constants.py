@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from phalanx.core.program import Atom, Equation, Literal, Program, Var
+from phalanx.core.program import LARGEST_LITERAL, Atom, Equation, Literal, Program, Var
 from phalanx.core.roles import FIXED
 from phalanx.core.types import Array
 from phalanx.transforms.derive import keep
-
-LARGEST_WRITTEN = 4096  # elements; a larger constant is passed to the compiled program
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ def _is_lifted(atom: Atom) -> bool:
     if type(atom) is not Literal:
         return False
     if isinstance(atom.value, np.ndarray):
-        return atom.value.size > LARGEST_WRITTEN
+        return atom.value.size > LARGEST_LITERAL
     return isinstance(atom.value, Array)
 
 

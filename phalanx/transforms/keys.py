@@ -27,7 +27,7 @@ from phalanx.transforms.derive import derive, keep
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class KeyWords:
     """In place of an array of keys: their words, in dimension ``dim`` of ``value``."""
 
     value: Any
@@ -47,7 +47,7 @@ def on_words(program: Program) -> Program:
     def run(*inputs: Any) -> tuple[list[Any], None]:
         pairs = zip(program.input_types, inputs, strict=True)
         results = interpret(program, [_words_of(t, x) for t, x in pairs], _step, _constant)
-        return [y.last if isinstance(y, Words) else y for y in results], None
+        return [y.last if isinstance(y, KeyWords) else y for y in results], None
 
     types = [t.physical for t in program.input_types]
     return derive(program, "on words", run, types).program
@@ -63,7 +63,7 @@ def _has_keys(program: Program) -> bool:
 
 def _words_of(type: ArrayType, x: Any) -> Any:
     """What stands for a value of ``type`` that is given as ``x``, words last."""
-    return Words(x, type.ndim) if is_key(type.dtype) else x
+    return KeyWords(x, type.ndim) if is_key(type.dtype) else x
 
 
 def _constant(literal: Literal) -> Any:
@@ -77,7 +77,7 @@ def _step(e: Equation, operands: tuple[Any, ...]) -> Any:
     """The results of an equation, words in place of keys among them and its operands."""
     frame = e.frame
     if frame is not None and any(map(_has_keys, frame.every)):
-        values = [x.last if isinstance(x, Words) else x for x in operands]
+        values = [x.last if isinstance(x, KeyWords) else x for x in operands]
         results = e.prim(*values, **frame.rewritten(on_words).into(e.params))
         return [_words_of(v.type, y) for v, y in zip(e.outputs, results, strict=True)]
     if any([is_key(a.type.dtype) for a in (*e.inputs, *e.outputs)]):
@@ -90,7 +90,7 @@ def _step(e: Equation, operands: tuple[Any, ...]) -> Any:
 
 def _move_lanes(e: Equation, operands: Sequence[Any]) -> Any:
     """An operation that moves keys as wholes moves each of their words likewise."""
-    pairs = [(x.value, x.dim) if isinstance(x, Words) else (x, None) for x in operands]
+    pairs = [(x.value, x.dim) if isinstance(x, KeyWords) else (x, None) for x in operands]
     words = next(typeof(x).shape[dim] for x, dim in pairs if dim is not None)
     values, dims = zip(*pairs, strict=True)
     params = {name: WORD if isinstance(x, KeyType) else x for name, x in e.params.items()}
@@ -104,25 +104,25 @@ def _moved(type: ArrayType, x: Any, dim: int | None) -> Any:
     """What stands for a result of ``type``, of which all words, or lanes, lie in ``dim``."""
     if dim is None:
         return x
-    return Words(x, dim) if is_key(type.dtype) else squeeze(slice_dim(x, 0, 1, dim), (dim,))
+    return KeyWords(x, dim) if is_key(type.dtype) else squeeze(slice_dim(x, 0, 1, dim), (dim,))
 
 
-def _compare(reduce: Callable[..., Any]) -> Callable[[Equation, Sequence[Words]], Any]:
+def _compare(reduce: Callable[..., Any]) -> Callable[[Equation, Sequence[KeyWords]], Any]:
     """Keys are equal where all of their words are."""
 
-    def rule(e: Equation, operands: Sequence[Words]) -> Any:
+    def rule(e: Equation, operands: Sequence[KeyWords]) -> Any:
         x, y = (words.last for words in operands)
         return reduce(e.prim(x, y), dims=(typeof(x).ndim - 1,))
 
     return rule
 
 
-def _wrap(e: Equation, operands: Sequence[Any]) -> Words:
+def _wrap(e: Equation, operands: Sequence[Any]) -> KeyWords:
     (words,) = operands
-    return Words(words, typeof(words).ndim - 1)
+    return KeyWords(words, typeof(words).ndim - 1)
 
 
-def _unwrap(e: Equation, operands: Sequence[Words]) -> Any:
+def _unwrap(e: Equation, operands: Sequence[KeyWords]) -> Any:
     return operands[0].last
 
 

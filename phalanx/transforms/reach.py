@@ -12,32 +12,16 @@ compared.
 
 from __future__ import annotations
 
-import enum
-import functools
 import weakref
-from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from types import (
-    BuiltinFunctionType,
-    CellType,
-    CodeType,
-    FunctionType,
-    MemberDescriptorType,
-    MethodType,
-    ModuleType,
-    SimpleNamespace,
-)
+from types import FunctionType
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from phalanx.base.tree import PyTreeDef
-from phalanx.core.primitive import Primitive
-from phalanx.core.program import Program
 from phalanx.core.trace import Tracer, current, trace_of
-from phalanx.core.types import Array, ArrayType
 from phalanx.transforms.closures import resolve
+from phalanx.transforms.contents import NUMBERS_AND_TEXT, UNCHANGING, contents_of, of_function
 
 _class_of: Callable[[Any], type[Any]] = type
 MOST_OBJECTS: Final = 2_000  # looked at in less time than it takes to trace a function
@@ -49,87 +33,6 @@ TRACED_ONCE: Final = "__traced_once__"  # an attribute of functions that are und
 
 class NotComparable(Exception):
     """A function reaches something that may change without being seen to, or too much."""
-
-
-# ---- what objects contain -----------------------------------------------------------------------
-
-
-def _of_function(f: FunctionType) -> Sequence[Any]:
-    if TRACED_ONCE in f.__dict__:
-        return ()
-    # without the names that it looks up in its module: they follow the rule of jit
-    return [f.__code__, *(f.__closure__ or ()), f.__defaults__, f.__kwdefaults__, f.__dict__]
-
-
-def _of_cell(cell: CellType) -> list[Any]:
-    try:
-        return [cell.cell_contents]
-    except ValueError:  # a name that is not bound yet
-        return []
-
-
-def _entries(made: Any) -> Callable[[Any], list[Any]]:
-    """Of dicts, the keys and the values as class ``made`` has them, whatever a subclass says."""
-    return lambda x: [*made.keys(x), *made.values(x)]
-
-
-_CONTAINERS: tuple[Any, ...] = (tuple, list, set, frozenset, deque)
-_CONTENTS: dict[type, Callable[[Any], Iterable[Any]]] = {
-    object: lambda x: (),
-    **{made: made.__iter__ for made in _CONTAINERS},
-    dict: _entries(dict),
-    defaultdict: lambda x: [x.default_factory, *_entries(dict)(x)],
-    OrderedDict: _entries(OrderedDict),
-    SimpleNamespace: lambda x: [x.__dict__],
-    CellType: _of_cell,
-    FunctionType: _of_function,
-    MethodType: lambda x: [x.__self__, x.__func__],
-    BuiltinFunctionType: lambda x: [x.__self__],
-    functools.partial: lambda x: [x.func, x.args, x.keywords],
-}
-_ABSENT: Final = object()  # in place of the value of a slot that has none
-
-
-@dataclass(frozen=True, slots=True)
-class _WithAttributes:
-    """What objects of a class written in Python contain: their own, slots, and ``__dict__``."""
-
-    own: Callable[[Any], Iterable[Any]]
-    slots: tuple[MemberDescriptorType, ...]
-    has_dict: bool
-
-    def __call__(self, x: Any) -> list[Any]:
-        parts = [*self.own(x)]
-        for member in self.slots:
-            try:
-                parts.append(member.__get__(x))
-            except AttributeError:
-                parts.append(_ABSENT)
-        if self.has_dict:
-            parts.append(object.__getattribute__(x, "__dict__"))  # and not what a proxy stands for
-        return parts
-
-
-def _contents_of(made: type) -> Callable[[Any], Iterable[Any]] | None:
-    """What objects of class ``made`` contain; None where that is not known."""
-    layout: Any = made
-    written: list[type] = []
-    while _written_in_python(layout):
-        written.append(layout)
-        layout = layout.__base__  # from which it has its place in memory
-    own = _CONTENTS.get(layout)
-    if own is None or not written:
-        return own
-    attributes = [a for base in written for a in vars(base).values()]
-    slots = tuple(a for a in attributes if type(a) is MemberDescriptorType)
-    return _WithAttributes(own, slots, made.__dictoffset__ != 0)
-
-
-def _written_in_python(made: type) -> bool:
-    """Whether a class statement made it, so that its state lies in slots and ``__dict__``."""
-    on_the_heap, immutable = made.__flags__ & 1 << 9, made.__flags__ & 1 << 8
-    own_new = isinstance(vars(made).get("__new__"), BuiltinFunctionType)
-    return bool(on_the_heap and not immutable and not own_new)
 
 
 # ---- how to look at objects of a class ----------------------------------------------------------
@@ -154,18 +57,12 @@ def _elements(x: np.ndarray) -> Any:
     return x.dtype, x.shape, x.tobytes()
 
 
+def _of_function(f: FunctionType) -> Iterable[Any]:
+    return () if TRACED_ONCE in f.__dict__ else of_function(f)
+
+
 def _unknown(x: Any) -> NoReturn:
     raise NotComparable
-
-
-_NUMBERS_AND_TEXT = (
-    bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented),
-    object,
-)  # fmt: skip
-_UNCHANGING = (
-    type, ModuleType, CodeType, np.generic, np.dtype, np.ufunc, enum.Enum, Array, ArrayType,
-    Primitive, Program, PyTreeDef,
-)  # fmt: skip
 
 
 class _Kind(NamedTuple):
@@ -186,9 +83,11 @@ def _kind_of(made: type[Any]) -> _Kind:
 def _look_at(made: type[Any]) -> Callable[[Any], Any]:
     if issubclass(made, Tracer):
         return _traced
-    if made in _NUMBERS_AND_TEXT or issubclass(made, _UNCHANGING):
+    if made in NUMBERS_AND_TEXT or issubclass(made, UNCHANGING):
         return _fixed
-    return _elements if made is np.ndarray else _contents_of(made) or _unknown
+    if made is FunctionType:
+        return _of_function
+    return _elements if made is np.ndarray else contents_of(made) or _unknown
 
 
 _kinds: dict[int, _Kind] = {}  # by the identity of the class: nothing is looked up faster

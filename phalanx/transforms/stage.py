@@ -16,12 +16,10 @@ from phalanx.base.source import user_location
 from phalanx.core.check import check
 from phalanx.core.interpret import interpret
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
+from phalanx.core.program import LARGEST_LITERAL, Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.trace import Trace, Tracer, check_alive, current, running
 from phalanx.core.types import NOWHERE, SCALARS, Array, ArrayType, typeof
 from phalanx.transforms.closures import resolve
-
-LARGEST_LITERAL = 4096  # elements; a larger constant is passed to the program as an input
 
 
 class StagedTracer(Tracer):

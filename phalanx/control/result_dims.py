@@ -13,7 +13,7 @@ from phalanx.core.types import ArrayType, typeof
 from phalanx.transforms.batch import Dims, batch_program, place_lanes
 
 
-class Places:
+class ResultDims:
     """Where results have their lanes; a Python function tells that when it first runs.
 
     ``own_lanes``: results with derivatives have lanes in any case, also where all are the same. For
@@ -62,7 +62,7 @@ class Places:
         return place_lanes(value, dim, to, self.axis.size)
 
 
-def program_on_lanes(program: Program, dims: Dims, places: Places) -> Program:
+def program_on_lanes(program: Program, dims: Dims, places: ResultDims) -> Program:
     """``program`` on all lanes; tells ``places``.
 
     Where any operand has lanes all results get them, because a rule may make a tangent of one

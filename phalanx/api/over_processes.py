@@ -12,7 +12,7 @@ from phalanx.base.errors import DeviceError
 from phalanx.base.source import user_location
 from phalanx.control.across import Across
 from phalanx.core.axes import Split
-from phalanx.core.blocks import Dealt
+from phalanx.core.blocks import UnevenBlocks
 from phalanx.core.roles import Roles
 from phalanx.core.trace import current, running
 from phalanx.ops.basis import move
@@ -49,7 +49,7 @@ def one_by_one(
 
     Each has as many lanes as the one that has most of them; what it has fewer is padding.
     """
-    dealt, axis, rows = Dealt.of(sharing.every), sharing.axis, sharing.rows
+    dealt, axis, rows = UnevenBlocks.of(sharing.every), sharing.axis, sharing.rows
     rest = Split(("the processes of", axis), dealt)
     each = Sharing(sharing.who, sharing.group, sharing.devices, rest.name, 1)
     held = np.minimum(np.arange(dealt.length), rows - 1).tolist()

@@ -93,10 +93,12 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     """
     check_callable(fun, "eval_shape")
     program, out_tree = _traced(fun, args, kwargs, (), (), f"eval_shape({name_of(fun)})")
-    lies: dict[Atom, Sharding | None] = {
-        e.outputs[0]: e.prim.lies(e.params) for e in program.equations if e.prim.lies is not None
+    requested: dict[Atom, Sharding | None] = {
+        e.outputs[0]: e.prim.requested_sharding(e.params)
+        for e in program.equations
+        if e.prim.requested_sharding is not None
     }
-    said = [lies.get(a) for a in program.outputs]
+    said = [requested.get(a) for a in program.outputs]
     closed = [None if s is None or open_dims(s) else s for s in said]
     return out_tree.unflatten(list(map(aot.struct, program.output_types, closed)))
 

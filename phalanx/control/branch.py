@@ -7,7 +7,7 @@ Lanes of an axis may choose differently. Then each branch runs on all lanes, and
 what is its own. What that means for a lane that chose another branch:
 
 - it takes part in what lanes tell each other, as each of them does, so that none waits for it;
-- it has no part in effects and in derivatives (``transforms/taken.py``).
+- it has no part in effects and in derivatives (``transforms/masking.py``).
 
 A branch that is worth a question runs only where some lane takes it: where all lanes agree, that is
 one branch. If it communicates over the axis, the question goes to all of its devices, since they
@@ -45,9 +45,9 @@ from phalanx.ops.shape import iota
 from phalanx.spmd.replication import Varying
 from phalanx.transforms.batch import Dims, batch_program, on_lanes, place_lanes
 from phalanx.transforms.derive import derive, keep
+from phalanx.transforms.masking import where_taken, with_condition
 from phalanx.transforms.simplify import filled
 from phalanx.transforms.stage import evaluate
-from phalanx.transforms.taken import where_taken, with_condition
 from phalanx.transforms.work import MESSAGE, work
 
 INDEX = ArrayType((), I32)

@@ -22,7 +22,7 @@ from phalanx.core.program import Program
 from phalanx.core.roles import CARRY
 from phalanx.core.types import ArrayType
 from phalanx.spmd.replication import Varying, varying_outputs
-from phalanx.transforms.simplify import stable
+from phalanx.transforms.simplify import fixpoint
 
 ReadFrame = Callable[[dict[str, Any]], Frame]
 Rewrite = Callable[[Program], Program]  # to one with a state, its first input and first output
@@ -115,7 +115,7 @@ def varying_results(
         stops = _varying_condition(frame.condition, inputs)
         return [chosen.union(stops, *column) for column in columns], stops
 
-    carry = stable(frame.carried_in(start), lambda c: frame.carried_out(results(c)[0]))
+    carry = fixpoint(frame.carried_in(start), lambda c: frame.carried_out(results(c)[0]))
     outputs, stops = results(carry)
     final = iter(carry)  # what does not differ after a run may differ where there is none
     every = [next(final) if r is CARRY else v for r, v in zip(frame.outs, outputs, strict=True)]

@@ -19,8 +19,8 @@ from phalanx.transforms.linearize import Linearized, jvp_program, linearize_prog
 from phalanx.transforms.simplify import (
     depending,
     filled,
+    fixpoint,
     live_equations,
-    stable,
     with_inputs,
     without_effects,
 )
@@ -40,7 +40,7 @@ def _stable_tangents(
         columns = zip(*(nonzero(p, inputs) for p in frame.programs), strict=True)
         return tuple([any(column) for column in columns])
 
-    carry = stable(frame.carried_in(active), lambda c: frame.carried_out(results(c)))
+    carry = fixpoint(frame.carried_in(active), lambda c: frame.carried_out(results(c)))
     rest, outs = iter(carry), zip(frame.outs, results(carry), strict=True)
     marks = tuple([next(rest) if r is CARRY else m for r, m in outs])
     return tuple(frame.with_carry(active, carry)), marks

@@ -19,7 +19,7 @@ from phalanx.ops.compare import gt
 from phalanx.ops.reduce import reduce_or
 from phalanx.transforms.batch import Dims, batch_program, place_lanes
 from phalanx.transforms.derive import keep
-from phalanx.transforms.simplify import stable
+from phalanx.transforms.simplify import fixpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def stable_lanes(frame: Frame, axis: Axis, dims: Dims) -> list[bool]:
         return frame.carried_out([any(d is not None for d in column) for column in columns])
 
     start = frame.carried_in([d is not None for d in dims])
-    return stable(start, step) if start else []
+    return fixpoint(start, step) if start else []
 
 
 def inner_dims(frame: Frame, dims: Dims, carried: Sequence[bool]) -> Dims:

@@ -20,7 +20,7 @@ from phalanx.ops.basis import I32
 from phalanx.ops.lanes import axis_index
 
 
-def with_number_outside(program: Program, axis: Any) -> Program:
+def hoist_axis_index(program: Program, axis: Any) -> Program:
     """``program``, of which no sub-program asks for the number of a lane of ``axis``."""
     question = next((q for e in program.equations for q in _questions_in(e, axis)), None)
     if question is None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from phalanx.control.call import call
 from phalanx.control.framed import own_inside, own_values
-from phalanx.control.numbered import with_number_outside
+from phalanx.control.numbered import hoist_axis_index
 from phalanx.control.segment import fold_over, segment
 from phalanx.core.frame import Marks
 from phalanx.core.program import Atom, Equation, Program, Var, plain
@@ -68,7 +68,7 @@ def chunks_of(program: Program, axis: Any) -> list[Chunked]:
 
 def _scheduled(program: Program, lanes: DeviceLanes, own: Marks) -> Program | None:
     """None where nothing changes."""
-    flat = _flat(with_number_outside(program, lanes.axis), lanes)
+    flat = _flat(hoist_axis_index(program, lanes.axis), lanes)
     stages = _Stages(flat, lanes, own_values(flat, lanes.axis, own))
     equations = list(stages.written())
     if not stages.cut:

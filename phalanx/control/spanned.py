@@ -29,7 +29,7 @@ from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature
 from phalanx.run.calls import Prepared
 from phalanx.run.execute import compile_program
-from phalanx.run.spanning import Sharing, Spanning
+from phalanx.run.spanning import MultiProcessExecutable, Sharing
 from phalanx.transforms.derive import keep
 
 
@@ -60,9 +60,9 @@ def _launch(alone: Program, sigs: Sequence[Signature], donate: tuple[int, ...]) 
     params["axes"] = ((share.axis, share.dealt.size),)
     types = tuple([share.whole(s.type, d) for s, d in zip(sigs, ins, strict=True)])
 
-    def make() -> Spanning:
+    def make() -> MultiProcessExecutable:
         outs = tuple(map(_cut_in, params["outs"]))
-        return Spanning(_of_one(types, params), share, ins, outs, donate)
+        return MultiProcessExecutable(_of_one(types, params), share, ins, outs, donate)
 
     # Not again for arrays that lie elsewhere in this process: others would not compile it again.
     settings = [value for value in params.values() if value is not program]

@@ -53,7 +53,7 @@ class Blocks:
     def held(self) -> tuple[int, ...]:
         """For each place in the blocks its row; padding holds the last row before it.
 
-        >>> Blocks(3, 2).held, Dealt.of((1, 2)).held
+        >>> Blocks(3, 2).held, UnevenBlocks.of((1, 2)).held
         ((0, 1, 2, 2), (0, 0, 1, 2))
         """
         last = 0
@@ -68,7 +68,7 @@ class Blocks:
     def places(self) -> tuple[int, ...]:
         """For each row its place in the blocks.
 
-        >>> Blocks(3, 2).places, Dealt.of((1, 2)).places
+        >>> Blocks(3, 2).places, UnevenBlocks.of((1, 2)).places
         ((0, 1, 2), (0, 2, 3))
         """
         pairs = map(self.find, range(self.size))
@@ -89,10 +89,10 @@ class Blocks:
 
 
 @dataclass(frozen=True, slots=True)
-class Dealt(Blocks):
+class UnevenBlocks(Blocks):
     """Rows dealt out in ``counts``, so many to each block: each may end in padding, none is empty.
 
-    >>> b = Dealt.of((2, 1, 3))
+    >>> b = UnevenBlocks.of((2, 1, 3))
     >>> b.size, b.length, b.padded, b.padding
     (6, 3, 9, 3)
     >>> [list(b.rows(i)) for i in range(3)], b.find(2)
@@ -102,7 +102,7 @@ class Dealt(Blocks):
     counts: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, counts: tuple[int, ...]) -> Dealt:
+    def of(cls, counts: tuple[int, ...]) -> UnevenBlocks:
         """So many rows in each block."""
         return cls(sum(counts), len(counts), counts)
 

@@ -146,7 +146,7 @@ class Primitive:
         vary: the named axes over which the result differs, from those of the operands.
         axes: ``(params)`` to the named axes that the operation communicates over, or on which its
             results depend otherwise.
-        sends: whether it communicates over them.
+        communicates: whether it communicates over them.
         fold: how it takes in the lanes of an array, if that can be done a few at a time.
         effects: ``(params)`` to what the operation does besides giving results: ``CALLS``,
             ``ORDERED``. What does something is kept where nothing needs its results.
@@ -158,7 +158,8 @@ class Primitive:
         decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
             whether, or how often, they run a sub-program.
         region: ``(params)`` to what the operation runs over devices, if it does.
-        lies: ``(params)`` to the sharding that the result is to have, if the operation says so.
+        requested_sharding: ``(params)`` to the sharding that the result is to have, if the
+            operation says so.
         eager: ``(*operands, **params)`` to results as NumPy arrays, for what the host does at
             once where it is not compiled.
         run: ``(*operands, **params)`` to the results, in place of compiling the operation, where
@@ -168,8 +169,8 @@ class Primitive:
         by_user: whether its rules are functions of the user's, which may communicate over any
             named axis, and differently from the operation itself.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
-        moves: whether a number in the result is one of the operands', or what fills a place in
-            which there is none, so that it is NaN only where they are.
+        copies_elements: whether a number in the result is one of the operands', or what fills a
+            place in which there is none, so that it is NaN only where they are.
         windows: ``(*operands, **params)`` to what it reads or writes of its first operand by
             number: indices, whose last dimension has one for each of some dimensions of that, the
             lengths of a window in all, and those dimensions. None if there are no indices.
@@ -192,20 +193,20 @@ class Primitive:
     batch: BatchRule | NoRule | None = None
     vary: Rule | None = None
     axes: Callable[[dict[str, Any]], frozenset[Any]] | None = None
-    sends: bool = True
+    communicates: bool = True
     fold: Fold | None = None
     effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None
     frame: Callable[[dict[str, Any]], Frame] | None = None
     carry_state: Rule | None = None
     decides: Rule | None = None
     region: Callable[[dict[str, Any]], Region] | None = None
-    lies: Callable[[dict[str, Any]], Any] | None = None
+    requested_sharding: Callable[[dict[str, Any]], Any] | None = None
     eager: Rule | None = None
     run: Rule | None = None
     launch: Rule | None = None
     by_user: bool = False
     prepare: Callable[[Operands], Operands] | None = None
-    moves: bool = False
+    copies_elements: bool = False
     windows: Rule | None = None
     fused: bool = False
     multi: bool = False

@@ -416,7 +416,7 @@ def _check_vary(case: Case, dims: tuple, axis: Any, rules: Sequence, outs: Seque
 # ---- numbers that move --------------------------------------------------------------------------
 
 
-def law_moves(prim: Primitive, example: Example) -> None:
+def law_copies_elements(prim: Primitive, example: Example) -> None:
     """Where numbers only move, infinities in the place of some of them make no NaN."""
     case = Case(prim, example)
     operands = case.operands()
@@ -425,8 +425,8 @@ def law_moves(prim: Primitive, example: Example) -> None:
     for i, (x, y) in enumerate(zip(before, after, strict=True)):
         if dtypes.is_inexact(typeof(y).dtype) and (np.isnan(y) > np.isnan(x)).any():
             raise PrimitiveError(
-                case.who("moves"),
-                f"result {i} is NaN where no operand is, but the declaration says `moves`",
+                case.who("copies_elements"),
+                f"result {i} is NaN where no operand is, but it is declared as `copies_elements`",
                 to_numpy(y),
                 to_numpy(x),
             )
@@ -526,8 +526,8 @@ def _inexact(prim: Primitive, example: Example) -> bool:
     return any(dtypes.is_inexact(example.args[i].dtype) for i in Case(prim, example).free)
 
 
-def _moving(prim: Primitive, example: Example) -> bool:
-    return prim.moves and _inexact(prim, example)
+def _copying(prim: Primitive, example: Example) -> bool:
+    return prim.copies_elements and _inexact(prim, example)
 
 
 def _replicated(prim: Primitive, example: Example) -> bool:
@@ -550,7 +550,7 @@ LAWS = {
     "linearize": Law(law_linearize, _differentiated),
     "transpose": Law(law_transpose, _transposed),
     "vary": Law(law_vary, _replicated),
-    "moves": Law(law_moves, _moving),
+    "copies_elements": Law(law_copies_elements, _copying),
 }
 
 

@@ -51,7 +51,7 @@ optimization_barrier = Primitive(
     batch=_batch,
     vary=lambda *xs: xs,
     multi=True,
-    moves=True,
+    copies_elements=True,
     doc="the operands, each known to what follows only once all are; "
     "stablehlo.optimization_barrier",
     examples=[Example((f32(2, 3), f32(3), i32(2))), Example((f32(3),))],

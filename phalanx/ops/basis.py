@@ -226,7 +226,7 @@ def pointwise(
     partials: Partials = (),
     linearize: Of[Derivative] | None = None,
     transpose: Of[Cotangents] | NoRule | None = None,
-    moves: bool = False,
+    copies_elements: bool = False,
     doc: str,
     examples: Sequence[Example] = (),
 ) -> Primitive:
@@ -242,7 +242,7 @@ def pointwise(
         linearize: ``(active, *primals, **params)`` to the result and a linear function, in
             place of ``partials``.
         transpose: for the linear ones.
-        moves: whether each number of the result is one of the operands'.
+        copies_elements: whether each number of the result is one of the operands'.
         doc: the mathematics and the source, in a line.
         examples: for the tests.
     """
@@ -264,7 +264,7 @@ def pointwise(
         transpose=transpose if transpose is not None else NoRule("it is not linear"),
         batch=batch_pointwise(lambda: prim),
         prepare=fit_scalars,
-        moves=moves,
+        copies_elements=copies_elements,
         fused=True,
         doc=doc,
         examples=examples,
@@ -350,7 +350,7 @@ def structural(
         linearize=linear_in_first(lambda: prim),
         transpose=_transpose_one(transpose),
         batch=batch_rule,
-        moves=fused,
+        copies_elements=fused,
         fused=fused,
         doc=doc,
         examples=examples,
@@ -414,7 +414,7 @@ neg = pointwise(
     on=number,
     linearize=lambda active, x: (neg(x), neg),
     transpose=lambda ct, x: [neg(ct)],
-    moves=True,
+    copies_elements=True,
     doc="-x; stablehlo.negate",
     examples=[Example((f32(2, 3),)), Example((i32(3),))],
 )
@@ -615,7 +615,7 @@ convert = Primitive(
     transpose=_convert_transpose,
     batch=batch_pointwise(lambda: convert),
     fused=True,
-    moves=True,
+    copies_elements=True,
     doc="x in another dtype; stablehlo.convert",
     examples=[
         Example((f32(3),), {"dtype": I32, "weak": False}),

@@ -242,7 +242,7 @@ def _reduction(
         vary=_reduction_varies,
         axes=_axes_of,
         fold=Fold(local, pair, neutral, lanes.conclude),
-        moves=nan_is_largest is not None,
+        copies_elements=nan_is_largest is not None,
         multi=True,
         doc=doc,
         examples=[
@@ -380,7 +380,7 @@ def _exchange(
     vary: Of[frozenset[Any]],
     takes_axis: bool,
     fold: Fold | None = None,
-    moves: bool = True,
+    copies_elements: bool = True,
     doc: str,
 ) -> Primitive:
     """Declare an exchange.
@@ -424,7 +424,7 @@ def _exchange(
         vary=vary,
         axes=_axes_of,
         fold=fold,
-        moves=moves,
+        copies_elements=copies_elements,
         doc=doc,
         examples=[
             Example((operand,), {**params, "groups": None}, axes=(("i", 4),)),
@@ -603,7 +603,7 @@ psum_scatter = _exchange(
     vary=lambda v, axes, sizes, groups: v | set(axes),
     takes_axis=True,
     fold=_SCATTERED,
-    moves=False,
+    copies_elements=False,
     doc="out_l = sum_m x_m[l]; stablehlo.reduce_scatter with add",
 )
 
@@ -751,7 +751,7 @@ ppermute = Primitive(
     batch=_ppermute_batch,
     vary=_ppermute_varies,
     axes=_axes_of,
-    moves=True,
+    copies_elements=True,
     doc="out_t = x_s for (s, t) in perm, zeros elsewhere; stablehlo.collective_permute",
     examples=[
         Example(

@@ -149,7 +149,7 @@ dynamic_slice = Primitive(
     transpose=_slice_transpose,
     batch=_slice_batch,
     prepare=lambda args: (args[0], *_fit_starts(args[1:])),
-    moves=True,
+    copies_elements=True,
     windows=_slice_windows,
     doc="x[s : s + sizes], s moved inside; stablehlo.dynamic_slice",
     examples=[
@@ -218,7 +218,7 @@ dynamic_update_slice = Primitive(
     transpose=_update_transpose,
     batch=_update_batch,
     prepare=lambda args: (*args[:2], *_fit_starts(args[2:])),
-    moves=True,
+    copies_elements=True,
     windows=_update_windows,
     doc="x with x[s : s + sizes] = update, s moved inside; stablehlo.dynamic_update_slice",
     examples=[

@@ -98,7 +98,7 @@ abs = pointwise(
     on=number,
     result=dtypes.to_real,
     linearize=_abs_linearize,
-    moves=True,
+    copies_elements=True,
     doc="|x|, with derivative 0 at 0; stablehlo.abs",
     examples=[_F, _C, _I],
 )
@@ -164,7 +164,7 @@ stop_gradient = pointwise(
     lambda b, x: x,
     on=anything,
     partials="stopping derivatives is its purpose",
-    moves=True,
+    copies_elements=True,
     doc="x, as a constant to derivatives",
     examples=[_F, _I],
 )

@@ -89,7 +89,7 @@ guarded = Primitive(
     transpose=_transpose,
     batch=_batch,
     fused=True,
-    moves=True,
+    copies_elements=True,
     doc="x where pred holds, and other, as a constant to derivatives, elsewhere",
     examples=[
         Example((np.bool_(True), f32(2, 3), f32(2, 3))),

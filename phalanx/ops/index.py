@@ -427,7 +427,7 @@ gather = Primitive(
     linearize=_gather_linearize,
     transpose=_gather_transpose,
     batch=_gather_batch,
-    moves=True,
+    copies_elements=True,
     windows=_gather_windows,
     doc="windows of x at the positions in indices; stablehlo.gather",
     examples=[
@@ -548,7 +548,7 @@ def _scatter(
     on: Domain = number_or_bool,
     linearize: LinearizeRule,
     transpose: TransposeRule | NoRule,
-    moves: bool = False,
+    copies_elements: bool = False,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
@@ -563,7 +563,7 @@ def _scatter(
         linearize=linearize,
         transpose=transpose,
         batch=_scatter_batch(lambda: prim),
-        moves=moves,
+        copies_elements=copies_elements,
         windows=_scatter_windows,
         doc=doc,
         examples=examples,
@@ -696,7 +696,7 @@ scatter = _scatter(
     on=anything,
     linearize=_scatter_linearize,
     transpose=_scatter_transpose,
-    moves=True,
+    copies_elements=True,
     doc="x with windows replaced by updates, one of those that meet; stablehlo.scatter",
     examples=_scatter_examples(_INTEGERS, unique_indices=True),
 )
@@ -724,7 +724,7 @@ scatter_min = _scatter(
     lambda b, x, u: b.minimum(x, u),
     linearize=_extremum_linearize(lambda: scatter_min),
     transpose=NoRule("it is not linear"),
-    moves=True,
+    copies_elements=True,
     doc="x with windows of it lowered to updates; stablehlo.scatter with minimum",
     examples=_scatter_examples(_REPEATED, _INTEGERS),
 )
@@ -734,7 +734,7 @@ scatter_max = _scatter(
     lambda b, x, u: b.maximum(x, u),
     linearize=_extremum_linearize(lambda: scatter_max),
     transpose=NoRule("it is not linear"),
-    moves=True,
+    copies_elements=True,
     doc="x with windows of it raised to updates; stablehlo.scatter with maximum",
     examples=_scatter_examples(_REPEATED, _INTEGERS),
 )

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.core.axes import Axis, Names
-from phalanx.core.blocks import Dealt
+from phalanx.core.blocks import UnevenBlocks
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
     Batched,
@@ -81,7 +81,7 @@ axis_index = Primitive(
     batch=_axis_index_batch,
     vary=_axis_index_varies,
     axes=lambda params: frozenset(params["axes"]),
-    sends=False,
+    communicates=False,
     doc="the position l of this lane along the axis; stablehlo.partition_id",
     examples=[Example((), {"axes": ("i",)}, axes=(("i", 4),))],
 )
@@ -102,7 +102,7 @@ def index_of(axis: Axis) -> Any:
     place = place_of(axis)
     if not axis.padding:
         return place
-    if type(axis.blocks) is Dealt:
+    if type(axis.blocks) is UnevenBlocks:
         return rows_at(np.array(axis.blocks.held, np.int32), place)
     return min(place, np.int32(axis.total - 1))
 
@@ -132,7 +132,7 @@ def without_padding(axis: Axis, x: Any, neutral: Any) -> Any:
 
 def is_there(axis: Axis) -> Any:
     """For each lane of this block whether it is no padding."""
-    if type(axis.blocks) is Dealt:
+    if type(axis.blocks) is UnevenBlocks:
         there = np.zeros(axis.blocks.padded, bool)
         there[list(axis.blocks.places)] = True
         return rows_at(there, place_of(axis))
@@ -153,7 +153,7 @@ def folded(axis: Axis, fold: Fold, x: Any, dim: int) -> Any:
 
 def into_blocks(axis: Axis, x: Any, dim: int) -> Any:
     """``x`` with the whole axis in ``dim`` as two dimensions: the blocks, and their lanes."""
-    if axis.padding and type(axis.blocks) is Dealt:
+    if axis.padding and type(axis.blocks) is UnevenBlocks:
         x = move(lanes_at(move(x, dim, 0), axis.blocks.held), 0, dim)
     elif axis.padding:
         last = slice_dim(x, axis.total - 1, axis.total, dim)
@@ -164,6 +164,6 @@ def into_blocks(axis: Axis, x: Any, dim: int) -> Any:
 def from_blocks(axis: Axis, x: Any, dim: int) -> Any:
     """The inverse of ``into_blocks``: the padding is cut off."""
     x = merge_dims(x, dim)
-    if type(axis.blocks) is Dealt:
+    if type(axis.blocks) is UnevenBlocks:
         return move(lanes_at(move(x, dim, 0), axis.blocks.places), 0, dim)
     return slice_dim(x, 0, axis.total, dim)

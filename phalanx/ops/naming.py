@@ -47,7 +47,7 @@ named = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    moves=True,
+    copies_elements=True,
     doc="x, under a name; no operation",
     examples=[Example((f32(2, 3),), {"name": "a"}), Example((i32(3),), {"name": "a"})],
 )

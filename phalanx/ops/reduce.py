@@ -145,7 +145,7 @@ def _reduction(
     *,
     on: Domain,
     linearize: LinearizeRule | ZeroDerivative,
-    moves: bool = False,
+    copies_elements: bool = False,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
@@ -164,7 +164,7 @@ def _reduction(
         linearize=linearize,
         transpose=NoRule("it is not linear"),
         batch=batch,
-        moves=moves,
+        copies_elements=copies_elements,
         doc=doc,
         examples=examples,
     )
@@ -249,7 +249,7 @@ reduce_max = _reduction(
     _fold_ordered(greater_of, lowest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_max),
-    moves=True,
+    copies_elements=True,
     doc="the greatest element over dims; stablehlo.reduce with maximum",
     examples=[_FLOATS, _INTS, _BOOLS, _COMPLEX],
 )
@@ -259,7 +259,7 @@ reduce_min = _reduction(
     _fold_ordered(smaller_of, highest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_min),
-    moves=True,
+    copies_elements=True,
     doc="the smallest element over dims; stablehlo.reduce with minimum",
     examples=[_FLOATS, _INTS, _BOOLS, _COMPLEX],
 )

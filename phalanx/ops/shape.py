@@ -189,7 +189,7 @@ concatenate = Primitive(
     linearize=_concatenate_linearize,
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
-    moves=True,
+    copies_elements=True,
     doc="the operands one after the other along dim; stablehlo.concatenate",
     examples=[
         Example((f32(2, 3), f32(2, 1), f32(2, 2)), {"dim": 1}),

@@ -229,7 +229,7 @@ sort = Primitive(
     transpose=NoRule("it is not linear"),
     batch=_sort_batch,
     multi=True,
-    moves=True,
+    copies_elements=True,
     doc="operands in the order of the first num_keys of them along dim; stablehlo.sort",
     examples=[
         Example((f32(3, 5),), {"dim": 1, **_PLAIN}),
@@ -275,7 +275,7 @@ top_k = Primitive(
     transpose=NoRule("it is not linear"),
     batch=_top_k_batch,
     multi=True,
-    moves=True,
+    copies_elements=True,
     doc="the k greatest of the last dimension, descending, and their positions; chlo.top_k",
     examples=[Example((f32(3, 5),), {"k": 2}), Example((i32(5),), {"k": 5})],
 )

@@ -46,9 +46,9 @@ pvary = Primitive(
     batch=_batch,
     vary=_varies,
     axes=lambda params: frozenset(params["axes"]),
-    sends=False,
+    communicates=False,
     fused=True,
-    moves=True,
+    copies_elements=True,
     doc="x, which every position has, as what may vary along axes; no operation",
     examples=[Example((f32(3),), {"axes": ("i",)}, axes=(("i", 4),))],
 )

@@ -71,8 +71,8 @@ constrain = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    lies=lambda params: params["sharding"],
+    requested_sharding=lambda params: params["sharding"],
     run=_run,
-    moves=True,
+    copies_elements=True,
     doc="x, laid out as a sharding says; sdy.sharding_constraint",
 )

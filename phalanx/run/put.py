@@ -53,11 +53,11 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, to: Place, back: Pla
 
 def _lower(b: Builder, x: Value, to: Place, back: Place) -> Value:
     refuse_in_programs(to and to.memory, "device_put")
-    asked = _lies({"to": to})
+    asked = _requested_sharding({"to": to})
     return x if asked is None else b.constrained(x, asked)
 
 
-def _lies(params: dict[str, Any]) -> Place:
+def _requested_sharding(params: dict[str, Any]) -> Place:
     """What is asked of a compiled program: a device alone, without a mesh, says nothing."""
     to = params["to"]
     return None if isinstance(to, SingleDeviceSharding) else to
@@ -78,9 +78,9 @@ device_put = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    lies=_lies,
+    requested_sharding=_requested_sharding,
     run=_run,
-    moves=True,
+    copies_elements=True,
     doc="x on other devices; in a program, a constraint on how it lies over them",
     examples=[
         Example((f32(2, 3),), {"to": None, "back": None}),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.errors import ProgramMismatch
-from phalanx.core.blocks import Blocks, Dealt
+from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, entering
 from phalanx.core.types import ArrayType
@@ -48,7 +48,7 @@ class Share:
     """
 
     devices: tuple[Any, ...]
-    dealt: Dealt
+    dealt: UnevenBlocks
     here: range
     axis: Any
 
@@ -63,7 +63,8 @@ class Share:
             counts += mine
             used += own[: len(mine)]
             starts.append(len(counts))
-        return cls(tuple(used), Dealt.of(tuple(counts)), range(starts[me], starts[me + 1]), axis)
+        here = range(starts[me], starts[me + 1])
+        return cls(tuple(used), UnevenBlocks.of(tuple(counts)), here, axis)
 
     @property
     def local_devices(self) -> tuple[Any, ...]:
@@ -189,7 +190,7 @@ def _with_rows(type: ArrayType, dim: int | None, rows: int) -> ArrayType:
     return type.update(shape=(*type.shape[:dim], rows, *type.shape[dim + 1 :]))
 
 
-class Spanning(Prepared):
+class MultiProcessExecutable(Prepared):
     """A program over processes, to be called with the arrays of this one.
 
     Of each operand and result the dimension is given in which the axis cuts it; None: it does not.

@@ -59,7 +59,7 @@ def _look_for_divergence(equation: Equation, operands: Sequence[Varying]) -> Non
 
 def _communicates(equation: Equation) -> Varying:
     """The named axes over which an equation sends something."""
-    if not equation.axes or not equation.prim.sends:
+    if not equation.axes or not equation.prim.communicates:
         return frozenset()
     inner = [e for program in equation.programs for e in program.equations]
     if not inner:

@@ -8,7 +8,7 @@ for that operand by then takes its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ def closed_over(*reach: Any) -> list[Tracer]:
     tracers: list[Tracer] = []
     seen: set[int] = set()
     held: list[Any] = []  # so that the identities stay their own
+    looks: dict[int, Callable[[Any], Iterable[Any]]] = {}  # by class
     pending = list(reach)[::-1]
     while pending and len(seen) < MOST_OBJECTS:
         x = pending.pop()
@@ -38,14 +39,16 @@ def closed_over(*reach: Any) -> list[Tracer]:
         if isinstance(x, Tracer):
             tracers.append(x)
         elif not isinstance(x, _PLAIN):
-            pending += _parts(x)[::-1]
+            made = cast(Any, type(x))
+            if id(made) not in looks:
+                looks[id(made)] = contents_of(made) or _attributes
+            pending += [*looks[id(made)](x)][::-1]
     return tracers
 
 
-def _parts(x: Any) -> list[Any]:
-    """What ``x`` contains; of a class of which that is not known, its attributes."""
-    contents = contents_of(cast(Any, type(x)))
-    return [*contents(x)] if contents is not None else [*getattr(x, "__dict__", {}).values()]
+def _attributes(x: Any) -> Iterable[Any]:
+    """What is looked at in an object of which it is not known what it contains."""
+    return getattr(x, "__dict__", {}).values()
 
 
 class Rebound(InnerTrace):

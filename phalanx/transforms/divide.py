@@ -16,7 +16,7 @@ from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.roles import CARRY, CHOICE
 from phalanx.ops.naming import named
 from phalanx.transforms.derive import keep
-from phalanx.transforms.simplify import blank, filled, stable
+from phalanx.transforms.simplify import blank, filled, fixpoint
 
 Policy = Callable[..., bool]
 
@@ -176,7 +176,7 @@ def _divided_inside(
         return frame.carried_in(used[: len(frame.ins)])
 
     def make() -> tuple[Divided, list[bool]]:
-        carry = stable(frame.carried_out(requested), carry_of_next) if carried else ()
+        carry = fixpoint(frame.carried_out(requested), carry_of_next) if carried else ()
         return parts_for(_with_carried(frame, requested, carry))
 
     return keep(body, ("divide", requested, frame.key, policy), make)

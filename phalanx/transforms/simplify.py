@@ -17,7 +17,7 @@ from phalanx.transforms.derive import keep
 Mark = TypeVar("Mark", bool, frozenset[Any])
 
 
-def stable(start: Sequence[Mark], step: Callable[[Sequence[Mark]], Sequence[Mark]]) -> list[Mark]:
+def fixpoint(start: Sequence[Mark], step: Callable[[Sequence[Mark]], Sequence[Mark]]) -> list[Mark]:
     """The least marks from ``start`` on to which ``step``, one run of a loop, adds nothing."""
     marks = list(start)
     while True:

@@ -121,9 +121,9 @@ def test_a_wrong_replication_rule(broken):
 
 
 def test_an_operation_that_does_more_than_move(broken):
-    wrong = broken(elementwise.sin, moves=True)
+    wrong = broken(elementwise.sin, copies_elements=True)
     with pytest.raises(PrimitiveError, match="NaN where no operand is"):
-        check_primitive(wrong, ["moves"])
+        check_primitive(wrong, ["copies_elements"])
 
 
 def test_a_wrong_lowering_for_devices(broken):

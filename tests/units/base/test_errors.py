@@ -46,6 +46,7 @@ BUILTINS = {
     errors.MissingDerivative: (errors.MissingRule, AttributeError),
     errors.ProgramError: TypeError,
     errors.TypePromotionError: (TypeError, ValueError),
+    errors.RefusedOption: (errors.RuntimeFailure, ValueError),
     errors.TracingRefused: RuntimeError,
     errors.ConfigError: ValueError,
     errors.UnknownOption: (errors.ConfigError, AttributeError),

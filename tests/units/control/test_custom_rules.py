@@ -1,6 +1,9 @@
 """What rules receive and may return: arguments, symbolic zeros, values that Python can see."""
 
 import functools
+import itertools
+from collections import defaultdict, deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -347,16 +350,48 @@ def test_custom_vjp_refuses_to_be_differentiated_by_what_it_closes_over(name):
     near(px.grad(closing, 1)(2.0, 3.0), 2.0)
 
 
-def test_a_traced_value_that_cannot_be_found_raises():
-    class Hidden:
-        __slots__ = ("value",)
+class Slotted:
+    __slots__ = ("value",)
 
-    hidden = Hidden()
+    def __init__(self, value):
+        self.value = value
 
+
+class Listed(list):
+    def __init__(self, value):
+        self.value = value
+
+
+# what holds a traced value, and how it is read there
+HELD = {
+    "slot": (Slotted, lambda x: x.value),
+    "attribute of a list": (Listed, lambda x: x.value),
+    "namespace": (lambda w: SimpleNamespace(value=w), lambda x: x.value),
+    "deque": (lambda w: deque([w]), lambda x: x[0]),
+    "defaultdict": (lambda w: defaultdict(list, {0: w}), lambda x: x[0]),
+    "key": (lambda w: {(Slotted(w), 0): 1}, lambda x: next(iter(x))[0].value),
+    "method of a deque": (lambda w: deque([w]).copy, lambda x: x()[0]),
+    "partial": (lambda w: functools.partial(getattr, Slotted(w), "value"), lambda x: x()),
+}
+
+
+@pytest.mark.parametrize("hold, read", HELD.values(), ids=HELD)
+def test_a_traced_value_is_found_wherever_it_is_held(hold, read):
     def g(w, x):
-        hidden.value = w
+        held = hold(w)
         f = px.custom_jvp(lambda x: x)
-        f.defjvp(lambda p, t: (p[0], hidden.value * t[0]))
+        f.defjvp(lambda p, t: (p[0], read(held) * t[0]))
+        return f(x)
+
+    near(px.grad(px.jit(g), 1)(3.0, 2.0), 3.0)
+    near(px.grad(lambda x: jnp.sum(px.vmap(g)(X, x)))(X), X)
+
+
+def test_a_traced_value_that_cannot_be_found_raises():
+    def g(w, x):
+        hidden = itertools.repeat(w)  # which does not show what it holds
+        f = px.custom_jvp(lambda x: x)
+        f.defjvp(lambda p, t: (p[0], next(hidden) * t[0]))
         return f(x)
 
     with pytest.raises(EscapedTracer):

@@ -7,7 +7,7 @@ import phalanx
 from phalanx import lax
 from phalanx.control.mapped import mapped
 from phalanx.core import axes
-from phalanx.core.blocks import Dealt
+from phalanx.core.blocks import UnevenBlocks
 from phalanx.core.roles import slices
 from phalanx.core.types import ArrayType
 from phalanx.transforms.stage import stage
@@ -32,7 +32,7 @@ def f(x, total):
 
 @pytest.mark.parametrize("counts", [(2, 1, 3), (1, 2), (2, 2, 1), (4,)])
 def test_every_device_has_its_own_number_of_lanes(counts):
-    dealt, devices = Dealt.of(counts), tuple(phalanx.devices()[: len(counts)])
+    dealt, devices = UnevenBlocks.of(counts), tuple(phalanx.devices()[: len(counts)])
     total = dealt.size
     x = np.random.default_rng(0).normal(size=(total, 3)).astype(np.float32)
     lane = ArrayType((3,), np.dtype(np.float32))

@@ -544,7 +544,7 @@ def size_of_the_cache_as_a_string():
     phalanx.config.update("compilation_cache_max_size", "2GB")
 
 
-@mistake(ValueError)
+@mistake(errors.RefusedOption)
 def unknown_compiler_option():
     phalanx.jit(lambda x: x + 1).lower(1.0).compile(compiler_options={"xla_cpu_fast_maths": True})
 

@@ -10,7 +10,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
 from phalanx.numpy.joining import concatenate
-from phalanx.numpy.promotion import promote
+from phalanx.numpy.promotion import as_array, promote
 from phalanx.scipy.special import xlogy
 from phalanx.scipy.stats.family import ArrayLike
 
@@ -31,7 +31,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     >>> f"{logpdf(np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 3.0])):.4f}"
     '1.5041'
     """
-    x, alpha = promote("dirichlet.logpdf", x, alpha, to=dtypes.to_inexact)
+    who = "dirichlet.logpdf"
+    x, alpha = (as_array(who, v) for v in promote(who, x, alpha, to=dtypes.to_inexact))
     shape, count = x.shape, alpha.shape
     if len(count) != 1 or shape[:1] not in ((count[0],), (count[0] - 1,)):
         raise ValueError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -39,8 +40,22 @@ class _WithoutJax(threading.local):
 
 
 def _is_imported(name: str) -> bool:
+    return name in sys.modules and not _is_being_imported(name)
+
+
+def _is_being_imported(name: str) -> bool:
     spec = getattr(sys.modules.get(name), "__spec__", None)
-    return spec is not None and not getattr(spec, "_initializing", False)
+    return name in sys.modules and (spec is None or getattr(spec, "_initializing", False))
+
+
+_PATIENCE = 10.0  # seconds in which another thread has imported jax
+
+
+def _let_others_import_jax() -> None:
+    """Wait while another thread does: it would fail where this one asks for a part of jax."""
+    end = time.monotonic() + _PATIENCE
+    while _is_being_imported("jax") and time.monotonic() < end:
+        time.sleep(0.002)
 
 
 _hiding = _WithoutJax()
@@ -70,6 +85,7 @@ def to_numpy(raw: Any) -> np.ndarray:
 
 def without_jax(function: Callable[[], Any]) -> Any:
     """The result of ``function``, in which importing jax for the first time fails."""
+    _let_others_import_jax()
     before, _hiding.active = _hiding.active, True
     try:
         return function()

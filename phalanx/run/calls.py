@@ -153,6 +153,6 @@ def operand_signatures(leaves: Sequence[Any]) -> list[Signature]:
     ]
 
 
-# Of primitives and of functions of the library, which never go away. Calls of users' functions and
-# of programs are kept with these.
+# Of primitives and of functions of the library, which never go away. Those of a user's function or
+# of a program are kept with the function or the program.
 calls: Recent[Call] = Recent(8192)

@@ -210,11 +210,29 @@ class CollectiveEmitter(RegionEmitter):
                 results,
                 args,
                 attributes,
-                (parts, body),
+                (parts, self._without_empties(body)),
                 terminator="sdy.return",
             )
         finally:
             self.manual = outer
+
+    def _without_empties(self, body: Body) -> Body:
+        """``body``, which does not use operands that have no elements.
+
+        The compiler of jaxlib 0.11 ends with a segmentation fault where one of them is a result.
+        """
+
+        def emit(b: Any, *operands: Value) -> Sequence[Value]:
+            types = [self.type(x) for x in operands]
+            return body(
+                b,
+                *[
+                    x if t.size else self.constant(0, t.dtype, t.shape)
+                    for x, t in zip(operands, types, strict=True)
+                ],
+            )
+
+        return emit
 
     def _part(self, type: ArrayType, layout: Layout) -> ir.Type:
         """The type of what one device sees of an array."""

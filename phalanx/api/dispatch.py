@@ -90,7 +90,7 @@ class Caches:
             # reads shows values of arrays
             leaves = self.only.leaves((args, kwargs))
         else:
-            leaves, treedef = tree.flatten((args, kwargs))
+            leaves, treedef = tree.flatten_call((args, kwargs))
             structure = self.structures[treedef]
         if leaves is None or structure is None:
             return None, ()

@@ -77,7 +77,7 @@ class Jitted(Dispatched):
         if config.disable_jit:
             restored, named = static.restore(args, kwargs)
             return self.fun(*restored, **named)
-        leaves, treedef = tree.flatten((args, kwargs))
+        leaves, treedef = tree.flatten_call((args, kwargs))
         if current() is not ROOT:
             return self._bind(static, args, kwargs, leaves, treedef)
         return self._evaluate(static, args, kwargs, leaves, treedef)
@@ -164,7 +164,7 @@ class Jitted(Dispatched):
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
         static, rest, named = self._split(args, kwargs)
-        leaves, treedef = tree.flatten((rest, named))
+        leaves, treedef = tree.flatten_call((rest, named))
         names = self._names(static, rest, named)
         types = tuple(aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves))
         traced = self.traced(static, rest, named, treedef, types)
@@ -173,8 +173,9 @@ class Jitted(Dispatched):
         if self.home is None:
             check_followed(homes, places.ins, types, names, self.who)
         call_traced = stages.TracedCall(
-            self.who, names, static, traced.program, traced.captured, treedef, traced.out_tree,
-            types, homes, self._donated(static, rest, named),
+            self.who, names, static, traced.program, traced.captured,
+            tree.structure((rest, named)), traced.out_tree, types,
+            homes, self._donated(static, rest, named),
             places, self.keep_unused, self.compiler_options, self.home is None,
         )  # fmt: skip
         return stages.Traced(call_traced)

@@ -124,7 +124,7 @@ class Pmapped(Dispatched):
         self._remember(self.axes, in_key, out_key, axis_size, self.devices, self.at_once)
 
     def _call(self, static: Static, args: tuple, kwargs: dict[str, Any]) -> Any:
-        leaves, treedef = tree.flatten((args, kwargs))
+        leaves, treedef = tree.flatten_call((args, kwargs))
         if config.disable_jit or current() is not ROOT:
             ins, sizes = self._mapping(static, args, kwargs, leaves)
             group = self._group()
@@ -308,7 +308,7 @@ class Pmapped(Dispatched):
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
         static, rest, named = self._split(args, kwargs)
-        leaves, treedef = tree.flatten((rest, named))
+        leaves, treedef = tree.flatten_call((rest, named))
         names = self._names(static, rest, named)
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
         shells = [_Shell(t) for t in types]
@@ -316,8 +316,9 @@ class Pmapped(Dispatched):
         ins, sizes = self._mapping(static, shell_args, shell_kwargs, shells)
         body = self.body(static, shells, treedef, ins, sizes, names)
         call_traced = stages.TracedCall(
-            self.who, names, static, body.whole(types), body.captured, treedef, body.out_tree,
-            types, aot.homes(leaves, names, self.who), self._donated(static, rest, named),
+            self.who, names, static, body.whole(types), body.captured,
+            tree.structure((rest, named)), body.out_tree, types,
+            aot.homes(leaves, names, self.who), self._donated(static, rest, named),
         )  # fmt: skip
         return stages.Traced(call_traced)
 

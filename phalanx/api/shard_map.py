@@ -95,7 +95,7 @@ class ShardMapped(Dispatched):
                 f"{self.who}: in_specs are about arguments by position, and {', '.join(kwargs)} "
                 f"is passed by keyword, at {user_location()}; pass it by position"
             )
-        leaves, treedef = tree.flatten((args, kwargs))
+        leaves, treedef = tree.flatten_call((args, kwargs))
         if current() is ROOT and not config.disable_jit:
             return self._evaluate(static, args, kwargs, leaves, treedef)
         names = self._names(static, args, {})
@@ -199,13 +199,14 @@ class ShardMapped(Dispatched):
     def trace(self, *args: Any, **kwargs: Any) -> stages.Traced:
         """Trace at the types of the arguments: arrays, numbers or ``ShapeDtypeStruct``."""
         static, rest, named = self._split(args, kwargs)
-        leaves, treedef = tree.flatten((rest, named))
+        leaves, treedef = tree.flatten_call((rest, named))
         names = self._names(static, rest, named)
         types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
         body = self._body(self._prepared(static, rest, leaves, treedef, types))
         call_traced = stages.TracedCall(
-            self.who, names, static, body.program, body.captured, treedef, body.out_tree,
-            types, aot.homes(leaves, names, self.who), [False] * len(leaves),
+            self.who, names, static, body.program, body.captured,
+            tree.structure((rest, named)), body.out_tree, types,
+            aot.homes(leaves, names, self.who), [False] * len(leaves),
         )  # fmt: skip
         return stages.Traced(call_traced)
 

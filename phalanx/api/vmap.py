@@ -217,7 +217,7 @@ def vmap(
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         together = at_once is None or config.disable_jit
-        leaves, treedef = tree.flatten((args, kwargs))
+        leaves, treedef = tree.flatten_call((args, kwargs))
         names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))

@@ -30,7 +30,7 @@ class Exact:
     __slots__ = ("_flatten_up_to", "_levels")
 
     def __init__(self, example: Any, levels: list[set[int]]) -> None:
-        self._flatten_up_to: Callable[[Any], list] = trees.structure(example).flatten_up_to
+        self._flatten_up_to: Callable[[Any], list] = trees.flatten_call(example)[1].flatten_up_to
         # per level what finds the dicts there, and which ones are they of what it finds
         self._levels = [_finding(example, ids) for ids in levels]
 

@@ -78,6 +78,9 @@ def _way_of(kind: type) -> Way:
         return lambda x: (_SCALAR, x.dtype, x.tobytes())
     if kind.__eq__ is object.__eq__:
         return lambda x: x  # equal to itself alone
+    for number in (float, complex):
+        if issubclass(kind, number):
+            return lambda x: (_OBJECT, kind, _OF_NUMBERS[number](x), *distinctions(x))
     if issubclass(kind, tuple):
         return lambda x: (_OBJECT, kind, *map(key_of, x))
     return lambda x: (_OBJECT, kind, x, *distinctions(x))

@@ -10,13 +10,14 @@ import builtins
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import optree
 from optree import PyTreeSpec
 
 from phalanx.base.errors import TreeError
+from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 
@@ -26,6 +27,7 @@ Class = TypeVar("Class", bound=type)
 PyTreeDef = PyTreeSpec
 
 SPACE = "phalanx"
+_CALLS = "phalanx calls"  # where structures are parts of the keys of calls
 
 # ---- flattening and rebuilding --------------------------------------------------------------
 
@@ -41,6 +43,41 @@ def flatten(tree: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     ([1, 2], PyTreeSpec({'a': *, 'b': (*, None)}))
     """
     return optree.tree_flatten(tree, is_leaf, namespace=SPACE)
+
+
+def flatten_call(arguments: Tree) -> tuple[list[Any], PyTreeSpec]:
+    """The leaves of ``arguments``, and their structure as part of the key of a call.
+
+    In such a structure, what nodes keep beside their children is told apart as ``key_of`` does it:
+    a function may do one thing for a node that keeps 1, and another for one that keeps True.
+
+    >>> @register_static
+    ... class Scale(float): ...
+    >>> structure(Scale(0.0)) == structure(Scale(-0.0))
+    True
+    >>> flatten_call(Scale(0.0))[1] == flatten_call(Scale(-0.0))[1]
+    False
+    """
+    return optree.tree_flatten(arguments, namespace=_CALLS)
+
+
+class _Metadata:
+    """What a node keeps beside its children, told apart by its ``key`` from what equals it."""
+
+    __slots__ = ("data", "key")
+
+    def __init__(self, data: Any, key: Hashable) -> None:
+        self.data = data
+        self.key = key
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Metadata and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return repr(self.data)
 
 
 def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
@@ -513,9 +550,20 @@ def register_pytree_node(
     Raises:
         ValueError: the class is registered already.
     """
+
+    def flatten(node: Any) -> tuple[Iterable[Any], Any]:
+        children, metadata = flatten_func(node)
+        key = key_of(metadata)
+        return children, metadata if key is metadata else _Metadata(metadata, key)
+
+    def unflatten(metadata: Any, children: Any) -> Any:
+        kept = metadata.data if type(metadata) is _Metadata else metadata
+        return unflatten_func(kept, children)
+
     with warnings.catch_warnings():  # of a namedtuple: that it is one already, which is overridden
         warnings.simplefilter("ignore", UserWarning)
         optree.register_pytree_node(nodetype, flatten_func, unflatten_func, namespace=SPACE)
+        optree.register_pytree_node(nodetype, flatten, unflatten, namespace=_CALLS)
     if flatten_with_keys_func is not None:
         _with_keys[nodetype] = flatten_with_keys_func
 
@@ -598,8 +646,8 @@ def register_dataclass(
     keys = tuple(GetAttrKey(name) for name in data)
 
     def flatten(node: Any) -> tuple[tuple, tuple]:
-        children = tuple(getattr(node, name) for name in data)
-        return children, tuple(getattr(node, name) for name in meta)
+        children = tuple([getattr(node, name) for name in data])
+        return children, tuple([getattr(node, name) for name in meta])
 
     def flatten_with_keys(node: Any) -> tuple[Iterable[tuple[Any, Any]], tuple]:
         children, metadata = flatten(node)

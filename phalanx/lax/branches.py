@@ -185,7 +185,7 @@ def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple
         programs = tuple([without_results(p, passed) for p in programs])
         return _Choice(programs, captured, passed, bodies[0].out_tree)
 
-    traced = remembered(functions, (who, in_tree, along, *types), trace)
+    traced = remembered(functions, (who, tree.flatten_call(operands)[1], along, *types), trace)
     out = branch(index, *traced.captured, *leaves, programs=traced.programs)
     return traced.out_tree.unflatten(merged(traced.passed, [*traced.captured, *leaves], out))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.base import tree
 from phalanx.control.composite import composite as named
 from phalanx.core.program import plain
 from phalanx.core.types import Array, typeof
@@ -40,7 +41,8 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
     @functools.wraps(decomposition)
     def run(*args: Any, **kwargs: Any) -> Any:
         attributes = tuple((k, _attribute(k, v)) for k, v in kwargs.items() if v is not None)
-        leaves, in_tree = leaves_of(args, "composite", "the arguments")
+        leaves, _ = leaves_of(args, "composite", "the arguments")
+        _, in_tree = tree.flatten_call(args)
         types = [plain(typeof(x)) for x in leaves]
 
         def call(fun: Callable, *given: Any) -> Any:

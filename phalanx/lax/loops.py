@@ -123,7 +123,8 @@ def _while(
         program = without_results(program, passed)
         return _While(widened(0, both), program, captured, carried, passed)
 
-    traced = remembered((cond_fun, body_fun), (who, test_with, step_with, treedef, *types), trace)
+    key = (who, test_with, step_with, tree.flatten_call(init_val)[1], *types)
+    traced = remembered((cond_fun, body_fun), key, trace)
     values = [as_type(x, t) for x, t in zip(init, traced.types, strict=True)]
     out = loop(
         *traced.captured,
@@ -308,7 +309,7 @@ def _scan(
 ) -> tuple[Any, Any]:  # fmt: skip
     """``scan`` with a function and the way in which to call it, as ``who``."""
     f, call = step
-    init_leaves, init_tree = leaves_of(init, who, "init")
+    init_leaves, _ = leaves_of(init, who, "init")
     rows, rows_tree = leaves_of(xs, who, "xs")
     steps = _length(rows, length, who)
     if config.disable_jit:
@@ -329,7 +330,7 @@ def _scan(
         program = without_results(body.program, [*passed, *rest])
         return _Scan(program, body.captured, carried, passed, carry_tree, out_tree)
 
-    key = (who, call, init_tree, rows_tree, *types, *row_types)
+    key = (who, call, tree.flatten_call((init, xs))[1], *types, *row_types)
     traced = remembered((f,), key, trace)
     values = [as_type(x, t) for x, t in zip(init_leaves, traced.types, strict=True)]
     count = traced.passed.count(None)
@@ -429,14 +430,14 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
         )
     if batch_size is None or config.disable_jit:
         return _scan((f, _without_carry), None, xs, None, False, 1, "map")[1]
-    rows, rows_tree = leaves_of(xs, "map", "xs")
+    rows, _ = leaves_of(xs, "map", "xs")
     size = _length(rows, None, "map")
     types = [lane_type(typeof(x), 0) for x in rows]
 
     def trace() -> TracedBody:
         return trace_body(f, _on_a_row, tree.structure((xs,)), types, "map")
 
-    body = remembered((f,), ("map in batches", rows_tree, *types), trace)
+    body = remembered((f,), ("map in batches", tree.flatten_call(xs)[1], *types), trace)
     out = vectorized(
         *body.captured, *rows, program=body.program, axes=((ROWS, size),),
         ins=(*[FIXED] * len(body.captured), *[each(0)] * len(rows)),

@@ -132,6 +132,62 @@ def test_static_callables_that_are_equal(kind):
         assert [y.dtype for y in ways] == [dtype] * len(ways)
 
 
+@phalanx.tree_util.register_pytree_node_class
+class Scaled:
+    """An array, and beside it what is no array: a part of the structure."""
+
+    def __init__(self, x, by):
+        self.x, self.by = x, by
+
+    def tree_flatten(self):
+        return (self.x,), self.by
+
+    @classmethod
+    def tree_unflatten(cls, by, children):
+        return cls(*children, by)
+
+
+@phalanx.tree_util.register_static
+class Factor(float):
+    """A number that is a structure."""
+
+
+def product(node):
+    by = node.by.by if isinstance(node.by, (Scale, Sized)) else node.by
+    return node.x * by
+
+
+def ways_to_call():
+    mesh = phalanx.make_mesh((1,), ("i",))
+    whole = {"mesh": mesh, "in_specs": phalanx.P(), "out_specs": phalanx.P()}
+    yield phalanx.jit(product)
+    by_name = phalanx.jit(lambda *, node: product(node))
+    yield lambda node: by_name(node=node)
+    yield phalanx.pmap(product)
+    yield phalanx.shard_map(product, **whole)
+    yield lambda node: phalanx.jit(phalanx.vmap(phalanx.jit(product)))(node)
+    yield lambda node: phalanx.vmap(product, lanes_at_once=1)(node)
+    yield lambda node: lax.cond(True, product, product, node)
+    yield lambda node: lax.scan(lambda c, _: (c, product(c)), node, None, length=1)[1][0]
+    yield lambda node: lax.map(product, node)
+    yield lambda node: lax.map(product, node, batch_size=1)
+    yield lax.composite(product, "tests.product")
+
+
+@pytest.mark.parametrize("call", [*ways_to_call()])
+@pytest.mark.parametrize("hold", [lambda v: v, Scale, Sized])
+def test_structures_that_are_equal(call, hold):
+    """What a node keeps beside its arrays is told apart as static arguments are."""
+    for by in (1, 1.0, True, 0.0, -0.0, 1.0, 1):
+        found, expected = call(Scaled(jnp.arange(3), hold(by))), jnp.arange(3) * by
+        assert (found.dtype, repr(found)) == (expected.dtype, repr(expected))
+
+
+def test_numbers_that_are_structures():
+    f = phalanx.jit(lambda by: 1 / jnp.float32(by))
+    assert [f(Factor(by)) for by in (0.0, -0.0, 0.0)] == [np.inf, -np.inf, np.inf]
+
+
 class Unequal:
     """Equals nothing, not even itself."""
 

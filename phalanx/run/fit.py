@@ -30,13 +30,14 @@ def compile_fitting(
         OutOfMemory: the compiler says that it does not fit, however few lanes run at once.
     """
     made = _compiled(lower(plan), options)
-    if not placement.devices_have_lanes(program, plan.mesh):
+    lanes = placement.most_lanes(program, plan.mesh)
+    if lanes == 1:
         return _there(made)
     free = least_free(plan.devices, program.name)
-    while _needed(made) > free:
+    while _needed(made) > free and lanes > 2**plan.halvings:
         plan = replace(plan, halvings=plan.halvings + 1)
         smaller = _compiled(lower(plan), options)
-        if _needed(smaller) >= _needed(made):
+        if math.inf > _needed(smaller) >= _needed(made):
             break
         made = smaller
     return _there(made)

@@ -250,9 +250,10 @@ def _spelled(mesh: Mesh) -> str:
     return f"{mesh!r} of {[getattr(d, 'id', d) for d in mesh.flat]}"
 
 
-def devices_have_lanes(program: Program, mesh: ProgramMesh) -> bool:
-    """Whether a device runs several lanes of an outermost region of ``program``."""
-    return any(cut.blocks.length > 1 for r in regions(program) if r.shared for cut in mesh.cuts(r))
+def most_lanes(program: Program, mesh: ProgramMesh) -> int:
+    """How many lanes of an outermost region of ``program`` a device runs, at most."""
+    cuts = [cut for r in regions(program) if r.shared for cut in mesh.cuts(r)]
+    return max([cut.blocks.length for cut in cuts], default=1)
 
 
 # A program is loaded once for each of the devices that run it independently, which takes the

@@ -172,16 +172,24 @@ def check_axis_name(name: Any, who: str) -> None:
 
 
 class Static:
-    """Static arguments of one call: hashable by type and value, put back when calling."""
+    """Static arguments of one call: hashable by type and value, put back when calling.
 
-    __slots__ = ("_key", "keywords", "positional")
+    Attributes:
+        positional: pairs of a position and a value.
+        keywords: pairs of a name and a value, by name.
+        places: the positions and names.
+        values: what stands for each value in keys.
+    """
+
+    __slots__ = ("keywords", "places", "positional", "values")
 
     def __init__(self, positional: tuple, keywords: tuple, who: str) -> None:
         self.positional = positional
         self.keywords = keywords
+        self.places = tuple([place for place, _ in positional + keywords])
         try:
-            self._key = tuple((i, key_of(v)) for i, v in positional + keywords)
-            hash(self._key)
+            self.values = tuple([key_of(value) for _, value in positional + keywords])
+            hash(self.values)
         except TypeError:
             bad = next(v for _, v in positional + keywords if not _hashable(v))
             raise ValueError(  # "Non-hashable ... supported" is the field's, for matching
@@ -190,10 +198,12 @@ class Static:
             ) from None
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        return hash((self.places, self.values))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and self._key == other._key
+        if not isinstance(other, Static):
+            return NotImplemented
+        return self.places == other.places and self.values == other.values
 
     def restore(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[list, dict]:
         """All arguments, the static ones in their places."""
@@ -201,6 +211,12 @@ class Static:
         for i, value in self.positional:
             out.insert(i, value)
         return out, {**kwargs, **dict(self.keywords)}
+
+    def marked(self, mark: Any) -> Static:
+        """The same places, with ``mark`` in each."""
+        pairs = [tuple((place, mark) for place, _ in given)
+                 for given in (self.positional, self.keywords)]  # fmt: skip
+        return Static(pairs[0], pairs[1], "")
 
 
 NO_STATIC = Static((), (), "")

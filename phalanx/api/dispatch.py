@@ -23,8 +23,8 @@ from phalanx.base import tree
 from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import NonFiniteError, TracingRefused
-from phalanx.base.exact import Exact
-from phalanx.base.keys import distinctions
+from phalanx.base.exact import leaves_of
+from phalanx.base.keys import distinctions, key_of
 from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
@@ -52,58 +52,93 @@ class TracedFunction:
         return not self.captured
 
 
+class Form:
+    """The structure of the arguments of calls: in their keys, and to find their leaves.
+
+    Attributes:
+        leaves: the function from (args, kwargs) to the leaves, static arguments among them, and
+            to None where those have another structure; None if only flattening can tell.
+        static: which of these leaves are static.
+        traced: which ones are not.
+    """
+
+    __slots__ = ("leaves", "static", "traced")
+
+    def __init__(self, args: tuple, kwargs: dict[str, Any], static: Static) -> None:
+        """For calls with ``static`` arguments, and others like ``args`` and ``kwargs``."""
+        every, named = static.marked(Form).restore(args, kwargs)
+        example = tuple(every), named
+        self.leaves = leaves_of(example)
+        marks = [leaf is Form for leaf in tree.leaves(example)]
+        self.static = [i for i, is_static in enumerate(marks) if is_static]
+        self.traced = [i for i, is_static in enumerate(marks) if not is_static]
+
+
+TRIED = 4  # forms, before arguments are flattened
+
+
 class Caches:
     """What has been traced and compiled for one function and one choice of options."""
 
-    __slots__ = ("calls", "only", "structures", "traced")
+    __slots__ = ("calls", "flat", "forms", "recent", "traced")
 
     def __init__(self) -> None:
         self.traced: Recent[Any] = Recent(KEPT)
-        # by the settings, what is static, what stands for the structure, and the signatures of
-        # the leaves
+        # by the signatures of the leaves, the static values, the settings, and the form, if the
+        # arguments are not leaves by position
         self.calls: Recent[Call] = Recent(KEPT)
-        # what stands for each structure there, for it is cheaper to hash; nothing does for that
-        # of arguments by position of which each is an array
-        self.structures: Recent[tuple[Any, ...]] = Recent(KEPT)
-        # what stands for the structure that all calls had, if it was one and the same
-        self.only: Exact | None = None
+        self.forms: Recent[Form] = Recent(KEPT)  # by structure, and which arguments are static
+        self.flat = False  # whether there are calls without a form
+        self.recent: tuple[Form, ...] = ()  # those that find leaves, the last ones first
 
-    def structure(self, treedef: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """What stands for the structure of these arguments in the keys of ``calls``."""
-        key = self.structures[treedef]
-        if key is None:
-            exact = None
-            if not kwargs and treedef.num_nodes == len(args) + 3 == treedef.num_leaves + 3:
-                key = ()
-            else:
-                exact = Exact.of((args, kwargs), sure=kwargs)
-                key = (exact or object(),)
-            self.only = None if self.structures else exact
-            self.structures[treedef] = key
-        return key
+    def key(
+        self, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any, static: Static
+    ) -> tuple[Any, ...]:
+        """Where in the table is the call with these arguments."""
+        key = (*map(signature, leaves), *static.values, settings().key)
+        if not (kwargs or static.places) and _is_flat(treedef, len(args)):
+            self.flat = True
+            return key
+        of_structure = treedef, static.places
+        form = self.forms[of_structure]
+        if form is None:
+            form = self.forms[of_structure] = Form(args, kwargs, static)
+        if form.leaves is not None and form not in self.recent:
+            self.recent = (form, *self.recent[: TRIED - 1])
+        return *key, form
 
     def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Call | None, Sequence[Any]]:
-        """The call, and the leaves of the arguments; None if it is not there."""
-        if self.only is not None:
-            structure: tuple[Any, ...] | None = (self.only,)
-            # cheaper than to flatten, but where it fails it is dear, for the message that nobody
-            # reads shows values of arrays
-            leaves = self.only.leaves((args, kwargs))
-        else:
-            leaves, treedef = tree.flatten_call((args, kwargs))
-            structure = self.structures[treedef]
-        if leaves is None or structure is None:
-            return None, ()
+        """The call, and its leaves, if these arguments have a form that was used lately."""
         array = DeviceArray
-        signs = [x._sig if type(x) is array else signature(x) for x in leaves]
-        return self.calls[(settings().key, *structure, *signs)], leaves
+        for form in self.recent:
+            leaves: Any = form.leaves((args, kwargs))  # type: ignore[misc]
+            if leaves is None:
+                continue
+            values: Sequence[Any] = ()
+            if form.static:
+                values = [key_of(leaves[i]) for i in form.static]
+                leaves = [leaves[i] for i in form.traced]
+            key: list[Any] = [x._sig if type(x) is array else signature(x) for x in leaves]
+            key += *values, settings().key, form
+            try:
+                found = self.calls[tuple(key)]
+            except TypeError:  # a static value that cannot be hashed
+                continue
+            if found is not None:
+                return found, leaves
+        return None, ()
 
     def clear(self) -> None:
         """Forget everything."""
         self.traced.clear()
         self.calls.clear()
-        self.structures.clear()
-        self.only = None
+        self.forms.clear()
+        self.flat, self.recent = False, ()
+
+
+def _is_flat(treedef: Any, count: int) -> bool:
+    """Whether (args, kwargs) are ``count`` leaves by position."""
+    return treedef.num_nodes == count + 3 == treedef.num_leaves + 3
 
 
 def clear_caches() -> None:
@@ -154,31 +189,32 @@ class Dispatched:
 
     def _remember(self, *options: Any) -> None:
         """Look up the caches for these options."""
-        self.has_static = bool(self.static_nums or self.static_names)
         nums = (self.static_nums, self.static_names, self.donate_nums, self.donate_names)
         self.caches = caches_of(self.fun, (type(self), *options, *nums))
 
     def function(self, *methods: Callable) -> Callable:
         """What users call. Its attributes are those of the function, ``methods``, and all's.
 
-        It is a Python function, because these cost less to call than other objects.
+        It is a Python function, because these cost less to call than other objects, and one that
+        calls few others.
         """
-        caches, calls, has_static = self.caches, self.caches.calls, self.has_static
+        caches, calls, find = self.caches, self.caches.calls, self.caches.find
         call, split, array, root = self._call, self._split, DeviceArray, ROOT
 
         def dispatch(*args: Any, **kwargs: Any) -> Any:
             try:
-                if has_static or entered() is not root:
+                if entered() is not root:
                     return call(*split(args, kwargs))
-                if not kwargs and caches.only is None:
-                    signs = [x._sig if type(x) is array else signature(x) for x in args]
-                    found = calls[(settings().key, *signs)]
+                if caches.flat and not kwargs:
+                    key: list[Any] = [x._sig if type(x) is array else signature(x) for x in args]
+                    key.append(settings().key)
+                    found = calls[tuple(key)]
                     if found is not None:
                         return found.run(args)
-                found, leaves = caches.find(args, kwargs)
+                found, leaves = find(args, kwargs)
                 if found is not None:
                     return found.run(leaves)
-                return call(NO_STATIC, args, kwargs)
+                return call(*split(args, kwargs))
             except Exception as error:
                 hide_frames(error)
                 raise
@@ -200,7 +236,9 @@ class Dispatched:
         """Call outside of transformations, with what was compiled for such arguments or is now."""
         names = self._names(static, args, kwargs)
         leaves = known(leaves, names, self.who)
-        key = self._key(static, treedef, args, kwargs, leaves)
+        key = self.caches.key(args, kwargs, leaves, treedef, static)
+        if config.looks_for_nonfinite:
+            key = (*key, Dispatched)  # which `dispatch` does not find
         call = self.caches.calls[key]
         if call is None:
             call = self._compiled(static, args, kwargs, leaves, treedef)
@@ -232,16 +270,6 @@ class Dispatched:
         """Compile for such arguments: the call with their leaves."""
         raise NotImplementedError
 
-    def _key(
-        self, static: Static, treedef: Any, args: tuple, kwargs: dict[str, Any], leaves: Sequence
-    ) -> tuple:
-        """Where in the table is the call with these arguments."""
-        structure = self.caches.structure(treedef, args, kwargs)
-        key = (*structure, *[signature(x) for x in leaves])
-        if static is NO_STATIC and not config.looks_for_nonfinite:
-            return settings().key, *key
-        return settings().key, static, *key  # which `dispatch` does not find
-
     def _watched(
         self, call: Call, leaves: Sequence, static: Static, args: tuple, kwargs: dict[str, Any]
     ) -> Any:
@@ -263,7 +291,7 @@ class Dispatched:
             del error  # or the exception would hold itself, through its frames
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
-        if not self.has_static:
+        if not self.static_nums and not self.static_names:
             return NO_STATIC, args, kwargs
         return split_static(args, kwargs, self.static_nums, self.static_names, self.who)
 

@@ -79,11 +79,10 @@ class ShardMapped(Dispatched):
         self.axis_names = frozenset(axis_names)
         self.check_vma = check_vma
         self._remember(mesh, in_key, out_key, self.axis_names, check_vma)
-        self.has_static = type(self.in_specs) is tuple and None in self.in_specs
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
         """Arguments without a spec are Python values, but for arrays, which all devices get."""
-        if not self.has_static or len(args) != len(self.in_specs):
+        if type(self.in_specs) is not tuple or len(args) != len(self.in_specs):
             return NO_STATIC, args, kwargs
         unspecified = zip(self.in_specs, args, strict=True)
         nums = [i for i, (s, x) in enumerate(unspecified) if s is None and not _is_array(x)]

@@ -1,75 +1,111 @@
-"""The leaves of many trees of one and the same structure, at a tenth of the cost of flattening."""
+"""The leaves of many trees of one structure, at a tenth of the cost of flattening.
+
+What looks into a tree by interpreting a structure costs as much as flattening does. So a function
+is written for each structure, as those of data classes are.
+"""
 
 from __future__ import annotations
 
+import itertools
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable
-from itertools import compress
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.base import tree as trees
 
-_TOLERATED = (OrderedDict, defaultdict, deque)  # in the place of another that differs in options
-_ONLY_DICTS = {dict}
+_NOT_COMPARED = (OrderedDict, defaultdict, deque)  # they have an order, or options, of their own
 
 
-class Exact:
-    """Takes the leaves out of trees that have the structure of an example, and of no others.
+def leaves_of(example: Any) -> Callable[[Any], list[Any] | None] | None:
+    """The function from trees like ``example`` to their leaves, and from all others to None.
 
-    ``PyTreeSpec.flatten_up_to`` is fast, but where the example has a dict it lets any kind of
-    dict pass. So the dicts are taken out as well and their types compared: at once all those
-    that lie inside equally many others.
+    Where the example has a leaf, what a tree has there is not looked into. None if the example
+    holds what cannot be compared.
 
-    >>> pairs = Exact.of({"a": (1, 2)})
-    >>> pairs.leaves({"a": (3, 4)}), pairs.leaves({"a": [3, 4]})
-    ([3, 4], None)
-    >>> pairs.leaves(OrderedDict(a=(3, 4))) is None
-    True
+    >>> pairs = leaves_of({"a": (1, 2)})
+    >>> pairs({"a": (3, 4)}), pairs({"a": [3, 4]}), pairs(OrderedDict(a=(3, 4)))
+    ([3, 4], None, None)
+    """
+    text = _Text()
+    if not text.take(example, "tree"):
+        return None
+    lines = [
+        "def leaves(tree):",
+        "    try:",
+        *[f"        {line}" for line in text.lines],
+        f"        return [{', '.join(text.leaves)}]",
+        "    except (KeyError, ValueError):",
+        "        return None",
+    ]
+    made: dict[str, Any] = {}
+    exec("\n".join(lines), text.values, made)  # all words in them are those of this file
+    return made["leaves"]
+
+
+class _Text:
+    """The statements that take a tree apart.
+
+    Attributes:
+        lines: they compare nodes, and name children that are nodes.
+        leaves: the expressions of the leaves, in order; ``*node`` where all children are such.
+        values: the objects that the statements name.
     """
 
-    __slots__ = ("_flatten_up_to", "_levels")
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.leaves: list[str] = []
+        self.values: dict[str, Any] = {}
+        self._numbers = itertools.count()
 
-    def __init__(self, example: Any, levels: list[set[int]]) -> None:
-        self._flatten_up_to: Callable[[Any], list] = trees.flatten_call(example)[1].flatten_up_to
-        # per level what finds the dicts there, and which ones are they of what it finds
-        self._levels = [_finding(example, ids) for ids in levels]
+    def take(self, example: Any, node: str) -> bool:
+        """Take apart what ``node`` names; False if ``example`` cannot be compared."""
+        kind = type(example)
+        if kind in _NOT_COMPARED:
+            return False
+        if example is None:
+            self._demand(f"{node} is None")
+            return True
+        if trees.is_leaf(example):
+            self.leaves.append(node)
+            return True
+        if kind is dict:
+            return self._take_dict(example, node)
+        if kind in (tuple, list):
+            self._demand(f"type({node}) is {kind.__name__} and len({node}) == {len(example)}")
+            return self._take_children(example, node)
+        children, level = trees.flatten_call(example, lambda inner: inner is not example)
+        self._demand(f"type({node}) is {self._value(kind)}")
+        return self._take_children(children, f"{self._value(level.flatten_up_to)}({node})")
 
-    @classmethod
-    def of(cls, example: Any, sure: Any = None) -> Exact | None:
-        """What knows the structure of ``example``; None if a container there cannot be compared.
+    def _take_dict(self, example: dict[Any, Any], node: str) -> bool:
+        self._demand(f"type({node}) is dict and len({node}) == {len(example)}")
+        level = trees.one_level(example)
+        keys = [step.key for step in level.keys] if level else []
+        return all([self._take_child(example[k], f"{node}[{self._value(k)}]") for k in keys])
 
-        ``sure`` is a dict in the example in whose place there will always be a dict.
-        """
-        levels = []
-        nodes = [example]
-        while nodes:
-            containers = [n for n in trees.leaves(nodes, _is_container) if _is_container(n)]
-            if any(type(n) in _TOLERATED for n in containers):
-                return None
-            levels.append({id(n) for n in containers if n is not sure})
-            nodes = [value for n in containers for value in n.values()]
-        return cls(example, [ids for ids in levels if ids])
+    def _take_children(self, examples: Sequence[Any], nodes: str) -> bool:
+        if all(map(trees.is_leaf, examples)):
+            self.leaves.append(f"*{nodes}")
+            return True
+        names = [self._name() for _ in examples]
+        self.lines.append(f"{', '.join(names)}, = {nodes}")
+        return all(map(self.take, examples, names))
 
-    def leaves(self, tree: Any) -> list[Any] | None:
-        """The leaves of ``tree``, or None where its structure is another one.
+    def _take_child(self, example: Any, expression: str) -> bool:
+        if trees.is_leaf(example):
+            self.leaves.append(expression)
+            return True
+        name = self._name()
+        self.lines.append(f"{name} = {expression}")
+        return self.take(example, name)
 
-        Where the example has a leaf, what ``tree`` has there is not looked into.
-        """
-        try:
-            for flatten_up_to, dicts in self._levels:
-                if {*map(type, compress(flatten_up_to(tree), dicts))} != _ONLY_DICTS:
-                    return None
-            return self._flatten_up_to(tree)
-        except ValueError:
-            return None
+    def _demand(self, condition: str) -> None:
+        self.lines.append(f"if not ({condition}): return None")
 
+    def _value(self, value: Any) -> str:
+        name = self._name()
+        self.values[name] = value
+        return name
 
-def _is_container(node: Any) -> bool:
-    return type(node) is dict or type(node) in _TOLERATED
-
-
-def _finding(example: Any, ids: set[int]) -> tuple[Callable[[Any], list], list[bool]]:
-    # A dict may lie at several depths of the example, hence on several levels. It is found in all
-    # its places on the deepest of them, where nothing around it is taken for a leaf.
-    nodes, structure = trees.flatten(example, lambda node: id(node) in ids)
-    return structure.flatten_up_to, [id(node) in ids for node in nodes]
+    def _name(self) -> str:
+        return f"x{next(self._numbers)}"

@@ -45,7 +45,7 @@ def flatten(tree: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     return optree.tree_flatten(tree, is_leaf, namespace=SPACE)
 
 
-def flatten_call(arguments: Tree) -> tuple[list[Any], PyTreeSpec]:
+def flatten_call(arguments: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
     """The leaves of ``arguments``, and their structure as part of the key of a call.
 
     In such a structure, what nodes keep beside their children is told apart as ``key_of`` does it:
@@ -58,7 +58,7 @@ def flatten_call(arguments: Tree) -> tuple[list[Any], PyTreeSpec]:
     >>> flatten_call(Scale(0.0))[1] == flatten_call(Scale(-0.0))[1]
     False
     """
-    return optree.tree_flatten(arguments, namespace=_CALLS)
+    return optree.tree_flatten(arguments, is_leaf, namespace=_CALLS)
 
 
 class _Metadata:
@@ -168,7 +168,7 @@ def _holds_other_data(treedef: PyTreeSpec) -> bool:
 
 def is_leaf(x: Any) -> bool:
     """Whether ``x`` is a leaf and not a node; None is a node."""
-    return one_level(x) is None
+    return optree.tree_is_leaf(x, namespace=SPACE)
 
 
 # ---- paths ----------------------------------------------------------------------------------

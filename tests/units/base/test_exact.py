@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from phalanx.base import tree
-from phalanx.base.exact import Exact
+from phalanx.base.exact import leaves_of
 
 Pair = collections.namedtuple("Pair", "x y")
 LEAVES = st.integers(0, 5)
@@ -57,28 +57,28 @@ def changed(t):
 @given(TREES)
 def test_leaves_are_those_of_flattening(t):
     for example in (t, shared(t)):
-        exact = Exact.of(example)
-        if exact is not None:
+        leaves = leaves_of(example)
+        if leaves is not None:
             numbered = tree.unflatten(
                 tree.structure(example), range(tree.structure(example).num_leaves)
             )
-            assert exact.leaves(numbered) == tree.leaves(numbered)
+            assert leaves(numbered) == tree.leaves(numbered)
 
 
 @given(TREES)
 def test_another_kind_of_dict_anywhere_is_another_structure(t):
     for example in (t, shared(t)):
-        exact = Exact.of(example)
+        leaves = leaves_of(example)
         for other in changed(example):
             assert tree.structure(other) != tree.structure(example)
-            assert exact is None or exact.leaves(other) is None
+            assert leaves is None or leaves(other) is None
 
 
 @given(TREES, TREES)
 def test_two_trees_agree_where_their_structures_do(first, second):
-    exact = Exact.of(first)
-    if exact is not None:
-        found = exact.leaves(second)
+    leaves = leaves_of(first)
+    if leaves is not None:
+        found = leaves(second)
         same = tree.structure(first) == tree.structure(second)
         if same:
             assert found == tree.leaves(second)
@@ -90,11 +90,12 @@ def test_two_trees_agree_where_their_structures_do(first, second):
     "t", [collections.deque([1]), [collections.OrderedDict(a=1)], {"a": (collections.deque(), 1)}]
 )
 def test_what_cannot_be_compared_is_refused(t):
-    assert Exact.of(t) is None
+    assert leaves_of(t) is None
 
 
-def test_a_dict_that_is_sure_is_not_compared():
-    sure = {"a": {"b": 1}}
-    exact = Exact.of((1, sure), sure)
-    assert exact.leaves((2, {"a": {"b": 3}})) == [2, 3]
-    assert exact.leaves((2, {"a": collections.OrderedDict(b=3)})) is None
+def test_what_a_class_keeps_beside_the_leaves_is_compared():
+    leaves = leaves_of([tree.Partial(min, 1), None])
+    assert leaves([tree.Partial(min, 2), None]) == [2]
+    assert leaves([tree.Partial(max, 2), None]) is None
+    assert leaves([tree.Partial(min, 2), 3]) is None
+    assert leaves([None, None]) is None

@@ -12,17 +12,25 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from phalanx.base import dtypes
-from phalanx.base.source import user_location
+from phalanx.base.source import Location, user_location
 from phalanx.control.custom import Applied, Flat, RuleOperands, fitted, run, with_rules
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
 from phalanx.core.frame import Marks
-from phalanx.core.primitive import ZERO, Linear, Primitive
+from phalanx.core.primitive import (
+    ZERO,
+    Active,
+    Derivative,
+    LaneDims,
+    Linear,
+    Operands,
+    Primitive,
+)
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import entering
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import mul, reduce_sum
-from phalanx.transforms.batch import Dims, batch, place_lanes
+from phalanx.transforms.batch import Dims, batch, place_lanes, with_lanes
 from phalanx.transforms.closures import Closure
 from phalanx.transforms.linearize import Dual
 
@@ -150,8 +158,6 @@ def _differentiate(
         with entering(dual.parent):
             out = custom_vjp(*operands.primals, program=program, rule=rule, closed=closed)
         return out, (ZERO,) * len(out)
-    if dual.tangents is dual.parent:
-        refuse_forward(rule.name)
     with entering(dual):
         given = rule.forward(operands.nonzero, operands.seen)
     _check_closed(dual, given.results, rule)
@@ -164,6 +170,7 @@ def _differentiate(
             linear(
                 *known, *operands.tangents, rule=rule, kept=Kept(given.kept),
                 nonzero=operands.nonzero, known=len(known), types=types,
+                forward=ForwardMode(rule.name, user_location()),
             )
         )  # fmt: skip
     return out, tuple(next(tangents) if dtypes.is_inexact(t.dtype) else ZERO for t in types)
@@ -183,15 +190,6 @@ def refuse_closed(name: str, by: str) -> NoReturn:
         "its forward rule closes over, or takes as a nondifferentiable argument; its backward rule "
         "gives cotangents for the other arguments alone. Make the value such an argument, and let "
         "bwd give its cotangent; or apply lax.stop_gradient to it"
-    )
-
-
-def refuse_forward(name: str) -> NoReturn:
-    """Raise the error for forward mode, for which there is no rule."""
-    raise TypeError(
-        f"custom_vjp({name}): forward mode (jvp, jacfwd, linearize, hessian's outer half) needs a "
-        f"rule for tangents, at {user_location()}, and {name} has one for cotangents only; use "
-        "custom_jvp, whose rule serves both modes, or reverse mode (grad, vjp, jacrev)"
     )
 
 
@@ -216,6 +214,30 @@ class Kept:
         return "kept"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ForwardMode:
+    """What is said where tangents are used of function ``name``, differentiated at ``where``.
+
+    It is said late, as tangents may turn out to be of no use: a loop of unknown length computes all
+    of them together, also for a gradient that only passes by.
+    """
+
+    name: str
+    where: Location | None
+
+    def refuse(self) -> NoReturn:
+        """Raise the error for forward mode, for which there is no rule."""
+        raise TypeError(
+            f"custom_vjp({self.name}): forward mode (jvp, jacfwd, linearize, hessian's outer half) "
+            f"needs a rule for tangents, at {self.where}, and {self.name} has one for cotangents "
+            "only; use custom_jvp, whose rule serves both modes, or reverse mode (grad, vjp, "
+            "jacrev)"
+        )
+
+    def __str__(self) -> str:
+        return self.name
+
+
 def _linear_types(*_: ArrayType, types: Types, **__: Any) -> Types:
     return tuple(t for t in types if dtypes.is_inexact(t.dtype))
 
@@ -223,13 +245,30 @@ def _linear_types(*_: ArrayType, types: Types, **__: Any) -> Types:
 Types = tuple[ArrayType, ...]
 
 
-def _forward_only(*_: Any, rule: VjpRule, **__: Any) -> NoReturn:
-    refuse_forward(rule.name)
+def _refuse(*_: Any, forward: ForwardMode, **__: Any) -> NoReturn:
+    forward.refuse()
+
+
+def _linear_linearize(
+    active: Active, *operands: Any, forward: ForwardMode, types: Types, **_: Any
+) -> Derivative:
+    def linear(*tangents: Any) -> tuple[Any, ...]:
+        return unknown(*[t for t in tangents if t is not ZERO], forward=forward, types=types)
+
+    return unknown(*operands, forward=forward, types=types), linear
+
+
+def _linear_batch(
+    axis: Axis, values: Operands, dims: LaneDims, *, forward: ForwardMode, types: Types, **_: Any
+) -> tuple[tuple[Any, ...], Dims]:
+    lanes = tuple([with_lanes(t, 0, axis.size) for t in types])
+    results = unknown(*values, forward=forward, types=lanes)
+    return results, (0,) * len(results)
 
 
 def _linear_transpose(
     cts: tuple[Any, ...], *operands: Any, rule: VjpRule, kept: Kept, nonzero: Marks, known: int,
-    types: Types,
+    types: Types, **_: Any,
 ) -> list[Any]:  # fmt: skip
     given = iter(cts)
     every = [next(given) if dtypes.is_inexact(t.dtype) else ZERO for t in types]
@@ -242,12 +281,25 @@ def _linear_transpose(
 linear = Primitive(
     "custom_vjp_linear",
     _linear_types,
-    _forward_only,
-    linearize=_forward_only,
+    _refuse,
+    linearize=_linear_linearize,
     transpose=_linear_transpose,
-    batch=_forward_only,
-    run=_forward_only,
+    batch=_linear_batch,
+    run=_refuse,
     by_user=True,
     multi=True,
     doc="the linear half of a function with a rule for cotangents; only to be transposed",
+)
+
+
+unknown = Primitive(
+    "custom_vjp_unknown",
+    _linear_types,
+    _refuse,
+    linearize=_linear_linearize,
+    transpose=_refuse,
+    batch=_linear_batch,
+    run=_refuse,
+    multi=True,
+    doc="tangents in forward mode, of which nothing is known but that they are not used",
 )

@@ -453,3 +453,105 @@ def test_closure_convert():
     assert values == []
     with pytest.raises(ValueError, match="like the examples"):
         f((1.0, 2.0))
+
+
+# ---- cotangents alone, where tangents are of no use ----------------------------------------------
+
+
+@px.custom_vjp
+def backward_only(x):
+    return jnp.sin(x)
+
+
+backward_only.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (g * jnp.cos(x),))
+
+
+@px.custom_jvp
+def forward_by_backward_only(x):
+    return jnp.sin(x)
+
+
+@forward_by_backward_only.defjvp
+def _(primals, tangents):
+    (x,), (t,) = primals, tangents
+    return forward_by_backward_only(x), backward_only(x) * t
+
+
+def halved(_, b):
+    return b / 2
+
+
+def thrice(step):
+    def run(x):
+        return lax.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, step(s[1])), (0, x))
+
+    return run
+
+
+STEPS = {
+    "itself": backward_only,
+    "jit": px.jit(backward_only),
+    "checkpoint": px.checkpoint(backward_only),
+    "grad": px.grad(backward_only),
+    "vmap": lambda y: px.vmap(backward_only)(jnp.stack([y, y])).sum(),
+    "pmap": lambda y: px.pmap(backward_only)(jnp.stack([y, y])).sum(),
+    "cond": lambda y: lax.cond(y > 0, backward_only, jnp.cos, y),
+    "scan": lambda y: lax.scan(lambda c, _: (backward_only(c), None), y, None, length=2)[0],
+    "while": lambda y: thrice(backward_only)(y)[1],
+    "custom_jvp": forward_by_backward_only,
+    "custom_linear_solve": lambda y: lax.custom_linear_solve(
+        lambda v: 2 * v, backward_only(y), halved, halved
+    ),
+}
+
+AROUND = {
+    "nothing": lambda loop, x: loop(x)[0] * x,
+    "jit": lambda loop, x: px.jit(lambda x: loop(x)[0] * x)(x),
+    "checkpoint": lambda loop, x: px.checkpoint(lambda x: loop(x)[0] * x)(x),
+    "cond": lambda loop, x: lax.cond(x > 0, loop, lambda x: (0, x), x)[0] * x,
+    "scan": lambda loop, x: lax.scan(lambda c, _: (loop(c)[0] * x, None), x, None, length=2)[0],
+    "stop_gradient": lambda loop, x: loop(x)[0] * x + lax.stop_gradient(loop(x)[1]),
+}
+
+DERIVATIVES = {
+    "grad": lambda f: px.grad(f)(1.0),
+    "linearize": lambda f: px.linearize(f, 1.0)[1](1.0),
+    "jit of grad": lambda f: px.jit(px.grad(f))(1.0),
+    "vmap of grad": lambda f: px.vmap(px.grad(f))(jnp.ones(2)),
+    "grad of vmap": lambda f: px.grad(lambda x: px.vmap(f)(x).sum())(jnp.ones(2)),
+    "grad of pmap": lambda f: px.grad(lambda x: px.pmap(f)(x).sum())(jnp.ones(2)),
+    "three times, grad of grad": lambda f: 3 + px.grad(px.grad(f))(1.0),
+    "three times, forward over reverse": lambda f: 3 + px.jacfwd(px.grad(f))(1.0),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_loop_whose_tangent_is_not_used(step):
+    def f(x):
+        return AROUND["nothing"](thrice(STEPS[step]), x)
+
+    for derivative in DERIVATIVES.values():
+        slope = derivative(f)
+        near(slope, np.full(slope.shape, 3.0))
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_such_a_loop_within_something_else(around):
+    def f(x):
+        return AROUND[around](thrice(backward_only), x)
+
+    near(px.grad(f)(1.0), 3.0)
+    near(px.vmap(px.grad(f))(jnp.ones(2)), np.full(2, 3.0))
+
+
+def test_a_loop_whose_tangent_is_used_is_refused_where_the_function_is_called():
+    def f(x):
+        return thrice(backward_only)(x)[1]
+
+    for derivative in px.grad(f), px.jit(px.grad(f)):
+        with pytest.raises(MissingRule, match="Reverse-mode differentiation does not work"):
+            derivative(1.0)
+    where = r"custom_vjp\(backward_only\).* at test_custom_rules.py:\d+ \(<lambda>\)"
+    for derivative in px.jacfwd(f), px.jit(px.jacfwd(f)), px.linearize(f, 1.0)[1]:
+        with pytest.raises(TypeError, match=where):
+            derivative(1.0)

@@ -24,6 +24,7 @@ from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import NonFiniteError, TracingRefused
 from phalanx.base.exact import leaves_of
+from phalanx.base.freed import give_back
 from phalanx.base.keys import distinctions, key_of
 from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import user_location
@@ -144,12 +145,14 @@ def _is_flat(treedef: Any, count: int) -> bool:
 def clear_caches() -> None:
     """Forget what was traced and compiled for all functions, and for operations outside of them.
 
-    What is called next is traced anew, and compiled unless the cache on disk has it.
+    What is called next is traced anew, and compiled unless the cache on disk has it. Memory that is
+    free afterwards goes back to the system, where the C library can do that (glibc's can).
 
     >>> import phalanx
     >>> phalanx.clear_caches()
     """
     forget_everything()
+    give_back()
 
 
 # By weak reference to the function, and by what tells it apart from equal ones. What was traced may

@@ -22,6 +22,7 @@ import numpy as np
 from phalanx.base.config import config, settings
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
+from phalanx.base.recent import Recent
 from phalanx.base.source import entered, user_location
 
 # ---- the dtypes -----------------------------------------------------------------------------
@@ -361,7 +362,7 @@ def _weak_node(dtype: np.dtype) -> _Node:
     return _WEAK_FLOAT if dtype in FLOATS else _WEAK_COMPLEX
 
 
-_promoted: dict[tuple, tuple[np.dtype, bool]] = {}
+_promoted: Recent[tuple[np.dtype, bool]] = Recent(4096)
 
 
 def promote(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
@@ -384,7 +385,7 @@ def common(*operands: tuple[np.dtype, bool]) -> tuple[np.dtype, bool]:
     (dtype('float16'), False)
     """
     key = (settings().enable_x64, operands)
-    promoted = _promoted.get(key)
+    promoted = _promoted[key]
     if promoted is None:
         promoted = _promoted[key] = _common(operands)
     return promoted

@@ -1,16 +1,18 @@
-"""Mappings that do not grow for ever: what was used last, and objects that exist once.
+"""Tables that do not grow for ever: what was used last, objects that exist once, results.
 
-All of them can be told at once to forget: everything, or what was not used since they were told
-before.
+Every table that grows with what the user does is one of them, and states its limit. All can be told
+at once to forget: everything, or what was not used since they were told before.
 """
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
+F = TypeVar("F", bound=Callable[..., Any])
 Value = TypeVar("Value")
 
 
@@ -80,6 +82,30 @@ class Recent(dict[Any, Any], Generic[Value]):
 
 _NONE: dict[Any, Any] = {}  # the old generation of all that have none; nobody writes there
 _every: WeakValueDictionary[int, Recent[Any]] = WeakValueDictionary()  # they cannot be hashed
+_functions: WeakSet[Any] = WeakSet()
+
+
+def remembered(limit: int) -> Callable[[F], F]:
+    """Decorate a function so that it is not run again for any of its last arguments.
+
+    ``limit`` is how many results are kept: of those that cost little, so that they are dropped when
+    everything is, and not before.
+
+    >>> @remembered(8)
+    ... def square(n):
+    ...     print("squaring", n)
+    ...     return n * n
+    >>> square(3) + square(3)
+    squaring 3
+    18
+    """
+
+    def decorate(function: F) -> F:
+        made: Any = functools.lru_cache(maxsize=limit)(function)
+        _functions.add(made)
+        return made
+
+    return decorate
 
 
 def forget_old() -> None:
@@ -89,9 +115,11 @@ def forget_old() -> None:
 
 
 def forget_everything() -> None:
-    """Forget everything, in all mappings."""
+    """Forget everything, in all tables."""
     for mapping in _living():
         mapping.clear()
+    for function in list(_functions):
+        function.cache_clear()
 
 
 def _living() -> list[Recent[Any]]:

@@ -115,9 +115,16 @@ _OURS = (
 
 
 class _Internal(dict[str, bool]):
-    """Whether frames of a file are ours and not the user's; decided once per file."""
+    """Whether frames of a file are ours and not the user's; decided once per file.
+
+    A cell of a notebook is a file, too, so it starts again when there are many.
+    """
+
+    limit = 4096
 
     def __missing__(self, file: str) -> bool:
+        if len(self) >= self.limit:
+            self.clear()
         ours = self[file] = file.startswith(_OURS) and not file.startswith(_EXAMPLES)
         return ours
 

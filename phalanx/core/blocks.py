@@ -5,7 +5,8 @@ from __future__ import annotations
 import bisect
 import itertools
 from dataclasses import dataclass
-from functools import lru_cache
+
+from phalanx.base.recent import remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ def fewest_blocks(size: int, room: int) -> Blocks:
     return Blocks(size, Blocks(size, Blocks(size, room).length).length)
 
 
-@lru_cache(maxsize=1024)  # programs have many values of few shapes
+@remembered(1024)  # programs have many values of few shapes
 def blocks_of(shape: tuple[int, ...], counts: tuple[int, ...]) -> tuple[Blocks, ...]:
     """Per dimension of ``shape`` its blocks; the dimensions beyond ``counts`` are one block.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,6 +18,7 @@ from phalanx.base import dtypes
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
+from phalanx.base.recent import remembered
 from phalanx.base.source import entered, user_location
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
@@ -343,7 +343,7 @@ def common_shape(who: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-@lru_cache(maxsize=4096)
+@remembered(4096)
 def _common_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
     try:
         return np.broadcast_shapes(*shapes)

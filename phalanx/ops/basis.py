@@ -8,7 +8,6 @@ operation is declared in a module of its own, through the families of this one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Concatenate
 
@@ -17,6 +16,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.extended import ADVICE, WORD, KeyType, is_key, key_type
+from phalanx.base.recent import remembered
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.primitive import (
@@ -247,7 +247,7 @@ def pointwise(
         examples: for the tests.
     """
 
-    @lru_cache(maxsize=TYPES)
+    @remembered(TYPES)
     def type_rule(*types: ArrayType, **params: Any) -> ArrayType:
         common = common_type(name, types)
         check_domain(name, common, on)
@@ -345,7 +345,7 @@ def structural(
 
     prim = Primitive(
         name,
-        lru_cache(maxsize=TYPES)(type),
+        remembered(TYPES)(type),
         lower,
         linearize=linear_in_first(lambda: prim),
         transpose=_transpose_one(transpose),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.base.recent import remembered
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
@@ -111,7 +111,7 @@ def _check_pairs(kind: str, x: ArrayType, y: ArrayType, dims: Pair) -> None:
             )
 
 
-@lru_cache(maxsize=TYPES)
+@remembered(TYPES)
 def _dot_type(
     x: ArrayType,
     y: ArrayType,

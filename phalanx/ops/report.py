@@ -71,28 +71,61 @@ class Fault:
         return f"{self.text.format(*args, **kwargs)}, at {self.location}"
 
 
-class _Known:
-    """The faults of this process, by number."""
+class Faults:
+    """The faults of this process, by number: the last ones, in the order of their last use.
 
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.faults: list[Fault] = []
-        self.numbers: dict[Fault, int] = {}
+    Not even a program that is dropped takes its faults with it, for its results may be about.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._lock = threading.Lock()
+        self._last = 0
+        self._faults: dict[int, Fault] = {}
+        self._numbers: dict[Fault, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._faults)
 
     def number(self, fault: Fault) -> int:
-        with self.lock:
-            if fault not in self.numbers:
-                self.faults.append(fault)
-                self.numbers[fault] = len(self.faults)
-            return self.numbers[fault]
+        """The number of ``fault``, which has none or one."""
+        with self._lock:
+            number = self._numbers.get(fault)
+            if number is None:
+                self._last = number = self._last + 1
+                self._numbers[fault] = number
+            self._used(number, fault)
+            if len(self._faults) > self.limit:
+                oldest = next(iter(self._faults))
+                del self._numbers[self._faults.pop(oldest)]
+            return number
+
+    def fault(self, number: int) -> Fault | None:
+        """The fault of ``number``, if it is among the last ones."""
+        with self._lock:
+            fault = self._faults.get(number)
+            if fault is not None:
+                self._used(number, fault)
+            return fault
+
+    def _used(self, number: int, fault: Fault) -> None:
+        self._faults.pop(number, None)
+        self._faults[number] = fault
 
 
-_known = _Known()
+_known = Faults(2**14)
 
 
 def told(words: np.ndarray) -> str | None:
     """What a report says; None if nothing is wrong."""
-    return _known.faults[int(words[0]) - 1].told(words[1:]) if words[0] else None
+    if not words[0]:
+        return None
+    fault = _known.fault(int(words[0]))
+    if fault is None:
+        return (
+            f"a check failed; its text is forgotten, since {_known.limit} others were met after it"
+        )
+    return fault.told(words[1:])
 
 
 # ---- values as words --------------------------------------------------------------------------

@@ -11,7 +11,6 @@ where others could have written there nothing is read.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import os
 import random
@@ -25,6 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.base.config import OPTIONS, config
+from phalanx.base.recent import remembered
 
 _MAGIC = b"phalanx compiled program 1\n"
 _SUFFIX = ".compiled"
@@ -148,7 +148,7 @@ def cache() -> Cache | None:
     return _opened(folder, None if limit < 0 else limit)
 
 
-@functools.lru_cache(maxsize=16)
+@remembered(16)
 def _opened(folder: str, limit: int | None) -> Cache | None:
     reason = unusable(folder)
     if reason is None:

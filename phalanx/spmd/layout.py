@@ -6,7 +6,6 @@ a mesh. A program is written in layouts; from a mesh and a layout follows the sh
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.errors import suggest_axis
+from phalanx.base.recent import remembered
 from phalanx.base.source import user_location
 from phalanx.core.region import Layout, MeshAxes
 from phalanx.spmd.sharding import Sharding
@@ -164,7 +164,7 @@ def primes(n: int) -> tuple[int, ...]:
     return tuple(factors)
 
 
-@functools.lru_cache(maxsize=64)
+@remembered(64)
 def _orders(count: int) -> tuple[tuple[int, ...], ...]:
     """The distinct orders of the prime factors of ``count``, the ascending one first."""
     orders: dict[tuple[int, ...], None] = {(): None}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Self, cast
 
-from phalanx.base.recent import Unique
+from phalanx.base.recent import Unique, remembered
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.region import Layout, OpenLayout
 from phalanx.spmd.layout import from_axes
@@ -241,7 +240,7 @@ class PmapSharding(NamedSharding):
     uneven = True
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def _refusal(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
     spec = sharding.spec
     if len(spec) > len(shape):

@@ -9,16 +9,16 @@ and what has no mesh lies over all of its devices.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from phalanx.base.errors import MeshesDiffer
+from phalanx.base.recent import remembered
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.program import Atom, Equation, Program, Var
@@ -61,7 +61,7 @@ class ProgramMesh:
             level = self.levels[depth] if depth < len(self.levels) else ()
             under = {axis: level for axis, _ in region.axes}
         else:
-            under = _under(region.mesh, self.devices, self.axes)
+            under = _under(cast(Mesh, region.mesh), self.devices, self.axes)
         if region.dealt is not None:
             ((axis, level),) = under.items()
             return (Cut(axis, region.dealt, tuple(name for name, _ in level)),)
@@ -224,7 +224,7 @@ def _grid(mesh: Mesh, devices: Devices) -> Sharding:
     return Sharding(devices, held.axis_sizes, [place[d] for d in held.flat])
 
 
-@functools.lru_cache(maxsize=64)
+@remembered(64)
 def _held(mesh: Mesh, devices: Devices) -> Mesh:
     there = np.argwhere(np.vectorize(set(devices).__contains__, [bool])(mesh.devices))
     part = mesh.devices[tuple(slice(n + 1) for n in there.max(0, initial=-1))]
@@ -236,7 +236,7 @@ def _held(mesh: Mesh, devices: Devices) -> Mesh:
     return Mesh(part, mesh.axis_names, mesh.axis_types)
 
 
-@functools.lru_cache(maxsize=64)
+@remembered(64)
 def _under(mesh: Mesh, devices: Devices, axes: MeshAxes) -> dict[str, MeshAxes]:
     """For each axis of ``mesh`` those of ``axes``, over ``devices``, over which it lies."""
     sizes = dict(axes)

@@ -14,7 +14,6 @@ order: that is how the parts of an array are numbered that the runtime holds her
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, Self
@@ -22,7 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from phalanx.base.errors import DeviceError
-from phalanx.base.recent import Unique
+from phalanx.base.recent import Unique, remembered
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.spmd.memory import memory_of, own_memory
 from phalanx.spmd.pickled import found, told
@@ -345,7 +344,7 @@ def _unravel(place: int, sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(coordinates))
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def _indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
     whole = [b.count == 1 for b in sharding.blocks(shape)]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
 import time
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo, _jax, version  # type: ignore[attr-defined]  (they have no stubs)
 
+from phalanx.base.recent import remembered
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 
@@ -93,13 +93,13 @@ def without_jax(function: Callable[[], Any]) -> Any:
         _hiding.active = before
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def device_list(devices: tuple) -> Any:
     """The runtime's form of a tuple of devices."""
     return xc.DeviceList(devices)
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def raw_sharding(sharding: Sharding, ndim: int) -> Any:
     """The runtime's form of a sharding, for arrays of ``ndim`` dimensions."""
     devices, layout = device_list(sharding.devices), _hlo_sharding(sharding, ndim)

@@ -9,11 +9,11 @@ when they were asked for; what was made part by part is `Parts`, which keeps the
 
 from __future__ import annotations
 
-import functools
 import weakref
 from collections.abc import Sequence
 from typing import Any
 
+from phalanx.base.recent import remembered
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
@@ -36,7 +36,7 @@ class ShardedType:
         self.part_layouts = [raw_sharding(sharding.on(d), type.ndim) for d in self.devices]
 
 
-@functools.lru_cache(maxsize=1024)
+@remembered(1024)
 def sharded_type(type: ArrayType, sharding: Sharding) -> ShardedType:
     """That of arrays of ``type`` (without padding) laid out as ``sharding``; made once."""
     return ShardedType(type, sharding.plain)

@@ -19,6 +19,7 @@ from typing import Any
 from jaxlib import version
 
 from phalanx.base.config import config
+from phalanx.base.recent import remembered
 from phalanx.run.cache import cache
 from phalanx.xla.module import XlaModule
 from phalanx.xla.runtime import device_list, xc
@@ -82,7 +83,7 @@ def key_of(lowered: XlaModule, devices: tuple, settings: bytes, overrides: dict[
     return digest.hexdigest()
 
 
-@functools.lru_cache(maxsize=64)
+@remembered(64)
 def _surroundings(devices: tuple) -> bytes:
     """The compiler and the machine, and the place of ``devices`` among those of all processes."""
     client = devices[0].client

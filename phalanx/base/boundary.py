@@ -28,8 +28,29 @@ _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
 _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
 
+_MADE = "_phalanx_made"  # an attribute of functions
+
+
+def with_boundary(made: Callable[[Callable[..., None], Callable[[Exception], None]], F]) -> F:
+    """The function that ``made`` gives, which at the boundary is another one, not called by one.
+
+    ``made`` is told what explains an exception and what hides our frames, in this order; elsewhere
+    both do nothing.
+    """
+    function = made(_nothing, _nothing)
+    setattr(function, _MADE, made)
+    return function
+
+
+def _nothing(*_: Any) -> None:
+    pass
+
+
 def boundary(function: F) -> F:
     """``function``, of which a user sees neither frames nor accidents."""
+    made = getattr(function, _MADE, None)
+    if made is not None:
+        return made(_explain, hide_frames)
 
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:

@@ -7,13 +7,14 @@ import inspect
 import math
 from bisect import bisect
 from collections.abc import Callable, Hashable, Sequence
-from itertools import islice, takewhile
+from itertools import chain, islice, takewhile
 from types import NoneType
 from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from phalanx.base import dtypes, tree
+from phalanx.base.boundary import with_boundary
 from phalanx.base.config import config, settings
 from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
@@ -43,92 +44,142 @@ def one_program(function: Function) -> Function:
     Inside a transformation the function itself runs, as it does for arguments that it alone can
     judge: what is no array, what cannot be hashed, and integers that a dtype may not hold.
     """
-    parameters = inspect.signature(function).parameters.values()
-    marks = {p.name: _mark(p.annotation) for p in parameters}
-    in_order = [marks[p.name] for p in parameters if p.kind in _BY_POSITION]
-    rest = [marks[p.name] for p in parameters if p.kind is p.VAR_POSITIONAL]
-    operands_first = takewhile(lambda mark: mark is OPERAND, in_order + rest)
-    most = len([*operands_first])  # so many, or any number of the last one
-    most = math.inf if rest and most == len(in_order + rest) else most
+    parameters = _Parameters(function)
+    most, with_static = parameters.operands, _with_static(function, parameters)
     root, here, array = ROOT, settings, cast(Any, DeviceArray)  # found fast: calls are short
 
-    @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        if entered() is not root:
-            return function(*args, **kwargs)
-        if not kwargs and len(args) <= most:
-            signs = [x._sig if type(x) is array else _sign(x) for x in args]
-            found = calls[(function, here().key, *signs)]
-            if found is not None:
-                return found.run(args)
-        return by_name(args, kwargs)
+    def made(explain: Callable[..., None], hide: Callable[[Exception], None]) -> Any:
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            try:
+                try:
+                    if entered() is not root:
+                        return function(*args, **kwargs)
+                    if kwargs or len(args) > most:
+                        return with_static(args, kwargs)
+                    key: list[Any] = [x._sig if type(x) is array else _sign(x) for x in args]
+                    key += (), here().key, function
+                    found = calls[tuple(key)]
+                    return with_static(args, kwargs) if found is None else found.run(args)
+                except Exception as error:
+                    explain(error, function.__name__, args, kwargs)
+                    raise
+            except Exception as error:
+                hide(error)
+                raise
 
-    def by_name(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        operands = in_order + rest * (len(args) - len(in_order))
-        if len(args) > len(operands):
-            return function(*args, **kwargs)
-        every = [*operands[: len(args)], *[marks.get(name, STATIC) for name in kwargs]]
-        given = _Arguments((*args, *kwargs.values()), every, tuple(kwargs))
-        key = (function, here().key, *given.signs, *kwargs)
+        return run
+
+    return with_boundary(made)
+
+
+def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Callable[..., Any]:
+    """The call of ``function`` with arguments of which some are static, or by name."""
+    known, whole, array = parameters.known, parameters.whole, cast(Any, DeviceArray)
+
+    def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given, names = (*args, *kwargs.values()), (*kwargs,)
+        marks = known[len(args), names] or parameters.marks(len(args), names)
+        pairs = zip(given, marks, strict=True)
+        signs = [x._sig if type(x) is array else _SIGNS[mark](x) for x, mark in pairs]
+        key = (*signs, names, settings().key, function)
         try:
             found = calls[key]
         except TypeError:  # a static argument cannot be hashed
             return function(*args, **kwargs)
-        if found is None and _Unknown not in key:
-            found = _compiled(function, given, key)
+        if found is not None:
+            return found.run(given if whole else _leaves(given, marks))
+        arguments = _Arguments(given, marks, names)
+        if _Unknown not in key and arguments.can_be_held:
+            found = _compiled(function, arguments, key)
         if found is None:
             return function(*args, **kwargs)
         calls[key] = found
-        return found.run(given.leaves)
+        return found.run(arguments.leaves)
 
-    return run  # type: ignore[return-value]
+    return run
 
 
 STATIC, OPERAND, OPERANDS = range(3)  # what an argument is
 
 
-def _mark(annotation: Any) -> int:
-    return OPERAND if annotation in _OPERAND else OPERANDS if annotation == _OPERANDS else STATIC
+def _mark(parameter: inspect.Parameter) -> int:
+    if parameter.annotation == _OPERANDS:
+        return OPERANDS
+    return OPERAND if parameter.annotation in _OPERAND else STATIC
+
+
+class _Parameters:
+    """What the parameters of a function are.
+
+    Attributes:
+        operands: so many arguments by position are operands, of one array each.
+        whole: whether no argument is a sequence of operands.
+        known: what ``marks`` said.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        parameters = inspect.signature(function).parameters.values()
+        self._named = {p.name: _mark(p) for p in parameters}
+        self._in_order = [_mark(p) for p in parameters if p.kind in _BY_POSITION]
+        self._rest = [_mark(p) for p in parameters if p.kind is p.VAR_POSITIONAL]
+        self.known: Recent[tuple[int, ...]] = Recent(64)
+        every = self._in_order + self._rest
+        first = len([*takewhile(lambda mark: mark == OPERAND, every)])
+        self.operands = math.inf if self._rest and first == len(every) else first
+        self.whole = OPERANDS not in self._named.values()
+
+    def marks(self, count: int, names: tuple[str, ...]) -> tuple[int, ...]:
+        """Those of ``count`` arguments by position, and of others by ``names``.
+
+        Of what the function does not take, anything: it refuses it.
+        """
+        by_position = self._in_order + (self._rest or [STATIC]) * count
+        named = [self._named.get(name, STATIC) for name in names]
+        made = self.known[count, names] = (*by_position[:count], *named)
+        return made
+
+
+def _leaves(given: Sequence[Any], marks: Sequence[int]) -> Sequence[Any]:
+    """Arguments, with what is in a sequence of operands in its place."""
+    if OPERANDS not in marks:
+        return given
+    parts = [x if _is_sequence(x, m) else (x,) for x, m in zip(given, marks, strict=True)]
+    return [*chain.from_iterable(parts)]
+
+
+def _is_sequence(x: Any, mark: int) -> bool:
+    return mark == OPERANDS and type(x) in (list, tuple)
 
 
 class _Arguments:
-    """The arguments of a call, the last of them by ``names``.
+    """The arguments of a call that is new, the last of them by ``names``.
 
     Attributes:
         leaves: they, with what is in a sequence of operands in its place.
-        signs: what of them belongs to the key.
         kept: which leaves are operands.
+        can_be_held: whether their signs tell what they are: not where an array is static.
     """
 
-    __slots__ = ("kept", "leaves", "names", "sequences", "signs")
+    __slots__ = ("can_be_held", "kept", "leaves", "names", "sequences")
 
     def __init__(
         self, given: Sequence[Any], marks: Sequence[int], names: tuple[str, ...]
     ) -> None:
         self.names = names
-        self.leaves: list[Any] = []
-        self.signs: list[Hashable] = []
+        self.leaves = _leaves(given, marks)
+        self.sequences: list[tuple[type[Any], int] | None] = []  # of each argument, if it is one
         self.kept: list[int] = []
-        self.sequences: list[tuple[type, int] | None] = []  # of each argument, if it is one
+        self.can_be_held = True
+        last = 0
         for x, mark in zip(given, marks, strict=True):
-            kind = cast(type[Any], type(x))
-            if mark == OPERANDS and kind in (list, tuple):
-                self.sequences.append((kind, len(x)))
-                self.signs.append((kind, len(x)))
-                for part in x:
-                    self._add(part, mark)
-            else:
-                self.sequences.append(None)
-                self._add(x, mark)
-
-    def _add(self, leaf: Any, mark: int) -> None:
-        if mark == STATIC:
-            self.signs.append(key_of(leaf))
-        else:
-            self.signs.append(_sign(leaf))
-            if leaf is not None:
-                self.kept.append(len(self.leaves))
-        self.leaves.append(leaf)
+            is_sequence = _is_sequence(x, mark)
+            self.sequences.append((cast(Any, type(x)), len(x)) if is_sequence else None)
+            first, last = last, last + (len(x) if is_sequence else 1)
+            if mark != STATIC:
+                self.kept += [i for i in range(first, last) if self.leaves[i] is not None]
+            elif type(x) is DeviceArray:
+                self.can_be_held = False
 
     def applied(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
         """``function`` of these arguments, with others in the place of the operands."""
@@ -164,20 +215,38 @@ def _sign(x: Any) -> Hashable:
     return signature(x) or _Unknown
 
 
+def _signs(x: Any) -> Hashable:
+    """What of several operands belongs to the key."""
+    if type(x) not in (list, tuple):
+        return _sign(x)
+    signs = tuple(map(_sign, x))
+    return _Unknown if _Unknown in signs else (cast(Any, type(x)), signs)
+
+
+_SIGNS: Sequence[Callable[[Any], Hashable]] = (key_of, _sign, _signs)  # by what an argument is
+
+
 def _compiled(
-    function: Callable[..., Any], given: _Arguments, key: tuple[Hashable, ...]
+    function: Callable[..., Any], given: _Arguments, key: Sequence[Hashable]
 ) -> Call | None:
     """The call of ``function`` with such arguments; None where it must see one as it is."""
     operands = [given.leaves[i] for i in given.kept]
     if config.disable_jit or not _held(operands):
         return None
-    of_types = tuple([part.type if isinstance(part, Signature) else part for part in key])
+    of_types = tuple(map(_of_type, key))
     traced = _programs[of_types]  # also where operands lie otherwise
     if traced is None:
         traced = _programs[of_types] = _traced(function, given)
     program, out_tree = traced
     prepared = compile_program(program, operand_signatures(operands))
     return Call(prepared, given.leaves, out_tree, given.kept)
+
+
+def _of_type(part: Any) -> Hashable:
+    """A part of a key that says of arrays their types alone."""
+    if type(part) is tuple:
+        return tuple(map(_of_type, cast(Any, part)))
+    return part.type if isinstance(part, Signature) else part
 
 
 def _traced(function: Callable[..., Any], given: _Arguments) -> tuple[Program, Any]:

@@ -446,6 +446,7 @@ def _integer_power(x: Any, y: Any) -> Any:
     return ops.integer_pow(x, y=int(y))
 
 
+@one_program
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y, elementwise, in floating-point numbers.
 

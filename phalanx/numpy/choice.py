@@ -58,6 +58,11 @@ def where(
         raise ValueError("where: give both x and y, or neither")
     if size is not None or fill_value is not None:
         raise ValueError("where: size and fill_value are for the condition alone, without x and y")
+    return _chosen(condition, x, y)
+
+
+@one_program
+def _chosen(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     mask = boolean("where", condition)
     return ops.select(*repeated("where", [mask, *promote("where", x, y)]))
 

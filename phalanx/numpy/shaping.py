@@ -145,6 +145,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     return ops.expand_dims(x, ops.dimensions("expand_dims", axis, x.ndim + np.size(axis)))
 
 
+@one_program
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """``a`` without its dimensions of length 1, or without those at ``axis``.
 
@@ -166,6 +167,7 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     return ops.squeeze(x, removed)
 
 
+@one_program
 def atleast_1d(*arys: ArrayLike) -> Any:
     """The arrays with at least one dimension.
 
@@ -175,6 +177,7 @@ def atleast_1d(*arys: ArrayLike) -> Any:
     return _at_least(arys, lambda x: ops.reshape(x, shape=(1,)) if x.ndim == 0 else x)
 
 
+@one_program
 def atleast_2d(*arys: ArrayLike) -> Any:
     """The arrays with at least two dimensions; new ones come first.
 
@@ -188,6 +191,7 @@ def atleast_2d(*arys: ArrayLike) -> Any:
     return _at_least(arys, two)
 
 
+@one_program
 def atleast_3d(*arys: ArrayLike) -> Any:
     """The arrays with at least three dimensions: n becomes 1, n, 1 and n, m becomes n, m, 1.
 

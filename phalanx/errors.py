@@ -3,6 +3,7 @@
 from phalanx.base.errors import (
     ArgumentError,
     AxisSizeError,
+    CheckFailed,
     ConcretizationTypeError,
     ConfigError,
     DeletedArray,
@@ -47,6 +48,7 @@ from phalanx.base.errors import (
 __all__ = [
     "ArgumentError",
     "AxisSizeError",
+    "CheckFailed",
     "ConcretizationTypeError",
     "ConfigError",
     "DeletedArray",

@@ -58,6 +58,23 @@ class ShapeDtypeStruct:
         self.weak_type = weak_type
         self.vma = frozenset(vma)
 
+    def update(self, **changes: Any) -> ShapeDtypeStruct:
+        """The same but for ``changes``, by the names of arguments.
+
+        >>> ShapeDtypeStruct((2, 3), "float32").update(shape=(4,))
+        ShapeDtypeStruct(shape=(4,), dtype=float32)
+        """
+        return ShapeDtypeStruct(**{**{name: getattr(self, name) for name in _PARTS}, **changes})
+
+    @classmethod
+    def like(cls, x: Any) -> ShapeDtypeStruct:
+        """That of an array, a number, or of what has a shape and a dtype.
+
+        >>> ShapeDtypeStruct.like(np.ones((2, 3), "float32"))
+        ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        """
+        return struct(abstract(x, ["x"], 0, "ShapeDtypeStruct.like"), getattr(x, "sharding", None))
+
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
@@ -85,7 +102,10 @@ class ShapeDtypeStruct:
         return hash(self._key())
 
     def _key(self) -> tuple:
-        return self.shape, self.dtype, self.sharding, self.weak_type, self.vma
+        return tuple([getattr(self, name) for name in _PARTS])
+
+
+_PARTS = ("shape", "dtype", "sharding", "weak_type", "vma")
 
 
 def _sharding(said: Any) -> Sharding | None:

@@ -6,7 +6,8 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from phalanx.base.config import config
-from phalanx.core.trace import ROOT, entering
+from phalanx.core.trace import entering
+from phalanx.transforms.known import Known
 
 
 def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
@@ -106,8 +107,8 @@ def disable_x64() -> AbstractContextManager[None]:
 def ensure_compile_time_eval() -> AbstractContextManager[Any]:
     """Compute now what a block says, also inside of ``jit`` and other transformations.
 
-    What it computes are arrays with values, which Python may look at; a value of the
-    transformation cannot be used in the block, and raises ``EscapedTracer``.
+    What it computes of known values are arrays with values, which Python may look at. What takes a
+    value of a transformation belongs to that transformation, as it would outside of the block.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> @phalanx.jit
@@ -118,4 +119,4 @@ def ensure_compile_time_eval() -> AbstractContextManager[Any]:
     >>> print(f(1.0))
     1.0
     """
-    return entering(ROOT)
+    return entering(Known())

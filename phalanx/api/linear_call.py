@@ -93,16 +93,20 @@ def _alike(leaves: Sequence[Any], types: Sequence[ArrayType]) -> bool:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """The tangent of ``val`` that is zero: zeros like it, or of dtype float0.
+    """The tangent of ``val`` that is zero: zeros like its leaves, or of dtype float0.
 
     Args:
-        val: an array or a number.
-        symbolic_zeros: whether to return a ``SymbolicZero``.
+        val: a tree of arrays and numbers.
+        symbolic_zeros: whether its leaves are each a ``SymbolicZero``.
 
     >>> import phalanx
     >>> phalanx.custom_derivatives.zero_from_primal(jnp.ones(2))
     Array([0., 0.], dtype=float32)
     """
-    if not is_value(val):
-        check_leaf(val, "val", "zero_from_primal")
-    return zero_like(plain(typeof(val)), symbolic_zeros)
+
+    def zero(x: Any) -> Any:
+        if not is_value(x):
+            check_leaf(x, "val", "zero_from_primal")
+        return zero_like(plain(typeof(x)), symbolic_zeros)
+
+    return tree.map(zero, val)

@@ -22,6 +22,8 @@ from phalanx.base.boundary import hiding
 from phalanx.base.source import name_of, naming
 from phalanx.core import axes
 from phalanx.core.program import Atom, Program
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import zeros
 from phalanx.spmd.constraint import open_dims
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import stage
@@ -84,15 +86,21 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
         **kwargs: the same.
 
     Returns:
-        The tree that ``fun`` returns, with ``ShapeDtypeStruct`` as leaves. What is said of how a
-        result lies, as by ``out_shardings``, is there, too.
+        The tree that ``fun`` returns, with ``ShapeDtypeStruct`` as leaves, which ``fun`` may return
+        itself. What is said of how a result lies, as by ``out_shardings``, is there, too.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.eval_shape(jnp.sum, phalanx.ShapeDtypeStruct((2, 3), "float32"))
     ShapeDtypeStruct(shape=(), dtype=float32)
     """
     check_callable(fun, "eval_shape")
-    program, out_tree = _traced(fun, args, kwargs, (), (), f"eval_shape({name_of(fun)})")
+
+    def filled(*args: Any, **kwargs: Any) -> Any:
+        return tree.map(_zeros_for, fun(*args, **kwargs))
+
+    program, out_tree = _traced(
+        wrap(filled, fun), args, kwargs, (), (), f"eval_shape({name_of(fun)})"
+    )
     requested: dict[Atom, Sharding | None] = {
         e.outputs[0]: e.prim.requested_sharding(e.params)
         for e in program.equations
@@ -101,6 +109,13 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     said = [requested.get(a) for a in program.outputs]
     closed = [None if s is None or open_dims(s) else s for s in said]
     return out_tree.unflatten(list(map(aot.struct, program.output_types, closed)))
+
+
+def _zeros_for(x: Any) -> Any:
+    """An array in place of a ``ShapeDtypeStruct``; anything else as it is."""
+    if not isinstance(x, aot.ShapeDtypeStruct):
+        return x
+    return zeros(ArrayType(x.shape, x.dtype, x.weak_type))
 
 
 @contextmanager

@@ -165,7 +165,8 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     """The dtype in which arrays asked for with ``dtype`` are held.
 
     Args:
-        dtype: a dtype, or whatever means one: a name, a scalar type, ``int``, ``float`` ...
+        dtype: a dtype, or whatever means one: a name, a scalar type, ``int``, ``float`` ...; None
+            means ``float``.
         allow_extended_dtype: whether it may be a dtype of keys.
 
     Raises:
@@ -175,7 +176,7 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
     >>> canonicalize_dtype("int64")
     dtype('int32')
     """
-    given = canonical(dtype)
+    given = canonical(float if dtype is None else dtype)
     if is_key(given) and not allow_extended_dtype:
         raise ValueError(f"canonicalize_dtype: a dtype of numbers is needed, got {given}; {ADVICE}")
     return given

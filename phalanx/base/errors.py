@@ -138,6 +138,10 @@ class RuntimeFailure(PhalanxError, RuntimeError):
 JaxRuntimeError = RuntimeFailure
 
 
+class CheckFailed(RuntimeFailure, ValueError):
+    """A check of ``checkify`` found what must not be."""
+
+
 class RefusedOption(RuntimeFailure, ValueError):
     """The compiler knows no such option, or not with such a value."""
 

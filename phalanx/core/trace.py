@@ -39,6 +39,10 @@ class Trace:
         """Bind ``prim``: one value, or a tuple where ``prim.multi``."""
         raise NotImplementedError
 
+    def owns(self, x: Tracer) -> bool:
+        """Whether ``x`` is more to this interpretation than a constant."""
+        return x._trace is self
+
 
 class InnerTrace(Trace):
     """A trace that hands on what it makes of primitives to its ``parent``: it always has one."""
@@ -271,7 +275,7 @@ def refuse_escaped(x: Tracer) -> NoReturn:
     if x._trace.alive:
         raise errors.EscapedTracer(
             f"value {x.aval}{made} belongs to {x._trace.name}, but is used at {user_location()}, "
-            "which runs outside of it: in another thread, in ensure_compile_time_eval, or in a "
+            "which runs outside of it: in another thread, or in a "
             "function with derivative rules of its own, or in these rules; pass it to that "
             "function as an argument"
         )

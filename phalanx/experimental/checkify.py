@@ -25,7 +25,7 @@ from phalanx.api import aot
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, wrap
 from phalanx.base import tree
 from phalanx.base.boundary import bound
-from phalanx.base.errors import ArgumentError, JaxRuntimeError
+from phalanx.base.errors import ArgumentError, CheckFailed
 from phalanx.base.source import name_of, user_location
 from phalanx.core.types import ArrayType
 from phalanx.numpy.promotion import as_array, number_array
@@ -39,6 +39,8 @@ __all__ = [
     "check_error", "checkify", "debug_check", "div_checks", "float_checks", "index_checks",
     "init_error", "nan_checks", "user_checks",
 ]  # fmt: skip
+
+JaxRuntimeError = CheckFailed
 
 ErrorCategory = str
 

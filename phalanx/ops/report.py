@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.base.errors import ProgramError, RuntimeFailure
+from phalanx.base.errors import CheckFailed, ProgramError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
 from phalanx.core.primitive import (
@@ -200,7 +200,7 @@ def first_of(reports: Any) -> Any:
 def _run(words: Any, debug: bool) -> tuple[()]:
     found = None if debug else told(np.asarray(words))
     if found is not None:
-        raise RuntimeFailure(found)
+        raise CheckFailed(found)
     return ()
 
 

@@ -105,6 +105,21 @@ class AbstractMesh:
         """The names of the axes of type Manual."""
         return self._of_type(AxisType.Manual)
 
+    @property
+    def are_all_axes_auto(self) -> bool:
+        """Whether there are axes, all of type Auto."""
+        return {*self.axis_types} == {AxisType.Auto}
+
+    @property
+    def are_all_axes_explicit(self) -> bool:
+        """Whether there are axes, all of type Explicit."""
+        return {*self.axis_types} == {AxisType.Explicit}
+
+    @property
+    def are_all_axes_manual(self) -> bool:
+        """Whether there are axes, all of type Manual."""
+        return {*self.axis_types} == {AxisType.Manual}
+
     def _of_type(self, kind: AxisType) -> tuple[str, ...]:
         typed = zip(self.axis_names, self.axis_types, strict=True)
         return tuple(name for name, type in typed if type is kind)

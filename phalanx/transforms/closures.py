@@ -64,6 +64,9 @@ class Rebound(InnerTrace):
         """What stands for ``x``."""
         return self.values.get(id(x), x)
 
+    def owns(self, x: Tracer) -> bool:
+        return id(x) in self.values
+
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         operands = tuple([self.find(a) for a in args])
         return self.parent.process(prim, operands, params)

@@ -137,6 +137,9 @@ class RuleTrace(InnerTrace):
         super().__init__(dual, dual.name)
         self.dual = dual
 
+    def owns(self, x: Tracer) -> bool:
+        return self.dual.depends(x)
+
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         dual = self.dual
         if not any(dual.depends(a) for a in args):

@@ -9,6 +9,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import dtypes, errors, test_util
+from phalanx.experimental import checkify
 from phalanx.laws import DerivativeError
 
 
@@ -42,17 +43,65 @@ def test_now_inside_of_a_transformation():
     assert f(2) == 6
     assert phalanx.grad(lambda x: f(x))(2.0) == 3
 
-    @phalanx.jit
-    def g(x):
-        with phalanx.ensure_compile_time_eval():
-            return x + 1
 
-    with pytest.raises(errors.UnexpectedTracerError, match="ensure_compile_time_eval"):
-        g(2)
+WITHIN = {
+    "jit": lambda f: phalanx.jit(f),
+    "grad": lambda f: phalanx.grad(f),
+    "vmap": lambda f: lambda x: phalanx.vmap(f)(jnp.stack([x, x]))[1],
+    "pmap": lambda f: lambda x: phalanx.pmap(f)(jnp.stack([x, x]))[1],
+    "jit of grad of jit": lambda f: phalanx.jit(phalanx.grad(phalanx.jit(f))),
+    "grad of grad": lambda f: phalanx.grad(phalanx.grad(f)),
+    "jvp": lambda f: lambda x: phalanx.jvp(f, (x,), (x,))[1],
+    "vmap of grad": lambda f: lambda x: phalanx.vmap(phalanx.grad(f))(jnp.stack([x, x]))[0],
+    "scan": lambda f: lambda x: phalanx.lax.scan(lambda c, _: (f(c), None), x, None, 2)[0],
+    "cond": lambda f: lambda x: phalanx.lax.cond(x > 0, f, lambda x: x, x),
+    "checkpoint": lambda f: phalanx.grad(phalanx.checkpoint(f)),
+    "disable_jit": lambda f: phalanx.disable_jit()(phalanx.jit(f)),
+}
+
+
+@pytest.mark.parametrize("around", WITHIN)
+def test_now_what_is_known_and_in_its_place_what_is_traced(around):
+    def plain(x):
+        return jnp.sin(x) * x**2 + jnp.where(x > 1, x, 3.0 * x)
+
+    def inside(x):
+        with phalanx.ensure_compile_time_eval():
+            three = jnp.cumsum(jnp.ones(3))[-1]
+            if three == 3:
+                return plain(x) + (three - 3) * x
+
+    x = jnp.float32(1.5)
+    np.testing.assert_allclose(
+        WITHIN[around](inside)(x), WITHIN[around](plain)(x), rtol=1e-6
+    )
+
+
+def test_now_within_a_function_with_rules_of_its_own_and_named_axes():
+    @phalanx.custom_jvp
+    def f(x):
+        with phalanx.ensure_compile_time_eval():
+            return x * phalanx.lax.axis_size("i") + phalanx.lax.axis_index("i")
+
+    @f.defjvp
+    def _(primals, tangents):
+        with phalanx.ensure_compile_time_eval():
+            return f(*primals), 5 * tangents[0] + phalanx.lax.psum(0 * tangents[0], "i")
+
+    for many in (phalanx.vmap, phalanx.pmap):
+        lanes = many(phalanx.value_and_grad(lambda x: f(x) * 2), axis_name="i")(jnp.arange(3.0))
+        np.testing.assert_array_equal(lanes, [[0, 8, 16], [10, 10, 10]])
+
+
+def test_values_of_what_has_ended_are_refused_now_too():
+    kept = []
+    phalanx.jit(lambda x: kept.append(x) or x)(1.0)
+    with phalanx.ensure_compile_time_eval(), pytest.raises(errors.UnexpectedTracerError):
+        kept[0] + 1
 
 
 def test_dtypes():
-    assert dtypes.canonicalize_dtype(float) == np.float32
+    assert dtypes.canonicalize_dtype(float) == dtypes.canonicalize_dtype(None) == np.float32
     key = phalanx.random.key(0).dtype
     assert dtypes.canonicalize_dtype(key, allow_extended_dtype=True) is key
     with pytest.raises(ValueError, match="key"):
@@ -141,3 +190,67 @@ def test_derivatives_that_are_given():
         with pytest.raises(DerivativeError, match=r"mine: check_(jvp|vjp)"):
             check(wrong, functools.partial(given, wrong), (0.5,), err_msg="mine")
         check(wrong, functools.partial(given, wrong), (0.5,), atol=10.0)
+
+
+# ---- what programs written for JAX count on ------------------------------------------------------
+
+
+def test_lengths_in_an_array():
+    x = jnp.arange(6)
+    assert jnp.reshape(x, np.array([3, -1])).shape == x.reshape(np.array([3, 2])).shape == (3, 2)
+    assert x.reshape(np.int64(6)).shape == jnp.reshape(x, np.array(6)).shape == (6,)
+
+
+@pytest.mark.parametrize("kind", ["auto", "explicit", "manual"])
+def test_whether_all_axes_of_a_mesh_are_of_a_type(kind):
+    made = getattr(phalanx.sharding.AxisType, kind.capitalize())
+    mesh = phalanx.sharding.AbstractMesh((2, 3), ("a", "b"), (made, made))
+    for other in ("auto", "explicit", "manual"):
+        assert getattr(mesh, f"are_all_axes_{other}") == (other == kind)
+        mixed = mesh.update_axis_types({"a": phalanx.sharding.AxisType[other.capitalize()]})
+        assert getattr(mixed, f"are_all_axes_{kind}") == (other == kind)
+        assert not getattr(phalanx.sharding.AbstractMesh((), ()), f"are_all_axes_{other}")
+
+
+def test_a_struct_may_be_returned_where_only_shapes_are_asked_for():
+    struct = phalanx.ShapeDtypeStruct((3,), np.int8)
+
+    def f(x, y=struct):
+        return {"x": x, "y": y}
+
+    assert phalanx.eval_shape(f, 1.0)["y"] == struct
+    with pytest.raises(TypeError, match=r"eval_shape\(f\): x is 'text'"):
+        phalanx.eval_shape(f, "text")
+
+
+def test_structs_with_changes_and_like_others():
+    struct = phalanx.ShapeDtypeStruct((3,), np.int8, weak_type=True)
+    changed = struct.update(shape=(4, 1), dtype=bool)
+    assert changed == phalanx.ShapeDtypeStruct((4, 1), bool, weak_type=True)
+    assert phalanx.ShapeDtypeStruct.like(struct) == struct
+    x = jnp.ones((2, 3))
+    assert phalanx.ShapeDtypeStruct.like(x) == struct.update(
+        shape=(2, 3), dtype=np.float32, weak_type=False, sharding=x.sharding
+    )
+    with pytest.raises(TypeError):
+        struct.update(length=3)
+
+
+def test_the_zero_of_a_tree():
+    zero = phalanx.custom_derivatives.zero_from_primal
+    got = zero({"a": jnp.ones(2), "b": (1, 2.0)})
+    assert got["a"].tolist() == [0, 0] and got["b"][1] == 0
+    assert got["b"][0].dtype == phalanx.dtypes.float0
+    with pytest.raises(TypeError, match="zero_from_primal"):
+        zero({"a": "text"})
+
+
+def test_what_a_check_finds_is_a_value_error():
+    def f(x):
+        checkify.check(x > 0, "not positive: {}", x)
+        return x
+
+    error, _ = checkify.checkify(f)(jnp.float32(-1))
+    for caught in (ValueError, RuntimeError, errors.CheckFailed):
+        with pytest.raises(caught, match="not positive"):
+            error.throw()

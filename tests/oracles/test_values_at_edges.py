@@ -41,6 +41,45 @@ def test_slopes_of_products_with_a_logarithm_at_zero():
     assert np.allclose(slopes, np.log([3, 4]))
 
 
+def test_slopes_of_rising_factorials_of_order_zero():
+    z = np.float32([0.3, 2.5, -2.5, 20, 1e4])
+    by_z, by_m = phalanx.vmap(phalanx.grad(special.poch, (0, 1)), (0, None))(z, np.float32(0))
+    np.testing.assert_allclose(by_m, scipy.special.digamma(np.float64(z)), rtol=1e-5)
+    assert (by_z == 0).all()
+    nothing = np.float32([np.nan, np.inf, 3e38, -2])
+    assert (special.poch(nothing, np.float32(0)) == scipy.special.poch(np.float64(nothing), 0)).all()
+
+
+def test_parts_and_neighbours_at_the_edges():
+    x = np.float32([np.inf, -np.inf, 1.5, -1.5, 0, -0.0, np.nan, 3.4028235e38])
+    for got, wanted in zip(jnp.modf(x), np.modf(x), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+        np.testing.assert_array_equal(np.signbit(got)[:-2], np.signbit(wanted)[:-2])
+    x, y = np.meshgrid(np.append(x, np.float32([1e-45, 1.1754944e-38, 1])), x)
+    with np.errstate(over="ignore", under="ignore"):
+        np.testing.assert_array_equal(jnp.nextafter(x, y), np.nextafter(x, y))
+
+
+def test_entropies_at_the_edges():
+    x = np.float32([np.inf, -np.inf, 0, -0.0, 1, -1, np.nan])
+    np.testing.assert_array_equal(special.entr(x), scipy.special.entr(x))
+    slopes = phalanx.vmap(phalanx.grad(special.entr))(np.float32([1, 2, np.inf, np.nan]))
+    np.testing.assert_allclose(slopes[:2], [-1, -1 - np.log(2)], rtol=1e-6)
+    assert not np.isfinite(slopes[2:]).any()  # and none that hides
+
+
+def test_what_is_masked_may_be_nan():
+    x, mask = np.float32([1, np.nan, 2]), np.array([True, False, True])
+    for f in phalanx.nn.softmax, phalanx.nn.log_softmax, phalanx.nn.logsumexp, jnp.var, jnp.prod:
+        wanted = f(x[mask])
+        got = np.asarray(f(x, where=mask))
+        np.testing.assert_allclose(got[mask] if got.shape else got, wanted, rtol=1e-6)
+        slopes = np.asarray(phalanx.jacrev(lambda x, f=f: f(x, where=mask))(x))
+        slopes = slopes[mask] if got.shape else slopes
+        np.testing.assert_allclose(slopes[..., mask], phalanx.jacrev(f)(x[mask]), rtol=1e-6)
+        assert (slopes[..., 1] == 0).all()
+
+
 DENSITIES = [stats.norm.logpdf, stats.norm.cdf, stats.norm.ppf, stats.gamma.logpdf]
 
 

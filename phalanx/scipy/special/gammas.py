@@ -274,7 +274,9 @@ def _poch(z: Array, m: Array) -> Array:
     edge = where(above, math.inf, 0)
     inside = (above == below) | (m != m)
     z, m = where(inside, z, 1), where(inside, m, 1)
-    return where(m == 0, 1, where(inside, sign * ops.exp(_log_of_poch(z, m)), edge))
+    # where logarithms say so, with a slope, and where they are infinite
+    nothing = (m == 0) & ~(ops.abs(z) < math.sqrt(dtypes.finfo(z.dtype).max))
+    return where(nothing, 1, where(inside, sign * ops.exp(_log_of_poch(z, m)), edge))
 
 
 def _log_of_poch(z: Array, m: Array) -> Array:

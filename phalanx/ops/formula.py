@@ -494,8 +494,10 @@ def special(
         dtype = b.type(xs[0]).dtype
         wide = dtype if dtype.itemsize >= 4 else _F32
         numbers = [Number(b, b.convert(x, wide)) for x in xs]
-        of = partial(formula, **params)
-        return b.convert(numbers[0].like(_differentiated(of, numbers, by)).value, dtype)
+        out = _differentiated(partial(formula, **params), numbers, by)
+        for x in numbers:  # of which a formula may take the wrong way, or none
+            out = where(is_nan(x), x, out)
+        return b.convert(numbers[0].like(out).value, dtype)
 
     def slope(i: int) -> Callable[..., Any]:
         def rule(out: Any, *xs: Any, by: tuple[int, ...] = (), **params: Any) -> Any:

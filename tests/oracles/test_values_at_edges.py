@@ -46,8 +46,8 @@ def test_slopes_of_rising_factorials_of_order_zero():
     by_z, by_m = phalanx.vmap(phalanx.grad(special.poch, (0, 1)), (0, None))(z, np.float32(0))
     np.testing.assert_allclose(by_m, scipy.special.digamma(np.float64(z)), rtol=1e-5)
     assert (by_z == 0).all()
-    nothing = np.float32([np.nan, np.inf, 3e38, -2])
-    assert (special.poch(nothing, np.float32(0)) == scipy.special.poch(np.float64(nothing), 0)).all()
+    z = np.float32([np.nan, np.inf, 3e38, -2])
+    assert (special.poch(z, np.float32(0)) == scipy.special.poch(np.float64(z), 0)).all()
 
 
 def test_parts_and_neighbours_at_the_edges():

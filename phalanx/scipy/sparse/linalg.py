@@ -228,8 +228,14 @@ def _quotient(a: Any, b: Any) -> Any:
 # ---- the methods ----------------------------------------------------------------------------
 
 
-def _cg(product: Product, b: Any, x: Any, M: Product, limit: Any, maxiter: int) -> Any:
+def _begun(product: Product, b: Any, x: Any) -> tuple[Any, Any]:
+    """Where to begin, and the residual there; NaN where that has no length, as no step is taken."""
     r = b - product(x)
+    return x + 0 * _norm(r), r
+
+
+def _cg(product: Product, b: Any, x: Any, M: Product, limit: Any, maxiter: int) -> Any:
+    x, r = _begun(product, b, x)
     z = M(r)
 
     def go_on(state: tuple[Any, ...]) -> Any:
@@ -249,7 +255,7 @@ def _cg(product: Product, b: Any, x: Any, M: Product, limit: Any, maxiter: int) 
 
 
 def _bicgstab(product: Product, b: Any, x: Any, M: Product, limit: Any, maxiter: int) -> Any:
-    first = b - product(x)
+    x, first = _begun(product, b, x)
     one = jnp.ones((), first.dtype)
 
     def go_on(state: tuple[Any, ...]) -> Any:
@@ -287,7 +293,7 @@ def _gmres(
         x = x + M(_least_residual(lambda v: product(M(v)), r, steps))
         return k + 1, x, b - product(x)
 
-    return lax.while_loop(go_on, step, (0, x, b - product(x)))[1]
+    return lax.while_loop(go_on, step, (0, *_begun(product, b, x)))[1]
 
 
 def _least_residual(product: Product, r: Any, steps: int) -> Any:

@@ -35,7 +35,9 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     usable = valid & possible
     k, q = where(usable[..., None], x, 0), where(usable[..., None], p, 0.5)
     out = ops.lgamma(where(usable, n, 0) + 1) + (xlogy(k, q) - ops.lgamma(k + 1)).sum(-1)
-    return where(valid, where(possible, out, -math.inf), math.nan)
+    # NaN with slopes that are NaN, too
+    nowhere = math.nan * where(valid, 0, n + (x + p).sum(-1))
+    return where(valid, where(possible, out, -math.inf), nowhere)
 
 
 @one_program

@@ -62,6 +62,7 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     mu, _ = real("poisson.entropy", mu, loc)
     valid, large = mu >= 0, mu >= _LARGE
     few = where((mu > 0) & ~large, mu, 1)
+    nowhere = math.nan * where(valid, 0, mu)  # with a slope that is NaN, too
 
     def add(k: Array, total: Array) -> Array:
         count = ops.convert(k, dtype=few.dtype, weak=False)
@@ -73,7 +74,7 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     series = 0.5 * ops.log(2 * math.pi * math.e * many)
     r = 1 / many
     series = series - r * (1 / 12 + r * (1 / 24 + r * (19 / 360 + r * (9 / 80 + r * 863 / 2520))))
-    return where(valid, where(large, series, where(mu == 0, 0, summed)), math.nan)
+    return where(valid, where(large, series, where(mu == 0, 0, summed)), nowhere)
 
 
 _LARGE = 100

@@ -1,0 +1,109 @@
+"""NaN in, NaN out: what depends on a number is NaN where the number is.
+
+A result depends on an element of an operand if it is another one for another element. Then it is
+NaN for NaN, unless NumPy or SciPy answers a number there, as of functions that leave NaN out. And
+if the result is NaN, so is the slope by that element, if it depends on it: a finite one would hide
+as a clean step.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import tree
+from phalanx.errors import PhalanxError
+from tests.laws.arguments import calls
+
+AT = (0.35, 0.55)  # values for an element, to tell what depends on it
+ONCE = {c.function: c for c in calls() if c.args is not None}  # a function may have several names
+CALLS = [c for c in ONCE.values() if any(x.dtype.kind == "f" for x in c.operands())]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_nan_in_nan_out(call):
+    operands = call.operands()
+    for k, operand in enumerate(operands):
+        if operand.dtype.kind == "f" and operand.size:
+            f = compiled(call, k)
+            given = [*operands[:k], None, *operands[k + 1 :]]
+            outs = [f(*given[:k], with_first(operand, v), *given[k + 1 :]) for v in (*AT, np.nan)]
+            (*values, at_nan), (*slopes, slope_at_nan) = zip(*outs, strict=True)
+            answers = of_others(call, [*given[:k], with_first(operand, np.nan), *given[k + 1 :]])
+            for i, (a, b, y) in enumerate(zip(*values, at_nan, strict=True)):
+                wrong = depends(a, b, y) & ~is_number(answers, i, y)
+                assert not wrong.any(), f"result {i} by operand {k}: {y}"
+            if slopes[0] is not None and any(np.isnan(y).any() for y in at_nan):
+                hidden = depends(*slopes, slope_at_nan)
+                assert not hidden, f"slope by operand {k}: {slope_at_nan}, {slopes} elsewhere"
+
+
+def compiled(call, k):
+    """What gives the results, and the slope of their sum by the first element of operand ``k``."""
+
+    def total(first, *operands):
+        operands = list(operands)
+        operands[k] = jnp.ravel(operands[k]).at[0].set(first).reshape(np.shape(operands[k]))
+        out = numbers(call(*operands))
+        terms = [jnp.real(jnp.ravel(y)) * (1 + 0.1 * np.arange(y.size)) for y in out]
+        return sum([y.sum() for y in terms], jnp.float32(0)), out
+
+    def values(*operands):
+        return numbers(call(*operands)), None
+
+    def both(*operands):
+        slope, out = phalanx.grad(total, has_aux=True)(jnp.ravel(operands[k])[0], *operands)
+        return out, slope
+
+    for f in phalanx.jit(both), both, values:  # some need to see values, and some have no slope
+        try:
+            f(*call.operands())
+        except (PhalanxError, TypeError, ValueError):
+            continue
+        return f
+    return values
+
+
+def with_first(operand, value):
+    changed = np.array(operand)
+    changed.flat[0] = value
+    return changed
+
+
+def numbers(out):
+    """The leaves of a result that may be NaN."""
+    leaves = [x for x in tree.leaves(out) if isinstance(x, phalanx.Array | np.ndarray | np.generic)]
+    return [x for x in leaves if jnp.issubdtype(x.dtype, jnp.inexact)]
+
+
+def depends(a, b, y):
+    """Where ``a`` and ``b`` differ, and ``y`` is a number nevertheless."""
+    a, b, y = map(np.asarray, (a, b, y))
+    if not a.shape == b.shape == y.shape:
+        return np.zeros((), bool)
+    return (a != b) & ~np.isnan(a) & ~np.isnan(b) & ~np.isnan(y)
+
+
+def of_others(call, operands):
+    """What the function of the same name in NumPy or SciPy gives; None where there is none."""
+    found = {"numpy": np, "scipy": scipy}.get(call.room.partition(".")[0])
+    for name in [*call.room.split(".")[1:], call.name]:
+        found = getattr(found, name, None)
+    args, kwargs = call.arguments(operands)
+    if call.room == "scipy.linalg":
+        kwargs["check_finite"] = False
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return [np.asarray(x) for x in numbers(found(*args, **kwargs))]
+    except (TypeError, ValueError, AttributeError, np.linalg.LinAlgError):
+        return None
+
+
+def is_number(answers, i, y):
+    """Where answer ``i`` is a number."""
+    if answers is None or len(answers) <= i or answers[i].shape != np.shape(y):
+        return np.zeros((), bool)
+    return ~np.isnan(answers[i])

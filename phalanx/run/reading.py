@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from phalanx.base.keys import key_of
+from phalanx.base.recent import Recent
 from phalanx.core.blocks import Blocks
 from phalanx.ops.basis import reshape
 from phalanx.run.array import DeviceArray, Signature, assemble
@@ -27,6 +30,24 @@ class _Along:
     length: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How arrays of one signature are read at one index.
+
+    Attributes:
+        positions: of the devices that have it, in the order of its tiles.
+        part: makes what is read there of what a device holds.
+        sig: of the result, where ``positions`` is not empty; empty where more has to be moved.
+    """
+
+    positions: tuple[int, ...]
+    part: Callable[[DeviceArray], Any]
+    sig: Signature
+
+
+_known: Recent[_Reading] = Recent(4096)
+
+
 def read(x: DeviceArray, index: Any) -> Any:
     """``x[index]`` where only some of the devices have it, and nothing has to be moved.
 
@@ -39,15 +60,35 @@ def read(x: DeviceArray, index: Any) -> Any:
         that has it, or where other processes have parts: what one of them has to take part in, all
         do.
     """
-    sharding, shape = x._sig.sharding, x._sig.type.shape
+    key = x._sig, key_of(index)
+    try:
+        reading = _known[key]
+        if reading is None:
+            reading = _known[key] = _planned(x._sig, index)
+    except TypeError:  # an index that cannot be hashed
+        reading = _planned(x._sig, index)
+    if not reading.positions:
+        return NotImplemented
+    parts = [reading.part(x._block(p)) for p in reading.positions]
+    if len(parts) == 1:
+        return DeviceArray(parts[0]._raw, reading.sig)
+    devices = x._sig.sharding.devices
+    by_device = dict(zip([devices[p] for p in reading.positions], parts, strict=True))
+    sig = reading.sig
+    return assemble([by_device[device] for device in sig.sharding.devices], sig.type, sig.sharding)
+
+
+def _planned(sig: Signature, index: Any) -> _Reading:
+    sharding, shape = sig.sharding, sig.type.shape
+    moved = _Reading((), _whole, sig)
     entries = index if type(index) is tuple else (index,)
     if not sharding.is_fully_addressable or sharding.memory or len(entries) > len(shape):
-        return NotImplemented
+        return moved
     entries = (*entries, *[slice(None)] * (len(shape) - len(entries)))
     every = tuple(map(_along, entries, shape, sharding.blocks(shape)))
     if None in every or not _fewer(every, sharding):  # type: ignore[arg-type]
-        return NotImplemented
-    return _read(x, every)  # type: ignore[arg-type]
+        return moved
+    return _reading(sig, every)  # type: ignore[arg-type]
 
 
 def _along(entry: Any, size: int, blocks: Blocks) -> _Along | None:
@@ -88,28 +129,30 @@ def _fewer(every: tuple[_Along, ...], sharding: Sharding) -> bool:
     return math.prod(len(along.tiles) for along in every) < math.prod(sharding.tiles)
 
 
-def _read(x: DeviceArray, every: tuple[_Along, ...]) -> DeviceArray:
-    sharding, cut = x._sig.sharding, every[: len(x._sig.sharding.tiles)]
+def _reading(sig: Signature, every: tuple[_Along, ...]) -> _Reading:
+    sharding, cut = sig.sharding, every[: len(sig.sharding.tiles)]
     strides = [math.prod(sharding.tiles[dim + 1 :]) for dim in range(len(cut))]
     positions = tuple(
         sharding.position_of(sum(map(operator.mul, tile, strides)))
         for tile in itertools.product(*(along.tiles for along in cut))
     )
-    parts = {sharding.devices[p]: _within(x._block(p), every) for p in positions}
     counts = [None if along.length is None else len(along.tiles) for along in every]
     lies = of_part(sharding, positions, tuple(counts))
     shape = tuple(along.length for along in every if along.length is not None)
-    type = x._sig.type.update(shape=shape)
-    if len(parts) > 1:
-        return assemble([parts[device] for device in lies.devices], type, lies)
-    (part,) = parts.values()
-    return DeviceArray(part._raw, Signature.of(type, lies))
+    type = sig.type.update(shape=shape)
+    part = _within(sharding.shard_shape(sig.type.shape), every)
+    return _Reading(positions, part, Signature.of(type, lies))
 
 
-def _within(block: DeviceArray, every: tuple[_Along, ...]) -> Any:
-    """The part of ``block`` that is read."""
-    read = list(zip(block.shape, every, strict=True))
+def _within(block: Sequence[int], every: tuple[_Along, ...]) -> Callable[[DeviceArray], Any]:
+    """What reads the part of a ``block`` of such a shape."""
+    read = list(zip(block, every, strict=True))
     if all(a.within is None or (n == 1 and a.length is None) for n, a in read):
         shape = tuple(n for n, a in read if a.length is not None)
-        return block if shape == block.shape else reshape(block, shape=shape)
-    return block[tuple(slice(None) if a.within is None else a.within for a in every)]
+        return _whole if shape == tuple(block) else lambda x: reshape(x, shape=shape)
+    index = tuple(slice(None) if a.within is None else a.within for a in every)
+    return lambda x: x[index]
+
+
+def _whole(block: DeviceArray) -> DeviceArray:
+    return block

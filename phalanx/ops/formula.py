@@ -350,10 +350,10 @@ def iterate(step: Callable[..., Any], state: Sequence[Any], limit: int) -> list[
     ``step(n, *state)`` counts from n = 1 and gives the next state, and whether that is settled.
     Each element stays as it is once it is settled, whatever the elements beside it still need.
     """
-    *state, settled = step(1.0, *state)  # the first step tells what depends on which ε
-    levels = sorted({d for x in state for d in _levels(x)}, reverse=True)
+    *after, settled = step(1.0, *state)  # it tells what depends on which ε, and is never run
+    levels = sorted({d for x in (*state, *after) for d in _levels(x)}, reverse=True)
     b = settled.b
-    model = next(plain(x) for x in state if not isinstance(x, float))
+    model = next(plain(x) for x in after if not isinstance(x, float))
     kind = b.type(model.value)
     every = tuple(range(len(kind.shape)))
 
@@ -370,7 +370,8 @@ def iterate(step: Callable[..., Any], state: Sequence[Any], limit: int) -> list[
         kept = [b.select(busy, y, x) for x, y in zip(leaves, moved, strict=True)]
         return [n, b.and_(busy, b.not_(settled.value)), *kept]
 
-    starts = [b.constant(1, _I32), b.not_(settled.value), *_leaves(state, levels, model)]
+    busy = b.constant(True, _BOOL, kind.shape)
+    starts = [b.constant(0, _I32), busy, *_leaves(state, levels, model)]
     _, _, *leaves = b.while_(starts, more, body)
     return _assembled(b, leaves, levels)
 

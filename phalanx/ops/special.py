@@ -15,6 +15,7 @@ from phalanx.ops.formula import (
     is_nan,
     iterate,
     power,
+    precision,
     special,
     where,
     within,
@@ -59,17 +60,15 @@ erf_inv = pointwise(
 
 # ---- zeta -----------------------------------------------------------------------------------
 
-_FAR = 10.0  # from where on the sum of Euler and Maclaurin is exact
-
-
 def _hurwitz(s: Any, q: Any) -> Any:
-    """Terms up to q + k ≥ 10, ten at least, and the rest by Euler and Maclaurin (DLMF 25.11.28)."""
+    """Some terms, up to q + k ≥ ``far``, and the rest by Euler and Maclaurin (DLMF 25.11.28)."""
+    far, terms = (10.0, 10) if precision(s) < 1e-10 else (6.0, 5)  # that is what digits need
     whole = (floor(q) >= q) & (q <= 0.0)
     valid = (s > 1.0) & ~whole & ((q > 0.0) | (floor(s) >= s)) & (s < math.inf) & (q < math.inf)
     u, v = within(valid, s, 2.0), within(valid, q, 1.0)
 
     def step(n: Any, z: Any, total: Any) -> tuple[Any, Any, Any]:
-        settled = (z >= _FAR) & (z >= v + (_FAR - 1.0))
+        settled = (z >= far) & (z >= v + (terms - 1.0))
         return z + 1.0, total + power(z, -u), settled
 
     z, total = iterate(step, [v, 0.0], 10_000)
@@ -82,8 +81,8 @@ def _hurwitz(s: Any, q: Any) -> Any:
     some = first > 0.0  # where it vanishes the rest may be infinite
     inside = total + where(some, first * within(some, rest, 0.0), 0.0)
     pole = ((s > 1.0) & whole) | ((s >= 1.0) & (s <= 1.0))
-    far = where((s > 1.0) & (q > 0.0), where(s >= math.inf, _at_infinity(q), 0.0), math.nan)
-    outside = where(pole & ~is_nan(q), math.inf, far)
+    limit = where((s > 1.0) & (q > 0.0), where(s >= math.inf, _at_infinity(q), 0.0), math.nan)
+    outside = where(pole & ~is_nan(q), math.inf, limit)
     return where(valid, apart(inside), outside)
 
 

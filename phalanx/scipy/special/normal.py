@@ -134,11 +134,9 @@ def _log_ndtr(x: Array) -> Array:
     """log Φ(x): by erfc, and of the lower tail by erfcx (DLMF 7.2.2)."""
     low = x < -1
     z = where(low, x, -1)
-    tail = ops.log(0.5 * _erfcx(-_SQRT_HALF * z)) - 0.5 * z * z
-    u = where(low, 0, x)
-    above = ops.log1p(-0.5 * ops.erfc(_SQRT_HALF * where(u > 0, u, 0)))
-    below = ops.log(0.5 * ops.erfc(-_SQRT_HALF * where(u > 0, 0, u)))
-    return where(low, tail, where(x > 0, above, below))
+    half = 0.5 * ops.erfc(_SQRT_HALF * ops.abs(where(low, 0, x)))
+    below = ops.log(where(low, 0.5 * _erfcx(-_SQRT_HALF * z), half))
+    return where(x > 0, ops.log1p(-half), where(low, below - 0.5 * z * z, below))
 
 
 @one_program

@@ -9,8 +9,12 @@ from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
 from phalanx.core.primitive import (
     ZERO,
+    Effects,
+    Elements,
     Example,
+    Execution,
     Linear,
+    NamedAxes,
     NoRule,
     Primitive,
     Zero,
@@ -33,6 +37,10 @@ from phalanx.ops.basis import (
 __all__ = [
     # the declaration, and what stands in place of rules and operands
     "Primitive",
+    "Elements",
+    "NamedAxes",
+    "Effects",
+    "Execution",
     "Example",
     "NoRule",
     "ZeroDerivative",

@@ -10,8 +10,8 @@ from phalanx.api.arguments import Flat
 from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.control.vectorized import vectorized
+from phalanx.core.layouts import along
 from phalanx.core.program import plain
-from phalanx.core.region import along
 from phalanx.core.roles import FIXED, Roles, slices
 from phalanx.core.types import typeof
 from phalanx.lax.bodies import TracedBody, remembered

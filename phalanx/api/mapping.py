@@ -12,8 +12,8 @@ from phalanx.api.vmap import UNNAMED, input_entries, mapped_size, normal_dim, ou
 from phalanx.base.errors import suggest_axis
 from phalanx.base.source import user_location
 from phalanx.core.axes import is_internal
+from phalanx.core.layouts import Axes
 from phalanx.core.program import Equation
-from phalanx.core.region import Axes
 from phalanx.core.roles import FIXED, Role, Roles, slices
 from phalanx.core.types import typeof
 from phalanx.spmd.mesh import Mesh

@@ -9,7 +9,7 @@ from phalanx.api.enclosing import enclosing
 from phalanx.control.device import in_lanes, joined
 from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks
-from phalanx.core.region import Axes
+from phalanx.core.layouts import Axes
 from phalanx.core.roles import Role, Roles
 from phalanx.core.trace import Tracer
 from phalanx.run.array import moved

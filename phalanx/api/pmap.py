@@ -38,9 +38,9 @@ from phalanx.control.mapped import mapped
 from phalanx.control.spanned import spanned
 from phalanx.core import axes
 from phalanx.core.blocks import fewest_blocks
+from phalanx.core.layouts import Axes
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, plain
-from phalanx.core.region import Axes
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
 from phalanx.core.types import ArrayType, typeof

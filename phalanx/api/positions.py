@@ -16,7 +16,7 @@ from phalanx.base.errors import suggest_axis
 from phalanx.base.source import user_location
 from phalanx.core import axes
 from phalanx.core.axes import Typed, as_said
-from phalanx.core.region import Axes
+from phalanx.core.layouts import Axes
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding
 

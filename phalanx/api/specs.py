@@ -13,7 +13,7 @@ from phalanx.base.keys import key_of
 from phalanx.base.source import user_location
 from phalanx.core.axes import as_said
 from phalanx.core.blocks import Blocks
-from phalanx.core.region import Axes
+from phalanx.core.layouts import Axes
 from phalanx.core.roles import FIXED, Role, Roles, blocks
 from phalanx.core.types import ArrayType
 from phalanx.spmd.mesh import AbstractMesh

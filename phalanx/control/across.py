@@ -30,7 +30,7 @@ class Across(InnerTrace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         axis = self.sharing.axis
-        if prim.axes is None or axis not in prim.axes(params):
+        if axis not in prim.axes(params):
             return self.parent.process(prim, args, params)
         with entering(self.parent):
             program = program_of(prim, tuple([plain(typeof(x)) for x in args]), params)

@@ -30,9 +30,8 @@ from phalanx.control.lanes import anyone, batch_rule
 from phalanx.control.reverse import transpose_rule
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
-from phalanx.core.frame import Frame
 from phalanx.core.primitive import Active, Derivative, Primitive
-from phalanx.core.program import Program
+from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CHOICE, FIXED
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import I32, broadcast, broadcast_lanes, convert, move, reshape, zeros
@@ -59,8 +58,7 @@ _WORTH_A_QUESTION = 2 * MESSAGE  # of operations that may be saved
 _MANY_COPIES = 2**14  # elements that would be repeated, to be guarded in every lane
 
 
-def _frame(params: dict[str, Any]) -> Frame:
-    programs = params["programs"]
+def _frame(*, programs: Branches, agreed: bool = False) -> Frame:
     first = programs[0]
     ins = (CHOICE, *(FIXED,) * len(first.inputs))
     return Frame(programs, ins, (FIXED,) * len(first.outputs))
@@ -186,7 +184,7 @@ _linearize_call = linearize_rule(lambda: call)
 
 def _in_agreement(programs: Branches) -> Program:
     """The program of ``branch`` that runs, in all lanes, each branch that any lane takes."""
-    frame = _frame({"programs": programs})
+    frame = _frame(programs=programs)
     names = frozenset[Any]().union(*(p.axes for p in programs))
     axes = tuple(sorted(names, key=str))
 
@@ -209,7 +207,7 @@ def _transpose(
 ) -> Sequence[Any]:
     """A rule of the user's may send cotangents to other lanes: zeros, where it is not taken."""
     params = {"programs": programs, "agreed": agreed}
-    if agreed or not any(p.by_user for p in programs):
+    if agreed or not any(p.has_user_rules for p in programs):
         return _transpose_alike(cts, index, *operands, **params)
     params["programs"] = tuple([_if_chosen(p, i) for i, p in enumerate(programs)])
     _, _, *cotangents = _transpose_alike(cts, index, index, *operands, **params)

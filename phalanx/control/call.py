@@ -6,25 +6,21 @@ once and kept with it; so a call stays a call under every transformation.
 
 from __future__ import annotations
 
-from typing import Any
-
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import Frame
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Program
+from phalanx.core.program import Frame, Program
 from phalanx.core.roles import FIXED
 
 
-def frame_of_one(params: dict[str, Any]) -> Frame:
+def frame_of_one(*, program: Program) -> Frame:
     """The frame of an operation that runs a program once."""
-    program = params["program"]
     return Frame((program,), (FIXED,) * len(program.inputs), (FIXED,) * len(program.outputs))
 
 
 def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
     """Write a call of a function of the module, or the program in place of it."""
-    if program.axes or any(p.region is not None for p in program.primitives):
+    if program.axes or any(p.placement.region is not None for p in program.primitives):
         return b.inline(program, *xs)  # what it communicates over depends on where it stands
 
     def body(b: Builder, *parameters: Value) -> list[Value]:

@@ -13,13 +13,17 @@ from typing import Any
 from phalanx.control.call import frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Derivative, Primitive
-from phalanx.core.program import Program
+from phalanx.core.program import Frame, Program
+from phalanx.core.runs import Marks
 from phalanx.transforms.derive import keep
 from phalanx.transforms.divide import Policy, divide
 from phalanx.transforms.linearize import linearize_program
 from phalanx.transforms.simplify import prune
+
+
+def _frame(*, program: Program, policy: Policy, prevent_cse: bool, again: bool) -> Frame:
+    return frame_of_one(program=program)
 
 
 def _lower(
@@ -99,7 +103,7 @@ def _linearize(
 checkpoint: Primitive = with_subprograms(
     "checkpoint",
     _lower,
-    frame_of_one,
+    _frame,
     linearize=_linearize,
     doc="the results of a program, which its derivative computes again; "
     "stablehlo.optimization_barrier, func.call",

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from phalanx.control.framed import own_inside, own_values
-from phalanx.core.frame import Frame, Marks
-from phalanx.core.program import Atom, Equation, Program, plain
-from phalanx.core.region import Target
+from phalanx.core.layouts import Target
+from phalanx.core.program import Atom, Equation, Frame, Program, plain
+from phalanx.core.runs import Marks
 from phalanx.ops.conv import conv_general_dilated
 from phalanx.spmd.replication import Varying
 from phalanx.transforms.products import PRODUCTS

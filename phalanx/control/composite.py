@@ -11,18 +11,19 @@ from phalanx.control.call import call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Primitive, Rule
-from phalanx.core.program import Program
+from phalanx.core.program import Frame, Program
+
+Attributes = tuple[tuple[str, Any], ...]
+
+
+def _frame(*, program: Program, name: str, version: int, attributes: Attributes) -> Frame:
+    return frame_of_one(program=program)
 
 
 def _lower(
-    b: Builder,
-    *xs: Value,
-    program: Program,
-    name: str,
-    version: int,
-    attributes: tuple[tuple[str, Any], ...],
+    b: Builder, *xs: Value, program: Program, name: str, version: int, attributes: Attributes
 ) -> list[Value]:
-    if program.axes or any(p.region is not None for p in program.primitives):
+    if program.axes or any(p.placement.region is not None for p in program.primitives):
         return lower_call(b, *xs, program=program)
 
     def body(b: Builder, *parameters: Value) -> list[Value]:
@@ -31,11 +32,11 @@ def _lower(
     return b.composite(program, body, xs, name, version, dict(attributes))
 
 
-def _as_call(which: str) -> Rule:
+def _as_call(rule_of_call: Rule) -> Rule:
     """The rule of ``call`` for the program."""
 
     def rule(*operands: Any, program: Program, **_: Any) -> Any:
-        return call.rule(which)(*operands, program=program)
+        return rule_of_call(*operands, program=program)
 
     return rule
 
@@ -43,11 +44,11 @@ def _as_call(which: str) -> Rule:
 composite: Primitive = with_subprograms(
     "composite",
     _lower,
-    frame_of_one,
-    linearize=_as_call("linearize"),
-    jvp=_as_call("jvp"),
-    transpose=_as_call("transpose"),
-    batch=_as_call("batch"),
-    carry_state=_as_call("carry_state"),
+    _frame,
+    linearize=_as_call(call.rule("linearize")),
+    jvp=_as_call(call.rule("jvp", call.subprograms)),
+    transpose=_as_call(call.rule("transpose")),
+    batch=_as_call(call.rule("batch")),
+    carry_state=_as_call(call.rule("carry_state", call.effects)),
     doc="the results of a program that has a name; stablehlo.composite",
 )

@@ -20,9 +20,9 @@ from phalanx.control.result_dims import ResultDims, program_on_lanes
 from phalanx.core import axes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import Frame, Marks
-from phalanx.core.primitive import ZERO, Primitive, Rule
-from phalanx.core.program import Program, Var, plain
+from phalanx.core.primitive import ZERO, Execution, NoRule, Primitive, Rule, UserRules
+from phalanx.core.program import Frame, Program, Var, plain
+from phalanx.core.runs import Marks
 from phalanx.core.trace import Trace, Tracer, carried, current, trace_of
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert, full
@@ -232,9 +232,9 @@ def as_type(x: Any, type: ArrayType) -> Any:
 # ---- the primitives -----------------------------------------------------------------------------
 
 
-def _frame(params: dict[str, Any]) -> Frame:
-    if isinstance(params["program"], Program):
-        return frame_of_one(params)
+def _frame(*, program: Program | Applied, rule: UserRule, closed: int) -> Frame:
+    if isinstance(program, Program):
+        return frame_of_one(program=program)
     return Frame((), (), ())
 
 
@@ -258,14 +258,12 @@ def with_rules(
         name,
         _lower,
         _frame,
-        linearize=None,
-        jvp=None,
-        differentiate=differentiate,
+        linearize=NoRule("its derivative is that of the user's rule"),
         transpose=transpose or _transpose,
         batch=_batch_rule(name, itself, own_lanes),
         carry_state=_carry_state(itself),
-        run=run,
-        by_user=True,
+        user_rules=UserRules(differentiate),
+        execution=Execution(run=run),
         doc=doc,
     )
     return prim

@@ -15,9 +15,9 @@ from phalanx.base.source import user_location
 from phalanx.control.custom import Applied, RuleOperands, fitted, run, with_rules
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
-from phalanx.core.frame import Marks
 from phalanx.core.primitive import ZERO, Primitive
 from phalanx.core.program import Program
+from phalanx.core.runs import Marks
 from phalanx.core.trace import entering
 from phalanx.core.types import typeof
 from phalanx.ops.basis import add_tangents

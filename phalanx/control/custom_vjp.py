@@ -16,17 +16,19 @@ from phalanx.base.source import Location, user_location
 from phalanx.control.custom import Applied, Flat, RuleOperands, fitted, run, with_rules
 from phalanx.control.result_dims import ResultDims
 from phalanx.core.axes import Axis
-from phalanx.core.frame import Marks
 from phalanx.core.primitive import (
     ZERO,
     Active,
     Derivative,
+    Execution,
     LaneDims,
     Linear,
     Operands,
     Primitive,
+    UserRules,
 )
 from phalanx.core.program import Program, plain
+from phalanx.core.runs import Marks
 from phalanx.core.trace import entering
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import mul, reduce_sum
@@ -238,7 +240,18 @@ class ForwardMode:
         return self.name
 
 
-def _linear_types(*_: ArrayType, types: Types, **__: Any) -> Types:
+def _linear_types(
+    *_: ArrayType, rule: VjpRule, kept: Kept, nonzero: Marks, known: int, types: Types,
+    forward: ForwardMode,
+) -> Types:  # fmt: skip
+    return _tangent_types(types)
+
+
+def _unknown_types(*_: ArrayType, forward: ForwardMode, types: Types) -> Types:
+    return _tangent_types(types)
+
+
+def _tangent_types(types: Types) -> Types:
     return tuple(t for t in types if dtypes.is_inexact(t.dtype))
 
 
@@ -285,8 +298,8 @@ linear = Primitive(
     linearize=_linear_linearize,
     transpose=_linear_transpose,
     batch=_linear_batch,
-    run=_refuse,
-    by_user=True,
+    user_rules=UserRules(),
+    execution=Execution(run=_refuse),
     multi=True,
     doc="the linear half of a function with a rule for cotangents; only to be transposed",
 )
@@ -294,12 +307,12 @@ linear = Primitive(
 
 unknown = Primitive(
     "custom_vjp_unknown",
-    _linear_types,
+    _unknown_types,
     _refuse,
     linearize=_linear_linearize,
     transpose=_refuse,
     batch=_linear_batch,
-    run=_refuse,
+    execution=Execution(run=_refuse),
     multi=True,
     doc="tangents in forward mode, of which nothing is known but that they are not used",
 )

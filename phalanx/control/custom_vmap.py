@@ -12,8 +12,8 @@ from phalanx.control.call import call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Batched, LaneDims, Operands, Primitive, Rule
-from phalanx.core.program import Program
+from phalanx.core.primitive import Batched, LaneDims, Operands, Primitive, Rule, UserRules
+from phalanx.core.program import Frame, Program
 from phalanx.ops.basis import move
 from phalanx.transforms.closures import Closure
 
@@ -50,15 +50,19 @@ class VmapRule:
         return self.name
 
 
+def _frame(*, program: Program, rule: VmapRule, closed: int) -> Frame:
+    return frame_of_one(program=program)
+
+
 def _lower(b: Builder, *xs: Value, program: Program, **_: Any) -> list[Value]:
     return lower_call(b, *xs, program=program)
 
 
-def _as_call(which: str) -> Rule:
+def _as_call(rule_of_call: Rule) -> Rule:
     """The rule of ``call`` for the program."""
 
     def rule(*operands: Any, program: Program, rule: VmapRule, closed: int) -> Any:
-        return call.rule(which)(*operands, program=program)
+        return rule_of_call(*operands, program=program)
 
     return rule
 
@@ -85,12 +89,12 @@ def _batch(
 custom_vmap: Primitive = with_subprograms(
     "custom_vmap",
     _lower,
-    frame_of_one,
-    linearize=_as_call("linearize"),
-    jvp=_as_call("jvp"),
-    transpose=_as_call("transpose"),
+    _frame,
+    linearize=_as_call(call.rule("linearize")),
+    jvp=_as_call(call.rule("jvp", call.subprograms)),
+    transpose=_as_call(call.rule("transpose")),
     batch=_batch,
-    carry_state=_as_call("carry_state"),
-    by_user=True,
+    carry_state=_as_call(call.rule("carry_state", call.effects)),
+    user_rules=UserRules(),
     doc="the results of a program that a rule vectorizes; func.call",
 )

@@ -12,8 +12,9 @@ from phalanx.control.chunks import Chunks
 from phalanx.control.schedule import DeviceLanes, chunks_of, scheduled
 from phalanx.core.axes import Axis, Names, Split
 from phalanx.core.blocks import Blocks
+from phalanx.core.layouts import Axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
-from phalanx.core.region import Axes, Block, Chunked
+from phalanx.core.region import Block, Chunked
 from phalanx.core.roles import Role, Roles
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import move, reshape

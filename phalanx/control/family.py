@@ -16,56 +16,74 @@ from phalanx.control.forward import jvp_rule, linearize_rule
 from phalanx.control.framed import bind, frame_of
 from phalanx.control.lanes import batch_rule
 from phalanx.control.reverse import transpose_rule
-from phalanx.core.frame import Frame
-from phalanx.core.primitive import LowerRule, Primitive, Rule
-from phalanx.core.program import Program
+from phalanx.core.primitive import (
+    BatchRule,
+    Effects,
+    Execution,
+    FrameRule,
+    LinearizeRule,
+    LowerRule,
+    NoRule,
+    Placement,
+    Primitive,
+    Rule,
+    SubPrograms,
+    TransposeRule,
+    UserRules,
+)
+from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CARRY
 from phalanx.core.types import ArrayType
 from phalanx.spmd.replication import Varying, varying_outputs
 from phalanx.transforms.simplify import fixpoint
 
-ReadFrame = Callable[[dict[str, Any]], Frame]
 Rewrite = Callable[[Program], Program]  # to one with a state, its first input and first output
 StateAndResults = tuple[Any, list[Any]]
+_NO_PLACEMENT, _COMPILED = Placement(), Execution()
 
 
 def with_subprograms(
     name: str,
     lower: LowerRule,
-    frame: ReadFrame,
+    frame: FrameRule,
     *,
+    linearize: LinearizeRule | NoRule | None = None,
+    jvp: Rule | None = None,
+    transpose: TransposeRule | NoRule | None = None,
+    batch: BatchRule | None = None,
+    carry_state: Rule | None = None,
+    decides: Rule | None = None,
+    user_rules: UserRules | None = None,
+    placement: Placement = _NO_PLACEMENT,
+    execution: Execution = _COMPILED,
     doc: str,
-    **exceptions: Any,
 ) -> Primitive:
-    """Declare an operation with sub-programs; ``exceptions`` are rules in place of the family's."""
+    """Declare an operation with sub-programs; the rules given stand in place of the family's."""
 
     def type_rule(*types: ArrayType, **params: Any) -> tuple[ArrayType, ...]:
-        return _result_types(frame(params), types)
+        return _result_types(frame(**params), types)
 
     def vary(*operands: Varying, **params: Any) -> tuple[Varying, ...]:
-        return varying_results(frame(params), operands)[0]
+        return varying_results(frame(**params), operands)[0]
 
     def itself() -> Primitive:
         return prim
 
-    rules: dict[str, Any] = {
-        "linearize": linearize_rule(itself),
-        "jvp": jvp_rule(itself),
-        "transpose": transpose_rule(itself),
-        "batch": batch_rule(itself),
-        "vary": vary,
-        "carry_state": _carry_state(itself),
-        **exceptions,
-    }
     prim = Primitive(
         name,
         type_rule,
         lower,
-        axes=lambda params: _axes(frame(params)),
-        frame=frame,
+        linearize=linearize or linearize_rule(itself),
+        transpose=transpose or transpose_rule(itself),
+        batch=batch or batch_rule(itself),
+        vary=vary,
         multi=True,
+        subprograms=SubPrograms(frame, jvp or jvp_rule(itself), decides),
+        effects=Effects(carry_state=carry_state or _carry_state(itself)),
+        user_rules=user_rules,
+        placement=placement,
+        execution=execution,
         doc=doc,
-        **rules,
     )
     return prim
 
@@ -88,11 +106,6 @@ def _result_types(frame: Frame, types: Sequence[ArrayType]) -> tuple[ArrayType, 
     starts = iter([t.varying for r, t in taken if r is CARRY])
     every = [v | next(starts) if r is CARRY else v for r, v in zip(frame.outs, given, strict=True)]
     return tuple([t.update(varying=v - frame.lanes) for t, v in zip(results, every, strict=True)])
-
-
-def _axes(frame: Frame) -> frozenset[Any]:
-    """The named axes over which the programs communicate, as far as they lie outside."""
-    return frozenset[Any]().union(*(p.axes for p in frame.every)) - frame.lanes
 
 
 # ---- replication --------------------------------------------------------------------------------

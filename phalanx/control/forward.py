@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.control.framed import bind, frame_of
-from phalanx.core.frame import Frame, Marks
 from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule
-from phalanx.core.program import Atom, Program, Var, plain
+from phalanx.core.program import Atom, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY, FIXED, Role, Roles
+from phalanx.core.runs import Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import instantiate
 from phalanx.transforms.derive import keep

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from phalanx.core.frame import Frame, Marks
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Atom, Equation, Program
+from phalanx.core.program import Atom, Equation, Frame, Program
+from phalanx.core.runs import Marks
 from phalanx.spmd.replication import Varying, varying
 
 
 def frame_of(prim: Primitive, params: dict[str, Any]) -> Frame:
     """The sub-programs of ``prim`` and the roles of its operands and results."""
-    return prim.rule("frame")(params)
+    return prim.rule("frame", prim.subprograms)(**params)
 
 
 def own_values(program: Program, axis: Any, own: Marks) -> set[Atom]:

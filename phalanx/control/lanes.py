@@ -10,9 +10,10 @@ import numpy as np
 
 from phalanx.control.framed import bind, frame_of
 from phalanx.core.axes import Axis, Names
-from phalanx.core.frame import Frame, Marks
 from phalanx.core.primitive import Primitive, Rule
+from phalanx.core.program import Frame
 from phalanx.core.roles import CARRY, Role
+from phalanx.core.runs import Marks
 from phalanx.ops.basis import I32, convert, move
 from phalanx.ops.collective import pmax
 from phalanx.ops.compare import gt

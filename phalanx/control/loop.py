@@ -18,10 +18,10 @@ from phalanx.control.framed import bind
 from phalanx.control.lanes import anyone, batch_rule, inner_dims, place_carry, stable_lanes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
-from phalanx.core.frame import Frame, Loop, Marks
 from phalanx.core.primitive import Derivative, NoRule, Primitive
-from phalanx.core.program import Program, Var
-from phalanx.core.roles import CARRY
+from phalanx.core.program import Frame, Program, Var
+from phalanx.core.roles import CARRY, Roles
+from phalanx.core.runs import Loop, Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import BOOL, broadcast
 from phalanx.ops.bits import and_
@@ -33,14 +33,15 @@ from phalanx.transforms.effects import Carried, conditional
 from phalanx.transforms.stage import evaluate
 
 
-def _frame(params: dict[str, Any]) -> Frame:
-    program = params["program"]
+def _frame(*, program: Program, condition: Program, ins: Roles) -> Frame:
     outs = (CARRY,) * len(program.outputs)
-    return Frame((program,), params["ins"], outs, Loop(None), params["condition"])
+    return Frame((program,), ins, outs, Loop(None), condition)
 
 
-def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
-    frame = _frame(params)
+def _lower(
+    b: Builder, *xs: Value, program: Program, condition: Program, ins: Roles
+) -> list[Value]:
+    frame = _frame(program=program, condition=condition, ins=ins)
 
     def body(program: Program) -> Body:
         def write(b: Builder, *state: Value) -> list[Value]:
@@ -48,13 +49,13 @@ def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
 
         return write
 
-    return b.while_(frame.carried_in(xs), body(params["condition"]), body(params["program"]))
+    return b.while_(frame.carried_in(xs), body(condition), body(program))
 
 
 def _linearize(active: Marks, *primals: Any, **params: Any) -> Derivative:
     """The loop now, and once more with the tangents: what it does happens the first time."""
     results = loop(*primals, **params)
-    pair = paired(_frame(params), active, quiet=True)
+    pair = paired(_frame(**params), active, quiet=True)
 
     def linear(*tangents: Any) -> tuple[Any, ...]:
         operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
@@ -70,7 +71,7 @@ def _linearize(active: Marks, *primals: Any, **params: Any) -> Derivative:
 def _batch(
     axis: Axis, values: Sequence[Any], dims: Dims, **params: Any
 ) -> tuple[tuple[Any, ...], Dims]:
-    frame, condition = _frame(params), params["condition"]
+    frame, condition = _frame(**params), params["condition"]
     inner = inner_dims(frame, dims, stable_lanes(frame, axis, dims))
     if batch_program(condition, axis, inner).about == (None,):
         return _batch_alike(axis, values, dims, **params)
@@ -155,7 +156,7 @@ def _carry_state(
     rewrite: Carried, state: Any, *operands: Any, **params: Any
 ) -> tuple[Any, list[Any]]:
     """The condition is evaluated at the end of each run, and its result carried."""
-    frame = _frame(params)
+    frame = _frame(**params)
     (program,), condition = frame.programs, frame.condition
     assert condition is not None
     test, step = rewrite(condition), rewrite(program)
@@ -174,7 +175,7 @@ def _carry_state(
 
 
 def _decides(operands: Sequence[Varying], **params: Any) -> Varying:
-    return varying_results(_frame(params), operands)[1]
+    return varying_results(_frame(**params), operands)[1]
 
 
 loop: Primitive = with_subprograms(

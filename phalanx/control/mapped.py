@@ -24,22 +24,24 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from phalanx.control.chunks import Chunks
+from phalanx.control.chunks import AtOnce, Chunks
 from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
 from phalanx.control.lanes import batch_rule
 from phalanx.control.region import lower_region
-from phalanx.control.vectorized import frame_of_lanes
 from phalanx.core.axes import Axis, Split, as_said, typed
-from phalanx.core.blocks import Blocks
+from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import Frame, Lanes
-from phalanx.core.primitive import Primitive
-from phalanx.core.program import Atom, Equation, Program, Var, plain
-from phalanx.core.region import Axes, Grid, Layout, Region
+from phalanx.core.layouts import Axes, Layout
+from phalanx.core.primitive import Placement, Primitive
+from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
+from phalanx.core.region import Grid, Region
 from phalanx.core.roles import Role, Roles
+from phalanx.core.runs import Lanes
 from phalanx.ops.vary import in_order, pvary
 from phalanx.transforms.batch import Dims
+
+Devices = tuple[Any, ...] | None  # None: whatever there are
 
 
 def on_whole_arrays(
@@ -107,38 +109,42 @@ def _layout(role: Role) -> Layout:
     return tuple([tuple(map(as_said, cutting)) for cutting in role.layout])
 
 
-def _region(params: dict[str, Any]) -> Region:
-    program, axes, ins, outs = (params[k] for k in ("program", "axes", "ins", "outs"))
+def _region(
+    *, program: Program, axes: Axes, ins: Roles, outs: Roles, devices: Devices, mesh: Grid | None,
+    at_once: AtOnce, dealt: UnevenBlocks | None = None,
+) -> Region:  # fmt: skip
     names = tuple([name for name, _ in axes])
     return Region(
         program,
         tuple([(as_said(name), size) for name, size in axes]),
         tuple(map(_layout, ins)),
         tuple(map(_layout, outs)),
-        params["devices"],
-        params["mesh"],
+        devices,
+        mesh,
         shared=not any(r.in_blocks for r in (*ins, *outs)),
-        dealt=params.get("dealt"),
-        block=lambda dealt, parted, target: block(
-            program, names, dealt, ins, outs, parted, Chunks(params["at_once"], target)
+        dealt=dealt,
+        block=lambda blocks, parted, target: block(
+            program, names, blocks, ins, outs, parted, Chunks(at_once, target)
         ),
     )
 
 
-def _frame(params: dict[str, Any]) -> Frame:
+def _frame(
+    *, program: Program, axes: Axes, ins: Roles, outs: Roles, devices: Devices, mesh: Grid | None,
+    at_once: AtOnce, dealt: UnevenBlocks | None = None,
+) -> Frame:  # fmt: skip
     """Whole arrays have the padding of lanes that were ``dealt`` out."""
-    frame, dealt = frame_of_lanes(params), params.get("dealt")
-    if dealt is None:
-        return frame
-    ((name, _),) = params["axes"]
-    return replace(frame, runs=Lanes(((name, dealt.padded),)))
+    if dealt is not None:
+        ((name, _),) = axes
+        axes = ((name, dealt.padded),)
+    return Frame((program,), ins, outs, Lanes(axes))
 
 
 _batch_lanes = batch_rule(lambda: mapped)
 
 
 def _lower(b: Builder, *xs: Value, **params: Any) -> list[Value]:
-    return lower_region(b, *xs, region=_region(params))
+    return lower_region(b, *xs, region=_region(**params))
 
 
 mapped: Primitive = with_subprograms(
@@ -146,6 +152,6 @@ mapped: Primitive = with_subprograms(
     _lower,
     _frame,
     batch=_batch,
-    region=_region,
+    placement=Placement(region=_region),
     doc="a program at every position of named axes; sdy.manual_computation",
 )

@@ -54,7 +54,7 @@ def _told(e: Equation, axis: Any, number: Atom) -> Equation:
     frame = frame_of(e.prim, e.params)
     taking = frame.rewritten(lambda p: _taking(p, axis), (FIXED,))
     inputs = frame.with_first([number], e.inputs)
-    if e.prim.by_user:  # its rules for derivatives are of no use any more
+    if e.prim.user_rules is not None:  # its rules for derivatives are of no use any more
         (program,) = taking.programs
         return Equation(call, inputs, {"program": program}, e.outputs, e.location)
     return e.reframed(taking, inputs=inputs)

@@ -17,8 +17,9 @@ from phalanx.base.errors import MeshesDiffer
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.builder import Builder, Value
+from phalanx.core.layouts import Axes, Layout, over_mesh
 from phalanx.core.program import Program
-from phalanx.core.region import Axes, Layout, Region, over_mesh
+from phalanx.core.region import Region
 
 I32 = np.dtype(np.int32)
 

@@ -16,11 +16,11 @@ from typing import Any
 from phalanx.base import dtypes
 from phalanx.control.framed import bind, frame_of
 from phalanx.core.axes import Typed
-from phalanx.core.frame import Frame, Loop, Marks
+from phalanx.core.layouts import Axes
 from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
-from phalanx.core.program import Program
-from phalanx.core.region import Axes
+from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CARRY, CHOICE, FIXED, Role
+from phalanx.core.runs import Loop, Marks
 from phalanx.ops.basis import add_tangents, instantiate, mul, zeros
 from phalanx.ops.collective import psum
 from phalanx.transforms.derive import Derived, derive, keep

@@ -8,24 +8,24 @@ linearization stores for each row only what differs between rows, the transpose 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import Frame, Loop
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Program
+from phalanx.core.program import Frame, Program
 from phalanx.core.roles import CARRY, Roles
+from phalanx.core.runs import Loop
 from phalanx.core.types import ArrayType
 
 I32 = np.dtype("int32")
 
 
-def _frame(params: dict[str, Any]) -> Frame:
-    runs = Loop(params["length"], params["reverse"])
-    return Frame((params["program"],), params["ins"], params["outs"], runs)
+def _frame(
+    *, program: Program, ins: Roles, outs: Roles, length: int, reverse: bool, unroll: int
+) -> Frame:
+    return Frame((program,), ins, outs, Loop(length, reverse))
 
 
 def _lower(

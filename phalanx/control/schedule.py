@@ -20,9 +20,9 @@ from phalanx.control.call import call
 from phalanx.control.framed import own_inside, own_values
 from phalanx.control.numbered import hoist_axis_index
 from phalanx.control.segment import fold_over, segment
-from phalanx.core.frame import Marks
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.region import Chunked
+from phalanx.core.runs import Marks
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import live_equations
 from phalanx.transforms.storage import size_in_bytes
@@ -88,7 +88,7 @@ def _inlined(program: Program, lanes: DeviceLanes, names: dict[Atom, Atom]) -> I
     """The equations with variables of their own, which stand in ``names``."""
     for e in live_equations(program):
         inputs = [names.get(a, a) for a in e.inputs]
-        if (e.prim is call or e.prim.by_user) and lanes.meet_in(e):
+        if (e.prim is call or e.prim.user_rules is not None) and lanes.meet_in(e):
             (inner,) = e.programs  # rules for derivatives are of no use any more
             inside: dict[Atom, Atom] = dict(zip(inner.inputs, inputs, strict=True))
             yield from _inlined(inner, lanes, inside)

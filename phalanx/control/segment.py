@@ -22,10 +22,10 @@ from phalanx.control.lanes import batch_rule
 from phalanx.control.scan import scan
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import Loop, Marks
 from phalanx.core.primitive import Fold, Primitive
-from phalanx.core.program import Atom, Equation, Literal, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Frame, Literal, Program, Var, plain
 from phalanx.core.roles import CARRY, FIXED, Roles, each
+from phalanx.core.runs import Loop, Marks
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import I32, broadcast, convert, full, move, zeros
 from phalanx.ops.lanes import folded, is_there, only_where
@@ -262,6 +262,10 @@ def _past_padding(body: Program, kept: int, there: int) -> Program:
     return trace_closed(step, types, body.name).program
 
 
+def _frame(*, program: Program, of: Any, at_once: int) -> Frame:
+    return frame_of_one(program=program)
+
+
 def _lower(b: Builder, *xs: Value, program: Program, of: Any, at_once: int) -> list[Value]:
     return lower_call(b, *xs, program=program)
 
@@ -269,7 +273,7 @@ def _lower(b: Builder, *xs: Value, program: Program, of: Any, at_once: int) -> l
 segment: Primitive = with_subprograms(
     "segment",
     _lower,
-    frame_of_one,
+    _frame,
     batch=_batch,
     doc="the results of a program, on lanes a few at a time; stablehlo.while",
 )

@@ -18,13 +18,15 @@ from typing import Any, NoReturn
 from phalanx.base.config import config
 from phalanx.base.errors import DeviceError
 from phalanx.base.source import user_location
+from phalanx.control.chunks import AtOnce
 from phalanx.control.family import with_subprograms
 from phalanx.control.mapped import mapped
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import Frame, Lanes
-from phalanx.core.primitive import Primitive
-from phalanx.core.program import Program
-from phalanx.core.roles import Role
+from phalanx.core.layouts import Axes
+from phalanx.core.primitive import Execution, Primitive
+from phalanx.core.program import Frame, Program
+from phalanx.core.roles import Role, Roles
+from phalanx.core.runs import Lanes
 from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature
 from phalanx.run.calls import Prepared
@@ -33,9 +35,10 @@ from phalanx.run.spanning import MultiProcessExecutable, Sharing
 from phalanx.transforms.derive import keep
 
 
-def _frame(params: dict[str, Any]) -> Frame:
-    runs = Lanes(params["axes"], params["sharing"])
-    return Frame((params["program"],), params["ins"], params["outs"], runs)
+def _frame(
+    *, program: Program, axes: Axes, ins: Roles, outs: Roles, at_once: AtOnce, sharing: Sharing
+) -> Frame:
+    return Frame((program,), ins, outs, Lanes(axes, sharing))
 
 
 def _lower(b: Builder, *xs: Value, sharing: Sharing, **params: Any) -> NoReturn:
@@ -83,6 +86,6 @@ spanned: Primitive = with_subprograms(
     "spanned",
     _lower,
     _frame,
-    launch=_launch,
+    execution=Execution(launch=_launch),
     doc="a program in the lanes of an axis over processes; a launch of all of them",
 )

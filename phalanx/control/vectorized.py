@@ -7,23 +7,20 @@ is of no concern to them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from phalanx.control.chunks import AtOnce, Chunks
 from phalanx.control.device import block
 from phalanx.control.family import with_subprograms
 from phalanx.core.blocks import Blocks
 from phalanx.core.builder import Builder, Value
-from phalanx.core.frame import Frame, Lanes
+from phalanx.core.layouts import Axes
 from phalanx.core.primitive import Primitive
-from phalanx.core.program import Program
-from phalanx.core.region import Axes
+from phalanx.core.program import Frame, Program
 from phalanx.core.roles import Roles
+from phalanx.core.runs import Lanes
 
 
-def frame_of_lanes(params: dict[str, Any]) -> Frame:
-    """The frame of an operation that runs a program in the lanes of axes."""
-    return Frame((params["program"],), params["ins"], params["outs"], Lanes(params["axes"]))
+def _frame(*, program: Program, axes: Axes, ins: Roles, outs: Roles, at_once: AtOnce) -> Frame:
+    return Frame((program,), ins, outs, Lanes(axes))
 
 
 def _lower(
@@ -38,6 +35,6 @@ def _lower(
 vectorized: Primitive = with_subprograms(
     "vectorized",
     _lower,
-    frame_of_lanes,
+    _frame,
     doc="a program in every lane of an axis, a few lanes at a time; stablehlo.while",
 )

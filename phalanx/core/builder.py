@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from phalanx.base.source import Location
-from phalanx.core.region import Cut, Layout, Region, Target
+from phalanx.core.layouts import Cut, Layout, Target
 from phalanx.core.types import ArrayType, Ints, Shape
 
 Value = Any
@@ -426,7 +426,7 @@ class RegionAxes(Protocol):
         """The axes of the mesh along which the compiler parts what is written here."""
         ...
 
-    def cuts(self, region: Region) -> tuple[Cut, ...]:
+    def cuts(self, region: Any) -> tuple[Cut, ...]:
         """How the axes of a region are dealt out that is lowered here."""
         ...
 
@@ -435,7 +435,7 @@ class RegionAxes(Protocol):
         """What the program is written for."""
         ...
 
-    def parts_work_within(self, region: Region) -> bool:
+    def parts_work_within(self, region: Any) -> bool:
         """Whether there are axes along which the compiler parts what a region does."""
         ...
 

@@ -1,4 +1,9 @@
-"""Primitives: one declaration holds the name of an operation and every rule it needs."""
+"""Primitives: one declaration holds the name of an operation and every rule it needs.
+
+What all operations have stands in ``Primitive`` itself. What some have stands in a record of its
+subject, which the others do without: ``Elements``, ``NamedAxes``, ``SubPrograms``, ``Effects``,
+``UserRules``, ``Placement``, ``Execution``.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +15,6 @@ from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis, typed
 from phalanx.core.builder import Builder
-from phalanx.core.frame import Frame
-from phalanx.core.region import Region
 from phalanx.core.trace import current, entered
 from phalanx.core.types import ArrayType
 
@@ -34,6 +37,8 @@ Batched = tuple[Any, Any]  # the result, and the dimension of its lanes
 # Rules, by what they take first and give; how many operands and which parameters varies.
 Rule = Callable[..., Any]
 TypeRule = Callable[..., Any]  # an ArrayType, or a tuple of them
+FrameRule = Callable[..., Any]  # a Frame (`core/program.py`), which holds programs of primitives
+RegionRule = Callable[..., Any]  # a Region (`core/region.py`)
 LowerRule = Callable[Concatenate[Builder, ...], Any]
 LinearizeRule = Callable[Concatenate[Active, ...], Derivative]
 TransposeRule = Callable[..., Cotangents]
@@ -117,6 +122,133 @@ class Fold:
 
 CALLS: Final = "calls the host"
 ORDERED: Final = "calls the host in order"
+_NONE: Final = frozenset[Any]()
+
+
+# ---- what some operations have ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """How the elements of the result come from those of the operands.
+
+    Attributes:
+        copied: whether a number in the result is one of the operands', or what fills a place in
+            which there is none, so that it is NaN only where they are.
+        fused: whether an element of the result takes a few elements of the operands: a compiler
+            makes it where it is needed, again for every use, and stores nothing.
+        windows: ``(*operands, **params)`` to what is read or written of the first operand by
+            number: indices, whose last dimension has one for each of some dimensions of that, the
+            lengths of a window in all, and those dimensions. None if there are no indices.
+    """
+
+    copied: bool = False
+    fused: bool = False
+    windows: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedAxes:
+    """The named axes with which an operation has to do.
+
+    Attributes:
+        of: ``(**params)`` to the axes over which it communicates, or on which its results depend
+            otherwise.
+        communicates: whether it communicates over them.
+        fold: how it takes in the lanes of an array, if that can be done a few at a time.
+    """
+
+    of: Callable[..., frozenset[Any]]
+    communicates: bool = True
+    fold: Fold | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubPrograms:
+    """What an operation runs, and what follows from that alone.
+
+    Attributes:
+        frame: ``(**params)`` to the sub-programs and the roles of operands and results. It names
+            all parameters, with their types.
+        jvp: ``(primals, tangents, **params)`` to the results and their tangents, used in place
+            of ``linearize`` where both are wanted at once: the two halves would each run a
+            sub-program, and between them store what it computes.
+        decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
+            whether, or how often, they run a sub-program.
+    """
+
+    frame: FrameRule
+    jvp: Rule
+    decides: Rule | None = None
+
+
+def _nothing(**_: Any) -> frozenset[Any]:
+    return _NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What an operation does besides giving results. It is kept where nothing needs its results.
+
+    Attributes:
+        of: ``(**params)`` to what it does: ``CALLS``, ``ORDERED``, ...; what its sub-programs do
+            comes to that.
+        carry_state: ``(rewrite, state, *operands, **params)`` to the state afterwards and the
+            results. The state is a value that goes from effect to effect, through sub-programs,
+            too: ``rewrite(program)`` is a program that takes it as its first input and gives it
+            as its first output.
+    """
+
+    of: Callable[..., frozenset[Any]] = _nothing
+    carry_state: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UserRules:
+    """That rules are functions of the user's.
+
+    They may communicate over any named axis, and differently from the operation itself.
+
+    Attributes:
+        differentiate: ``(dual, *operands, **params)`` to the results and their tangents, in place
+            of ``linearize``. It is given the trace that takes the derivative, and the operands as
+            that sees them, since what such a rule does belongs to more than one trace: to that of
+            the primals, to that of the tangents, and, for values that the function closes over,
+            to ``dual`` itself.
+    """
+
+    differentiate: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What an operation says about devices.
+
+    Attributes:
+        region: ``(**params)`` to what it runs over devices.
+        requested_sharding: ``(**params)`` to the sharding that the result is to have; None: any.
+    """
+
+    region: RegionRule | None = None
+    requested_sharding: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How an operation runs where it is not compiled together with what is around it.
+
+    Attributes:
+        run: ``(*operands, **params)`` to the results, where no trace is left to see it.
+        on_host: the same as NumPy arrays, for what the host does at once.
+        launch: ``(program, signatures, donate)`` to what runs a program of this operation alone.
+    """
+
+    run: Rule | None = None
+    on_host: Rule | None = None
+    launch: Rule | None = None
+
+
+# ---- the declaration ----------------------------------------------------------------------------
 
 REGISTRY: dict[str, Primitive] = {}
 
@@ -124,6 +256,9 @@ REGISTRY: dict[str, Primitive] = {}
 @dataclass(frozen=True, eq=False, slots=True)
 class Primitive:
     """An operation on arrays. Calling it binds it: ``prim(*operands, **params)``.
+
+    Its parameters are those that ``type`` names, or ``frame`` where there are sub-programs, with
+    their types; ``params`` declares them where a family has one type rule for many.
 
     Attributes:
         name: what programs print.
@@ -133,51 +268,20 @@ class Primitive:
         linearize: ``(active, *primals, **params)`` to the result and a linear function of
             tangents. ``active`` says of each operand whether it has a tangent, and one has; the
             tangent of the others is ``ZERO``, and nothing need be computed for them.
-        jvp: ``(primals, tangents, **params)`` to the results and their tangents, used in place
-            of ``linearize`` where both are wanted at once. For operations whose two halves would
-            each run a sub-program, and between them store what it computes.
-        differentiate: ``(dual, *operands, **params)`` to the results and their tangents, in
-            place of both, for functions with derivative rules of the user's. It is given the
-            trace that takes the derivative, and the operands as that sees them, since what a
-            user's rule does belongs to more than one trace: to that of the primals, to that of
-            the tangents, and, for values that the function closes over, to ``dual`` itself.
         transpose: ``(ct, *operands, **params)`` to one cotangent, or None, per operand.
         batch: ``(axis, values, dims, **params)`` to the result and the axis' dimension in it.
         vary: the named axes over which the result differs, from those of the operands.
-        axes: ``(params)`` to the named axes that the operation communicates over, or on which its
-            results depend otherwise.
-        communicates: whether it communicates over them.
-        fold: how it takes in the lanes of an array, if that can be done a few at a time.
-        effects: ``(params)`` to what the operation does besides giving results: ``CALLS``,
-            ``ORDERED``. What does something is kept where nothing needs its results.
-        frame: ``(params)`` to the sub-programs and the roles of operands and results.
-        carry_state: ``(rewrite, state, *operands, **params)`` to the state afterwards and the
-            results, for sub-programs with effects: a value that goes through them from effect to
-            effect. ``rewrite(program)`` is a program that takes the state as its first input and
-            gives it as its first output.
-        decides: ``(varying operands, **params)`` to the axes over which lanes may differ in
-            whether, or how often, they run a sub-program.
-        region: ``(params)`` to what the operation runs over devices, if it does.
-        requested_sharding: ``(params)`` to the sharding that the result is to have, if the
-            operation says so.
-        eager: ``(*operands, **params)`` to results as NumPy arrays, for what the host does at
-            once where it is not compiled.
-        run: ``(*operands, **params)`` to the results, in place of compiling the operation, where
-            no trace is left to see it.
-        launch: ``(program, signatures, donate)`` to what runs a program of this operation alone, if
-            it is not compiled together with what is around it.
-        by_user: whether its rules are functions of the user's, which may communicate over any
-            named axis, and differently from the operation itself.
         prepare: adjusts operands when the primitive is bound, before any trace sees them.
-        copies_elements: whether a number in the result is one of the operands', or what fills a
-            place in which there is none, so that it is NaN only where they are.
-        windows: ``(*operands, **params)`` to what it reads or writes of its first operand by
-            number: indices, whose last dimension has one for each of some dimensions of that, the
-            lengths of a window in all, and those dimensions. None if there are no indices.
-        fused: whether an element of the result takes a few elements of the operands: a compiler
-            makes it where it is needed, again for every use, and stores nothing.
         multi: whether there are several results, or none, as a tuple; so where there are
             sub-programs or effects.
+        params: a TypedDict of the parameters.
+        elements: how the elements of the result come from those of the operands.
+        named_axes: those over which it communicates, or on which its results depend.
+        subprograms: what it runs.
+        effects: what it does besides giving results.
+        user_rules: that rules are functions of the user's.
+        placement: what it says about devices.
+        execution: how it runs where it is not compiled.
         doc: the mathematics and the source, in a line.
         examples: what the tests of the laws run it on.
     """
@@ -187,29 +291,19 @@ class Primitive:
     lower: LowerRule
     lower_on: Mapping[str, LowerRule] = field(default_factory=dict[str, LowerRule])
     linearize: LinearizeRule | ZeroDerivative | NoRule | None = None
-    jvp: Rule | None = None
-    differentiate: Rule | None = None
     transpose: TransposeRule | NoRule | None = None
     batch: BatchRule | NoRule | None = None
     vary: Rule | None = None
-    axes: Callable[[dict[str, Any]], frozenset[Any]] | None = None
-    communicates: bool = True
-    fold: Fold | None = None
-    effects: Callable[[dict[str, Any]], frozenset[Any]] | None = None
-    frame: Callable[[dict[str, Any]], Frame] | None = None
-    carry_state: Rule | None = None
-    decides: Rule | None = None
-    region: Callable[[dict[str, Any]], Region] | None = None
-    requested_sharding: Callable[[dict[str, Any]], Any] | None = None
-    eager: Rule | None = None
-    run: Rule | None = None
-    launch: Rule | None = None
-    by_user: bool = False
     prepare: Callable[[Operands], Operands] | None = None
-    copies_elements: bool = False
-    windows: Rule | None = None
-    fused: bool = False
     multi: bool = False
+    params: type[Any] | None = None
+    elements: Elements = Elements()
+    named_axes: NamedAxes | None = None
+    subprograms: SubPrograms | None = None
+    effects: Effects = Effects()
+    user_rules: UserRules | None = None
+    placement: Placement = Placement()
+    execution: Execution = Execution()
     doc: str = ""
     examples: Sequence[Example] = ()
 
@@ -234,13 +328,13 @@ class Primitive:
         """The lowering rule for devices of ``platform``."""
         return self.lower_on.get(platform, self.lower)
 
-    def rule(self, which: str) -> Rule:
-        """The rule named ``which``.
+    def rule(self, which: str, subject: object = None) -> Rule:
+        """The rule named ``which``, of this declaration or of one of the records in it.
 
         Raises:
             MissingRule: the primitive has none; the message says why or where to add it.
         """
-        rule = getattr(self, which)
+        rule = getattr(self if subject is None else subject, which)
         if callable(rule):
             return rule
         needed = f"{self.name}: no `{which}` rule, needed at {user_location()}"
@@ -251,6 +345,26 @@ class Primitive:
             "declared"
         )
 
+    @property
+    def decides(self) -> Rule | None:
+        """The rule of that name, if it has sub-programs and it depends on lanes what these do."""
+        return None if self.subprograms is None else self.subprograms.decides
+
+    @property
+    def fold(self) -> Fold | None:
+        """How it takes in the lanes of an array, if that can be done a few at a time."""
+        return None if self.named_axes is None else self.named_axes.fold
+
+    def frame(self, params: dict[str, Any]) -> Any:
+        """The ``Frame`` of the operation with these parameters, if it has sub-programs."""
+        return None if self.subprograms is None else self.subprograms.frame(**params)
+
+    def axes(self, params: dict[str, Any]) -> frozenset[Any]:
+        """The named axes over which it communicates, or on which its results depend otherwise."""
+        if self.named_axes is not None:
+            return self.named_axes.of(**params)
+        return _NONE if self.subprograms is None else self.frame(params).named_axes
+
     def result_type(self, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
         """The type of the result; a tuple if ``multi``.
 
@@ -260,12 +374,12 @@ class Primitive:
         for t in types:
             if t.varying:
                 return self._varying_type(result, types, params)
-        if self.axes is not None and self.frame is None and typed(self.axes(params)):
+        if self.named_axes is not None and typed(self.named_axes.of(**params)):
             return self._varying_type(result, types, params)
         return result
 
     def _varying_type(self, result: Any, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
-        if self.frame is not None:  # whose rule knows the types of its programs
+        if self.subprograms is not None:  # whose rule knows the types of its programs
             return result
         varies: frozenset[Any] | tuple[frozenset[Any], ...]
         varies = self.result_varies([t.varying for t in types], params)
@@ -278,5 +392,4 @@ class Primitive:
         """The axes over which each result varies; a tuple if ``multi`` and the rule says so."""
         if self.vary is not None:
             return self.vary(*operands, **params)
-        none: frozenset[Any] = frozenset()
-        return none.union(*operands)
+        return _NONE.union(*operands)

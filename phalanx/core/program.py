@@ -1,17 +1,28 @@
-"""Programs: what a traced function does, in single-assignment form."""
+"""Programs: what a traced function does, in single-assignment form.
+
+An operation with sub-programs runs one of them once, again and again, or in every lane of an axis:
+that is its frame. What each operand is to the program, and what each result is made of, is its
+*role*; everything that transformations do to such operations follows from the roles.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from operator import index
 from types import FunctionType
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
 from phalanx.base.recent import Recent
 from phalanx.base.source import Location
-from phalanx.core.frame import Frame
+from phalanx.core.axes import typed
+from phalanx.core.layouts import Axes
 from phalanx.core.primitive import Primitive
+from phalanx.core.roles import CARRY, CHOICE, FIXED, Role, Roles, slices
+from phalanx.core.runs import ONCE, Lanes, Loop, Runs
 from phalanx.core.types import Array, ArrayType, typeof
 
 
@@ -41,6 +52,8 @@ class Literal:
 
 
 Atom = Var | Literal
+T = TypeVar("T")
+_NONE: frozenset[Any] = frozenset()
 
 LARGEST_LITERAL = 4096  # elements; a larger constant is an operand of what is compiled
 DERIVED = 256  # of each program: what was made of it, and what was compiled for it
@@ -98,30 +111,23 @@ class Equation:
     @property
     def frame(self) -> Frame | None:
         """The sub-programs of the operation, and the roles of its operands and results."""
-        return self.prim.frame(self.params) if self.prim.frame is not None else None
+        return self.prim.frame(self.params)
 
     @property
     def axes(self) -> frozenset[Any]:
         """The named axes that the equation communicates over."""
-        return self.prim.axes(self.params) if self.prim.axes is not None else frozenset()
+        return self.prim.axes(self.params)
 
     @property
     def effects(self) -> frozenset[Any]:
         """What the equation does besides giving results, its sub-programs included."""
-        own: frozenset[Any] = frozenset()
-        if self.prim.effects is not None:
-            own = self.prim.effects(self.params)
+        own = self.prim.effects.of(**self.params)
         return own.union(*(p.effects for p in self.programs))
 
     @property
     def programs(self) -> Iterator[Program]:
         """The sub-programs of the operation."""
         return programs_in(self.prim, self.params)
-
-
-def programs_in(prim: Primitive, params: dict[str, Any]) -> Iterator[Program]:
-    """The sub-programs of an operation."""
-    return prim.frame(params).every if prim.frame is not None else iter(())
 
 
 class Program:
@@ -154,7 +160,7 @@ class Program:
         inner = [p.primitives for e in several for p in e.programs]
         self.primitives: frozenset[Primitive] = frozenset({e.prim for e in equations}).union(*inner)
         self.axes: frozenset[Any] = frozenset().union(
-            *[e.axes for e in equations if e.prim.axes is not None]
+            *[e.axes for e in equations if e.prim.multi or e.prim.named_axes is not None]
         )
         self.effects: frozenset[Any] = frozenset().union(*[e.effects for e in several])
         self.derived: Recent[Any] = Recent(DERIVED)
@@ -212,9 +218,9 @@ class Program:
         return tuple(plain(a.type) for a in self.outputs)
 
     @property
-    def by_user(self) -> bool:
-        """Whether rules of the user's concern an operation."""
-        return any([p.by_user for p in self.primitives])
+    def has_user_rules(self) -> bool:
+        """Whether rules of the user's concern an operation, at any depth."""
+        return any([p.user_rules is not None for p in self.primitives])
 
     def walk(self, into: Callable[[Equation], bool] = lambda e: True) -> Iterator[Equation]:
         """Every equation, those of sub-programs included; of each program once.
@@ -247,9 +253,158 @@ class Program:
         return lines
 
 
+# ---- sub-programs -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Sub-programs, and a role for each operand (``ins``) and result (``outs``) of an operation.
+
+    ``programs`` are alternatives: they take the operands, except for a CHOICE, and give the
+    results, in order. The ``condition`` of a loop takes what they take and says whether there is
+    another run.
+    """
+
+    programs: tuple[Program, ...]
+    ins: Roles
+    outs: Roles
+    runs: Runs = ONCE
+    condition: Program | None = None
+
+    @property
+    def every(self) -> Iterator[Program]:
+        """All sub-programs."""
+        yield from self.programs
+        if self.condition is not None:
+            yield self.condition
+
+    @property
+    def named_axes(self) -> frozenset[Any]:
+        """The named axes over which the programs communicate, as far as they lie outside."""
+        return _NONE.union(*(p.axes for p in self.every)) - self.lanes
+
+    # ---- another frame ----
+
+    def rewritten(
+        self, change: Callable[[Program], Program], ins: Roles = (), outs: Roles = ()
+    ) -> Frame:
+        """This frame with ``change`` made to all sub-programs.
+
+        What they take then before their operands has the roles ``ins``, what the programs give
+        before their results the roles ``outs``.
+        """
+        return replace(
+            self,
+            programs=tuple([change(p) for p in self.programs]),
+            condition=self.condition and change(self.condition),
+            ins=tuple(self.with_first(ins, self.ins)),
+            outs=(*outs, *self.outs),
+        )
+
+    def with_first(self, more: Iterable[T], values: Sequence[T]) -> list[T]:
+        """``values``, one for each operand, with ``more`` before what the programs see of them."""
+        return [*self.choices(values), *more, *self.shown(values)]
+
+    def into(self, params: dict[str, Any]) -> dict[str, Any]:
+        """The parameters of an operation with this frame in place of its own.
+
+        Operations with sub-programs call what makes up their frames by the same names.
+        """
+        parts = {
+            "program": self.programs[0],
+            "programs": self.programs,
+            "condition": self.condition,
+            "ins": self.ins,
+            "outs": self.outs,
+            "reverse": isinstance(self.runs, Loop) and self.runs.reverse,
+        }
+        return {name: parts.get(name, value) for name, value in params.items()}
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What tells this frame from others around its first program.
+
+        What is made of a frame is kept with that program, and each of the others may be the first
+        one somewhere else, or be the same: so none is held.
+        """
+        _, *others = self.every
+        return (*map(weakref.ref, others), self.ins, self.outs, self.runs)
+
+    @property
+    def result_types(self) -> tuple[ArrayType, ...]:
+        """The types of the results of the operation."""
+        axes, types = self.runs.axes, self.programs[0].output_types
+        return tuple([r.outer(t, axes) for r, t in zip(self.outs, types, strict=True)])
+
+    @property
+    def seen(self) -> Roles:
+        """The roles of the operands that the programs see, in order."""
+        return tuple([r for r in self.ins if r is not CHOICE])
+
+    def shown(self, values: Iterable[T]) -> list[T]:
+        """Of ``values``, one for each operand, those for what the programs see."""
+        return [v for r, v in zip(self.ins, values, strict=True) if r is not CHOICE]
+
+    def choices(self, values: Iterable[T]) -> list[T]:
+        """Of ``values``, one for each operand, those for what chooses between programs."""
+        return [v for r, v in zip(self.ins, values, strict=True) if r is CHOICE]
+
+    def carried_in(self, values: Iterable[T]) -> list[T]:
+        """Of ``values``, one for each operand, those for what is carried."""
+        return [v for r, v in zip(self.ins, values, strict=True) if r is CARRY]
+
+    def carried_out(self, values: Iterable[T]) -> list[T]:
+        """Of ``values``, one for each result, those for what is carried."""
+        return [v for r, v in zip(self.outs, values, strict=True) if r is CARRY]
+
+    def with_carry(self, values: Sequence[T], carry: Sequence[T]) -> list[T]:
+        """``values``, one for each operand, with those of ``carry`` for what is carried."""
+        new = iter(carry)
+        return [next(new) if r is CARRY else v for r, v in zip(self.ins, values, strict=True)]
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether the program runs again and again."""
+        return isinstance(self.runs, Loop)
+
+    def stored(self, type: ArrayType) -> Role:
+        """The role of a further result, of which a run gives ``type``, and of the operand that
+        takes it to another such frame: a slice for each of the runs that may differ."""
+        axes = [axis for axis, _ in self.runs.axes]
+        alike = typed(axes) - type.varying
+        return slices(tuple([(axis,) for axis in axes if axis not in alike]))
+
+    @property
+    def state(self) -> Role:
+        """The role of a value that goes through the operation from run to run."""
+        return CARRY if self.is_loop else FIXED
+
+    # ---- lanes ----
+
+    @property
+    def lanes(self) -> frozenset[Any]:
+        """The named axes that are known to the programs alone."""
+        return frozenset([a for a, _ in self.runs.axes]) if isinstance(self.runs, Lanes) else _NONE
+
+    def alike(self, role: Role) -> Axes:
+        """The named axes along which all lanes have the same of what has ``role``, in full size."""
+        if not isinstance(self.runs, Lanes):
+            return ()
+        alike = [(axis, size) for axis, size in self.runs.axes if axis not in role.axes]
+        if self.runs.total is not None:
+            return tuple([(axis, index(self.runs.total)) for axis, _ in alike])
+        return tuple(alike)
+
+
+def programs_in(prim: Primitive, params: dict[str, Any]) -> Iterator[Program]:
+    """The sub-programs of an operation."""
+    return iter(()) if prim.subprograms is None else prim.frame(params).every
+
+
 def has_user_rules(prim: Primitive, params: dict[str, Any]) -> bool:
     """Whether rules of the user's concern an operation, or what its sub-programs do."""
-    return prim.by_user or any(p.by_user for p in programs_in(prim, params))
+    inner = programs_in(prim, params)
+    return prim.user_rules is not None or any(p.has_user_rules for p in inner)
 
 
 def plain(type: ArrayType) -> ArrayType:

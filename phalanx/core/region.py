@@ -1,25 +1,14 @@
-"""Regions: programs that run at every position of named axes, and how arrays are cut for them.
-
-A *layout* says for one array which axes cut which of its dimensions. Its words are the same for
-the axes of a region, which the user named, and for those of the mesh of a whole program, over
-which they lie.
-"""
+"""Regions: programs that run at every position of named axes, and how arrays are cut for them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from phalanx.core.blocks import Blocks
-
-if TYPE_CHECKING:
-    from phalanx.core.program import Program
-
-Axes = tuple[tuple[Any, int], ...]  # ((name, size), ...), outermost first
-MeshAxes = tuple[tuple[str, int], ...]  # the same for the axes of a mesh
-Layout = tuple[tuple[Any, ...], ...]  # per dimension, the axes that cut it, major first
-OpenLayout = tuple[tuple[Any, ...] | None, ...]  # None: what cuts the dimension is left open
+from phalanx.core.layouts import Axes, Layout, MeshAxes, Target
+from phalanx.core.program import Program
 
 
 class Grid(Protocol):
@@ -34,27 +23,6 @@ class Grid(Protocol):
         ...
 
     def __hash__(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """How ``axis`` is dealt out: in ``blocks``, one to each position of the axes ``mesh``."""
-
-    axis: Any
-    blocks: Blocks
-    mesh: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """What the program of a device is written for: a device of ``platform``.
-
-    Where a program did not fit its memory, it is written again for fewer lanes at once:
-    ``halvings`` times the half.
-    """
-
-    platform: str
-    halvings: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +81,3 @@ class Region:
     shared: bool
     dealt: Blocks | None
     block: Callable[[tuple[Blocks, ...], bool, Target], Block]
-
-
-def over_mesh(layout: Layout, cuts: tuple[Cut, ...]) -> Layout:
-    """``layout``, which is in terms of a region's axes, in terms of the mesh axes under them.
-
-    >>> over_mesh(((), ("i",)), (Cut("i", Blocks(6, 4), ("m0", "m1")),))
-    ((), ('m0', 'm1'))
-    """
-    under = {cut.axis: cut.mesh for cut in cuts}
-    return tuple(tuple(m for axis in axes for m in under[axis]) for axes in layout)
-
-
-def along(dim: int | None, axis: Any) -> Layout:
-    """The layout of an array whose dimension ``dim`` is cut by ``axis``; None: not cut at all.
-
-    >>> along(1, "i"), along(None, "i")
-    (((), ('i',)), ())
-    """
-    return () if dim is None else (*((),) * dim, (axis,))

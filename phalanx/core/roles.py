@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.core.axes import typed
-from phalanx.core.region import Axes, Layout, along
+from phalanx.core.layouts import Axes, Layout, along
 from phalanx.core.types import ArrayType
 
 ROWS = "<rows>"  # the axis of the runs of a loop, which nobody else names

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from phalanx.base import errors
 from phalanx.base.source import Location, user_location
 from phalanx.core.types import Array, ArrayType
 
-if TYPE_CHECKING:
-    from phalanx.core.primitive import Primitive
+Bound = Any  # a Primitive (`primitive.py`), into which nothing here looks
 
 
 class Trace:
@@ -35,7 +34,7 @@ class Trace:
         self.name = name
         self.alive = True
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(self, prim: Bound, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Bind ``prim``: one value, or a tuple where ``prim.multi``."""
         raise NotImplementedError
 
@@ -214,7 +213,7 @@ class Root(Trace):
         super().__init__(None, "eager evaluation")
         self.evaluate: Any = None
 
-    def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def process(self, prim: Bound, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         return self.evaluate(prim, args, params)
 
 

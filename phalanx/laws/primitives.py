@@ -28,6 +28,7 @@ from phalanx.core.primitive import Example, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType, typeof
 from phalanx.laws.compare import PrimitiveError, require_same, rounding, stacked, to_numpy
 from phalanx.laws.derivatives import check_grads, direction, inexact_part, pairing
+from phalanx.laws.parameters import check_parameters
 from phalanx.ops.basis import add, move, random_wrap
 from phalanx.ops.shape import slice_dim, squeeze
 
@@ -416,7 +417,7 @@ def _check_vary(case: Case, dims: tuple, axis: Any, rules: Sequence, outs: Seque
 # ---- numbers that move --------------------------------------------------------------------------
 
 
-def law_copies_elements(prim: Primitive, example: Example) -> None:
+def law_copied(prim: Primitive, example: Example) -> None:
     """Where numbers only move, infinities in the place of some of them make no NaN."""
     case = Case(prim, example)
     operands = case.operands()
@@ -425,8 +426,8 @@ def law_copies_elements(prim: Primitive, example: Example) -> None:
     for i, (x, y) in enumerate(zip(before, after, strict=True)):
         if dtypes.is_inexact(typeof(y).dtype) and (np.isnan(y) > np.isnan(x)).any():
             raise PrimitiveError(
-                case.who("copies_elements"),
-                f"result {i} is NaN where no operand is, but it is declared as `copies_elements`",
+                case.who("copied"),
+                f"result {i} is NaN where no operand is, but it says that they are copied",
                 to_numpy(y),
                 to_numpy(x),
             )
@@ -527,7 +528,7 @@ def _inexact(prim: Primitive, example: Example) -> bool:
 
 
 def _copying(prim: Primitive, example: Example) -> bool:
-    return prim.copies_elements and _inexact(prim, example)
+    return prim.elements.copied and _inexact(prim, example)
 
 
 def _replicated(prim: Primitive, example: Example) -> bool:
@@ -550,7 +551,7 @@ LAWS = {
     "linearize": Law(law_linearize, _differentiated),
     "transpose": Law(law_transpose, _transposed),
     "vary": Law(law_vary, _replicated),
-    "copies_elements": Law(law_copies_elements, _copying),
+    "copied": Law(law_copied, _copying),
 }
 
 
@@ -561,7 +562,8 @@ def check_primitive(prim: Primitive, laws: Sequence[str] = tuple(LAWS)) -> None:
     evaluation; the batching rule against a loop, for every choice of operands and dimensions;
     the linearize rule against finite differences; the transpose rule by
     <f t, c> = <t, f^T c> and f^T^T = f; the replication rule against the lanes; that numbers only
-    move, if it says so, with infinities. Where the primitive communicates, ``pmap`` of it against
+    move, if it says so, with infinities; and that all rules take the parameters that it declares.
+    Where the primitive communicates, ``pmap`` of it against
     ``vmap`` of it.
 
     Args:
@@ -577,6 +579,7 @@ def check_primitive(prim: Primitive, laws: Sequence[str] = tuple(LAWS)) -> None:
     """
     if not prim.examples:
         raise ValueError(f"check_primitive: {prim.name} has no examples; give it at least one")
+    check_parameters(prim)
     for law in laws:
         if law not in LAWS:
             raise ValueError(f"check_primitive: no law {law!r}; there are {', '.join(LAWS)}")

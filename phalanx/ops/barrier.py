@@ -11,6 +11,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Operands,
@@ -51,7 +52,7 @@ optimization_barrier = Primitive(
     batch=_batch,
     vary=lambda *xs: xs,
     multi=True,
-    copies_elements=True,
+    elements=Elements(copied=True),
     doc="the operands, each known to what follows only once all are; "
     "stablehlo.optimization_barrier",
     examples=[Example((f32(2, 3), f32(3), i32(2))), Example((f32(3),))],

@@ -25,6 +25,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Linear,
@@ -226,7 +227,8 @@ def pointwise(
     partials: Partials = (),
     linearize: Of[Derivative] | None = None,
     transpose: Of[Cotangents] | NoRule | None = None,
-    copies_elements: bool = False,
+    copied: bool = False,
+    params: type[Any] | None = None,
     doc: str,
     examples: Sequence[Example] = (),
 ) -> Primitive:
@@ -242,7 +244,8 @@ def pointwise(
         linearize: ``(active, *primals, **params)`` to the result and a linear function, in
             place of ``partials``.
         transpose: for the linear ones.
-        copies_elements: whether each number of the result is one of the operands'.
+        copied: whether each number of the result is one of the operands'.
+        params: a TypedDict of the parameters, if there are any.
         doc: the mathematics and the source, in a line.
         examples: for the tests.
     """
@@ -264,8 +267,8 @@ def pointwise(
         transpose=transpose if transpose is not None else NoRule("it is not linear"),
         batch=batch_pointwise(lambda: prim),
         prepare=fit_scalars,
-        copies_elements=copies_elements,
-        fused=True,
+        params=params,
+        elements=Elements(copied=copied, fused=True),
         doc=doc,
         examples=examples,
     )
@@ -350,8 +353,7 @@ def structural(
         linearize=linear_in_first(lambda: prim),
         transpose=_transpose_one(transpose),
         batch=batch_rule,
-        copies_elements=fused,
-        fused=fused,
+        elements=Elements(copied=fused, fused=fused),
         doc=doc,
         examples=examples,
     )
@@ -414,7 +416,7 @@ neg = pointwise(
     on=number,
     linearize=lambda active, x: (neg(x), neg),
     transpose=lambda ct, x: [neg(ct)],
-    copies_elements=True,
+    copied=True,
     doc="-x; stablehlo.negate",
     examples=[Example((f32(2, 3),)), Example((i32(3),))],
 )
@@ -614,8 +616,7 @@ convert = Primitive(
     linearize=_convert_linearize,
     transpose=_convert_transpose,
     batch=batch_pointwise(lambda: convert),
-    fused=True,
-    copies_elements=True,
+    elements=Elements(copied=True, fused=True),
     doc="x in another dtype; stablehlo.convert",
     examples=[
         Example((f32(3),), {"dtype": I32, "weak": False}),

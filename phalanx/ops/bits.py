@@ -9,6 +9,7 @@ from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.primitive import (
     Batched,
+    Elements,
     Example,
     LaneDims,
     NoRule,
@@ -151,7 +152,7 @@ bitcast = Primitive(
     linearize=ZeroDerivative("bits are not numbers"),
     transpose=NoRule("it is not linear"),
     batch=_bitcast_batch,
-    copies_elements=True,
+    elements=Elements(copied=True),
     doc="the bits of x read as another dtype; stablehlo.bitcast_convert",
     examples=[
         Example((f32(2, 3),), {"dtype": I32}),

@@ -20,12 +20,15 @@ import numpy as np
 from phalanx.base.errors import MissingRule
 from phalanx.base.extended import is_key
 from phalanx.base.source import Location
-from phalanx.core.axes import Axis, Names
+from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
+from phalanx.core.layouts import Axes
 from phalanx.core.primitive import (
     Active,
     Batched,
     Derivative,
+    Effects,
+    Execution,
     LaneDims,
     NoRule,
     Operands,
@@ -82,7 +85,7 @@ def _linearize(
 
 
 def _batch(
-    axis: Axis, values: Operands, dims: LaneDims, *, host: Host, out_types: Types, axes: Names,
+    axis: Axis, values: Operands, dims: LaneDims, *, host: Host, out_types: Types, axes: Axes,
     levels: tuple[LEVEL, ...], token: bool,
 ) -> Batched:  # fmt: skip
     if host.vmap_method is None and axis.rest is None:
@@ -158,7 +161,7 @@ class _Call:
     __slots__ = ("function", "levels", "names", "token", "types")
 
     def __init__(
-        self, host: Host, out_types: Types, axes: Names, levels: tuple[LEVEL, ...], token: bool
+        self, host: Host, out_types: Types, axes: Axes, levels: tuple[LEVEL, ...], token: bool
     ) -> None:
         self.function = host.function
         self.names = [name for name, _ in axes]
@@ -203,12 +206,19 @@ def _lower(b: Builder, *xs: Any, host: Host, out_types: Types, **params: Any) ->
     return b.host_call(call, xs, out_types, has_side_effect=bool(host.effects))
 
 
-def _type(*types: ArrayType, out_types: Types, **_: Any) -> Types:
+def _type(
+    *types: ArrayType, host: Host, out_types: Types, axes: Axes, levels: tuple[LEVEL, ...],
+    token: bool,
+) -> Types:  # fmt: skip
     return out_types
 
 
-def _eager(*xs: Any, **params: Any) -> list[np.ndarray]:
+def _on_host(*xs: Any, **params: Any) -> list[np.ndarray]:
     return _Call(**params)(*map(np.asarray, xs))
+
+
+def _effects(*, host: Host, **_: Any) -> frozenset[Any]:
+    return host.effects
 
 
 host_call: Primitive = Primitive(
@@ -218,8 +228,8 @@ host_call: Primitive = Primitive(
     linearize=_linearize,
     transpose=NoRule("a Python function is not known to be linear"),
     batch=_batch,
-    effects=lambda params: params["host"].effects,
-    eager=_eager,
+    effects=Effects(_effects),
+    execution=Execution(on_host=_on_host),
     multi=True,
     doc="function(operands), run by the host; stablehlo.custom_call",
 )

@@ -27,12 +27,14 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     Fold,
     LaneDims,
     Linear,
     LinearizeRule,
     LowerRule,
+    NamedAxes,
     NoRule,
     Of,
     Operands,
@@ -68,6 +70,7 @@ from phalanx.ops.lanes import (
     from_blocks,
     into_blocks,
     leading,
+    named_by_axes,
     of_block,
     of_lanes,
     of_places,
@@ -81,10 +84,6 @@ from phalanx.ops.shape import concatenate, iota, merge_dims, split_dim
 Partition = tuple[tuple[int, ...], ...]
 Groups = Partition | None
 Exchange = Callable[[Any], Any] | None
-
-
-def _axes_of(params: dict[str, Any]) -> frozenset[Any]:
-    return frozenset(params["axes"])
 
 
 def _position_table(groups: Partition) -> dict[int, tuple[tuple[int, ...], int]]:
@@ -240,10 +239,11 @@ def _reduction(
         transpose=transpose,
         batch=lanes.batch,
         vary=_reduction_varies,
-        axes=_axes_of,
-        fold=Fold(local, pair, neutral, lanes.conclude),
-        copies_elements=nan_is_largest is not None,
+        named_axes=NamedAxes(
+            named_by_axes, fold=Fold(local, pair, neutral, lanes.conclude)
+        ),
         multi=True,
+        elements=Elements(copied=nan_is_largest is not None),
         doc=doc,
         examples=[
             Example((f32(3), f32(2, 3)), {"axes": ("i",), "groups": None}, axes=(("i", 4),)),
@@ -380,7 +380,7 @@ def _exchange(
     vary: Of[frozenset[Any]],
     takes_axis: bool,
     fold: Fold | None = None,
-    copies_elements: bool = True,
+    copied: bool = True,
     doc: str,
 ) -> Primitive:
     """Declare an exchange.
@@ -422,9 +422,8 @@ def _exchange(
         transpose=transpose_rule,
         batch=batch_rule,
         vary=vary,
-        axes=_axes_of,
-        fold=fold,
-        copies_elements=copies_elements,
+        named_axes=NamedAxes(named_by_axes, fold=fold),
+        elements=Elements(copied=copied),
         doc=doc,
         examples=[
             Example((operand,), {**params, "groups": None}, axes=(("i", 4),)),
@@ -603,7 +602,7 @@ psum_scatter = _exchange(
     vary=lambda v, axes, sizes, groups: v | set(axes),
     takes_axis=True,
     fold=_SCATTERED,
-    copies_elements=False,
+    copied=False,
     doc="out_l = sum_m x_m[l]; stablehlo.reduce_scatter with add",
 )
 
@@ -750,8 +749,8 @@ ppermute = Primitive(
     transpose=_ppermute_transpose,
     batch=_ppermute_batch,
     vary=_ppermute_varies,
-    axes=_axes_of,
-    copies_elements=True,
+    named_axes=NamedAxes(named_by_axes),
+    elements=Elements(copied=True),
     doc="out_t = x_s for (s, t) in perm, zeros elsewhere; stablehlo.collective_permute",
     examples=[
         Example(

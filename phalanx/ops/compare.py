@@ -14,6 +14,7 @@ from phalanx.core.primitive import (
     Active,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     Linear,
     NoRule,
@@ -120,7 +121,7 @@ max = pointwise(
     "max",
     greater_of,
     partials=_SHARES,
-    copies_elements=True,
+    copied=True,
     doc="the greater of x and y, which share a derivative at ties; stablehlo.maximum",
     examples=(*_PAIRS, _COMPLEX_PAIR),
 )
@@ -129,7 +130,7 @@ min = pointwise(
     "min",
     smaller_of,
     partials=_SHARES,
-    copies_elements=True,
+    copied=True,
     doc="the smaller of x and y, which share a derivative at ties; stablehlo.minimum",
     examples=(*_PAIRS, _COMPLEX_PAIR),
 )
@@ -181,8 +182,7 @@ select = Primitive(
     transpose=_select_transpose,
     batch=batch_pointwise(lambda: select),
     prepare=_select_prepare,
-    fused=True,
-    copies_elements=True,
+    elements=Elements(copied=True, fused=True),
     doc="x where pred holds, y elsewhere; stablehlo.select",
     examples=[
         Example((bools(2, 3), f32(2, 3), f32(2, 3))),
@@ -205,7 +205,7 @@ clamp = pointwise(
         lambda out, lo, x, hi: indicator(max(gt(x, hi), gt(lo, hi)), out.dtype),
     ],
     transpose=NoRule("it is not linear"),
-    copies_elements=True,
+    copied=True,
     doc="min(max(x, lo), hi), with derivative 0 at the bounds; stablehlo.clamp",
     examples=[
         Example((np.float32(-0.5), f32(2, 3), np.float32(0.5))),

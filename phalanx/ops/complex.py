@@ -44,7 +44,7 @@ complex = pointwise(
     result=dtypes.to_complex,
     linearize=_complex_linearize,
     transpose=_complex_transpose,
-    copies_elements=True,
+    copied=True,
     doc="x + i y; stablehlo.complex",
     examples=[Example((f32(2, 3), f32(2, 3)))],
 )
@@ -56,7 +56,7 @@ real = pointwise(
     result=dtypes.to_real,
     linearize=lambda active, z: (real(z), real),
     transpose=lambda ct, z: [complex(ct, 0.0)],
-    copies_elements=True,
+    copied=True,
     doc="Re z; stablehlo.real",
     examples=[Example((c64(2, 3),))],
 )
@@ -68,7 +68,7 @@ imag = pointwise(
     result=dtypes.to_real,
     linearize=lambda active, z: (imag(z), imag),
     transpose=lambda ct, z: [complex(0.0, neg(ct))],
-    copies_elements=True,
+    copied=True,
     doc="Im z; stablehlo.imag",
     examples=[Example((c64(2, 3),))],
 )
@@ -79,7 +79,7 @@ conj = pointwise(
     on=dtypes.is_complex,
     linearize=lambda active, z: (conj(z), conj),
     transpose=lambda ct, z: [conj(ct)],
-    copies_elements=True,
+    copied=True,
     doc="Re z - i Im z; chlo.conj",
     examples=[Example((c64(2, 3),))],
 )

@@ -19,6 +19,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Linear,
@@ -149,8 +150,7 @@ dynamic_slice = Primitive(
     transpose=_slice_transpose,
     batch=_slice_batch,
     prepare=lambda args: (args[0], *_fit_starts(args[1:])),
-    copies_elements=True,
-    windows=_slice_windows,
+    elements=Elements(copied=True, windows=_slice_windows),
     doc="x[s : s + sizes], s moved inside; stablehlo.dynamic_slice",
     examples=[
         Example((f32(5, 4), np.int32(1), np.int32(3)), {"sizes": (2, 3)}),
@@ -218,8 +218,7 @@ dynamic_update_slice = Primitive(
     transpose=_update_transpose,
     batch=_update_batch,
     prepare=lambda args: (*args[:2], *_fit_starts(args[2:])),
-    copies_elements=True,
-    windows=_update_windows,
+    elements=Elements(copied=True, windows=_update_windows),
     doc="x with x[s : s + sizes] = update, s moved inside; stablehlo.dynamic_update_slice",
     examples=[
         Example((f32(5, 4), f32(2, 3), np.int32(1), np.int32(3))),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -98,7 +98,7 @@ abs = pointwise(
     on=number,
     result=dtypes.to_real,
     linearize=_abs_linearize,
-    copies_elements=True,
+    copied=True,
     doc="|x|, with derivative 0 at 0; stablehlo.abs",
     examples=[_F, _C, _I],
 )
@@ -137,11 +137,17 @@ ceil = pointwise(
     examples=[Example((f32(2, 3),), low=-3.0, high=3.0)],
 )
 
+
+class _Halves(TypedDict):
+    mode: str
+
+
 round = pointwise(
     "round",
     _round_lower,
     on=dtypes.is_floating,
     partials=_STEPS,
+    params=_Halves,
     doc="the nearest integer; halves to the 'even' one or 'away' from 0; stablehlo.round_nearest",
     examples=[
         Example((f32(2, 3),), {"mode": "even"}, low=-3.0, high=3.0),
@@ -164,7 +170,7 @@ stop_gradient = pointwise(
     lambda b, x: x,
     on=anything,
     partials="stopping derivatives is its purpose",
-    copies_elements=True,
+    copied=True,
     doc="x, as a constant to derivatives",
     examples=[_F, _I],
 )
@@ -191,12 +197,19 @@ def _rounded_back(ct: Any, x: Any, **bits: int) -> Cotangents:
     return [reduce_precision(ct, **bits)]
 
 
+
+class _Format(TypedDict):
+    exponent_bits: int
+    mantissa_bits: int
+
+
 reduce_precision = pointwise(
     "reduce_precision",
     _reduce_precision_lower,
     on=dtypes.is_floating,
     linearize=_rounded_alike,
     transpose=_rounded_back,
+    params=_Format,
     doc="x rounded to a format with so many bits, its tangents alike; stablehlo.reduce_precision",
     examples=[Example((f32(2, 3),), {"exponent_bits": 11, "mantissa_bits": 52})],
 )
@@ -316,11 +329,17 @@ def _pow_exponent_slope(out: Any, x: Any) -> Any:
     return mul(out, log(select(eq(x, 0), 1, x)))
 
 
+
+class _Exponent(TypedDict):
+    y: int
+
+
 integer_pow = pointwise(
     "integer_pow",
     _integer_pow_lower,
     on=number,
     linearize=_integer_pow_linearize,
+    params=_Exponent,
     doc="x^y for an integer y, by repeated squaring",
     examples=[
         Example((f32(2, 3),), {"y": 3}),

@@ -17,6 +17,7 @@ from phalanx.core.primitive import Example, Primitive
 from phalanx.ops import elementwise as array
 from phalanx.ops.basis import f32, mul
 from phalanx.ops.formula import (
+    Differentiated,
     absolute,
     apart,
     conj,
@@ -259,10 +260,16 @@ def _fresnel_slope(out: Any, x: Any, sine: bool) -> Any:
     return array.sin(angle) if sine else array.cos(angle)
 
 
+
+class _Sine(Differentiated):
+    sine: bool
+
+
 fresnel: Primitive = special(
     "fresnel",
     _fresnel,
     known=[_fresnel_slope],
+    params=_Sine,
     doc="∫₀ˣ cos(πt²/2) dt, or, sine, ∫₀ˣ sin(πt²/2) dt (DLMF 7.2.7)",
     examples=[Example((f32(2, 3),), {"sine": True}, low=-3.0, high=3.0)],
 )

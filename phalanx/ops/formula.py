@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -467,6 +467,12 @@ def _not_zero(x: Any, tiny: float) -> Any:
 # ---- primitives -----------------------------------------------------------------------------
 
 
+class Differentiated(TypedDict, total=False):
+    """The parameter of what a formula computes: in order, by which operands to differentiate it."""
+
+    by: tuple[int, ...]
+
+
 def special(
     name: str,
     formula: Formula,
@@ -475,6 +481,7 @@ def special(
     doc: str,
     examples: Sequence[Example],
     on: Callable[[np.dtype], bool] = dtypes.is_floating,
+    params: type[Any] = Differentiated,
 ) -> Primitive:
     """Declare the primitive that computes ``formula``, in float32 at least.
 
@@ -487,8 +494,7 @@ def special(
         examples: for the tests.
         on: the dtypes of the operands; the derivative by a complex one is that of an analytic
             function.
-
-    The parameter ``by`` lists operands, in order, by which to differentiate the formula.
+        params: the parameters, a TypedDict that extends ``Differentiated``.
     """
 
     def lower(b: Builder, *xs: Value, by: tuple[int, ...] = (), **params: Any) -> Value:
@@ -514,6 +520,7 @@ def special(
         lower,
         on=on,
         partials=[slope(i) for i in range(len(known))],
+        params=params,
         doc=doc,
         examples=examples,
     )

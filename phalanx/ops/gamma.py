@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -182,11 +182,17 @@ def _polygamma_lower(b: Builder, x: Any, order: int) -> Any:
     return b.polygamma(b.constant(order, b.outs[0].dtype, b.outs[0].shape), x)
 
 
+
+class _Order(TypedDict):
+    order: int
+
+
 polygamma = pointwise(
     "polygamma",
     _polygamma_lower,
     on=dtypes.is_floating,
     partials=[lambda y, x, order: polygamma(x, order=order + 1)],
+    params=_Order,
     doc="the derivative of ψ of an order from 1 on; chlo.polygamma",
     examples=[Example((f32(2, 3),), {"order": 1}, low=0.5, high=3.0)],
 )

@@ -20,6 +20,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Linear,
@@ -88,8 +89,7 @@ guarded = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    fused=True,
-    copies_elements=True,
+    elements=Elements(copied=True, fused=True),
     doc="x where pred holds, and other, as a constant to derivatives, elsewhere",
     examples=[
         Example((np.bool_(True), f32(2, 3), f32(2, 3))),

@@ -13,6 +13,7 @@ from phalanx.core.primitive import Example, Primitive
 from phalanx.ops import elementwise as array
 from phalanx.ops.basis import add, f32, mul, neg, sub
 from phalanx.ops.formula import (
+    Differentiated,
     Formula,
     Number,
     absolute,
@@ -270,10 +271,16 @@ def _slope(out: Any, a: Any, x: Any, upper: bool) -> Any:
     return neg(_density(a, x)) if upper else _density(a, x)
 
 
+
+class _Upper(Differentiated):
+    upper: bool
+
+
 igamma = special(
     "igamma",
     _gamma_ratio,
     known=[None, _slope],
+    params=_Upper,
     doc="P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a), or, upper, Q(a, x) = 1 - P(a, x) (DLMF 8.2.4)",
     examples=[Example((f32(3), f32(3)), {"upper": True}, low=0.5, high=3.0, order=1)],
 )

@@ -12,7 +12,7 @@ import enum
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Linear,
@@ -285,6 +286,13 @@ def fill_value_of(dtype: np.dtype, given: Any) -> np.generic | None:
     return None if value != value else value  # NaN is the default, and no key of a cache
 
 
+class Hints(TypedDict, total=False):
+    """What the user knows of indices."""
+
+    indices_are_sorted: bool
+    unique_indices: bool
+
+
 def _gather_type(
     x: ArrayType,
     indices: ArrayType,
@@ -292,7 +300,8 @@ def _gather_type(
     numbers: GatherNumbers,
     slice_sizes: Ints,
     mode: str,
-    **hints: Any,
+    fill: Any = None,
+    **hints: Unpack[Hints],
 ) -> ArrayType:
     _check_indices("gather", x, indices, numbers, mode)
     single = (*numbers.collapsed_slice_dims, *numbers.operand_batching_dims)
@@ -427,8 +436,7 @@ gather = Primitive(
     linearize=_gather_linearize,
     transpose=_gather_transpose,
     batch=_gather_batch,
-    copies_elements=True,
-    windows=_gather_windows,
+    elements=Elements(copied=True, windows=_gather_windows),
     doc="windows of x at the positions in indices; stablehlo.gather",
     examples=[
         Example((f32(3, 4), _ROW_INDICES), {**_ROWS, "mode": "clip"}),
@@ -453,10 +461,8 @@ def _scatter_type(
     x: ArrayType,
     indices: ArrayType,
     updates: ArrayType,
-    *,
     numbers: ScatterNumbers,
     mode: str,
-    **hints: Any,
 ) -> ArrayType:
     _check_indices(who, x, indices, numbers.of_gather(), mode)
     if updates.dtype != x.dtype:
@@ -548,13 +554,21 @@ def _scatter(
     on: Domain = number_or_bool,
     linearize: LinearizeRule,
     transpose: TransposeRule | NoRule,
-    copies_elements: bool = False,
+    copied: bool = False,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
-    def type_rule(x: ArrayType, *types: ArrayType, **params: Any) -> ArrayType:
+    def type_rule(
+        x: ArrayType,
+        indices: ArrayType,
+        updates: ArrayType,
+        *,
+        numbers: ScatterNumbers,
+        mode: str,
+        **hints: Unpack[Hints],
+    ) -> ArrayType:
         check_domain(name, x, on)
-        return _scatter_type(name, x, *types, **params)
+        return _scatter_type(name, x, indices, updates, numbers, mode)
 
     prim = Primitive(
         name,
@@ -563,8 +577,7 @@ def _scatter(
         linearize=linearize,
         transpose=transpose,
         batch=_scatter_batch(lambda: prim),
-        copies_elements=copies_elements,
-        windows=_scatter_windows,
+        elements=Elements(copied=copied, windows=_scatter_windows),
         doc=doc,
         examples=examples,
     )
@@ -696,7 +709,7 @@ scatter = _scatter(
     on=anything,
     linearize=_scatter_linearize,
     transpose=_scatter_transpose,
-    copies_elements=True,
+    copied=True,
     doc="x with windows replaced by updates, one of those that meet; stablehlo.scatter",
     examples=_scatter_examples(_INTEGERS, unique_indices=True),
 )
@@ -724,7 +737,7 @@ scatter_min = _scatter(
     lambda b, x, u: b.minimum(x, u),
     linearize=_extremum_linearize(lambda: scatter_min),
     transpose=NoRule("it is not linear"),
-    copies_elements=True,
+    copied=True,
     doc="x with windows of it lowered to updates; stablehlo.scatter with minimum",
     examples=_scatter_examples(_REPEATED, _INTEGERS),
 )
@@ -734,7 +747,7 @@ scatter_max = _scatter(
     lambda b, x, u: b.maximum(x, u),
     linearize=_extremum_linearize(lambda: scatter_max),
     transpose=NoRule("it is not linear"),
-    copies_elements=True,
+    copied=True,
     doc="x with windows of it raised to updates; stablehlo.scatter with maximum",
     examples=_scatter_examples(_REPEATED, _INTEGERS),
 )

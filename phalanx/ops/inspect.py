@@ -13,12 +13,15 @@ from phalanx.core.primitive import (
     Active,
     Batched,
     Derivative,
+    Effects,
+    Execution,
     LaneDims,
     NoRule,
     Operands,
     Primitive,
     no_results,
 )
+from phalanx.core.types import ArrayType
 
 INSPECTS = frozenset({"inspects"})
 
@@ -32,6 +35,10 @@ class Watcher:
 
     def __repr__(self) -> str:
         return getattr(self.function, "__name__", "callback")
+
+
+def _type(x: ArrayType, *, watcher: Watcher) -> tuple[()]:
+    return ()
 
 
 def _lower(b: Builder, x: Value, watcher: Watcher) -> list[Value]:
@@ -65,16 +72,19 @@ def _carry_state(rewrite: Any, state: Any, x: Any, watcher: Watcher) -> tuple[An
     return state, ()
 
 
+def _effects(*, watcher: Watcher) -> frozenset[str]:
+    return INSPECTS
+
+
 inspect_sharding: Primitive = Primitive(
     "inspect_sharding",
-    no_results,
+    _type,
     _lower,
     linearize=_linearize,
     transpose=NoRule("it has no results"),
     batch=_batch,
-    effects=lambda params: INSPECTS,
-    carry_state=_carry_state,
-    run=_run,
+    effects=Effects(_effects, _carry_state),
+    execution=Execution(run=_run),
     multi=True,
     doc="tells a Python function how x lies; a custom call that the partitioner answers",
 )

@@ -14,6 +14,7 @@ from phalanx.ops.compare import eq, select
 from phalanx.ops.elementwise import div
 from phalanx.ops.faddeeva import exp_of_square
 from phalanx.ops.formula import (
+    Differentiated,
     Number,
     absolute,
     apart,
@@ -196,10 +197,16 @@ def _sici_slope(out: Any, x: Any, sine: bool) -> Any:
     return select(zero, 1, div(array.sin(x), select(zero, 1, x)))
 
 
+
+class _Sine(Differentiated):
+    sine: bool
+
+
 sici: Primitive = special(
     "sici",
     _sici,
     known=[_sici_slope],
+    params=_Sine,
     doc="γ + log x + ∫₀ˣ (cos t - 1) / t dt, or, sine, ∫₀ˣ sin t / t dt (DLMF 6.2.9, 6.2.13)",
     examples=[Example((f32(2, 3),), {"sine": True}, low=0.5, high=6.0)],
 )

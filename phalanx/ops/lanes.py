@@ -20,6 +20,7 @@ from phalanx.core.primitive import (
     Example,
     Fold,
     LaneDims,
+    NamedAxes,
     NoRule,
     Operands,
     Primitive,
@@ -60,6 +61,11 @@ def _axis_index_batch(axis: Axis, xs: Operands, dims: LaneDims, *, axes: Names) 
     return index_of(axis), 0
 
 
+def named_by_axes(*, axes: Names, **_: Any) -> frozenset[Any]:
+    """The named axes of an operation that lists them in its parameter ``axes``."""
+    return frozenset(axes)
+
+
 def _axis_index_type(axes: Names) -> ArrayType:
     return ArrayType((), I32)
 
@@ -80,8 +86,7 @@ axis_index = Primitive(
     transpose=NoRule("it has no operand"),
     batch=_axis_index_batch,
     vary=_axis_index_varies,
-    axes=lambda params: frozenset(params["axes"]),
-    communicates=False,
+    named_axes=NamedAxes(named_by_axes, communicates=False),
     doc="the position l of this lane along the axis; stablehlo.partition_id",
     examples=[Example((), {"axes": ("i",)}, axes=(("i", 4),))],
 )

@@ -11,6 +11,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Operands,
@@ -47,7 +48,7 @@ named = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    copies_elements=True,
+    elements=Elements(copied=True),
     doc="x, under a name; no operation",
     examples=[Example((f32(2, 3),), {"name": "a"}), Example((i32(3),), {"name": "a"})],
 )

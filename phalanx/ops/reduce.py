@@ -16,6 +16,7 @@ from phalanx.core.primitive import (
     Active,
     Batched,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     LinearizeRule,
@@ -145,7 +146,7 @@ def _reduction(
     *,
     on: Domain,
     linearize: LinearizeRule | ZeroDerivative,
-    copies_elements: bool = False,
+    copied: bool = False,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
@@ -164,7 +165,7 @@ def _reduction(
         linearize=linearize,
         transpose=NoRule("it is not linear"),
         batch=batch,
-        copies_elements=copies_elements,
+        elements=Elements(copied=copied),
         doc=doc,
         examples=examples,
     )
@@ -249,7 +250,7 @@ reduce_max = _reduction(
     _fold_ordered(greater_of, lowest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_max),
-    copies_elements=True,
+    copied=True,
     doc="the greatest element over dims; stablehlo.reduce with maximum",
     examples=[_FLOATS, _INTS, _BOOLS, _COMPLEX],
 )
@@ -259,7 +260,7 @@ reduce_min = _reduction(
     _fold_ordered(smaller_of, highest),
     on=number_or_bool,
     linearize=_extremum_linearize(lambda: reduce_min),
-    copies_elements=True,
+    copied=True,
     doc="the smallest element over dims; stablehlo.reduce with minimum",
     examples=[_FLOATS, _INTS, _BOOLS, _COMPLEX],
 )

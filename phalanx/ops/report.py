@@ -23,6 +23,8 @@ from phalanx.core.primitive import (
     Active,
     Batched,
     Derivative,
+    Effects,
+    Execution,
     LaneDims,
     NoRule,
     Operands,
@@ -197,6 +199,10 @@ def first_of(reports: Any) -> Any:
 # ---- the operation ----------------------------------------------------------------------------
 
 
+def _type(words: ArrayType, *, debug: bool) -> tuple[()]:
+    return ()
+
+
 def _run(words: Any, debug: bool) -> tuple[()]:
     found = None if debug else told(np.asarray(words))
     if found is not None:
@@ -234,16 +240,19 @@ def _carry_state(rewrite: Any, state: Any, words: Any, debug: bool) -> tuple[Any
     return state, ()
 
 
+def _effects(*, debug: bool) -> frozenset[str]:
+    return REPORTS
+
+
 report: Primitive = Primitive(
     "report",
-    no_results,
+    _type,
     _lower,
     linearize=_linearize,
     transpose=NoRule("it has no results"),
     batch=_batch,
-    effects=lambda params: REPORTS,
-    carry_state=_carry_state,
-    run=_run,
+    effects=Effects(_effects, _carry_state),
+    execution=Execution(run=_run),
     multi=True,
     doc="says what is wrong, if the first word is not 0; no operation: derived programs carry it",
 )

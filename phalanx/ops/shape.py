@@ -22,6 +22,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Linear,
@@ -189,7 +190,7 @@ concatenate = Primitive(
     linearize=_concatenate_linearize,
     transpose=_concatenate_transpose,
     batch=_concatenate_batch,
-    copies_elements=True,
+    elements=Elements(copied=True),
     doc="the operands one after the other along dim; stablehlo.concatenate",
     examples=[
         Example((f32(2, 3), f32(2, 1), f32(2, 2)), {"dim": 1}),

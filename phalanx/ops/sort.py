@@ -21,6 +21,7 @@ from phalanx.core.primitive import (
     Active,
     Batched,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     NoRule,
@@ -229,7 +230,7 @@ sort = Primitive(
     transpose=NoRule("it is not linear"),
     batch=_sort_batch,
     multi=True,
-    copies_elements=True,
+    elements=Elements(copied=True),
     doc="operands in the order of the first num_keys of them along dim; stablehlo.sort",
     examples=[
         Example((f32(3, 5),), {"dim": 1, **_PLAIN}),
@@ -275,7 +276,7 @@ top_k = Primitive(
     transpose=NoRule("it is not linear"),
     batch=_top_k_batch,
     multi=True,
-    copies_elements=True,
+    elements=Elements(copied=True),
     doc="the k greatest of the last dimension, descending, and their positions; chlo.top_k",
     examples=[Example((f32(3, 5),), {"k": 2}), Example((i32(5),), {"k": 5})],
 )

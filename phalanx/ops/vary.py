@@ -7,10 +7,20 @@ from typing import Any
 
 from phalanx.core.axes import Axis, Names
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Batched, Cotangents, Example, LaneDims, Operands, Primitive
+from phalanx.core.primitive import (
+    Batched,
+    Cotangents,
+    Elements,
+    Example,
+    LaneDims,
+    NamedAxes,
+    Operands,
+    Primitive,
+)
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast_lanes, f32, linear_in_first
 from phalanx.ops.collective import psum
+from phalanx.ops.lanes import named_by_axes
 
 
 def _type(x: ArrayType, axes: Names) -> ArrayType:
@@ -45,10 +55,8 @@ pvary = Primitive(
     transpose=_transpose,
     batch=_batch,
     vary=_varies,
-    axes=lambda params: frozenset(params["axes"]),
-    communicates=False,
-    fused=True,
-    copies_elements=True,
+    named_axes=NamedAxes(named_by_axes, communicates=False),
+    elements=Elements(copied=True, fused=True),
     doc="x, which every position has, as what may vary along axes; no operation",
     examples=[Example((f32(3),), {"axes": ("i",)}, axes=(("i", 4),))],
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -59,24 +59,21 @@ from phalanx.ops.shape import pad
 # ---- geometry -------------------------------------------------------------------------------
 
 
+class Windows(TypedDict):
+    """Per dimension: the length of a window, the step to the next, and what lies in between."""
+
+    window: Ints
+    strides: Ints
+    padding: Pairs
+    base_dilation: Ints
+    window_dilation: Ints
+
+
 def window_type(
-    name: str,
-    x: ArrayType,
-    *,
-    window: Ints,
-    strides: Ints,
-    padding: Pairs,
-    base_dilation: Ints,
-    window_dilation: Ints,
+    name: str, x: ArrayType, **windows: Unpack[Windows]
 ) -> ArrayType:
     """The type of what a reduction over windows of ``x`` gives: one element for each."""
-    given: dict[str, tuple[Any, ...]] = {
-        "window": window,
-        "strides": strides,
-        "padding": padding,
-        "base_dilation": base_dilation,
-        "window_dilation": window_dilation,
-    }
+    given: dict[str, tuple[Any, ...]] = {name: windows[name] for name in Windows.__annotations__}
     for what, value in given.items():
         if len(value) != x.ndim:
             raise ValueError(
@@ -117,7 +114,7 @@ def _window_reduction(
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
-    def type_rule(x: ArrayType, **params: Any) -> ArrayType:
+    def type_rule(x: ArrayType, **params: Unpack[Windows]) -> ArrayType:
         check_domain(name, x, on)
         return window_type(name, x, **params)
 
@@ -308,7 +305,7 @@ reduce_window_min = _window_reduction(
 )
 
 
-def _places_type(x: ArrayType, *, select: str, **windows: Any) -> ArrayType:
+def _places_type(x: ArrayType, *, select: str, **windows: Unpack[Windows]) -> ArrayType:
     check_domain("window_places", x, ordered)
     return window_type("window_places", x, **windows).update(dtype=I32, weak=False)
 

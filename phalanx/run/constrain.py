@@ -12,8 +12,11 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
+    Execution,
     LaneDims,
     Operands,
+    Placement,
     Primitive,
 )
 from phalanx.core.program import plain
@@ -71,8 +74,8 @@ constrain = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    requested_sharding=lambda params: params["sharding"],
-    run=_run,
-    copies_elements=True,
+    placement=Placement(requested_sharding=lambda *, sharding: sharding),
+    execution=Execution(run=_run),
+    elements=Elements(copied=True),
     doc="x, laid out as a sharding says; sdy.sharding_constraint",
 )

@@ -12,7 +12,7 @@ from phalanx.base.config import settings
 from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
-from phalanx.core.primitive import Primitive
+from phalanx.core.primitive import Primitive, Rule
 from phalanx.core.program import Program, programs_in
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import SCALARS, ArrayType, LiteralType, typeof
@@ -25,8 +25,8 @@ _programs: Recent[Program] = Recent(1024)
 
 def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
     """Run ``prim`` now: one array, or a tuple of them where it has several results."""
-    if prim.run is not None:
-        return prim.run(*args, **params)
+    if prim.execution.run is not None:
+        return prim.execution.run(*args, **params)
     arrays = [a if type(a) is DeviceArray else as_array(a) for a in args]
     owner = _owner(prim, params) if prim.multi else None
     static = static_key(params) if owner is None else _key_without(owner, params)
@@ -38,8 +38,8 @@ def evaluate(prim: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         _refuse_unhashable(prim, params)
         raise
     if call is None:
-        if prim.eager is not None:
-            return _by_the_host(prim, arrays, params)
+        if prim.execution.on_host is not None:
+            return _on_host(prim, prim.execution.on_host, arrays, params)
         call = known[key] = _compiled(prim, arrays, params, owner)
     return call.run(arrays)
 
@@ -63,11 +63,13 @@ def _refuse_unhashable(prim: Primitive, params: dict[str, Any]) -> None:
             ) from None
 
 
-def _by_the_host(prim: Primitive, arrays: list[DeviceArray], params: dict[str, Any]) -> Any:
+def _on_host(
+    prim: Primitive, run: Rule, arrays: list[DeviceArray], params: dict[str, Any]
+) -> Any:
     """The results of what the host does itself, where the first operand on one device lies."""
     places = [a.sharding for a in arrays if len(a.sharding.devices) == 1 and a.committed]
     sharding = places[0] if places else default_sharding()
-    results = prim.eager(*arrays, **params)  # type: ignore[misc]
+    results = run(*arrays, **params)
     out = tuple([from_host(x, sharding=sharding) for x in (results if prim.multi else (results,))])
     return out if prim.multi else out[0]
 

@@ -238,7 +238,7 @@ def _in_pieces(
 ) -> Prepared:
     only = launched(program)
     if only is not None:
-        return only.prim.rule("launch")(program, sigs, donate)
+        return only.prim.rule("launch", only.prim.execution)(program, sigs, donate)
 
     def compile(piece: Program, sigs: Sequence[Signature]) -> Prepared:
         return compile_program(piece, sigs, (), options)

@@ -19,9 +19,9 @@ from phalanx.base.errors import DeviceError, NonFiniteError
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis
-from phalanx.core.frame import Frame, Lanes, Loop
-from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY
+from phalanx.core.runs import Lanes, Loop
 from phalanx.core.trace import ROOT, entering
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import reshape, zeros
@@ -45,13 +45,13 @@ _SIGNATURES = 64  # for which each piece is compiled; those of a loop, say
 
 def launches(program: Program) -> bool:
     """Whether something in ``program`` is launched by itself."""
-    return any(p.launch is not None for p in program.primitives)
+    return any(p.execution.launch is not None for p in program.primitives)
 
 
 def launched(program: Program) -> Equation | None:
     """The equation that is launched by itself, if that is all that ``program`` does."""
     only = program.only
-    return only if only is not None and only.prim.launch is not None else None
+    return only if only is not None and only.prim.execution.launch is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def _parts(program: Program) -> list[list[Equation]]:
 
 
 def _launches(equation: Equation) -> bool:
-    return equation.prim.launch is not None or any(map(launches, equation.programs))
+    return equation.prim.execution.launch is not None or any(map(launches, equation.programs))
 
 
 class Pieces(Prepared):
@@ -211,9 +211,9 @@ def _value(atom: Atom, values: dict[Any, DeviceArray]) -> DeviceArray:
 
 def _run_of(piece: _Piece, compile: Compile) -> Run:
     alone = piece.alone
-    if alone is None or alone.prim.launch is not None:
+    frame = alone.frame if alone is not None else None
+    if alone is None or frame is None or alone.prim.execution.launch is not None:
         return _compiled(piece.program, compile)
-    frame = alone.prim.rule("frame")(alone.params)
     runners = [_runner(p, compile) for p in frame.programs]
     if isinstance(frame.runs, Lanes):
         return _in_lanes(frame, compile)

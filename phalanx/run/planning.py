@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from phalanx.base.errors import DevicesDiffer
 from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
+from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.core.program import Program
-from phalanx.core.region import Layout, OpenLayout
 from phalanx.core.types import ArrayType
 from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
@@ -54,11 +54,11 @@ class RequestedShardings:
 
 def constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
     """How values of ``program`` are to lie, and what says so; regions see to themselves."""
-    if all(p.requested_sharding is None for p in program.primitives):
+    if all(p.placement.requested_sharding is None for p in program.primitives):
         return
     for equation in program.walk(into=placement.is_no_region):
-        rule = equation.prim.requested_sharding
-        said = rule and rule(equation.params)
+        rule = equation.prim.placement.requested_sharding
+        said = rule and rule(**equation.params)
         if said is not None:
             yield said, f"{equation.prim.name} at {equation.location}"
 
@@ -189,7 +189,7 @@ def check_devices(
     Inputs that the user placed are to lie on some of them, or are brought there where it is said
     how they are to lie, or where there are lanes, which devices share out.
     """
-    if any(p.requested_sharding is not None for p in program.primitives):
+    if any(p.placement.requested_sharding is not None for p in program.primitives):
         _check_taken(program, frozenset())
     over = _over_mesh(program)
     said = [*_said(program, places, name_of_input), *over]

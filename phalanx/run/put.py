@@ -11,9 +11,12 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
+    Execution,
     LaneDims,
     Operands,
+    Placement,
     Primitive,
 )
 from phalanx.core.types import ArrayType
@@ -53,13 +56,12 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, to: Place, back: Pla
 
 def _lower(b: Builder, x: Value, to: Place, back: Place) -> Value:
     refuse_in_programs(to and to.memory, "device_put")
-    asked = _requested_sharding({"to": to})
+    asked = _requested_sharding(to=to)
     return x if asked is None else b.constrained(x, asked)
 
 
-def _requested_sharding(params: dict[str, Any]) -> Place:
+def _requested_sharding(*, to: Place, **_: Any) -> Place:
     """What is asked of a compiled program: a device alone, without a mesh, says nothing."""
-    to = params["to"]
     return None if isinstance(to, SingleDeviceSharding) else to
 
 
@@ -78,9 +80,9 @@ device_put = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    requested_sharding=_requested_sharding,
-    run=_run,
-    copies_elements=True,
+    placement=Placement(requested_sharding=_requested_sharding),
+    execution=Execution(run=_run),
+    elements=Elements(copied=True),
     doc="x on other devices; in a program, a constraint on how it lies over them",
     examples=[
         Example((f32(2, 3),), {"to": None, "back": None}),

@@ -15,7 +15,7 @@ import numpy as np
 from phalanx.base.errors import suggest_axis
 from phalanx.base.recent import remembered
 from phalanx.base.source import user_location
-from phalanx.core.region import Layout, MeshAxes
+from phalanx.core.layouts import Layout, MeshAxes
 from phalanx.spmd.sharding import Sharding
 
 

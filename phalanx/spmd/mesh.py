@@ -11,7 +11,7 @@ import numpy as np
 
 from phalanx.base.config import config
 from phalanx.base.recent import Unique
-from phalanx.core.region import MeshAxes
+from phalanx.core.layouts import MeshAxes
 from phalanx.spmd.pickled import found, told
 from phalanx.spmd.picture import Cell, Picture, in_rows
 from phalanx.spmd.sharding import is_local

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Self, cast
 
 from phalanx.base.recent import Unique, remembered
 from phalanx.core.blocks import Blocks, blocks_of
-from phalanx.core.region import Layout, OpenLayout
+from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.spmd.layout import from_axes
 from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.sharding import Sharding

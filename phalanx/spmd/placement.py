@@ -21,8 +21,9 @@ from phalanx.base.errors import MeshesDiffer
 from phalanx.base.recent import remembered
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
+from phalanx.core.layouts import Cut, Layout, MeshAxes, Target, over_mesh
 from phalanx.core.program import Atom, Equation, Program, Var
-from phalanx.core.region import Block, Chunked, Cut, Layout, MeshAxes, Region, Target, over_mesh
+from phalanx.core.region import Block, Chunked, Region
 from phalanx.spmd.layout import axes_of, fewest_axes, in_order, prime_axes, primes
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
@@ -104,16 +105,16 @@ def _cut(axis: Any, size: int, mesh: MeshAxes) -> Cut:
 
 def regions(program: Program) -> Iterator[Region]:
     """The outermost regions of ``program``, those in its sub-programs included."""
-    if all(p.region is None for p in program.primitives):
+    if all(p.placement.region is None for p in program.primitives):
         return
     for equation in program.walk(into=is_no_region):
-        if equation.prim.region is not None:
-            yield equation.prim.region(equation.params)
+        if equation.prim.placement.region is not None:
+            yield equation.prim.placement.region(**equation.params)
 
 
 def is_no_region(e: Equation) -> bool:
     """Whether what the sub-programs of ``e`` do is for the program to see to, if it has some."""
-    return e.prim.region is None
+    return e.prim.placement.region is None
 
 
 def mesh_of(
@@ -269,9 +270,9 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
     So it is where ``program`` is one region, whose program neither communicates nor acts.
     """
     equation = program.only
-    if equation is None or equation.prim.region is None or program.effects:
+    if equation is None or equation.prim.placement.region is None or program.effects:
         return False
-    region = equation.prim.region(equation.params)
+    region = equation.prim.placement.region(**equation.params)
     return (
         not region.program.axes
         and math.prod(mesh.sizes[1:]) == 1
@@ -412,5 +413,5 @@ def _decided(
 def region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:
     """The equations of ``program`` itself that are regions."""
     for equation in program.equations:
-        if equation.prim.region is not None:
-            yield equation, equation.prim.region(equation.params)
+        if equation.prim.placement.region is not None:
+            yield equation, equation.prim.placement.region(**equation.params)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
-from phalanx.core.region import MeshAxes, OpenLayout, Target
+from phalanx.core.layouts import MeshAxes, OpenLayout, Target
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import closed, open_dims, over
 from phalanx.spmd.layout import from_axes, nearest

@@ -59,7 +59,8 @@ def _look_for_divergence(equation: Equation, operands: Sequence[Varying]) -> Non
 
 def _communicates(equation: Equation) -> Varying:
     """The named axes over which an equation sends something."""
-    if not equation.axes or not equation.prim.communicates:
+    named = equation.prim.named_axes
+    if not equation.axes or (named is not None and not named.communicates):
         return frozenset()
     inner = [e for program in equation.programs for e in program.equations]
     if not inner:

@@ -84,7 +84,7 @@ class Batch(InnerTrace):
         name = self.axis.name
         if prim.multi and has_user_rules(prim, params):
             return True
-        return name is not None and prim.axes is not None and name in prim.axes(params)
+        return name is not None and name in prim.axes(params)
 
 
 def batch(

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from phalanx.core.frame import Frame
-from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY, CHOICE
 from phalanx.ops.naming import named
 from phalanx.transforms.derive import keep
@@ -117,7 +116,7 @@ def divisible(e: Equation) -> Frame | None:
     goes in comes out, whatever the program is. Rules of the user's fit the program as it is.
     """
     frame = e.frame
-    if frame is None or e.prim.by_user:
+    if frame is None or e.prim.user_rules is not None:
         return None
     simple = frame.condition is None and CHOICE not in frame.ins
     return frame if simple and frame.runs.size else None

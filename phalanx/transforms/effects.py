@@ -70,7 +70,7 @@ class State(Carried):
             return state, e.prim(*operands, **e.params)
         if e.prim is host_call:
             return self.call(state, operands, e.params)
-        return e.prim.rule("carry_state")(self, state, *operands, **e.params)
+        return e.prim.rule("carry_state", e.prim.effects)(self, state, *operands, **e.params)
 
 
 def _if_called(condition: Any, operands: Sequence[Any], params: Params) -> tuple[Any, list[Any]]:

@@ -93,11 +93,11 @@ class Dual(InnerTrace):
         active = tuple([t is not ZERO for t in tangents])
         if True not in active or type(prim.linearize) is ZeroDerivative:
             return self.parent.process(prim, primals, params)
-        if prim.differentiate is not None:
-            out, tangent = prim.differentiate(self, *args, **params)
-        elif prim.jvp is not None and self.tangents is self.parent and not self._within_rule():
+        if prim.user_rules is not None and prim.user_rules.differentiate is not None:
+            out, tangent = prim.user_rules.differentiate(self, *args, **params)
+        elif prim.subprograms is not None and self._keeps_halves_together():
             with entering(self.tangents):
-                out, tangent = prim.jvp(primals, tangents, **params)
+                out, tangent = prim.subprograms.jvp(primals, tangents, **params)
         else:
             with on_one_line(), entering(self.parent):
                 out, linear = prim.rule("linearize")(active, *primals, **params)
@@ -112,12 +112,14 @@ class Dual(InnerTrace):
             ]
         )
 
-    def _within_rule(self) -> bool:
-        """Whether the halves of what this trace does may belong to those of an outer one."""
+    def _keeps_halves_together(self) -> bool:
+        """Whether both halves of what this trace does belong to the same trace around it."""
+        if self.tangents is not self.parent:
+            return False
         trace: Trace | None = self.parent
         while trace is not None and type(trace) is not RuleTrace:
             trace = trace.parent
-        return trace is not None
+        return trace is None
 
     def depends(self, x: Any) -> bool:
         """Whether ``x`` is computed from tangents, where these are recorded for themselves."""

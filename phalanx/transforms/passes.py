@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from phalanx.core.frame import Lanes
 from phalanx.core.program import Equation, Program
+from phalanx.core.runs import Lanes
 from phalanx.transforms.constants import Lifted, lifted
 from phalanx.transforms.derive import keep
 from phalanx.transforms.effects import in_order

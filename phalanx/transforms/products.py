@@ -122,7 +122,7 @@ def _reading(equations: list[Equation]) -> tuple[list[Equation], dict[Atom, Var]
         if stored and not stored.keys().isdisjoint(e.inputs):
             e = e.renamed(stored)
         reading.append(e)
-        if e.prim.fused:
+        if e.prim.elements.fused:
             (out,) = e.outputs
             behind = 1 + sum([length.get(a, 0) for a in e.inputs])
             length[out] = min(behind, LONG + 1)

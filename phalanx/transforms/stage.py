@@ -103,7 +103,7 @@ class Stage(Trace):
         inputs = [
             a._var if type(a) is StagedTracer and a._trace is self else self.atom(a) for a in args
         ]
-        if self.varied or prim.axes is not None:
+        if self.varied or prim.named_axes is not None or prim.subprograms is not None:
             types = self._varying(prim, inputs, params)
         else:
             types = prim.type(*[a.type for a in inputs], **params)

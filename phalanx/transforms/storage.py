@@ -24,7 +24,7 @@ def peak(program: Program, but: Set[Atom] = frozenset()) -> int:
     """The most bytes of values, ``but`` for some and inputs, that are there at one time."""
     equations = program.equations
     stored = {a for e in equations if e.prim in PRODUCTS for a in e.inputs}
-    stored.update(program.outputs, *[e.outputs for e in equations if not e.prim.fused])
+    stored.update(program.outputs, *[e.outputs for e in equations if not e.prim.elements.fused])
     last: dict[Atom, int] = dict.fromkeys(program.outputs, len(equations))
     for i, e in reversed([*enumerate(equations)]):
         until = max([i, *[last.get(v, i) for v in e.outputs if v not in stored]])

@@ -97,7 +97,7 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
 def _transpose_equation(
     e: Equation, operands: tuple[Any, ...], cotangents: _Cotangents
 ) -> None:
-    simple = not e.prim.multi and e.prim.axes is None
+    simple = not e.prim.multi and e.prim.named_axes is None
     take = cotangents.take_part if simple else cotangents.take
     cts = tuple([take(v) for v in e.outputs])
     if all([ct is ZERO for ct in cts]):

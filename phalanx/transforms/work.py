@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from phalanx.core.frame import Loop
 from phalanx.core.program import Equation, Program
+from phalanx.core.runs import Loop
 from phalanx.core.types import Ints
 from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import ConvDimensionNumbers, conv_general_dilated

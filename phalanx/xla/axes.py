@@ -11,7 +11,8 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from phalanx.core.builder import Body
-from phalanx.core.region import Cut, Layout, Region, Target
+from phalanx.core.layouts import Cut, Layout, Target
+from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.collectives import CollectiveEmitter

@@ -13,7 +13,7 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups
-from phalanx.core.region import Layout, OpenLayout
+from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan, told
 from phalanx.spmd.sharding import Sharding

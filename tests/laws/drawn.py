@@ -276,7 +276,7 @@ EVERYTHING = (*BACKWARD, "rule", "loop")
 def holding_programs():
     """All primitives with programs that functions of the user's can make in one process."""
     made_in_lowering, over_processes = segment, spanned
-    every = {p for p in REGISTRY.values() if p.frame is not None}
+    every = {p for p in REGISTRY.values() if p.subprograms is not None}
     return every - {made_in_lowering, over_processes}
 
 

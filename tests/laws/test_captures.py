@@ -275,5 +275,5 @@ def test_every_primitive_with_a_program_is_among_them():
     ways = [(way, 3) for way in AROUND]
     for use in USES:
         program = phalanx.make_program(everything(use, "small", ways, arguments()))(X)
-        used |= {e.prim for e in program.walk() if e.prim.frame is not None}
+        used |= {e.prim for e in program.walk() if e.prim.subprograms is not None}
     assert used == holding_programs()

@@ -8,6 +8,7 @@ import pytest
 
 import phalanx.ops
 from phalanx.core.primitive import REGISTRY, NoRule, Primitive, ZeroDerivative
+from phalanx.laws.parameters import check_parameters
 
 # Their parameters are programs, functions or devices; they have tests of their own.
 WITHOUT_EXAMPLES = {
@@ -16,6 +17,7 @@ WITHOUT_EXAMPLES = {
     "report", "rng_uniform", "scan", "segment", "spanned", "vectorized", "while",
     "with_sharding_constraint",
 }  # fmt: skip
+WITH_WINDOWS = sorted(n for n, p in REGISTRY.items() if p.elements.windows is not None)
 RULES = ("linearize", "transpose", "batch")
 
 
@@ -26,13 +28,17 @@ def test_declaration_is_whole(name):
     assert callable(prim.type) and callable(prim.lower)
     for which in RULES:
         rule = getattr(prim, which)
-        if which == "linearize" and callable(prim.differentiate):
-            continue
         reasoned = isinstance(rule, NoRule | ZeroDerivative) and rule.why
         assert callable(rule) or reasoned, f"{name}.{which} is neither a rule nor a reason"
     assert prim.vary is None or callable(prim.vary)
-    assert prim.windows is None or callable(prim.windows)
+    windows = prim.elements.windows
+    assert windows is None or callable(windows)
     assert prim.examples or name in WITHOUT_EXAMPLES, f"{name} has no examples"
+
+
+@pytest.mark.parametrize("name", sorted(REGISTRY))
+def test_parameters_are_those_declared(name):
+    check_parameters(REGISTRY[name])
 
 
 def test_no_name_is_taken_twice():
@@ -42,11 +48,11 @@ def test_no_name_is_taken_twice():
                 assert REGISTRY[value.name] is value
 
 
-@pytest.mark.parametrize("name", sorted(n for n, p in REGISTRY.items() if p.windows is not None))
+@pytest.mark.parametrize("name", WITH_WINDOWS)
 def test_windows_are_those_of_the_first_operand(name):
     prim = REGISTRY[name]
     for example in prim.examples:
         operands = [np.zeros(a.shape, a.dtype) for a in example.args]
-        indices, sizes, dims = prim.windows(*operands, **example.params)
+        indices, sizes, dims = prim.elements.windows(*operands, **example.params)
         assert len(sizes) == operands[0].ndim and indices.shape[-1] == len(dims)
         assert all(s <= n for s, n in zip(sizes, operands[0].shape, strict=True))

@@ -8,7 +8,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
-from phalanx.core.primitive import REGISTRY
+from phalanx.core.primitive import REGISTRY, Elements
 from phalanx.laws import (
     BatchError,
     DerivativeError,
@@ -121,9 +121,9 @@ def test_a_wrong_replication_rule(broken):
 
 
 def test_an_operation_that_does_more_than_move(broken):
-    wrong = broken(elementwise.sin, copies_elements=True)
+    wrong = broken(elementwise.sin, elements=Elements(copied=True))
     with pytest.raises(PrimitiveError, match="NaN where no operand is"):
-        check_primitive(wrong, ["copies_elements"])
+        check_primitive(wrong, ["copied"])
 
 
 def test_a_wrong_lowering_for_devices(broken):
@@ -246,3 +246,16 @@ def test_what_counts_as_equal():
     same = {"a": np.array([np.nan, np.inf, 1.0]), "b": (np.zeros((0, 3)), np.arange(3))}
     require_same(JitError, "test", same, same)
     require_same(JitError, "test", np.float32(1), np.float32(1 + 3e-6))
+
+
+def test_a_rule_that_lacks_a_parameter(broken):
+    wrong = broken(shape.reverse, transpose=lambda ct, x: [ct])
+    with pytest.raises(PrimitiveError, match="no parameter dims"):
+        check_primitive(wrong, ["type"])
+
+
+def test_an_example_with_a_parameter_of_another_type(broken):
+    example = dataclasses.replace(shape.reverse.examples[0], params={"dims": [0]})
+    wrong = broken(shape.reverse, examples=[example])
+    with pytest.raises(PrimitiveError, match=r"dims=\[0\]"):
+        check_primitive(wrong, ["type"])

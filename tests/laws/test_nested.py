@@ -44,7 +44,7 @@ def test_every_operation_that_holds_programs_is_among_them():
     used = set()
     for outer, inner in PAIRS.items():
         program = phalanx.make_program(inside(outer, inner))(*USES_ALL.arguments())
-        used |= {e.prim for e in program.walk() if e.prim.frame is not None}
+        used |= {e.prim for e in program.walk() if e.prim.subprograms is not None}
     assert used == holding_programs()
 
 

@@ -32,7 +32,7 @@ def cases(law):
 
 BY_EXAMPLE = [
     (law, name, number)
-    for law in ("type", "dtypes", "jit", "batch", "linearize", "vary", "copies_elements")
+    for law in ("type", "dtypes", "jit", "batch", "linearize", "vary", "copied")
     for name, numbers in cases(law).items()
     for number in numbers
 ]

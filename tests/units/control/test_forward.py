@@ -25,7 +25,7 @@ def branched(x):
 @pytest.mark.parametrize("f", [scanned, looped, branched, phalanx.jit(jnp.sin)])
 def test_one_operation_computes_results_and_tangents(f):
     program = phalanx.make_program(lambda x, t: phalanx.jvp(f, (x,), (t,)))(X, X)
-    control = [e for e in program.equations if e.prim.frame is not None]
+    control = [e for e in program.equations if e.prim.subprograms is not None]
     assert len(control) == 1
 
 

@@ -12,8 +12,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from phalanx import lax, random
 from phalanx import numpy as jnp
-from phalanx import random
+from phalanx.base import dtypes
 from phalanx.base.boundary import boundary
 from phalanx.lax.layout import takes_out_sharding
 
@@ -143,6 +144,8 @@ def truncated_normal(
 # ---- scaled by the fans ---------------------------------------------------------------------
 
 _CUT_STDDEV = 0.87962566103423978  # of the standard normal distribution, cut at -2 and 2
+_WITHIN = -math.expm1(-4)  # the share of complex standard normal numbers within 2 of 0
+_CUT_VARIANCE = (1 - 5 * math.exp(-4)) / _WITHIN  # of these
 
 
 def variance_scaling(
@@ -155,6 +158,8 @@ def variance_scaling(
     dtype: Any = None,
 ) -> Initializer:
     """An initializer with variance scale / n, where ``mode`` says what n is.
+
+    Complex weights lie in a disk around 0: uniformly, or as normal numbers cut at its edge.
 
     Args:
         scale: see above.
@@ -197,14 +202,41 @@ _FANS: dict[str, Callable[[float, float], float]] = {
     "fan_geo_avg": lambda fan_in, fan_out: math.sqrt(fan_in * fan_out),
 }
 
+
+def _is_complex(dtype: Any) -> bool:
+    return dtype is not None and dtypes.is_complex(dtypes.canonical(dtype))
+
+
+def _truncated(key: Any, shape: tuple[int, ...], dtype: Any, stddev: float) -> Any:
+    if _is_complex(dtype):  # squares of absolute values are exponentially distributed
+        return _in_disk(key, shape, dtype, lambda u: -jnp.log1p(-_WITHIN * u)) * (
+            stddev / math.sqrt(_CUT_VARIANCE)
+        )
+    return random.truncated_normal(key, -2, 2, shape, dtype) * (stddev / _CUT_STDDEV)
+
+
+def _uniform(key: Any, shape: tuple[int, ...], dtype: Any, stddev: float) -> Any:
+    if _is_complex(dtype):  # in the disk of radius √2, whose points have 1 for mean square
+        return _in_disk(key, shape, dtype, lambda u: 2 * u) * stddev
+    return random.uniform(key, shape, dtype, -1) * (math.sqrt(3) * stddev)
+
+
+def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any, square: Callable[[Any], Any]) -> Any:
+    """Complex numbers of any argument, whose absolute values are roots of ``square(u)``.
+
+    There u is uniform in [0, 1).
+    """
+    part = dtypes.to_real(dtypes.canonical(dtype))
+    for_radius, for_angle = random.split(key)
+    radius = jnp.sqrt(square(random.uniform(for_radius, shape, part)))
+    angle = 2 * math.pi * random.uniform(for_angle, shape, part)
+    return lax.complex(radius * jnp.cos(angle), radius * jnp.sin(angle))
+
+
 _DRAW: dict[str, Callable[..., Any]] = {
-    "truncated_normal": lambda key, shape, dtype, stddev: (
-        random.truncated_normal(key, -2, 2, shape, dtype) * (stddev / _CUT_STDDEV)
-    ),
+    "truncated_normal": _truncated,
     "normal": lambda key, shape, dtype, stddev: random.normal(key, shape, dtype) * stddev,
-    "uniform": lambda key, shape, dtype, stddev: (
-        random.uniform(key, shape, dtype, -1) * (math.sqrt(3) * stddev)
-    ),
+    "uniform": _uniform,
 }
 
 

@@ -315,7 +315,7 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
     Args:
         n: the length.
         d: the distance between samples.
-        dtype: a floating-point dtype.
+        dtype: of the result; to integers they are rounded towards 0.
         device: where the result is to lie.
 
     >>> print(jnp.fft.fftfreq(4))
@@ -338,9 +338,9 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = Non
 
 def _frequencies(who: str, counts: np.ndarray, n: int, d: Any, dtype: Any, device: Any) -> Array:
     kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    if not dtypes.is_floating(kind):
-        raise TypeError(f"{who}: dtype must be a floating-point one, got {kind}")
-    return on_device(as_array(who, counts.astype(kind)) / (n * d), device)
+    exact = kind if dtypes.is_inexact(kind) else dtypes.default_float()
+    found = as_array(who, counts.astype(exact)) / (n * d)
+    return on_device(found.astype(kind), device)
 
 
 @one_program

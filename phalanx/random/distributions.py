@@ -146,19 +146,22 @@ def _truncated_normal(
 
 @takes_out_sharding
 def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
-    """exp(σ x) for standard normal x.
+    """exp(σ x) for standard normal x, which may be complex.
 
     Args:
         key: a single key.
         sigma: a number, or an array that broadcasts to ``shape``.
         shape: of the result; by default that of ``sigma``.
-        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        dtype: a floating-point or complex dtype; float32 by default, or float64 under
+            ``enable_x64``.
 
     >>> from phalanx import random
     >>> random.lognormal(random.key(0), 0.5, (2,)).shape
     (2,)
     """
-    chosen = float_dtype("lognormal", dtype)
+    chosen = None if dtype is None else dtypes.canonical(dtype)
+    if chosen is None or not dtypes.is_complex(chosen):
+        chosen = float_dtype("lognormal", dtype)
     sigma = as_parameter(sigma, chosen)
     lengths = common_shape("lognormal", shape, sigma)
     return _lognormal(single("lognormal", key), sigma, shape=lengths, dtype=chosen)
@@ -166,7 +169,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) 
 
 @staged
 def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
-    return exp(mul(draw_normal(key, shape, dtype), broadcast_to(sigma, shape)))
+    return exp(mul(draw_standard_normal(key, shape, dtype), broadcast_to(sigma, shape)))
 
 
 # ---- others ---------------------------------------------------------------------------------

@@ -422,7 +422,7 @@ def multinomial(
         p: probabilities along the last axis; they need not add up to 1.
         shape: of the result without its last axis; by default that to which ``n`` and the other
             axes of ``p`` broadcast.
-        dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        dtype: any dtype of numbers; float32 by default, or float64 under ``enable_x64``.
         unroll: how many ways to write out per iteration of the compiled loop.
 
     Raises:
@@ -433,10 +433,12 @@ def multinomial(
     >>> float(random.multinomial(random.key(0), 10, np.array([0.2, 0.3, 0.5])).sum())
     10.0
     """
-    chosen = float_dtype("multinomial", dtype)
+    asked = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    chosen = asked if dtypes.is_floating(asked) else dtypes.default_float()
     n, p = as_parameter(n, chosen), as_parameter(p, chosen)
     lengths = common_shape("multinomial", shape, n, but_last_axis("multinomial", "p", p)[0])
-    return _multinomial(single("multinomial", key), n, p, shape=lengths, unroll=unroll)
+    drawn = _multinomial(single("multinomial", key), n, p, shape=lengths, unroll=unroll)
+    return drawn if asked == chosen else drawn.astype(asked)
 
 
 @staged

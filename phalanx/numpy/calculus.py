@@ -246,16 +246,25 @@ def interp(
     after = searchsorted(places, at, "right")
     after = ops.clamp(literal(after, 1), after, literal(after, builtins.max(n - 1, 1)))
     before = ops.sub(after, literal(after, 1))
-    x0, x1, y0, y1 = (take(v, i, 0, mode="clip") for v in (places, values) for i in (before, after))
-    gap = ops.sub(x1, x0)
-    flat = ops.eq(gap, literal(gap, 0))
-    slope = true_divide(subtract(y1, y0), ops.select(flat, literal(gap, 1), gap))
-    inside = where(flat, y0, add(y0, multiply(ops.sub(at, x0), slope)))
+    # a table of slopes takes one gather, and no division, for each of many places
+    table = places, values, _slopes(places, values)
+    x0, y0, slope = (take(v, before, 0, mode="clip") for v in table)
+    inside = add(y0, multiply(ops.sub(at, x0), slope))
     if period is not None:
         return inside
     ends = [_element(v, i, at.shape) for v in (places, values) for i in (0, n - 1)]
     inside = where(ops.lt(at, ends[0]), ends[2] if left is None else left, inside)
     return where(ops.gt(at, ends[1]), ends[3] if right is None else right, inside)
+
+
+def _slopes(x: Any, y: Any) -> Any:
+    """From each point but the last to the next; 0 where two have one place, or are one point."""
+    n = builtins.max(x.size - 1, 1)
+    (x0, x1), (y0, y1) = ([ops.slice_dim(v, i, i + n, 0) for i in (0, x.size - n)] for v in (x, y))
+    gap = ops.sub(x1, x0)
+    flat = ops.eq(gap, literal(gap, 0))
+    slope = true_divide(subtract(y1, y0), ops.select(flat, literal(gap, 1), gap))
+    return where(flat, literal(slope, 0), slope)
 
 
 def _element(v: Any, i: int, shape: tuple[int, ...]) -> Any:

@@ -209,20 +209,16 @@ def searchsorted(
     if sorter is not None:
         line = take(line, sorter, 0)
     index = np.dtype("int32") if line.size < 2**31 else dtypes.default_int()
-    low = ops.full(wanted.shape, 0, index)
-    if not line.size:
-        return low
-    high = ops.full(wanted.shape, line.size, index)
-    for _ in range(line.size.bit_length()):  # the answer lies between low and high
-        middle = ops.shift_right_logical(ops.add(low, high), literal(low, 1))
-        there = take(line, middle, 0, mode="clip")
-        below = _less(there, wanted) if side == "left" else ops.not_(_less(wanted, there))
-        open_ = ops.lt(low, high)
-        low, high = (
-            ops.select(ops.and_(open_, below), ops.add(middle, literal(low, 1)), low),
-            ops.select(ops.and_(open_, ops.not_(below)), middle, high),
-        )
-    return low
+    found, size = ops.full(wanted.shape, 0, index), line.size
+    if not size:
+        return found
+    for bit in reversed(range(size.bit_length())):  # so many are known to come before
+        tried = ops.add(found, literal(found, 2**bit))
+        # behind the end it is the last one that is looked at, again and again
+        there = take(line, ops.sub(tried, literal(found, 1)), 0, mode="clip")
+        before = _less(there, wanted) if side == "left" else ops.not_(_less(wanted, there))
+        found = ops.select(before, tried, found)
+    return ops.min(found, literal(found, size))
 
 
 def _less(x: Any, y: Any) -> Any:

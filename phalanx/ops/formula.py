@@ -400,7 +400,11 @@ def _assembled(b: Builder, leaves: Sequence[Value], levels: Sequence[int]) -> li
 
 
 def together(function: Formula, xs: Sequence[Any]) -> list[Any]:
-    """``function`` of each of ``xs``, all computed by one text."""
+    """``function`` of each of ``xs``, all computed by one text.
+
+    They lie side by side in memory before and after: loops that put them together on the way, or
+    take them apart, would not be vectorized.
+    """
     levels = sorted({d for x in xs for d in _levels(x)}, reverse=True)
     model = next(plain(x) for x in xs)
     b, shape = model.b, model.b.type(model.value).shape
@@ -410,7 +414,7 @@ def together(function: Formula, xs: Sequence[Any]) -> list[Any]:
 
     columns = zip(*[_leaves([x], levels, model) for x in xs], strict=True)
     (all_of_them,) = _assembled(b, [stacked(*c) for c in columns], levels)
-    out = function(all_of_them)
+    out = apart(function(apart(all_of_them)))
 
     def row(i: int, x: Number) -> Number:
         limit, strides = (i + 1, *shape), (1,) * (len(shape) + 1)

@@ -249,6 +249,7 @@ def interp(
     # a table of slopes takes one gather, and no division, for each of many places
     table = places, values, _slopes(places, values)
     x0, y0, slope = (take(v, before, 0, mode="clip") for v in table)
+    slope = where(ops.ne(at, at), literal(slope, np.nan), slope)  # NaN lies between no two points
     inside = add(y0, multiply(ops.sub(at, x0), slope))
     if period is not None:
         return inside

@@ -93,17 +93,22 @@ _A_DAY = 86_400
 
 
 def _let_collectives_wait() -> None:
-    """Set XLA's flag, which it reads once in a process, from the environment: only for so long."""
+    """Set XLA's flag, which it reads once in a process, from the environment: only for so long.
+
+    There it needs to be, since as an option of a compilation it has no effect. Clients start one at
+    a time, and ``os.environ``, which other threads may read meanwhile, never has it.
+    """
     flags = os.environ.get("XLA_FLAGS")
     if flags is not None and _PATIENCE in flags:
         return
-    os.environ["XLA_FLAGS"] = f"{flags or ''} {_PATIENCE}={_A_DAY}"
+    os.putenv("XLA_FLAGS", f"{flags or ''} {_PATIENCE}={_A_DAY}")
     try:
         _ = xc.CompileOptions().executable_build_options.debug_options
     finally:
-        del os.environ["XLA_FLAGS"]
-        if flags is not None:
-            os.environ["XLA_FLAGS"] = flags
+        if flags is None:
+            os.unsetenv("XLA_FLAGS")
+        else:
+            os.putenv("XLA_FLAGS", flags)
 
 
 def _start_cpu() -> Any:

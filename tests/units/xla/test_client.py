@@ -1,12 +1,15 @@
 """Which platforms there are, and what keeps the package jax out."""
 
+import ctypes
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from phalanx.base.errors import ConfigError, DeviceError
+from phalanx.xla import client
 
 
 def test_devices(backend):
@@ -131,3 +134,32 @@ def test_flags_that_are_set_between_the_import_and_the_first_use_count(tmp_path)
     """
     assert in_a_process(script, DUMP=str(tmp_path)).stdout.split() == ["3", "3", "3", "2"]
     assert list(tmp_path.iterdir())  # the runtime has read them, too
+
+
+@pytest.mark.parametrize("flags", [None, "--xla_cpu_enable_fast_math=false"])
+def test_flags_of_ours_are_not_seen_by_who_reads_the_environment(monkeypatch, flags):
+    if flags is None:
+        monkeypatch.delenv("XLA_FLAGS", raising=False)
+    else:
+        monkeypatch.setenv("XLA_FLAGS", flags)
+    seen = []
+
+    class Options:
+        def __init__(self):
+            seen.append((os.environ.get("XLA_FLAGS"), of_process("XLA_FLAGS")))
+            self.executable_build_options = SimpleNamespace(debug_options=None)
+
+    monkeypatch.setattr(client.xc, "CompileOptions", Options)
+    client._let_collectives_wait()
+    ((by_python, by_xla),) = seen
+    assert by_python == flags
+    assert by_xla.startswith(flags or "") and "terminate_timeout_seconds=86400" in by_xla
+    assert of_process("XLA_FLAGS") == flags
+
+
+def of_process(name):
+    """A variable as code in C sees it."""
+    getenv = ctypes.CDLL(None).getenv
+    getenv.restype = ctypes.c_char_p
+    value = getenv(name.encode())
+    return None if value is None else value.decode()

@@ -37,6 +37,32 @@ def test_implicit_transfers_are_refused_and_explicit_ones_are_not():
         phalanx.device_put(np.ones(3))
 
 
+def test_putting_shards_on_devices_is_explicit():
+    devices, row = phalanx.devices()[:2], np.ones(3, np.float32)
+    puts = (
+        lambda: phalanx.device_put_sharded([row] * len(devices), devices),
+        lambda: phalanx.device_put_replicated(row, devices),
+    )
+    for put in puts:
+        with phalanx.transfer_guard("disallow"):
+            assert isinstance(put().sharding, phalanx.sharding.PmapSharding)
+        with (
+            phalanx.transfer_guard("disallow_explicit"),
+            pytest.raises(DisallowedTransfer, match="'disallow_explicit'"),
+        ):
+            put()
+
+
+@pytest.mark.parametrize("constant", [3, np.arange(3.0), jnp.zeros(3)], ids=type)
+def test_a_function_of_constants_is_compiled_once(caplog, constant):
+    f = phalanx.pmap(lambda x: constant)
+    x = jnp.arange(len(phalanx.devices()))
+    with phalanx.log_compiles():
+        for _ in range(2):
+            f(x)
+    assert len([m for m in caplog.messages if m.startswith("Compiling")]) == 1
+
+
 def test_transfers_are_logged(caplog):
     with caplog.at_level(logging.WARNING, "phalanx"), phalanx.transfer_guard("log"):
         jnp.sin(np.ones((2, 5)))

@@ -68,10 +68,11 @@ def _inexact_dtype(who: str, dtype: Any) -> np.dtype:
 def _orthogonal(key: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
     *batch, n, m = shape
     tall = (*batch, max(n, m), min(n, m))
-    q, r, *_ = lax.linalg.qr(draw_standard_normal(key, tall, dtype), full_matrices=False)
+    wide = dtype if dtype.itemsize >= 4 else np.dtype("float32")  # the narrowest of matrices
+    q, r, *_ = lax.linalg.qr(draw_standard_normal(key, tall, wide), full_matrices=False)
     diagonal = jnp.diagonal(r, axis1=-2, axis2=-1)
     q = q * (diagonal / abs(diagonal))[..., None, :]
-    return q if n >= m else q.mT
+    return (q if n >= m else q.mT).astype(dtype)
 
 
 # ---- normal vectors -------------------------------------------------------------------------

@@ -23,6 +23,32 @@ def jit_many(np: Any, api: Any) -> Callable:
     return lambda: f(xs)
 
 
+@case("jit call, a dict of arrays")
+def jit_dict(np: Any, api: Any) -> Callable:
+    f = api.jit(lambda d: d["a"] + d["b"])
+    d = {name: api.device_put(np.float32([1])) for name in "abcde"}
+    return lambda: f(d)
+
+
+@case("jit call, arguments by keyword")
+def jit_keywords(np: Any, api: Any) -> Callable:
+    f, x = api.jit(lambda x, y: x + y), api.device_put(np.float32([1]))
+    return lambda: f(x, y=x)
+
+
+@case("jit call, a static argument")
+def jit_static(np: Any, api: Any) -> Callable:
+    f = api.jit(lambda x, n: x + n, static_argnums=1)
+    x = api.device_put(np.float32([1]))
+    return lambda: f(x, 3)
+
+
+@case("eager sum over an axis, by keyword")
+def eager_keyword(np: Any, api: Any) -> Callable:
+    x = api.device_put(np.ones((8, 8), np.float32))
+    return lambda: api.numpy.sum(x, axis=0)
+
+
 @case("eager operation")
 def eager(np: Any, api: Any) -> Callable:
     x = api.device_put(np.ones((8, 8), np.float32))

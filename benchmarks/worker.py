@@ -26,7 +26,7 @@ def load(library: str) -> tuple[Any, float]:
     """The module with the submodules that the cases use, and how long its import took."""
     start = time.perf_counter()
     api = importlib.import_module(library)
-    for part in ("numpy", "lax", "nn", "random", "tree"):
+    for part in ("numpy", "lax", "nn", "random", "tree", "image", "scipy.special"):
         importlib.import_module(f"{library}.{part}")
     return api, time.perf_counter() - start
 

@@ -100,7 +100,7 @@ from phalanx.lax.layout import reshard
 from phalanx.numpy import segments as _segments
 from phalanx.numpy.at import Part as _Part
 from phalanx.numpy.methods import install as _install
-from phalanx.run.eager import evaluate as _evaluate
+from phalanx.run.eager import evaluate_eagerly as _evaluate
 from phalanx.spmd.named import NamedSharding, P
 
 _ROOT.evaluate = _evaluate

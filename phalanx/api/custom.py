@@ -164,7 +164,7 @@ def defined_at(fun: Callable) -> str:
     return f"{name}, defined at {place},"
 
 
-class Call:
+class RuledCall:
     """One call of a function with rules: the types of its arguments, and the tree it returns.
 
     A program keeps it for the rules, so it does not hold the values of the call.
@@ -269,6 +269,6 @@ def checked_tangent(x: Any, kind: ArrayType, refuse: Callable[[str], TypeError])
     return x if given.dtype == kind.dtype and not is_scalar(x) else as_type(x, kind)
 
 
-def as_array(x: Any) -> Any:
+def number_as_array(x: Any) -> Any:
     """``x``, but a number as an array without dimensions: rules can ask for its shape."""
     return as_type(x, plain(typeof(x))) if is_scalar(x) else x

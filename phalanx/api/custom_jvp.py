@@ -8,12 +8,12 @@ from typing import Any
 
 from phalanx.api.arguments import check_callable, shown
 from phalanx.api.custom import (
-    Call,
     Custom,
+    RuledCall,
     SymbolicZero,
-    as_array,
     checked_tangent,
     defined_at,
+    number_as_array,
     positional,
     zero_like,
 )
@@ -21,7 +21,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingDerivative
 from phalanx.base.source import name_of, user_location
-from phalanx.control.custom import bind
+from phalanx.control.custom import bind_with_rules
 from phalanx.control.custom_jvp import JvpRule
 from phalanx.control.custom_jvp import custom_jvp as custom_jvp_primitive
 from phalanx.core.primitive import ZERO
@@ -116,9 +116,9 @@ class custom_jvp(Custom):
         if current() is ROOT:
             return self.fun(*args, **kwargs)
         given = positional(self.fun, args, kwargs, self.who)
-        call = Call(self, given)
+        call = RuledCall(self, given)
         jvp = self.jvp
-        results = bind(
+        results = bind_with_rules(
             custom_jvp_primitive,
             call.function,
             call.leaves(given),
@@ -160,7 +160,7 @@ def _is_zero(x: Any) -> bool:
     return isinstance(x, SymbolicZero)
 
 
-def _pair(call: Call, nonzero: tuple[bool, ...], operands: Sequence[Any]) -> list[Any]:
+def _pair(call: RuledCall, nonzero: tuple[bool, ...], operands: Sequence[Any]) -> list[Any]:
     """The user's rule as a flat function: results, and then their tangents."""
     custom: Any = call.custom
     rule = custom.jvp
@@ -169,10 +169,10 @@ def _pair(call: Call, nonzero: tuple[bool, ...], operands: Sequence[Any]) -> lis
             f"{custom.who}: {name_of(custom.fun)} is differentiated, at {user_location()}, before "
             "it has a rule; give one with defjvp or defjvps"
         )
-    primals = [as_array(x) if n else x for x, n in zip(operands, nonzero, strict=False)]
+    primals = [number_as_array(x) if n else x for x, n in zip(operands, nonzero, strict=False)]
     rest = iter(operands[len(nonzero) :])
     tangents = [
-        as_array(next(rest)) if n else zero_like(plain(typeof(x)), custom.symbolic_zeros)
+        number_as_array(next(rest)) if n else zero_like(plain(typeof(x)), custom.symbolic_zeros)
         for x, n in zip(primals, nonzero, strict=True)
     ]
     pair = rule(*call.fixed, call.tree.unflatten(primals), call.tree.unflatten(tangents))
@@ -184,7 +184,7 @@ def _pair(call: Call, nonzero: tuple[bool, ...], operands: Sequence[Any]) -> lis
     return [*results, *_tangents(call, pair[1], rule)]
 
 
-def _tangents(call: Call, out: Any, rule: Callable) -> list[Any]:
+def _tangents(call: RuledCall, out: Any, rule: Callable) -> list[Any]:
     """The leaves of the tangents that a rule returns, checked against those of the results."""
     leaves, treedef = tree.flatten(out)
     who = f"{call.custom.who}: {defined_at(rule)} must return tangents like the results"

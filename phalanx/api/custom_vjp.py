@@ -18,11 +18,11 @@ from phalanx.api.arguments import (
     shown,
 )
 from phalanx.api.custom import (
-    Call,
     Custom,
-    as_array,
+    RuledCall,
     checked_tangent,
     defined_at,
+    number_as_array,
     positional,
     zero_like,
 )
@@ -31,7 +31,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import ArgumentError, MissingDerivative, TreeError
 from phalanx.base.source import name_of, user_location
-from phalanx.control.custom import bind, differentiated
+from phalanx.control.custom import bind_with_rules, differentiated
 from phalanx.control.custom_vjp import ForwardResult, VjpRule, refuse_closed
 from phalanx.control.custom_vjp import custom_vjp as custom_vjp_primitive
 from phalanx.core.primitive import ZERO
@@ -121,9 +121,9 @@ class custom_vjp(Custom):
         if current() is ROOT:
             return self.fun(*args, **kwargs)
         given = positional(self.fun, args, kwargs, self.who)
-        call = Call(self, given)
+        call = RuledCall(self, given)
         name = name_of(self.fun)
-        results = bind(
+        results = bind_with_rules(
             custom_vjp_primitive,
             call.function,
             call.leaves(given),
@@ -135,7 +135,7 @@ class custom_vjp(Custom):
         return call.out_tree.unflatten(results)
 
 
-def _check_alone(call: Call, results: Sequence[Any]) -> None:
+def _check_alone(call: RuledCall, results: Sequence[Any]) -> None:
     """Raise TypeError where results have tangents although no argument has one."""
     for y in results:
         layer = differentiated(y)
@@ -164,7 +164,7 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, (Array, np.ndarray, np.generic))
 
 
-def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> ForwardResult:
+def _forward(call: RuledCall, nonzero: Nonzero, operands: Sequence[Any]) -> ForwardResult:
     """The user's forward rule as a flat function."""
     custom: Any = call.custom
     if custom.fwd is None:
@@ -172,7 +172,7 @@ def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> ForwardRe
             f"{custom.who}: {name_of(custom.fun)} is differentiated, at {user_location()}, before "
             "it has rules; give them with defvjp"
         )
-    leaves = [as_array(x) if n else x for x, n in zip(operands, nonzero, strict=True)]
+    leaves = [number_as_array(x) if n else x for x, n in zip(operands, nonzero, strict=True)]
     if custom.symbolic_zeros:
         leaves = [CustomVJPPrimal(x, n) for x, n in zip(leaves, nonzero, strict=True)]
     pair = custom.fwd(*call.whole(leaves))
@@ -192,13 +192,13 @@ def _forward(call: Call, nonzero: Nonzero, operands: Sequence[Any]) -> ForwardRe
 
 
 def _backward(
-    call: Call, nonzero: Nonzero, kept: _Residuals, operands: Sequence[Any]
+    call: RuledCall, nonzero: Nonzero, kept: _Residuals, operands: Sequence[Any]
 ) -> list[Any]:
     """The user's backward rule as a flat function."""
     custom: Any = call.custom
     count = kept.fixed.count(_HOLE)
     cts = [
-        zero_like(t, custom.symbolic_zeros) if ct is ZERO else as_array(ct)
+        zero_like(t, custom.symbolic_zeros) if ct is ZERO else number_as_array(ct)
         for ct, t in zip(operands[count:], kept.out_types, strict=True)
     ]
     residuals = kept.rebuild(operands[:count])
@@ -206,7 +206,7 @@ def _backward(
     return _cotangents(call, returned)
 
 
-def _cotangents(call: Call, returned: Any) -> list[Any]:
+def _cotangents(call: RuledCall, returned: Any) -> list[Any]:
     """The leaves of the cotangents that a backward rule returns, checked against the arguments."""
     who = f"{call.custom.who}: {defined_at(call.custom.bwd)}"  # type: ignore[attr-defined]
     names = [call.name(i) for i in call.moving]

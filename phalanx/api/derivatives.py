@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.api.arguments import NO_STATIC, Flat, check_callable, shown_call, wrap
-from phalanx.api.differentiable import Chosen, WithAux, as_array, differentiable, flattened
-from phalanx.api.linear import Pullback, Pushforward, like, pull, tangent_in
+from phalanx.api.differentiable import Chosen, WithAux, differentiable, flattened, result_as_array
+from phalanx.api.linear import Pullback, Pushforward, pull, tangent_in, weak_as
 from phalanx.base import dtypes, tree
 from phalanx.base.source import name_of
 from phalanx.core.program import plain
@@ -88,8 +88,8 @@ def value_and_grad(
         types = [plain(typeof(x)) for x in leaves]
         one = dtypes.scalar(1, typeof(value).dtype)
         cotangents = pull(linear, [one], types)
-        gradient = chosen.results([as_array(g) for g in cotangents])
-        return chosen.body.with_data(as_array(value)), gradient
+        gradient = chosen.results([result_as_array(g) for g in cotangents])
+        return chosen.body.with_data(result_as_array(value)), gradient
 
     return wrap(value_and_gradient, fun)
 
@@ -175,8 +175,8 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         for i, (t, x) in enumerate(zip(given, leaves, strict=True))
     ]
     outs, out_ts = jvp_flat(flat, leaves, ts)
-    tangents_out = [like(t, typeof(y)) for y, t in zip(outs, out_ts, strict=True)]
-    result = flat.out_tree.unflatten([as_array(y) for y in outs])
+    tangents_out = [weak_as(t, typeof(y)) for y, t in zip(outs, out_ts, strict=True)]
+    result = flat.out_tree.unflatten([result_as_array(y) for y in outs])
     moved = flat.out_tree.unflatten(tangents_out)
     return (result, moved, body.aux()) if has_aux else (result, moved)
 
@@ -199,7 +199,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     in_types = tuple([plain(typeof(x)) for x in leaves])
     out_types = tuple([plain(typeof(y)) for y in outs])
     derivative = Pushforward(linear, flat.in_tree, in_types, flat.out_tree, out_types, fun)
-    result = flat.out_tree.unflatten([as_array(y) for y in outs])
+    result = flat.out_tree.unflatten([result_as_array(y) for y in outs])
     return (result, derivative, body.aux()) if has_aux else (result, derivative)
 
 

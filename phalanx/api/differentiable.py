@@ -35,7 +35,7 @@ def differentiable(x: Any) -> bool:
     return dtypes.is_inexact(typeof(x).dtype)
 
 
-def as_array(x: Any) -> Any:
+def result_as_array(x: Any) -> Any:
     """A result as an array: constants become arrays of no dimension."""
     if isinstance(x, (np.generic, int, float, complex)):
         return full((), x, typeof(x).dtype)

@@ -29,7 +29,7 @@ from phalanx.base.keys import distinctions, key_of
 from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
-from phalanx.core.trace import ROOT, entered
+from phalanx.core.trace import ROOT, entered_trace
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray
 from phalanx.run.calls import Call, signature
@@ -206,7 +206,7 @@ class Dispatched:
 
         def dispatch(*args: Any, **kwargs: Any) -> Any:
             try:
-                if entered() is not root:
+                if entered_trace() is not root:
                     return call(*split(args, kwargs))
                 if caches.flat and not kwargs:
                     key: list[Any] = [x._sig if type(x) is array else signature(x) for x in args]

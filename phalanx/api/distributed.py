@@ -16,7 +16,14 @@ from phalanx.base.source import user_location
 from phalanx.base.version import __version__
 from phalanx.processes import cluster, wire
 from phalanx.processes.hub import Hub
-from phalanx.processes.member import Member, Settings, forget, join, joined, tell_of_exceptions
+from phalanx.processes.member import (
+    Member,
+    Settings,
+    forget,
+    join,
+    joined_member,
+    tell_of_exceptions,
+)
 from phalanx.run.backend import Coordination
 from phalanx.run.runtime import backend
 
@@ -131,7 +138,7 @@ def initialize(
     >>> phalanx.distributed.is_initialized()
     False
     """
-    if joined() is not None:
+    if joined_member() is not None:
         raise RendezvousError(f"{_WHO}: called a second time, at {user_location()}; once is enough")
     if backend().started():
         raise RendezvousError(
@@ -316,7 +323,7 @@ def shutdown() -> None:
         PeerLost, ProgramMismatch: others never launch it; this process has parted all the same.
     """
     atexit.unregister(shutdown)
-    member = joined()
+    member = joined_member()
     try:
         if member is not None and member.is_with_others:
             backend().complete()
@@ -342,7 +349,7 @@ def _close_coordinator(patience: float) -> None:
 
 def is_initialized() -> bool:
     """Whether this process computes together with others."""
-    return joined() is not None
+    return joined_member() is not None
 
 
 def key_value_set(key: str, value: str) -> None:
@@ -408,7 +415,7 @@ def _text(given: object, name: str, who: str) -> str:
 
 
 def _member(who: str) -> Member:
-    member = joined()
+    member = joined_member()
     if member is None:
         raise RendezvousError(
             f"{who}: this process is alone, at {user_location()}; distributed.initialize comes "

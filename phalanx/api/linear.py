@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.api.arguments import LeafNames, check_leaf, check_same_tree
-from phalanx.api.differentiable import as_array
+from phalanx.api.differentiable import result_as_array
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import ArgumentError
@@ -134,7 +134,7 @@ class Pushforward(AtPoint):
                 if dtypes.is_inexact(kind.dtype)
             ]
             results = zip(self.linear(dense), self.out_types, strict=True)
-            return self.out_tree.unflatten([like(t, kind) for t, kind in results])
+            return self.out_tree.unflatten([weak_as(t, kind) for t, kind in results])
 
     def __repr__(self) -> str:
         return f"<derivative of {name_of(self.fun)} in {len(self.in_types)} arguments>"
@@ -154,11 +154,11 @@ for _kind in Pullback, Pushforward:
     tree.register_pytree_node(_kind, _children, functools.partial(_from_children, _kind))
 
 
-def like(t: Any, type: ArrayType) -> Any:
+def weak_as(t: Any, type: ArrayType) -> Any:
     """A tangent or cotangent as weak as the values of ``type`` that it belongs to."""
     if t is ZERO:
         return zero_tangent(type)
-    t = as_array(t)
+    t = result_as_array(t)
     kind = typeof(t)
     return t if kind.weak == type.weak else convert(t, dtype=kind.dtype, weak=type.weak)
 
@@ -172,5 +172,5 @@ def pull(linear: LinearMap, cts: Sequence[Any], types: Sequence[ArrayType]) -> l
     out = []
     for t in types:
         ct = next(pulled) if dtypes.is_inexact(t.dtype) else ZERO
-        out.append(like(ct, t))
+        out.append(weak_as(ct, t))
     return out

@@ -21,7 +21,7 @@ from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.lax.collective import all_gather
 from phalanx.processes import preemption
-from phalanx.processes.member import joined
+from phalanx.processes.member import joined_member
 from phalanx.random.keys import key_data, wrap_key_data
 from phalanx.run.array import DeviceArray, assemble
 from phalanx.run.eager import as_array
@@ -41,7 +41,7 @@ def sync_global_devices(name: str) -> None:
     >>> from phalanx.experimental import multihost_utils
     >>> multihost_utils.sync_global_devices("all data is written")
     """
-    member = joined()
+    member = joined_member()
     if member is not None:
         member.everyone.gather(f"sync_global_devices({name!r})", None)
         process_allgather(np.int32(0))
@@ -76,7 +76,7 @@ def _check_alike(who: str, arrays: Any) -> None:
     Raises:
         ProgramMismatch: they do not.
     """
-    member = joined()
+    member = joined_member()
     if member is None:
         return
     leaves, treedef = tree.flatten_with_path(arrays)
@@ -98,7 +98,7 @@ def _gathered(array: DeviceArray, tiled: bool) -> Any:
     if not array.is_fully_addressable:
         whole = Sharding(array.sharding.devices)
         return np.asarray(array if array.is_fully_replicated else _laid_out_as(whole)(array))
-    every = np.asarray(_gather()(array[None]) if joined() is not None else array[None])
+    every = np.asarray(_gather()(array[None]) if joined_member() is not None else array[None])
     if tiled and every.ndim > 1:
         return every.reshape(-1, *every.shape[2:])
     return every
@@ -141,7 +141,7 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
     array(3, dtype=int32)
     """
     here = process_index() == 0 if is_source is None else bool(is_source)
-    member = joined()
+    member = joined_member()
     said = [here] if member is None else member.everyone.gather("broadcast_one_to_all", here)
     if sum(said) != 1:
         sources = [process for process, source in enumerate(said) if source]
@@ -170,8 +170,8 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     >>> multihost_utils.assert_equal({"step": 3}, "all begin at the same step")
     """
     leaves, treedef = tree.flatten(in_tree)
-    told = [[str(treedef), ""], *map(_told, leaves)]
-    member = joined()
+    told = [[str(treedef), ""], *map(_description, leaves)]
+    member = joined_member()
     every = [told] if member is None else member.everyone.gather("assert_equal", told)
     for process, other in enumerate(every):
         if other == every[0]:
@@ -185,7 +185,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         )
 
 
-def _told(leaf: Any) -> list[str]:
+def _description(leaf: Any) -> list[str]:
     dtype, shape = getattr(leaf, "dtype", None), list(np.shape(leaf))
     if is_key(dtype):
         leaf = key_data(leaf)
@@ -216,7 +216,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     >>> multihost_utils.reached_preemption_sync_point(1)
     False
     """
-    member = joined()
+    member = joined_member()
     return member is not None and preemption.reached(member, operator.index(step_id))
 
 

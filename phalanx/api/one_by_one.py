@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.api.enclosing import enclosing
-from phalanx.control.device import in_lanes, joined
+from phalanx.control.device import in_lanes, joined_lanes
 from phalanx.core.axes import Axis, Split
 from phalanx.core.blocks import Blocks
 from phalanx.core.layouts import Axes
@@ -56,7 +56,7 @@ def at_every_position(
             for _, dim, role in results:
                 if refuse is not None and dim is not None and axis not in role.axes:
                     refuse(role, axis)
-            return [joined(y, d, r, here, inner) for y, d, r in results]
+            return [joined_lanes(y, d, r, here, inner) for y, d, r in results]
 
         return run
 

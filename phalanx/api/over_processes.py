@@ -18,7 +18,7 @@ from phalanx.core.trace import current, running
 from phalanx.ops.basis import move
 from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import slice_dim
-from phalanx.processes.member import Group, group_over, joined
+from phalanx.processes.member import Group, group_over, joined_member
 from phalanx.run.runtime import backend
 from phalanx.run.spanning import Sharing
 
@@ -29,7 +29,7 @@ def group_of(devices: Sequence[Any] | None, mesh: Any, who: str) -> Group | None
     Raises:
         DeviceError: this process is not among them, or a mesh spans processes.
     """
-    if joined() is None:
+    if joined_member() is None:
         return None
     every = backend().devices() if mesh is None else tuple(mesh.flat)
     group = group_over(every if devices is None else devices, who)

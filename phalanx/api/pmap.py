@@ -26,7 +26,7 @@ from phalanx.api.mapping import MappedAxes, differs
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import group_of, one_by_one
 from phalanx.api.passing import Passed
-from phalanx.api.positions import Positions, entered
+from phalanx.api.positions import Positions, running_at
 from phalanx.api.specs import snapshot
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -232,7 +232,7 @@ class Pmapped(Dispatched):
             with axes.binding(*bound), inside(self.who):
                 yield
         else:
-            with entered(Positions(sizes, mesh), self.who):
+            with running_at(Positions(sizes, mesh), self.who):
                 yield
 
     def _check_replicated(

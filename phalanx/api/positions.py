@@ -106,7 +106,7 @@ def _with_devices(mesh: AbstractMesh | None, leaves: Sequence[Any], who: str) ->
 
 
 @contextmanager
-def entered(here: Positions, who: str) -> Iterator[None]:
+def running_at(here: Positions, who: str) -> Iterator[None]:
     """While a function runs at the positions ``here``: its axes are in scope, its mesh is meant."""
     token = _outer.set(Positions((*_outer_axes(), *here.axes), here.mesh))
     try:

@@ -102,9 +102,9 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
         wrap(filled, fun), args, kwargs, (), (), f"eval_shape({name_of(fun)})"
     )
     requested: dict[Atom, Sharding | None] = {
-        e.outputs[0]: e.prim.placement.requested_sharding(**e.params)
+        e.outputs[0]: e.prim.on_devices.requested_sharding(**e.params)
         for e in program.equations
-        if e.prim.placement.requested_sharding is not None
+        if e.prim.on_devices.requested_sharding is not None
     }
     said = [requested.get(a) for a in program.outputs]
     closed = [None if s is None or open_dims(s) else s for s in said]

@@ -23,7 +23,7 @@ from phalanx.api.dispatch import Dispatched, TracedFunction
 from phalanx.api.inferred import Infer, inferred
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.passing import Passed
-from phalanx.api.positions import Positions, entered, positions_of
+from phalanx.api.positions import Positions, positions_of, running_at
 from phalanx.api.specs import Specs, snapshot
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -147,7 +147,7 @@ class ShardMapped(Dispatched):
         here, names = call.here, call.names.all()
         ins, parts = self._blocks(call)
         flat = Flat(self.fun, call.treedef, call.static, self.who)
-        with entered(here, self.who):
+        with running_at(here, self.who):
             program, captured = stage(flat, parts, name_of(self.fun), names)
         results, outs = self._results(flat.out_tree, program.output_types, here)
         ins = (FIXED,) * len(captured) + ins
@@ -189,7 +189,7 @@ class ShardMapped(Dispatched):
 
         mesh = call.here.mesh
         values = spread(leaves, ins, mesh, NamedSharding)
-        with entered(call.here, self.who):
+        with running_at(call.here, self.who):
             results, roles = at_every_position(flat, call.here.axes, values, ins, outs)
         return flat.out_tree.unflatten(spread(results, roles, mesh, NamedSharding))
 

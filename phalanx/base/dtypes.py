@@ -23,7 +23,7 @@ from phalanx.base.config import config, settings
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
 from phalanx.base.recent import Recent
-from phalanx.base.source import entered, user_location
+from phalanx.base.source import arguments_of_library, user_location
 
 # ---- the dtypes -----------------------------------------------------------------------------
 
@@ -415,7 +415,8 @@ def check_strictly(*operands: tuple[np.dtype, bool]) -> None:
     """
     if settings().numpy_dtype_promotion == "standard" or _agree(operands):
         return
-    given = {(dtype_of(x), is_weak(x)) for x in entered() if _is_python_scalar(x) or _has_dtype(x)}
+    arguments = [x for x in arguments_of_library() if _is_python_scalar(x) or _has_dtype(x)]
+    given = {(dtype_of(x), is_weak(x)) for x in arguments}
     if not _agree(given.intersection(operands)):
         names = ", ".join(sorted(f"{dtype}{'*' if weak else ''}" for dtype, weak in {*operands}))
         raise TypePromotionError(

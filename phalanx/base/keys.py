@@ -95,13 +95,13 @@ def distinctions(x: Any) -> list[Hashable]:
     if kind.__eq__ is object.__eq__:
         return []
     if is_dataclass(kind):
-        return [_held(getattr(x, f.name)) for f in fields(kind) if f.compare]
+        return [_key_if_hashable(getattr(x, f.name)) for f in fields(kind) if f.compare]
     slots = [n for c in kind.__mro__ for n in getattr(c, "__slots__", ()) if hasattr(x, n)]
     held = {**{n: getattr(x, n) for n in slots}, **getattr(x, "__dict__", {})}
     return [(name, key_of(v)) for name, v in held.items() if type(v) in _OF_NUMBERS]
 
 
-def _held(value: Any) -> Hashable:
+def _key_if_hashable(value: Any) -> Hashable:
     """What an object holds, for its key; None where the object alone can compare it."""
     try:
         key = key_of(value)

@@ -149,7 +149,7 @@ _LIBRARY = tuple(
 )
 
 
-def entered() -> Iterator[Any]:
+def arguments_of_library() -> Iterator[Any]:
     """What the user's code gave to the library of functions, of which one is running.
 
     It is the arguments of the outermost function of the library, and what lists, tuples and dicts

@@ -170,11 +170,11 @@ class _Attempt:
                     continue
                 del running[process]
                 if coordinator is not None:
-                    coordinator.hub.absent(process, _told(status))
+                    coordinator.hub.absent(process, _text_of_status(status))
                 if status:
                     self._failed.setdefault(process, status if status > 0 else 128 - status)
                     self._since = self._since or time.monotonic()
-                    _say(f"process {process} {_told(status)}")
+                    _say(f"process {process} {_text_of_status(status)}")
             late = time.monotonic() - self._since if self._failed else 0.0
             if late > _GRACE + 5:
                 self._end(signal.SIGKILL)
@@ -201,15 +201,15 @@ class _Attempt:
         if child is None:
             return ""
         try:
-            return f"it {_told(child.wait(0.5))}"
+            return f"it {_text_of_status(child.wait(0.5))}"
         except subprocess.TimeoutExpired:
             return ""
 
 
-def _told(status: int) -> str:
+def _text_of_status(status: int) -> str:
     """How a process ended with ``status``, in words.
 
-    >>> _told(3), _told(-9), _told(-40)
+    >>> _text_of_status(3), _text_of_status(-9), _text_of_status(-40)
     ('exited with status 3', 'was killed by SIGKILL', 'was killed by signal 40')
     """
     if status >= 0:

@@ -20,7 +20,7 @@ def frame_of_one(*, program: Program) -> Frame:
 
 def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
     """Write a call of a function of the module, or the program in place of it."""
-    if program.axes or any(p.placement.region is not None for p in program.primitives):
+    if program.axes or any(p.on_devices.region is not None for p in program.primitives):
         return b.inline(program, *xs)  # what it communicates over depends on where it stands
 
     def body(b: Builder, *parameters: Value) -> list[Value]:

@@ -23,7 +23,7 @@ def _frame(*, program: Program, name: str, version: int, attributes: Attributes)
 def _lower(
     b: Builder, *xs: Value, program: Program, name: str, version: int, attributes: Attributes
 ) -> list[Value]:
-    if program.axes or any(p.placement.region is not None for p in program.primitives):
+    if program.axes or any(p.on_devices.region is not None for p in program.primitives):
         return lower_call(b, *xs, program=program)
 
     def body(b: Builder, *parameters: Value) -> list[Value]:

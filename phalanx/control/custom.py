@@ -74,7 +74,7 @@ def run(*operands: Any, program: Program | Applied, **_: Any) -> tuple[Any, ...]
 # ---- binding ------------------------------------------------------------------------------------
 
 
-def bind(
+def bind_with_rules(
     prim: Flat,
     function: Flat,
     operands: Sequence[Any],

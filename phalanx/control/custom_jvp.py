@@ -21,7 +21,7 @@ from phalanx.core.runs import Marks
 from phalanx.core.trace import entering
 from phalanx.core.types import typeof
 from phalanx.ops.basis import add_tangents
-from phalanx.ops.vary import in_order
+from phalanx.ops.vary import sorted_axes
 from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure
 from phalanx.transforms.linearize import Dual, DualTracer, RuleTrace
@@ -108,7 +108,7 @@ def _differentiate(
 def _check_varying(results: Sequence[Any], tangents: Sequence[Any], rule: JvpRule) -> None:
     """Raise TypeError if a tangent differs between positions at which its result is the same."""
     for i, (y, t) in enumerate(zip(results, tangents, strict=True)):
-        more = () if t is ZERO else in_order(typeof(t).varying - typeof(y).varying)
+        more = () if t is ZERO else sorted_axes(typeof(t).varying - typeof(y).varying)
         if more:
             raise TypeError(
                 f"custom_jvp({rule}): the tangent of result {i} varies along axis {more[0]!r}, "

@@ -105,7 +105,7 @@ def _of_many_lanes(program: Program, axis: Axis, ins: Roles, outs: Roles) -> Pro
         values = [in_lanes(x, r, axis) for x, r in zip(inputs, ins, strict=True)]
         dims = [r.place(axis.name) for r in ins]
         results = zip(*batch(lambda *xs: evaluate(program, xs), axis, values, dims), strict=True)
-        return [joined(v, d, r, axis) for (v, d), r in zip(results, outs, strict=True)], None
+        return [joined_lanes(v, d, r, axis) for (v, d), r in zip(results, outs, strict=True)], None
 
     types = [_on_device(v.type, r, axis) for v, r in zip(program.inputs, ins, strict=True)]
     return trace_closed(run, types, program.name).program
@@ -136,7 +136,7 @@ def in_lanes(x: Any, role: Role, axis: Axis, inner: Axes = ()) -> Any:
     return merge_dims(lanes, place + 1)
 
 
-def joined(value: Any, dim: int | None, role: Role, axis: Axis, inner: Axes = ()) -> Any:
+def joined_lanes(value: Any, dim: int | None, role: Role, axis: Axis, inner: Axes = ()) -> Any:
     """A result as the device gives it, of which one lane is at each place of ``dim``."""
     place = role.place(axis.name, inner)
     if place is None:

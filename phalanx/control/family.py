@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.control.forward import jvp_rule, linearize_rule
-from phalanx.control.framed import bind, frame_of
+from phalanx.control.framed import bind_frame, frame_of
 from phalanx.control.lanes import batch_rule
 from phalanx.control.reverse import transpose_rule
 from phalanx.core.primitive import (
@@ -24,7 +24,7 @@ from phalanx.core.primitive import (
     LinearizeRule,
     LowerRule,
     NoRule,
-    Placement,
+    OnDevices,
     Primitive,
     Rule,
     SubPrograms,
@@ -39,7 +39,7 @@ from phalanx.transforms.simplify import fixpoint
 
 Rewrite = Callable[[Program], Program]  # to one with a state, its first input and first output
 StateAndResults = tuple[Any, list[Any]]
-_NO_PLACEMENT, _COMPILED = Placement(), Execution()
+_ON_ANY_DEVICES, _COMPILED = OnDevices(), Execution()
 
 
 def with_subprograms(
@@ -54,7 +54,7 @@ def with_subprograms(
     carry_state: Rule | None = None,
     decides: Rule | None = None,
     user_rules: UserRules | None = None,
-    placement: Placement = _NO_PLACEMENT,
+    on_devices: OnDevices = _ON_ANY_DEVICES,
     execution: Execution = _COMPILED,
     doc: str,
 ) -> Primitive:
@@ -81,7 +81,7 @@ def with_subprograms(
         subprograms=SubPrograms(frame, jvp or jvp_rule(itself), decides),
         effects=Effects(carry_state=carry_state or _carry_state(itself)),
         user_rules=user_rules,
-        placement=placement,
+        on_devices=on_devices,
         execution=execution,
         doc=doc,
     )
@@ -149,7 +149,7 @@ def _carry_state(prim: Callable[[], Primitive]) -> Rule:
         frame = frame_of(prim(), params)
         carrying = frame.rewritten(rewrite, (frame.state,), (frame.state,))
         every = frame.with_first([state], operands)
-        after, *results = bind(prim(), every, params, carrying)
+        after, *results = bind_frame(prim(), every, params, carrying)
         return after, results
 
     return rule

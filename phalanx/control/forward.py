@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from phalanx.control.framed import bind, frame_of
+from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule
 from phalanx.core.program import Atom, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY, FIXED, Role, Roles
@@ -91,7 +91,7 @@ def jvp_rule(prim: Callable[[], Primitive]) -> Rule:
         frame = frame_of(prim(), params)
         pair = paired(frame, tuple([t is not ZERO for t in tangents]))
         operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
-        outputs = bind(prim(), operands, params, pair.frame)
+        outputs = bind_frame(prim(), operands, params, pair.frame)
         count = len(frame.outs)
         return outputs[:count], placed(outputs[count:], pair.nonzero)
 
@@ -177,13 +177,14 @@ def linearize_rule(prim: Callable[[], Primitive]) -> Rule:
     def rule(active: Marks, /, *primals: Any, **params: Any) -> Derivative:
         frame = frame_of(prim(), params)
         halves = linearized(frame, active)
-        results = bind(prim(), primals, params, halves.primal)
+        results = bind_frame(prim(), primals, params, halves.primal)
         known = [*frame.choices(primals), *halves.collected(primals, results)]
         types = types_of(primals)
 
         def linear(*tangents: Any) -> tuple[Any, ...]:
             given = dense(tangents, types, halves.active)
-            return placed(bind(prim(), [*known, *given], params, halves.linear), halves.nonzero)
+            outputs = bind_frame(prim(), [*known, *given], params, halves.linear)
+            return placed(outputs, halves.nonzero)
 
         return results[: len(frame.outs)], linear
 

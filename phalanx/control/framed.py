@@ -28,7 +28,7 @@ def own_inside(e: Equation, frame: Frame, own: Collection[Atom]) -> Marks:
     return tuple(frame.shown(frame.with_carry([a in own for a in e.inputs], carried)))
 
 
-def bind(
+def bind_frame(
     prim: Primitive, operands: Sequence[Any], params: dict[str, Any], frame: Frame
 ) -> tuple[Any, ...]:
     """The results of ``prim`` with another ``frame``, its other parameters as they are."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.control.framed import bind, frame_of
+from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.axes import Axis, Names
 from phalanx.core.primitive import Primitive, Rule
 from phalanx.core.program import Frame
@@ -46,7 +46,7 @@ def batch_rule(prim: Callable[[], Primitive]) -> Rule:
         values, dims = rows_first(frame, values, dims)
         made = batched(frame, inside, dims)
         operands = place_carry(frame, values, dims, made.carried, axis.size)
-        results = bind(prim(), operands, params, made.frame)
+        results = bind_frame(prim(), operands, params, made.frame)
         return results, made.dims
 
     return rule

@@ -14,7 +14,7 @@ from typing import Any
 from phalanx.control.call import call
 from phalanx.control.family import varying_results, with_subprograms
 from phalanx.control.forward import dense, paired, placed, types_of
-from phalanx.control.framed import bind
+from phalanx.control.framed import bind_frame
 from phalanx.control.lanes import anyone, batch_rule, inner_dims, place_carry, stable_lanes
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
@@ -59,7 +59,7 @@ def _linearize(active: Marks, *primals: Any, **params: Any) -> Derivative:
 
     def linear(*tangents: Any) -> tuple[Any, ...]:
         operands = [*primals, *dense(tangents, types_of(primals), pair.active)]
-        both = bind(loop, operands, params, pair.frame)
+        both = bind_frame(loop, operands, params, pair.frame)
         return placed(both[len(results) :], pair.nonzero)
 
     return results, linear
@@ -85,7 +85,7 @@ def _batch(
         lambda: _differing(frame, axis, inner),
     )
     goes_on = anyone(axis, running, _together(frame, axis))
-    results = bind(loop, [*goes_on, *running, *operands], params, lanes)
+    results = bind_frame(loop, [*goes_on, *running, *operands], params, lanes)
     return results[2:], (0,) * len(every)
 
 
@@ -170,7 +170,7 @@ def _carry_state(
     body = derive(step, ("and its condition", frame.key), run, types).program
     carrying = _carrying_its_condition(frame, body)
     begun, keep_going = call(state, *operands, program=test)
-    _, after, *results = bind(loop, [keep_going, begun, *operands], params, carrying)
+    _, after, *results = bind_frame(loop, [keep_going, begun, *operands], params, carrying)
     return after, results
 
 

@@ -33,12 +33,12 @@ from phalanx.core.axes import Axis, Split, as_said, typed
 from phalanx.core.blocks import Blocks, UnevenBlocks
 from phalanx.core.builder import Builder, Value
 from phalanx.core.layouts import Axes, Layout
-from phalanx.core.primitive import Placement, Primitive
+from phalanx.core.primitive import OnDevices, Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
 from phalanx.core.region import Grid, Region
 from phalanx.core.roles import Role, Roles
 from phalanx.core.runs import Lanes
-from phalanx.ops.vary import in_order, pvary
+from phalanx.ops.vary import pvary, sorted_axes
 from phalanx.transforms.batch import Dims
 
 Devices = tuple[Any, ...] | None  # None: whatever there are
@@ -74,7 +74,7 @@ def _varying_where_cut(program: Program, outs: Roles) -> Program:
         missing = typed(role.axes) - kind.varying
         if missing:
             result = Var(kind.update(varying=kind.varying | missing))
-            after.append(Equation(pvary, [atom], {"axes": in_order(missing)}, (result,), None))
+            after.append(Equation(pvary, [atom], {"axes": sorted_axes(missing)}, (result,), None))
             atom = result
         outputs.append(atom)
     if not after:
@@ -152,6 +152,6 @@ mapped: Primitive = with_subprograms(
     _lower,
     _frame,
     batch=_batch,
-    placement=Placement(region=_region),
+    on_devices=OnDevices(region=_region),
     doc="a program at every position of named axes; sdy.manual_computation",
 )

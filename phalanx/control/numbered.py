@@ -27,7 +27,7 @@ def hoist_axis_index(program: Program, axis: Any) -> Program:
         return program
     number = Var(question.outputs[0].type)
     asked = Equation(axis_index, [], question.params, (number,), question.location)
-    equations = [_told(e, axis, number) for e in program.equations]
+    equations = [_with_its_number(e, axis, number) for e in program.equations]
     return program.update(equations=[asked, *equations])
 
 
@@ -47,7 +47,7 @@ def _asks(e: Equation, axis: Any) -> bool:
     return e.prim is axis_index and e.params["axes"] == (axis,)
 
 
-def _told(e: Equation, axis: Any, number: Atom) -> Equation:
+def _with_its_number(e: Equation, axis: Any, number: Atom) -> Equation:
     """``e``, whose programs take the ``number``, too."""
     if next(_questions_in(e, axis), None) is None:
         return e
@@ -65,5 +65,5 @@ def _taking(program: Program, axis: Any) -> Program:
     answers = [v for e in program.equations if _asks(e, axis) for v in e.outputs]
     number = Var(ArrayType((), I32))
     told = program.renamed(dict.fromkeys(answers, number))
-    equations = [_told(e, axis, number) for e in told.equations if not _asks(e, axis)]
+    equations = [_with_its_number(e, axis, number) for e in told.equations if not _asks(e, axis)]
     return told.update(inputs=[number, *program.inputs], equations=equations)

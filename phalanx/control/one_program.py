@@ -20,7 +20,7 @@ from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.control.call import call
 from phalanx.core.program import Program, plain
-from phalanx.core.trace import ROOT, entered
+from phalanx.core.trace import ROOT, entered_trace
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.run.array import DeviceArray, Signature
 from phalanx.run.calls import Call, calls, operand_signatures, signature
@@ -53,7 +53,7 @@ def one_program(function: Function) -> Function:
         def run(*args: Any, **kwargs: Any) -> Any:
             try:
                 try:
-                    if entered() is not root:
+                    if entered_trace() is not root:
                         return function(*args, **kwargs)
                     if kwargs or len(args) > most:
                         return with_static(args, kwargs)
@@ -294,7 +294,7 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arrays: Any, **static: Any) -> Any:
         if len(arrays) < len(names):  # the others are given by keyword
             arrays += tuple([static.pop(n) for n in names[len(arrays) :] if n in static])
-        if entered() is ROOT:
+        if entered_trace() is ROOT:
             return at_once(arrays, static)
         out = call(*[a for a in arrays if a is not None], program=program_of(arrays, static))
         return out if len(out) > 1 else out[0]

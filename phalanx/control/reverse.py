@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from phalanx.base import dtypes
-from phalanx.control.framed import bind, frame_of
+from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.axes import Typed
 from phalanx.core.layouts import Axes
 from phalanx.core.primitive import ZERO, Linear, Primitive, Rule
@@ -59,7 +59,7 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
             for ct, t, g in zip(cts, frame.result_types, given, strict=True)
             if g
         ]
-        results = iter(bind(prim(), [*known, *sums, *starts], params, back.frame))
+        results = iter(bind_frame(prim(), [*known, *sums, *starts], params, back.frame))
         cotangents: list[Any] = [None] * len(operands)
         for i, nonzero in zip(back.order, back.nonzero, strict=True):
             cotangents[i] = next(results) if nonzero else ZERO

@@ -15,12 +15,12 @@ from phalanx.core.program import Equation, Literal, Program, Var
 Step = Callable[[Equation, tuple[Any, ...]], Any]  # to the result; a tuple where ``multi``
 
 
-def _held(constant: Literal) -> Any:
+def _value_of(constant: Literal) -> Any:
     return constant.value
 
 
 def values_of(
-    program: Program, inputs: Iterable[Any], step: Step, of: Callable[[Literal], Any] = _held
+    program: Program, inputs: Iterable[Any], step: Step, of: Callable[[Literal], Any] = _value_of
 ) -> dict[Var, Any]:
     """The value of each variable of ``program``, where ``step`` gives those of an equation.
 
@@ -40,7 +40,7 @@ def values_of(
 
 
 def interpret(
-    program: Program, inputs: Iterable[Any], step: Step, of: Callable[[Literal], Any] = _held
+    program: Program, inputs: Iterable[Any], step: Step, of: Callable[[Literal], Any] = _value_of
 ) -> list[Any]:
     """The same for the outputs alone, in order."""
     values = values_of(program, inputs, step, of)

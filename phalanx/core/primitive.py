@@ -15,7 +15,7 @@ from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis, typed
 from phalanx.core.builder import Builder
-from phalanx.core.trace import current, entered
+from phalanx.core.trace import current, entered_trace
 from phalanx.core.types import ArrayType
 
 Operands = tuple[Any, ...]  # tracers of the current trace, arrays and scalars
@@ -221,7 +221,7 @@ class UserRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class OnDevices:
     """What an operation says about devices.
 
     Attributes:
@@ -280,7 +280,7 @@ class Primitive:
         subprograms: what it runs.
         effects: what it does besides giving results.
         user_rules: that rules are functions of the user's.
-        placement: what it says about devices.
+        on_devices: what it says about devices.
         execution: how it runs where it is not compiled.
         doc: the mathematics and the source, in a line.
         examples: what the tests of the laws run it on.
@@ -302,7 +302,7 @@ class Primitive:
     subprograms: SubPrograms | None = None
     effects: Effects = Effects()
     user_rules: UserRules | None = None
-    placement: Placement = Placement()
+    on_devices: OnDevices = OnDevices()
     execution: Execution = Execution()
     doc: str = ""
     examples: Sequence[Example] = ()
@@ -313,7 +313,7 @@ class Primitive:
     def __call__(self, *args: Any, **params: Any) -> Any:
         if self.prepare is not None:
             args = self.prepare(args)
-        trace = entered()  # `current`, written out where it is called most
+        trace = entered_trace()  # `current`, written out where it is called most
         if not trace.alive:
             trace = current()
         return trace.process(self, args, params)

@@ -219,12 +219,12 @@ class Root(Trace):
 
 ROOT = Root()
 _current: ContextVar[Trace] = ContextVar("trace", default=ROOT)
-entered = _current.get  # in a context copied while tracing it may have ended
+entered_trace = _current.get  # in a context copied while tracing it may have ended
 
 
 def current() -> Trace:
     """The trace that interprets primitives here: the innermost that has not ended."""
-    trace = entered()
+    trace = entered_trace()
     while not trace.alive and trace.parent is not None:
         trace = trace.parent
     return trace

@@ -30,7 +30,7 @@ from phalanx.base.source import name_of, user_location
 from phalanx.core.types import ArrayType
 from phalanx.numpy.promotion import as_array, number_array
 from phalanx.ops.bits import not_
-from phalanx.ops.report import Fault, first_of, report, told, words_of
+from phalanx.ops.report import Fault, first_of, report, text_of_report, words_of_fault
 from phalanx.transforms.checks import Checks
 from phalanx.transforms.stage import stage
 
@@ -67,9 +67,9 @@ class Error:
         """What went wrong, with the line where it was checked; None if nothing did."""
         words = np.asarray(self.words)
         if words.ndim == 1:
-            return told(words)
+            return text_of_report(words)
         lanes = itertools.product(*map(range, words.shape[:-1]))
-        found = [(at, told(words[at])) for at in lanes]
+        found = [(at, text_of_report(words[at])) for at in lanes]
         lines = [f"at mapped index {', '.join(map(str, at))}: {text}" for at, text in found if text]
         return "\n".join(lines) or None
 
@@ -114,7 +114,7 @@ def check(
     types = tuple([x.aval.update(weak=False) for x in values])
     _check_format(msg, types, structure)
     fault = Fault("user", f"{msg} (`check` failed)", types, structure, str(user_location()))
-    report(words_of(fault, not_(holds), values), debug=debug)
+    report(words_of_fault(fault, not_(holds), values), debug=debug)
 
 
 def _check_format(msg: str, types: Sequence[ArrayType], structure: Any) -> None:

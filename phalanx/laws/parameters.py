@@ -70,7 +70,7 @@ def _rules(prim: Primitive) -> Iterator[tuple[str, Rule]]:
         "frame": inner and inner.frame, "jvp": inner and inner.jvp, "decides": prim.decides,
         "effects": prim.effects.of, "carry_state": prim.effects.carry_state,
         "differentiate": prim.user_rules and prim.user_rules.differentiate,
-        "region": prim.placement.region, "requested_sharding": prim.placement.requested_sharding,
+        "region": prim.on_devices.region, "requested_sharding": prim.on_devices.requested_sharding,
         "run": prim.execution.run, "on_host": prim.execution.on_host,
     }  # fmt: skip
     yield from ((which, rule) for which, rule in every.items() if callable(rule))

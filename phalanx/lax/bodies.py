@@ -17,7 +17,7 @@ from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.core.types import NOWHERE, Array, ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
-from phalanx.ops.vary import in_order, pvary, varying_along
+from phalanx.ops.vary import pvary, sorted_axes, varying_along
 from phalanx.run.eager import as_array
 from phalanx.transforms.reach import NotComparable, Reach
 from phalanx.transforms.stage import is_value, stage
@@ -162,7 +162,7 @@ def _conversion(x: Atom, result: Var) -> list[Equation]:
     missing = wanted.varying - kind.varying
     if not missing:
         return [Equation(convert, [x], numbers, (result,), here)]
-    params = {"axes": in_order(missing)}
+    params = {"axes": sorted_axes(missing)}
     if kind.update(varying=wanted.varying) is wanted:
         return [Equation(pvary, [x], params, (result,), here)]
     between = Var(kind.update(**numbers))

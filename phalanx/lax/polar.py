@@ -22,9 +22,9 @@ from phalanx.ops.basis import I32
 from phalanx.ops.linalg import cholesky, qr, triangular_solve
 from phalanx.ops.linalg.algebra import (
     adjoint,
+    complex_as,
     conjugate,
     identity_like,
-    like,
     matmul,
     real_part,
     symmetrized,
@@ -128,7 +128,7 @@ def _bound(x: Any) -> Any:
 
 def _repeated(x: Any, y: Any) -> Any:
     shape = typeof(y).shape
-    return like(ops.broadcast(x, shape=shape, dims=tuple(range(len(shape) - 2))), y)
+    return complex_as(ops.broadcast(x, shape=shape, dims=tuple(range(len(shape) - 2))), y)
 
 
 def _norm(x: Any) -> Any:

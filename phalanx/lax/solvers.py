@@ -14,7 +14,7 @@ from typing import Any
 
 from phalanx.base.source import name_of, user_location
 from phalanx.control.call import call
-from phalanx.control.custom import bind, bind_program
+from phalanx.control.custom import bind_program, bind_with_rules
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.linear import LinearRule, linear_call
 from phalanx.core.primitive import ZERO, Linear
@@ -183,7 +183,7 @@ def _solve_system(system: _System, consts: Sequence[Any], b: Sequence[Any]) -> l
         return [*results, *moved, *[ZERO] * (len(results) - count)]
 
     return list(
-        bind(
+        bind_with_rules(
             custom_jvp,
             solved,
             [*consts, *b],
@@ -315,7 +315,7 @@ def custom_root(
     consts = slice(first, first + count)
 
     def found(*xs: Any) -> Sequence[Any]:
-        return bind(
+        return bind_with_rules(
             custom_jvp,
             lambda *xs: call(*xs, program=search),
             xs,

@@ -10,7 +10,7 @@ from phalanx.core.types import Array, typeof
 from phalanx.lax.index import dynamic_index_in_dim, dynamic_update_index_in_dim
 from phalanx.lax.loops import fori_loop
 from phalanx.lax.operands import accept
-from phalanx.ops.linalg.algebra import lower, matmul, transposed, upper
+from phalanx.ops.linalg.algebra import lower_part, matmul, matrix_transposed, upper
 from phalanx.ops.linalg.family import check_square
 
 
@@ -76,7 +76,7 @@ def symmetric_product(
     """
     who = "linalg.symmetric_product"
     a, c = accept(who, a_matrix), accept(who, c_matrix)
-    out = ops.add(ops.mul(matmul(a, transposed(a)), alpha), ops.mul(c, beta))
+    out = ops.add(ops.mul(matmul(a, matrix_transposed(a)), alpha), ops.mul(c, beta))
     if not symmetrize_output:
         return out
-    return ops.add(lower(out), transposed(lower(out, 1)))
+    return ops.add(lower_part(out), matrix_transposed(lower_part(out, 1)))

@@ -143,7 +143,7 @@ def on_device(x: Any, device: Any) -> Any:
     return device_put(x, to=to, back=None)
 
 
-def made(device: Any, make: Callable[..., Any], *args: Any) -> Any:
+def created_on(device: Any, make: Callable[..., Any], *args: Any) -> Any:
     """``make(*args)`` on a device or in a sharding, of which each device makes its part."""
     if isinstance(device, (Sharding, PartitionSpec)):
         return in_place(device, make, args)
@@ -305,7 +305,7 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
 
 def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike, device: Any) -> Any:
     kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    return made(device, ops.full, as_shape(who, shape), value, kind)
+    return created_on(device, ops.full, as_shape(who, shape), value, kind)
 
 
 @takes_out_sharding
@@ -348,7 +348,7 @@ def full(
     >>> print(jnp.full(3, 7))
     [7 7 7]
     """
-    return made(device, _full, "full", as_shape("full", shape), fill_value, dtype)
+    return created_on(device, _full, "full", as_shape("full", shape), fill_value, dtype)
 
 
 def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike) -> Any:
@@ -426,7 +426,7 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
     to_shape = lengths if shape is None else as_shape(who, shape)
     kind, weak = kind_of(a) if dtype is None else (dtypes.canonical(dtype), False)
     lies = sharding_like(a, to_shape) if device is None else device
-    return made(lies, _full_like, who, to_shape, value, kind, weak)
+    return created_on(lies, _full_like, who, to_shape, value, kind, weak)
 
 
 def _full_like(
@@ -460,7 +460,7 @@ def arange(
     count = max(0, math.ceil((last - first) / by))
     if all(isinstance(x, int) for x in (first, last, by)):
         count = len(range(first, last, by))
-    return made(device, _range, first, by, count, kind)
+    return created_on(device, _range, first, by, count, kind)
 
 
 def _number(x: Any) -> Any:

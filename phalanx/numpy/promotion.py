@@ -19,7 +19,7 @@ from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
 from phalanx.base.recent import remembered
-from phalanx.base.source import entered, user_location
+from phalanx.base.source import arguments_of_library, user_location
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
@@ -313,7 +313,7 @@ def check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
     """
     if settings().numpy_rank_promotion == "allow" or len({len(s) for s in shapes if s}) < 2:
         return
-    given = {tuple(getattr(x, "shape", ())) for x in entered()}
+    given = {tuple(getattr(x, "shape", ())) for x in arguments_of_library()}
     ranked = sorted((s for s in given.intersection(shapes) if s), key=len)
     if len({len(s) for s in ranked}) < 2:
         return

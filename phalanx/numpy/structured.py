@@ -15,7 +15,7 @@ from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal, subtract
 from phalanx.numpy.choice import nonzero
-from phalanx.numpy.creation import arange, made
+from phalanx.numpy.creation import arange, created_on
 from phalanx.numpy.promotion import ArrayLike, DTypeLike, as_array, as_shape, convert, from_host
 from phalanx.numpy.reductions import sum
 from phalanx.ops.bessel import bessel_i0e
@@ -40,7 +40,7 @@ def eye(
     """
     n, m = as_shape("eye", (N, N if M is None else M))
     kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
-    return made(device, _eye, n, m, k, kind)
+    return created_on(device, _eye, n, m, k, kind)
 
 
 @one_program

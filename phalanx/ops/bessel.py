@@ -15,10 +15,10 @@ from phalanx.ops.elementwise import div
 from phalanx.ops.elementwise import sign as sign_of
 from phalanx.ops.formula import (
     absolute,
-    apart,
     cos,
     exp,
     is_nan,
+    isolated,
     polynomial,
     precision,
     sign,
@@ -114,7 +114,7 @@ def _oscillating(order: int) -> Callable[[Any], Any]:
         first, second = (s - c, -(c + s)) if order else (c + s, s - c)
         far = (first * even - second * odd) / (sqrt(v) * math.sqrt(math.pi))
         far = where(size < math.inf, far, 0.0)
-        out = where(near, apart(close), far * sign(x) if order else far)
+        out = where(near, isolated(close), far * sign(x) if order else far)
         return where(is_nan(x), x, out)
 
     return formula

@@ -19,13 +19,13 @@ from phalanx.ops.basis import f32, mul
 from phalanx.ops.formula import (
     Differentiated,
     absolute,
-    apart,
+    complex_of,
     conj,
     exp,
     floor,
     imag,
     is_nan,
-    joined,
+    isolated,
     lesser,
     log,
     polynomial,
@@ -150,7 +150,7 @@ def _first_quadrant(z: Any) -> Any:
     beyond = absolute(z) > far
     u = 1.0 / within(beyond, z, complex(far, far))
     asymptotic = (u + u * u * u * 0.5) * complex(0, 1 / _SQRT_PI)
-    z = apart(within(~beyond, z, complex(1, 1)))
+    z = isolated(within(~beyond, z, complex(1, 1)))
     x, y = real(z), imag(z)
     turns = x / h
     turns = turns - floor(turns)
@@ -160,11 +160,11 @@ def _first_quadrant(z: Any) -> Any:
     second = _midpoints(within(~between, x, 0.0), within(~between, y, 1.0))
     re, im = (where(between, p, q) for p, q in zip(first, second, strict=True))
     r = within(near, y, 1.0)
-    inverse = exp(joined(r * (2 * math.pi / h), turns * (-2 * math.pi)))
+    inverse = exp(complex_of(r * (2 * math.pi / h), turns * (-2 * math.pi)))
     a = within(near, x, 1.0)
-    bell = exp(joined((r - a) * (r + a), a * r * -2.0))
+    bell = exp(complex_of((r - a) * (r + a), a * r * -2.0))
     pole = bell * 2.0 / (where(between, -inverse, inverse) + 1.0)
-    return where(beyond, asymptotic, joined(-im, re) + where(near, pole, 0.0))
+    return where(beyond, asymptotic, complex_of(-im, re) + where(near, pole, 0.0))
 
 
 def _faddeeva(z: Any) -> Any:
@@ -172,11 +172,11 @@ def _faddeeva(z: Any) -> Any:
     x, y = real(z), imag(z)
     down = y < 0.0
     left = where(down, x > 0.0, x < 0.0)
-    size = joined(where(x < 0.0, -x, x), where(down, -y, y))
-    out = apart(_first_quadrant(size))
+    size = complex_of(where(x < 0.0, -x, x), where(down, -y, y))
+    out = isolated(_first_quadrant(size))
     out = where(left, conj(out), out)
     v, u = within(down, y, -1.0), within(down, x, 1.0)
-    bell = exp(joined((v - u) * (v + u), u * v * -2.0)) * 2.0
+    bell = exp(complex_of((v - u) * (v + u), u * v * -2.0)) * 2.0
     out = where(down, bell - out, out)
     return where(is_nan(x) | is_nan(y), complex(math.nan, math.nan), out)
 

@@ -153,7 +153,7 @@ def _times(tangent: Any, factor: Any) -> Any:
     return 0.0 if _is_zero(tangent) else tangent * factor
 
 
-def plain(x: Any) -> Any:
+def primal(x: Any) -> Any:
     """The number that is left of ``x`` where every ε is 0."""
     while isinstance(x, DualNumber):
         x = x.value
@@ -161,7 +161,7 @@ def plain(x: Any) -> Any:
 
 
 def _compare(x: Any, y: Any, direction: str) -> Number:
-    x, y = plain(x), plain(y)
+    x, y = primal(x), primal(y)
     return Number(x.b, x.b.compare(x.value, x.like(y).value, direction))
 
 
@@ -226,11 +226,11 @@ imag = _linear("imag")
 conj = _linear("conj")
 
 
-def joined(re: Any, im: Any) -> Any:
+def complex_of(re: Any, im: Any) -> Any:
     """``re`` + i ``im``."""
     if isinstance(re, DualNumber) or isinstance(im, DualNumber):
         re, tr, im, ti, level = _parts(re, im)
-        return DualNumber(joined(re, im), joined(tr, ti), level)
+        return DualNumber(complex_of(re, im), complex_of(tr, ti), level)
     if not isinstance(re, Number) and not isinstance(im, Number):
         return complex(re, im)
     model = re if isinstance(re, Number) else im
@@ -240,20 +240,20 @@ def joined(re: Any, im: Any) -> Any:
 
 def _log1p(x: Number) -> Number:
     """That of the builder near 0; from 0.3 on it may lose digits, and 1 + x does not."""
-    plain = Number(x.b, x.b.log_plus_one(x.value))
-    return plain if is_complex(x) else where(absolute(x) < 0.3, plain, log(x + 1.0))
+    primal = Number(x.b, x.b.log_plus_one(x.value))
+    return primal if is_complex(x) else where(absolute(x) < 0.3, primal, log(x + 1.0))
 
 
 def is_complex(x: Any) -> bool:
     """Whether ``x`` is of a complex dtype."""
-    x = plain(x)
+    x = primal(x)
     return dtypes.is_complex(x.b.type(x.value).dtype)
 
 
 def absolute(x: Any) -> Any:
     """|x|; of complex numbers the magnitude, for comparisons alone."""
     if is_complex(x):
-        x = plain(x)
+        x = primal(x)
         return Number(x.b, x.b.abs(x.value))
     return x * sign(x)
 
@@ -302,14 +302,14 @@ def is_nan(x: Any) -> Number:
     return _compare(x, x, "NE")
 
 
-def apart(x: Any) -> Any:
+def isolated(x: Any) -> Any:
     """``x``, computed by itself: what is long is then not compiled again with what uses it."""
     return _mapped(lambda x: Number(x.b, *x.b.optimization_barrier([x.value])), x)
 
 
 def precision(x: Any) -> float:
     """The distance from 1 to the next number in the dtype of ``x``."""
-    x = plain(x)
+    x = primal(x)
     return float(dtypes.finfo(x.b.type(x.value).dtype).eps)
 
 
@@ -323,7 +323,7 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
 
 def summed(term: Callable[..., Any], *tables: Any, of: Sequence[Any]) -> Any:
     """The sum of ``term(*row, *of)`` over the rows of ``tables`` of constants, as one reduction."""
-    model: Number = plain(of[0])
+    model: Number = primal(of[0])
     b, kind = model.b, model.b.type(model.value)
     shape = (*kind.shape, len(tables[0]))
     dims = tuple(range(len(kind.shape)))
@@ -353,7 +353,7 @@ def iterate(step: Callable[..., Any], state: Sequence[Any], limit: int) -> list[
     *after, settled = step(1.0, *state)  # it tells what depends on which ε, and is never run
     levels = sorted({d for x in (*state, *after) for d in _levels(x)}, reverse=True)
     b = settled.b
-    model = next(plain(x) for x in after if not isinstance(x, float))
+    model = next(primal(x) for x in after if not isinstance(x, float))
     kind = b.type(model.value)
     every = tuple(range(len(kind.shape)))
 
@@ -406,7 +406,7 @@ def together(function: Formula, xs: Sequence[Any]) -> list[Any]:
     take them apart, would not be vectorized.
     """
     levels = sorted({d for x in xs for d in _levels(x)}, reverse=True)
-    model = next(plain(x) for x in xs)
+    model = next(primal(x) for x in xs)
     b, shape = model.b, model.b.type(model.value).shape
 
     def stacked(*each: Value) -> Value:
@@ -414,7 +414,7 @@ def together(function: Formula, xs: Sequence[Any]) -> list[Any]:
 
     columns = zip(*[_leaves([x], levels, model) for x in xs], strict=True)
     (all_of_them,) = _assembled(b, [stacked(*c) for c in columns], levels)
-    out = apart(function(apart(all_of_them)))
+    out = isolated(function(isolated(all_of_them)))
 
     def row(i: int, x: Number) -> Number:
         limit, strides = (i + 1, *shape), (1,) * (len(shape) + 1)
@@ -465,7 +465,7 @@ def continued_fraction(
 
 
 def _not_zero(x: Any, tiny: float) -> Any:
-    return where(absolute(plain(x)) < tiny, tiny, x)
+    return where(absolute(primal(x)) < tiny, tiny, x)
 
 
 # ---- primitives -----------------------------------------------------------------------------
@@ -535,7 +535,7 @@ def _differentiated(formula: Formula, xs: Sequence[Any], by: Sequence[int]) -> A
     """The derivative of ``formula`` at ``xs`` by each of the operands numbered in ``by``."""
     dual = list(xs)
     for level, i in enumerate(by, 1):
-        dual[i] = DualNumber(dual[i], plain(dual[i]).like(1.0), level)
+        dual[i] = DualNumber(dual[i], primal(dual[i]).like(1.0), level)
     out = formula(*dual)
     for level in range(len(by), 0, -1):
         out = _part(out, level)[1]

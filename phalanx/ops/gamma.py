@@ -15,14 +15,14 @@ from phalanx.ops.basis import f32, mul, pointwise
 from phalanx.ops.formula import (
     Number,
     absolute,
-    apart,
+    complex_of,
     conj,
     exp,
     expm1,
     floor,
     imag,
     is_nan,
-    joined,
+    isolated,
     log,
     log1p,
     polygamma_of,
@@ -127,7 +127,7 @@ def _about_root() -> list[float]:
 
 def _digamma_above(x: Number) -> Number:
     """ψ(x) for x > 0: about its root by the power series, elsewhere by Stirling's."""
-    d = apart(x - _ROOT_HIGH) - _ROOT_LOW
+    d = isolated(x - _ROOT_HIGH) - _ROOT_LOW
     near = absolute(d) < 0.5
     close = polynomial(within(near, d, 0.1), _about_root()[: 34 if precision(x) < 1e-10 else 17])
     v = within(~near & (x > 0.0) & (x < math.inf), x, 3.0)
@@ -236,9 +236,9 @@ def _complex_log_gamma(z: Any) -> Any:
     left = x < 0.5
     right = where(left, 1.0 - upper, upper)
     out = _log_gamma_right(right)
-    turn = joined(x - rounded(x), imag(upper)) * complex(0, 2 * math.pi)
+    turn = complex_of(x - rounded(x), imag(upper)) * complex(0, 2 * math.pi)
     turn = within(left, turn, complex(-1, 1))
-    phase = joined(-imag(upper) * math.pi, (x - 0.5) * math.pi)
+    phase = complex_of(-imag(upper) * math.pi, (x - 0.5) * math.pi)
     mirrored = math.log(2 * math.pi) + phase - log(-expm1(turn)) - out
     out = where(left, mirrored, out)
     out = where(down, conj(out), out)

@@ -13,15 +13,15 @@ from phalanx.ops.elementwise import div
 from phalanx.ops.formula import (
     Number,
     absolute,
-    apart,
     exp,
     floor,
     is_nan,
+    isolated,
     iterate,
     lesser,
     log,
-    plain,
     power,
+    primal,
     rounded,
     sign,
     small,
@@ -37,11 +37,11 @@ _LIMIT = 20_000  # terms
 
 def _ends(a: Any) -> Number:
     """Whether the series ends, as (a)_k does at zero for a = 0, -1, ..."""
-    return (floor(plain(a)) >= a) & (a <= 0.0)
+    return (floor(primal(a)) >= a) & (a <= 0.0)
 
 
 def _sign_of_gamma(x: Any) -> Any:
-    down = floor(plain(x))
+    down = floor(primal(x))
     odd = down - floor(down * 0.5) * 2.0
     return where(x < 0.0, 1.0 - odd * 2.0, 1.0)
 
@@ -64,14 +64,14 @@ def _series(above: list[Any], below: list[Any], z: Any, first: Any) -> tuple[Any
         bottom = k
         for b in below:
             b = b + (k - 1.0)
-            bottom = bottom * where(absolute(plain(b)) <= 0.0, 1.0, b)
+            bottom = bottom * where(absolute(primal(b)) <= 0.0, 1.0, b)
         top = z
         for a in above:
             top = top * (a + (k - 1.0))
         term = term * (top / bottom)
         total = total + term
-        falling = ~(absolute(plain(top)) >= absolute(plain(bottom)) * 0.95)
-        over = absolute(plain(term)) <= 0.0
+        falling = ~(absolute(primal(top)) >= absolute(primal(bottom)) * 0.95)
+        over = absolute(primal(term)) <= 0.0
         return term, total, change + term * k, small(term, total) & (falling | over)
 
     _, total, change = iterate(step, [first, first, 0.0], _LIMIT)
@@ -89,21 +89,21 @@ def _kummer(a: Any, b: Any, x: Any) -> Any:
     fine = ~unknown & ~pole
     outside = where(unknown, math.nan, _ones(x) * math.inf)
     a, b, x = within(fine, a, 1.0), within(fine, b, 1.0), within(fine, x, 0.0)
-    infinite = absolute(plain(x)) >= math.inf
-    x = where(infinite, sign(plain(x)) * 1e30, x)
+    infinite = absolute(primal(x)) >= math.inf
+    x = where(infinite, sign(primal(x)) * 1e30, x)
     turned = (x < 0.0) & ~ends
     u, z = where(turned, b - a, a), where(turned, -x, x)
     p, q = 1.0 - u, b - u
-    far = (z > 50.0 + absolute(plain(p * q)) * 2.0) & ~_ends(u)
+    far = (z > 50.0 + absolute(primal(p * q)) * 2.0) & ~_ends(u)
     v = within(~far, z, 1.0)
     half = exp(where(turned, v * -0.5, 0.0))
-    near = apart(_series([u], [b], v, _ones(v) * half)[0]) * half
+    near = isolated(_series([u], [b], v, _ones(v) * half)[0]) * half
     w = within(far, z, 100.0)
     e = exp(where(turned, 0.0, w * 0.5))
     scale = e * (_ratio_of_gammas([b], [u]) * power(w, u - b)) * e
-    away = apart(_asymptotic(p, q, w)) * scale
+    away = isolated(_asymptotic(p, q, w)) * scale
     out = where(far, away, near)
-    limit = where(absolute(plain(out)) > 2.0, plain(out) * math.inf, rounded(plain(out)))
+    limit = where(absolute(primal(out)) > 2.0, primal(out) * math.inf, rounded(primal(out)))
     return where(fine, where(infinite, limit, out), outside)
 
 
@@ -119,7 +119,7 @@ def _asymptotic(p: Any, q: Any, w: Any) -> Any:
 
 
 def _ones(x: Any) -> Any:
-    return where(plain(x) > -math.inf, 1.0, plain(x))
+    return where(primal(x) > -math.inf, 1.0, primal(x))
 
 
 def _kummer_slope(out: Any, a: Any, b: Any, x: Any) -> Any:
@@ -144,19 +144,19 @@ def _gauss(a: Any, b: Any, c: Any, x: Any) -> Any:
     unknown = is_nan(a) | is_nan(b) | is_nan(c) | is_nan(x)
     ends = _ends(a) | _ends(b)
     pole = _ends(c) & ~((_ends(a) & (a >= c)) | (_ends(b) & (b >= c)))
-    origin = absolute(plain(x)) <= 0.0
+    origin = absolute(primal(x)) <= 0.0
     fine = ~unknown & (origin | ~pole & (ends | (x <= 1.0)))
     outside = where(unknown, math.nan, _ones(x) * math.inf)
     a, b, c, x = (within(fine, t, 0.5) for t in (a, b, c, x))
-    sums = origin | ends & ((x >= 0.0) | (absolute(plain(x)) < 0.5))
+    sums = origin | ends & ((x >= 0.0) | (absolute(primal(x)) < 0.5))
     total, _ = _series([within(sums, a, 0.0), b], [c], within(sums, x, 0.0), _ones(x))
-    inside = apart(_inside(*[within(~sums, t, 0.5) for t in (a, b, c, x)]))
-    return where(fine, where(sums, apart(total), inside), outside)
+    inside = isolated(_inside(*[within(~sums, t, 0.5) for t in (a, b, c, x)]))
+    return where(fine, where(sums, isolated(total), inside), outside)
 
 
 def _inside(a: Any, b: Any, c: Any, x: Any) -> Any:
     """By the transformations of Pfaff and Euler what cancels least, near z = 1 what is finite."""
-    swap = plain(a) > b
+    swap = primal(a) > b
     a, b = where(swap, b, a), where(swap, a, b)
     turned = x < 0.0
     y = where(turned, 1.0 / (1.0 - within(turned, x, -1.0)), 1.0 - x)
@@ -171,9 +171,9 @@ def _inside(a: Any, b: Any, c: Any, x: Any) -> Any:
     at_1 = (y <= 0.0) & (s > 0.0)
     end = _ratio_of_gammas([c, within(at_1, s, 1.0)], [c - p, c - q])
     u = within(y > 0.0, y, 0.75)
-    value = apart(_continued(p, q, c, within(y > 0.0, z, 0.25), u, s))
+    value = isolated(_continued(p, q, c, within(y > 0.0, z, 0.25), u, s))
     value = where(y > 0.0, value, where(at_1, end, math.inf))
-    return where(absolute(plain(scale)) <= 0.0, 1.0, power(y, scale)) * value
+    return where(absolute(primal(scale)) <= 0.0, 1.0, power(y, scale)) * value
 
 
 def _by_euler(p: Any, q: Any, c: Any, y: Any, s: Any) -> Number:
@@ -182,10 +182,10 @@ def _by_euler(p: Any, q: Any, c: Any, y: Any, s: Any) -> Number:
     One of the two functions is finite at z = 1, the other grows as y to the power -|s|. It is
     taken if this is not too large, and clearly fewer terms of its series change their sign.
     """
-    here, there = _changes(plain(p), plain(q)), _changes(plain(c - p), plain(c - q))
+    here, there = _changes(primal(p), primal(q)), _changes(primal(c - p), primal(c - q))
     grows = s < 0.0
     finite, growing = where(grows, there, here), where(grows, here, there)
-    growth = -absolute(plain(s)) * log(where(y > 0.0, plain(y), 1e-30))
+    growth = -absolute(primal(s)) * log(where(y > 0.0, primal(y), 1e-30))
     better = (growth < _GROWTH) & (growing < finite * _CLEARLY)
     return grows & ~better | ~grows & better
 
@@ -204,13 +204,13 @@ _TURN = 0.125  # the distance from 1 up to which the series at 0 is used
 
 def _continued(p: Any, q: Any, c: Any, z: Any, y: Any, s: Any) -> Any:
     """F(p, q; c; z) by the series at 0, then by steps of half the distance y to the pole at 1."""
-    start = where(plain(y) < _TURN, _TURN, y)
-    at = where(plain(y) < _TURN, 1.0 - _TURN, z)
+    start = where(primal(y) < _TURN, _TURN, y)
+    at = where(primal(y) < _TURN, 1.0 - _TURN, z)
     value, change = _series([p, q], [c], at, _ones(z))
-    slope = change / where(plain(at) > 0.0, at, 1.0)
+    slope = change / where(primal(at) > 0.0, at, 1.0)
 
     def step(k: Any, y0: Any, value: Any, slope: Any) -> tuple[Any, Any, Any, Number]:
-        y1 = where(plain(y) * 2.0 > y0, y, y0 * 0.5)
+        y1 = where(primal(y) * 2.0 > y0, y, y0 * 0.5)
         value, slope = _moved(p, q, s, y0, y0 - y1, value, slope)
         return y1, value, slope, y1 <= y
 
@@ -219,7 +219,7 @@ def _continued(p: Any, q: Any, c: Any, z: Any, y: Any, s: Any) -> Any:
 
 def _moved(p: Any, q: Any, s: Any, y: Any, t: Any, value: Any, slope: Any) -> tuple[Any, Any]:
     """Value and derivative farther by ``t``, by the differential equation (DLMF 15.10.1)."""
-    z = where(plain(t) > 0.0, 1.0 - y, 1.0)
+    z = where(primal(t) > 0.0, 1.0 - y, 1.0)
     middle = (s - 1.0) + (p + q + 1.0) * y
 
     def step(k: Any, f: Any, g: Any, total: Any, change: Any) -> tuple[Any, Any, Any, Any, Number]:
@@ -232,7 +232,7 @@ def _moved(p: Any, q: Any, s: Any, y: Any, t: Any, value: Any, slope: Any) -> tu
 
     first = slope * t
     _, _, total, change = iterate(step, [value, first, value + first, first], 200)
-    return total, where(plain(t) > 0.0, change / where(plain(t) > 0.0, t, 1.0), slope)
+    return total, where(primal(t) > 0.0, change / where(primal(t) > 0.0, t, 1.0), slope)
 
 
 def _gauss_slope(out: Any, a: Any, b: Any, c: Any, x: Any) -> Any:

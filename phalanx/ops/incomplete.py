@@ -17,7 +17,6 @@ from phalanx.ops.formula import (
     Formula,
     Number,
     absolute,
-    apart,
     continued_fraction,
     erfc,
     exp,
@@ -25,6 +24,7 @@ from phalanx.ops.formula import (
     floor,
     greater,
     is_nan,
+    isolated,
     iterate,
     lesser,
     log,
@@ -68,7 +68,8 @@ def _log_beta(a: Any, b: Any) -> Any:
     u, v = within(inside, where(mirrored, 1.0 - low - high, low), 1.0), within(inside, high, 1.0)
     edge = where((low > 0.0) & ~pole, -math.inf, _one(low) * math.inf)
     unknown = is_nan(a) | is_nan(b)
-    return where(inside | unknown, apart(_log_beta_inside(u, v)), edge) + where(unknown, a + b, 0.0)
+    value = where(inside | unknown, isolated(_log_beta_inside(u, v)), edge)
+    return value + where(unknown, a + b, 0.0)
 
 
 def _log_beta_inside(a: Any, b: Any) -> Any:
@@ -79,7 +80,7 @@ def _log_beta_inside(a: Any, b: Any) -> Any:
     n = u + v
     out = (log(n / u * (2 * math.pi)) - log(v)) * 0.5 + stirling(u) + stirling(v) - stirling(n)
     out = out - u * log1p(v / u) - v * log1p(u / v)
-    return where(large, apart(out), _log_beta_below(low, high))
+    return where(large, isolated(out), _log_beta_below(low, high))
 
 
 def _log_beta_below(low: Any, high: Any, log_of_gamma: Formula = ln_gamma) -> Any:
@@ -133,7 +134,7 @@ def _binomial_coefficient(n: Any, k: Any) -> Any:
     p, q = within(~product, k, 0.5), within(~product, n, 0.75)
     far = exp(-_log_beta(q - p + 1.0, p + 1.0) - log1p(q))
     edge = where(k <= 0.0, 1.0, _one(k) * math.inf)
-    return where((n >= math.inf) & (k < math.inf), edge, where(product, apart(near), far))
+    return where((n >= math.inf) & (k < math.inf), edge, where(product, isolated(near), far))
 
 
 def _by_count(out: Any, n: Any, k: Any) -> Any:
@@ -242,11 +243,11 @@ def _gamma_ratio(a: Any, x: Any, upper: bool) -> Any:
     u, v = within(valid, a, 1.0), within(valid, x, 1.0)
     uniform, below, small = _regions(u, v)
     beyond = ~uniform & ~below
-    near = apart(_uniform(within(uniform, u, 20.0), within(uniform, v, 20.0), upper))
-    p = apart(_power_series(within(below, u, 1.0), within(below, v, 1.0)))
-    q = apart(_fraction(within(beyond, u, 1.0), within(beyond, v, 2.0)))
+    near = isolated(_uniform(within(uniform, u, 20.0), within(uniform, v, 20.0), upper))
+    p = isolated(_power_series(within(below, u, 1.0), within(below, v, 1.0)))
+    q = isolated(_fraction(within(beyond, u, 1.0), within(beyond, v, 2.0)))
     if upper:
-        less = apart(_small(within(small, u, 0.25), within(small, v, 1.0)))
+        less = isolated(_small(within(small, u, 0.25), within(small, v, 1.0)))
         far = where(below, where(small, less, 1.0 - p), q)
     else:
         far = where(below, p, 1.0 - q)
@@ -303,7 +304,7 @@ def _binomial(a: Any, b: Any, x: Any) -> Any:
     by_loader = exp(exponent) * sqrt(u * (v / n) / (2 * math.pi))
     u, v = within(~large, a, 1.0), within(~large, b, 1.0)
     below = _log_beta_below(lesser(u, v), greater(u, v), ln_gamma_above)
-    return where(large, apart(by_loader), exp(u * log(x) + v * log1p(-x) - below))
+    return where(large, isolated(by_loader), exp(u * log(x) + v * log1p(-x) - below))
 
 
 def _beta_ratio(a: Any, b: Any, x: Any) -> Any:
@@ -325,9 +326,9 @@ def _beta_ratio(a: Any, b: Any, x: Any) -> Any:
         rest = (p + n) * (gap + 1.0 + n * (2.0 - s)) / (p + n * 2.0 + 1.0)
         return n + n * (q - n) * s / (p + n * 2.0 - 1.0) + rest
 
-    p, q, s, gap = (apart(z) for z in (p, q, s, gap))
+    p, q, s, gap = (isolated(z) for z in (p, q, s, gap))
     fraction = continued_fraction(p * (gap + 1.0) / (p + 1.0), numerator, denominator, 10_000)
-    ratio = apart(_binomial(u, v, low)) / apart(fraction)
+    ratio = isolated(_binomial(u, v, low)) / isolated(fraction)
     inside = where(swap, 1.0 - ratio, ratio)
     return where(valid, inside, _at_the_beta_edge(a, b, x))
 

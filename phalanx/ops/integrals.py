@@ -17,7 +17,7 @@ from phalanx.ops.formula import (
     Differentiated,
     Number,
     absolute,
-    apart,
+    complex_of,
     continued_fraction,
     cos,
     erfc,
@@ -25,8 +25,8 @@ from phalanx.ops.formula import (
     floor,
     imag,
     is_nan,
+    isolated,
     iterate,
-    joined,
     lesser,
     log,
     log1p,
@@ -67,7 +67,7 @@ def _expn(n: Any, x: Any) -> Any:
     less = _logarithmic(within(near, m, 1.0), within(near, u, 1.0))
     p, v = within(beyond, m, 1.0), within(beyond, u, 2.0)
     fraction = continued_fraction(v + p, lambda k: k * (1.0 - p - k), lambda k: v + p + k * 2.0)
-    inside = where(few, apart(least), where(near, apart(less), exp(-v) / apart(fraction)))
+    inside = where(few, isolated(least), where(near, isolated(less), exp(-v) / isolated(fraction)))
     zero = where(n > 1.0, 1.0 / (n - 1.0), where(is_nan(n), n, math.inf))
     edge = where(x > 0.0, where(is_nan(n), n, 0.0), where(x >= 0.0, zero, math.nan))
     return where(valid, inside, edge)
@@ -131,7 +131,7 @@ def _expi(x: Any) -> Any:
     turn = 40 if precision(x) < 1e-10 else 20
     positive = x > 0.0
     close = (x > 0.3) & (x < 0.45)
-    d = apart(within(close, x, 0.4) - _ROOT_HIGH) - _ROOT_LOW
+    d = isolated(within(close, x, 0.4) - _ROOT_HIGH) - _ROOT_LOW
     near = positive & (x <= float(turn))
     u = within(near, x, 1.0)
     ones = where(near, 1.0, u)
@@ -148,7 +148,7 @@ def _expi(x: Any) -> Any:
     terms = [float(math.factorial(k)) for k in range(turn + 1)]
     asymptotic = half * (half / v * polynomial(1.0 / v, terms))
     below = -_expn(x.like(1.0), within(~positive, -x, 1.0))
-    above = where(close, polynomial(d, _about_root()), _EULER + log(u) + apart(total))
+    above = where(close, polynomial(d, _about_root()), _EULER + log(u) + isolated(total))
     above = where(far, where(x < math.inf, asymptotic, math.inf), above)
     return where(is_nan(x), x, where(positive, above, below))
 
@@ -178,9 +178,9 @@ def _sici(x: Any, sine: bool) -> Any:
         terms = [(-1) ** k / (2 * k * math.factorial(2 * k)) for k in range(1, 18)]
         close = _EULER + log(u) + square * polynomial(square, terms)
     v = within(~near & (size < math.inf), size, 5.0)
-    z = joined(0.0, v)
+    z = complex_of(0.0, v)
     fraction = continued_fraction(z + 1.0, lambda n: -1.0 * n * n, lambda n: z + n * 2.0 + 1.0)
-    auxiliary = 1.0 / apart(fraction)
+    auxiliary = 1.0 / isolated(fraction)
     g, f = real(auxiliary), -imag(auxiliary)
     s, c = sin(v), cos(v)
     if sine:

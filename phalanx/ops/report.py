@@ -62,7 +62,7 @@ class Fault:
     structure: Any
     location: str
 
-    def told(self, words: np.ndarray) -> str:
+    def text_of(self, words: np.ndarray) -> str:
         """What is wrong, where ``words`` are the values."""
         values: list[np.ndarray] = []
         for t in self.types:
@@ -118,7 +118,7 @@ class Faults:
 _known = Faults(2**14)
 
 
-def told(words: np.ndarray) -> str | None:
+def text_of_report(words: np.ndarray) -> str | None:
     """What a report says; None if nothing is wrong."""
     if not words[0]:
         return None
@@ -127,7 +127,7 @@ def told(words: np.ndarray) -> str | None:
         return (
             f"a check failed; its text is forgotten, since {_known.limit} others were met after it"
         )
-    return fault.told(words[1:])
+    return fault.text_of(words[1:])
 
 
 # ---- values as words --------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def _value(type: ArrayType, words: np.ndarray) -> np.ndarray:
     return words.view(_carrier(type.dtype)).astype(type.dtype).reshape(type.shape)
 
 
-def words_of(fault: Fault, is_wrong: Any, values: Sequence[Any] = ()) -> Any:
+def words_of_fault(fault: Fault, is_wrong: Any, values: Sequence[Any] = ()) -> Any:
     """The report of ``fault``, if ``is_wrong``, with ``values``."""
     number = select(is_wrong, np.uint32(_known.number(fault)), np.uint32(0))
     parts = [reshape(number, shape=(1,)), *map(_bits, values)]
@@ -204,7 +204,7 @@ def _type(words: ArrayType, *, debug: bool) -> tuple[()]:
 
 
 def _run(words: Any, debug: bool) -> tuple[()]:
-    found = None if debug else told(np.asarray(words))
+    found = None if debug else text_of_report(np.asarray(words))
     if found is not None:
         raise CheckFailed(found)
     return ()

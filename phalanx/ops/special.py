@@ -10,9 +10,9 @@ from phalanx.core.primitive import Example, Primitive
 from phalanx.ops.basis import add, f32, mul, neg, pointwise
 from phalanx.ops.elementwise import exp, square
 from phalanx.ops.formula import (
-    apart,
     floor,
     is_nan,
+    isolated,
     iterate,
     power,
     precision,
@@ -83,7 +83,7 @@ def _hurwitz(s: Any, q: Any) -> Any:
     pole = ((s > 1.0) & whole) | ((s >= 1.0) & (s <= 1.0))
     limit = where((s > 1.0) & (q > 0.0), where(s >= math.inf, _at_infinity(q), 0.0), math.nan)
     outside = where(pole & ~is_nan(q), math.inf, limit)
-    return where(valid, apart(inside), outside)
+    return where(valid, isolated(inside), outside)
 
 
 def _at_infinity(q: Any) -> Any:

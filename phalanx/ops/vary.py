@@ -65,9 +65,9 @@ pvary = Primitive(
 def varying_along(x: Any, axes: Iterable[Any]) -> Any:
     """``x`` as a value of which the type says that it varies along all of ``axes``."""
     missing = frozenset(axes) - typeof(x).varying
-    return pvary(x, axes=in_order(missing)) if missing else x
+    return pvary(x, axes=sorted_axes(missing)) if missing else x
 
 
-def in_order(axes: Iterable[Any]) -> Names:
+def sorted_axes(axes: Iterable[Any]) -> Names:
     """``axes`` in the order in which programs list them."""
     return tuple(sorted(axes, key=str))

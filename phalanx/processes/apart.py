@@ -19,7 +19,7 @@ T = TypeVar("T")
 _idle: list[SimpleQueue[Any]] = []  # where threads that have nothing to do are asked for more
 
 
-def apart(work: Callable[[], T], look: Callable[[], None]) -> T:
+def in_another_thread(work: Callable[[], T], look: Callable[[], None]) -> T:
     """The result of ``work``, which another thread does, or what it raises.
 
     ``look`` is called every PULSE seconds meanwhile; if it raises, as when a signal does, that

@@ -60,7 +60,8 @@ class Sums:
                     at = (group, number)
                     other, known, there = self._told.setdefault(at, (process, total, name))
                     if known != total:
-                        return _told(group, number, {other: there, process: name}, alike)
+                        names = {other: there, process: name}
+                        return _text_of_difference(group, number, names, alike)
                     alike = other != process and (group, number + 1) in self._told
         while len(self._told) > _KEPT:
             del self._told[next(iter(self._told))]
@@ -70,7 +71,7 @@ class Sums:
 _KEPT = 10_000
 
 
-def _told(group: str, number: int, names: dict[int, str], exactly: bool) -> str:
+def _text_of_difference(group: str, number: int, names: dict[int, str], exactly: bool) -> str:
     if exactly and len(set(names.values())) > 1:
         return f"in launch {number} over processes {group}: {topics(names)}"
     return f"launch {number} over processes {group}, or one before it, is not alike in all"

@@ -1,7 +1,7 @@
 """This process among those that compute together: what it says to the coordinator, and hears.
 
-There is at most one ``Member``, ``joined()``. What spans processes asks it before it starts, and
-when it fails: ``check`` raises what has become of the others.
+There is at most one ``Member``, ``joined_member()``. What spans processes asks it before it
+starts, and when it fails: ``check`` raises what has become of the others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from phalanx.base.errors import (
     RendezvousError,
 )
 from phalanx.base.source import user_location
-from phalanx.processes.apart import apart
+from phalanx.processes.apart import in_another_thread
 from phalanx.processes.line import Line
 from phalanx.processes.relay import Relay, start
 from phalanx.processes.watched import Lateness, Silence, first_told
@@ -180,7 +180,7 @@ class Member:
         for group in list(self.groups.values()):
             number = self.gone[process].get(group.key, 0) + 1
             if process in group.processes and group.count >= number:
-                return group.told(number)
+                return group.launch_in_words(number)
         return ""
 
     def _ended(self, process: int) -> PeerLost:
@@ -280,20 +280,20 @@ class Member:
         """The group of all processes."""
         return self.group_of(frozenset(range(self.count)))
 
-    def apart(self, work: Callable[[], T], who: str, in_vain: Callable[[], bool]) -> T:
+    def in_another_thread(self, work: Callable[[], T], who: str, in_vain: Callable[[], bool]) -> T:
         """The result of ``work``, in which ``who`` may wait for others, out of reach.
 
         Raises:
             PeerLost, ProgramMismatch: it still waits a while after nothing can be computed with
                 them any more, and ``in_vain``; then it is left alone.
         """
-        return apart(work, self._looking(who, in_vain))
+        return in_another_thread(work, self._looking(who, in_vain))
 
     def until(self, ready: Callable[[], bool], who: str, in_vain: Callable[[], bool]) -> None:
         """Wait, as ``who``, until what may come from others is ``ready``.
 
         Raises:
-            PeerLost, ProgramMismatch: as ``apart``.
+            PeerLost, ProgramMismatch: as ``in_another_thread``.
         """
         look, begun = self._looking(who, in_vain), time.monotonic()
         while not ready():
@@ -461,7 +461,7 @@ class Group:
         told = ", ".join(name if n == 1 else f"{name} ({n} times)" for name, n in runs[-6:])
         return f"the last launches over processes {self.key} here were {told}"
 
-    def told(self, number: int) -> str:
+    def launch_in_words(self, number: int) -> str:
         """The launch of that ``number``, in words."""
         name = next((f" ({name})" for n, _, name in self.last if n == number), "")
         return f"launch {number}{name} over processes {self.key}"
@@ -487,7 +487,7 @@ _LONGEST_TRACEBACK = 20_000
 _joined: list[Member] = []
 
 
-def joined() -> Member | None:
+def joined_member() -> Member | None:
     """This process among others, if it has joined any."""
     return _joined[0] if _joined else None
 
@@ -498,7 +498,7 @@ def group_over(devices: Sequence[Any], who: str) -> Group | None:
     Raises:
         DeviceError: this process is not among them, so ``who`` does not run here.
     """
-    member = joined()
+    member = joined_member()
     if member is None or all(d.process_index == member.process for d in devices):
         return None
     processes = frozenset(d.process_index for d in devices)
@@ -512,7 +512,7 @@ def group_over(devices: Sequence[Any], who: str) -> Group | None:
 
 def failure_of_others(who: str) -> PhalanxError | None:
     """What has become of others on which ``who``, which has failed, depended; if that is known."""
-    member = joined()
+    member = joined_member()
     return None if member is None else member.failure(who)
 
 
@@ -673,7 +673,7 @@ def tell_of_exceptions() -> None:
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, frames: Any) -> None:
-        member = joined()
+        member = joined_member()
         if member is not None:
             member.fail(error)
         before(kind, error, frames)

@@ -105,7 +105,7 @@ class Sealed:
             elif self.recv(1) != _TRUST:
                 raise ConnectionAbortedError("the other end does not take the certificate shown")
         except ssl.SSLError as e:
-            raise ConnectionAbortedError(_told(e)) from None
+            raise ConnectionAbortedError(_text_of_refusal(e)) from None
 
     def _greet(self) -> None:
         while True:
@@ -153,7 +153,7 @@ class Sealed:
         return getattr(self._socket, name)
 
 
-def _told(error: ssl.SSLError) -> str:
+def _text_of_refusal(error: ssl.SSLError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate of the other end: {error.verify_message.rstrip('.')}"
     why = str(error.reason or error).lower().replace("_", " ")

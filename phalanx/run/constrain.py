@@ -15,15 +15,15 @@ from phalanx.core.primitive import (
     Elements,
     Execution,
     LaneDims,
+    OnDevices,
     Operands,
-    Placement,
     Primitive,
 )
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
-from phalanx.spmd.constraint import settled, surely_over, with_lanes
+from phalanx.spmd.constraint import settled, sharding_of_lanes, surely_over
 from phalanx.spmd.memory import refuse_in_programs
 from phalanx.spmd.sharding import Sharding
 
@@ -42,7 +42,7 @@ def _transpose(ct: Any, x: Any, sharding: Sharding) -> Cotangents:
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) -> Batched:
     (x,), (dim,) = values, dims
-    return constrain(x, sharding=with_lanes(sharding, dim, axis.over)), dim
+    return constrain(x, sharding=sharding_of_lanes(sharding, dim, axis.over)), dim
 
 
 def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
@@ -74,7 +74,7 @@ constrain = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    placement=Placement(requested_sharding=lambda *, sharding: sharding),
+    on_devices=OnDevices(requested_sharding=lambda *, sharding: sharding),
     execution=Execution(run=_run),
     elements=Elements(copied=True),
     doc="x, laid out as a sharding says; sdy.sharding_constraint",

@@ -127,17 +127,17 @@ def _reused(
     outs: Sequence[Sharding],
 ) -> tuple[int, ...]:
     """The inputs among those that are donated into whose memory a result fits, on each device."""
-    free = Counter(map(_held, program.output_types, outs))
+    free = Counter(map(_bytes_held, program.output_types, outs))
     fitting: list[int] = []
     for i in donate:
-        size = _held(program.input_types[i], ins[i])
+        size = _bytes_held(program.input_types[i], ins[i])
         if free[size] > 0:
             fitting.append(i)
         free[size] -= 1
     return tuple(fitting)
 
 
-def _held(type: ArrayType, sharding: Sharding) -> int:
+def _bytes_held(type: ArrayType, sharding: Sharding) -> int:
     """How many bytes of an array each device holds; XLA looks at nothing else."""
     return size_in_bytes(type.update(shape=sharding.shard_shape(type.shape)))
 

@@ -20,9 +20,9 @@ from phalanx.run.array import Signature, default_sharding
 from phalanx.run.runtime import backend
 from phalanx.spmd import placement
 from phalanx.spmd.constraint import closed, cutting, is_abstract, over, surely_over
-from phalanx.spmd.layout import fewest_axes, in_order, prime_axes
+from phalanx.spmd.layout import fewest_axes, prime_axes, with_devices_counted_as
 from phalanx.spmd.named import NamedSharding
-from phalanx.spmd.plan import Plan, told
+from phalanx.spmd.plan import Plan, in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
 
 
@@ -54,10 +54,10 @@ class RequestedShardings:
 
 def constraints(program: Program) -> Iterator[tuple[Sharding, str]]:
     """How values of ``program`` are to lie, and what says so; regions see to themselves."""
-    if all(p.placement.requested_sharding is None for p in program.primitives):
+    if all(p.on_devices.requested_sharding is None for p in program.primitives):
         return
     for equation in program.walk(into=placement.is_no_region):
-        rule = equation.prim.placement.requested_sharding
+        rule = equation.prim.on_devices.requested_sharding
         said = rule and rule(**equation.params)
         if said is not None:
             yield said, f"{equation.prim.name} at {equation.location}"
@@ -103,7 +103,7 @@ def make_plan(
 def _over_one(devices: Devices, lying: Sequence[Sharding]) -> placement.ProgramMesh:
     """The mesh of a program without regions, in axes in which all that is ``lying`` can be told."""
     grids = [s.mesh.axis_sizes for s in lying if isinstance(s, NamedSharding)]
-    ordered = [in_order(s, devices) for s in lying]
+    ordered = [with_devices_counted_as(s, devices) for s in lying]
     axes = fewest_axes(grids, ordered) or prime_axes(len(devices), *ordered)
     return placement.ProgramMesh(devices, axes, ())
 
@@ -145,11 +145,11 @@ def _plan_over(
     devices, axes = mesh.devices, mesh.axes
     taken, made = placement.wanted_inputs(program, mesh), placement.given_outputs(program, mesh)
     ins = [
-        told(s, t.ndim, devices, axes) if given or wish is None else wish
+        in_terms_of_mesh(s, t.ndim, devices, axes) if given or wish is None else wish
         for given, s, t, wish in zip(places.ins, placed, program.input_types, taken, strict=True)
     ]
     outs = [
-        wish if given is None else told(given, t.ndim, devices, axes)
+        wish if given is None else in_terms_of_mesh(given, t.ndim, devices, axes)
         for given, t, wish in zip(places.outs, program.output_types, made, strict=True)
     ]
     alone = placement.is_independent(program, mesh) and Sharding(devices).is_fully_addressable
@@ -189,7 +189,7 @@ def check_devices(
     Inputs that the user placed are to lie on some of them, or are brought there where it is said
     how they are to lie, or where there are lanes, which devices share out.
     """
-    if any(p.placement.requested_sharding is not None for p in program.primitives):
+    if any(p.on_devices.requested_sharding is not None for p in program.primitives):
         _check_taken(program, frozenset())
     over = _over_mesh(program)
     said = [*_said(program, places, name_of_input), *over]

@@ -15,15 +15,15 @@ from phalanx.core.primitive import (
     Example,
     Execution,
     LaneDims,
+    OnDevices,
     Operands,
-    Placement,
     Primitive,
 )
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, i32
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
-from phalanx.spmd.constraint import with_lanes
+from phalanx.spmd.constraint import sharding_of_lanes
 from phalanx.spmd.memory import refuse_in_programs
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
@@ -49,7 +49,7 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, to: Place, back: Pla
     def lanes(place: Place) -> Place:
         if place is None or not place.tiles:
             return place
-        return with_lanes(place, dim, axis.over or ())
+        return sharding_of_lanes(place, dim, axis.over or ())
 
     return device_put(x, to=lanes(to), back=lanes(back)), dim
 
@@ -80,7 +80,7 @@ device_put = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    placement=Placement(requested_sharding=_requested_sharding),
+    on_devices=OnDevices(requested_sharding=_requested_sharding),
     execution=Execution(run=_run),
     elements=Elements(copied=True),
     doc="x on other devices; in a program, a constraint on how it lies over them",

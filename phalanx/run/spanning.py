@@ -76,7 +76,7 @@ class Share:
         return sum(self.dealt.counts[self.here.start : self.here.stop])
 
     @property
-    def told(self) -> str:
+    def lanes_in_words(self) -> str:
         """How many lanes each process has, in words."""
         rows = Counter[int]()
         for device, count in zip(self.devices, self.dealt.counts, strict=True):
@@ -108,7 +108,7 @@ class Share:
         """How the whole lies on all devices."""
         return Sharding(self.devices, () if dim is None else (*[1] * dim, len(self.devices)))
 
-    def lies(self, dim: int | None) -> Sharding:
+    def sharding_along(self, dim: int | None) -> Sharding:
         """How the part of this process lies on its devices."""
         mesh = Mesh(row(self.local_devices), (str(self.axis),))
         cut = () if dim is None else (*[None] * dim, str(self.axis))
@@ -208,15 +208,16 @@ class MultiProcessExecutable(Prepared):
         compiled = compile_program(program, [Signature.of(t, s) for t, s in types], donate)
         assert isinstance(compiled, Runnable), "nothing in it is launched by itself"
         self._share, self._ins, self._outs, self.donate = share, ins, outs, compiled.donate
-        self._places = [share.lies(dim) for dim in ins]
+        self._places = [share.sharding_along(dim) for dim in ins]
         given = zip(program.output_types, outs, strict=True)
         self.out_sigs = [
-            Signature.of(_with_rows(t, dim, share.part), share.lies(dim)) for t, dim in given
+            Signature.of(_with_rows(t, dim, share.part), share.sharding_along(dim))
+            for t, dim in given
         ]
         self.executable, self.names = compiled.executable, compiled.names
         self._execute = compiled.executable.for_parts(
             [(sig.type, sig.sharding) for sig in self.out_sigs],
-            f"{compiled.name} of {share.told}",
+            f"{compiled.name} of {share.lanes_in_words}",
         )
         self._fixed, self._checked, self._name = compiled.fixed, compiled.checked, compiled.name
 

@@ -10,7 +10,7 @@ import numpy as np
 from phalanx.base.config import settings
 from phalanx.base.errors import NoMesh
 from phalanx.base.source import user_location
-from phalanx.spmd.layout import axes_of, in_order
+from phalanx.spmd.layout import axes_of, with_devices_counted_as
 from phalanx.spmd.mesh import NO_MESH, AbstractMesh, Mesh, row
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.spmd.sharding import Sharding
@@ -121,7 +121,7 @@ def settled(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
     mesh, layout = sharding.mesh, sharding.spec.open_layout
     there = None
     if now.device_set == sharding.device_set:
-        there = axes_of(in_order(now.plain, mesh.flat), ndim, mesh.axes)
+        there = axes_of(with_devices_counted_as(now.plain, mesh.flat), ndim, mesh.axes)
     used = {name for names in layout for name in names or ()}
 
     def kept(dim: int) -> tuple[str, ...]:
@@ -131,7 +131,9 @@ def settled(sharding: Sharding, now: Sharding, ndim: int) -> Sharding:
     return sharding.update(spec=P.of(tuple(full)))
 
 
-def with_lanes(sharding: Sharding, dim: int, axes: Sequence[str] | None = None) -> NamedSharding:
+def sharding_of_lanes(
+    sharding: Sharding, dim: int, axes: Sequence[str] | None = None
+) -> NamedSharding:
     """``sharding`` for arrays with a further dimension ``dim``, cut by ``axes``; None: left open.
 
     >>> with_lanes(NamedSharding(Mesh([0, 1], "x"), P("x")), 1).spec

@@ -110,7 +110,7 @@ def fewest_axes(
     return None
 
 
-def in_order(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
+def with_devices_counted_as(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
     """The same parts on the same devices, which are counted in the order of ``devices``.
 
     >>> in_order(Sharding("abcd", (4,)), tuple("dcba")).assignment
@@ -131,7 +131,7 @@ def nearest(sharding: Sharding, ndim: int, devices: Sequence[Any], mesh_axes: Me
     >>> nearest(Sharding("abcd", (4,), (1, 0, 2, 3)), 2, tuple("abcd"), (("x", 2), ("y", 2)))
     (('x', 'y'), ())
     """
-    exact = axes_of(in_order(sharding, devices), ndim, mesh_axes)
+    exact = axes_of(with_devices_counted_as(sharding, devices), ndim, mesh_axes)
     return _dealt(sharding.tiles, ndim, mesh_axes) if exact is None else exact
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from phalanx.base.config import config
 from phalanx.base.recent import Unique
 from phalanx.core.layouts import MeshAxes
-from phalanx.spmd.pickled import found, told
+from phalanx.spmd.pickled import pickled_devices, unpickled_devices
 from phalanx.spmd.picture import Cell, Picture, in_rows
 from phalanx.spmd.sharding import is_local
 
@@ -293,7 +293,8 @@ class Mesh(AbstractMesh):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickled, (told(self.flat), self.axis_sizes, self.axis_names, self.axis_types)
+        devices = pickled_devices(self.flat)
+        return _unpickled, (devices, self.axis_sizes, self.axis_names, self.axis_types)
 
     def __str__(self) -> str:
         return AbstractMesh.__repr__(self)
@@ -324,7 +325,7 @@ def _unpickled(
     names: tuple[str, ...],
     types: tuple[AxisType, ...],
 ) -> Mesh:
-    return Mesh(row(found(devices)).reshape(sizes), names, types) if names else NO_MESH
+    return Mesh(row(unpickled_devices(devices)).reshape(sizes), names, types) if names else NO_MESH
 
 
 def row(devices: Sequence[Any]) -> np.ndarray[Any, np.dtype[np.object_]]:

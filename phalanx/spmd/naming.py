@@ -21,7 +21,7 @@ def known_names(
 ) -> list[NamedSharding]:
     """The names in which ``program`` speaks of how arrays lie: of what is ``given``, of regions."""
     told = (r for r in regions(program) if r.mesh is not None or not mesh.leaves_open(r))
-    whole = [_told(region, mesh, ()) for region in told]
+    whole = [_named_by_region(region, mesh, ()) for region in told]
     return list(dict.fromkeys([*(s for s in given if isinstance(s, NamedSharding)), *whole]))
 
 
@@ -47,7 +47,7 @@ def named_results(
     for equation, region in region_equations(program):
         if not mesh.leaves_open(region):
             for var, layout in zip(equation.outputs, region.out_layouts, strict=True):
-                own[var] = _told(region, mesh, layout)
+                own[var] = _named_by_region(region, mesh, layout)
     return [
         named(plain.commit(), a.type, [own[a]]) if a in own else named(plain, a.type, known)
         for a, plain in zip(program.outputs, results, strict=True)
@@ -107,7 +107,7 @@ def _over_meshes(
             yield s.update(spec=P.of(layout)).in_memory(plain.memory)
 
 
-def _told(region: Region, mesh: ProgramMesh, layout: Any) -> NamedSharding:
+def _named_by_region(region: Region, mesh: ProgramMesh, layout: Any) -> NamedSharding:
     """What ``region`` gives in ``layout``, over its mesh or else over that of its axes."""
     kind = PmapSharding if region.shared else NamedSharding
     if region.mesh is not None:

@@ -17,13 +17,13 @@ def find_among(devices: Callable[[], Sequence[Any]]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PickledDevice:
     """A device, as its platform and number."""
 
     platform: str
     id: int
 
-    def found(self) -> Any:
+    def local_device(self) -> Any:
         """The device.
 
         Raises:
@@ -39,11 +39,11 @@ class Told:
         )
 
 
-def told(devices: Iterable[Any]) -> list[Any]:
+def pickled_devices(devices: Iterable[Any]) -> list[Any]:
     """``devices`` as what can be pickled; anything else stays what it is."""
-    return [Told(d.platform, d.id) if hasattr(d, "platform") else d for d in devices]
+    return [PickledDevice(d.platform, d.id) if hasattr(d, "platform") else d for d in devices]
 
 
-def found(devices: Iterable[Any]) -> list[Any]:
-    """The inverse of ``told``."""
-    return [d.found() if isinstance(d, Told) else d for d in devices]
+def unpickled_devices(devices: Iterable[Any]) -> list[Any]:
+    """The inverse of ``pickled_devices``."""
+    return [d.local_device() if isinstance(d, PickledDevice) else d for d in devices]

@@ -24,7 +24,7 @@ from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.layouts import Cut, Layout, MeshAxes, Target, over_mesh
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.region import Block, Chunked, Region
-from phalanx.spmd.layout import axes_of, fewest_axes, in_order, prime_axes, primes
+from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_devices_counted_as
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
 
@@ -105,16 +105,16 @@ def _cut(axis: Any, size: int, mesh: MeshAxes) -> Cut:
 
 def regions(program: Program) -> Iterator[Region]:
     """The outermost regions of ``program``, those in its sub-programs included."""
-    if all(p.placement.region is None for p in program.primitives):
+    if all(p.on_devices.region is None for p in program.primitives):
         return
     for equation in program.walk(into=is_no_region):
-        if equation.prim.placement.region is not None:
-            yield equation.prim.placement.region(**equation.params)
+        if equation.prim.on_devices.region is not None:
+            yield equation.prim.on_devices.region(**equation.params)
 
 
 def is_no_region(e: Equation) -> bool:
     """Whether what the sub-programs of ``e`` do is for the program to see to, if it has some."""
-    return e.prim.placement.region is None
+    return e.prim.on_devices.region is None
 
 
 def mesh_of(
@@ -195,7 +195,7 @@ def _over_meshes(
     some = len(meshes) == 1 and not every
     devices = _taken(program, meshes[0]) if some else meshes[0].flat
     grids = [_grid(mesh, devices) for mesh in meshes]
-    ordered = [in_order(s, devices) for s in lying(devices)]
+    ordered = [with_devices_counted_as(s, devices) for s in lying(devices)]
     axes = fewest_axes([grid.tiles for grid in grids], [*grids, *ordered])
     axes = axes or prime_axes(len(devices), *grids)
     if any(axes_of(grid, len(grid.tiles), axes) is None for grid in grids):
@@ -270,9 +270,9 @@ def is_independent(program: Program, mesh: ProgramMesh) -> bool:
     So it is where ``program`` is one region, whose program neither communicates nor acts.
     """
     equation = program.only
-    if equation is None or equation.prim.placement.region is None or program.effects:
+    if equation is None or equation.prim.on_devices.region is None or program.effects:
         return False
-    region = equation.prim.placement.region(**equation.params)
+    region = equation.prim.on_devices.region(**equation.params)
     return (
         not region.program.axes
         and math.prod(mesh.sizes[1:]) == 1
@@ -413,5 +413,5 @@ def _decided(
 def region_equations(program: Program) -> Iterator[tuple[Equation, Region]]:
     """The equations of ``program`` itself that are regions."""
     for equation in program.equations:
-        if equation.prim.placement.region is not None:
-            yield equation, equation.prim.placement.region(**equation.params)
+        if equation.prim.on_devices.region is not None:
+            yield equation, equation.prim.on_devices.region(**equation.params)

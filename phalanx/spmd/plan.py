@@ -15,7 +15,7 @@ from phalanx.spmd.placement import ProgramMesh
 from phalanx.spmd.sharding import Devices, Sharding
 
 
-def told(
+def in_terms_of_mesh(
     sharding: Sharding, ndim: int, devices: Devices, axes: MeshAxes
 ) -> OpenLayout | None:
     """``sharding`` in terms of the mesh of ``devices``; None where it is over other ones."""

@@ -24,7 +24,7 @@ from phalanx.base.errors import DeviceError
 from phalanx.base.recent import Unique, remembered
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.spmd.memory import memory_of, own_memory
-from phalanx.spmd.pickled import found, told
+from phalanx.spmd.pickled import pickled_devices, unpickled_devices
 
 Index = tuple[slice, ...]
 Key = tuple[tuple[Any, ...], tuple[int, ...], tuple[int, ...] | None, bool, str | None]
@@ -100,7 +100,7 @@ class Sharding:
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.tiles, self.assignment, self.committed, self.memory)
-        return _unpickled, (told(self.devices), *fields)
+        return _unpickled, (pickled_devices(self.devices), *fields)
 
     @property
     def plain(self) -> Sharding:
@@ -303,7 +303,7 @@ class SingleDeviceSharding(Sharding):
 
 
 def _unpickled(devices: Sequence[Any], *fields: Any) -> Sharding:
-    return Sharding(found(devices), *fields)
+    return Sharding(unpickled_devices(devices), *fields)
 
 
 def _trimmed(tiles: Sequence[int]) -> tuple[int, ...]:

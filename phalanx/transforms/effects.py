@@ -100,13 +100,13 @@ def _never(state: Any, operands: Sequence[Any], params: Params) -> tuple[Any, li
     return state, []
 
 
-def _in_order(effects: frozenset[Any]) -> bool:
+def _is_ordered(effects: frozenset[Any]) -> bool:
     return ORDERED in effects
 
 
 CONDITION = State("conditional", ArrayType((), BOOL), bool, _if_called)
 SILENCE = State("silent", ArrayType((), BOOL), bool, _never)
-TOKEN = State("in order", ArrayType((), I32), _in_order, _after_the_last)
+TOKEN = State("in order", ArrayType((), I32), _is_ordered, _after_the_last)
 
 
 def silent(program: Program) -> Program:
@@ -129,6 +129,6 @@ def conditional(program: Program) -> Program:
     return made.update(outputs=made.outputs[1:])
 
 
-def in_order(program: Program) -> Program:
+def with_ordered_calls(program: Program) -> Program:
     """``program`` with every ordered call after the one before it."""
     return _from(TOKEN, np.int32(0), program) if ORDERED in program.effects else program

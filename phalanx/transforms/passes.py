@@ -9,7 +9,7 @@ from phalanx.core.program import Equation, Program
 from phalanx.core.runs import Lanes
 from phalanx.transforms.constants import Lifted, lifted
 from phalanx.transforms.derive import keep
-from phalanx.transforms.effects import in_order
+from phalanx.transforms.effects import with_ordered_calls
 from phalanx.transforms.keys import on_words
 from phalanx.transforms.products import around_products
 
@@ -43,7 +43,7 @@ def everywhere(change: Pass) -> Pass:
     return changed
 
 
-WHOLE: tuple[Pass, ...] = (in_order,)  # they look at the program as a whole
+WHOLE: tuple[Pass, ...] = (with_ordered_calls,)  # they look at the program as a whole
 WITHIN: tuple[Pass, ...] = (everywhere(around_products),)  # and these at what each device runs
 
 

@@ -13,7 +13,7 @@ from phalanx.core.trace import current
 from phalanx.core.types import typeof
 from phalanx.ops.basis import add
 from phalanx.ops.collective import psum
-from phalanx.ops.vary import in_order, varying_along
+from phalanx.ops.vary import sorted_axes, varying_along
 
 _NO_PARTS: dict[frozenset[Any], Any] = {}
 
@@ -45,7 +45,7 @@ class _Cotangents:
         """The cotangent of ``var``, which gets no more; ``ZERO`` if it got none."""
         whole = self.wholes.pop(var, ZERO)
         for along, part in self.parts.pop(var, _NO_PARTS).items():
-            (total,) = psum(part, axes=in_order(along), groups=None)
+            (total,) = psum(part, axes=sorted_axes(along), groups=None)
             whole = total if whole is ZERO else add(whole, total)
         if whole is ZERO or not var.type.varying:
             return whole

@@ -15,7 +15,7 @@ from phalanx.core.blocks import blocks_of
 from phalanx.core.builder import Body, Groups
 from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.core.types import ArrayType
-from phalanx.spmd.plan import Plan, told
+from phalanx.spmd.plan import Plan, in_terms_of_mesh
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.regions import RegionEmitter
 
@@ -174,7 +174,7 @@ class CollectiveEmitter(RegionEmitter):
 
     def constrained(self, x: Value, sharding: Sharding) -> Value:
         plan, ndim = self.plan, self.type(x).ndim
-        layout = told(sharding, ndim, plan.devices, plan.axes)
+        layout = in_terms_of_mesh(sharding, ndim, plan.devices, plan.axes)
         if layout is None or self.manual.issuperset(name for name, _ in plan.axes):
             return x
         free = [names and tuple(n for n in names if n not in self.manual) for names in layout]

@@ -22,13 +22,13 @@ from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.communication import exchanges
 from phalanx.xla.failures import deleted, refused_option, translated
 from phalanx.xla.flight import (
-    apart,
     compiling,
     in_flight,
     is_windowed,
     launching,
     make_room,
     over_processes,
+    waiting_in_another_thread,
 )
 from phalanx.xla.module import XlaModule, number_of
 from phalanx.xla.runtime import (
@@ -234,11 +234,11 @@ class XlaExecutable:
         # for the others until the process is aborted.
         wholes = wholes_of(raws, self._name)
         if not self._windowed and self._group is None:
-            return apart(lambda: self._executed(wholes), self._name)
+            return waiting_in_another_thread(lambda: self._executed(wholes), self._name)
         with launching:
             make_room(self._name)
             if self._group is None:
-                outs, token = apart(lambda: self._executed(wholes), self._name)
+                outs, token = waiting_in_another_thread(lambda: self._executed(wholes), self._name)
                 in_flight.append((token,))
             else:
                 group, name = self._group, self._name
@@ -374,7 +374,7 @@ class CallingBack(XlaExecutable):
         with self._callbacks.launching() as launch:
             try:
                 outs, token = self._launch(raws)
-                apart(token.block_until_ready, self._name)
+                waiting_in_another_thread(token.block_until_ready, self._name)
             except RuntimeError as e:
                 failure = Stopped.cause(e) or translated(e, self._name)
             if launch.raised:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from phalanx.base.errors import PeerLost, ProgramMismatch
-from phalanx.processes.member import Member, joined
+from phalanx.processes.member import Member, joined_member
 from phalanx.processes.relay import start
 from phalanx.processes.wire import PULSE
 from phalanx.xla.failures import translated
@@ -46,7 +46,7 @@ def make_room(who: str) -> None:
     if len(in_flight) < WINDOW:
         return
     tokens = in_flight.popleft()
-    apart(lambda: _wait_for(tokens), who)
+    waiting_in_another_thread(lambda: _wait_for(tokens), who)
 
 
 def _wait_for(tokens: Sequence[Any]) -> None:
@@ -72,12 +72,14 @@ def over_processes(
     """
     before = [token for token, one_there in _last if one_here or one_there]
     if before:
-        apart(lambda: _wait_for(before), who)
+        waiting_in_another_thread(lambda: _wait_for(before), who)
     if first:
-        return member.apart(lambda: _connecting(member, execute, one_here), who, _hanging)
+        return member.in_another_thread(
+            lambda: _connecting(member, execute, one_here), who, _hanging
+        )
     if one_here:  # in the thread that asks: another one would take half as long again for a sum
         return _begun(_caught, execute, one_here)
-    return member.apart(lambda: _begun(_beginning, execute, one_here), who, _hanging)
+    return member.in_another_thread(lambda: _begun(_beginning, execute, one_here), who, _hanging)
 
 
 def _begun(lock: threading.Lock, execute: Callable[[], Launched], one_here: bool) -> Launched:
@@ -109,19 +111,19 @@ def compiling(member: Member, work: Callable[[], T], name: str) -> T:
         with _compiling:
             return work()
 
-    return member.apart(compiled, f"compiling {name}", lambda: True)
+    return member.in_another_thread(compiled, f"compiling {name}", lambda: True)
 
 
-def apart(work: Callable[[], T], who: str) -> T:
+def waiting_in_another_thread(work: Callable[[], T], who: str) -> T:
     """The result of ``work``, in which ``who`` may wait for launches over processes under way.
 
     Raises:
         PeerLost, ProgramMismatch: they wait for others in vain.
     """
-    member = joined()
+    member = joined_member()
     if member is None or not (_last or _is_beginning()):
         return work()
-    return member.apart(work, who, _hanging)
+    return member.in_another_thread(work, who, _hanging)
 
 
 def _hanging() -> bool:
@@ -142,7 +144,7 @@ def waited(arrays: Sequence[Any], work: Callable[[], T], who: str) -> T:
     Raises:
         PeerLost, ProgramMismatch: they wait for others in vain.
     """
-    member = joined()
+    member = joined_member()
     if member is not None:
         member.until(lambda: all([array.is_ready() for array in arrays]), who, _hanging)
     return work()
@@ -161,7 +163,7 @@ def complete() -> None:
     """
     for token, _ in list(_last):
         try:
-            apart(token.block_until_ready, "distributed.shutdown")
+            waiting_in_another_thread(token.block_until_ready, "distributed.shutdown")
         except xc.JaxRuntimeError as e:
             failure = translated(e, "distributed.shutdown")
             if isinstance(failure, (PeerLost, ProgramMismatch)):

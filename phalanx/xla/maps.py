@@ -23,11 +23,11 @@ def leave_some(executables: int) -> None:
     _made += executables
     if _made >= _OFTEN:
         _made = 0
-        if taken() > _most() / 2:
+        if maps_in_use() > _most() / 2:
             forget_old()
 
 
-def taken() -> int:
+def maps_in_use() -> int:
     """How many maps this process has, where the system tells."""
     try:
         return Path("/proc/self/maps").read_bytes().count(b"\n")

@@ -34,7 +34,7 @@ def gives_nothing(equation: Equation) -> bool:
     results = equation.outputs
     if not results or results[0].type.size:
         return False
-    written = equation.prim.placement.region is not None or equation.effects
+    written = equation.prim.on_devices.region is not None or equation.effects
     return not written and not any(v.type.size for v in results)
 
 

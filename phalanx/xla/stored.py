@@ -44,7 +44,7 @@ def load_or_compile(
     # only compiling dumps, or answers questions
     if kept is None or lowered.inspections or "xla_dump" in os.environ.get("XLA_FLAGS", ""):
         return compile(), None
-    key = key_of(lowered, devices, settings.SerializeAsString(), overrides)
+    key = name_of_executable(lowered, devices, settings.SerializeAsString(), overrides)
     content = kept.read(key)
     if content is not None:
         try:
@@ -67,7 +67,9 @@ def load(content: bytes, devices: tuple, settings: Any, callbacks: Sequence[Any]
     return client.deserialize_executable(content, device_list(devices), settings, list(callbacks))
 
 
-def key_of(lowered: XlaModule, devices: tuple, settings: bytes, overrides: dict[str, Any]) -> str:
+def name_of_executable(
+    lowered: XlaModule, devices: tuple, settings: bytes, overrides: dict[str, Any]
+) -> str:
     """The name of the executable of ``lowered``: 64 hexadecimal digits."""
     parts = (
         _surroundings(devices),

@@ -51,7 +51,7 @@ def rearranged(parts: Sequence[Raw], type: ArrayType, source: Sharding, target: 
     return _laid_out(_Views(parts), type, source, target, shared=True)
 
 
-def joined(parts: Sequence[Raw], type: ArrayType, source: Sharding) -> np.ndarray:
+def joined_tiles(parts: Sequence[Raw], type: ArrayType, source: Sharding) -> np.ndarray:
     """The elements of the array of ``parts``, without padding; it may share their memory."""
     (recipe,), _ = _recipes(type.shape, source, _HOST)
     return recipe.made(_Views(parts))

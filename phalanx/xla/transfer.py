@@ -17,14 +17,14 @@ from phalanx.xla.flight import read, waited
 from phalanx.xla.reshard import reshard
 from phalanx.xla.runtime import device_list, raw_sharding, without_jax, xc
 from phalanx.xla.sharded import Parts, held, is_deleted, lent, parts_of, sharded_type, whole_of
-from phalanx.xla.tiles import cut, in_host_memory, joined, put_part, rearranged
+from phalanx.xla.tiles import cut, in_host_memory, joined_tiles, put_part, rearranged
 
 Raw = Any
 
 
 def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
     """Copy ``host``, or the words of keys, to the devices of ``sharding``, as ``type`` says."""
-    array = _held(host, type)
+    array = _host_array(host, type)
     type = type.physical
     if array.shape != type.shape:
         raise ValueError(f"put: the data has shape {array.shape}, but the type is {type}")
@@ -37,10 +37,10 @@ def putting(type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
         return lambda host: put(host, type, sharding)
     physical = type.physical
     layout, device = raw_sharding(sharding, physical.ndim), next(iter(sharding.devices))
-    return lambda host: put_part(_held(host, type), physical, layout, device, shared=False)
+    return lambda host: put_part(_host_array(host, type), physical, layout, device, shared=False)
 
 
-def _held(host: Any, type: ArrayType) -> np.ndarray:
+def _host_array(host: Any, type: ArrayType) -> np.ndarray:
     """What devices hold of an array of ``type``: of float0 there is nothing to hold."""
     if type.dtype is float0:
         return np.zeros(type.shape, bool)
@@ -67,7 +67,7 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
         )
     if sharding.is_fully_replicated:
         return read(_parts(raw, sharding)[0])
-    return joined(parts_of(raw), type, sharding)
+    return joined_tiles(parts_of(raw), type, sharding)
 
 
 def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx.processes.member import joined
+from phalanx.processes.member import joined_member
 
 
 def process() -> int:
     """Which process this is."""
-    member = joined()
+    member = joined_member()
     return 0 if member is None else member.process
 
 
@@ -24,7 +24,7 @@ def gather(topic: str, value: Any) -> list[Any]:
     Raises:
         PeerLost, ProgramMismatch: one is gone, or does something else.
     """
-    member = joined()
+    member = joined_member()
     return [value] if member is None else member.everyone.gather(topic, value)
 
 
@@ -47,7 +47,7 @@ def raised(failure: Failure, process: int, place: str) -> Exception:
 
 def report(name: str, who: str, failure: Failure | None) -> None:
     """Tell the others how ``who`` has ended its part of what has a ``name``."""
-    member = joined()
+    member = joined_member()
     if member is not None:
         member.store(f"{name}/{who}", encode(failure))
 
@@ -58,7 +58,7 @@ def reported(name: str, who: str) -> Failure | None:
     Raises:
         PeerLost: a process is gone.
     """
-    member = joined()
+    member = joined_member()
     return None if member is None else decode(member.stored(f"{name}/{who}", True, None) or "")
 
 
@@ -79,5 +79,5 @@ def decode(text: str) -> Failure | None:
 
 def others() -> list[int]:
     """The processes that are not number 0."""
-    member = joined()
+    member = joined_member()
     return [] if member is None else list(range(1, member.count))

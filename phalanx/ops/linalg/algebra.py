@@ -24,7 +24,7 @@ def matmul(x: Any, y: Any) -> Any:
     return dot_general(x, y, contract=((ndim - 1,), (ndim - 2,)), batch=(batch, batch))
 
 
-def transposed(x: Any) -> Any:
+def matrix_transposed(x: Any) -> Any:
     """x[..., j, i]"""
     ndim = typeof(x).ndim
     return transpose(x, perm=(*range(ndim - 2), ndim - 1, ndim - 2))
@@ -37,7 +37,7 @@ def conjugate(x: Any) -> Any:
 
 def adjoint(x: Any) -> Any:
     """x[..., j, i], conjugated if it is complex."""
-    return conjugate(transposed(x))
+    return conjugate(matrix_transposed(x))
 
 
 def real_part(x: Any) -> Any:
@@ -55,7 +55,7 @@ def as_complex(x: Any) -> Any:
     return x if dtypes.is_complex(typeof(x).dtype) else complex(x, zeros_like(x))
 
 
-def like(x: Any, y: Any) -> Any:
+def complex_as(x: Any, y: Any) -> Any:
     """The real ``x``, complex if ``y`` is."""
     return as_complex(x) if dtypes.is_complex(typeof(y).dtype) else x
 
@@ -69,7 +69,7 @@ def _rows_and_columns(shape: tuple[int, ...]) -> tuple[Any, Any]:
     return rows, columns
 
 
-def lower(x: Any, below: int = 0) -> Any:
+def lower_part(x: Any, below: int = 0) -> Any:
     """The elements that lie at least ``below`` places below the diagonal, zeros elsewhere."""
     rows, columns = _rows_and_columns(typeof(x).shape)
     return select(ge(sub(rows, columns), below), x, 0)
@@ -128,9 +128,9 @@ def symmetrized(x: Any) -> Any:
 
 def of_lower_triangle(x: Any) -> Any:
     """The Hermitian matrices with the lower triangles of ``x``."""
-    below = lower(x, 1)
+    below = lower_part(x, 1)
     return add(
-        add(below, adjoint(below)), diagonal_matrix(like(real_part(diagonal(x)), x))
+        add(below, adjoint(below)), diagonal_matrix(complex_as(real_part(diagonal(x)), x))
     )
 
 
@@ -149,7 +149,8 @@ def divided_columns(x: Any, divisors: Any) -> Any:
 
 def _along_rows(values: Any, x: Any) -> Any:
     shape = typeof(x).shape
-    return like(broadcast(values, shape=shape, dims=(*range(len(shape) - 2), len(shape) - 1)), x)
+    dims = (*range(len(shape) - 2), len(shape) - 1)
+    return complex_as(broadcast(values, shape=shape, dims=dims), x)
 
 
 def differences(x: Any) -> Any:
@@ -185,7 +186,7 @@ def take_rows(x: Any, rows: Any) -> Any:
 
 def take_columns(x: Any, columns: Any) -> Any:
     """x[..., i, columns[..., j]]; no column may come twice."""
-    return transposed(take_rows(transposed(x), columns))
+    return matrix_transposed(take_rows(matrix_transposed(x), columns))
 
 
 def inverse_permutation(permutation: Any) -> Any:

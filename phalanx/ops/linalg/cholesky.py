@@ -12,7 +12,7 @@ from phalanx.ops.complex import c64
 from phalanx.ops.linalg.algebra import (
     diagonal,
     diagonal_matrix,
-    lower,
+    lower_part,
     matmul,
     of_lower_triangle,
 )
@@ -53,7 +53,7 @@ def _linearize(active: Active, a: Any) -> Derivative:
         inner = triangular_solve(factor, ta, left=True, low=True, op="N", unit=False)
         inner = triangular_solve(factor, inner, left=False, low=True, op="C", unit=False)
         half = mul(diagonal_matrix(diagonal(inner)), 0.5)
-        return matmul(factor, sub(lower(inner), half))
+        return matmul(factor, sub(lower_part(inner), half))
 
     return factor, linear
 

@@ -17,10 +17,10 @@ from phalanx.ops.linalg.algebra import (
     identity_like,
     inverse_permutation,
     matmul,
+    matrix_transposed,
     take_columns,
     take_rows,
     times_columns,
-    transposed,
     upper,
 )
 from phalanx.ops.linalg.family import by_lapack, check_square
@@ -55,7 +55,7 @@ def _product(b: Builder, x: Value, dims: tuple[int, ...]) -> Value:
 
 def _linearize(active: Active, a: Any) -> Derivative:
     """The trace of the adjugate times da, of singular matrices as well."""
-    cofactors = transposed(_adjugate(a))
+    cofactors = matrix_transposed(_adjugate(a))
     dims = tuple(range(typeof(a).ndim - 2, typeof(a).ndim))
     return det(a), lambda ta: reduce_sum(mul(cofactors, ta), dims=dims)
 

@@ -11,8 +11,8 @@ from phalanx.ops.basis import f32, mul
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.algebra import (
     adjoint,
+    complex_as,
     diagonal,
-    like,
     matmul,
     of_lower_triangle,
     real_part,
@@ -53,7 +53,7 @@ def _linearize(active: Active, a: Any, *, vectors: bool) -> Derivative:
 
     if not vectors:
         return (w,), lambda ta: (real_part(diagonal(turned(ta))),)
-    gaps = like(reciprocal_differences(w), a)
+    gaps = complex_as(reciprocal_differences(w), a)
 
     def linear(ta: Any) -> Any:
         inner = turned(ta)

@@ -23,13 +23,13 @@ from phalanx.ops.complex import c64
 from phalanx.ops.linalg.algebra import (
     identity_rows,
     inverse_permutation,
-    lower,
+    lower_part,
     matmul,
+    matrix_transposed,
     on_diagonal,
     padded,
     row_numbers,
     take_rows,
-    transposed,
     upper,
 )
 from phalanx.ops.linalg.family import (
@@ -138,7 +138,7 @@ def _lu_linearize(active: Active, a: Any) -> Derivative:
     kind = typeof(a)
     ndim, (rows, columns) = kind.ndim, kind.shape[-2:]
     least = min(rows, columns)
-    left = lower(slice_dim(factors, 0, least, ndim - 1), 1)
+    left = lower_part(slice_dim(factors, 0, least, ndim - 1), 1)
     left = on_diagonal(padded(left, (rows, rows)), 1)
     right = upper(slice_dim(factors, 0, least, ndim - 2))
     right = concatenate(right, identity_rows(right, least), dim=ndim - 2)
@@ -147,7 +147,7 @@ def _lu_linearize(active: Active, a: Any) -> Derivative:
         ta = take_rows(ta, permutation)
         inner = triangular_solve(left, ta, left=True, low=True, op="N", unit=True)
         inner = triangular_solve(right, inner, left=False, low=False, op="N", unit=False)
-        dl = matmul(left, lower(inner, 1))
+        dl = matmul(left, lower_part(inner, 1))
         return add(dl, matmul(upper(inner), right)), ZERO, ZERO
 
     return (factors, pivots, permutation), linear
@@ -222,7 +222,7 @@ def _solve_linearize(active: Active, a: Any, b: Any) -> Derivative:
 def _solve_transpose(ct: Any, a: Any, b: Any) -> Cotangents:
     if not isinstance(b, Linear) or isinstance(a, Linear):
         return [None, None]
-    return [None, solve(transposed(a), ct)]
+    return [None, solve(matrix_transposed(a), ct)]
 
 
 solve = by_lapack(

@@ -21,7 +21,7 @@ from phalanx.ops.basis import I32, add, f32, mul, sub
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.algebra import (
     adjoint,
-    lower,
+    lower_part,
     matmul,
     padded,
     take_columns,
@@ -229,9 +229,9 @@ def _qr_linearize(active: Active, a: Any, *, full: bool, pivoting: bool) -> Deri
         scaled = slice_dim(ta, 0, least, last)
         scaled = triangular_solve(first, scaled, left=False, low=False, op="N", unit=False)
         inner = matmul(adjoint(q), scaled)
-        below = padded(lower(inner, 1), (size, size))
+        below = padded(lower_part(inner, 1), (size, size))
         # r has a real diagonal, so what is imaginary of that of m turns q
-        on = sub(padded(lower(inner), (size, size)), below)
+        on = sub(padded(lower_part(inner), (size, size)), below)
         turn = add(sub(below, adjoint(below)), mul(sub(on, adjoint(on)), 0.5))
         tq = add(matmul(q, turn), padded(sub(scaled, matmul(q, inner)), (rows, size)))
         tr = sub(matmul(adjoint(q), ta), matmul(turn, r))

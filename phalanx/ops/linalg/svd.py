@@ -15,10 +15,10 @@ from phalanx.ops.basis import add, f32, mul, sub
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.algebra import (
     adjoint,
+    complex_as,
     diagonal,
     diagonal_matrix,
     divided_columns,
-    like,
     matmul,
     real_part,
     reciprocal_differences,
@@ -99,7 +99,7 @@ def _svd_linearize(
 
     if not vectors:
         return (s,), lambda ta: (real_part(diagonal(turned(ta))),)
-    gaps = like(reciprocal_differences(mul(s, s)), a)
+    gaps = complex_as(reciprocal_differences(mul(s, s)), a)
 
     def linear(ta: Any) -> Any:
         inner = turned(ta)

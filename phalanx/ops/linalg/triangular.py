@@ -26,12 +26,19 @@ from phalanx.core.primitive import (
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add_tangents, f32, move, neg
 from phalanx.ops.complex import c64
-from phalanx.ops.linalg.algebra import adjoint, conjugate, lower, matmul, transposed, upper
+from phalanx.ops.linalg.algebra import (
+    adjoint,
+    conjugate,
+    lower_part,
+    matmul,
+    matrix_transposed,
+    upper,
+)
 from phalanx.ops.linalg.family import batch_in_front, check_matrices, check_square, lapack
 from phalanx.ops.shape import merge_dims, split_dim
 
 _TRANSPOSED: Final = {"N": "T", "T": "N", "C": "R", "R": "C"}
-_TAKEN: Final = {"T": transposed, "C": adjoint, "R": conjugate}
+_TAKEN: Final = {"T": matrix_transposed, "C": adjoint, "R": conjugate}
 
 
 def _type(a: ArrayType, b: ArrayType, *, left: bool, low: bool, op: str, unit: bool) -> ArrayType:
@@ -81,7 +88,7 @@ def _linearize(
     x = triangular_solve(a, b, **params)
 
     def product(ta: Any) -> Any:
-        ta = (lower if low else upper)(ta, int(unit))
+        ta = (lower_part if low else upper)(ta, int(unit))
         ta = ta if op == "N" else _TAKEN[op](ta)
         return neg(matmul(ta, x) if left else matmul(x, ta))
 

@@ -10,7 +10,7 @@ import phalanx.numpy as jnp
 from phalanx import NamedSharding, P, lax, random
 from phalanx.errors import DeviceError, DevicesDiffer, NoMesh
 from phalanx.sharding import PmapSharding, SingleDeviceSharding
-from phalanx.spmd.pickled import Told, found
+from phalanx.spmd.pickled import PickledDevice, unpickled_devices
 from phalanx.xla import XlaBackend
 
 pytestmark = pytest.mark.spmd
@@ -147,9 +147,9 @@ def test_shardings_travel_as_platform_and_number_of_devices():
     free = jnp.ones(3).sharding
     for sharding in (named, named.plain, named.plain.freed(), free, MESH):
         assert pickle.loads(pickle.dumps(sharding)) is sharding
-    far = pickle.dumps(Told("cpu", 10**6))
+    far = pickle.dumps(PickledDevice("cpu", 10**6))
     with pytest.raises(DeviceError, match="cpu:1000000, but the devices here are"):
-        found([pickle.loads(far)])
+        unpickled_devices([pickle.loads(far)])
 
 
 def test_one_protocol_for_every_sharding():

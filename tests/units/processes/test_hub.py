@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
-from phalanx.processes.apart import _idle, apart
+from phalanx.processes.apart import _idle, in_another_thread
 from phalanx.processes.hub import Hub
 from phalanx.processes.member import Settings, connected, forget, join
 from phalanx.processes.secure import Credentials
@@ -282,12 +282,12 @@ def test_what_waits_out_of_reach_is_left_alone(coordinator):
     hub = coordinator(2)
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     ended = threading.Event()
-    assert here.apart(lambda: 3, "step", lambda: True) == 3
+    assert here.in_another_thread(lambda: 3, "step", lambda: True) == 3
     with pytest.raises(KeyError):
-        here.apart(lambda: {}["nothing"], "step", lambda: True)
+        here.in_another_thread(lambda: {}["nothing"], "step", lambda: True)
     threading.Timer(0.1, other._line.close).start()
     with pytest.raises(PeerLost, match="process 1"):
-        here.apart(ended.wait, "step", lambda: True)
+        here.in_another_thread(ended.wait, "step", lambda: True)
     ended.set()
 
 
@@ -296,7 +296,7 @@ def test_what_waits_for_nobody_goes_on(coordinator):
     here, other = meet(hub, wanting(hub, 0, 2), wanting(hub, 1, 2))
     other._line.close()
     assert here.failure("step") is not None
-    assert not here.apart(lambda: threading.Event().wait(4), "step", lambda: False)
+    assert not here.in_another_thread(lambda: threading.Event().wait(4), "step", lambda: False)
 
 
 def test_a_thread_that_was_left_alone_works_again():
@@ -305,12 +305,12 @@ def test_a_thread_that_was_left_alone_works_again():
 
     held = threading.Event()
     with pytest.raises(KeyboardInterrupt):
-        apart(held.wait, leave)
+        in_another_thread(held.wait, leave)
     before = len(_idle)
     held.set()
     while len(_idle) == before:
         threading.Event().wait(0.01)
-    assert apart(threading.get_ident, leave) != threading.get_ident()
+    assert in_another_thread(threading.get_ident, leave) != threading.get_ident()
 
 
 def test_a_traceback_is_told(coordinator):

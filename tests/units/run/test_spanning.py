@@ -28,7 +28,7 @@ def test_every_lane_is_on_one_device_of_its_process(processes):
         assert (share.devices, share.dealt) == (shares[0].devices, shares[0].dealt)
         assert share.rows == rows[me]
         assert {d.process_index for d in share.local_devices} == {me}
-        assert share.told == f"{', '.join(map(str, rows))} rows"
+        assert share.lanes_in_words == f"{', '.join(map(str, rows))} rows"
         padding = share.placement.padding
         assert padding == len(share.local_devices) * share.dealt.length - share.rows
         assert 0 <= padding < share.dealt.length

@@ -7,7 +7,7 @@ import phalanx as ph
 import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.core.primitive import ORDERED
-from phalanx.transforms.effects import conditional, in_order, silent
+from phalanx.transforms.effects import conditional, silent, with_ordered_calls
 from phalanx.transforms.stage import evaluate
 
 X = np.float32(2)
@@ -83,7 +83,7 @@ def test_only_ordered_calls_wait_for_each_other():
     calls = Calls()
     program = ph.make_program(lambda x: calls.noting(calls.noting(x, ordered=True) + 1))(X)
     assert ORDERED in program.effects
-    made = in_order(program)
+    made = with_ordered_calls(program)
     ordered, free = [e for e in made.equations if e.effects]
     before = [e.inputs for e in program.equations if e.effects]
     assert len(ordered.inputs) == len(before[0]) + 1 and len(free.inputs) == len(before[1])
@@ -97,7 +97,7 @@ def test_each_ordered_call_takes_what_the_one_before_gave():
             calls.noting(x, ordered=True)
         return x
 
-    first, *rest = [e for e in in_order(ph.make_program(f)(X)).equations if e.effects]
+    first, *rest = [e for e in with_ordered_calls(ph.make_program(f)(X)).equations if e.effects]
     for e in rest:
         assert first.outputs[0] in e.inputs
         first = e
@@ -105,4 +105,4 @@ def test_each_ordered_call_takes_what_the_one_before_gave():
 
 def test_without_effects_nothing_changes():
     program = ph.make_program(jnp.sin)(X)
-    assert silent(program) is program and in_order(program) is program
+    assert silent(program) is program and with_ordered_calls(program) is program

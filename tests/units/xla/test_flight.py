@@ -38,7 +38,7 @@ def left_alone(monkeypatch):
         thread.start()
     for thread in threads:
         thread.join()
-    monkeypatch.setattr(flight, "joined", lambda: members[0])
+    monkeypatch.setattr(flight, "joined_member", lambda: members[0])
     monkeypatch.setattr(flight, "in_flight", deque())
     monkeypatch.setattr(flight, "_last", deque(maxlen=1))
     monkeypatch.setattr(flight, "_asked", deque(maxlen=1))
@@ -50,7 +50,7 @@ def left_alone(monkeypatch):
 
 
 def launch(token, outs=(), first=False):
-    member = flight.joined()
+    member = flight.joined_member()
     return flight.over_processes(member, lambda: (list(outs), token), True, first, "step")
 
 
@@ -89,7 +89,7 @@ def test_what_compiles_is_left_alone(left_alone):
     compiled = Pending()
     threading.Timer(0.1, left_alone).start()
     with pytest.raises(PeerLost, match=r"^compiling step.*process 1"):
-        flight.compiling(flight.joined(), compiled.block_until_ready, "step")
+        flight.compiling(flight.joined_member(), compiled.block_until_ready, "step")
     threading.Timer(0.1, compiled.ends).start()
     flight.end_anyway()
     assert compiled.is_ready()

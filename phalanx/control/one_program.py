@@ -7,6 +7,7 @@ import inspect
 import math
 from bisect import bisect
 from collections.abc import Callable, Hashable, Sequence
+from enum import IntEnum
 from itertools import chain, islice, takewhile
 from types import NoneType
 from typing import Any, TypeVar, cast
@@ -21,7 +22,7 @@ from phalanx.base.recent import Recent
 from phalanx.control.call import call
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import ROOT, entered_trace
-from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.core.types import ArrayType, typeof
 from phalanx.run.array import DeviceArray, Signature
 from phalanx.run.calls import Call, calls, operand_signatures, signature
 from phalanx.run.eager import as_array
@@ -29,7 +30,7 @@ from phalanx.run.execute import compile_program
 from phalanx.transforms.stage import stage
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-PROGRAMS = 512  # of each function; each holds what was compiled for it
+# by function, settings, what is static, and types; each holds what was compiled for it
 _programs: Recent[tuple[Program, Any]] = Recent(4096)
 _OPERAND = ("ArrayLike", "ArrayLike | None")  # the annotations of operands
 _OPERANDS = "Sequence[ArrayLike]"  # and of several of them
@@ -100,10 +101,18 @@ def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Calla
     return run
 
 
-STATIC, OPERAND, OPERANDS = range(3)  # what an argument is
+class Kind(IntEnum):
+    """What an argument is: a number of ``_SIGNS``."""
+
+    STATIC = 0
+    OPERAND = 1
+    OPERANDS = 2
 
 
-def _mark(parameter: inspect.Parameter) -> int:
+STATIC, OPERAND, OPERANDS = Kind
+
+
+def _kind(parameter: inspect.Parameter) -> Kind:
     if parameter.annotation == _OPERANDS:
         return OPERANDS
     return OPERAND if parameter.annotation in _OPERAND else STATIC
@@ -120,16 +129,16 @@ class _Parameters:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         parameters = inspect.signature(function).parameters.values()
-        self._named = {p.name: _mark(p) for p in parameters}
-        self._in_order = [_mark(p) for p in parameters if p.kind in _BY_POSITION]
-        self._rest = [_mark(p) for p in parameters if p.kind is p.VAR_POSITIONAL]
-        self.known: Recent[tuple[int, ...]] = Recent(64)
+        self._named = {p.name: _kind(p) for p in parameters}
+        self._in_order = [_kind(p) for p in parameters if p.kind in _BY_POSITION]
+        self._rest = [_kind(p) for p in parameters if p.kind is p.VAR_POSITIONAL]
+        self.known: Recent[tuple[Kind, ...]] = Recent(64)
         every = self._in_order + self._rest
         first = len([*takewhile(lambda mark: mark == OPERAND, every)])
         self.operands = math.inf if self._rest and first == len(every) else first
         self.whole = OPERANDS not in self._named.values()
 
-    def marks(self, count: int, names: tuple[str, ...]) -> tuple[int, ...]:
+    def marks(self, count: int, names: tuple[str, ...]) -> tuple[Kind, ...]:
         """Those of ``count`` arguments by position, and of others by ``names``.
 
         Of what the function does not take, anything: it refuses it.
@@ -140,7 +149,7 @@ class _Parameters:
         return made
 
 
-def _leaves(given: Sequence[Any], marks: Sequence[int]) -> Sequence[Any]:
+def _leaves(given: Sequence[Any], marks: Sequence[Kind]) -> Sequence[Any]:
     """Arguments, with what is in a sequence of operands in its place."""
     if OPERANDS not in marks:
         return given
@@ -148,7 +157,7 @@ def _leaves(given: Sequence[Any], marks: Sequence[int]) -> Sequence[Any]:
     return [*chain.from_iterable(parts)]
 
 
-def _is_sequence(x: Any, mark: int) -> bool:
+def _is_sequence(x: Any, mark: Kind) -> bool:
     return mark == OPERANDS and type(x) in (list, tuple)
 
 
@@ -164,7 +173,7 @@ class _Arguments:
     __slots__ = ("can_be_held", "kept", "leaves", "names", "sequences")
 
     def __init__(
-        self, given: Sequence[Any], marks: Sequence[int], names: tuple[str, ...]
+        self, given: Sequence[Any], marks: Sequence[Kind], names: tuple[str, ...]
     ) -> None:
         self.names = names
         self.leaves = _leaves(given, marks)
@@ -231,7 +240,7 @@ def _compiled(
 ) -> Call | None:
     """The call of ``function`` with such arguments; None where it must see one as it is."""
     operands = [given.leaves[i] for i in given.kept]
-    if config.disable_jit or not _held(operands):
+    if config.disable_jit or not _integers_fit(operands):
         return None
     of_types = tuple(map(_of_type, key))
     traced = _programs[of_types]  # also where operands lie otherwise
@@ -263,7 +272,7 @@ def _traced(function: Callable[..., Any], given: _Arguments) -> tuple[Program, A
     return program, trees[0]
 
 
-def _held(operands: Sequence[Any]) -> bool:
+def _integers_fit(operands: Sequence[Any]) -> bool:
     """Whether every dtype to which the ``operands`` may be promoted holds all integers in them."""
     large = [x for x in operands if type(x) is int and not 0 <= x < 128]  # the others fit anywhere
     every: set[np.dtype[Any]] = {typeof(x).dtype for x in operands} if large else set()
@@ -285,7 +294,6 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
             returns an array or a tuple of them. An array that is None stays None. It must
             not use arrays that are not arguments.
     """
-    programs: Recent[Program] = Recent(PROGRAMS)
     name = function.__name__.strip("_")
     parameters = inspect.signature(function).parameters.values()
     names = [p.name for p in parameters if p.kind is not p.KEYWORD_ONLY]
@@ -296,7 +304,8 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
             arrays += tuple([static.pop(n) for n in names[len(arrays) :] if n in static])
         if entered_trace() is ROOT:
             return at_once(arrays, static)
-        out = call(*[a for a in arrays if a is not None], program=program_of(arrays, static))
+        program, _ = program_of(arrays, static)
+        out = call(*[a for a in arrays if a is not None], program=program)
         return out if len(out) > 1 else out[0]
 
     def at_once(arrays: Sequence[Any], static: dict[str, Any]) -> Any:
@@ -306,21 +315,19 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
         key = (function, settings().key, *signs, *static, *map(key_of, static.values()))
         found = calls[key]
         if found is None:
-            program = program_of(arrays, static)
+            program, out_tree = program_of(arrays, static)
             kept = [i for i, a in enumerate(given) if a is not None]
             prepared = compile_program(program, [given[i]._sig for i in kept])
-            count = len(program.outputs)
-            results = tree.structure(0 if count == 1 else (0,) * count)
-            found = calls[key] = Call(prepared, given, results, kept)
+            found = calls[key] = Call(prepared, given, out_tree, kept)
         return found.run(given)
 
-    def program_of(arrays: Sequence[Any], static: dict[str, Any]) -> Program:
+    def program_of(arrays: Sequence[Any], static: dict[str, Any]) -> tuple[Program, Any]:
         types = tuple([None if a is None else plain(typeof(a)) for a in arrays])
-        key = (types, settings().key, *static, *map(key_of, static.values()))
-        program = programs[key]
-        if program is None:
-            program = programs[key] = _trace(function, types, static, name)
-        return program
+        key = (function, settings().key, *types, *static, *map(key_of, static.values()))
+        traced = _programs[key]
+        if traced is None:
+            traced = _programs[key] = _trace(function, types, static, name)
+        return traced
 
     return run
 
@@ -330,13 +337,18 @@ def _trace(
     types: Sequence[ArrayType | None],
     static: dict[str, Any],
     name: str,
-) -> Program:
-    def flat(*given: Any) -> tuple[Any, ...]:
+) -> tuple[Program, Any]:
+    """The program of ``function``, and the structure of what it returns."""
+    trees: list[Any] = []
+
+    def flat(*given: Any) -> list[Any]:
         arrays = iter(given)
         out = function(*[None if t is None else next(arrays) for t in types], **static)
-        return (out,) if isinstance(out, Array) else out
+        results, treedef = tree.flatten(out)
+        trees.append(treedef)
+        return results
 
     program, captured = stage(flat, [t for t in types if t is not None], name)
     if captured:
         raise TypeError(f"{name}: a staged function used arrays that are not arguments")
-    return program
+    return program, trees[0]

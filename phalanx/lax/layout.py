@@ -16,7 +16,6 @@ from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
 from phalanx.base.source import user_location
 from phalanx.control.call import call
-from phalanx.control.one_program import PROGRAMS
 from phalanx.core.program import Program
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import SCALARS, typeof
@@ -143,7 +142,7 @@ def in_place(
 
 
 _STATIC = (*SCALARS, str, type, np.dtype, np.generic)
-_programs: Recent[Program] = Recent(PROGRAMS)
+_programs: Recent[Program] = Recent(512)
 
 
 def sharding_like(x: Any, shape: tuple[int, ...]) -> Sharding | None:

@@ -2,9 +2,9 @@
 
 Of the tests it takes each statement once, and a share of its other cases.
 
-The laws of the primitives, the sub-programs and the oracles state few things of many cases, each
-of which XLA compiles. What they state is checked in every run, in one case at least; which case,
-and which others besides, changes with the seed.
+The laws of the primitives, of the sub-programs and of NaN, and the oracles, state few things of
+many cases, each of which XLA compiles. What they state is checked in every run, in one case at
+least; which case, and which others besides, changes with the seed.
 
 Most of the time goes to XLA's optimizations, of small programs that run once. A share of the
 modules, which changes with the seed too, has its programs optimized, as those of users are.
@@ -12,7 +12,10 @@ modules, which changes with the seed too, has its programs optimized, as those o
 
 import hashlib
 
-SAMPLED = ("tests/laws/test_primitives", "tests/laws/test_subprograms", "tests/oracles/")
+SAMPLED = (
+    "tests/laws/test_nan", "tests/laws/test_primitives", "tests/laws/test_subprograms",
+    "tests/oracles/",
+)  # fmt: skip
 SHARE = 0.1
 OPTIMIZED = 0.2
 # Oracles also say how accurate numbers are that users get. Derivatives of extrema compare values of

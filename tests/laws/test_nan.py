@@ -26,27 +26,29 @@ CALLS = [c for c in ONCE.values() if any(x.dtype.kind == "f" for x in c.operands
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_nan_in_nan_out(call):
     operands = call.operands()
-    for k, operand in enumerate(operands):
-        if operand.dtype.kind == "f" and operand.size:
-            f = compiled(call, k)
-            given = [*operands[:k], None, *operands[k + 1 :]]
-            outs = [f(*given[:k], with_first(operand, v), *given[k + 1 :]) for v in (*AT, np.nan)]
-            (*values, at_nan), (*slopes, slope_at_nan) = zip(*outs, strict=True)
-            answers = of_others(call, [*given[:k], with_first(operand, np.nan), *given[k + 1 :]])
-            for i, (a, b, y) in enumerate(zip(*values, at_nan, strict=True)):
-                wrong = depends(a, b, y) & ~is_number(answers, i, y)
-                assert not wrong.any(), f"result {i} by operand {k}: {y}"
-            if slopes[0] is not None and any(np.isnan(y).any() for y in at_nan):
-                hidden = depends(*slopes, slope_at_nan)
-                assert not hidden, f"slope by operand {k}: {slope_at_nan}, {slopes} elsewhere"
+    places = [i for i, x in enumerate(operands) if x.dtype.kind == "f" and x.size]
+    f = compiled(call, places)
+    for place, k in enumerate(places):
+        given = [[*operands[:k], with_first(operands[k], v), *operands[k + 1 :]] for v in AT]
+        given += [[*operands[:k], with_first(operands[k], np.nan), *operands[k + 1 :]]]
+        (*values, at_nan), slopes = zip(*[f(*xs) for xs in given], strict=True)
+        answers = of_others(call, given[-1])
+        for i, (a, b, y) in enumerate(zip(*values, at_nan, strict=True)):
+            wrong = depends(a, b, y) & ~is_number(answers, i, y)
+            assert not wrong.any(), f"result {i} by operand {k}: {y}"
+        if slopes[0] and any(np.isnan(y).any() for y in at_nan):
+            own = [each[place] for each in slopes]
+            assert not depends(*own), f"slope by operand {k}: {own}"
 
 
-def compiled(call, k):
-    """What gives the results, and the slope of their sum by the first element of operand ``k``."""
+def compiled(call, places):
+    """What gives the results, and the slopes of their sum by the first elements of operands."""
 
-    def total(first, *operands):
+    def total(firsts, *operands):
         operands = list(operands)
-        operands[k] = jnp.ravel(operands[k]).at[0].set(first).reshape(np.shape(operands[k]))
+        for k, first in zip(places, firsts, strict=True):
+            shape = np.shape(operands[k])
+            operands[k] = jnp.ravel(operands[k]).at[0].set(first).reshape(shape)
         out = numbers(call(*operands))
         terms = [jnp.real(jnp.ravel(y)) * (1 + 0.1 * np.arange(y.size)) for y in out]
         return sum([y.sum() for y in terms], jnp.float32(0)), out
@@ -55,8 +57,9 @@ def compiled(call, k):
         return numbers(call(*operands)), None
 
     def both(*operands):
-        slope, out = phalanx.grad(total, has_aux=True)(jnp.ravel(operands[k])[0], *operands)
-        return out, slope
+        firsts = [jnp.ravel(operands[k])[0] for k in places]
+        slopes, out = phalanx.grad(total, has_aux=True)(firsts, *operands)
+        return out, slopes
 
     for f in phalanx.jit(both), both, values:  # some need to see values, and some have no slope
         try:

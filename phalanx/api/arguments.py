@@ -14,9 +14,9 @@ from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import TreeError
 from phalanx.base.keys import key_of
-from phalanx.base.source import name_of, replaying
-from phalanx.core.types import SCALARS, Array, typeof
-from phalanx.lax.bodies import numbers_as_results
+from phalanx.base.source import name_of
+from phalanx.core.types import typeof
+from phalanx.lax.bodies import FlatFunction
 from phalanx.transforms.stage import is_value
 
 
@@ -274,47 +274,24 @@ def check_leaf(x: Any, name: str, who: str) -> None:
     typeof(x)  # the dtype must be one that arrays can have
 
 
-def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:
-    """Raise TypeError unless all results of a function are arrays or numbers."""
-    for leaf in leaves:
-        if not isinstance(leaf, (Array, np.ndarray, np.generic, *SCALARS)):
-            paths = tree.leaves_with_path(tree.unflatten(treedef, list(leaves)))
-            path = next((tree.keystr(p) for p, x in paths if x is leaf), "")
-            raise TypeError(
-                f"{who}: the function returned {leaf!r} of type {type(leaf).__name__}"
-                f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
-            )
-
-
 def result_names(out_tree: Any) -> list[str]:
     """What messages call the results of a function, in the order of the leaves."""
     holes = out_tree.unflatten(range(out_tree.num_leaves))
     return [f"result{tree.keystr(path)}" for path, _ in tree.leaves_with_path(holes)]
 
 
-class Flat:
-    """``fun`` as a function from flat leaves to flat leaves; remembers the tree it returned."""
+class Flat(FlatFunction):
+    """``fun`` as a function of the leaves of one call, which puts back its static arguments."""
 
-    __slots__ = ("_called", "fun", "in_tree", "out_tree", "static", "who")
+    __slots__ = ("fun",)
 
     def __init__(self, fun: Callable, in_tree: Any, static: Static, who: str) -> None:
-        self.fun = fun
-        self.in_tree = in_tree
-        # it sees one order of keys, through all transformations and whatever the call had
-        self._called: Any = tree.with_sorted_keys(in_tree)
-        self.static = static
-        self.who = who
-        self.out_tree: Any = None
+        def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            every, named = static.restore(args, kwargs)
+            return fun(*every, **named)
 
-    def __call__(self, *leaves: Any) -> list[Any]:
-        args, kwargs = self._called.unflatten(leaves)
-        if self.static is not NO_STATIC:
-            args, kwargs = self.static.restore(args, kwargs)
-        with replaying():  # nothing now: these are the user's lines
-            out = self.fun(*args, **kwargs)
-        results, self.out_tree = tree.flatten(out)
-        check_results(results, self.out_tree, self.who)
-        return numbers_as_results(results)
+        super().__init__(call, in_tree, who)
+        self.fun = fun
 
 
 def shown(structure: Any) -> str:

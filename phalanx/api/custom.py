@@ -13,7 +13,6 @@ import numpy as np
 from phalanx.api.arguments import (
     check_callable,
     check_leaf,
-    check_results,
     parameters,
     positional_names,
     shown,
@@ -26,6 +25,7 @@ from phalanx.control.custom import as_type
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.lax.bodies import check_results
 from phalanx.ops.basis import zeros
 from phalanx.transforms.stage import is_value
 

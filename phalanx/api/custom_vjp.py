@@ -13,7 +13,6 @@ from phalanx.api.arguments import (
     NO_STATIC,
     Flat,
     check_callable,
-    check_results,
     check_same_tree,
     shown,
 )
@@ -38,6 +37,7 @@ from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, Tracer, current, trace_of
 from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.lax.bodies import check_results
 from phalanx.transforms.stage import evaluate, stage
 
 Nonzero = tuple[bool, ...]

@@ -8,7 +8,7 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
-from phalanx.api.arguments import check_callable, check_leaf, check_results, shown
+from phalanx.api.arguments import check_callable, check_leaf, shown
 from phalanx.api.custom import defined_at, positional, same_kind
 from phalanx.base import tree
 from phalanx.base.boundary import hiding
@@ -20,6 +20,7 @@ from phalanx.control.custom_vmap import custom_vmap as custom_vmap_primitive
 from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
+from phalanx.lax.bodies import check_results
 from phalanx.lax.loops import map as over_rows
 from phalanx.transforms.batch import lane_type
 from phalanx.transforms.stage import is_value

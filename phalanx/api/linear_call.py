@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from phalanx.api.arguments import check_callable, check_leaf, check_results, shown
+from phalanx.api.arguments import check_callable, check_leaf, shown
 from phalanx.api.custom import defined_at, same_kind, zero_like
 from phalanx.base import tree
 from phalanx.base.source import name_of
@@ -15,6 +15,7 @@ from phalanx.control.linear import LinearRule
 from phalanx.control.linear import linear_call as linear_call_primitive
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
+from phalanx.lax.bodies import check_results
 from phalanx.transforms.stage import is_value
 
 

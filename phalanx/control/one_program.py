@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from phalanx.base import dtypes, tree
+from phalanx.base import dtypes
 from phalanx.base.boundary import with_boundary
 from phalanx.base.config import config, settings
 from phalanx.base.keys import key_of
@@ -27,7 +27,7 @@ from phalanx.run.array import DeviceArray, Signature
 from phalanx.run.calls import Call, calls, operand_signatures, signature
 from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
-from phalanx.transforms.stage import stage
+from phalanx.transforms.stage import stage_tree
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 # by function, settings, what is static, and types; each holds what was compiled for it
@@ -260,16 +260,11 @@ def _of_type(part: Any) -> Hashable:
 
 def _traced(function: Callable[..., Any], given: _Arguments) -> tuple[Program, Any]:
     """The program of ``function``, and the structure of what it returns."""
-    trees: list[Any] = []
-
-    def flat(*operands: Any) -> list[Any]:
-        results, treedef = tree.flatten(given.applied(function, operands))
-        trees.append(treedef)
-        return results
-
     types = [plain(typeof(given.leaves[i])) for i in given.kept]
-    program, _ = stage(flat, types, function.__name__)
-    return program, trees[0]
+    program, _, out_tree = stage_tree(
+        lambda *operands: given.applied(function, operands), types, function.__name__
+    )
+    return program, out_tree
 
 
 def _integers_fit(operands: Sequence[Any]) -> bool:
@@ -339,16 +334,13 @@ def _trace(
     name: str,
 ) -> tuple[Program, Any]:
     """The program of ``function``, and the structure of what it returns."""
-    trees: list[Any] = []
 
-    def flat(*given: Any) -> list[Any]:
+    def with_absent(*given: Any) -> Any:
         arrays = iter(given)
-        out = function(*[None if t is None else next(arrays) for t in types], **static)
-        results, treedef = tree.flatten(out)
-        trees.append(treedef)
-        return results
+        return function(*[None if t is None else next(arrays) for t in types], **static)
 
-    program, captured = stage(flat, [t for t in types if t is not None], name)
+    present = [t for t in types if t is not None]
+    program, captured, out_tree = stage_tree(with_absent, present, name)
     if captured:
         raise TypeError(f"{name}: a staged function used arrays that are not arguments")
-    return program, trees[0]
+    return program, out_tree

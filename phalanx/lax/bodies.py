@@ -60,7 +60,7 @@ def trace_body(
     ``call`` says how a kind of loop uses the function that the user gave to it. What the function
     captures may vary ``along`` axes.
     """
-    flat = _Flat(fun, call, in_tree, who)
+    flat = FlatFunction(lambda *args: call(fun, *args), in_tree, who)
     program, captured = stage(flat, types, name_of(fun), along=along)
     return TracedBody(program, captured, flat.out_tree)
 
@@ -68,23 +68,44 @@ def trace_body(
 _NUMBERS = (int, float, complex)  # of Python: as results, too, their types are weak
 
 
-class _Flat:
-    """A function of trees as one of leaves; keeps the structure of what it returned."""
+class FlatFunction:
+    """A function of trees as one of leaves.
 
-    out_tree: tree.PyTreeDef
+    Attributes:
+        in_tree: the structure of its arguments.
+        out_tree: that of what it returned last; None before.
+        who: what calls it, in messages.
+    """
 
-    def __init__(self, fun: Callable, call: Callable, in_tree: tree.PyTreeDef, who: str) -> None:
-        self.fun = fun
-        self.call = call
-        self.in_tree = tree.with_sorted_keys(in_tree)  # as transformations call it
+    __slots__ = ("_call", "_called", "in_tree", "out_tree", "who")
+
+    def __init__(self, call: Callable, in_tree: tree.PyTreeDef, who: str) -> None:
+        self._call = call
+        self.in_tree = in_tree
+        # it sees one order of keys, through all transformations and whatever the call had
+        self._called = tree.with_sorted_keys(in_tree)
         self.who = who
+        self.out_tree: Any = None
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        args = self.in_tree.unflatten(leaves)
+        args = self._called.unflatten(leaves)
         with replaying():  # nothing now: these are the user's lines
-            out = self.call(self.fun, *args)
-        results, self.out_tree = leaves_of(out, self.who, "the result")
+            out = self._call(*args)
+        results, self.out_tree = tree.flatten(out)
+        check_results(results, self.out_tree, self.who)
         return numbers_as_results(results)
+
+
+def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:
+    """Raise TypeError unless all results of a function are arrays or numbers."""
+    for leaf in leaves:
+        if not is_value(leaf):
+            paths = tree.leaves_with_path(tree.unflatten(treedef, list(leaves)))
+            path = next((tree.keystr(p) for p, x in paths if x is leaf), "")
+            raise TypeError(
+                f"{who}: the function returned {leaf!r} of type {type(leaf).__name__}"
+                f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
+            )
 
 
 def trace_carrying(

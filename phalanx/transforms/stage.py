@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from phalanx.base import dtypes
+from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
 from phalanx.base.source import user_location
 from phalanx.core.check import check
@@ -189,6 +189,21 @@ def stage(
     with running(trace):
         outputs = function(*inputs)
     return trace.finish(inputs, outputs, name)
+
+
+def stage_tree(
+    function: Callable[..., Any], types: Sequence[ArrayType], name: str
+) -> tuple[Program, list[Any], tree.PyTreeDef]:
+    """``stage`` of a function that returns a tree; also the structure of that."""
+    structures: list[tree.PyTreeDef] = []
+
+    def flat(*leaves: Any) -> list[Any]:
+        results, structure = tree.flatten(function(*leaves))
+        structures.append(structure)
+        return results
+
+    program, captured = stage(flat, types, name)
+    return program, captured, structures[0]
 
 
 def evaluate(program: Program, args: Sequence[Any]) -> list[Any]:

@@ -183,12 +183,15 @@ class Static:
 
     __slots__ = ("keywords", "places", "positional", "values")
 
-    def __init__(self, positional: tuple, keywords: tuple, who: str) -> None:
+    def __init__(
+        self, positional: tuple, keywords: tuple, who: str, key: Callable[[Any], Any] = key_of
+    ) -> None:
+        """``key`` says what stands for a value."""
         self.positional = positional
         self.keywords = keywords
         self.places = tuple([place for place, _ in positional + keywords])
         try:
-            self.values = tuple([key_of(value) for _, value in positional + keywords])
+            self.values = tuple([key(value) for _, value in positional + keywords])
             hash(self.values)
         except TypeError:
             bad = next(v for _, v in positional + keywords if not _hashable(v))
@@ -231,14 +234,19 @@ def _hashable(x: Any) -> bool:
 
 
 def split_static(
-    args: tuple, kwargs: dict[str, Any], nums: tuple[int, ...], names: frozenset[str], who: str
+    args: tuple,
+    kwargs: dict[str, Any],
+    nums: tuple[int, ...],
+    names: frozenset[str],
+    who: str,
+    key: Callable[[Any], Any] = key_of,
 ) -> tuple[Static, tuple, dict[str, Any]]:
-    """Take the static arguments out: they, and the others."""
+    """Take the static arguments out: they, for which in keys ``key`` stands, and the others."""
     static = tuple((i, args[i]) for i in nums if i < len(args))
     keywords = tuple(sorted((k, v) for k, v in kwargs.items() if k in names))
     rest = tuple(a for i, a in enumerate(args) if i not in nums)
     others = {k: v for k, v in kwargs.items() if k not in names}
-    return Static(static, keywords, who), rest, others
+    return Static(static, keywords, who, key), rest, others
 
 
 def dynamic_positions(count: int, static: Static) -> list[int]:

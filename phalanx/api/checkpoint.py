@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 
 from phalanx.api.aot import ShapeDtypeStruct, abstract, struct
-from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, check_callable, check_leaf
+from phalanx.api.arguments import (
+    NO_STATIC,
+    Flat,
+    LeafNames,
+    Static,
+    check_callable,
+    check_leaf,
+    split_static,
+)
 from phalanx.api.jit import Jitted
 from phalanx.base import dtypes, tree
+from phalanx.base.keys import key_of
 from phalanx.base.source import name_of
 from phalanx.control.checkpoint import checkpoint as checkpoint_program
 from phalanx.control.policies import MAKERS, nothing_saveable
@@ -32,6 +41,10 @@ class Checkpointed(Jitted):
         self.policy = policy
         self.prevent_cse = prevent_cse
 
+    def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:
+        nums, names = self.static_nums, self.static_names
+        return split_static(args, kwargs, nums, names, self.who, _key_or_none_like_it)
+
     def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
         return checkpoint_program(
             *operands,
@@ -40,6 +53,17 @@ class Checkpointed(Jitted):
             prevent_cse=self.prevent_cse,
             again=False,
         )
+
+
+def _key_or_none_like_it(value: Any) -> Any:
+    """What stands for a static value; of one that cannot be hashed, and may change, another each
+    time: then the function is traced anew."""
+    try:
+        key = key_of(value)
+        hash(key)
+    except TypeError:
+        return object()
+    return key
 
 
 def checkpoint(
@@ -64,14 +88,13 @@ def checkpoint(
             ``scan``, where it cannot notice.
         policy: what may be stored all the same: a function ``(primitive, *types, **params) ->
             bool``, such as those in ``checkpoint_policies``; None for nothing.
-        static_argnums: positions of arguments that are Python values, fixed while tracing;
-            they must be hashable.
+        static_argnums: positions of arguments that are Python values, fixed while tracing; for
+            one that cannot be hashed ``fun`` is traced at every call.
         static_argnames: the same by name.
 
     Raises:
         TypeError: an argument is no array, the policy is no function or does not return a
             bool, or ``fun`` needs the value of a traced argument.
-        ValueError: a static argument is not hashable.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> layer = phalanx.checkpoint(lambda w, x: jnp.tanh(x @ w))

@@ -79,11 +79,6 @@ def argument_that_is_no_array():
 
 
 @mistake
-def static_list():
-    phalanx.checkpoint(lambda x, dims: jnp.sum(x), static_argnums=1)(X, [0])
-
-
-@mistake
 def static_position_that_is_not_there():
     phalanx.checkpoint(loss, static_argnums=1)
 

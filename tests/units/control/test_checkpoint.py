@@ -349,3 +349,19 @@ def test_what_is_computed_again_has_no_effects_again(capfd):
     px.jit(px.grad(px.checkpoint(part)))(np.float32(2)).block_until_ready()
     px.effects_barrier()
     assert capfd.readouterr().out.count("x is 2") == 1
+
+
+@pytest.mark.parametrize("around", [lambda f: f, px.jit, lambda f: px.vmap(f, in_axes=(0, None))])
+def test_static_arguments_that_cannot_be_hashed(around):
+    scales = {"of": [2.0]}
+
+    def scaled(w):
+        return px.checkpoint(lambda w, by: jnp.sin(w) * by["of"][0], static_argnums=1)(w, scales)
+
+    def slope(w, _):
+        return px.vmap(px.grad(scaled))(w) if w.ndim else px.grad(scaled)(w)
+
+    for factor in (2.0, 3.0):
+        scales["of"][0] = factor  # what was traced before is not taken for it
+        near(px.grad(lambda w: scaled(w).sum())(X), factor * np.cos(X))
+    near(around(slope)(X, None), 3 * np.cos(X))

@@ -65,7 +65,7 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     loaded, _ = _load(lowered, devices, options)
     if lowered.callbacks.entries:
         return CallingBack(lowered, loaded)
-    make = OnOneDevice if len(devices) == 1 else OnDevices
+    make = OnOneDevice if len(devices) == 1 else OnSeveralDevices
     return make(lowered, loaded)
 
 
@@ -334,7 +334,7 @@ class OnOneDevice(XlaExecutable):
         return several
 
 
-class OnDevices(XlaExecutable):
+class OnSeveralDevices(XlaExecutable):
     """Runs on several devices, within the window of launches in flight."""
 
     __slots__ = ()

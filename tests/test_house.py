@@ -57,6 +57,15 @@ def test_modules_say_what_they_are(path):
     assert ast.get_docstring(ast.parse(path.read_text()))
 
 
+def test_a_class_of_one_name_is_one_class():
+    places = {}
+    for path in MODULES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(name(path))
+    assert not {made: paths for made, paths in places.items() if len(paths) > 1}
+
+
 def rounds_up(node):
     """Whether ``node`` is a quotient of integers rounded up, in either of its spellings."""
     if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.FloorDiv)):

@@ -106,7 +106,7 @@ def _size(number: Any) -> int:
 
 
 @dataclass(frozen=True)
-class Part:
+class StoredRows:
     """Some rows of an array: where they begin in each dimension, and their elements as stored."""
 
     start: tuple[int, ...]
@@ -127,7 +127,7 @@ class Content:
     """
 
     leaf: Leaf
-    parts: tuple[Part, ...] = ()
+    parts: tuple[StoredRows, ...] = ()
     grain: tuple[int, ...] = ()
     joined: int | None = None
     local: bool = True
@@ -147,7 +147,7 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
         if dtype is not None:
             kind = NUMPY if isinstance(x, np.ndarray) else SCALAR
             data = np.array(x, dtype, copy=True if copy else None)
-            part = Part((0,) * data.ndim, as_stored(data))
+            part = StoredRows((0,) * data.ndim, as_stored(data))
             return Content(Leaf(path, kind, dtype.name, data.shape), (part,), data.shape)
     for name, kind in NUMBERS.items():
         if isinstance(x, kind) and not isinstance(x, np.generic):
@@ -178,7 +178,7 @@ def _of_array(path: str, x: DeviceArray, copy: bool) -> Content:
         if sharding.replica_ids[position] == 0 and all(map(len, rows)):
             block = held._block(position)._fetched()[tuple(slice(len(r)) for r in rows)]
             data = np.array(block, copy=True) if copy else block
-            parts.append(Part(tuple(r.start for r in rows), as_stored(data)))
+            parts.append(StoredRows(tuple(r.start for r in rows), as_stored(data)))
     grain = sharding.shard_shape(held.shape)
     return Content(leaf, tuple(parts), grain, joined_dim(sharding) if local else None, local)
 

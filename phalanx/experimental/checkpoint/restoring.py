@@ -22,7 +22,7 @@ from phalanx.experimental.checkpoint.index import Stored
 from phalanx.experimental.checkpoint.leaves import Leaf, stored_dtype
 from phalanx.experimental.checkpoint.outline import build
 from phalanx.experimental.checkpoint.saving import check_step
-from phalanx.experimental.checkpoint.wanted import WHO, Target, Wanted
+from phalanx.experimental.checkpoint.wanted import WHO, RestoredAs, Wanted
 from phalanx.run.array import DeviceArray, Signature
 from phalanx.spmd.sharding import Index, Sharding
 
@@ -69,7 +69,7 @@ def restore(
     place = place_of(directory)
     with _held(place, None if step is None else check_step(step, WHO)) as stored:
         if like is AS_SAVED:
-            targets = {n: Target.as_saved(leaf) for n, leaf in enumerate(stored.leaves)}
+            targets = {n: RestoredAs.as_saved(leaf) for n, leaf in enumerate(stored.leaves)}
             return build(stored.outline, _read(stored, targets).__getitem__)
         wanted = Wanted(stored, like)
         return wanted.tree_of(_read(stored, wanted.targets))
@@ -105,7 +105,7 @@ def _absent(place: Path, step: int | None) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, f"{WHO}: {which}; {has}", str(place))
 
 
-def _read(stored: Stored, targets: Mapping[int, Target]) -> dict[int, Any]:
+def _read(stored: Stored, targets: Mapping[int, RestoredAs]) -> dict[int, Any]:
     """The leaves of those numbers, each as is wanted."""
     begins = _rows_before(stored, targets)
     on_disk = [n for n in targets if not stored.leaves[n].is_number]
@@ -117,7 +117,7 @@ def _read(stored: Stored, targets: Mapping[int, Target]) -> dict[int, Any]:
     return {n: finish() for n, finish in begun}
 
 
-def _rows_before(stored: Stored, targets: Mapping[int, Target]) -> dict[int, int]:
+def _rows_before(stored: Stored, targets: Mapping[int, RestoredAs]) -> dict[int, int]:
     """Of arrays of which each process has rows of its own: how many others have before these.
 
     Raises:
@@ -145,7 +145,7 @@ def _rows_before(stored: Stored, targets: Mapping[int, Target]) -> dict[int, int
 
 
 def _begin(
-    stored: Stored, number: int, target: Target, opening: Any, before: int
+    stored: Stored, number: int, target: RestoredAs, opening: Any, before: int
 ) -> Callable[[], Any]:
     """Begin to read a leaf; gives a function that waits for it."""
     leaf, folder, type = stored.leaves[number], stored.folder_of(number), target.type
@@ -203,7 +203,7 @@ def _key(index: Index) -> tuple[Any, ...]:
     return tuple((s.start, s.stop) for s in index)
 
 
-def _made(type: ArrayType, target: Target, part: Callable[[Index], np.ndarray]) -> Any:
+def _made(type: ArrayType, target: RestoredAs, part: Callable[[Index], np.ndarray]) -> Any:
     """The array of its parts, where it is to be."""
     held = type.physical
     if target.sharding is None:

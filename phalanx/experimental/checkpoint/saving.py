@@ -16,7 +16,13 @@ from phalanx.core.types import ArrayType
 from phalanx.experimental.checkpoint import together, zarr
 from phalanx.experimental.checkpoint.folder import Writing, place_of
 from phalanx.experimental.checkpoint.index import index_of
-from phalanx.experimental.checkpoint.leaves import Content, Part, chunk_of, content, stored_dtype
+from phalanx.experimental.checkpoint.leaves import (
+    Content,
+    StoredRows,
+    chunk_of,
+    content,
+    stored_dtype,
+)
 from phalanx.experimental.checkpoint.outline import outline
 
 _WHO = "checkpoint.save"
@@ -236,7 +242,7 @@ def _joined(c: Content, of_all: Sequence[Any]) -> Content:
     if len(of_all) == 1:
         grain[dim] = c.grain[dim]
     parts = [
-        Part((*p.start[:dim], p.start[dim] + before, *p.start[dim + 1 :]), p.data)
+        StoredRows((*p.start[:dim], p.start[dim] + before, *p.start[dim + 1 :]), p.data)
         for p in c.parts
     ]
     return dataclasses.replace(

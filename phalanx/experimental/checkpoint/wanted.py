@@ -28,7 +28,7 @@ WHO = "checkpoint.restore"
 
 
 @dataclass(frozen=True)
-class Target:
+class RestoredAs:
     """What becomes of a leaf.
 
     Attributes:
@@ -44,7 +44,7 @@ class Target:
     joined: int | None = None
 
     @classmethod
-    def as_saved(cls, leaf: Leaf) -> Target:
+    def as_saved(cls, leaf: Leaf) -> RestoredAs:
         """What it was; arrays whole on the default device."""
         if leaf.is_number:
             return cls(None)
@@ -64,7 +64,7 @@ class Wanted:
         pairs, self._treedef = tree.flatten_with_path(like, _is_sharding)
         self._asked = [asked for _, asked in pairs]
         self._nodes = _nodes(stored, [path for path, _ in pairs])
-        self.targets: dict[int, Target] = {}
+        self.targets: dict[int, RestoredAs] = {}
         for (path, asked), node in zip(pairs, self._nodes, strict=True):
             if not isinstance(asked, EllipsisType):
                 what = f"tree{tree.keystr(path)}"
@@ -116,14 +116,14 @@ def _listed(paths: Sequence[str]) -> str:
     return ", ".join(f"tree{path}" for path in paths[:5]) + more
 
 
-def _target(leaf: Leaf, asked: Any, node: Node, what: str) -> Target:
+def _target(leaf: Leaf, asked: Any, node: Node, what: str) -> RestoredAs:
     """What becomes of ``leaf`` where ``node`` is stored and ``asked`` is given."""
     if _is_sharding(asked):
         if leaf.is_number:
-            return Target(None)
+            return RestoredAs(None)
         sharding = sharding_for(asked, f"{WHO}: {what}")
         _check_fits(sharding, leaf)
-        return Target(leaf.type, sharding)
+        return RestoredAs(leaf.type, sharding)
     if isinstance(node, dict):
         raise TreeError(
             f"{WHO}: {what} is stored as a tree, with a leaf tree{leaf.path}, and asked for as one "
@@ -138,10 +138,10 @@ def _target(leaf: Leaf, asked: Any, node: Node, what: str) -> Target:
         )
     if leaf.kind != type(asked).__name__:
         raise _other(leaf, f"as a Python {type(asked).__name__}", what, "Ask for that")
-    return Target(None)
+    return RestoredAs(None)
 
 
-def _target_array(leaf: Leaf, asked: Any, what: str) -> Target:
+def _target_array(leaf: Leaf, asked: Any, what: str) -> RestoredAs:
     there = typeof(leaf.number) if leaf.is_number else leaf.type
     if leaf.kind == "int":
         dtypes.check_range(leaf.number, there.dtype, f"{WHO}: {what}")
@@ -163,7 +163,7 @@ def _target_array(leaf: Leaf, asked: Any, what: str) -> Target:
         _check_fits(sharding, leaf)
     weak = asked.aval.weak if isinstance(asked, DeviceArray) else getattr(asked, "weak_type", False)
     type = ArrayType(shape, there.dtype, weak)
-    return Target(type, sharding, isinstance(asked, np.generic), joined)
+    return RestoredAs(type, sharding, isinstance(asked, np.generic), joined)
 
 
 def _check_fits(sharding: Sharding, leaf: Leaf) -> None:

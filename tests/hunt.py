@@ -9,7 +9,6 @@ import os
 import random
 import re
 import shlex
-import signal
 import subprocess
 import sys
 import threading
@@ -45,9 +44,10 @@ def shuffled(paths, seed):
 def failures(command, end):
     """The tests that fail, while ``command`` runs; when the clock shows ``end``, it is stopped."""
     at_once = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    pipe = {"stdout": subprocess.PIPE, "text": True, "preexec_fn": _interruptible}
+    pipe = {"stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=ROOT, env=at_once, **pipe) as process:
-        timer = threading.Timer(end - time.monotonic(), process.send_signal, [signal.SIGINT])
+        # by SIGTERM: what a shell has started in the background ignores SIGINT
+        timer = threading.Timer(end - time.monotonic(), process.terminate)
         timer.start()
         lines = []
         for line in process.stdout:
@@ -58,11 +58,6 @@ def failures(command, end):
         timer.cancel()
     if process.returncode not in (0, 1) and time.monotonic() < end:
         raise SystemExit("".join(lines[-20:]))  # no tests ran, or not to their end
-
-
-def _interruptible():
-    """Hear SIGINT, also where a shell has started this in the background, and so to ignore it."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def repeating(test, seed):

@@ -50,7 +50,9 @@ def boundary(function: F) -> F:
     """``function``, of which a user sees neither frames nor accidents."""
     made = getattr(function, _MADE, None)
     if made is not None:
-        return made(_explain, hide_frames)
+        other = made(_explain, hide_frames)
+        other.__dict__.update(function.__dict__)  # what was attached since, such as `add.reduce`
+        return other
 
     @functools.wraps(function)
     def public(*args: Any, **kwargs: Any) -> Any:

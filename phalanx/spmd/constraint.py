@@ -136,7 +136,7 @@ def sharding_of_lanes(
 ) -> NamedSharding:
     """``sharding`` for arrays with a further dimension ``dim``, cut by ``axes``; None: left open.
 
-    >>> with_lanes(NamedSharding(Mesh([0, 1], "x"), P("x")), 1).spec
+    >>> sharding_of_lanes(NamedSharding(Mesh([0, 1], "x"), P("x")), 1).spec
     P('x', UNCONSTRAINED)
     """
     named = as_named(sharding)

@@ -113,7 +113,7 @@ def fewest_axes(
 def with_devices_counted_as(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
     """The same parts on the same devices, which are counted in the order of ``devices``.
 
-    >>> in_order(Sharding("abcd", (4,)), tuple("dcba")).assignment
+    >>> with_devices_counted_as(Sharding("abcd", (4,)), tuple("dcba")).assignment
     (3, 2, 1, 0)
     """
     if sharding.devices == devices:

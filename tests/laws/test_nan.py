@@ -64,7 +64,7 @@ def compiled(call, places):
     for f in phalanx.jit(both), both, values:  # some need to see values, and some have no slope
         try:
             f(*call.operands())
-        except (PhalanxError, TypeError, ValueError):
+        except (PhalanxError, NotImplementedError, TypeError, ValueError):
             continue
         return f
     return values
@@ -101,7 +101,7 @@ def of_others(call, operands):
     try:
         with warnings.catch_warnings(action="ignore"):
             return [np.asarray(x) for x in numbers(found(*args, **kwargs))]
-    except (TypeError, ValueError, AttributeError, np.linalg.LinAlgError):
+    except (TypeError, ValueError, AttributeError, RuntimeError, np.linalg.LinAlgError):
         return None
 
 

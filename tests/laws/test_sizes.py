@@ -20,7 +20,9 @@ from phalanx.base.errors import PhalanxError
 from tests.laws.arguments import ROOMS, calls
 from tests.laws.calls import SIZES, Operand, replaced
 
-CALLS = [c for c in calls() if c.args is not None and c.slots]
+CALLS = [  # of what gives arrays
+    c for c in calls() if c.args is not None and c.slots and c.name != "eval_shape"
+]
 DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "float16", "bfloat16", "float32", "complex64"]
 OURS = (TypeError, ValueError, IndexError, OverflowError, NotImplementedError, PhalanxError)
 UNKNOWN = (errors.ConcretizationTypeError, errors.NonConcreteBooleanIndexError)

@@ -135,8 +135,9 @@ def _log_ndtr(x: Array) -> Array:
     low = x < -1
     z = where(low, x, -1)
     half = 0.5 * ops.erfc(_SQRT_HALF * ops.abs(where(low, 0, x)))
-    below = ops.log(where(low, 0.5 * _erfcx(-_SQRT_HALF * z), half))
-    return where(x > 0, ops.log1p(-half), where(low, below - 0.5 * z * z, below))
+    upper = x > 0  # where half may be 0, and has no logarithm
+    below = ops.log(where(low, 0.5 * _erfcx(-_SQRT_HALF * z), where(upper, 1, half)))
+    return where(upper, ops.log1p(-half), where(low, below - 0.5 * z * z, below))
 
 
 @one_program

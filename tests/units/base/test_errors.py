@@ -47,6 +47,7 @@ BUILTINS = {
     errors.ProgramError: TypeError,
     errors.TypePromotionError: (TypeError, ValueError),
     errors.RefusedOption: (errors.RuntimeFailure, ValueError),
+    errors.CheckFailed: (errors.RuntimeFailure, ValueError),
     errors.TracingRefused: RuntimeError,
     errors.ConfigError: ValueError,
     errors.UnknownOption: (errors.ConfigError, AttributeError),

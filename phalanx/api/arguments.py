@@ -15,6 +15,7 @@ from phalanx.base.boundary import hiding
 from phalanx.base.errors import TreeError
 from phalanx.base.keys import key_of
 from phalanx.base.source import name_of
+from phalanx.base.tree import shown
 from phalanx.core.types import typeof
 from phalanx.lax.bodies import FlatFunction
 from phalanx.transforms.stage import is_value
@@ -300,12 +301,6 @@ class Flat(FlatFunction):
 
         super().__init__(call, in_tree, who)
         self.fun = fun
-
-
-def shown(structure: Any) -> str:
-    """A structure as messages show it: ``*`` for every leaf."""
-    text = str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
-    return text.removesuffix(", namespace='phalanx'")
 
 
 def shown_call(structure: Any) -> str:

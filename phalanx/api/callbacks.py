@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from phalanx.api import aot
-from phalanx.api.arguments import LeafNames, check_callable, check_leaf, shown
+from phalanx.api.arguments import LeafNames, check_callable, check_leaf
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import TreeError
 from phalanx.base.extended import is_key
 from phalanx.base.source import Location, name_of, user_location
+from phalanx.base.tree import shown
 from phalanx.core import axes
 from phalanx.core.primitive import CALLS, ORDERED
 from phalanx.core.trace import ROOT, entering

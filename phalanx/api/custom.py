@@ -15,12 +15,12 @@ from phalanx.api.arguments import (
     check_leaf,
     parameters,
     positional_names,
-    shown,
     static_positions,
 )
 from phalanx.api.linear import tangent_dtype
 from phalanx.base import dtypes, tree
 from phalanx.base.source import Location, name_of
+from phalanx.base.tree import shown
 from phalanx.control.custom import as_type
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain

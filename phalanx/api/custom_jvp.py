@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from phalanx.api.arguments import check_callable, shown
+from phalanx.api.arguments import check_callable
 from phalanx.api.custom import (
     Custom,
     RuledCall,
@@ -21,6 +21,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingDerivative
 from phalanx.base.source import name_of, user_location
+from phalanx.base.tree import shown
 from phalanx.control.custom import bind_with_rules
 from phalanx.control.custom_jvp import JvpRule
 from phalanx.control.custom_jvp import custom_jvp as custom_jvp_primitive

@@ -14,7 +14,6 @@ from phalanx.api.arguments import (
     Flat,
     check_callable,
     check_same_tree,
-    shown,
 )
 from phalanx.api.custom import (
     Custom,
@@ -30,6 +29,7 @@ from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import ArgumentError, MissingDerivative, TreeError
 from phalanx.base.source import name_of, user_location
+from phalanx.base.tree import shown
 from phalanx.control.custom import bind_with_rules, differentiated
 from phalanx.control.custom_vjp import ForwardResult, VjpRule, refuse_closed
 from phalanx.control.custom_vjp import custom_vjp as custom_vjp_primitive

@@ -8,12 +8,13 @@ from functools import partial
 from types import MethodType
 from typing import Any
 
-from phalanx.api.arguments import check_callable, check_leaf, shown
+from phalanx.api.arguments import check_callable, check_leaf
 from phalanx.api.custom import defined_at, positional, same_kind
 from phalanx.base import tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingRule, TreeError
 from phalanx.base.source import name_of, user_location
+from phalanx.base.tree import shown
 from phalanx.control.custom import bind_program
 from phalanx.control.custom_vmap import VmapRule
 from phalanx.control.custom_vmap import custom_vmap as custom_vmap_primitive

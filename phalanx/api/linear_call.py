@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from phalanx.api.arguments import check_callable, check_leaf, shown
+from phalanx.api.arguments import check_callable, check_leaf
 from phalanx.api.custom import defined_at, same_kind, zero_like
 from phalanx.base import tree
 from phalanx.base.source import name_of
+from phalanx.base.tree import shown
 from phalanx.control.custom import bind_program
 from phalanx.control.linear import LinearRule
 from phalanx.control.linear import linear_call as linear_call_primitive

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import dataclasses
 import functools
+import re
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -96,6 +97,19 @@ def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
     True
     """
     return optree.tree_flatten(tree, is_leaf, namespace=SPACE)[1]
+
+
+def shown(structure: PyTreeSpec) -> str:
+    """A structure as messages show it: ``*`` for every leaf.
+
+    >>> print(shown(structure({"a": 1, "b": (2, 3)})))
+    {'a': *, 'b': (*, *)}
+    """
+    text = str(structure).removeprefix("PyTreeSpec(").removesuffix(")")
+    return _NAMESPACE.sub("", text)
+
+
+_NAMESPACE = re.compile(r", namespace='[^']*'$")
 
 
 def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Tree:

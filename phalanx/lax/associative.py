@@ -7,6 +7,7 @@ from typing import Any
 
 from phalanx.base import tree
 from phalanx.base.source import user_location
+from phalanx.base.tree import shown
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
 from phalanx.lax.bodies import leaves_of
@@ -71,8 +72,9 @@ def _checked(result: Any, given: list, treedef: tree.PyTreeDef) -> list:
     types, wanted = ([str(typeof(x)) for x in leaves] for leaves in (leaves_out, given))
     if structure != treedef or types != wanted:
         raise TypeError(
-            f"{_WHO}: fn must return what it combines, {treedef} of {', '.join(wanted)}; it "
-            f"returns {structure} of {', '.join(types) or 'nothing'}, at {user_location()}"
+            f"{_WHO}: fn must return what it combines, {shown(treedef)} of "
+            f"{', '.join(wanted)}; it returns {shown(structure)} of "
+            f"{', '.join(types) or 'nothing'}, at {user_location()}"
         )
     return leaves_out
 

@@ -11,6 +11,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.source import name_of, user_location
+from phalanx.base.tree import shown
 from phalanx.control.branch import branch
 from phalanx.core.program import Program, plain
 from phalanx.core.trace import is_known
@@ -210,8 +211,8 @@ def _common_types(
     for name, body in zip(names, bodies, strict=True):
         if body.out_tree != first:
             raise TypeError(
-                f"{who}: all branches must return the same structure; {names[0]} returns {first}, "
-                f"{name} returns {body.out_tree}, at {user_location()}"
+                f"{who}: all branches must return the same structure; {names[0]} returns "
+                f"{shown(first)}, {name} returns {shown(body.out_tree)}, at {user_location()}"
             )
     paths = tree.leaves_with_path(first.unflatten([0] * first.num_leaves))
     common = []

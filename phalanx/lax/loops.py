@@ -13,6 +13,7 @@ import numpy as np
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
 from phalanx.base.source import user_location
+from phalanx.base.tree import shown
 from phalanx.control.loop import loop
 from phalanx.control.scan import scan as scan_rows
 from phalanx.control.vectorized import vectorized
@@ -158,7 +159,8 @@ def _check_carry(
     if out_tree != wanted:
         raise TypeError(
             f"{who}: the carry must keep its structure from iteration to iteration; it starts as "
-            f"{wanted} and the body, called at {user_location()}, returns {out_tree}"
+            f"{shown(wanted)} and the body, called at {user_location()}, returns "
+            f"{shown(out_tree)}"
         )
     paths = tree.leaves_with_path(init)
     for (path, _), kind, returned in zip(paths, types, out_types, strict=False):
@@ -383,7 +385,7 @@ def _pair(out_tree: Any, who: str) -> tuple[Any, Any]:
     if len(children) != 2 or out_tree.type is not tuple:
         raise TypeError(
             f"{who}: the body, called at {user_location()}, must return a pair (carry, row), "
-            f"got {out_tree}"
+            f"got {shown(out_tree)}"
         )
     return children[0], children[1]
 

@@ -227,7 +227,7 @@ def test_another_number_needs_no_other_program(monkeypatch):
     x = jnp.arange(4.0)
     assert jnp.quantile(x, 0.25) == 0.75
     assert jnp.floor_divide(x, 2).tolist() == [0, 0, 1, 1]
-    monkeypatch.setattr("phalanx.control.one_program.stage_tree", None)  # nothing is traced any more
+    monkeypatch.setattr("phalanx.control.one_program.stage_tree", None)  # nothing is traced now
     assert jnp.quantile(x, 0.5) == 1.5
     assert jnp.floor_divide(x, 3).tolist() == [0, 0, 0, 1]
 

@@ -96,8 +96,6 @@ def of_others(call, operands):
     for name in [*call.room.split(".")[1:], call.name]:
         found = getattr(found, name, None)
     args, kwargs = call.arguments(operands)
-    if call.room == "scipy.linalg":
-        kwargs["check_finite"] = False
     try:
         with warnings.catch_warnings(action="ignore"):
             return [np.asarray(x) for x in numbers(found(*args, **kwargs))]

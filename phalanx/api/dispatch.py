@@ -23,7 +23,7 @@ from phalanx.base import tree
 from phalanx.base.boundary import hide_frames, hiding
 from phalanx.base.config import config, settings
 from phalanx.base.errors import NonFiniteError, TracingRefused
-from phalanx.base.exact import leaves_of
+from phalanx.base.exact import leaf_finder
 from phalanx.base.freed import give_back
 from phalanx.base.keys import distinctions, key_of
 from phalanx.base.recent import Recent, forget_everything
@@ -69,7 +69,7 @@ class Form:
         """For calls with ``static`` arguments, and others like ``args`` and ``kwargs``."""
         every, named = static.marked(Form).restore(args, kwargs)
         example = tuple(every), named
-        self.leaves = leaves_of(example)
+        self.leaves = leaf_finder(example)
         marks = [leaf is Form for leaf in tree.leaves(example)]
         self.static = [i for i, is_static in enumerate(marks) if is_static]
         self.traced = [i for i, is_static in enumerate(marks) if not is_static]

@@ -16,7 +16,7 @@ from phalanx.api.pmap import pmap
 from phalanx.base import tree
 from phalanx.base.errors import ProgramMismatch
 from phalanx.base.extended import is_key
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.lax.collective import all_gather
@@ -104,7 +104,7 @@ def _gathered(array: DeviceArray, tiled: bool) -> Any:
     return every
 
 
-@remembered(64)
+@memoized(64)
 def _laid_out_as(sharding: Sharding) -> Any:
     """What lays arrays out as ``sharding``."""
     return jit(lambda x: x, out_shardings=sharding)

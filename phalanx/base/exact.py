@@ -16,13 +16,13 @@ from phalanx.base import tree as trees
 _NOT_COMPARED = (OrderedDict, defaultdict, deque)  # they have an order, or options, of their own
 
 
-def leaves_of(example: Any) -> Callable[[Any], list[Any] | None] | None:
+def leaf_finder(example: Any) -> Callable[[Any], list[Any] | None] | None:
     """The function from trees like ``example`` to their leaves, and from all others to None.
 
     Where the example has a leaf, what a tree has there is not looked into. None if the example
     holds what cannot be compared.
 
-    >>> pairs = leaves_of({"a": (1, 2)})
+    >>> pairs = leaf_finder({"a": (1, 2)})
     >>> pairs({"a": (3, 4)}), pairs({"a": [3, 4]}), pairs(OrderedDict(a=(3, 4)))
     ([3, 4], None, None)
     """

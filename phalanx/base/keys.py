@@ -74,6 +74,8 @@ def _way_of(kind: type) -> Way:
         return _OF_NUMBERS[kind]
     if kind is frozenset:
         return lambda x: (_SET, frozenset(map(key_of, x)))
+    if kind is slice:
+        return lambda x: (_OBJECT, kind, *map(key_of, (x.start, x.stop, x.step)))
     if issubclass(kind, np.generic):
         return lambda x: (_SCALAR, x.dtype, x.tobytes())
     if kind.__eq__ is object.__eq__:

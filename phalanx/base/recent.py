@@ -85,13 +85,13 @@ _every: WeakValueDictionary[int, Recent[Any]] = WeakValueDictionary()  # they ca
 _functions: WeakSet[Any] = WeakSet()
 
 
-def remembered(limit: int) -> Callable[[F], F]:
+def memoized(limit: int) -> Callable[[F], F]:
     """Decorate a function so that it is not run again for any of its last arguments.
 
     ``limit`` is how many results are kept: of those that cost little, so that they are dropped when
     everything is, and not before.
 
-    >>> @remembered(8)
+    >>> @memoized(8)
     ... def square(n):
     ...     print("squaring", n)
     ...     return n * n

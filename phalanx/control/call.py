@@ -6,9 +6,11 @@ once and kept with it; so a call stays a call under every transformation.
 
 from __future__ import annotations
 
+from typing import Any
+
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Primitive
+from phalanx.core.primitive import Primitive, Rule
 from phalanx.core.program import Frame, Program
 from phalanx.core.roles import FIXED
 
@@ -27,6 +29,15 @@ def lower_call(b: Builder, *xs: Value, program: Program) -> list[Value]:
         return b.inline(program, *parameters)
 
     return b.call(program, body, xs)
+
+
+def as_call(rule_of_call: Rule) -> Rule:
+    """A rule of ``call`` for the program of another operation, whose other parameters it drops."""
+
+    def rule(*operands: Any, program: Program, **_: Any) -> Any:
+        return rule_of_call(*operands, program=program)
+
+    return rule
 
 
 call: Primitive = with_subprograms(

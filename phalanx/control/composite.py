@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx.control.call import call, frame_of_one, lower_call
+from phalanx.control.call import as_call, call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Primitive, Rule
+from phalanx.core.primitive import Primitive
 from phalanx.core.program import Frame, Program
 
 Attributes = tuple[tuple[str, Any], ...]
@@ -32,23 +32,14 @@ def _lower(
     return b.composite(program, body, xs, name, version, dict(attributes))
 
 
-def _as_call(rule_of_call: Rule) -> Rule:
-    """The rule of ``call`` for the program."""
-
-    def rule(*operands: Any, program: Program, **_: Any) -> Any:
-        return rule_of_call(*operands, program=program)
-
-    return rule
-
-
 composite: Primitive = with_subprograms(
     "composite",
     _lower,
     _frame,
-    linearize=_as_call(call.rule("linearize")),
-    jvp=_as_call(call.rule("jvp", call.subprograms)),
-    transpose=_as_call(call.rule("transpose")),
-    batch=_as_call(call.rule("batch")),
-    carry_state=_as_call(call.rule("carry_state", call.effects)),
+    linearize=as_call(call.rule("linearize")),
+    jvp=as_call(call.rule("jvp", call.subprograms)),
+    transpose=as_call(call.rule("transpose")),
+    batch=as_call(call.rule("batch")),
+    carry_state=as_call(call.rule("carry_state", call.effects)),
     doc="the results of a program that has a name; stablehlo.composite",
 )

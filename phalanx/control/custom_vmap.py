@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.control.call import call, frame_of_one, lower_call
+from phalanx.control.call import as_call, call, frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Batched, LaneDims, Operands, Primitive, Rule, UserRules
+from phalanx.core.primitive import Batched, LaneDims, Operands, Primitive, UserRules
 from phalanx.core.program import Frame, Program
 from phalanx.ops.basis import move
 from phalanx.transforms.closures import Closure
@@ -58,15 +58,6 @@ def _lower(b: Builder, *xs: Value, program: Program, **_: Any) -> list[Value]:
     return lower_call(b, *xs, program=program)
 
 
-def _as_call(rule_of_call: Rule) -> Rule:
-    """The rule of ``call`` for the program."""
-
-    def rule(*operands: Any, program: Program, rule: VmapRule, closed: int) -> Any:
-        return rule_of_call(*operands, program=program)
-
-    return rule
-
-
 def _batch(
     axis: Axis,
     values: Operands,
@@ -90,11 +81,11 @@ custom_vmap: Primitive = with_subprograms(
     "custom_vmap",
     _lower,
     _frame,
-    linearize=_as_call(call.rule("linearize")),
-    jvp=_as_call(call.rule("jvp", call.subprograms)),
-    transpose=_as_call(call.rule("transpose")),
+    linearize=as_call(call.rule("linearize")),
+    jvp=as_call(call.rule("jvp", call.subprograms)),
+    transpose=as_call(call.rule("transpose")),
     batch=_batch,
-    carry_state=_as_call(call.rule("carry_state", call.effects)),
+    carry_state=as_call(call.rule("carry_state", call.effects)),
     user_rules=UserRules(),
     doc="the results of a program that a rule vectorizes; func.call",
 )

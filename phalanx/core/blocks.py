@@ -6,7 +6,7 @@ import bisect
 import itertools
 from dataclasses import dataclass
 
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def fewest_blocks(size: int, room: int) -> Blocks:
     return Blocks(size, Blocks(size, Blocks(size, room).length).length)
 
 
-@remembered(1024)  # programs have many values of few shapes
+@memoized(1024)  # programs have many values of few shapes
 def blocks_of(shape: tuple[int, ...], counts: tuple[int, ...]) -> tuple[Blocks, ...]:
     """Per dimension of ``shape`` its blocks; the dimensions beyond ``counts`` are one block.
 

@@ -2,7 +2,7 @@
 
 What all operations have stands in ``Primitive`` itself. What some have stands in a record of its
 subject, which the others do without: ``Elements``, ``NamedAxes``, ``SubPrograms``, ``Effects``,
-``UserRules``, ``Placement``, ``Execution``.
+``UserRules``, ``OnDevices``, ``Execution``.
 """
 
 from __future__ import annotations

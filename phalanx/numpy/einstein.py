@@ -11,7 +11,7 @@ import opt_einsum
 
 from phalanx.base.boundary import bound
 from phalanx.base.errors import ShapeError
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import takes_out_sharding
@@ -113,7 +113,7 @@ def _from_lists(given: tuple) -> tuple[str, tuple]:
     return formula if target is None else f"{formula}->{words(target)}", operands
 
 
-@remembered(4096)
+@memoized(4096)
 def _parsed(formula: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[Labels, ...], Labels]:
     """The labels of every operand and of the result; dimensions under "..." are numbered."""
     left, arrow, right = formula.replace(" ", "").partition("->")
@@ -175,7 +175,7 @@ def _path(labels: Any, target: Labels, shapes: Any, optimize: Any) -> Sequence[t
     return _best_path(labels, target, shapes, name)
 
 
-@remembered(1024)
+@memoized(1024)
 def _best_path(labels: Any, target: Labels, shapes: Any, optimize: str) -> Any:
     names = list(dict.fromkeys(n for ls in labels for n in ls))
     symbol = {n: opt_einsum.get_symbol(i) for i, n in enumerate(names)}

@@ -18,7 +18,7 @@ from phalanx.base import dtypes
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.base.source import arguments_of_library, user_location
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
@@ -343,7 +343,7 @@ def common_shape(who: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
     return shape
 
 
-@remembered(4096)
+@memoized(4096)
 def _common_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
     try:
         return np.broadcast_shapes(*shapes)
@@ -358,13 +358,14 @@ def as_shape(who: str, shape: Any) -> tuple[int, ...]:
         TypeError: an entry is no integer.
         ValueError: an entry is negative.
     """
-    entries = shape if isinstance(shape, (tuple, list)) else _entries(shape)
+    entries = shape if isinstance(shape, (tuple, list)) else shape_entries(shape)
     out = tuple([s if type(s) is int else _length(who, s) for s in entries])
     check_lengths(who, out)
     return out
 
 
-def _entries(shape: Any) -> tuple:
+def shape_entries(shape: Any) -> tuple[Any, ...]:
+    """What ``shape`` lists, whatever that is; itself if it lists nothing."""
     if isinstance(shape, (np.ndarray, Array)):
         return tuple(np.asarray(shape)) if shape.ndim == 1 else (shape,)
     return tuple(shape) if hasattr(shape, "__iter__") else (shape,)

@@ -24,6 +24,7 @@ from phalanx.numpy.promotion import (
     dim,
     dims,
     operand,
+    shape_entries,
 )
 
 
@@ -105,9 +106,9 @@ def _reshape(x: Any, shape: tuple[int, ...], order: str) -> Any:
 
 def completed(who: str, x: Any, shape: Any) -> tuple[int, ...]:
     """``shape`` with -1 replaced by the length that makes it fit the array ``x``."""
-    entries = tuple(shape) if np.ndim(shape) else (shape,)
-    if len(entries) == 1 and np.ndim(entries[0]):
-        entries = tuple(entries[0])
+    entries = shape_entries(shape)
+    if len(entries) == 1:
+        entries = shape_entries(entries[0])
     free = [i for i, s in enumerate(entries) if isinstance(s, (int, np.integer)) and s == -1]
     if len(free) > 1:
         raise ValueError(f"{who}: one length can be -1, got shape {entries}")

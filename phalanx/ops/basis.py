@@ -16,7 +16,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.base.extended import ADVICE, WORD, KeyType, is_key, key_type
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value
 from phalanx.core.primitive import (
@@ -250,7 +250,7 @@ def pointwise(
         examples: for the tests.
     """
 
-    @remembered(TYPES)
+    @memoized(TYPES)
     def type_rule(*types: ArrayType, **params: Any) -> ArrayType:
         common = common_type(name, types)
         check_domain(name, common, on)
@@ -348,7 +348,7 @@ def structural(
 
     prim = Primitive(
         name,
-        remembered(TYPES)(type),
+        memoized(TYPES)(type),
         lower,
         linearize=linear_in_first(lambda: prim),
         transpose=_transpose_one(transpose),

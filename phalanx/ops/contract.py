@@ -9,7 +9,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
@@ -111,7 +111,7 @@ def _check_pairs(kind: str, x: ArrayType, y: ArrayType, dims: Pair) -> None:
             )
 
 
-@remembered(TYPES)
+@memoized(TYPES)
 def _dot_type(
     x: ArrayType,
     y: ArrayType,

@@ -15,7 +15,7 @@ import numpy as np
 from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
 from phalanx.core.program import Program
@@ -184,7 +184,7 @@ def _moving(a: Any, x: Any, in_logs: bool) -> Any:
     return custom_jvp(a, x, program=program, rule=_RULES[in_logs], closed=0)[0]
 
 
-@remembered(16)
+@memoized(16)
 def _second(a: ArrayType, x: ArrayType) -> Program:
     return stage(lambda a, x: (x,), [a, x], "gamma")[0]
 

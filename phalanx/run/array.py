@@ -12,7 +12,7 @@ from phalanx.base.boundary import hiding
 from phalanx.base.config import settings
 from phalanx.base.errors import DeletedArray
 from phalanx.base.extended import ADVICE, KeyType, is_key
-from phalanx.base.recent import Recent, Unique, remembered
+from phalanx.base.recent import Recent, Unique, memoized
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, ArrayType, LiteralType
 from phalanx.ops.shape import slice_dim
@@ -385,7 +385,7 @@ def default_sharding() -> Sharding:
     return _free_on(settings().default_device)
 
 
-@remembered(256)  # devices do not change once the client has started
+@memoized(256)  # devices do not change once the client has started
 def _free_on(device: Any) -> Sharding:
     if device is None or isinstance(device, str):
         device = backend().local_devices(device)[0]

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from phalanx.base.config import OPTIONS, config
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 
 _MAGIC = b"phalanx compiled program 1\n"
 _SUFFIX = ".compiled"
@@ -148,7 +148,7 @@ def cache() -> Cache | None:
     return _opened(folder, None if limit < 0 else limit)
 
 
-@remembered(16)
+@memoized(16)
 def _opened(folder: str, limit: int | None) -> Cache | None:
     reason = unusable(folder)
     if reason is None:

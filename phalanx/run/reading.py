@@ -92,15 +92,15 @@ def _planned(sig: Signature, index: Any) -> _Reading:
 
 
 def _along(entry: Any, size: int, blocks: Blocks) -> _Along | None:
-    """What ``entry`` reads of a dimension in ``blocks``; None if that has to be moved."""
-    if isinstance(entry, slice):
-        start, stop, step = entry.indices(size)
-        return _rows(start, stop, blocks) if step == 1 else None
+    """What ``entry`` reads of a dimension in ``blocks``; None if it has to be moved or is wrong."""
     if isinstance(entry, bool):
         return None
     try:
+        if isinstance(entry, slice):
+            start, stop, step = entry.indices(size)
+            return _rows(start, stop, blocks) if step == 1 else None
         row = operator.index(entry)
-    except TypeError:
+    except (TypeError, ValueError):
         return None
     if not -size <= row < size:
         return None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base.errors import suggest_axis
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.layouts import Layout, MeshAxes
 from phalanx.spmd.sharding import Sharding
@@ -164,7 +164,7 @@ def primes(n: int) -> tuple[int, ...]:
     return tuple(factors)
 
 
-@remembered(64)
+@memoized(64)
 def _orders(count: int) -> tuple[tuple[int, ...], ...]:
     """The distinct orders of the prime factors of ``count``, the ascending one first."""
     orders: dict[tuple[int, ...], None] = {(): None}

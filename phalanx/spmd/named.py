@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Self, cast
 
-from phalanx.base.recent import Unique, remembered
+from phalanx.base.recent import Unique, memoized
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.spmd.layout import from_axes
@@ -240,7 +240,7 @@ class PmapSharding(NamedSharding):
     uneven = True
 
 
-@remembered(1024)
+@memoized(1024)
 def _refusal(sharding: NamedSharding, shape: tuple[int, ...]) -> str | None:
     spec = sharding.spec
     if len(spec) > len(shape):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.core.program import Atom, Program
 from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
@@ -62,7 +62,7 @@ def named(plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]) -> S
     return name.commit() if plain.committed else name.freed()
 
 
-@remembered(1024)
+@memoized(1024)
 def of_part(
     whole: Sharding, positions: tuple[int, ...], counts: tuple[int | None, ...]
 ) -> Sharding:

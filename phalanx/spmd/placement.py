@@ -18,7 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from phalanx.base.errors import MeshesDiffer
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.layouts import Cut, Layout, MeshAxes, Target, over_mesh
@@ -225,7 +225,7 @@ def _grid(mesh: Mesh, devices: Devices) -> Sharding:
     return Sharding(devices, held.axis_sizes, [place[d] for d in held.flat])
 
 
-@remembered(64)
+@memoized(64)
 def _held(mesh: Mesh, devices: Devices) -> Mesh:
     there = np.argwhere(np.vectorize(set(devices).__contains__, [bool])(mesh.devices))
     part = mesh.devices[tuple(slice(n + 1) for n in there.max(0, initial=-1))]
@@ -237,7 +237,7 @@ def _held(mesh: Mesh, devices: Devices) -> Mesh:
     return Mesh(part, mesh.axis_names, mesh.axis_types)
 
 
-@remembered(64)
+@memoized(64)
 def _under(mesh: Mesh, devices: Devices, axes: MeshAxes) -> dict[str, MeshAxes]:
     """For each axis of ``mesh`` those of ``axes``, over ``devices``, over which it lies."""
     sizes = dict(axes)

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from phalanx.base.errors import DeviceError
-from phalanx.base.recent import Unique, remembered
+from phalanx.base.recent import Unique, memoized
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.spmd.memory import memory_of, own_memory
 from phalanx.spmd.pickled import pickled_devices, unpickled_devices
@@ -344,7 +344,7 @@ def _unravel(place: int, sizes: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(coordinates))
 
 
-@remembered(1024)
+@memoized(1024)
 def _indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
     whole = [b.count == 1 for b in sharding.blocks(shape)]
 

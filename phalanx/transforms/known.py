@@ -22,7 +22,7 @@ class KnownNow(InnerTrace):
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         trace: Trace = self.parent
-        if prim.axes is None or not prim.axes(params):
+        if not prim.axes(params):
             traced = [x for x in args if isinstance(x, Tracer)]
             while trace.parent is not None and not any(map(trace.owns, traced)):
                 trace = trace.parent

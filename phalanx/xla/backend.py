@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx import xla
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.core.program import Program
 from phalanx.spmd.plan import Plan
 from phalanx.xla import compile as compiling
@@ -20,12 +20,12 @@ from phalanx.xla.runtime import VERSION
 from phalanx.xla.sharded import held, is_deleted
 
 
-@remembered(8)
+@memoized(8)
 def _all_devices(client: Any) -> tuple:
     return tuple(client.devices())
 
 
-@remembered(8)
+@memoized(8)
 def _own_devices(client: Any) -> tuple:
     return tuple(client.local_devices())
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo, _jax, version  # type: ignore[attr-defined]  (they have no stubs)
 
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 
@@ -44,8 +44,9 @@ def _is_imported(name: str) -> bool:
 
 
 def _is_being_imported(name: str) -> bool:
+    """Whether a thread is in the middle of it; a module that somebody made by hand has no spec."""
     spec = getattr(sys.modules.get(name), "__spec__", None)
-    return name in sys.modules and (spec is None or getattr(spec, "_initializing", False))
+    return getattr(spec, "_initializing", False)
 
 
 _PATIENCE = 10.0  # seconds in which another thread has imported jax
@@ -93,13 +94,13 @@ def without_jax(function: Callable[[], Any]) -> Any:
         _hiding.active = before
 
 
-@remembered(1024)
+@memoized(1024)
 def device_list(devices: tuple) -> Any:
     """The runtime's form of a tuple of devices."""
     return xc.DeviceList(devices)
 
 
-@remembered(1024)
+@memoized(1024)
 def raw_sharding(sharding: Sharding, ndim: int) -> Any:
     """The runtime's form of a sharding, for arrays of ``ndim`` dimensions."""
     devices, layout = device_list(sharding.devices), _hlo_sharding(sharding, ndim)

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
@@ -36,7 +36,7 @@ class ShardedType:
         self.part_layouts = [raw_sharding(sharding.on(d), type.ndim) for d in self.devices]
 
 
-@remembered(1024)
+@memoized(1024)
 def sharded_type(type: ArrayType, sharding: Sharding) -> ShardedType:
     """That of arrays of ``type`` (without padding) laid out as ``sharding``; made once."""
     return ShardedType(type, sharding.plain)

@@ -19,7 +19,7 @@ from typing import Any
 from jaxlib import version
 
 from phalanx.base.config import config
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.run.cache import cache
 from phalanx.xla.module import XlaModule
 from phalanx.xla.runtime import device_list, xc
@@ -85,7 +85,7 @@ def name_of_executable(
     return digest.hexdigest()
 
 
-@remembered(64)
+@memoized(64)
 def _surroundings(devices: tuple) -> bytes:
     """The compiler and the machine, and the place of ``devices`` among those of all processes."""
     client = devices[0].client

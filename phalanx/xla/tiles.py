@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base.recent import remembered
+from phalanx.base.recent import memoized
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Index, Sharding
@@ -132,7 +132,7 @@ def _room(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return np.ndarray(shape, dtype, memory, -address % _ALIGNMENT)
 
 
-@remembered(1024)
+@memoized(1024)
 def _recipes(
     shape: tuple[int, ...], source: Sharding | None, target: Sharding
 ) -> tuple[tuple[_Recipe, ...], tuple[int, ...]]:

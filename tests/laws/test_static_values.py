@@ -119,6 +119,15 @@ def test_a_key_equals_that_of_no_other_kind_of_value():
     assert len({key_of(v) for v in values}) == len(values)
 
 
+@pytest.mark.parametrize("part", [0, 1, 2])
+def test_keys_of_slices_differ_by_their_parts(part):
+    def with_part(value):
+        return slice(*[value if i == part else 2 for i in range(3)])
+
+    keys = [key_of(with_part(v)) for v in (1, 1.0, True, 0, 0.0, -0.0, None)]
+    assert len(set(keys)) == len(keys) and keys[0] == key_of(with_part(1))
+
+
 @pytest.mark.parametrize("kind", [Scale, Sized])
 def test_static_callables_that_are_equal(kind):
     """Each is traced: as an argument of jit and pmap, of a loop, and as the function itself."""

@@ -299,6 +299,24 @@ def test_shapes_must_be_integers():
     assert jnp.zeros((np.int64(2), jnp.array(3))).shape == (2, 3)
 
 
+@pytest.mark.parametrize("shape", [((2,), 3), [3, (2,)], (2.0, 3), "6"])
+def test_what_is_reshaped_has_a_length_per_dimension(shape):
+    with pytest.raises(TypeError, match="reshape: the lengths in a shape must be integers, got"):
+        jnp.arange(6).reshape(shape)
+
+
+def test_traced_lengths_are_refused_in_every_place():
+    x = jnp.arange(6)
+    for reshaped in (
+        lambda n: x.reshape(n, 2),
+        lambda n: x.reshape((2, n)),
+        lambda n: x.reshape(n),
+        lambda n: jnp.reshape(x, [n, -1]),
+    ):
+        with pytest.raises(phalanx.errors.TracerIntegerConversionError, match="depends on n"):
+            phalanx.jit(reshaped)(3)
+
+
 def test_inserting_at_traced_positions():
     rng = np.random.default_rng(0)
     x, several, new = np.arange(5), rng.integers(-5, 6, 3), np.array([7, 8, 9])

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import types
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx import lax
+from phalanx.xla import runtime
 
 ROOT = Path(__file__).parents[2]
 
@@ -273,6 +275,12 @@ def test_others_can_import_jax_at_any_moment(tmp_path):
         assert got[1].done and sys.modules["jax"] is got[1]
         assert without_jax(lambda: __import__("jax")) is got[1]
     """)
+
+
+def test_a_module_made_by_hand_is_not_waited_for(monkeypatch):
+    """It has no spec, which says of others that they are being imported."""
+    monkeypatch.setitem(sys.modules, "jax", types.ModuleType("jax"))
+    assert not runtime._is_being_imported("jax")
 
 
 @needs_jax

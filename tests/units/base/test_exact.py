@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from phalanx.base import tree
-from phalanx.base.exact import leaves_of
+from phalanx.base.exact import leaf_finder
 
 Pair = collections.namedtuple("Pair", "x y")
 LEAVES = st.integers(0, 5)
@@ -57,7 +57,7 @@ def changed(t):
 @given(TREES)
 def test_leaves_are_those_of_flattening(t):
     for example in (t, shared(t)):
-        leaves = leaves_of(example)
+        leaves = leaf_finder(example)
         if leaves is not None:
             numbered = tree.unflatten(
                 tree.structure(example), range(tree.structure(example).num_leaves)
@@ -68,7 +68,7 @@ def test_leaves_are_those_of_flattening(t):
 @given(TREES)
 def test_another_kind_of_dict_anywhere_is_another_structure(t):
     for example in (t, shared(t)):
-        leaves = leaves_of(example)
+        leaves = leaf_finder(example)
         for other in changed(example):
             assert tree.structure(other) != tree.structure(example)
             assert leaves is None or leaves(other) is None
@@ -76,7 +76,7 @@ def test_another_kind_of_dict_anywhere_is_another_structure(t):
 
 @given(TREES, TREES)
 def test_two_trees_agree_where_their_structures_do(first, second):
-    leaves = leaves_of(first)
+    leaves = leaf_finder(first)
     if leaves is not None:
         found = leaves(second)
         same = tree.structure(first) == tree.structure(second)
@@ -90,11 +90,11 @@ def test_two_trees_agree_where_their_structures_do(first, second):
     "t", [collections.deque([1]), [collections.OrderedDict(a=1)], {"a": (collections.deque(), 1)}]
 )
 def test_what_cannot_be_compared_is_refused(t):
-    assert leaves_of(t) is None
+    assert leaf_finder(t) is None
 
 
 def test_what_a_class_keeps_beside_the_leaves_is_compared():
-    leaves = leaves_of([tree.Partial(min, 1), None])
+    leaves = leaf_finder([tree.Partial(min, 1), None])
     assert leaves([tree.Partial(min, 2), None]) == [2]
     assert leaves([tree.Partial(max, 2), None]) is None
     assert leaves([tree.Partial(min, 2), 3]) is None

@@ -9,6 +9,13 @@ from phalanx.lax.layout import reshard
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
+from phalanx.spmd.sharding_spec import (
+    Chunked,
+    NoSharding,
+    Replicated,
+    ShardedAxis,
+    ShardingSpec,
+)
 
 make_single_device_sharding = SingleDeviceSharding
 use_mesh = set_mesh
@@ -36,11 +43,16 @@ def __getattr__(name: str) -> NoReturn:
 __all__ = [
     "AbstractMesh",
     "AxisType",
+    "Chunked",
     "Mesh",
     "NamedSharding",
+    "NoSharding",
     "PartitionSpec",
     "PmapSharding",
+    "Replicated",
+    "ShardedAxis",
     "Sharding",
+    "ShardingSpec",
     "SingleDeviceSharding",
     "get_abstract_mesh",
     "get_mesh",

@@ -96,7 +96,7 @@ def _gathered(array: DeviceArray, tiled: bool) -> Any:
         words = _gathered(key_data(array), tiled and array.ndim > 0)
         return wrap_key_data(words, impl=array.dtype)
     if not array.is_fully_addressable:
-        whole = Sharding(array.sharding.devices)
+        whole = Sharding(array.sharding.device_list)
         return np.asarray(array if array.is_fully_replicated else _laid_out_as(whole)(array))
     every = np.asarray(_gather()(array[None]) if joined_member() is not None else array[None])
     if tiled and every.ndim > 1:

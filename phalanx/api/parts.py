@@ -194,7 +194,7 @@ def _of(
             host = not isinstance(part, DeviceArray)
             placed[id(part)] = place(part, plain(typeof(part)), home) if host else part
         here.append(moved(placed[id(part)], home))
-    whole = len(sharding.devices) == 1
+    whole = len(sharding.device_list) == 1
     return moved(here[0], sharding) if whole else assemble(here, type, sharding)
 
 
@@ -209,11 +209,11 @@ def _padded(parts: Sequence[Any], type: ArrayType, sharding: Sharding) -> Device
 
 def _device_of(x: Any, who: str) -> Any:
     array = as_array(x)
-    if len(array.sharding.devices) != 1:
+    if len(array.sharding.device_list) != 1:
         raise ValueError(
             f"{who}: every array must lie on one device, got {array.sharding}, at {user_location()}"
         )
-    return array.sharding.devices[0]
+    return array.sharding.device_list[0]
 
 
 def _check_kind(sharding: Any, who: str) -> None:
@@ -235,7 +235,7 @@ def _check_shape(
     wanted = sharding.real_shape(shape, position)
     if got != wanted:
         raise ValueError(
-            f"{who}: the part on {sharding.devices[position]}, {sharding.indices(shape)[position]} "
-            f"of an array of shape {shape}, has shape {wanted}, got one of shape {got}, at "
-            f"{user_location()}"
+            f"{who}: the part on {sharding.device_list[position]}, "
+            f"{sharding.indices(shape)[position]} of an array of shape {shape}, has shape "
+            f"{wanted}, got one of shape {got}, at {user_location()}"
         )

@@ -37,7 +37,7 @@ def picture_of(shape: Shape, sharding: Sharding) -> Picture:
     across = cut[1:2] if down else cut
     told = sorted({0, *down, *across}) if shape else []  # rows always
     held: dict[tuple[int, ...], list[int]] = {}
-    for position in range(len(sharding.devices)):
+    for position in range(len(sharding.device_list)):
         tile = sharding.tile_at(position)
         held.setdefault(tuple(tile[dim] for dim in (*down, *across)), []).append(position)
     cells = [_cell(shape, sharding, told, positions) for _, positions in sorted(held.items())]
@@ -52,7 +52,7 @@ def _cell(shape: Shape, sharding: Sharding, told: list[int], positions: list[int
         held, name = rows[dim], _name(dim)
         lines.append(f"{name} {held.start}:{held.stop}" if held else f"no {name}")
         lines += [f"{part[dim] - len(held)} padding"] if len(held) < part[dim] else []
-    return Cell(tuple(sharding.devices[p] for p in positions), tuple(lines))
+    return Cell(tuple(sharding.device_list[p] for p in positions), tuple(lines))
 
 
 def _name(dim: int) -> str:
@@ -60,7 +60,7 @@ def _name(dim: int) -> str:
 
 
 def _title(shape: Shape, sharding: Sharding) -> str:
-    count = len(sharding.devices)
+    count = len(sharding.device_list)
     title = f"shape {shape} on {count} device{'s' if count > 1 else ''}"
     told = _by_axis(sharding) if isinstance(sharding, NamedSharding) else ""
     return f"{title}: {told}" if told else title

@@ -14,7 +14,7 @@ from phalanx.core.axes import Axis, Names, Split
 from phalanx.core.blocks import Blocks
 from phalanx.core.layouts import Axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
-from phalanx.core.region import Block, Chunked
+from phalanx.core.region import Block, ChunkedLanes
 from phalanx.core.roles import Role, Roles
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import move, reshape
@@ -45,7 +45,7 @@ def _block(
     chunks: Chunks,
 ) -> Block:  # fmt: skip
     names: list[Any] = []
-    chunked: list[Chunked] = []
+    chunked: list[ChunkedLanes] = []
     parting = _may_part(program, ins, parted)
     for axis, lanes in zip(axes, dealt, strict=True):
         if lanes.size == lanes.count > 1 and axis not in parting:

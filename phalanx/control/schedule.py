@@ -21,7 +21,7 @@ from phalanx.control.framed import own_inside, own_values
 from phalanx.control.numbered import hoist_axis_index
 from phalanx.control.segment import fold_over, segment
 from phalanx.core.program import Atom, Equation, Program, Var, plain
-from phalanx.core.region import Chunked
+from phalanx.core.region import ChunkedLanes
 from phalanx.core.runs import Marks
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import live_equations
@@ -55,14 +55,14 @@ def scheduled(program: Program, lanes: DeviceLanes, own: Marks) -> Program:
     return keep(program, key, lambda: _scheduled(program, lanes, own)) or program
 
 
-def chunks_of(program: Program, axis: Any) -> list[Chunked]:
+def chunks_of(program: Program, axis: Any) -> list[ChunkedLanes]:
     """The segments of a schedule for lanes of ``axis``, those of sub-programs included."""
-    found: list[Chunked] = []
+    found: list[ChunkedLanes] = []
     for e in program.walk():
         if e.prim is segment and e.params["of"] == axis:
             ends = [end for p in e.programs for end in p.equations if fold_over(end, axis)]
             until = tuple([f"{end.prim} at {end.location}" for end in ends])
-            found.append(Chunked(axis, e.params["at_once"], until))
+            found.append(ChunkedLanes(axis, e.params["at_once"], until))
     return found
 
 

@@ -26,7 +26,7 @@ class Grid(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Chunked:
+class ChunkedLanes:
     """A part of a program that runs ``at_once`` lanes of ``axis`` at a time.
 
     ``until`` names the collectives at its end that take in lanes, and the user's lines.
@@ -51,7 +51,7 @@ class Block:
 
     program: Program
     names: tuple[Any, ...]
-    chunked: tuple[Chunked, ...]
+    chunked: tuple[ChunkedLanes, ...]
 
 
 @dataclass(frozen=True, slots=True)

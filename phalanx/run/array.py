@@ -107,24 +107,24 @@ class DeviceArray(Array):
     @property
     def device(self) -> Any:
         """The device that holds the array, or the sharding if there are several."""
-        holders = self._sig.sharding.devices
+        holders = self._sig.sharding.device_list
         return holders[0] if len(holders) == 1 else self._sig.sharding
 
     def platform(self) -> str:
         """The kind of the devices: "cpu", "gpu" or "tpu"."""
-        return self._sig.sharding.devices[0].platform
+        return self._sig.sharding.device_list[0].platform
 
     def on_device_size_in_bytes(self) -> int:
         """The memory that the array takes on all devices together, padding included."""
         held = self.aval.update(shape=self.sharding.shard_shape(self.shape)).physical
-        return held.size * held.dtype.itemsize * len(self.sharding.devices)
+        return held.size * held.dtype.itemsize * len(self.sharding.device_list)
 
     def unsafe_buffer_pointer(self) -> int:
         """The address of the elements in the memory of the one device that holds them."""
         self._check_alive()
-        if len(self.sharding.devices) > 1:
+        if len(self.sharding.device_list) > 1:
             raise ValueError(
-                f"unsafe_buffer_pointer: array {self.aval} lies on {len(self.sharding.devices)} "
+                f"unsafe_buffer_pointer: array {self.aval} lies on {self.sharding.num_devices} "
                 "devices; ask its parts, x.addressable_shards[i].data"
             )
         return backend().pointer(self._raw)
@@ -156,7 +156,7 @@ class DeviceArray(Array):
         sharding = self.sharding
         local = set(sharding.local_positions)
         parts = zip(
-            sharding.devices, sharding.indices(self.shape), sharding.replica_ids, strict=True
+            sharding.device_list, sharding.indices(self.shape), sharding.replica_ids, strict=True
         )
         return [
             Shard(device, index, self._part(p) if p in local else None, replica)
@@ -168,7 +168,7 @@ class DeviceArray(Array):
         return self._part(self.sharding.local_positions[index])
 
     def _part(self, position: int) -> DeviceArray:
-        """The part on ``sharding.devices[position]``; no copy unless padding is cut off.
+        """The part on ``sharding.device_list[position]``; no copy unless padding is cut off.
 
         Raises:
             DeviceError: that device belongs to another process.
@@ -181,10 +181,10 @@ class DeviceArray(Array):
         return block
 
     def _block(self, position: int) -> DeviceArray:
-        """What ``sharding.devices[position]`` holds, padding included, without a copy."""
+        """What ``sharding.device_list[position]`` holds, padding included, without a copy."""
         self._check_alive()
         sharding = self.sharding
-        if len(sharding.devices) == 1:
+        if len(sharding.device_list) == 1:
             return self
         local = sharding.local_of(position)
         try:
@@ -275,15 +275,15 @@ class DeviceArray(Array):
         self._check_alive()
         if is_key(self.aval.dtype):
             raise BufferError(f"__dlpack__: {self.aval} cannot be exported: {ADVICE}")
-        if len(self.sharding.devices) > 1:
+        if len(self.sharding.device_list) > 1:
             raise BufferError(
-                f"__dlpack__: array {self.aval} lies on {len(self.sharding.devices)} devices; "
+                f"__dlpack__: array {self.aval} lies on {self.sharding.num_devices} devices; "
                 "export one part, x.addressable_shards[i].data, or gather it with device_put"
             )
         return backend().to_dlpack(self._raw, stream)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        device = self.sharding.devices[0]
+        device = self.sharding.device_list[0]
         return _DLPACK_KINDS.get(device.platform, 1), device.local_hardware_id or 0
 
     def item(self, *args: int) -> Any:

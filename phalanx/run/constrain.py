@@ -53,7 +53,7 @@ def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
 def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
     array = as_array(x)
     who = f"with_sharding_constraint at {user_location()}"
-    sharding = surely_over(sharding, array.sharding.devices, who)
+    sharding = surely_over(sharding, array.sharding.device_list, who)
     target = settled(sharding, array.sharding, array.ndim)
     check_fits(array.aval, target)
     return moved(array, target)

@@ -67,7 +67,7 @@ def _on_host(
     prim: Primitive, run: Rule, arrays: list[DeviceArray], params: dict[str, Any]
 ) -> Any:
     """The results of what the host does itself, where the first operand on one device lies."""
-    places = [a.sharding for a in arrays if len(a.sharding.devices) == 1 and a.committed]
+    places = [a.sharding for a in arrays if len(a.sharding.device_list) == 1 and a.committed]
     sharding = places[0] if places else default_sharding()
     results = run(*arrays, **params)
     out = tuple([from_host(x, sharding=sharding) for x in (results if prim.multi else (results,))])

@@ -90,7 +90,7 @@ def make_plan(
     mesh = _mesh(program, chosen, bool(said), lying)
     committed = chosen.committed or mesh is not None
     if mesh is None:
-        mesh = _over_one(chosen.devices, lying(chosen.devices))
+        mesh = _over_one(chosen.device_list, lying(chosen.device_list))
     _check_constraints(program, mesh)
     places = places.over(mesh.devices)
     if len(mesh.devices) == 1:
@@ -122,7 +122,7 @@ def _named(said: Sequence[Sharding], every: Sequence[Sharding]) -> Sharding | No
 def _followed(inputs: Sequence[Sharding]) -> Sharding:
     """The input that the others follow: one that was placed, the one over most devices."""
     every = [*inputs, default_sharding()]
-    return max(every, key=lambda s: (s.committed, len(s.devices)))
+    return max(every, key=lambda s: (s.committed, len(s.device_list)))
 
 
 def _mesh(
@@ -130,7 +130,8 @@ def _mesh(
 ) -> placement.ProgramMesh | None:
     """Where regions of ``program`` lie, if that is of consequence."""
     local = tuple(backend().local_devices())
-    mesh = placement.mesh_of(program, chosen.devices if said else local, every=said, lying=lying)
+    room = chosen.device_list if said else local
+    mesh = placement.mesh_of(program, room, every=said, lying=lying)
     if mesh is None or mesh.axes or mesh.devices != local[:1]:
         return mesh
     return None
@@ -201,10 +202,10 @@ def check_devices(
         for i, (sig, given) in enumerate(zip(sigs, places.ins, strict=True))
         if sig.sharding.committed and given is None
     ]
-    if len({s.devices for _, s in (*said[:1], *placed)}) < 2:
+    if len({s.device_list for _, s in (*said[:1], *placed)}) < 2:
         return
-    widest = said[0] if said else max(placed, key=lambda p: len(p[1].devices))
-    apart = next((p for p in placed if not widest[1].device_set.issuperset(p[1].devices)), None)
+    widest = said[0] if said else max(placed, key=lambda p: len(p[1].device_list))
+    apart = next((p for p in placed if not widest[1].device_set.issuperset(p[1].device_list)), None)
     if apart is None:
         return
     if not over and placement.mesh_of(program, backend().local_devices()) is not None:
@@ -270,6 +271,6 @@ def _check_constraints(program: Program, mesh: placement.ProgramMesh) -> None:
 
 
 def _where(sharding: Sharding) -> str:
-    on = f"on {', '.join(map(str, sharding.devices))}"
+    on = f"on {', '.join(map(str, sharding.device_list))}"
     named = isinstance(sharding, NamedSharding)
     return f"as {sharding.spec} over {sharding.mesh}, {on}" if named else on

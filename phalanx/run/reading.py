@@ -72,10 +72,10 @@ def read(x: DeviceArray, index: Any) -> Any:
     parts = [reading.part(x._block(p)) for p in reading.positions]
     if len(parts) == 1:
         return DeviceArray(parts[0]._raw, reading.sig)
-    devices = x._sig.sharding.devices
+    devices = x._sig.sharding.device_list
     by_device = dict(zip([devices[p] for p in reading.positions], parts, strict=True))
-    sig = reading.sig
-    return assemble([by_device[device] for device in sig.sharding.devices], sig.type, sig.sharding)
+    kind, sharding = reading.sig.type, reading.sig.sharding
+    return assemble([by_device[device] for device in sharding.device_list], kind, sharding)
 
 
 def _planned(sig: Signature, index: Any) -> _Reading:

@@ -56,7 +56,7 @@ def is_abstract(sharding: Sharding) -> TypeGuard[NamedSharding]:
 def over(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
     """``sharding``; over a grid of ``devices`` if it has none, and there are as many as it needs.
 
-    >>> over(NamedSharding(AbstractMesh((2,), "x"), P("x")), ("a", "b")).devices
+    >>> over(NamedSharding(AbstractMesh((2,), "x"), P("x")), ("a", "b")).device_list
     ('a', 'b')
     """
     if not is_abstract(sharding) or sharding.mesh.size != len(devices):
@@ -153,8 +153,8 @@ def as_named(sharding: Sharding) -> NamedSharding:
     """
     if isinstance(sharding, NamedSharding):
         return sharding
-    grid = np.empty(len(sharding.devices), object)
-    grid[:] = [sharding.devices[p] for p in sharding.assignment or range(grid.size)]
+    grid = np.empty(len(sharding.device_list), object)
+    grid[:] = [sharding.device_list[p] for p in sharding.assignment or range(grid.size)]
     names = [str(d) for d in range(len(sharding.tiles))]
     mesh = Mesh(grid.reshape(*sharding.tiles, sharding.copies), (*names, "copies"))
     return NamedSharding(mesh, P(*names))

@@ -54,10 +54,10 @@ def axes_of(sharding: Sharding, ndim: int, mesh_axes: MeshAxes) -> Layout | None
     (('x',), ())
     """
     sharding = sharding.plain
-    if math.prod(size for _, size in mesh_axes) != len(sharding.devices):
+    if math.prod(size for _, size in mesh_axes) != len(sharding.device_list):
         return None
     splitting: list[list[tuple[int, str]]] = [[] for _ in range(max(ndim, len(sharding.tiles)))]
-    stride = len(sharding.devices)
+    stride = len(sharding.device_list)
     for name, size in mesh_axes:
         stride //= size
         if size == 1:
@@ -68,7 +68,7 @@ def axes_of(sharding: Sharding, ndim: int, mesh_axes: MeshAxes) -> Layout | None
         for dim, step in steps:
             splitting[dim].append((-step, name))
     dims = tuple(tuple(name for _, name in sorted(split)) for split in splitting)
-    exact = from_axes(sharding.devices, mesh_axes, dims)
+    exact = from_axes(sharding.device_list, mesh_axes, dims)
     same = (exact.tiles, exact.assignment) == (sharding.tiles, sharding.assignment)
     return dims if same else None
 
@@ -116,11 +116,11 @@ def with_devices_counted_as(sharding: Sharding, devices: Sequence[Any]) -> Shard
     >>> with_devices_counted_as(Sharding("abcd", (4,)), tuple("dcba")).assignment
     (3, 2, 1, 0)
     """
-    if sharding.devices == devices:
+    if sharding.device_list == devices:
         return sharding.plain
     position = {device: i for i, device in enumerate(devices)}
-    places = sharding.assignment or range(len(sharding.devices))
-    return Sharding(devices, sharding.tiles, [position[sharding.devices[p]] for p in places])
+    places = sharding.assignment or range(len(sharding.device_list))
+    return Sharding(devices, sharding.tiles, [position[sharding.device_list[p]] for p in places])
 
 
 def nearest(sharding: Sharding, ndim: int, devices: Sequence[Any], mesh_axes: MeshAxes) -> Layout:

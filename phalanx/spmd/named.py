@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Self, cast
 
+import numpy as np
+
 from phalanx.base.recent import Unique, memoized
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.layouts import Layout, OpenLayout
 from phalanx.spmd.layout import from_axes
-from phalanx.spmd.mesh import AbstractMesh, Mesh
+from phalanx.spmd.mesh import AbstractMesh, Mesh, row
 from phalanx.spmd.sharding import Sharding
+from phalanx.spmd.sharding_spec import ShardingSpec, sharding_spec_of
 
 
 class _Unconstrained:
@@ -238,6 +241,20 @@ class PmapSharding(NamedSharding):
 
     __slots__ = ()
     uneven = True
+
+    @property
+    def devices(self) -> np.ndarray[Any, np.dtype[np.object_]]:
+        """The devices in a row, as an array; ``mesh.devices`` has them in the grid of the mesh."""
+        return row(self.device_list)
+
+    @property
+    def sharding_spec(self) -> ShardingSpec:
+        """What cuts the dimensions that ``spec`` tells, and what follows each axis of the mesh.
+
+        >>> PmapSharding(Mesh([0, 1], "i"), PartitionSpec(None, "i")).sharding_spec.sharding
+        (NoSharding(), Chunked(chunks=(2,)))
+        """
+        return sharding_spec_of(self.mesh.axes, self.spec.layout)
 
 
 @memoized(1024)

@@ -80,7 +80,7 @@ def of_part(
     >>> of_part(rows, (2, 3), (None, 2))
     NamedSharding(mesh=Mesh('x': 1, 'y': 2), spec=P('y'))
     """
-    devices = [whole.devices[p] for p in positions]
+    devices = [whole.device_list[p] for p in positions]
     if not isinstance(whole, NamedSharding):
         return Sharding(devices, [n for n in counts if n is not None], committed=False)
     mesh, sizes = whole.mesh, dict.fromkeys(whole.mesh.axis_names, 1)
@@ -102,7 +102,8 @@ def _over_meshes(
     plain: Sharding, type: ArrayType, known: Sequence[NamedSharding]
 ) -> Iterator[NamedSharding]:
     for s in known:
-        layout = axes_of(plain, type.ndim, s.mesh.axes) if s.devices == plain.devices else None
+        same = s.device_list == plain.device_list
+        layout = axes_of(plain, type.ndim, s.mesh.axes) if same else None
         if layout is not None:
             yield s.update(spec=P.of(layout)).in_memory(plain.memory)
 

@@ -23,7 +23,7 @@ from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks, fewest_blocks
 from phalanx.core.layouts import Cut, Layout, MeshAxes, Target, over_mesh
 from phalanx.core.program import Atom, Equation, Program, Var
-from phalanx.core.region import Block, Chunked, Region
+from phalanx.core.region import Block, ChunkedLanes, Region
 from phalanx.spmd.layout import axes_of, fewest_axes, prime_axes, primes, with_devices_counted_as
 from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.sharding import Devices, Sharding
@@ -309,7 +309,7 @@ class Placement:
     devices: Devices
     lanes: int
     padding: int
-    chunked: tuple[Chunked, ...] = ()
+    chunked: tuple[ChunkedLanes, ...] = ()
     inside: tuple[Placement, ...] = ()
 
     def __str__(self) -> str:
@@ -366,7 +366,7 @@ def _placements(
 
 
 def _placement(
-    cuts: Sequence[Cut], program: Program, chunked: Sequence[Chunked], mesh: ProgramMesh,
+    cuts: Sequence[Cut], program: Program, chunked: Sequence[ChunkedLanes], mesh: ProgramMesh,
     places: _Places, depth: int,
 ) -> Placement:  # fmt: skip
     """Where the first of the axes of a region lies, the others inside it."""

@@ -32,13 +32,13 @@ Devices = tuple[Any, ...]
 
 
 class Sharding:
-    """A layout of arrays over devices: ``len(devices) == prod(tiles) * copies``.
+    """A layout of arrays over devices: ``len(device_list) == prod(tiles) * copies``.
 
     The grid has the shape ``(*tiles, copies)``; its place ``p``, counted row by row, is device
-    ``devices[assignment[p]]``, or ``devices[p]`` where ``assignment`` is None. ``tiles`` has no
-    trailing ones, so that one sharding serves arrays of any rank. ``committed`` is False where no
-    user asked for it: on the default device, and of slices read where they lie. Such arrays
-    follow others. ``memory`` is the kind of memory, None for the own memory of the devices.
+    ``device_list[assignment[p]]``, or ``device_list[p]`` where ``assignment`` is None. ``tiles``
+    has no trailing ones, so that one sharding serves arrays of any rank. ``committed`` is False
+    where no user asked for it: on the default device, and of slices read where they lie. Such
+    arrays follow others. ``memory`` is the kind of memory, None for the own memory of the devices.
 
     Shardings are interned: those that are equal are the same object. Two of different names, such
     as those over two meshes, that put the same parts on the same devices have the same ``plain``.
@@ -51,12 +51,12 @@ class Sharding:
     """
 
     __slots__ = (
-        "__weakref__", "_plain", "_tile_at", "assignment", "committed", "devices",
-        "local_positions", "memory", "tiles",
+        "__weakref__", "_plain", "_tile_at", "assignment", "committed",
+        "device_list", "local_positions", "memory", "tiles",
     )  # fmt: skip
     _interned: ClassVar[Unique[Sharding]] = Unique(1024)
 
-    devices: Devices
+    device_list: Devices
     tiles: tuple[int, ...]
     assignment: tuple[int, ...] | None
     committed: bool
@@ -85,7 +85,7 @@ class Sharding:
     def _made(key: Key) -> Sharding:
         devices, tiles, assignment, committed, memory = key
         made = object.__new__(SingleDeviceSharding if len(devices) == 1 else Sharding)
-        made.devices, made.tiles, made.assignment, made.committed, made.memory = key
+        made.device_list, made.tiles, made.assignment, made.committed, made.memory = key
         made._plain = None if committed else Sharding(devices, tiles, assignment, memory=memory)
         made.local_positions = tuple(i for i, d in enumerate(devices) if is_local(d))
         places = np.argsort(assignment).tolist() if assignment else range(len(devices))
@@ -100,7 +100,7 @@ class Sharding:
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.tiles, self.assignment, self.committed, self.memory)
-        return _unpickled, (pickled_devices(self.devices), *fields)
+        return _unpickled, (pickled_devices(self.device_list), *fields)
 
     @property
     def plain(self) -> Sharding:
@@ -110,17 +110,17 @@ class Sharding:
     @property
     def copies(self) -> int:
         """How many devices hold each tile."""
-        return len(self.devices) // math.prod(self.tiles)
+        return len(self.device_list) // math.prod(self.tiles)
 
     @property
     def num_devices(self) -> int:
         """How many devices there are."""
-        return len(self.devices)
+        return len(self.device_list)
 
     @property
     def device_set(self) -> set[Any]:
         """The devices, without their order."""
-        return set(self.devices)
+        return set(self.device_list)
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -130,7 +130,7 @@ class Sharding:
     @property
     def is_fully_addressable(self) -> bool:
         """Whether this process can reach every device."""
-        return len(self.local_positions) == len(self.devices)
+        return len(self.local_positions) == len(self.device_list)
 
     @property
     def has_addressable_devices(self) -> bool:
@@ -146,7 +146,7 @@ class Sharding:
     @property
     def memory_kind(self) -> str | None:
         """The kind of memory in which arrays lie, such as "device" or "pinned_host"."""
-        return self.memory or own_memory(self.devices[0])
+        return self.memory or own_memory(self.device_list[0])
 
     def with_memory_kind(self, kind: str | None) -> Self:
         """The same in memory of another kind; None is the own memory of the devices.
@@ -154,11 +154,11 @@ class Sharding:
         Raises:
             ValueError: the devices have no memory of that kind.
         """
-        return self.in_memory(memory_of(kind, self.devices[0]))
+        return self.in_memory(memory_of(kind, self.device_list[0]))
 
     def in_memory(self, memory: str | None) -> Any:
         """The same in ``memory``, of a kind that the devices have; None is their own."""
-        return Sharding(self.devices, self.tiles, self.assignment, self.committed, memory)
+        return Sharding(self.device_list, self.tiles, self.assignment, self.committed, memory)
 
     def on(self, device: Any) -> Sharding:
         """How the part lies that ``device`` has, on that device alone."""
@@ -167,7 +167,7 @@ class Sharding:
     @property
     def local_devices(self) -> Devices:
         """The devices that this process can reach, in order."""
-        return tuple(self.devices[p] for p in self.local_positions)
+        return tuple(self.device_list[p] for p in self.local_positions)
 
     @property
     def addressable_devices(self) -> set[Any]:
@@ -175,7 +175,7 @@ class Sharding:
         return set(self.local_devices)
 
     def local_of(self, position: int) -> int:
-        """The local number of ``devices[position]``; ``local_positions`` has it there.
+        """The local number of ``device_list[position]``; ``local_positions`` has it there.
 
         Raises:
             DeviceError: it belongs to another process.
@@ -185,9 +185,9 @@ class Sharding:
         try:
             return self.local_positions.index(position)
         except ValueError:
-            device = self.devices[position]
+            device = self.device_list[position]
             raise DeviceError(
-                f"{device} at position {position} of {len(self.devices)} devices belongs to "
+                f"{device} at position {position} of {len(self.device_list)} devices belongs to "
                 f"process {device.process_index}, and this is process "
                 f"{device.client.process_index()}: it reaches {list(self.local_devices)}. Read "
                 "x.addressable_shards, or gather the array first"
@@ -199,10 +199,10 @@ class Sharding:
 
     def freed(self) -> Sharding:
         """The same layout as one that nobody asked for, so that it follows others."""
-        return Sharding(self.devices, self.tiles, self.assignment, False, self.memory)
+        return Sharding(self.device_list, self.tiles, self.assignment, False, self.memory)
 
     def tile_at(self, position: int) -> tuple[int, ...]:
-        """The coordinates in the grid of the tile that ``devices[position]`` holds."""
+        """The coordinates in the grid of the tile that ``device_list[position]`` holds."""
         return self._tile_at[position]
 
     @property
@@ -242,11 +242,11 @@ class Sharding:
         return tuple(b.padded for b in self.blocks(shape))
 
     def real_shape(self, shape: Sequence[int], position: int) -> tuple[int, ...]:
-        """The shape of what ``devices[position]`` holds of an array of ``shape``, no padding."""
+        """The shape of what ``device_list[position]`` has of an array of ``shape``, unpadded."""
         return tuple(map(len, self.rows(shape, position)))
 
     def rows(self, shape: Sequence[int], position: int) -> tuple[range, ...]:
-        """Per dimension of an array of ``shape`` the rows that ``devices[position]`` holds."""
+        """Per dimension of an array of ``shape`` the rows that ``device_list[position]`` holds."""
         blocks, tile = self.blocks(shape), self.tile_at(position)
         places = (*tile, *(0,) * (len(blocks) - len(tile)))
         return tuple(b.rows(place) for b, place in zip(blocks, places, strict=True))
@@ -257,12 +257,12 @@ class Sharding:
 
     def devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:
         """Per device the part of an array of ``shape`` that it holds, as slices."""
-        return dict(zip(self.devices, self.indices(tuple(shape)), strict=True))
+        return dict(zip(self.device_list, self.indices(tuple(shape)), strict=True))
 
     def addressable_devices_indices_map(self, shape: Sequence[int]) -> dict[Any, Index]:
         """The same for the devices that this process can reach."""
         indices = self.indices(tuple(shape))
-        return {self.devices[p]: indices[p] for p in self.local_positions}
+        return {self.device_list[p]: indices[p] for p in self.local_positions}
 
     def is_equivalent_to(self, other: object, ndim: int) -> bool:
         """Whether both put the same parts on the same devices, in whatever order."""
@@ -270,13 +270,13 @@ class Sharding:
             return False
         if self.memory != other.memory:
             return False
-        mine = dict(zip(self.devices, self._tile_at, strict=True))
-        theirs = dict(zip(other.devices, other._tile_at, strict=True))
+        mine = dict(zip(self.device_list, self._tile_at, strict=True))
+        theirs = dict(zip(other.device_list, other._tile_at, strict=True))
         return mine == theirs
 
     def __repr__(self) -> str:
         order = "" if self.assignment is None else f", assignment={self.assignment}"
-        return f"Sharding({list(self.devices)}, tiles={self.tiles}{order}{self._memory_told})"
+        return f"Sharding({list(self.device_list)}, tiles={self.tiles}{order}{self._memory_told})"
 
     @property
     def _memory_told(self) -> str:
@@ -299,7 +299,7 @@ class SingleDeviceSharding(Sharding):
         return Sharding((device,), (), None, committed, memory_of(memory_kind, device))
 
     def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self.devices[0]!r}{self._memory_told})"
+        return f"SingleDeviceSharding(device={self.device_list[0]!r}{self._memory_told})"
 
 
 def _unpickled(devices: Sequence[Any], *fields: Any) -> Sharding:
@@ -354,7 +354,7 @@ def _indices(sharding: Sharding, shape: tuple[int, ...]) -> tuple[Index, ...]:
             for rows, unsplit in zip(sharding.rows(shape, position), whole, strict=True)
         )
 
-    return tuple(map(index, range(len(sharding.devices))))
+    return tuple(map(index, range(len(sharding.device_list))))
 
 
 def is_local(device: Any) -> bool:

@@ -28,11 +28,11 @@ def reshard(raw: Any, type: ArrayType, source: Sharding, target: Sharding) -> An
 
 
 def _identity(type: ArrayType, source: Sharding, target: Sharding) -> XlaExecutable | None:
-    if source.devices != target.devices:
+    if source.device_list != target.device_list:
         return None
-    axes = prime_axes(len(source.devices), source, target)
+    axes = prime_axes(len(source.device_list), source, target)
     before, after = (axes_of(s, type.ndim, axes) for s in (source, target))
     if before is None or after is None:
         return None
-    plan = Plan(source.devices, axes, (before,), (after,))
+    plan = Plan(source.device_list, axes, (before,), (after,))
     return compile(xla.lower.build([type], [type], plan, lambda b, x: [x], name="move"))

@@ -103,7 +103,7 @@ def device_list(devices: tuple) -> Any:
 @memoized(1024)
 def raw_sharding(sharding: Sharding, ndim: int) -> Any:
     """The runtime's form of a sharding, for arrays of ``ndim`` dimensions."""
-    devices, layout = device_list(sharding.devices), _hlo_sharding(sharding, ndim)
+    devices, layout = device_list(sharding.device_list), _hlo_sharding(sharding, ndim)
     return xc.GSPMDSharding(devices, layout, memory_kind=sharding.memory)
 
 
@@ -122,7 +122,7 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> Any:
         grid.append(sharding.copies)
         proto.replicate_on_last_tile_dim = True
     proto.tile_assignment_dimensions = grid
-    proto.tile_assignment_devices = list(sharding.assignment or range(len(sharding.devices)))
+    proto.tile_assignment_devices = list(sharding.assignment or range(len(sharding.device_list)))
     return _hlo.HloSharding.from_proto(proto)
 
 

@@ -62,7 +62,7 @@ _HOST = Sharding(("the host",))
 
 def in_host_memory(sharding: Sharding) -> bool:
     """Whether the devices read the host's memory."""
-    return sharding.devices[0].platform == "cpu"
+    return sharding.device_list[0].platform == "cpu"
 
 
 class _Views(dict[int, np.ndarray]):
@@ -93,7 +93,7 @@ def _laid_out(
             if copies > 1:
                 tiles[n] = read(part) if on_host else tile
         parts.append(part)
-    return parts[0] if parts and len(target.devices) == 1 else Parts(split, parts)
+    return parts[0] if parts and len(target.device_list) == 1 else Parts(split, parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,10 +33,10 @@ def put(host: Any, type: ArrayType, sharding: Sharding) -> Raw:
 
 def putting(type: ArrayType, sharding: Sharding) -> Callable[[Any], Raw]:
     """``put`` for many arrays of one type and sharding: what is the same for all is done once."""
-    if len(sharding.devices) > 1:
+    if len(sharding.device_list) > 1:
         return lambda host: put(host, type, sharding)
     physical = type.physical
-    layout, device = raw_sharding(sharding, physical.ndim), next(iter(sharding.devices))
+    layout, device = raw_sharding(sharding, physical.ndim), next(iter(sharding.device_list))
     return lambda host: put_part(_host_array(host, type), physical, layout, device, shared=False)
 
 
@@ -72,17 +72,17 @@ def _fetch(raw: Raw, type: ArrayType, sharding: Sharding) -> np.ndarray:
 
 def shards(raw: Raw, type: ArrayType, sharding: Sharding) -> list[Raw]:
     """The parts on the addressable devices, in local order, for others to hold."""
-    return list(_parts(raw if len(sharding.devices) == 1 else lent(raw), sharding))
+    return list(_parts(raw if len(sharding.device_list) == 1 else lent(raw), sharding))
 
 
 def _parts(raw: Raw, sharding: Sharding) -> Sequence[Raw]:
-    return (raw,) if len(sharding.devices) == 1 else parts_of(raw)
+    return (raw,) if len(sharding.device_list) == 1 else parts_of(raw)
 
 
 def assemble(parts: Sequence[Raw], type: ArrayType, sharding: Sharding) -> Raw:
     """One array of its parts, which are in local order."""
     type = type.physical
-    if len(sharding.devices) > 1:
+    if len(sharding.device_list) > 1:
         return lent(Parts(sharded_type(type, sharding), list(parts)))
     return xc.ArrayImpl(type, raw_sharding(sharding, type.ndim), list(parts), True, True)
 
@@ -113,8 +113,8 @@ def _move(raw: Raw, type: ArrayType, source: Sharding, target: Sharding) -> Raw:
     if not source.is_fully_addressable:
         raise ValueError(
             f"moving an array: parts of this {type} are on devices of other processes, and no "
-            f"program over {list(source.devices)} can lay it out as {target}; choose a sharding "
-            "over the same devices in the same order"
+            f"program over {list(source.device_list)} can lay it out as {target}; choose a "
+            "sharding over the same devices in the same order"
         )
     return rearranged(_parts(raw, source), type, source, target)
 
@@ -130,16 +130,16 @@ def _moved_by_devices(raw: Raw, type: ArrayType, source: Sharding, target: Shard
 
     What programs exchange lies in the own memory of the devices.
     """
-    kinds = {s.devices[0].platform for s in (source, target)}
-    if len(kinds) > 1 or len(source.devices) != len(target.devices):
+    kinds = {s.device_list[0].platform for s in (source, target)}
+    if len(kinds) > 1 or len(source.device_list) != len(target.device_list):
         return None
-    there = Sharding(target.devices, source.tiles, source.assignment, memory=target.memory)
+    there = Sharding(target.device_list, source.tiles, source.assignment, memory=target.memory)
     if there is not target and target.memory:
         return None
-    if source.devices != target.devices or source.memory != target.memory:
+    if source.device_list != target.device_list or source.memory != target.memory:
         (raw,) = xc.batched_copy_array_to_devices_with_sharding(
             [whole_of(raw)],
-            [device_list(target.devices)],
+            [device_list(target.device_list)],
             [raw_sharding(there, type.ndim)],
             [xc.ArrayCopySemantics.ALWAYS_COPY],
         )

@@ -329,7 +329,7 @@ def test_bytes_and_memory():
     split = phalanx.pmap(lambda x: x)(x)
     shards = split.global_shards
     assert np.concatenate([s.data for s in shards]).tolist() == x.tolist()
-    assert [s.device for s in shards] == list(split.sharding.devices)
+    assert [s.device for s in shards] == list(split.sharding.device_list)
     assert split.copy_to_host_async() is None and split.tolist() == x.tolist()
     x.delete()
     with pytest.raises(DeletedArray):

@@ -68,7 +68,7 @@ def test_every_position_of_a_mesh_has_its_device(shape):
     sums, numbers = phalanx.jit(called(program))(a, b)
     np.testing.assert_array_equal(sums, a @ b)
     np.testing.assert_array_equal(numbers, np.arange(COUNT).reshape(x, y).T.ravel())
-    assert sums.sharding.devices == devices
+    assert sums.sharding.device_list == devices
     # column by column: the first device has position (0, 0), the next one (1, 0)
     at = [s.device for s in sorted(numbers.addressable_shards, key=lambda s: s.index[0].start or 0)]
     assert at == list(np.array(devices, object).reshape(x, y).T.ravel())

@@ -45,7 +45,7 @@ def halves(monkeypatch):
 
 def test_shards_are_those_of_this_process(halves):
     shards = halves.addressable_shards
-    assert [s.device for s in shards] == [halves.sharding.devices[p] for p in (1, 3)]
+    assert [s.device for s in shards] == [halves.sharding.device_list[p] for p in (1, 3)]
     assert [s.index for s in shards] == [(slice(2, 4),), (slice(6, 8),)]
     assert [s.data._raw for s in shards] == ["b", "d"]
 

@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 
+from phalanx.sharding import Chunked, NoSharding, Replicated, ShardedAxis, ShardingSpec
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import NamedSharding, P, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding
@@ -74,6 +75,22 @@ def test_lanes_may_be_uneven():
     assert isinstance(lanes, NamedSharding) and lanes != NamedSharding(lanes.mesh, lanes.spec)
     assert lanes.shard_shape((13, 2)) == (2, 2)
     assert lanes.devices_indices_map((13,))[6] == (slice(12, 13),)
+
+
+def test_lanes_tell_devices_in_a_row_and_what_follows_each_axis():
+    lanes = PmapSharding(MESH, P(None, "model"))
+    assert isinstance(lanes.devices, np.ndarray) and lanes.devices.shape == (8,)
+    assert list(lanes.devices.flat) == [*range(8)]
+    assert lanes.sharding_spec == ShardingSpec(
+        sharding=(NoSharding(), Chunked((4,))), mesh_mapping=(Replicated(2), ShardedAxis(0))
+    )
+    both = PmapSharding(MESH, P("model", "data")).sharding_spec
+    assert both.sharding == (Chunked((4,)), Chunked((2,)))
+    assert both.mesh_mapping == (ShardedAxis(1), ShardedAxis(0))
+    joined = PmapSharding(MESH, P(("data", "model"))).sharding_spec
+    assert joined == ((Chunked((2, 4)),), (ShardedAxis(0), ShardedAxis(1)))
+    assert not [a for a in joined.mesh_mapping if isinstance(a, Replicated)]
+    assert PmapSharding(MESH, P()).sharding_spec == ((), (Replicated(2), Replicated(4)))
 
 
 @pytest.mark.parametrize(

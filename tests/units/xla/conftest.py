@@ -44,7 +44,7 @@ def run(backend, one):
 
     def run(emit, inputs, like):
         inputs, like = [np.asarray(x) for x in inputs], [np.asarray(x) for x in like]
-        lowered = build(map_types(inputs), map_types(like), Plan(one.devices), emit)
+        lowered = build(map_types(inputs), map_types(like), Plan(one.device_list), emit)
         raws = [backend.put(x, type_of(x), one) for x in inputs]
         outs = backend.compile(lowered)(raws)
         return [backend.fetch(o, type_of(x), one) for o, x in zip(outs, like, strict=True)]

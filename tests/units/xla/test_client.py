@@ -78,7 +78,7 @@ plan = Plan(devices, (("m0", 4),), ((("m0",),),), (None,))
 for target in (one, copies, Sharding(devices[::-1], (4,))):
     moved = backend.move(raw, t, rows, target)
     assert (backend.fetch(moved, t, target) == 2 * x).all()
-    assert len(backend.shards(moved, t, target)) == len(target.devices)
+    assert len(backend.shards(moved, t, target)) == len(target.device_list)
 backend.to_dlpack(backend.put(x, t, one))
 backend.fetch(*(backend.from_dlpack(x, devices[0])), one)
 assert "jax" not in sys.modules, "jax was imported"

@@ -51,7 +51,7 @@ def test_the_partitioner_chooses_output_layouts(backend, devices):
             np.testing.assert_allclose(backend.fetch(out, t, s), want)
             part = ArrayType(s.shard_shape(t.shape), F)
             for i, raw in enumerate(backend.shards(out, t, s)):
-                got = backend.fetch(raw, part, Sharding(s.devices[i : i + 1]))
+                got = backend.fetch(raw, part, Sharding(s.device_list[i : i + 1]))
                 np.testing.assert_allclose(got, want[s.indices(t.shape)[i]])
 
 
@@ -67,7 +67,7 @@ def test_output_layouts_that_are_asked_for(backend, devices):
 
 
 def test_no_outputs_and_no_inputs(backend, devices, one):
-    for plan in (Plan(one.devices), Plan(devices, MESH)):
+    for plan in (Plan(one.device_list), Plan(devices, MESH)):
         assert backend.compile(build([], [], plan, lambda b: []))([]) == []
     plan = Plan(devices, MESH, (), (None,))
     executable = backend.compile(build([], [T], plan, lambda b: [b.constant(2, F, (8, 8))]))
@@ -98,7 +98,7 @@ def test_some_of_the_devices_in_another_order(backend, devices):
 
 @pytest.mark.parametrize("many", [False, True])
 def test_donation(backend, devices, one, many):
-    plan = Plan(devices, MESH, (ROWS, ROWS), (ROWS,)) if many else Plan(one.devices)
+    plan = Plan(devices, MESH, (ROWS, ROWS), (ROWS,)) if many else Plan(one.device_list)
     sharding = from_axes(devices, MESH, ROWS) if many else one
     lowered = build([T, T], [T], plan, lambda b, x, y: [b.add(x, y)], donate=(0,))
     executable = backend.compile(lowered)
@@ -117,7 +117,7 @@ def test_donation(backend, devices, one, many):
 
 
 def test_a_failed_call_keeps_donated_arrays(backend, one):
-    lowered = build([T, T], [T], Plan(one.devices), lambda b, x, y: [b.add(x, y)], donate=(0,))
+    lowered = build([T, T], [T], Plan(one.device_list), lambda b, x, y: [b.add(x, y)], donate=(0,))
     executable = backend.compile(lowered)
     a, b = (backend.put(X, T, one) for _ in range(2))
     backend.delete(b)
@@ -128,7 +128,7 @@ def test_a_failed_call_keeps_donated_arrays(backend, one):
 
 def test_a_numpy_view_survives_donation(backend, one):
     executable = backend.compile(
-        build([T], [T], Plan(one.devices), lambda b, x: [b.negate(x)], donate=(0,))
+        build([T], [T], Plan(one.device_list), lambda b, x: [b.negate(x)], donate=(0,))
     )
     raw = backend.put(X, T, one)
     view = backend.fetch(raw, T, one)
@@ -137,7 +137,7 @@ def test_a_numpy_view_survives_donation(backend, one):
 
 
 def test_compiler_options(backend, one):
-    lowered = build([T], [T], Plan(one.devices), lambda b, x: [b.negate(x)])
+    lowered = build([T], [T], Plan(one.device_list), lambda b, x: [b.negate(x)])
     with pytest.raises(RefusedOption, match="refuses the option xla_no_such_flag=True"):
         backend.compile(lowered, {"xla_no_such_flag": True})
     with pytest.raises(ValueError, match="refuses the option xla_embed_ir_in_executable='perhaps'"):
@@ -147,7 +147,7 @@ def test_compiler_options(backend, one):
 
 
 def test_reports(backend, one):
-    lowered = build([T], [T], Plan(one.devices), lambda b, x: [b.negate(x)], name="jit(f)")
+    lowered = build([T], [T], Plan(one.device_list), lambda b, x: [b.negate(x)], name="jit(f)")
     executable = backend.compile(lowered)
     assert "module @jit_f_" in executable.as_text() and "stablehlo.negate" in executable.as_text()
     assert "negate" in executable.hlo_text()
@@ -158,7 +158,7 @@ def test_reports(backend, one):
 def test_a_runtime_error_does_not_dump_the_program(backend, one):
     bad = lambda b, x: b.custom_call("no_such_function", [x], [T])  # noqa: E731
     with pytest.raises(RuntimeError, match="no_such_function") as caught:
-        backend.compile(build([T], [T], Plan(one.devices), bad))([backend.put(X, T, one)])
+        backend.compile(build([T], [T], Plan(one.device_list), bad))([backend.put(X, T, one)])
     assert "stablehlo" not in str(caught.value) and str(caught.value).count("\n") < 12
 
 

@@ -128,7 +128,7 @@ def test_functions_are_written_once(check, one):
 
     check(emit, [X], [4 * X, -4 * X])
     t = ArrayType((3, 4), F)
-    text = build([t], [t, t], Plan(one.devices), emit).as_text()
+    text = build([t], [t, t], Plan(one.device_list), emit).as_text()
     assert text.count("func.func private") == 2 and text.count("stablehlo.add") == 1
 
 
@@ -141,7 +141,7 @@ def test_locations_name_the_users_line(one):
         with b.at(None):
             return [b.cosine(y)]
 
-    text = build([t], [t], Plan(one.devices), emit).as_text(locations=True)
+    text = build([t], [t], Plan(one.device_list), emit).as_text(locations=True)
     assert 'loc("/home/ada/train.py":12:0)' in text and '"loss"' in text
 
 
@@ -155,7 +155,7 @@ def test_scopes_on_one_line_name_operations_apart(one):
         with b.at(Location(place.code, place.lasti, "second")):
             return [b.cosine(y)]
 
-    text = build([t], [t], Plan(one.devices), emit).as_text(locations=True)
+    text = build([t], [t], Plan(one.device_list), emit).as_text(locations=True)
     assert '"first/loss"' in text and '"second/loss"' in text
 
 
@@ -174,7 +174,7 @@ def test_equations_keep_their_lines_and_what_has_none_that_of_what_it_stands_in(
         with b.at(Location.at("/home/ada/train.py", 3, "call")):
             return b.inline(program, x)
 
-    text = build([t], [t], Plan(one.devices), emit).as_text(locations=True)
+    text = build([t], [t], Plan(one.device_list), emit).as_text(locations=True)
     names = dict(re.findall(r'^(#loc\d+) = loc\("(\w+)"', text, re.M))
     places = re.findall(r"(stablehlo\.\w+|tan) .* loc\((#loc\d+)\)$", text, re.M)
     assert [names[place] for _, place in places] == ["step_1", "call", "step_2"]
@@ -190,7 +190,7 @@ def test_a_scalar_constant_is_written_once_for_each_region(one, check):
         (y,) = b.while_([x], done, body)
         return [b.add(b.add(y, two[0]), b.add(two[1], two[2]))]
 
-    text = build([t], [t], Plan(one.devices), emit).as_text()
+    text = build([t], [t], Plan(one.device_list), emit).as_text()
     assert text.count("dense<2.000000e+00>") == 2 and text.count("dense<1>") == 1
     assert text.count("stablehlo.broadcast_in_dim") == 2
     x = np.array([1, 2], F)

@@ -56,7 +56,7 @@ def compiled(backend, monkeypatch):
 
 
 def negated(one, name="f", donate=()):
-    return build([T], [T], Plan(one.devices), lambda b, x: [b.negate(x)], donate, name)
+    return build([T], [T], Plan(one.device_list), lambda b, x: [b.negate(x)], donate, name)
 
 
 def test_the_second_one_is_found_and_is_the_same(kept, compiled, backend, one):

@@ -65,7 +65,7 @@ def test_layouts_round_trip(backend, devices, name):
     for i, part in enumerate(backend.shards(raw, T, sharding)):
         t = ArrayType(sharding.shard_shape(T.shape), T.dtype)
         np.testing.assert_array_equal(
-            backend.fetch(part, t, Sharding(sharding.devices[i : i + 1])), X[index[i]]
+            backend.fetch(part, t, Sharding(sharding.device_list[i : i + 1])), X[index[i]]
         )
 
 
@@ -79,10 +79,10 @@ def test_moves(backend, devices, target):
         np.testing.assert_array_equal(backend.fetch(moved, T, goal), X)
         t = ArrayType(goal.shard_shape(T.shape), T.dtype)
         for i, part in enumerate(backend.shards(moved, T, goal)):
-            there = Sharding(goal.devices[i : i + 1])
+            there = Sharding(goal.device_list[i : i + 1])
             got = backend.fetch(part, t, there)
             np.testing.assert_array_equal(got, X[goal.indices(X.shape)[i]])
-        if (sharding.devices, sharding.plain) == (goal.devices, goal.plain):
+        if (sharding.device_list, sharding.plain) == (goal.device_list, goal.plain):
             assert moved is raw
 
 
@@ -193,7 +193,7 @@ def test_deleted_arrays(backend, one, devices):
 
 
 def test_dlpack(backend, one):
-    raw, t = backend.from_dlpack(X, one.devices[0])
+    raw, t = backend.from_dlpack(X, one.device_list[0])
     assert t is T
     np.testing.assert_array_equal(backend.fetch(raw, t, one), X)
 

@@ -1,0 +1,58 @@
+"""How results of ``pmap`` lie in the words of older programs: chunks, and the axes of a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from phalanx.core.layouts import Layout, MeshAxes
+
+
+class NoSharding(NamedTuple):
+    """A dimension that is whole."""
+
+
+class Chunked(NamedTuple):
+    """A dimension that is cut into ``chunks[0]`` parts, each of these into ``chunks[1]``, ..."""
+
+    chunks: tuple[int, ...]
+
+
+class ShardedAxis(NamedTuple):
+    """An axis of the mesh that makes cut number ``axis``, counted over all dimensions."""
+
+    axis: int
+
+
+class Replicated(NamedTuple):
+    """An axis of the mesh along which there are ``replicas`` copies."""
+
+    replicas: int
+
+
+class ShardingSpec(NamedTuple):
+    """What cuts an array, per dimension, and what follows each axis of the mesh, in order.
+
+    >>> spec = sharding_spec_of((("lanes", 4), ("copies", 2)), (("lanes",), ()))
+    >>> spec.sharding, spec.mesh_mapping
+    ((Chunked(chunks=(4,)), NoSharding()), (ShardedAxis(axis=0), Replicated(replicas=2)))
+    """
+
+    sharding: tuple[NoSharding | Chunked, ...]
+    mesh_mapping: tuple[ShardedAxis | Replicated, ...]
+
+
+def sharding_spec_of(axes: MeshAxes, layout: Layout) -> ShardingSpec:
+    """The spec of an array whose dimensions ``layout`` cuts along ``axes`` of a mesh."""
+    sizes = dict(axes)
+    cuts = [name for names in layout for name in names]
+
+    def dimensions() -> Iterator[NoSharding | Chunked]:
+        for names in layout:
+            yield Chunked(tuple(sizes[name] for name in names)) if names else NoSharding()
+
+    def mapping() -> Iterator[ShardedAxis | Replicated]:
+        for name, size in axes:
+            yield ShardedAxis(cuts.index(name)) if name in cuts else Replicated(size)
+
+    return ShardingSpec(tuple(dimensions()), tuple(mapping()))

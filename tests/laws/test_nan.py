@@ -34,6 +34,8 @@ def test_nan_in_nan_out(call):
         (*values, at_nan), slopes = zip(*[f(*xs) for xs in given], strict=True)
         answers = of_others(call, given[-1])
         for i, (a, b, y) in enumerate(zip(*values, at_nan, strict=True)):
+            if (call.name, i) in COUNTED:
+                continue
             wrong = depends(a, b, y) & ~is_number(answers, i, y)
             assert not wrong.any(), f"result {i} by operand {k}: {y}"
         if slopes[0] and any(np.isnan(y).any() for y in at_nan):
@@ -104,6 +106,9 @@ def of_others(call, operands):
     except (TypeError, ValueError, AttributeError, RuntimeError, np.linalg.LinAlgError):
         return None
 
+
+# Results that count: a NaN lies between no two edges, nor does a number between two that are NaN.
+COUNTED = {("histogram", 0)}
 
 # Of SciPy's decompositions those that end, whatever the numbers are; LAPACK's iterations may not.
 DIRECT = ("inv", "lu", "lu_factor", "solve")

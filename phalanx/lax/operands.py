@@ -15,6 +15,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
+from phalanx.base.source import user_location
 from phalanx.core.types import SCALARS, Array, ArrayType, LiteralType, typeof
 from phalanx.ops.basis import broadcast, full
 
@@ -106,8 +107,10 @@ def same_shape(who: str, *xs: Any) -> tuple:
         len({n for n in column if n != 1}) > 1 for column in zip(*ranked, strict=False)
     ):
         raise ShapeError(
-            f"lax.{who}: operands other than scalars must have one shape, got {_listed(xs)}; "
-            "broadcast them first, or use phalanx.numpy, which aligns shapes"
+            f"lax.{who}: got incompatible shapes for broadcasting: "
+            f"{', '.join(str(t.shape) for t in types)}, at {user_location()}; operands other than "
+            "scalars must have one shape, but for lengths of 1. Broadcast them first, or use "
+            "phalanx.numpy, which aligns shapes"
         )
     shape = tuple(min(c) if 0 in c else max(c) for c in zip(*ranked, strict=True))
     return tuple(_repeated(x, t, shape) for x, t in zip(xs, types, strict=True))

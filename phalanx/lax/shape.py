@@ -8,12 +8,10 @@ from collections.abc import Iterable, Sequence
 from operator import index
 from typing import Any
 
-import numpy as np
-
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base import tree as trees
-from phalanx.base.errors import ShapeError
+from phalanx.base.broadcasting import common_shape
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers, is_python
@@ -205,11 +203,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     >>> lax.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
-    try:
-        return np.broadcast_shapes(*(tuple(s) for s in shapes))
-    except ValueError:
-        listed = " and ".join(map(str, shapes))
-        raise ShapeError(f"lax.broadcast_shapes: shapes {listed} do not broadcast") from None
+    return common_shape("lax.broadcast_shapes", *(tuple(s) for s in shapes))
 
 
 def broadcast_to_rank(x: Any, rank: int) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.base.errors import ShapeError
+from phalanx.base.broadcasting import check_fills
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import sharding_like, with_sharding_constraint
 from phalanx.lax.operands import accept, integers
@@ -63,9 +63,7 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
            [1, 2]], dtype=int32)
     """
     x, like = (typeof(accept("broadcast_like", a)) for a in (arr, like_arr))
-    ends = zip(x.shape[::-1], like.shape[::-1], strict=False)
-    if x.ndim > like.ndim or any(n not in (1, m) for n, m in ends):
-        raise ShapeError(f"lax.broadcast_like: {x} does not broadcast to the shape of {like}")
+    check_fills("lax.broadcast_like", "an array", x.shape, like.shape)
     out = ops.broadcast_to(arr, like.shape)
     sharding = sharding_like(like_arr, like.shape)
     return out if sharding is None else with_sharding_constraint(out, sharding)

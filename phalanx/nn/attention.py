@@ -9,11 +9,12 @@ import numpy as np
 
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
+from phalanx.base.broadcasting import check_fills
 from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.nn.normalize import logsumexp, softmax
-from phalanx.numpy.promotion import ArrayLike, as_array, common_shape
+from phalanx.numpy.promotion import ArrayLike, as_array
 
 _F32 = np.dtype("float32")
 
@@ -143,8 +144,7 @@ def _check(q: Any, k: Any, v: Any) -> None:
 
 def _fitting(what: str, given: Any, shape: tuple[int, ...]) -> Any:
     x = as_array("dot_product_attention", given)
-    if common_shape(f"dot_product_attention: {what}", x.shape, shape) != shape:
-        raise ShapeError(f"dot_product_attention: {what} must broadcast to {shape}, got {x.aval}")
+    check_fills("dot_product_attention", what, x.shape, shape)
     return x
 
 

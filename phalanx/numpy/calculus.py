@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.broadcasting import common_shape
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import add, literal, multiply, remainder, subtract, true_divide
@@ -19,7 +20,6 @@ from phalanx.numpy.logic import conj, isfinite, less
 from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
-    common_shape,
     convert,
     dim,
     inexact,

@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.broadcasting import common_shape
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
@@ -21,7 +22,6 @@ from phalanx.numpy.promotion import (
     DTypeLike,
     as_array,
     check_ranks,
-    common_shape,
     convert,
     dim,
     promote_arrays,

@@ -11,10 +11,11 @@ from typing import Any
 
 from phalanx import ops
 from phalanx.base.boundary import hiding
+from phalanx.base.broadcasting import common_shape
 from phalanx.core.axes import Axis
 from phalanx.core.types import Array
 from phalanx.numpy.choice import where
-from phalanx.numpy.promotion import ArrayLike, as_array, boolean, common_shape, convert, dim
+from phalanx.numpy.promotion import ArrayLike, as_array, boolean, convert, dim
 from phalanx.transforms.batch import batch, place_lanes
 
 _CORE = re.compile(r"\(([^()]*)\)")

@@ -21,6 +21,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import NonConcreteBooleanIndexError
 from phalanx.base.extended import is_key
 from phalanx.control.one_program import staged
@@ -29,7 +30,6 @@ from phalanx.core.types import Array
 from phalanx.numpy.arithmetic import literal
 from phalanx.numpy.promotion import (
     as_array,
-    common_shape,
     convert,
     from_host,
     is_python_scalar,
@@ -523,14 +523,7 @@ def fitted(values: Any, target: tuple[int, ...]) -> Any:
     shape = values.aval.shape
     while len(shape) > len(target) and shape[0] == 1:
         shape = shape[1:]
-    fits = len(shape) <= len(target) and all(
-        a in (1, b) for a, b in zip(reversed(shape), reversed(target), strict=False)
-    )
-    if not fits:
-        raise ValueError(
-            f"at: values of shape {values.aval.shape} do not broadcast to {target}, the shape of "
-            "the part that they are written to"
-        )
+    check_fills("at", "values", shape, target)
     if shape != values.aval.shape:
         values = ops.reshape(values, shape=shape)
     return ops.broadcast_to(values, target)

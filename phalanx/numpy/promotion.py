@@ -15,10 +15,10 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.broadcasting import common_shape
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
-from phalanx.base.recent import memoized
 from phalanx.base.source import arguments_of_library, user_location
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
@@ -325,30 +325,6 @@ def check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
     if settings().numpy_rank_promotion == "raise":
         raise ShapeError(message)
     warnings.warn(message, stacklevel=2)
-
-
-def common_shape(who: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape to which ``shapes`` broadcast: dimensions are aligned at the end.
-
-    Raises:
-        ValueError: two of them have different lengths, neither 1, in a dimension.
-    """
-    shape = _common_shape(shapes)
-    if shape is None:
-        listed = " and ".join(map(str, sorted(shapes, key=len)))
-        raise ShapeError(
-            f"{who}: shapes {listed} do not broadcast; aligned at their last dimension, two "
-            "lengths must be equal or one of them 1"
-        )
-    return shape
-
-
-@memoized(4096)
-def _common_shape(shapes: tuple[tuple[int, ...], ...]) -> tuple[int, ...] | None:
-    try:
-        return np.broadcast_shapes(*shapes)
-    except ValueError:
-        return None
 
 
 def as_shape(who: str, shape: Any) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.broadcasting import common_shape
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.numpy import arithmetic
@@ -30,7 +31,6 @@ from phalanx.numpy.promotion import (
     as_array,
     boolean,
     broadcast,
-    common_shape,
     convert,
     from_host,
     no_out,

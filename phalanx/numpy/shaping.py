@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from phalanx import ops
+from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known
@@ -19,7 +20,6 @@ from phalanx.numpy.promotion import (
     ArrayLike,
     as_array,
     as_shape,
-    common_shape,
     convert,
     dim,
     dims,
@@ -311,8 +311,7 @@ def broadcast_to(array: ArrayLike, shape: Any) -> Array:
     """
     x = as_array("broadcast_to", array)
     target = as_shape("broadcast_to", shape)
-    if common_shape("broadcast_to", x.shape, target) != target:
-        raise ValueError(f"broadcast_to: an array {x.aval} does not broadcast to shape {target}")
+    check_fills("broadcast_to", "an array", x.shape, target)
     return ops.broadcast_to(x, target)
 
 

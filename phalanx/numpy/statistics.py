@@ -12,8 +12,8 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.broadcasting import check_fills
 from phalanx.base.dtypes import COMPLEXES, INEXACT
-from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
 from phalanx.lax.layout import in_place, takes_out_sharding
@@ -26,7 +26,6 @@ from phalanx.numpy.promotion import (
     DTypeLike,
     as_array,
     boolean,
-    common_shape,
     convert,
     dims,
     inexact,
@@ -207,8 +206,7 @@ def _centre(x: Any, axis: Axis, where: Any, known: Any) -> Any:
         return mean(x, axis, keepdims=True, where=where)
     centre = convert(as_array("var", known), x.aval.dtype)
     wanted = tuple(1 if d in dims("var", axis, x) else n for d, n in enumerate(x.shape))
-    if centre.ndim and common_shape("var", centre.shape, wanted) != wanted:
-        raise ShapeError(f"var: a mean of shape {wanted} is needed, got {centre.aval}")
+    check_fills("var", "a mean", centre.shape, wanted)
     return centre
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from phalanx import ops
 from phalanx.base import dtypes
+from phalanx.base.broadcasting import common_shape
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array, typeof
@@ -22,7 +23,7 @@ from phalanx.numpy.creation import asarray
 from phalanx.numpy.factorizations import in_lapack, matrices, svd
 from phalanx.numpy.logic import isnan
 from phalanx.numpy.norms import norm
-from phalanx.numpy.promotion import ArrayLike, as_array, common_shape, promote_arrays
+from phalanx.numpy.promotion import ArrayLike, as_array, promote_arrays
 from phalanx.numpy.reductions import any, count_nonzero, max, prod, sum
 from phalanx.numpy.structured import diagonal
 from phalanx.numpy.transcendental import log

@@ -22,11 +22,11 @@ from phalanx.random.uniform import (
     as_parameter,
     as_shape,
     but_last_axis,
-    common_shape,
     draw_signs,
     draw_uniform,
     float_dtype,
     integer_dtype,
+    shape_of_draws,
 )
 
 Lengths = tuple[int, ...]
@@ -36,7 +36,7 @@ def _made(core: Any, who: str, key: Any, shape: Any, dtype: Any, *parameters: An
     """What ``core`` draws, of ``shape`` or of that to which the parameters broadcast."""
     chosen = float_dtype(who, dtype)
     given = [as_parameter(p, chosen) for p in parameters]
-    lengths = common_shape(who, shape, *given)
+    lengths = shape_of_draws(who, shape, *given)
     return core(single(who, key), *given, shape=lengths, dtype=chosen)
 
 
@@ -99,7 +99,7 @@ def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any
     chosen = float_dtype("dirichlet", dtype)
     alpha = as_parameter(alpha, chosen)
     batch, count = but_last_axis("dirichlet", "alpha", alpha)
-    lengths = common_shape("dirichlet", shape, batch)
+    lengths = shape_of_draws("dirichlet", shape, batch)
     return _dirichlet(single("dirichlet", key), alpha, shape=(*lengths, count))
 
 
@@ -304,7 +304,7 @@ def double_sided_maxwell(
     """
     who, chosen = "double_sided_maxwell", float_dtype("double_sided_maxwell", dtype)
     loc, scale = as_parameter(loc, chosen), as_parameter(scale, chosen)
-    each = common_shape(who, None, loc, scale)
+    each = shape_of_draws(who, None, loc, scale)
     lengths = (as_shape(who, shape) or each) + each
     return _double_maxwell(single(who, key), loc, scale, shape=lengths, dtype=chosen)
 
@@ -373,7 +373,7 @@ def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
     """
     chosen = integer_dtype("geometric", dtype)
     p = as_parameter(p, float_dtype("geometric", None))
-    lengths = common_shape("geometric", shape, p)
+    lengths = shape_of_draws("geometric", shape, p)
     return _geometric(single("geometric", key), p, shape=lengths, dtype=chosen)
 
 
@@ -451,7 +451,7 @@ def weibull_min(
     who, chosen = "weibull_min", float_dtype("weibull_min", dtype)
     scale, concentration = as_parameter(scale, chosen), as_parameter(concentration, chosen)
     lengths = as_shape(who, shape)
-    common_shape(who, None, scale, concentration, ArrayType(lengths, chosen))
+    shape_of_draws(who, None, scale, concentration, ArrayType(lengths, chosen))
     return _weibull(single(who, key), scale, concentration, shape=lengths, dtype=chosen)
 
 

@@ -40,12 +40,12 @@ from phalanx.random.uniform import (
     as_shape,
     as_uniform,
     bits_of,
-    common_shape,
     draw_bits,
     draw_two,
     draw_uniform,
     float_dtype,
     is_high,
+    shape_of_draws,
 )
 
 _SQRT_2 = math.sqrt(2)
@@ -129,7 +129,7 @@ def truncated_normal(
     """
     chosen = float_dtype("truncated_normal", dtype)
     lower, upper = as_parameter(lower, chosen), as_parameter(upper, chosen)
-    lengths = common_shape("truncated_normal", shape, lower, upper)
+    lengths = shape_of_draws("truncated_normal", shape, lower, upper)
     key = single("truncated_normal", key)
     return _truncated_normal(key, lower, upper, shape=lengths, dtype=chosen)
 
@@ -163,7 +163,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) 
     if chosen is None or not dtypes.is_complex(chosen):
         chosen = float_dtype("lognormal", dtype)
     sigma = as_parameter(sigma, chosen)
-    lengths = common_shape("lognormal", shape, sigma)
+    lengths = shape_of_draws("lognormal", shape, sigma)
     return _lognormal(single("lognormal", key), sigma, shape=lengths, dtype=chosen)
 
 

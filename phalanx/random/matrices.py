@@ -18,7 +18,7 @@ from phalanx.ops.basis import check_lengths
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.distributions import draw_standard_normal
 from phalanx.random.keys import single
-from phalanx.random.uniform import as_parameter, as_shape, common_shape, float_dtype
+from phalanx.random.uniform import as_parameter, as_shape, float_dtype, shape_of_draws
 
 Lengths = tuple[int, ...]
 
@@ -118,7 +118,7 @@ def multivariate_normal(
             f"{who}: mean must have shape [..., n] and cov [..., n, n], got {given} and {size}"
         )
     batch = (given.update(shape=given.shape[:-1]), size.update(shape=size.shape[:-2]))
-    lengths = common_shape(who, shape, *batch)
+    lengths = shape_of_draws(who, shape, *batch)
     return _multivariate(single(who, key), mean, cov, shape=lengths, method=method)
 
 

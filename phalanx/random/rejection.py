@@ -32,10 +32,10 @@ from phalanx.random.uniform import (
     as_uniform,
     bits_of,
     but_last_axis,
-    common_shape,
     draw_uniform,
     float_dtype,
     integer_dtype,
+    shape_of_draws,
 )
 from phalanx.transforms.stage import stage
 
@@ -105,7 +105,7 @@ def _gamma(
 ) -> Any:
     chosen = float_dtype(who, dtype)
     a = as_parameter(a, chosen)
-    lengths = common_shape(who, shape, a)
+    lengths = shape_of_draws(who, shape, a)
     check_method(who, method)
     return _staged_gamma(single(who, key), a, shape=lengths, in_logs=in_logs)
 
@@ -235,7 +235,7 @@ def poisson(
     """
     chosen = integer_dtype("poisson", dtype)
     lam = as_parameter(lam, np.dtype("float32"))
-    lengths = common_shape("poisson", shape, lam)
+    lengths = shape_of_draws("poisson", shape, lam)
     check_method("poisson", method)
     return _poisson(single("poisson", key), lam, shape=lengths, dtype=chosen)
 
@@ -329,7 +329,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> 
     """
     chosen = float_dtype("binomial", dtype)
     n, p = as_parameter(n, chosen), as_parameter(p, chosen)
-    lengths = common_shape("binomial", shape, n, p)
+    lengths = shape_of_draws("binomial", shape, n, p)
     return _binomial(single("binomial", key), n, p, shape=lengths)
 
 
@@ -436,7 +436,7 @@ def multinomial(
     asked = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
     chosen = asked if dtypes.is_floating(asked) else dtypes.default_float()
     n, p = as_parameter(n, chosen), as_parameter(p, chosen)
-    lengths = common_shape("multinomial", shape, n, but_last_axis("multinomial", "p", p)[0])
+    lengths = shape_of_draws("multinomial", shape, n, but_last_axis("multinomial", "p", p)[0])
     drawn = _multinomial(single("multinomial", key), n, p, shape=lengths, unroll=unroll)
     return drawn if asked == chosen else drawn.astype(asked)
 

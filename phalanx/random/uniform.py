@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
+from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ArgumentError
 from phalanx.control.one_program import staged
 from phalanx.core.types import ArrayType, is_scalar, typeof
@@ -86,7 +87,7 @@ def as_parameter(x: Any, dtype: np.dtype) -> Any:
     return x if typeof(x).dtype == dtype else convert(x, dtype=dtype, weak=False)
 
 
-def common_shape(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
+def shape_of_draws(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     """``shape``, or that to which the parameters broadcast if it is None.
 
     Raises:
@@ -95,21 +96,11 @@ def common_shape(who: str, shape: Any, *parameters: Any) -> tuple[int, ...]:
     shapes = [_type_of(p).shape for p in parameters]
     if not any(shapes):
         return () if shape is None else as_shape(who, shape)
-    try:
-        needed = np.broadcast_shapes(*shapes)
-    except ValueError:
-        raise ValueError(f"{who}: parameters of shapes {shapes} do not broadcast") from None
+    needed = common_shape(who, *shapes)
     if shape is None:
         return needed
     given = as_shape(who, shape)
-    try:
-        fits = np.broadcast_shapes(needed, given) == given
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"{who}: parameters of shape {needed} do not broadcast to shape {given}"
-        )
+    check_fills(who, "parameters", needed, given)
     return given
 
 
@@ -194,7 +185,7 @@ def uniform(
         key = single("uniform", key)
         return _uniform(key, None, None, shape=as_shape("uniform", shape), dtype=chosen)
     low, high = as_parameter(minval, chosen), as_parameter(maxval, chosen)
-    lengths = common_shape("uniform", as_shape("uniform", shape), low, high)
+    lengths = shape_of_draws("uniform", as_shape("uniform", shape), low, high)
     return _uniform(single("uniform", key), low, high, shape=lengths, dtype=chosen)
 
 
@@ -266,7 +257,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     drawn = chosen if dtypes.iinfo(chosen).bits >= 32 else np.dtype("int32")
     low, _ = _bound("minval", minval, drawn)
     high, beyond = _bound("maxval", maxval, drawn)
-    lengths = common_shape("randint", as_shape("randint", shape), low, high)
+    lengths = shape_of_draws("randint", as_shape("randint", shape), low, high)
     return _randint(single("randint", key), low, high, beyond, shape=lengths, dtype=chosen)
 
 
@@ -338,7 +329,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> A
     """
     dtype = dtypes.to_inexact(dtypes.dtype_of(p) if not is_scalar(p) else float)
     p = as_parameter(p, float_dtype("bernoulli", dtype))
-    lengths = common_shape("bernoulli", shape, p)
+    lengths = shape_of_draws("bernoulli", shape, p)
     high = is_high("bernoulli", mode)
     return _bernoulli(single("bernoulli", key), p, shape=lengths, high=high)
 

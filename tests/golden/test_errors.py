@@ -666,7 +666,7 @@ def drawing_without_a_sharding():
 
 @mistake(errors.ShapeError)
 def add_of_other_shapes():
-    jnp.ones((4, 3)) + jnp.ones(4)
+    jnp.ones((4, 3)) + jnp.ones(4)  # HERE
 
 
 @mistake(errors.ShapeError)

@@ -157,7 +157,7 @@ def test_dtypes():
 PRODUCT_ERRORS = {
     "lengths": (lambda: jnp.ones((2, 3)) @ jnp.ones((2, 3)), r"got 3 and 2"),
     "number": (lambda: jnp.ones(3) @ 2, "multiplies with"),
-    "batches": (lambda: jnp.ones((2, 3, 3)) @ jnp.ones((4, 3, 3)), "do not broadcast"),
+    "batches": (lambda: jnp.ones((2, 3, 3)) @ jnp.ones((4, 3, 3)), "for broadcasting"),
     "axes": (lambda: jnp.tensordot(jnp.ones(3), jnp.ones(3), 2), "cannot be paired"),
     "precision": (lambda: jnp.dot(jnp.ones(3), jnp.ones(3), precision="x"), "precision must be"),
 }

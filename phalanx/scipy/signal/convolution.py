@@ -194,7 +194,10 @@ def _by_transforms(
     over = tuple(range(x.ndim)) if axes is None else dimensions(who, axes, x.ndim)
     for d in set(range(x.ndim)).difference(over):
         if x.shape[d] != y.shape[d] and 1 not in (x.shape[d], y.shape[d]):
-            raise ShapeError(f"{who}: {x.aval} and {y.aval} do not broadcast beside axes {over}")
+            raise ShapeError(
+                f"{who}: Incompatible shapes for broadcasting beside axes {over}: {x.aval} and "
+                f"{y.aval}"
+            )
     x, y = _in_order(who, x, y, mode, over)
     if not over:
         return x * y

@@ -63,7 +63,21 @@ CAUGHT = {
         (ValueError,),
         "vmap got inconsistent sizes for array axes to be mapped",
     ),
-    "shapes of an operator": (lambda: X + jnp.ones(4), (ValueError, TypeError), "broadcast"),
+    "shapes of an operator": (
+        lambda: X + jnp.ones(4),
+        (ValueError, TypeError),
+        r"Incompatible shapes for broadcasting: shapes=\[",
+    ),
+    "shapes of draws": (
+        lambda: phalanx.random.bernoulli(phalanx.random.key(0), X, (4,)),
+        (ValueError, TypeError),
+        "Incompatible shapes for broadcasting: ",
+    ),
+    "shapes of what is written": (
+        lambda: jnp.asarray(X).at[0].set(jnp.ones(9)),
+        (ValueError, TypeError),
+        r"Incompatible shapes for broadcasting: .*requested shape \(",
+    ),
     "shapes of a product": (lambda: X @ jnp.ones(4), (ValueError, TypeError), "must be equal"),
     "shapes of parts": (
         lambda: jnp.concatenate([X, X[:, :2]]),
@@ -73,7 +87,7 @@ CAUGHT = {
     "shapes of lax": (
         lambda: lax.add(X, X[0]),
         (ValueError, TypeError),
-        "must have one shape",
+        r"got incompatible shapes for broadcasting: \(",
     ),
     "a tree of axes": (
         lambda: phalanx.pmap(lambda x: x, in_axes=({"a": 0},))({"b": X}),

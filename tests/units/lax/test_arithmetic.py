@@ -63,7 +63,7 @@ def test_fewer_bits_are_those_of_the_narrower_format(dtype):
         (lambda: lax.polynomial(np.int32([1]), [0.5]), TypeError, "does not fit"),
         (lambda: lax.approx_max_k(np.int32([1]), 1), TypeError, "floating-point"),
         (lambda: lax.approx_max_k(np.ones(1), 1, recall_target=2), ValueError, "recall_target"),
-        (lambda: lax.broadcast_like(np.ones(2), np.ones(3)), ValueError, "does not broadcast"),
+        (lambda: lax.broadcast_like(np.ones(2), np.ones(3)), ValueError, "for broadcasting"),
         (lambda: lax.after_all, AttributeError, "effects are in order by themselves"),
     ],
 )

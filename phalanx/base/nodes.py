@@ -118,6 +118,12 @@ def _level(tree: Tree) -> Any:
     return level
 
 
+def unflatten_func_of(cls: type) -> Callable[[Any, Any], Any] | None:
+    """What makes an instance of a registered class of what it keeps besides, and its children."""
+    known = optree.register_pytree_node.get(cls, namespace=SPACE)  # type: ignore[attr-defined]
+    return None if known is None else known.unflatten_func
+
+
 class Registry:
     """The classes that are nodes, and what can be done with them: there is one."""
 

@@ -336,6 +336,12 @@ class Regions(Protocol):
         ...
 
 
+    def module_call(
+        self, artifact: bytes, args: Values, out_types: Sequence[ArrayType]
+    ) -> list[Value]:
+        """Call the main function of a module that was written before, as a portable artifact."""
+        ...
+
     def inspect_sharding(self, x: Value, watcher: Any) -> None:
         """Ask how ``x`` lies; the executable answers, in ``inspected``."""
         ...

@@ -12,13 +12,18 @@ from phalanx.ops.basis import I32
 _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
 
 
+def platform_of_devices(name: str) -> str:
+    """The platform that devices tell of themselves, for one that users may know by another name."""
+    return _ALIASES.get(name, name)
+
+
 def _type(*, platforms: tuple[str, ...], default: bool) -> ArrayType:
     return ArrayType((), I32)
 
 
 def _lower_on(platform: str) -> LowerRule:
     def lower(b: Builder, platforms: tuple[str, ...], default: bool) -> Any:
-        names = [_ALIASES.get(name, name) for name in platforms]
+        names = list(map(platform_of_devices, platforms))
         if platform not in names and not default:
             raise NotImplementedError(
                 f"platform_dependent: there is a function for {', '.join(platforms)}, and no "

@@ -232,6 +232,28 @@ class Backend(Protocol):
         """``program`` as a module laid out by ``plan``; inputs ``donate`` give their memory."""
         ...
 
+    def export(
+        self,
+        program: Program,
+        constants: Sequence[np.ndarray],
+        platforms: Sequence[str],
+        name: str,
+    ) -> bytes:
+        """``program`` for one device of any of ``platforms``, as a portable artifact.
+
+        Its first inputs are the ``constants``. What is for several platforms takes the number of
+        that on which it runs before everything else.
+        """
+        ...
+
+    def exported_text(self, artifact: bytes) -> str:
+        """The module of a portable artifact, as StableHLO.
+
+        Raises:
+            ValueError: it is none, or one of a later version.
+        """
+        ...
+
     def compile(self, lowered: Any, options: dict[str, Any] | None = None) -> Executable:
         """Compile for the devices of the plan.
 

@@ -14,6 +14,8 @@ from phalanx.xla.runtime import VERSION, Device
 __all__ = ["VERSION", "Device", "XlaBackend"]
 
 if TYPE_CHECKING:
+    from phalanx.xla import artifacts as artifacts
     from phalanx.xla import lower as lower
+    from phalanx.xla import portable as portable
 else:
-    __getattr__, __dir__ = _later(__name__, "lower")
+    __getattr__, __dir__ = _later(__name__, "artifacts", "lower", "portable")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from phalanx import xla
 from phalanx.base.recent import memoized
@@ -63,6 +66,16 @@ class XlaBackend:
         program: Program, plan: Plan, donate: tuple[int, ...] = (), name: str | None = None
     ) -> XlaModule:
         return xla.lower.lower(program, plan, donate, name)
+
+    @staticmethod
+    def export(
+        program: Program, constants: Sequence[np.ndarray], platforms: Sequence[str], name: str
+    ) -> bytes:
+        return xla.portable.export(program, constants, platforms, name)
+
+    @staticmethod
+    def exported_text(artifact: bytes) -> str:
+        return xla.artifacts.text_of(artifact)
 
     compile = staticmethod(compiling.compile)
     put = staticmethod(transfer.put)

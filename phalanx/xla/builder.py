@@ -7,11 +7,11 @@ from phalanx.xla.contraction import ContractionEmitter
 from phalanx.xla.generators import GeneratorEmitter
 from phalanx.xla.host_calls import HostCallEmitter
 from phalanx.xla.inspection import InspectionEmitter
-from phalanx.xla.matrices import MatrixEmitter
+from phalanx.xla.merging import MergingEmitter
 
 
 class MlirBuilder(
-    ContractionEmitter, MatrixEmitter, GeneratorEmitter, HostCallEmitter, InspectionEmitter
+    ContractionEmitter, MergingEmitter, GeneratorEmitter, HostCallEmitter, InspectionEmitter
 ):
     """Writes StableHLO. Make one inside an MLIR context, with a plan and a module."""
 

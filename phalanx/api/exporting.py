@@ -1,0 +1,486 @@
+"""Functions as portable modules: ``export``, and calling what was exported."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from phalanx.api import aot
+from phalanx.api.arguments import LeafNames, shown_call
+from phalanx.api.custom_vjp import custom_vjp
+from phalanx.api.derivatives import vjp
+from phalanx.api.devices import default_backend
+from phalanx.api.jit import jit
+from phalanx.api.linear import tangent_dtype
+from phalanx.api.portable_bytes import (
+    describe_tree,
+    describe_type,
+    pack,
+    tree_of,
+    type_of,
+    unpack,
+)
+from phalanx.api.stages import TracedCall
+from phalanx.base import dtypes, tree
+from phalanx.base.boundary import hiding
+from phalanx.base.errors import MissingRule, TreeError
+from phalanx.base.extended import is_key
+from phalanx.base.source import user_location
+from phalanx.control.call import call
+from phalanx.control.exported import PortableModule, exported
+from phalanx.core.program import Program
+from phalanx.core.types import Types
+from phalanx.ops.basis import random_unwrap, random_wrap
+from phalanx.ops.callback import host_call
+from phalanx.ops.platform import platform_of_devices
+from phalanx.run.planning import constraints
+from phalanx.run.portable import export_program
+from phalanx.run.runtime import backend
+from phalanx.spmd.constraint import is_abstract
+from phalanx.spmd.sharding import Sharding
+
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu", "gpu")
+minimum_supported_calling_convention_version = 9
+maximum_supported_calling_convention_version = 10  # they differ in what these modules do not have
+
+
+@dataclass(frozen=True)
+class DisabledSafetyCheck:
+    """A check of ``export`` that is left out.
+
+    >>> DisabledSafetyCheck.custom_call("my_function"), DisabledSafetyCheck.platform()
+    (custom_call:my_function, platform)
+    """
+
+    _what: str
+
+    @classmethod
+    def platform(cls) -> DisabledSafetyCheck:
+        """Let what was exported be called on platforms for which it was not exported."""
+        return cls("platform")
+
+    @classmethod
+    def custom_call(cls, target_name: str) -> DisabledSafetyCheck:
+        """Let a function be exported that calls the foreign function ``target_name``.
+
+        Whoever calls it must have registered the same function under this name.
+        """
+        return cls(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """The name of the foreign function that may be called, if it is such a check."""
+        kind, _, name = self._what.partition(":")
+        return name if kind == "custom_call" else None
+
+    def __repr__(self) -> str:
+        return self._what
+
+
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """A function as a portable module, with what is needed to call it: what ``export`` gives.
+
+    Attributes:
+        fun_name: the name of the function.
+        in_tree: the structure of the arguments, ``(args, kwargs)``, without the static ones.
+        in_avals: the types of the leaves of the arguments.
+        out_tree: the structure of the results.
+        out_avals: the types of the leaves of the results.
+        platforms: those that it was exported for.
+        mlir_module_serialized: the module, as a portable artifact of StableHLO. Its main function
+            takes the leaves of the arguments in order, of random keys the words in a last
+            dimension; if there are several platforms, the number of one of them, an int32, before.
+        disabled_safety_checks: the checks that were left out.
+        calling_convention_version: of what the main function takes and gives.
+    """
+
+    fun_name: str
+    in_tree: Any
+    in_avals: Types
+    out_tree: Any
+    out_avals: Types
+    platforms: tuple[str, ...]
+    mlir_module_serialized: bytes = field(repr=False)
+    disabled_safety_checks: tuple[DisabledSafetyCheck, ...]
+    calling_convention_version: int
+    _derivative: Callable[[], Exported | None] = field(repr=False)
+
+    nr_devices = 1
+    ordered_effects = ()
+    unordered_effects = ()
+
+    @property
+    def in_shardings_hlo(self) -> tuple[None, ...]:
+        """How the arguments lie over devices: on one, so there is nothing to say of any."""
+        return (None,) * len(self.in_avals)
+
+    @property
+    def out_shardings_hlo(self) -> tuple[None, ...]:
+        """How the results lie over devices: on one, so there is nothing to say of any."""
+        return (None,) * len(self.out_avals)
+
+    @property
+    def module_kept_var_idx(self) -> tuple[int, ...]:
+        """Which leaves of the arguments the module takes: all."""
+        return tuple(range(len(self.in_avals)))
+
+    @property
+    def uses_global_constants(self) -> bool:
+        """Whether the module takes the number of the platform."""
+        return len(self.platforms) > 1
+
+    def __str__(self) -> str:
+        return f"Exported(fun_name={self.fun_name}, platforms={self.platforms})"
+
+    def mlir_module(self) -> str:
+        """The module as text.
+
+        >>> import phalanx
+        >>> made = export(phalanx.jit(lambda x: x + x))(phalanx.ShapeDtypeStruct((3,), "float32"))
+        >>> "stablehlo.add" in made.mlir_module()
+        True
+        """
+        return backend().exported_text(self.mlir_module_serialized)
+
+    def serialize(self, vjp_order: int = 0) -> bytearray:
+        """All of it as bytes, which ``deserialize`` reads, in later versions, too.
+
+        Args:
+            vjp_order: up to which order derivatives come along.
+
+        Raises:
+            ValueError: the order is negative, or there is no derivative of that order; arguments or
+                results have nodes of which nobody said how they are written.
+
+        >>> import phalanx
+        >>> made = export(phalanx.jit(lambda x: x * x))(1.0)
+        >>> again = deserialize(made.serialize(vjp_order=1))
+        >>> print(phalanx.grad(again.call)(3.0))
+        6.0
+        """
+        if vjp_order < 0:
+            raise ValueError(f"Exported.serialize: vjp_order must be 0 or more, got {vjp_order}")
+        parts, one = [], self
+        for order in range(vjp_order + 1):
+            parts.append((one._description(), one.mlir_module_serialized))
+            further = one.vjp() if order < vjp_order else one
+            if further is None:
+                raise ValueError(
+                    f"Exported.serialize: {self.fun_name} was loaded with derivatives up to order "
+                    f"{order}, and vjp_order is {vjp_order}"
+                )
+            one = further
+        return pack(parts)
+
+    def _description(self) -> dict[str, Any]:
+        return {
+            "fun_name": self.fun_name,
+            "in_tree": describe_tree(self.in_tree, "an argument"),
+            "in_avals": list(map(describe_type, self.in_avals)),
+            "out_tree": describe_tree(self.out_tree, "a result"),
+            "out_avals": list(map(describe_type, self.out_avals)),
+            "platforms": self.platforms,
+            "disabled_safety_checks": list(map(str, self.disabled_safety_checks)),
+            "calling_convention_version": self.calling_convention_version,
+        }
+
+    def has_vjp(self) -> bool:
+        """Whether there is a derivative: what was deserialized has it if it was serialized."""
+        return self.vjp() is not None
+
+    def vjp(self) -> Exported | None:
+        """The derivative, exported in turn; None where what was deserialized came without.
+
+        It takes the leaves of the arguments, and then a cotangent for each leaf of the results,
+        float0 where that has no derivative. It gives a tuple of cotangents of the leaves of the
+        arguments.
+
+        >>> import phalanx
+        >>> made = export(phalanx.jit(lambda x: x * x))(1.0)
+        >>> print(made.vjp().call(3.0, 1.0)[0])
+        6.0
+        """
+        return self._made_derivative
+
+    @functools.cached_property
+    def _made_derivative(self) -> Exported | None:
+        return self._derivative()
+
+    @hiding
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives, without its static arguments, for they are fixed.
+
+        It can be called inside all transformations. Lanes of ``vmap`` and ``pmap`` run one after
+        the other on a device. It has the derivative in reverse mode that ``vjp`` gives.
+
+        Raises:
+            TreeError: the structure of the arguments differs from that for which it was exported.
+            ValueError: a shape or a dtype differs, or it is called on another platform.
+
+        >>> import phalanx, phalanx.numpy as jnp
+        >>> made = export(phalanx.jit(jnp.sin))(1.0)
+        >>> print(phalanx.grad(made.call)(0.0))
+        1.0
+        """
+        leaves, treedef = tree.flatten((args, kwargs))
+        if treedef != self.in_tree:
+            raise TreeError(
+                f"Exported.call: {self.fun_name} was exported for arguments of the structure "
+                f"{shown_call(self.in_tree)} and is called with {shown_call(treedef)}, at "
+                f"{user_location()}"
+            )
+        names = LeafNames(self.call, args, kwargs, range(len(args)))
+        for i, x in enumerate(leaves):
+            self._check(x, names, i)
+        return self.out_tree.unflatten(self._ruled(*leaves))
+
+    def _check(self, x: Any, names: LeafNames, i: int) -> None:
+        given, wanted = aot.abstract(x, names, i, "Exported.call"), self.in_avals[i]
+        if (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+            raise ValueError(
+                f"Exported.call: {self.fun_name} was exported for {wanted} as {names[i]} and is "
+                f"called with {given}, at {user_location()}; convert it, or export for its type"
+            )
+
+    @functools.cached_property
+    def _module(self) -> PortableModule:
+        anywhere = DisabledSafetyCheck.platform() in self.disabled_safety_checks
+        return PortableModule(
+            self.fun_name, self.mlir_module_serialized, _physical(self.in_avals),
+            _physical(self.out_avals), self.platforms, anywhere,
+        )  # fmt: skip
+
+    def _run(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
+        pairs = list(zip(leaves, self.in_avals, strict=True))
+        words = [random_unwrap(x) if is_key(t.dtype) else x for x, t in pairs]
+        results = zip(exported(*words, module=self._module), self.out_avals, strict=True)
+        return tuple([random_wrap(y, dtype=t.dtype) if is_key(t.dtype) else y for y, t in results])
+
+    @functools.cached_property
+    def _ruled(self) -> Callable[..., tuple[Any, ...]]:
+        """The flat function, with the exported derivative as its rule."""
+
+        def function(*leaves: Any) -> tuple[Any, ...]:
+            return self._run(leaves)
+
+        def forward(*leaves: Any) -> Any:
+            if self.vjp() is None:
+                raise MissingRule(
+                    f"Exported.call: {self.fun_name} is differentiated, at {user_location()}, and "
+                    "came without its derivative; serialize it with vjp_order=1, or more for "
+                    "derivatives of higher order"
+                )
+            return ruled(*leaves), leaves
+
+        def backward(leaves: Sequence[Any], cts: Sequence[Any]) -> tuple[Any, ...]:
+            derivative: Any = self.vjp()
+            given = derivative.call(*leaves, *cts)
+            real = [dtypes.is_inexact(t.dtype) for t in derivative.out_avals]
+            return tuple([ct if r else None for ct, r in zip(given, real, strict=True)])
+
+        function.__name__ = f"{self.fun_name}, exported"
+        ruled = custom_vjp(function)
+        ruled.defvjp(forward, backward)
+        return ruled
+
+
+def _physical(types: Types) -> Types:
+    return tuple([t.physical for t in types])
+
+
+def default_export_platform() -> str:
+    """The platform for which functions are exported where none is said.
+
+    >>> default_export_platform()
+    'cpu'
+    """
+    name = default_backend()
+    return "cuda" if name == "gpu" else name
+
+
+def export(
+    fun_jit: Callable[..., Any],
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[DisabledSafetyCheck] = (),
+) -> Callable[..., Exported]:
+    """x -> ``fun_jit`` at the types of x, as a portable module.
+
+    The module is StableHLO that later versions read, too, and other tools. It runs on one device;
+    lanes of a ``pmap`` in it all lie there. What it closes over is in it.
+
+    Args:
+        fun_jit: what ``jit`` or ``pmap`` gave.
+        platforms: those on which it is to run: "cpu", "cuda", "rocm" and "tpu". They need not be
+            there. By default that which is used.
+        disabled_checks: checks that are left out.
+
+    Returns:
+        A function of arrays, numbers or ``ShapeDtypeStruct``, and of static arguments, that gives
+        an ``Exported``.
+
+    Raises:
+        ValueError: the function is none that ``jit`` gave; there is no such platform; it is over
+            several devices, as by ``shard_map``, or calls a foreign function that was not allowed.
+        MissingRule: it calls Python, which no module can hold.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> made = export(phalanx.jit(jnp.sin))(phalanx.ShapeDtypeStruct((2,), "float32"))
+    >>> made.in_avals, made.platforms, made.nr_devices
+    ((f32[2],), ('cpu',), 1)
+    >>> deserialize(made.serialize()).call(jnp.zeros(2))
+    Array([0., 0.], dtype=float32)
+    """
+    if not callable(getattr(fun_jit, "trace", None)):
+        raise ValueError(
+            "export: Function to be exported must be the result of `jit` or `pmap`, got "
+            f"{fun_jit!r}; export(phalanx.jit(f))"
+        )
+    names = _platforms(platforms)
+    checks = tuple(disabled_checks)
+
+    @hiding
+    def exporting(*args: Any, **kwargs: Any) -> Exported:
+        return _exported(fun_jit.trace(*args, **kwargs)._traced, names, checks)
+
+    return exporting
+
+
+def deserialize(blob: bytes | bytearray) -> Exported:
+    """What ``Exported.serialize`` made bytes of.
+
+    Nothing in the bytes is run by reading them; calling the function runs them.
+
+    Raises:
+        TypeError: ``blob`` is no bytes.
+        ValueError: they are damaged, of another library, or of a later version.
+
+    >>> deserialize(b"something")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: deserialize: bytes that Exported.serialize gave are needed; these begin with ...
+    """
+    made: Exported | None = None
+    for words, artifact in reversed(unpack(blob)):
+        version = words["calling_convention_version"]
+        if version > maximum_supported_calling_convention_version:
+            raise ValueError(
+                f"deserialize: {words['fun_name']} is of calling convention {version}, and this "
+                f"version knows up to {maximum_supported_calling_convention_version}"
+            )
+        made = _described(words, artifact, made)
+    assert made is not None
+    return made
+
+
+def _described(words: dict[str, Any], artifact: bytes, derivative: Exported | None) -> Exported:
+    return Exported(
+        fun_name=words["fun_name"],
+        in_tree=tree_of(words["in_tree"]),
+        in_avals=tuple(map(type_of, words["in_avals"])),
+        out_tree=tree_of(words["out_tree"]),
+        out_avals=tuple(map(type_of, words["out_avals"])),
+        platforms=tuple(words["platforms"]),
+        mlir_module_serialized=artifact,
+        disabled_safety_checks=tuple(map(DisabledSafetyCheck, words["disabled_safety_checks"])),
+        calling_convention_version=words["calling_convention_version"],
+        _derivative=lambda: derivative,
+    )
+
+
+def _platforms(given: Sequence[str] | None) -> tuple[str, ...]:
+    if given is None:
+        return (default_export_platform(),)
+    names = (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
+    unknown = [name for name in names if name not in PLATFORMS]
+    if unknown or not names:
+        raise ValueError(f"export: platforms must be some of {', '.join(PLATFORMS)}, got {given!r}")
+    return names
+
+
+def _exported(
+    traced: TracedCall, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]
+) -> Exported:
+    program = traced.program
+    _refuse_what_is_outside(traced)
+    _refuse_what_is_spread(traced)
+
+    def derivative() -> Exported:
+        return _derivative_of(program, platforms, checks)
+
+    return Exported(
+        fun_name=program.name,
+        in_tree=traced.in_tree,
+        in_avals=program.input_types,
+        out_tree=traced.out_tree,
+        out_avals=program.output_types,
+        platforms=platforms,
+        mlir_module_serialized=export_program(program, list(map(platform_of_devices, platforms))),
+        disabled_safety_checks=checks,
+        calling_convention_version=maximum_supported_calling_convention_version,
+        _derivative=derivative,
+    )
+
+
+def _derivative_of(
+    program: Program, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]
+) -> Exported:
+    count = len(program.inputs)
+
+    def derivative(*values: Any) -> Any:
+        _, pull = vjp(lambda *primals: tuple(call(*primals, program=program)), *values[:count])
+        return pull(values[count:])
+
+    derivative.__name__ = f"{program.name}_vjp"
+    cts = [t.update(dtype=tangent_dtype(t), weak=False) for t in program.output_types]
+    types = [*program.input_types, *cts]
+    return _exported(jit(derivative).trace(*map(aot.struct, types))._traced, platforms, checks)
+
+
+# ---- what cannot be exported ----------------------------------------------------------------
+
+
+def _refuse_what_is_outside(traced: TracedCall) -> None:
+    """Raise where a function captures traced values, calls Python, or does anything besides."""
+    program = traced.program
+    if traced.captured:
+        raise ValueError(
+            f"export: {program.name}, at {user_location()}, closes over values of a transformation "
+            "around it, which have no data; pass them as arguments"
+        )
+    for e in program.walk():
+        if e.prim is host_call or e.prim.effects.of(**e.params):
+            raise MissingRule(
+                f"export: {program.name} calls Python, at {e.location}: {e.prim}, and no module "
+                "can hold a function of Python; leave the call out of what is exported"
+            )
+
+
+def _refuse_what_is_spread(traced: TracedCall) -> None:
+    """Raise ValueError where a function, or an argument, is over several devices."""
+    program = traced.program
+    asked = [("in_shardings", s) for s in (*traced.places.ins, *traced.shardings)]
+    asked += [("out_shardings", s) for s in traced.places.outs]
+    asked += [(who, s) for s, who in constraints(program)]
+    for who, sharding in asked:
+        count = 0 if sharding is None else _devices_of(sharding)
+        if count > 1:
+            raise _spread(program, f"{who} puts a value over {count} devices")
+    for e in program.walk():
+        region = e.prim.on_devices.region and e.prim.on_devices.region(**e.params)
+        if e.prim.execution.launch is not None or (
+            region and region.mesh is not None and region.mesh.devices.size > 1
+        ):
+            raise _spread(program, f"at {e.location} devices of a mesh or processes are named")
+
+
+def _devices_of(sharding: Sharding) -> int:
+    return sharding.mesh.size if is_abstract(sharding) else len(sharding.device_list)
+
+
+def _spread(program: Program, what: str) -> ValueError:
+    return ValueError(
+        f"export: {program.name} is to run on one device, and {what}. Export what each device "
+        "does, and call that inside shard_map or pmap"
+    )

@@ -1,0 +1,81 @@
+"""``exported``: a call of a module that was written before, of which nothing is known inside.
+
+It is a function of arrays on one device. Its lanes run one after the other, and it has no
+derivative but the one that was exported with it, which whoever calls it sees to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from phalanx.control.in_turn import in_turn
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import NoRule, Primitive
+from phalanx.core.types import ArrayType, Types
+from phalanx.ops.basis import I32
+from phalanx.ops.platform import platform_of_devices
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PortableModule:
+    """A module that any version of XLA reads.
+
+    Attributes:
+        name: of the function that it is.
+        artifact: the module itself.
+        in_types: those of its operands, without keys.
+        out_types: those of its results.
+        platforms: those that it was written for. If there are several it takes the number of one
+            before its operands.
+        anywhere: whether it is called on other platforms, too.
+    """
+
+    name: str
+    artifact: bytes
+    in_types: Types
+    out_types: Types
+    platforms: tuple[str, ...]
+    anywhere: bool
+
+    def number_of(self, platform: str) -> int:
+        """Which of the platforms a device of ``platform`` is of.
+
+        Raises:
+            ValueError: of none.
+        """
+        known = list(map(platform_of_devices, self.platforms))
+        if platform in known:
+            return known.index(platform)
+        if self.anywhere:
+            return 0
+        raise ValueError(
+            f"Exported.call: {self.name} was exported for platforms {', '.join(self.platforms)} "
+            f"and is used on {platform}; export it with platforms=[..., {platform!r}]"
+        )
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def _type(*types: ArrayType, module: PortableModule) -> Types:
+    return module.out_types
+
+
+def _lower(b: Builder, *xs: Value, module: PortableModule) -> list[Value]:
+    number = module.number_of(b.target.platform)
+    first = [b.constant(number, I32)] if len(module.platforms) > 1 else []
+    return b.module_call(module.artifact, [*first, *xs], module.out_types)
+
+
+_OPAQUE = NoRule("what the module does is not known; only its exported derivative is used")
+
+exported: Primitive = Primitive(
+    "exported",
+    _type,
+    _lower,
+    linearize=_OPAQUE,
+    transpose=_OPAQUE,
+    batch=in_turn(lambda: exported),
+    multi=True,
+    doc="main(operands) of a module that was written before; func.call",
+)

@@ -1,0 +1,59 @@
+"""Builder: calls of modules that were written before, which become functions of this one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from jaxlib.mlir import ir
+
+from phalanx.core.types import ArrayType
+from phalanx.spmd.plan import Plan
+from phalanx.xla.artifacts import read
+from phalanx.xla.matrices import MatrixEmitter, register_lapack
+
+
+class MergingEmitter(MatrixEmitter):
+    """Calls of modules that were written before."""
+
+    def __init__(self, plan: Plan, module: ir.Module) -> None:
+        super().__init__(plan, module)
+        self._merged: dict[bytes, str] = {}
+
+    def module_call(
+        self, artifact: bytes, args: Sequence[ir.Value], out_types: Sequence[ArrayType]
+    ) -> list[ir.Value]:
+        if artifact not in self._merged:
+            self._merged[artifact] = self._merge(read(artifact))
+        callee = ir.FlatSymbolRefAttr.get(self._merged[artifact])
+        results = [self.tensor_of(t) for t in out_types]
+        return self.region_op("func.call", results, args, {"callee": callee})
+
+    def _merge(self, module: ir.Module) -> str:
+        """Move the functions of ``module`` into this one; the name that its main one has now."""
+        symbols = ir.SymbolTable(module.operation)
+        functions = list(module.body.operations)
+        names = [ir.StringAttr(f.attributes["sym_name"]).value for f in functions]
+        self._names.update(names)  # so that no new name is one that is yet to be replaced
+        fresh = dict(zip(names, map(self._fresh_name, names), strict=True))
+        for f, name in zip(functions, names, strict=True):
+            ir.SymbolTable.replace_all_symbol_uses(name, fresh[name], module.operation)
+            symbols.set_symbol_name(f, fresh[name])
+            ir.SymbolTable.set_visibility(f, "private")
+        if any(name.startswith("lapack_") for name in custom_calls(module)):
+            register_lapack()
+        for f in functions:
+            self.module.body.append(f)
+        return fresh["main"]
+
+
+def custom_calls(module: ir.Module) -> Iterator[str]:
+    """The names of functions registered with XLA that ``module`` calls."""
+    found: list[str] = []
+
+    def look(operation: ir.Operation) -> ir.WalkResult:
+        if operation.name == "stablehlo.custom_call":
+            found.append(ir.StringAttr(operation.attributes["call_target_name"]).value)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(look)
+    yield from found

@@ -2,6 +2,7 @@
 
 Most of the time of a test is compilation, and runs with other numbers of devices, workers and
 versions of the code compile mostly the same programs: all runs of a user share a directory.
+Another keeps modules as Python has compiled them.
 """
 
 import getpass
@@ -13,10 +14,11 @@ import tempfile
 import numpy as np
 import pytest
 
-os.environ.setdefault(
-    "PHALANX_CACHE_DIR",
-    os.path.join(tempfile.gettempdir(), f"phalanx-tests-of-{getpass.getuser()}"),
-)
+CACHE = os.path.join(tempfile.gettempdir(), f"phalanx-tests-of-{getpass.getuser()}")
+os.environ.setdefault("PHALANX_CACHE_DIR", CACHE)
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    # Not beside the code, then: tests start hundreds of processes, most of whose work is to import.
+    os.environ.setdefault("PYTHONPYCACHEPREFIX", f"{CACHE}-bytecode")
 
 
 @pytest.fixture(autouse=True)

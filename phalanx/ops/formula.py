@@ -219,6 +219,7 @@ erf_inv = _function("erf_inv", lambda x, y: exp(y * y) * (np.sqrt(np.pi) / 2))
 floor = _function("floor", lambda x, y: 0.0)
 rounded = _function("round_nearest_even", lambda x, y: 0.0)
 sign = _function("sign", lambda x, y: 0.0)
+_size = _function("abs", lambda x, y: sign(x))
 
 
 real = _linear("real")
@@ -255,7 +256,7 @@ def absolute(x: Any) -> Any:
     if is_complex(x):
         x = primal(x)
         return Number(x.b, x.b.abs(x.value))
-    return x * sign(x)
+    return _size(x)
 
 
 def power(x: Any, y: Any) -> Any:
@@ -319,6 +320,20 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     for c in reversed(coefficients[:-1]):
         total = total * x + c
     return total
+
+
+def economized(
+    coefficients: Sequence[float], low: float, high: float, eps: float
+) -> Sequence[float]:
+    """Fewer coefficients that say the same, to ``eps`` of the first one, for low ≤ x ≤ high.
+
+    The last Chebyshev polynomials are left out (Lanczos, Applied Analysis, 1956, section 7.5).
+    """
+    power, chebyshev = np.polynomial.Polynomial, np.polynomial.Chebyshev
+    whole = power(coefficients).convert(kind=chebyshev, domain=[low, high])
+    left_out = np.cumsum(abs(whole.coef[::-1]))[::-1]
+    count = np.count_nonzero(left_out > eps * abs(coefficients[0]))
+    return whole.truncate(count).convert(kind=power, domain=[-1, 1]).coef.tolist()
 
 
 def summed(term: Callable[..., Any], *tables: Any, of: Sequence[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypedDict
 
@@ -17,12 +18,12 @@ from phalanx.ops.formula import (
     absolute,
     complex_of,
     conj,
+    economized,
     exp,
     expm1,
     floor,
     imag,
     is_nan,
-    isolated,
     log,
     log1p,
     polygamma_of,
@@ -36,7 +37,7 @@ from phalanx.ops.formula import (
     with_slope,
     within,
 )
-from phalanx.ops.turns import cosine_of_part, sine_of_half_turns, sine_of_part
+from phalanx.ops.turns import sine_of_half_turns
 
 LARGE = 8.0  # from where on Stirling's series is used
 _POSITIVE = Example((f32(2, 3),), low=0.5, high=3.0)
@@ -114,45 +115,58 @@ def _log_gamma(x: Number) -> Number:
     return where(size > 0.0, out, where(is_nan(x), x, math.inf))
 
 
-_ROOT = 1.46163214496836234126  # of the digamma function
-_ROOT_HIGH = float(np.float32(_ROOT))
-_ROOT_LOW = 1.2438149938918909e-08  # the rest of it
+# The root of ψ: a number of double and of single precision, and what it lacks.
+_ROOT = 1.46163214496836234126, 9.549995429965697e-17
+_SINGLE_ROOT = float(np.float32(_ROOT[0])), 1.2438149938918909e-08
+_REACH = 0.5  # of the powers about it
 
 
 @cache
-def _about_root() -> list[float]:
-    """The derivatives of ψ at its root, divided by factorials (DLMF 5.15.1)."""
-    return [0.0] + [(-1) ** (k + 1) * hurwitz(k + 1, _ROOT) for k in range(1, 34)]
+def _about_root(double: bool) -> tuple[float, Sequence[float]]:
+    """A number next to the root of ψ, and the coefficients of ψ about it (DLMF 5.15.1)."""
+    near, rest = _ROOT if double else _SINGLE_ROOT
+    slopes = [(-1) ** (k + 1) * hurwitz(k + 1, _ROOT[0]) for k in range(1, 50)]
+    others = economized(slopes, -_REACH, _REACH, 1e-17 if double else 1e-9)
+    return near, [-rest * others[0], *others]
+
+
+@cache
+def _cotangent(double: bool) -> Sequence[float]:
+    """The coefficients of (π cot πt - 1/t) / t in t², for |t| ≤ 1/2 (DLMF 25.8.8)."""
+    terms = [-2 * hurwitz(2 * k, 1.0) for k in range(1, 40)]
+    return economized(terms, 0.0, 0.25, 1e-17 if double else 1e-9)
+
+
+def _digamma_of_next(x: Number) -> Number:
+    """ψ(x + 1) for x ≥ 0, by Stirling's series from a larger number on (DLMF 5.5.2, 5.11.2)."""
+    steps, count = (8, 8) if precision(x) < 1e-10 else (4, 5)
+    low = x < float(steps)
+    shift = sum((1.0 / (x + float(k)) for k in range(2, steps)), 1.0 / (x + 1.0))
+    z = x + where(low, x.like(float(steps)), 1.0)
+    u = 1.0 / z
+    terms = [b / (2 * k + 2) for k, b in enumerate(BERNOULLI[:count])]
+    return log(z) - (u * 0.5 + u * u * polynomial(u * u, terms)) - where(low, shift, 0.0)
+
+
+def _unless_near_root(x: Number, away: Number) -> Number:
+    """ψ(x) by the powers about its root; ``away`` from it what is given."""
+    near, terms = _about_root(precision(x) < 1e-10)
+    d = x - near
+    return where(absolute(d) < _REACH, polynomial(d, terms), away)
 
 
 def _digamma_above(x: Number) -> Number:
-    """ψ(x) for x > 0: about its root by the power series, elsewhere by Stirling's."""
-    d = isolated(x - _ROOT_HIGH) - _ROOT_LOW
-    near = absolute(d) < 0.5
-    close = polynomial(within(near, d, 0.1), _about_root()[: 34 if precision(x) < 1e-10 else 17])
-    v = within(~near & (x > 0.0) & (x < math.inf), x, 3.0)
-    z, shift = v, _zero(v)
-    for _ in range(8):
-        low = z < LARGE
-        shift = shift + where(low, 1.0 / z, 0.0)
-        z = where(low, z + 1.0, z)
-    u = 1.0 / z
-    terms = [b / (2 * k + 2) for k, b in enumerate(BERNOULLI)]
-    away = log(z) - (u * 0.5 + u * u * polynomial(u * u, terms)) - shift
-    return where(near, close, where(x < math.inf, away, x))
+    """ψ(x) for x > 0."""
+    return _unless_near_root(x, _digamma_of_next(x) - 1.0 / x)
 
 
 def _digamma(x: Number) -> Number:
-    out = _digamma_above(where(x < 0.0, -x, x))
-    w = within((x < 0.0) & (x > -math.inf) & (floor(x) < x), x, -0.5)
-    turn = w - rounded(w)
-    below = out - 1.0 / w - cosine_of_part(turn) / sine_of_part(turn) * math.pi
-    pole = (x < 0.0) & (floor(x) >= x)
-    return where(x < 0.0, where(pole, math.nan, below), where(x > 0.0, out, -1.0 / x))
-
-
-def _zero(x: Any) -> Any:
-    return x * 0.0
+    """ψ(x), left of 0 by reflection (DLMF 5.5.4)."""
+    down, t = x < 0.0, x - rounded(x)
+    turn = where(down, t * polynomial(t * t, _cotangent(precision(x) < 1e-10)), 0.0)
+    out = _digamma_of_next(absolute(x)) - turn - 1.0 / where(down, t, x)
+    pole = down & (absolute(t) <= 0.0)
+    return _unless_near_root(x, where(pole, math.nan, out))
 
 
 psi = with_slope(_digamma, lambda x, y: polygamma_of(1, x))

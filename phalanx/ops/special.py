@@ -12,7 +12,6 @@ from phalanx.ops.elementwise import exp, square
 from phalanx.ops.formula import (
     floor,
     is_nan,
-    isolated,
     iterate,
     power,
     precision,
@@ -60,30 +59,39 @@ erf_inv = pointwise(
 
 # ---- zeta -----------------------------------------------------------------------------------
 
+
 def _hurwitz(s: Any, q: Any) -> Any:
-    """Some terms, up to q + k ≥ ``far``, and the rest by Euler and Maclaurin (DLMF 25.11.28)."""
-    far, terms = (10.0, 10) if precision(s) < 1e-10 else (6.0, 5)  # that is what digits need
+    """Terms up to 0, some more, and the rest by Euler and Maclaurin (DLMF 25.11.28)."""
+    terms, corrections = (11, 8) if precision(s) < 1e-10 else (7, 5)  # that is what digits need
     whole = (floor(q) >= q) & (q <= 0.0)
     valid = (s > 1.0) & ~whole & ((q > 0.0) | (floor(s) >= s)) & (s < math.inf) & (q < math.inf)
     u, v = within(valid, s, 2.0), within(valid, q, 1.0)
 
-    def step(n: Any, z: Any, total: Any) -> tuple[Any, Any, Any]:
-        settled = (z >= far) & (z >= v + (terms - 1.0))
-        return z + 1.0, total + power(z, -u), settled
+    def step(n: Any, v: Any, total: Any) -> tuple[Any, Any, Any]:
+        below = v < 0.0
+        return where(below, v + 1.0, v), total + where(below, power(v, -u), 0.0), ~below
 
-    z, total = iterate(step, [v, 0.0], 10_000)
-    rest = 1.0 / (u - 1.0) + 0.5 / z
-    factor = u / z / z
-    for j, b in enumerate(BERNOULLI, 1):
-        rest = rest + factor * (b / math.factorial(2 * j))
-        factor = factor * ((u + (2 * j - 1.0)) / z) * ((u + 2.0 * j) / z)
+    v, total = iterate(step, [v, 0.0], 10_000)
+    for k in range(terms):
+        total = total + power(v + float(k), -u)
+    z = v + float(terms)
     first = power(z, 1.0 - u)
     some = first > 0.0  # where it vanishes the rest may be infinite
-    inside = total + where(some, first * within(some, rest, 0.0), 0.0)
+    rest = within(some, _euler_maclaurin(u, z, corrections), 0.0)
+    inside = total + where(some, first * rest, 0.0)
     pole = ((s > 1.0) & whole) | ((s >= 1.0) & (s <= 1.0))
     limit = where((s > 1.0) & (q > 0.0), where(s >= math.inf, _at_infinity(q), 0.0), math.nan)
     outside = where(pole & ~is_nan(q), math.inf, limit)
-    return where(valid, isolated(inside), outside)
+    return where(valid, inside, outside)
+
+
+def _euler_maclaurin(s: Any, z: Any, corrections: int) -> Any:
+    """Σ (z + k)⁻ˢ over k ≥ 0, divided by z¹⁻ˢ."""
+    w, total = 1.0 / z, 0.0
+    for j in range(corrections, 0, -1):
+        factor = ((s + (2 * j - 1.0)) * w) * ((s + 2.0 * j) * w)
+        total = total * factor + BERNOULLI[j - 1] / math.factorial(2 * j)
+    return total * s * w * w + 0.5 * w + 1.0 / (s - 1.0)
 
 
 def _at_infinity(q: Any) -> Any:

@@ -219,13 +219,17 @@ def standardize(
 def _standardize(
     x: Any, mean: Any, variance: Any, epsilon: Any, where: Any, *, axis: Any
 ) -> Any:
-    x = inexact("standardize", x)
+    given = inexact("standardize", x)
+    # What is left out may be NaN: it stays so, and has no part in what is computed of the rest.
+    kept = True if where is None else jnp.broadcast_to(jnp.asarray(where, bool), given.shape)
+    lost = ~(jnp.isfinite(given) | kept)
+    x = jnp.where(lost, 0, given)
     if mean is None:
         mean = jnp.mean(x, axis=axis, keepdims=True, where=where)
     centered = x - mean
     if variance is None:
         variance = jnp.mean(jnp.square(centered), axis=axis, keepdims=True, where=where)
-    return centered * ops.rsqrt(variance + epsilon)
+    return jnp.where(lost, given, centered * ops.rsqrt(variance + epsilon))
 
 
 # ---- one_hot --------------------------------------------------------------------------------

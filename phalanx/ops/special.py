@@ -8,11 +8,14 @@ from typing import Any
 from phalanx.base import dtypes
 from phalanx.core.primitive import Example, Primitive
 from phalanx.ops.basis import add, f32, mul, neg, pointwise
+from phalanx.ops.compare import lt, select
 from phalanx.ops.elementwise import exp, square
+from phalanx.ops.elementwise import log as log_of
 from phalanx.ops.formula import (
     floor,
     is_nan,
     iterate,
+    log,
     power,
     precision,
     special,
@@ -61,7 +64,10 @@ erf_inv = pointwise(
 
 
 def _hurwitz(s: Any, q: Any) -> Any:
-    """Terms up to 0, some more, and the rest by Euler and Maclaurin (DLMF 25.11.28)."""
+    """Terms up to 0, some more, and the rest by Euler and Maclaurin (DLMF 25.11.28).
+
+    What is above 0 is in units of v¹⁻ˢ: terms may underflow where their sum does not.
+    """
     terms, corrections = (11, 8) if precision(s) < 1e-10 else (7, 5)  # that is what digits need
     whole = (floor(q) >= q) & (q <= 0.0)
     valid = (s > 1.0) & ~whole & ((q > 0.0) | (floor(s) >= s)) & (s < math.inf) & (q < math.inf)
@@ -72,13 +78,14 @@ def _hurwitz(s: Any, q: Any) -> Any:
         return where(below, v + 1.0, v), total + where(below, power(v, -u), 0.0), ~below
 
     v, total = iterate(step, [v, 0.0], 10_000)
-    for k in range(terms):
-        total = total + power(v + float(k), -u)
+    above = 1.0
+    for k in range(1, terms):
+        above = above + power((v + float(k)) / v, -u)
     z = v + float(terms)
-    first = power(z, 1.0 - u)
+    first = power(z / v, 1.0 - u)
     some = first > 0.0  # where it vanishes the rest may be infinite
     rest = within(some, _euler_maclaurin(u, z, corrections), 0.0)
-    inside = total + where(some, first * rest, 0.0)
+    inside = total + power(v, 1.0 - u) * (above / v + where(some, first * rest, 0.0))
     pole = ((s > 1.0) & whole) | ((s >= 1.0) & (s <= 1.0))
     limit = where((s > 1.0) & (q > 0.0), where(s >= math.inf, _at_infinity(q), 0.0), math.nan)
     outside = where(pole & ~is_nan(q), math.inf, limit)
@@ -110,4 +117,27 @@ zeta: Primitive = special(
     known=[None, lambda out, s, q: _zeta_slope(s, q)],
     doc="ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, for s > 1 (DLMF 25.11.1)",
     examples=[Example((f32(3), f32(3)), low=1.5, high=3.0)],
+)
+
+
+# ---- entropy --------------------------------------------------------------------------------
+
+
+def _entropy(x: Any) -> Any:
+    """-x log x, which goes to 0 with x."""
+    inside = x > 0.0
+    return where(x < 0.0, -math.inf, where(inside, -x * log(within(inside, x, 1.0)), 0.0))
+
+
+def _entropy_slope(x: Any) -> Any:
+    """-(1 + log x), by itself: as a sum of two products it is undefined at infinity."""
+    return select(lt(x, 0), 0, neg(add(log_of(x), 1)))
+
+
+entr = special(
+    "entr",
+    _entropy,
+    known=[lambda out, x: _entropy_slope(x)],
+    doc="-x log x; 0 at 0, and -inf below",
+    examples=[Example((f32(3),), low=0.5, high=3.0)],
 )

@@ -86,6 +86,16 @@ def test_zeta_and_polygamma():
     compare(lax.polygamma, sp.polygamma, np.zeros(9), np.linspace(0.1, 9, 9), rtol=1e-12)
 
 
+def test_zeta_is_exact_where_terms_are_lost():
+    """Terms that underflow where their sum does not, and numbers to which 1 is not added."""
+    s, q = grid(6, (0, 3), (-37, 37), count=20_000)
+    s, q = s.astype(np.float32), q.astype(np.float32)
+    wanted = sp.zeta(s.astype(float), q.astype(float))
+    normal = (wanted > np.finfo(np.float32).tiny) & (wanted < np.finfo(np.float32).max)
+    assert (normal & (wanted < 1e-36)).any() and (normal & (q > 2.0**24)).any()
+    np.testing.assert_allclose(lax.zeta(s, q)[normal], wanted[normal], rtol=3e-6)
+
+
 def test_bessel():
     x = np.concatenate([np.linspace(-60, 60, 501), 10.0 ** np.linspace(-30, 30, 61), EDGES])
     compare(lax.bessel_i0e, sp.i0e, x)

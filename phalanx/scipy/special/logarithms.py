@@ -12,6 +12,7 @@ from phalanx.nn.normalize import log_softmax as _log_softmax
 from phalanx.nn.normalize import softmax as _softmax
 from phalanx.numpy.choice import where
 from phalanx.numpy.promotion import ArrayLike, real
+from phalanx.ops.special import entr as _entr
 from phalanx.scipy.special.operands import inexact, is_complex
 
 
@@ -98,17 +99,13 @@ def _boxcox(log_x: Array, k: Array) -> Array:
     return where(near, where(near, log_x, 0) * (total + 1), power)
 
 
-@one_program
 def entr(x: ArrayLike) -> Array:
     """-x log x; 0 at 0, and -inf below.
 
     >>> float(entr(1.0)) == 0
     True
     """
-    (x,) = real("entr", x)
-    inside = ~(x <= 0)
-    u = where(inside, x, 1)
-    return where(inside, -u * ops.log(u), where(x == 0, 0, -math.inf))
+    return _entr(*real("entr", x))
 
 
 @one_program

@@ -114,7 +114,12 @@ def lane_positions() -> list[tuple[Any, int, Any]]:
     return [(name, index(size), axis_index(axes=(name,))) for name, size in axes.scope()]
 
 
-def _declared(result_shape_dtypes: Any, who: str) -> tuple[list[ArrayType], Any]:
+def declared_types(result_shape_dtypes: Any, who: str) -> tuple[list[ArrayType], Any]:
+    """The types of results that the user declares, and their structure.
+
+    Raises:
+        TypeError: something has no shape or no dtype, or is to be keys.
+    """
     leaves, treedef = tree.flatten(result_shape_dtypes)
     for x in leaves:
         if not (hasattr(x, "shape") and hasattr(x, "dtype")):
@@ -137,7 +142,7 @@ def _call(
 ) -> Any:  # fmt: skip
     check_callable(callback, name)
     who = f"{name}({name_of(callback)})"
-    types, out_tree = _declared(result_shape_dtypes, who)
+    types, out_tree = declared_types(result_shape_dtypes, who)
     leaves = check_arguments(callback, args, kwargs, who)
     here = user_location()
     in_tree = tree.structure((args, kwargs))

@@ -30,7 +30,8 @@ from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.control.exported import PortableModule, exported
-from phalanx.core.program import Program
+from phalanx.control.foreign import foreign_call
+from phalanx.core.program import Equation, Program
 from phalanx.core.types import Types
 from phalanx.ops.basis import random_unwrap, random_wrap
 from phalanx.ops.callback import host_call
@@ -403,7 +404,7 @@ def _exported(
     traced: TracedCall, platforms: tuple[str, ...], checks: tuple[DisabledSafetyCheck, ...]
 ) -> Exported:
     program = traced.program
-    _refuse_what_is_outside(traced)
+    _refuse_what_is_outside(traced, checks)
     _refuse_what_is_spread(traced)
 
     def derivative() -> Exported:
@@ -441,7 +442,9 @@ def _derivative_of(
 # ---- what cannot be exported ----------------------------------------------------------------
 
 
-def _refuse_what_is_outside(traced: TracedCall) -> None:
+def _refuse_what_is_outside(
+    traced: TracedCall, checks: tuple[DisabledSafetyCheck, ...]
+) -> None:
     """Raise where a function captures traced values, calls Python, or does anything besides."""
     program = traced.program
     if traced.captured:
@@ -449,12 +452,26 @@ def _refuse_what_is_outside(traced: TracedCall) -> None:
             f"export: {program.name}, at {user_location()}, closes over values of a transformation "
             "around it, which have no data; pass them as arguments"
         )
+    allowed = [check.is_custom_call() for check in checks]
     for e in program.walk():
-        if e.prim is host_call or e.prim.effects.of(**e.params):
+        if e.prim is foreign_call:
+            _refuse_unless_allowed(e, allowed)
+        elif e.prim is host_call or e.prim.effects.of(**e.params):
             raise MissingRule(
                 f"export: {program.name} calls Python, at {e.location}: {e.prim}, and no module "
                 "can hold a function of Python; leave the call out of what is exported"
             )
+
+
+def _refuse_unless_allowed(e: Equation, allowed: Sequence[str | None]) -> None:
+    """Raise ValueError if the foreign function that ``e`` calls is not one of those ``allowed``."""
+    target = e.params["foreign"].function.target
+    if target not in allowed:
+        raise ValueError(
+            f"export: the foreign function {target}, called at {e.location}, has to be registered "
+            "wherever what is exported is called; say that it will be, with disabled_checks="
+            f"[DisabledSafetyCheck.custom_call({target!r})]"
+        )
 
 
 def _refuse_what_is_spread(traced: TracedCall) -> None:

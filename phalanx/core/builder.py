@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from phalanx.base.source import Location
+from phalanx.core.foreign import ForeignFunction
 from phalanx.core.layouts import Cut, Layout, Target
 from phalanx.core.types import ArrayType, Ints, Shape
 
@@ -335,6 +336,16 @@ class Regions(Protocol):
         """``function`` of NumPy arrays, run by the host while the program runs."""
         ...
 
+
+    def foreign_call(
+        self,
+        function: ForeignFunction,
+        args: Values,
+        out_types: Sequence[ArrayType],
+        has_side_effect: bool,
+    ) -> list[Value]:
+        """A function of another language that is registered with XLA."""
+        ...
 
     def module_call(
         self, artifact: bytes, args: Values, out_types: Sequence[ArrayType]

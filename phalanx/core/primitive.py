@@ -197,10 +197,13 @@ class Effects:
             results. The state is a value that goes from effect to effect, through sub-programs,
             too: ``rewrite(program)`` is a program that takes it as its first input and gives it
             as its first output.
+        called: ``(**params)`` to the name of the function that it calls, where its first operand
+            says whether it does. Then it needs no rule for a state that is a condition.
     """
 
     of: Callable[..., frozenset[Any]] = _nothing
     carry_state: Rule | None = None
+    called: Callable[..., str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

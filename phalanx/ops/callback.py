@@ -217,6 +217,10 @@ def _on_host(*xs: Any, **params: Any) -> list[np.ndarray]:
     return _Call(**params)(*map(np.asarray, xs))
 
 
+def _called(*, host: Host, **_: Any) -> str:
+    return host.name
+
+
 def _effects(*, host: Host, **_: Any) -> frozenset[Any]:
     return host.effects
 
@@ -228,7 +232,7 @@ host_call: Primitive = Primitive(
     linearize=_linearize,
     transpose=NoRule("a Python function is not known to be linear"),
     batch=_batch,
-    effects=Effects(_effects),
+    effects=Effects(_effects, called=_called),
     execution=Execution(on_host=_on_host),
     multi=True,
     doc="function(operands), run by the host; stablehlo.custom_call",

@@ -254,6 +254,24 @@ class Backend(Protocol):
         """
         ...
 
+    def register_foreign(
+        self, name: str, function: Any, platform: str, version: int, options: dict[str, Any]
+    ) -> None:
+        """Let programs for ``platform`` call ``function``, of another language, by ``name``."""
+        ...
+
+    def register_foreign_type(self, name: str, registration: Any, platform: str) -> None:
+        """Let such functions keep states of a type between their stages."""
+        ...
+
+    def register_foreign_batched(self, name: str) -> None:
+        """Let the partitioner cut such a function along leading dimensions of all it takes."""
+        ...
+
+    def foreign_headers(self) -> str:
+        """The directory of the headers that such functions are written with."""
+        ...
+
     def compile(self, lowered: Any, options: dict[str, Any] | None = None) -> Executable:
         """Compile for the devices of the plan.
 

@@ -22,8 +22,6 @@ from phalanx.ops.bits import and_
 from phalanx.ops.callback import host_call, with_operand
 from phalanx.transforms.derive import derive
 
-Params = dict[str, Any]
-
 
 @dataclass(frozen=True, slots=True)
 class Carried:
@@ -62,39 +60,39 @@ class State(Carried):
     """What goes from effect to effect, which effects it goes through, and how a call takes it."""
 
     concerns: Callable[[frozenset[Any]], bool]
-    call: Callable[[Any, Sequence[Any], Params], tuple[Any, Sequence[Any]]]
+    call: Callable[[Any, Equation, Sequence[Any]], tuple[Any, Sequence[Any]]]
 
     def step(self, e: Equation, state: Any, operands: tuple[Any, ...]) -> tuple[Any, Any]:
         """The state after an equation, and its results."""
         if not self.concerns(e.effects):
             return state, e.prim(*operands, **e.params)
-        if e.prim is host_call:
-            return self.call(state, operands, e.params)
+        if e.prim.effects.called is not None:
+            return self.call(state, e, operands)
         return e.prim.rule("carry_state", e.prim.effects)(self, state, *operands, **e.params)
 
 
-def _if_called(condition: Any, operands: Sequence[Any], params: Params) -> tuple[Any, list[Any]]:
+def _if_called(condition: Any, e: Equation, operands: Sequence[Any]) -> tuple[Any, list[Any]]:
     called, *rest = operands
-    return condition, host_call(and_(condition, called), *rest, **params)
+    return condition, e.prim(and_(condition, called), *rest, **e.params)
 
 
-def _after_the_last(token: Any, operands: Sequence[Any], params: Params) -> tuple[Any, list[Any]]:
+def _after_the_last(token: Any, e: Equation, operands: Sequence[Any]) -> tuple[Any, list[Any]]:
     called, *rest = operands
     changed = {
-        "out_types": (TOKEN.type, *params["out_types"]),
-        "levels": with_operand(params["levels"], 1),
+        "out_types": (TOKEN.type, *e.params["out_types"]),
+        "levels": with_operand(e.params["levels"], 1),
         "token": True,
     }
-    token, *out = host_call(called, token, *rest, **{**params, **changed})
+    token, *out = host_call(called, token, *rest, **{**e.params, **changed})
     return token, out
 
 
-def _never(state: Any, operands: Sequence[Any], params: Params) -> tuple[Any, list[Any]]:
-    if params["out_types"]:
-        host = params["host"]
+def _never(state: Any, e: Equation, operands: Sequence[Any]) -> tuple[Any, list[Any]]:
+    if e.outputs:
         raise ValueError(
-            f"{host.name}: a loop that is differentiated runs twice, once for its results and "
-            f"once for their derivatives, and the call at {host.location} must not; take what it "
+            f"{e.prim.rule('called', e.prim.effects)(**e.params)}: a loop that is differentiated "
+            "runs twice, once for its results and "
+            f"once for their derivatives, and the call at {e.location} must not; take what it "
             "gives out of the loop, or use scan or fori_loop with static bounds"
         )
     return state, []

@@ -12,7 +12,7 @@ from phalanx.base.recent import memoized
 from phalanx.core.program import Program
 from phalanx.spmd.plan import Plan
 from phalanx.xla import compile as compiling
-from phalanx.xla import transfer
+from phalanx.xla import foreign, transfer
 from phalanx.xla.callbacks import wait_for_callbacks
 from phalanx.xla.client import client, started
 from phalanx.xla.flight import complete, end_anyway
@@ -77,6 +77,10 @@ class XlaBackend:
     def exported_text(artifact: bytes) -> str:
         return xla.artifacts.text_of(artifact)
 
+    register_foreign = staticmethod(foreign.register)
+    register_foreign_type = staticmethod(foreign.register_type)
+    register_foreign_batched = staticmethod(foreign.register_batched)
+    foreign_headers = staticmethod(foreign.headers)
     compile = staticmethod(compiling.compile)
     put = staticmethod(transfer.put)
     putting = staticmethod(transfer.putting)

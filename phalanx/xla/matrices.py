@@ -59,7 +59,7 @@ class MatrixEmitter(RegionEmitter):
         }
         if in_place:
             attributes["output_operand_aliases"] = ir.ArrayAttr.get(
-                [_alias(i, o, len(out_types)) for i, o in in_place.items()]
+                [alias(i, o, len(out_types)) for i, o in in_place.items()]
             )
         results = [self.tensor_of(t) for t in out_types]
         return self.region_op("stablehlo.custom_call", results, args, attributes)
@@ -67,15 +67,20 @@ class MatrixEmitter(RegionEmitter):
 
 def _layouts(types: Sequence[ArrayType], batch: int) -> ir.Attribute:
     """Each matrix column by column, one of the batch after the other."""
+    return layouts_of([[*range(batch), *reversed(range(batch, t.ndim))] for t in types])
+
+
+def layouts_of(orders: Sequence[Sequence[int]]) -> ir.Attribute:
+    """How elements lie in memory: of each array its dimensions, the outermost first."""
     index = ir.IndexType.get()
-    orders = [[*range(batch, t.ndim), *reversed(range(batch))] for t in types]
-    arrays: list[Any] = [np.asarray(order, np.int64) for order in orders]
+    arrays: list[Any] = [np.asarray(order[::-1], np.int64) for order in orders]
     return ir.ArrayAttr.get(
         [ir.DenseElementsAttr.get(a, type=index, shape=[len(a)]) for a in arrays]
     )
 
 
-def _alias(operand: int, result: int, results: int) -> ir.Attribute:
+def alias(operand: int, result: int, results: int) -> ir.Attribute:
+    """That a result takes over the memory of an operand."""
     indices = f"output_tuple_indices = [{result if results > 1 else ''}]"
     return ir.Attribute.parse(
         f"#stablehlo.output_operand_alias<{indices}, operand_index = {operand}, "

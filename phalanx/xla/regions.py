@@ -283,6 +283,10 @@ class RegionEmitter(StructuralEmitter):
             return ir.StringAttr.get(value)
         if isinstance(value, (tuple, list)):
             return self.int_list(value)
+        if isinstance(value, Mapping):
+            return self.config(value)
+        if isinstance(value, np.ndarray):
+            return self.dense(value, value.shape)
         scalar = np.asarray(value)
         element = element_type(scalar.dtype)
         make = ir.FloatAttr if scalar.dtype.kind == "f" else ir.IntegerAttr

@@ -11,7 +11,7 @@ from phalanx.base.config import settings
 from phalanx.base.errors import NoMesh
 from phalanx.base.source import user_location
 from phalanx.spmd.layout import axes_of, with_devices_counted_as
-from phalanx.spmd.mesh import NO_MESH, AbstractMesh, Mesh, row
+from phalanx.spmd.mesh import NO_MESH, Mesh, row
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.spmd.sharding import Sharding
 
@@ -50,13 +50,13 @@ def sharding_for(asked: Sharding | PartitionSpec, who: str, later: bool = False)
 
 def is_abstract(sharding: Sharding) -> TypeGuard[NamedSharding]:
     """Whether ``sharding`` is over a mesh without devices."""
-    return isinstance(sharding, NamedSharding) and type(sharding.mesh) is AbstractMesh
+    return isinstance(sharding, NamedSharding) and not sharding.mesh.has_devices
 
 
 def over(sharding: Sharding, devices: Sequence[Any]) -> Sharding:
     """``sharding``; over a grid of ``devices`` if it has none, and there are as many as it needs.
 
-    >>> over(NamedSharding(AbstractMesh((2,), "x"), P("x")), ("a", "b")).device_list
+    >>> over(NamedSharding(Mesh([0, 1], "x").abstract_mesh, P("x")), ("a", "b")).device_list
     ('a', 'b')
     """
     if not is_abstract(sharding) or sharding.mesh.size != len(devices):

@@ -91,6 +91,11 @@ class AbstractMesh:
         return self.size == 0
 
     @property
+    def has_devices(self) -> bool:
+        """Whether it is a ``Mesh`` that is not empty."""
+        return False
+
+    @property
     def auto_axes(self) -> tuple[str, ...]:
         """The names of the axes of type Auto."""
         return self._of_type(AxisType.Auto)
@@ -196,6 +201,10 @@ class Mesh(AbstractMesh):
 
     def __init__(self, *_: Any, **__: Any) -> None:
         """Nothing is left to do: equal meshes are one object, made once."""
+
+    @property
+    def has_devices(self) -> bool:
+        return not self.empty
 
     @property
     def flat(self) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final, Self, cast
 
@@ -127,7 +128,8 @@ class NamedSharding(Sharding):
 
     Args:
         mesh: the devices, and the names of the axes of their grid. Over an ``AbstractMesh`` it
-            can constrain values inside ``jit``, where a mesh with these axes is set.
+            can constrain values inside ``jit``, where a mesh with these axes is set. Over an empty
+            mesh it says which dimensions there are, and no array lies so.
         spec: per dimension the axes that split it; what is left out at the end is not split.
         memory_kind: the kind of memory, such as "pinned_host"; if not given the devices' own.
 
@@ -170,7 +172,8 @@ class NamedSharding(Sharding):
         cls, mesh: Mesh, spec: PartitionSpec, committed: bool, memory: str | None
     ) -> NamedSharding:
         layout = tuple(() if names is None else names for names in spec.open_layout)
-        devices = range(mesh.size) if type(mesh) is AbstractMesh else mesh.flat
+        # without axes a grid has one place still, also where there is no device for it
+        devices = mesh.flat if mesh.has_devices else range(math.prod(mesh.axis_sizes))
         plain = from_axes(devices, mesh.axes, layout, cls.__name__).in_memory(memory)
         made = object.__new__(cls)
         for field in _FIELDS:
@@ -194,7 +197,7 @@ class NamedSharding(Sharding):
     @property
     def plain(self) -> Sharding:
         _refuse_open(self.spec)
-        if type(self.mesh) is AbstractMesh:
+        if not self.mesh.has_devices:
             raise ValueError(
                 f"{self} has no devices, so no array lies by it; it can only constrain values "
                 "inside jit, where a mesh with these axes is set"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from phalanx.sharding import Chunked, NoSharding, Replicated, ShardedAxis, ShardingSpec
-from phalanx.spmd.mesh import Mesh
+from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding, P, PartitionSpec, PmapSharding
 from phalanx.spmd.sharding import Sharding
 
@@ -68,6 +68,18 @@ def test_only_a_constraint_leaves_a_dimension_open():
     open_rows = NamedSharding(MESH, P(P.UNCONSTRAINED, "model"))
     with pytest.raises(ValueError, match="can only constrain"):
         _ = open_rows.plain
+
+
+@pytest.mark.parametrize("mesh", [AbstractMesh((), ()), Mesh(None, ())])
+def test_over_an_empty_mesh_there_is_a_spec_and_no_layout(mesh):
+    nowhere = NamedSharding(mesh, P(None))
+    assert nowhere.spec == P(None) and nowhere.mesh is mesh and nowhere.is_fully_replicated
+    assert nowhere.update(spec=P()) is NamedSharding(mesh, P())
+    assert nowhere.shard_shape((2,)) == (2,)
+    with pytest.raises(ValueError, match="has no devices"):
+        _ = nowhere.plain
+    with pytest.raises(ValueError, match="no axis 'x'"):
+        NamedSharding(mesh, P("x"))
 
 
 def test_lanes_may_be_uneven():

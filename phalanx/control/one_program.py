@@ -7,8 +7,7 @@ import inspect
 import math
 from bisect import bisect
 from collections.abc import Callable, Hashable, Sequence
-from enum import IntEnum
-from itertools import chain, islice, takewhile
+from itertools import islice, takewhile
 from types import NoneType
 from typing import Any, TypeVar, cast
 
@@ -29,11 +28,12 @@ from phalanx.run.eager import as_array
 from phalanx.run.execute import compile_program
 from phalanx.transforms.stage import stage_tree
 
+Kind = Callable[[Any], Hashable]  # of arguments: what of one belongs to the key
 Function = TypeVar("Function", bound=Callable[..., Any])
 # by function, settings, what is static, and types; each holds what was compiled for it
 _programs: Recent[tuple[Program, Any]] = Recent(4096)
 _OPERAND = ("ArrayLike", "ArrayLike | None")  # the annotations of operands
-_OPERANDS = "Sequence[ArrayLike]"  # and of several of them
+_OPERANDS = ("Sequence[ArrayLike]", "ArrayLike | Sequence[ArrayLike]")  # and of several of them
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
@@ -76,14 +76,16 @@ def one_program(function: Function) -> Function:
 
 def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Callable[..., Any]:
     """The call of ``function`` with arguments of which some are static, or by name."""
-    known, whole, array = parameters.known, parameters.whole, cast(Any, DeviceArray)
+    known, whole = parameters.known, parameters.whole
+    here, array = settings, cast(Any, DeviceArray)  # found fast: calls are short
 
     def run(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given, names = (*args, *kwargs.values()), (*kwargs,)
+        given, names = ((*args, *kwargs.values()), (*kwargs,)) if kwargs else (args, ())
         marks = known[len(args), names] or parameters.marks(len(args), names)
         pairs = zip(given, marks, strict=True)
-        signs = [x._sig if type(x) is array else _SIGNS[mark](x) for x, mark in pairs]
-        key = (*signs, names, settings().key, function)
+        signs: list[Any] = [x._sig if type(x) is array else sign(x) for x, sign in pairs]
+        signs += names, here().key, function
+        key = tuple(signs)
         try:
             found = calls[key]
         except TypeError:  # a static argument cannot be hashed
@@ -101,19 +103,8 @@ def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Calla
     return run
 
 
-class Kind(IntEnum):
-    """What an argument is: a number of ``_SIGNS``."""
-
-    STATIC = 0
-    OPERAND = 1
-    OPERANDS = 2
-
-
-STATIC, OPERAND, OPERANDS = Kind
-
-
 def _kind(parameter: inspect.Parameter) -> Kind:
-    if parameter.annotation == _OPERANDS:
+    if parameter.annotation in _OPERANDS:
         return OPERANDS
     return OPERAND if parameter.annotation in _OPERAND else STATIC
 
@@ -134,7 +125,7 @@ class _Parameters:
         self._rest = [_kind(p) for p in parameters if p.kind is p.VAR_POSITIONAL]
         self.known: Recent[tuple[Kind, ...]] = Recent(64)
         every = self._in_order + self._rest
-        first = len([*takewhile(lambda mark: mark == OPERAND, every)])
+        first = len([*takewhile(lambda mark: mark is OPERAND, every)])
         self.operands = math.inf if self._rest and first == len(every) else first
         self.whole = OPERANDS not in self._named.values()
 
@@ -151,14 +142,14 @@ class _Parameters:
 
 def _leaves(given: Sequence[Any], marks: Sequence[Kind]) -> Sequence[Any]:
     """Arguments, with what is in a sequence of operands in its place."""
-    if OPERANDS not in marks:
-        return given
-    parts = [x if _is_sequence(x, m) else (x,) for x, m in zip(given, marks, strict=True)]
-    return [*chain.from_iterable(parts)]
+    leaves: list[Any] = []
+    for x, mark in zip(given, marks, strict=True):
+        leaves += x if _is_sequence(x, mark) else (x,)
+    return leaves
 
 
 def _is_sequence(x: Any, mark: Kind) -> bool:
-    return mark == OPERANDS and type(x) in (list, tuple)
+    return mark is OPERANDS and type(x) in (list, tuple)
 
 
 class _Arguments:
@@ -185,7 +176,7 @@ class _Arguments:
             is_sequence = _is_sequence(x, mark)
             self.sequences.append((cast(Any, type(x)), len(x)) if is_sequence else None)
             first, last = last, last + (len(x) if is_sequence else 1)
-            if mark != STATIC:
+            if mark is not STATIC:
                 self.kept += [i for i in range(first, last) if self.leaves[i] is not None]
             elif type(x) is DeviceArray:
                 self.can_be_held = False
@@ -228,11 +219,11 @@ def _signs(x: Any) -> Hashable:
     """What of several operands belongs to the key."""
     if type(x) not in (list, tuple):
         return _sign(x)
-    signs = tuple(map(_sign, x))
+    signs = tuple([cast(Any, y)._sig if type(y) is DeviceArray else _sign(y) for y in x])
     return _Unknown if _Unknown in signs else (cast(Any, type(x)), signs)
 
 
-_SIGNS: Sequence[Callable[[Any], Hashable]] = (key_of, _sign, _signs)  # by what an argument is
+STATIC, OPERAND, OPERANDS = key_of, _sign, _signs  # what arguments are
 
 
 def _compiled(

@@ -486,6 +486,7 @@ def _range(first: Any, by: Any, count: int, dtype: np.dtype) -> Any:
     return out if first == 0 else ops.add(out, literal(out, int(first)))
 
 
+@one_program
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -515,16 +516,6 @@ def linspace(
     count = operator.index(num)
     if count < 0:
         raise ValueError(f"linspace: num must not be negative, got {count}")
-    out, gap = _linspace(start, stop, count, bool(endpoint), dtype, axis)
-    out = on_device(out, device)
-    return (out, gap) if retstep else out
-
-
-@one_program
-def _linspace(
-    start: ArrayLike, stop: ArrayLike, count: int, endpoint: bool, dtype: DTypeLike, axis: int
-) -> tuple[Any, Any]:
-    """The numbers, and the distance between neighbours."""
     first, last = arrays("linspace", start, stop, to=dtypes.to_inexact)
     kind = first.aval.dtype
     target = kind if dtype is None else dtypes.canonical(dtype)
@@ -533,9 +524,11 @@ def _linspace(
     if target in INTEGERS:
         out = floor(out)
     at = ops.dimension("linspace", axis, out.ndim)
+    out = on_device(convert(ops.move(out, 0, at), target), device)
+    if not retstep:
+        return out
     gap = ops.sub(last, first)
-    gap = ops.div(gap, literal(gap, parts if parts else math.nan))
-    return convert(ops.move(out, 0, at), target), gap
+    return out, ops.div(gap, literal(gap, parts if parts else math.nan))
 
 
 def _interpolated(first: Any, last: Any, count: int, parts: int) -> Any:

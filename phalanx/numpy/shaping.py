@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from phalanx import ops
+from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
@@ -393,8 +393,9 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     return flip(swapaxes(x, first, second), second)
 
 
+@one_program
 def roll(
-    a: ArrayLike, shift: ArrayLike | Sequence[int], axis: int | Sequence[int] | None = None
+    a: ArrayLike, shift: ArrayLike | Sequence[ArrayLike], axis: int | Sequence[int] | None = None
 ) -> Array:
     """``a`` moved by ``shift`` places along ``axis``; what leaves at the end comes first.
 
@@ -408,19 +409,22 @@ def roll(
         flat = ops.reshape(x, shape=(x.size,))
         return ops.reshape(roll(flat, shift, 0), shape=x.shape)
     given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    shifts = _shifts(shift)
     over = [dim("roll", d, x) for d in given]
-    for d, s in zip(over, _shifts(shift, len(over)), strict=True):
+    (count,) = np.broadcast_shapes((len(over),), (len(shifts),))
+    over, shifts = (each * count if len(each) == 1 else each for each in (over, shifts))
+    for d, s in zip(over, shifts, strict=True):
         x = _rolled(x, s, d)
     return x
 
 
-def _shifts(shift: Any, count: int) -> list[Any]:
-    if not is_known(shift):
-        if shift.ndim == 0:
-            return [shift] * count
-        return [ops.reshape(s, shape=()) for s in ops.split(shift, (1,) * shift.size, 0)]
-    known = np.broadcast_to(np.asarray(shift), (count,))
-    return [operator.index(s) for s in known]
+def _shifts(shift: Any) -> list[Any]:
+    """Each by itself: an int, or an array without dimensions."""
+    if isinstance(shift, (tuple, list)):
+        return [s for each in shift for s in _shifts(each)]
+    if is_known(shift):
+        return [int(s) for s in np.ravel(np.asarray(shift))]
+    return [ops.reshape(s, shape=()) for s in ops.split(ravel(shift), (1,) * shift.size, 0)]
 
 
 def _rolled(x: Any, shift: Any, d: int) -> Any:
@@ -434,12 +438,17 @@ def _rolled(x: Any, shift: Any, d: int) -> Any:
         return ops.concatenate(
             ops.slice_dim(x, cut, n, d), ops.slice_dim(x, 0, cut, d), dim=d
         )
-    twice = ops.concatenate(x, x, dim=d)
-    shift = convert(shift, np.dtype("int32"))
-    start = ops.rem(ops.sub(np.int32(n), ops.rem(shift, np.int32(n))), np.int32(n))
     starts: list[Any] = [np.int32(0)] * x.ndim
-    starts[d] = start
-    return ops.dynamic_slice(twice, *starts, sizes=x.shape)
+    starts[d] = _first_place(shift, n)
+    return ops.dynamic_slice(ops.concatenate(x, x, dim=d), *starts, sizes=x.shape)
+
+
+def _first_place(shift: Any, n: int) -> Any:
+    """Where of two copies of ``n`` elements, side by side, the rolled ones begin."""
+    narrow = shift.aval.dtype not in dtypes.INTEGERS or shift.aval.dtype.itemsize < 4
+    shift = convert(shift, np.dtype("int32")) if narrow else shift
+    rest = convert(ops.rem(shift, dtypes.scalar(n, shift.aval.dtype)), np.dtype("int32"))
+    return ops.rem(ops.sub(np.int32(n), rest), np.int32(n))
 
 
 def resize(a: ArrayLike, new_shape: Any) -> Array:

@@ -91,27 +91,29 @@ def exp_of_square(x: Any, factor: float) -> Any:
 # ---- on the imaginary and the real axis -----------------------------------------------------
 
 
-def scaled_erfc(x: Any) -> Any:
-    """exp(x²) erfc x = w(ix)."""
-    size, far = where(x < 0.0, -x, x), _far(x)
-    _, h = _rule(x)
-    beyond = size > far
-    y = within(~beyond, size, 1.0)
-    out = -_midpoints(_nothing(y), y)[1]
+def scaled_erfc_above(x: Any) -> Any:
+    """exp(x²) erfc x = w(ix), for x ≥ 0."""
+    far = _far(x)
+    last, h = _rule(x)
+    beyond = x > far
+    y = within(~beyond, x, 1.0)
+    nodes = [(k + 0.5) * h for k in reversed(range(last + 1))]
+    out = sum(math.exp(-t * t) / (y * y + t * t) for t in nodes) * y * (2 * h / math.pi)
     inner = y < math.pi / h
     v = within(inner, y, 1.0)
     out = out + where(inner, exp_of_square(v, 1.0) * 2.0 / (exp(v * (2 * math.pi / h)) + 1.0), 0.0)
-    u = 1.0 / within(beyond, size, far)
-    out = where(beyond, (u - u * u * u * 0.5) / _SQRT_PI, out)
+    u = 1.0 / within(beyond, x, far)
+    return where(beyond, (u - u * u * u * 0.5) / _SQRT_PI, out)
+
+
+def scaled_erfc(x: Any) -> Any:
+    """exp(x²) erfc x = w(ix)."""
     down = x < 0.0
+    out = scaled_erfc_above(where(down, -x, x))
     w = within(down, x, -1.0)
     least = -27.0 if precision(x) < 1e-10 else -10.0
     mirrored = where(w > least, exp_of_square(_at_least(w, least), 1.0) * 2.0 - out, math.inf)
     return where(is_nan(x), x, where(down, mirrored, out))
-
-
-def _nothing(x: Any) -> Any:
-    return x * 0.0
 
 
 def _at_least(x: Any, least: float) -> Any:
@@ -192,6 +194,14 @@ wofz: Primitive = special(
 
 erfcx: Primitive = special(
     "erfcx", scaled_erfc, known=[None], doc="exp(x²) erfc x (DLMF 7.2.2)", examples=[_REAL]
+)
+
+erfcx_above: Primitive = special(
+    "erfcx_above",
+    scaled_erfc_above,
+    known=[None],
+    doc="exp(x²) erfc x, for x ≥ 0 (DLMF 7.2.2)",
+    examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
 )
 
 dawsn: Primitive = special(

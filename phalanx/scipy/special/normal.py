@@ -12,6 +12,7 @@ from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.ops.faddeeva import dawsn as _dawsn
 from phalanx.ops.faddeeva import erfc_inv as _erfc_inv
 from phalanx.ops.faddeeva import erfcx as _erfcx
+from phalanx.ops.faddeeva import erfcx_above
 from phalanx.ops.faddeeva import fresnel as _fresnel
 from phalanx.ops.faddeeva import wofz as _wofz
 from phalanx.ops.integrals import owens_t as _owens_t
@@ -136,7 +137,7 @@ def _log_ndtr(x: Array) -> Array:
     z = where(low, x, -1)
     half = 0.5 * ops.erfc(_SQRT_HALF * ops.abs(where(low, 0, x)))
     upper = x > 0  # where half may be 0, and has no logarithm
-    below = ops.log(where(low, 0.5 * _erfcx(-_SQRT_HALF * z), where(upper, 1, half)))
+    below = ops.log(where(low, 0.5 * erfcx_above(-_SQRT_HALF * z), where(upper, 1, half)))
     return where(upper, ops.log1p(-half), where(low, below - 0.5 * z * z, below))
 
 

@@ -88,7 +88,7 @@ def test_like_numpy(case):
     name, *args = case
     found = getattr(jnp, name)(*args)
     expected = getattr(np, name)(*args)
-    assert found.dtype == expected.dtype or expected.dtype.itemsize == 8
+    assert found.dtype == phalanx.dtypes.canonicalize_dtype(expected.dtype)
     np.testing.assert_array_equal(found, expected)
 
 
@@ -226,7 +226,7 @@ def test_creation(case):
 def test_ranges_become_operations():
     text = str(phalanx.make_program(lambda: (jnp.arange(5), jnp.zeros(3), jnp.eye(2)))())
     assert text.count("iota") == 3
-    assert text.startswith("main() {") or "(){" in text.replace(" ", "")
+    assert text.startswith("<lambda>() {")
 
 
 def test_meshgrid():

@@ -54,6 +54,12 @@ def changed(t):
                 yield type(t)(*above) if isinstance(t, Pair) else type(t)(above)
 
 
+def test_trees_of_the_usual_containers_can_be_compared():
+    """The laws below say nothing of trees for which there is no finder."""
+    for t in ({"a": [1, (2, Pair(3, None))]}, {}, [], (), 1):
+        assert leaf_finder(t) is not None and leaf_finder(t)(t) == tree.leaves(t)
+
+
 @given(TREES)
 def test_leaves_are_those_of_flattening(t):
     for example in (t, shared(t)):

@@ -486,7 +486,6 @@ def _range(first: Any, by: Any, count: int, dtype: np.dtype) -> Any:
     return out if first == 0 else ops.add(out, literal(out, int(first)))
 
 
-@one_program
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -513,6 +512,24 @@ def linspace(
     >>> print(jnp.linspace(0, 1, 5))
     [0.   0.25 0.5  0.75 1.  ]
     """
+    if device is None:
+        return _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+    out, gap = _linspace(start, stop, num, endpoint, True, dtype, axis)
+    out = on_device(out, device)
+    return (out, gap) if retstep else out
+
+
+@one_program
+def _linspace(
+    start: ArrayLike,
+    stop: ArrayLike,
+    num: int,
+    endpoint: bool,
+    retstep: bool,
+    dtype: DTypeLike,
+    axis: int,
+) -> Any:
+    """The numbers, and, with ``retstep``, the distance between neighbours."""
     count = operator.index(num)
     if count < 0:
         raise ValueError(f"linspace: num must not be negative, got {count}")
@@ -524,7 +541,7 @@ def linspace(
     if target in INTEGERS:
         out = floor(out)
     at = ops.dimension("linspace", axis, out.ndim)
-    out = on_device(convert(ops.move(out, 0, at), target), device)
+    out = convert(ops.move(out, 0, at), target)
     if not retstep:
         return out
     gap = ops.sub(last, first)

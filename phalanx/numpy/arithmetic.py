@@ -696,7 +696,8 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     if x.aval.dtype in COMPLEXES:
         raise TypeError(f"frexp: real numbers are needed, got {x.aval}")
     exponent = _Layout(x.aval.dtype).exponent(x)
-    return _scaled(x, ops.neg(exponent)), exponent
+    mantissa = _scaled(x, ops.neg(exponent))
+    return ops.select(ops.eq(x, x), mantissa, ops.mul(x, x)), exponent  # of nan the slope is nan
 
 
 class _Layout:

@@ -94,11 +94,12 @@ def depends(a, b, y):
 
 def of_others(call, operands):
     """What the function of the same name in NumPy or SciPy gives; None where there is none."""
-    found = {"numpy": np, "scipy": scipy}.get(call.room.partition(".")[0])
-    for name in [*call.room.split(".")[1:], call.name]:
-        found = getattr(found, name, None)
+    room, name = SAME.get((call.room, call.name), (call.room, call.name))
+    found = {"numpy": np, "scipy": scipy}.get(room.partition(".")[0])
+    for part in [*room.split(".")[1:], name]:
+        found = getattr(found, part, None)
     args, kwargs = call.arguments(operands)
-    if call.room == "scipy.linalg" and call.name in DIRECT:
+    if room == "scipy.linalg" and name in DIRECT:
         kwargs["check_finite"] = False
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -109,6 +110,8 @@ def of_others(call, operands):
 
 # Results that count: a NaN lies between no two edges, nor does a number between two that are NaN.
 COUNTED = {("histogram", 0)}
+
+SAME = {("lax.linalg", "lu"): ("scipy.linalg", "lu_factor")}  # functions by other names
 
 # Of SciPy's decompositions those that end, whatever the numbers are; LAPACK's iterations may not.
 DIRECT = ("inv", "lu", "lu_factor", "solve")

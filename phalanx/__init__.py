@@ -75,6 +75,7 @@ from phalanx.api.parts import (
 )
 from phalanx.api.pmap import pmap
 from phalanx.api.positions import get_abstract_mesh
+from phalanx.api.positions import over_current_mesh as _over_current_mesh
 from phalanx.api.program import (
     eval_shape,
     make_program,
@@ -89,6 +90,7 @@ from phalanx.base.lazily import later as _later
 from phalanx.base.version import __version__, __version_info__
 from phalanx.core.trace import ROOT as _ROOT
 from phalanx.core.types import Array, typeof
+from phalanx.core.types import ArrayType as _ArrayType
 from phalanx.custom_derivatives import (
     closure_convert,
     custom_gradient,
@@ -104,6 +106,7 @@ from phalanx.run.eager import evaluate_eagerly as _evaluate
 from phalanx.spmd.named import NamedSharding, P
 
 _ROOT.evaluate = _evaluate
+_ArrayType.over_current_mesh = staticmethod(_over_current_mesh)
 _install(Array, numpy)
 _bound(_segments)
 for _name in _segments.__all__:  # the room of primitives has the name where users look for them

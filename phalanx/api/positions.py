@@ -18,7 +18,7 @@ from phalanx.core import axes
 from phalanx.core.axes import Typed, as_said
 from phalanx.core.layouts import Axes
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
-from phalanx.spmd.named import NamedSharding
+from phalanx.spmd.named import NamedSharding, PartitionSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +136,12 @@ def get_abstract_mesh() -> AbstractMesh:
     outer = _outer.get()
     mesh = get_mesh() if outer is None else outer.mesh
     return mesh.abstract_mesh.update_axis_types(taken)
+
+
+def over_current_mesh(ndim: int) -> NamedSharding:
+    """What a type of ``ndim`` dimensions says over the mesh that is meant: nothing of any."""
+    spec = PartitionSpec(*[None] * ndim)
+    return NamedSharding(get_abstract_mesh(), spec)  # type: ignore[arg-type]
 
 
 def _outer_axes() -> Axes:

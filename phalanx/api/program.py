@@ -52,29 +52,36 @@ def make_program(
     }
     """
     check_callable(fun, "make_program")
-    who = f"make_program({name_of(fun)})"
-    nums, _ = static_positions(fun, static_argnums, None, who)
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        program, out_tree = _traced(fun, args, kwargs, nums, tuple(axis_env or ()), who)
-        if not return_shape:
-            return program
-        return program, out_tree.unflatten([aot.struct(t) for t in program.output_types])
+        program, _, shape = traced_program(fun, args, kwargs, static_argnums, axis_env)
+        return (program, shape()) if return_shape else program
 
     return wrap(make, fun)
 
 
-def _traced(
-    fun: Callable, args: tuple, kwargs: dict, nums: tuple, scope: tuple, who: str
-) -> tuple[Program, Any]:
+def traced_program(
+    fun: Callable,
+    args: tuple,
+    kwargs: dict[str, Any],
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    who: str = "make_program",
+) -> tuple[Program, list[Any], Callable[[], Any]]:
+    """The program of a call, the traced values that it captured, and what tells its result's tree.
+
+    The last is a function without arguments; leaves are ``ShapeDtypeStruct``.
+    """
+    who = f"{who}({name_of(fun)})"
+    nums, _ = static_positions(fun, static_argnums, None, who)
     static, rest, named = split_static(args, kwargs, nums, frozenset(), who)
     leaves, treedef = tree.flatten((rest, named))
     names = LeafNames(fun, rest, named, dynamic_positions(len(rest), static))
     types = [aot.abstract(x, names, i, who) for i, x in enumerate(leaves)]
     flat = Flat(fun, treedef, static, who)
-    with axes.only((*axes.scope(), *scope)):
-        program, _ = stage(flat, types, name_of(fun), names.all())
-    return program, flat.out_tree
+    with axes.only((*axes.scope(), *(axis_env or ()))):
+        program, captured = stage(flat, types, name_of(fun), names.all())
+    return program, captured, lambda: flat.out_tree.unflatten(map(aot.struct, program.output_types))
 
 
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -98,9 +105,7 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     def filled(*args: Any, **kwargs: Any) -> Any:
         return tree.map(_zeros_for, fun(*args, **kwargs))
 
-    program, out_tree = _traced(
-        wrap(filled, fun), args, kwargs, (), (), f"eval_shape({name_of(fun)})"
-    )
+    program, _, shape = traced_program(wrap(filled, fun), args, kwargs, who="eval_shape")
     requested: dict[Atom, Sharding | None] = {
         e.outputs[0]: e.prim.on_devices.requested_sharding(**e.params)
         for e in program.equations
@@ -108,7 +113,8 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     }
     said = [requested.get(a) for a in program.outputs]
     closed = [None if s is None or open_dims(s) else s for s in said]
-    return out_tree.unflatten(list(map(aot.struct, program.output_types, closed)))
+    out = tree.structure(shape())
+    return out.unflatten(list(map(aot.struct, program.output_types, closed)))
 
 
 def _zeros_for(x: Any) -> Any:

@@ -35,6 +35,11 @@ class Var:
     def __init__(self, type: ArrayType) -> None:
         self.type = type
 
+    @property
+    def aval(self) -> ArrayType:
+        """The type, as arrays call it."""
+        return self.type
+
 
 @final
 class Literal:
@@ -49,6 +54,16 @@ class Literal:
         self.value = value
         kind = typeof(value)
         self.type = kind if isinstance(value, np.generic) else plain(kind)
+
+    @property
+    def aval(self) -> ArrayType:
+        """The type, as arrays call it."""
+        return self.type
+
+    @property
+    def val(self) -> np.generic | np.ndarray | Array:
+        """The constant, as others call it that read programs."""
+        return self.value
 
 
 Atom = Var | Literal

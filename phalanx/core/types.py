@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -34,6 +35,7 @@ class ArrayType:
 
     __slots__ = ("__weakref__", "dtype", "ndim", "shape", "size", "varying", "weak", "weak_type")
     _interned: ClassVar[Unique[ArrayType]] = Unique(4096)
+    over_current_mesh: ClassVar[Callable[[int], Any]]  # plugged in by the room that knows meshes
 
     shape: tuple[int, ...]
     dtype: Any  # a numpy.dtype, or the KeyType of random keys
@@ -72,11 +74,14 @@ class ArrayType:
         return made
 
     def update(self, **changes: Any) -> ArrayType:
-        """The same type with some of ``shape``, ``dtype``, ``weak``, ``varying`` replaced."""
+        """The same type with some of ``shape``, ``dtype``, ``weak``, ``varying`` replaced.
+
+        ``weak_type`` is another name of ``weak``; what is said by ``sharding`` is not kept.
+        """
         return ArrayType(
             changes.get("shape", self.shape),
             changes.get("dtype", self.dtype),
-            changes.get("weak", self.weak),
+            changes.get("weak", changes.get("weak_type", self.weak)),
             changes.get("varying", self.varying),
         )
 
@@ -91,13 +96,33 @@ class ArrayType:
         return frozenset([axis.name for axis in self.varying])
 
     @property
-    def sharding(self) -> NoReturn:
-        """Not there: a type is the same however arrays lie over devices."""
-        raise AttributeError(
-            f"type {self}: types do not tell how arrays lie over devices. x.sharding of an array "
-            "does; inside jit the compiler decides, and debug.inspect_array_sharding(x, "
-            "callback=print) tells what"
-        )
+    def sharding(self) -> Any:
+        """Over the mesh that is set, without devices, where a type leaves every dimension open.
+
+        Where none is set the mesh is empty. What it says can be asked of a function by
+        ``out_sharding``. How an array lies indeed is told by ``x.sharding``.
+
+        >>> import phalanx
+        >>> with phalanx.set_mesh(phalanx.make_mesh((1,), ("data",))):
+        ...     phalanx.typeof(phalanx.numpy.ones((2, 3))).sharding.spec
+        P(None, None)
+        """
+        return ArrayType.over_current_mesh(self.ndim)
+
+    def str_short(self, *_: Any, **__: Any) -> str:
+        """The type as programs print it."""
+        return str(self)
+
+    def strip_weak_type(self) -> ArrayType:
+        """The same, not weak."""
+        return self.update(weak=False)
+
+    def to_tangent_aval(self) -> ArrayType:
+        """The type of tangents: the same for real and complex numbers, else float0."""
+        kind = self.dtype if dtypes.is_inexact(self.dtype) else dtypes.float0
+        return self.update(dtype=kind, weak=self.weak and kind is self.dtype)
+
+    at_least_vspace = to_tangent_aval
 
     @property
     def physical(self) -> ArrayType:

@@ -22,7 +22,7 @@ from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
 from phalanx.spmd.constraint import closed, sharding_for
-from phalanx.spmd.named import PartitionSpec
+from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import stage
 
@@ -89,7 +89,7 @@ def takes_out_sharding(function: F) -> F:
 
     @functools.wraps(function)
     def laid_out(*args: Any, out_sharding: Any = None, **kwargs: Any) -> Any:
-        if out_sharding is None:
+        if _says_nothing(out_sharding):
             return function(*args, **kwargs)
         return in_place(out_sharding, function, args, kwargs)
 
@@ -158,7 +158,7 @@ def _laid_out(x: Any, shardings: Any, who: str) -> Any:
 
 
 def _constrained(x: Any, asked: Any, who: str) -> Any:
-    if asked is None:
+    if _says_nothing(asked):
         return x
     sharding = _asked(asked, who)
     rank = typeof(x).ndim
@@ -175,6 +175,11 @@ def _asked(asked: Any, who: str) -> Sharding:
     if not _is_asked(asked):
         raise TypeError(f"{who}: needs shardings or PartitionSpecs, got {asked!r}")
     return sharding_for(asked, who, later=True)
+
+
+def _says_nothing(asked: Any) -> bool:
+    """Whether nothing is asked: a mesh without axes is what types are over where none is set."""
+    return asked is None or (isinstance(asked, NamedSharding) and asked.mesh.empty)
 
 
 def _is_asked(x: Any) -> bool:

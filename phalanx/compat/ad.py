@@ -1,0 +1,141 @@
+"""``jax.interpreters.ad``: rules for derivatives of primitives that others declare."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from phalanx.compat.primitives import JVPS, TRANSPOSES, ForeignPrimitive
+from phalanx.compat.zeros import (
+    UndefinedPrimal,
+    ZeroTangent,
+    instantiate_zeros,
+    is_undefined_primal,
+)
+from phalanx.core.types import ArrayType
+from phalanx.ops.basis import zeros
+from phalanx.ops.elementwise import add
+from phalanx.transforms.linearize import Dual, DualTracer
+
+__all__ = [
+    "JVPTrace",
+    "JVPTracer",
+    "UndefinedPrimal",
+    "Zero",
+    "add_jaxvals",
+    "add_tangents",
+    "defbilinear",
+    "defjvp",
+    "defjvp2",
+    "deflinear",
+    "deflinear2",
+    "get_primitive_transpose",
+    "instantiate_zeros",
+    "is_undefined_primal",
+    "primitive_jvps",
+    "primitive_transposes",
+    "zeros_like_aval",
+]
+
+Zero = ZeroTangent
+primitive_jvps = JVPS
+primitive_transposes = TRANSPOSES
+JVPTrace, JVPTracer = Dual, DualTracer
+
+
+def add_tangents(x: Any, y: Any) -> Any:
+    """The sum of two tangents, of which each may be a ``ZeroTangent``."""
+    if isinstance(x, ZeroTangent):
+        return y
+    return x if isinstance(y, ZeroTangent) else add(x, y)
+
+
+add_jaxvals = add_tangents
+
+
+def zeros_like_aval(aval: ArrayType) -> Any:
+    """Zeros of a type."""
+    return zeros(aval)
+
+
+def defjvp(prim: ForeignPrimitive, *rules: Callable | None) -> None:
+    """For each operand ``(tangent, *primals, **params)`` to a term of the tangent, or None."""
+    terms = [
+        None if rule is None else (lambda t, out, *xs, rule=rule, **params: rule(t, *xs, **params))
+        for rule in rules
+    ]
+    JVPS[prim] = functools.partial(_sum_of_terms, prim, terms)
+
+
+def defjvp2(prim: ForeignPrimitive, *rules: Callable | None) -> None:
+    """The same with the result after the tangent."""
+    JVPS[prim] = functools.partial(_sum_of_terms, prim, rules)
+
+
+def _sum_of_terms(
+    prim: ForeignPrimitive, rules: Any, primals: Any, tangents: Any, **params: Any
+) -> Any:
+    out = prim.bind(*primals, **params)
+    terms = [
+        rule(t, out, *primals, **params)
+        for rule, t in zip(rules, tangents, strict=True)
+        if rule is not None and not isinstance(t, ZeroTangent)
+    ]
+    return out, functools.reduce(add_tangents, terms, ZeroTangent.from_primal_value(out))
+
+
+def deflinear(prim: ForeignPrimitive, transpose: Callable) -> None:
+    """``prim`` is linear; ``(cotangent, **params)`` to the cotangents of its operands."""
+    deflinear2(prim, lambda ct, *_, **params: transpose(ct, **params))
+
+
+def deflinear2(prim: ForeignPrimitive, transpose: Callable) -> None:
+    """The same of ``(cotangent, *operands, **params)``."""
+    JVPS[prim] = functools.partial(_linear, prim)
+
+    def rule(ct: Any, *operands: Any, **params: Any) -> list[Any]:
+        if isinstance(ct, ZeroTangent):
+            return [ZeroTangent(x.aval) if is_undefined_primal(x) else None for x in operands]
+        return transpose(ct, *operands, **params)
+
+    TRANSPOSES[prim] = rule
+
+
+def _linear(prim: ForeignPrimitive, primals: Any, tangents: Any, **params: Any) -> Any:
+    out = prim.bind(*primals, **params)
+    if all(isinstance(t, ZeroTangent) for t in tangents):
+        if not prim.multiple_results:
+            return out, ZeroTangent.from_primal_value(out)
+        return out, list(map(ZeroTangent.from_primal_value, out))
+    return out, prim.bind(*map(instantiate_zeros, tangents), **params)
+
+
+def defbilinear(prim: ForeignPrimitive, left: Callable, right: Callable) -> None:
+    """``prim`` of two operands is linear in each.
+
+    ``left`` and ``right`` are ``(cotangent, x, y, **params)`` to the cotangent of one.
+    """
+    defjvp(
+        prim,
+        lambda t, x, y, **params: prim.bind(t, y, **params),
+        lambda t, x, y, **params: prim.bind(x, t, **params),
+    )
+
+    def rule(ct: Any, x: Any, y: Any, **params: Any) -> tuple[Any, Any]:
+        if is_undefined_primal(x):
+            return left(ct, x, y, **params), None
+        return None, right(ct, x, y, **params)
+
+    TRANSPOSES[prim] = rule
+
+
+def get_primitive_transpose(prim: ForeignPrimitive) -> Callable:
+    """The transpose rule of ``prim``.
+
+    Raises:
+        NotImplementedError: it has none.
+    """
+    if prim not in TRANSPOSES:
+        raise NotImplementedError(f"{prim}: no transpose rule has been given")
+    return TRANSPOSES[prim]

@@ -1,0 +1,36 @@
+"""Types of arrays under the field's names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from phalanx.core.types import ArrayType
+
+
+class _Types(type):
+    """The class of classes whose instances are our types."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return isinstance(x, ArrayType)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return kind is cls or issubclass(kind, ArrayType)
+
+
+class AbstractValue(metaclass=_Types):
+    """What a value is known by while tracing."""
+
+
+class ShapedArray(AbstractValue):
+    """A shape and a dtype.
+
+    >>> ShapedArray((2, 3), "float32"), isinstance(ShapedArray((), "int32"), ShapedArray)
+    (f32[2,3], True)
+    """
+
+    def __new__(cls, shape: Any, dtype: Any, weak_type: bool = False, **_: Any) -> Any:
+        """The type. How arrays lie, and where, is not part of it."""
+        kind = dtype if not isinstance(dtype, (str, type)) else np.dtype(dtype)
+        return ArrayType(tuple(shape), kind, weak_type)

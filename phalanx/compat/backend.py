@@ -1,0 +1,29 @@
+"""``jax.extend.backend``: the client of the runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.api.callbacks import effects_barrier
+from phalanx.api.devices import devices
+from phalanx.api.dispatch import clear_caches
+
+
+def get_backend(platform: str | None = None) -> Any:
+    """The client whose devices those of ``platform`` are."""
+    return devices(platform)[0].client
+
+
+def backends() -> dict[str, Any]:
+    """The clients by platform."""
+    return {d.platform: d.client for d in devices()}
+
+
+def clear_backends() -> None:
+    """What was compiled is forgotten; the clients stay, with all arrays."""
+    clear_caches()
+
+
+def wait_for_tokens() -> None:
+    """Wait until all that calls the host has done so."""
+    effects_barrier()

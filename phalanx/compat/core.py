@@ -1,0 +1,212 @@
+"""``jax.core`` and ``jax.extend.core``: types, traces and programs, as interpreters know them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Union
+
+import numpy as np
+
+from phalanx.api.contexts import ensure_compile_time_eval
+from phalanx.base import dtypes
+from phalanx.base.errors import InconclusiveDimensionOperation
+from phalanx.compat.api_util import DebugInfo
+from phalanx.compat.avals import AbstractValue, ShapedArray
+from phalanx.compat.jaxprs import (
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    dce_jaxpr,
+    eval_jaxpr,
+    gensym,
+    jaxpr_as_fun,
+    jaxprs_in_params,
+    new_jaxpr_eqn,
+    subjaxprs,
+)
+from phalanx.compat.primitives import ForeignPrimitive
+from phalanx.core.check import check
+from phalanx.core.program import Literal, Var
+from phalanx.core.trace import ROOT, Trace, Tracer, current, known_value, trace_of
+from phalanx.core.types import SCALARS, Array, ArrayType, typeof
+
+__all__ = [
+    "AbstractToken",
+    "AbstractValue",
+    "Atom",
+    "ClosedJaxpr",
+    "DebugInfo",
+    "DropVar",
+    "Effect",
+    "Effects",
+    "InconclusiveDimensionOperation",
+    "Jaxpr",
+    "JaxprEqn",
+    "JaxprTypeError",
+    "Literal",
+    "OpaqueTraceState",
+    "ParamDict",
+    "Primitive",
+    "ShapedArray",
+    "Token",
+    "Trace",
+    "Tracer",
+    "TypedNdArray",
+    "Value",
+    "Var",
+    "array_types",
+    "check_jaxpr",
+    "concrete_or_error",
+    "dce_jaxpr",
+    "ensure_compile_time_eval",
+    "eval_jaxpr",
+    "find_top_trace",
+    "gensym",
+    "get_aval",
+    "get_opaque_trace_state",
+    "jaxpr_as_fun",
+    "jaxprs_in_params",
+    "mapped_aval",
+    "max_dim",
+    "min_dim",
+    "new_jaxpr_eqn",
+    "no_effects",
+    "primal_dtype_to_tangent_dtype",
+    "pytype_aval_mappings",
+    "set_current_trace",
+    "subjaxprs",
+    "take_current_trace",
+    "trace_state_clean",
+    "unmapped_aval",
+    "valid_jaxtype",
+]
+
+Primitive = ForeignPrimitive
+Atom = Union[Var, Literal]  # noqa: UP007  (others take it apart)
+Value = Any
+ParamDict = dict[str, Any]
+Effect = object
+Effects = frozenset
+no_effects: frozenset[Any] = frozenset()
+array_types = {Array, np.ndarray, np.generic, *SCALARS}
+pytype_aval_mappings: dict[type, Callable] = {t: typeof for t in array_types}
+JaxprTypeError = TypeError
+
+
+class DropVar:
+    """The variable of a result that nothing needs. Programs here have ordinary ones."""
+
+
+class Token:
+    """What orders effects. None is handed out."""
+
+
+class AbstractToken:
+    """The type of tokens."""
+
+
+class TypedNdArray(np.ndarray):
+    """A literal of NumPy with a dtype of its own. Here literals are ordinary arrays."""
+
+
+def get_aval(x: Any) -> ArrayType:
+    """The type of ``x``."""
+    return typeof(x)
+
+
+def valid_jaxtype(x: Any) -> bool:
+    """Whether ``x`` may be an operand."""
+    try:
+        typeof(x)
+    except TypeError:
+        return False
+    return True
+
+
+def concrete_or_error(force: Callable | None, x: Any, context: str = "") -> Any:
+    """``force(x)`` of a known value.
+
+    Raises:
+        ConcretizationTypeError: it is not known while tracing.
+    """
+    value = known_value(x)
+    if value is None:
+        return (force or np.asarray)(x)  # which says so
+    return value if force is None else force(value)
+
+
+def check_jaxpr(jaxpr: Jaxpr) -> None:
+    """Raise if a program is not what it says."""
+    check(jaxpr.program)
+
+
+def mapped_aval(size: int, axis: int | None, aval: ArrayType) -> ArrayType:
+    """The type of a lane."""
+    if axis is None:
+        return aval
+    return aval.update(shape=tuple(np.delete(aval.shape, axis)))
+
+
+def unmapped_aval(size: int, axis: int | None, aval: ArrayType, *_: Any) -> ArrayType:
+    """The type of ``size`` lanes."""
+    if axis is None:
+        return aval
+    return aval.update(shape=tuple(np.insert(aval.shape, axis, size)))
+
+
+def primal_dtype_to_tangent_dtype(dtype: Any) -> Any:
+    """The dtype of tangents of numbers of ``dtype``."""
+    return dtype if dtypes.is_inexact(dtype) else dtypes.float0
+
+
+class OpaqueTraceState:
+    """Which transformations are under way; equal where they are the same."""
+
+    def __init__(self) -> None:
+        self._trace = current()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OpaqueTraceState) and self._trace is other._trace
+
+    def __hash__(self) -> int:
+        return id(self._trace)
+
+
+def get_opaque_trace_state(convention: Any = None) -> OpaqueTraceState:
+    """Which transformations are under way here."""
+    return OpaqueTraceState()
+
+
+def trace_state_clean() -> bool:
+    """Whether none is."""
+    return current() is ROOT
+
+
+def find_top_trace(xs: Any) -> Trace:
+    """The innermost transformation to which one of ``xs`` belongs."""
+    owners = [trace_of(x) for x in xs if isinstance(x, Tracer)]
+    trace = current()
+    while trace.parent is not None and not any(o is trace for o in owners):
+        trace = trace.parent
+    return trace
+
+
+Trace.main = property(lambda trace: trace)  # type: ignore[attr-defined]  (traces have no levels)
+
+
+def take_current_trace() -> Any:
+    """A block in which no transformation is under way is not offered."""
+    raise NotImplementedError("traces of another library cannot take over from those of Phalanx")
+
+
+set_current_trace = take_current_trace
+
+
+def max_dim(a: int, b: int) -> int:
+    """The larger of two lengths."""
+    return max(a, b)
+
+
+def min_dim(a: int, b: int) -> int:
+    """The smaller of two lengths."""
+    return min(a, b)

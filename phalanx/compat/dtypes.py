@@ -1,0 +1,10 @@
+"""Names of dtypes that others take from private modules."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from phalanx.base.extended import KeyType as ExtendedDType
+
+__all__ = ["DType", "ExtendedDType"]
+DType = np.dtype

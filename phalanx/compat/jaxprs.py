@@ -1,0 +1,240 @@
+"""Programs as the field's interpreters read them: views with other names, and the way back.
+
+A ``Jaxpr`` lists equations of views of operations (``primitives.py``). Constants are its first
+variables, and a ``ClosedJaxpr`` has their values. The names of parameters are the field's where
+interpreters look at them; what is a program among them is a ``ClosedJaxpr``.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.program import traced_program
+from phalanx.compat.api_util import DebugInfo
+from phalanx.compat.names import theirs
+from phalanx.compat.primitives import ForeignPrimitive, view
+from phalanx.core.program import Equation, Literal, Program, Var
+from phalanx.core.types import Array, ArrayType
+from phalanx.transforms.simplify import prune
+from phalanx.transforms.stage import evaluate
+
+Atom = Var | Literal
+
+
+@dataclass(frozen=True, eq=False)
+class JaxprEqn:
+    """``outvars = primitive(*invars, **params)``."""
+
+    invars: list[Atom]
+    outvars: list[Var]
+    primitive: ForeignPrimitive
+    params: dict[str, Any]
+    effects: frozenset[Any] = frozenset()
+    source_info: Any = None
+    ctx: Any = None
+
+    @classmethod
+    def of(cls, e: Equation) -> JaxprEqn:
+        """The view of an equation."""
+        params = theirs(e.prim, e.params, ClosedJaxpr.of)
+        return cls(
+            [*e.inputs], [*e.outputs], view(e.prim), params, e.effects, e.location
+        )
+
+    @property
+    def equation(self) -> Equation:
+        """What it is a view of."""
+        prim = self.primitive.declaration
+        params = self.primitive.own_params(self.params, [a.type for a in self.invars])
+        return Equation(prim, [*self.invars], params, tuple(self.outvars), self.source_info)
+
+    def replace(self, **changes: Any) -> JaxprEqn:
+        """The same with other fields."""
+        return replace(self, **changes)
+
+
+@dataclass(frozen=True, eq=False)
+class Jaxpr:
+    """Variables and equations. The values of ``constvars`` are kept elsewhere."""
+
+    constvars: list[Var]
+    invars: list[Var]
+    outvars: list[Atom]
+    eqns: list[JaxprEqn] = field(default_factory=list)
+    effects: frozenset[Any] = frozenset()
+    debug_info: DebugInfo = field(default_factory=lambda: DebugInfo("jit", "main"))
+
+    @classmethod
+    def of(cls, program: Program, constants: int) -> Jaxpr:
+        """The view of ``program``, whose first inputs are constants."""
+        return cls(
+            [*program.inputs[:constants]],
+            [*program.inputs[constants:]],
+            [*program.outputs],
+            list(map(JaxprEqn.of, program.equations)),
+            program.effects,
+            DebugInfo("jit", program.name),
+        )
+
+    @functools.cached_property
+    def program(self) -> Program:
+        """The program of constants and variables that it is a view of."""
+        equations = [e.equation for e in self.eqns]
+        inputs = [*self.constvars, *self.invars]
+        return Program(inputs, equations, self.outvars, self.debug_info.func_name)
+
+    @property
+    def in_avals(self) -> list[ArrayType]:
+        return [v.type for v in self.invars]
+
+    @property
+    def out_avals(self) -> list[ArrayType]:
+        return [a.type for a in self.outvars]
+
+    @property
+    def jaxpr(self) -> Jaxpr:
+        return self
+
+    def replace(self, **changes: Any) -> Jaxpr:
+        """The same with other fields."""
+        return replace(self, **changes)
+
+    def __str__(self) -> str:
+        return str(self.program)
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedJaxpr:
+    """A ``Jaxpr`` with the values of its constants."""
+
+    jaxpr: Jaxpr
+    consts: Sequence[Any] = ()
+
+    @classmethod
+    def of(cls, program: Program, captured: Sequence[Any] = ()) -> ClosedJaxpr:
+        """The view of a program, whose first inputs are for ``captured``; arrays that it holds
+        become constants, too."""
+        held = {
+            a: Var(a.type)
+            for e in program.equations
+            for a in e.inputs
+            if isinstance(a, Literal) and isinstance(a.value, (Array, np.ndarray))
+        }
+        whole = program.renamed(held).update(inputs=[*held.values(), *program.inputs])
+        values = [a.value for a in held]
+        return cls(Jaxpr.of(whole, len(held) + len(captured)), [*values, *captured])
+
+    @property
+    def program(self) -> Program:
+        """The program of variables alone; constants are part of it."""
+        jaxpr = self.jaxpr
+        names = {v: Literal(x) for v, x in zip(jaxpr.constvars, self.consts, strict=True)}
+        return jaxpr.program.update(inputs=jaxpr.invars).renamed(names)
+
+    @property
+    def eqns(self) -> list[JaxprEqn]:
+        return self.jaxpr.eqns
+
+    @property
+    def literals(self) -> Sequence[Any]:
+        return self.consts
+
+    @property
+    def in_avals(self) -> list[ArrayType]:
+        return self.jaxpr.in_avals
+
+    @property
+    def out_avals(self) -> list[ArrayType]:
+        return self.jaxpr.out_avals
+
+    @property
+    def effects(self) -> frozenset[Any]:
+        return self.jaxpr.effects
+
+    def replace(self, **changes: Any) -> ClosedJaxpr:
+        """The same with other fields."""
+        return replace(self, **changes)
+
+    def map_jaxpr(self, f: Callable[[Jaxpr], Jaxpr]) -> ClosedJaxpr:
+        """The same of ``f(jaxpr)``."""
+        return replace(self, jaxpr=f(self.jaxpr))
+
+    def __str__(self) -> str:
+        return str(self.jaxpr)
+
+
+def make_jaxpr(
+    fun: Callable,
+    static_argnums: int | Sequence[int] = (),
+    axis_env: Sequence[tuple[Any, int]] | None = None,
+    return_shape: bool = False,
+    **_: Any,
+) -> Callable:
+    """x -> the ``ClosedJaxpr`` that ``fun`` is at the types of x."""
+    def make(*args: Any, **kwargs: Any) -> Any:
+        program, captured, shape = traced_program(fun, args, kwargs, static_argnums, axis_env)
+        closed = ClosedJaxpr.of(program, captured)
+        return (closed, shape()) if return_shape else closed
+
+    return make
+
+
+def eval_jaxpr(jaxpr: Jaxpr, consts: Sequence[Any], *args: Any, **_: Any) -> list[Any]:
+    """The results for these values of constants and variables."""
+    return list(evaluate(jaxpr.program, [*consts, *args]))
+
+
+def jaxpr_as_fun(closed: ClosedJaxpr) -> Callable[..., list[Any]]:
+    """The function of variables that ``closed`` is."""
+    return lambda *args: eval_jaxpr(closed.jaxpr, closed.consts, *args)
+
+
+def dce_jaxpr(
+    jaxpr: Jaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+) -> tuple[Jaxpr, list[bool]]:
+    """``jaxpr`` for some outputs alone, and which of the variables that takes."""
+    keep = [instantiate] * len(jaxpr.invars) if isinstance(instantiate, bool) else instantiate
+    outputs = [a for a, used in zip(jaxpr.outvars, used_outputs, strict=True) if used]
+    count = len(jaxpr.constvars)
+    left, _ = prune(jaxpr.program.update(outputs=outputs), len(jaxpr.program.inputs))
+    read = {a for e in left.equations for a in e.inputs} | set(left.outputs)
+    used = [k or v in read for v, k in zip(jaxpr.invars, keep, strict=True)]
+    invars = [v for v, u in zip(jaxpr.invars, used, strict=True) if u]
+    return Jaxpr.of(left.update(inputs=[*jaxpr.constvars, *invars]), count), used
+
+
+def subjaxprs(jaxpr: Jaxpr) -> Iterable[Jaxpr]:
+    """The programs in the parameters of its equations."""
+    for eqn in jaxpr.eqns:
+        yield from jaxprs_in_params(eqn.params)
+
+
+def jaxprs_in_params(params: dict[str, Any]) -> Iterable[Jaxpr]:
+    """The programs among parameters."""
+    for value in params.values():
+        for part in value if isinstance(value, (tuple, list)) else (value,):
+            if isinstance(part, (Jaxpr, ClosedJaxpr)):
+                yield part.jaxpr
+
+
+def gensym(*_: Any) -> Callable[[ArrayType], Var]:
+    """What makes new variables of given types."""
+    return Var
+
+
+def new_jaxpr_eqn(
+    invars: Sequence[Atom],
+    outvars: Sequence[Var],
+    primitive: ForeignPrimitive,
+    params: dict[str, Any],
+    effects: frozenset[Any] = frozenset(),
+    source_info: Any = None,
+    ctx: Any = None,
+) -> JaxprEqn:
+    """An equation."""
+    return JaxprEqn([*invars], [*outvars], primitive, params, effects, source_info, ctx)

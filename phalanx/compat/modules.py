@@ -1,0 +1,86 @@
+"""The tree of modules below ``jax``, and where the names of each come from.
+
+A name is looked for in the sources in order. What is a module there is none here: modules are
+those of this table alone.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+VERSION: Final = "0.12.0"  # the release whose public names these are
+
+# modules that have the same names here and there
+_SAME: Final = [
+    "ad_checkpoint", "custom_batching", "debug", "distributed", "dlpack", "dtypes", "errors",
+    "export", "ffi", "flatten_util", "image", "memory", "monitoring", "nn", "nn.initializers",
+    "ops", "profiler", "random", "stages", "test_util", "tree", "typing", "example_libraries",
+    "example_libraries.optimizers", "example_libraries.stax", "experimental.checkify",
+    "experimental.maps", "experimental.mesh_utils", "experimental.multihost_utils",
+    "experimental.ode", "experimental.pjit", "experimental.shard_map", "numpy", "numpy.fft",
+    "numpy.linalg", "lax.linalg", "scipy", "scipy.cluster", "scipy.cluster.vq", "scipy.fft",
+    "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize",
+    "scipy.signal", "scipy.sparse", "scipy.sparse.linalg", "scipy.spatial",
+    "scipy.spatial.transform", "scipy.special", "scipy.stats", "scipy.stats.bernoulli",
+    "scipy.stats.beta", "scipy.stats.betabinom", "scipy.stats.binom", "scipy.stats.cauchy",
+    "scipy.stats.chi2", "scipy.stats.dirichlet", "scipy.stats.expon", "scipy.stats.gamma",
+    "scipy.stats.gennorm", "scipy.stats.geom", "scipy.stats.gumbel_l", "scipy.stats.gumbel_r",
+    "scipy.stats.laplace", "scipy.stats.logistic", "scipy.stats.multinomial",
+    "scipy.stats.multivariate_normal", "scipy.stats.nbinom", "scipy.stats.norm",
+    "scipy.stats.pareto", "scipy.stats.poisson", "scipy.stats.t", "scipy.stats.truncnorm",
+    "scipy.stats.uniform", "scipy.stats.vonmises", "scipy.stats.wrapcauchy",
+]  # fmt: skip
+
+
+def _here(*names: str) -> tuple[str, ...]:
+    return tuple([f"phalanx.compat.{name}" for name in names])
+
+
+MODULES: Final[dict[str, tuple[str, ...]]] = {
+    **{f"jax.{name}": (f"phalanx.{name}",) for name in _SAME},
+    "jax": (*_here("face"), "phalanx"),
+    "jax.version": _here("face"),
+    "jax.api_util": _here("api_util"),
+    "jax.core": _here("core"),
+    "jax.custom_derivatives": (*_here("derivatives"), "phalanx.custom_derivatives"),
+    "jax.experimental": ("phalanx.experimental",),
+    "jax.experimental.hijax": _here("hijax"),
+    "jax.experimental.layout": _here("layout"),
+    "jax.extend": (),
+    "jax.extend.backend": _here("backend"),
+    "jax.extend.core": _here("core"),
+    "jax.extend.core.primitives": _here("operations"),
+    "jax.extend.ifrt_programs": (),
+    "jax.extend.linear_util": _here("linear_util"),
+    "jax.extend.random": (),
+    "jax.extend.sharding": (),
+    "jax.extend.source_info_util": _here("sources"),
+    "jax.interpreters": (),
+    "jax.interpreters.ad": _here("ad"),
+    "jax.interpreters.batching": _here("batching"),
+    "jax.interpreters.mlir": _here("mlir"),
+    "jax.interpreters.partial_eval": _here("partial_eval"),
+    "jax.interpreters.pxla": (),
+    "jax.interpreters.xla": _here("xla"),
+    "jax.lax": ("phalanx.lax", *_here("operations")),
+    "jax.lib": (),
+    "jax.sharding": (*_here("sharding"), "phalanx.sharding"),
+    "jax.tree_util": (*_here("trees"), "phalanx.tree_util"),
+    # private ones that released libraries import
+    "jax._src": (),
+    "jax._src.ad_util": _here("ad", "operations"),
+    "jax._src.api_util": _here("api_util"),
+    "jax._src.checkify": ("phalanx.experimental.checkify",),
+    "jax._src.compiler": (),
+    "jax._src.core": _here("core"),
+    "jax._src.dispatch": _here("backend"),
+    "jax._src.dtypes": (*_here("dtypes"), "phalanx.dtypes"),
+    "jax._src.flatten_util": ("phalanx.flatten_util",),
+    "jax._src.linear_util": _here("linear_util"),
+    "jax._src.literals": _here("core"),
+    "jax._src.state": (),
+    "jax._src.state.types": _here("hijax"),
+    "jax._src.traceback_util": _here("sources"),
+    "jax._src.tree_util": (*_here("trees"), "phalanx.tree_util"),
+    "jax._src.typing": ("phalanx.typing",),
+}

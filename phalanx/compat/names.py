@@ -1,0 +1,74 @@
+"""Names of operations and of their parameters: ours, and those that the field reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from phalanx.core import primitive as core
+from phalanx.core.program import Program
+
+_REDUCED: Final = {"dims": "axes"}
+
+# of our operations, what the field calls them, and their parameters where it calls these otherwise
+NAMES: Final[dict[str, tuple[str, dict[str, str]]]] = {
+    "bitcast": ("bitcast_convert_type", {"dtype": "new_dtype"}),
+    "broadcast": ("broadcast_in_dim", {"dims": "broadcast_dimensions"}),
+    "call": ("jit", {"program": "jaxpr"}),
+    "checkpoint": ("checkpoint", {"program": "jaxpr"}),
+    "concatenate": ("concatenate", {"dim": "dimension"}),
+    "cond": ("cond", {"programs": "branches"}),
+    "convert": ("convert_element_type", {"dtype": "new_dtype", "weak": "weak_type"}),
+    "custom_jvp": ("custom_jvp_call", {"program": "call_jaxpr", "rule": "jvp_jaxpr_fun"}),
+    "custom_vjp": ("custom_vjp_call", {"program": "call_jaxpr", "rule": "bwd"}),
+    "dynamic_slice": ("dynamic_slice", {"sizes": "slice_sizes"}),
+    "host_call": ("pure_callback", {}),
+    "iota": ("iota", {"dim": "dimension"}),
+    "mapped": ("xla_pmap", {"program": "call_jaxpr"}),
+    "reshape": ("reshape", {"shape": "new_sizes"}),
+    "reverse": ("rev", {"dims": "dimensions"}),
+    "scan": ("scan", {"program": "jaxpr"}),
+    "slice": ("slice", {"start": "start_indices", "limit": "limit_indices"}),
+    "transpose": ("transpose", {"perm": "permutation"}),
+    "while": ("while", {"program": "body_jaxpr", "condition": "cond_jaxpr"}),
+    "with_sharding_constraint": ("sharding_constraint", {}),
+    **{
+        f"reduce_{kind}": (f"reduce_{kind}", _REDUCED)
+        for kind in ("and", "max", "min", "or", "prod", "sum", "xor")
+    },
+}
+
+
+def name_in_the_field(prim: core.Primitive) -> str:
+    """What the field calls ``prim``."""
+    return NAMES.get(prim.name, (prim.name, {}))[0]
+
+
+def theirs(prim: core.Primitive, params: Mapping[str, Any], shown: Callable) -> dict[str, Any]:
+    """``params`` under the field's names; programs are ``shown``."""
+    _, names = NAMES.get(prim.name, (prim.name, {}))
+    out = {names.get(k, k): _each(v, Program, shown) for k, v in params.items() if k != "types"}
+    if prim.name == "call":
+        out["name"] = params["program"].name
+    if prim.name == "dot_general":
+        out["dimension_numbers"] = (out.pop("contract"), out.pop("batch"))
+    return out
+
+
+def ours(prim: core.Primitive, params: Mapping[str, Any], hidden: Callable) -> dict[str, Any]:
+    """The way back; ``hidden`` takes what is shown to a program, and leaves all else."""
+    _, names = NAMES.get(prim.name, (prim.name, {}))
+    back = {their: our for our, their in names.items()}
+    out = {back.get(k, k): _each(v, object, hidden) for k, v in params.items()}
+    if prim.name == "call":
+        out.pop("name", None)
+    if prim.name == "dot_general":
+        out["contract"], out["batch"] = out.pop("dimension_numbers")
+    return out
+
+
+def _each(value: Any, kind: type, change: Callable) -> Any:
+    """``value`` with what is a ``kind`` in it, itself or in a tuple, changed."""
+    if isinstance(value, tuple) and type(value) is tuple:
+        return tuple([_each(v, kind, change) for v in value])
+    return change(value) if isinstance(value, kind) else value

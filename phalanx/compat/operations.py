@@ -1,0 +1,40 @@
+"""Operations under the field's names, ``sin_p`` and so on, to be compared by identity."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from phalanx.compat.names import name_in_the_field
+from phalanx.compat.primitives import ForeignPrimitive, view
+from phalanx.core.primitive import REGISTRY
+
+# operations of the field that are functions of several here: programs never have them
+_MADE_OF_OTHERS = [
+    "add_jaxvals", "after_all", "all_to_all", "approx_top_k", "call", "cholesky", "closed_call",
+    "conj", "copy", "core_call", "create_token", "custom_lin", "eig", "eigh", "empty2", "eq_to",
+    "get", "hessenberg", "householder_product", "igamma_grad_a", "igammac", "le_to",
+    "linear_solve", "lt_to", "lu", "mulhi", "polynomial", "qr", "ragged_all_to_all",
+    "random_bits", "random_fold_in", "random_gamma", "random_seed", "random_split", "reduce",
+    "reduce_window", "regularized_incomplete_beta", "remat_opt", "schur", "select_and_scatter",
+    "select_n", "split", "squeeze", "stack", "stage", "svd", "swap", "tile", "triangular_solve",
+    "tridiagonal", "tridiagonal_solve", "unstack",
+]  # fmt: skip
+
+
+@functools.cache
+def _by_name() -> dict[str, ForeignPrimitive]:
+    found = {f"{name}_p": ForeignPrimitive(name) for name in _MADE_OF_OTHERS}
+    found.update({f"{name_in_the_field(p)}_p": view(p) for p in REGISTRY.values()})
+    found["remat_p"] = found["checkpoint_p"]
+    return found
+
+
+def __getattr__(name: str) -> Any:
+    if not name.endswith("_p") or name not in _by_name():
+        raise AttributeError(f"there is no operation {name}")
+    return _by_name()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted(_by_name())

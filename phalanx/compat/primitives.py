@@ -1,0 +1,233 @@
+"""Operations under the field's names: views of ours, and those that others declare by tables.
+
+A ``ForeignPrimitive`` collects its rules in the tables of ``jax.interpreters``, at any time. When
+it is first bound it becomes a declaration of ours, whose rules look into these tables; from then on
+it is an operation like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from phalanx.base.errors import MissingRule
+from phalanx.base.source import user_location
+from phalanx.compat.names import name_in_the_field, ours
+from phalanx.compat.zeros import UndefinedPrimal, ZeroTangent
+from phalanx.control.call import lower_call
+from phalanx.control.custom import RuleOperands
+from phalanx.core import primitive as core
+from phalanx.core.axes import Axis
+from phalanx.core.builder import Builder, Value
+from phalanx.core.primitive import ZERO, Execution, Linear, UserRules
+from phalanx.core.trace import entering
+from phalanx.core.types import NOWHERE, ArrayType, typeof
+from phalanx.transforms.linearize import Dual, RuleTrace
+from phalanx.transforms.stage import stage
+
+# what the field's modules call primitive_jvps, primitive_transposes, ...: rules by primitive
+JVPS: dict[ForeignPrimitive, Callable] = {}
+TRANSPOSES: dict[ForeignPrimitive, Callable] = {}
+BATCHERS: dict[ForeignPrimitive, Callable] = {}  # (values, dims, **params)
+AXIS_BATCHERS: dict[ForeignPrimitive, Callable] = {}  # (size, name, None, values, dims, **params)
+FANCY_BATCHERS: dict[ForeignPrimitive, Callable] = {}  # (axis, values, dims, **params)
+LOWERINGS: dict[ForeignPrimitive, Callable] = {}  # functions of arrays
+
+
+class ForeignPrimitive:
+    """An operation of another library: a name, and rules that tables have.
+
+    >>> from phalanx.compat.ad import deflinear
+    >>> twice = ForeignPrimitive("twice")
+    >>> twice.def_impl(lambda x: 2 * x) and twice.def_abstract_eval(lambda x: x) and None
+    >>> LOWERINGS[twice] = lambda x: 2 * x
+    >>> deflinear(twice, lambda ct: [2 * ct])
+    >>> import phalanx
+    >>> print(phalanx.grad(phalanx.jit(lambda x: twice.bind(x) * x))(3.0))
+    12.0
+    """
+
+    multiple_results = False
+    call_primitive = False
+    map_primitive = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.impl: Callable | None = None
+        self.abstract_eval: Callable | None = None
+        self._declaration: core.Primitive | None = None
+
+    def def_impl(self, impl: Callable) -> Callable:
+        """What it computes, of arrays."""
+        self.impl = impl
+        return impl
+
+    def def_abstract_eval(self, rule: Callable) -> Callable:
+        """Of the types of operands the type of the result, or a list of them."""
+        self.abstract_eval = rule
+        return rule
+
+    def def_effectful_abstract_eval(self, rule: Callable) -> Callable:
+        """The same in a pair with effects, of which none is offered."""
+        self.abstract_eval = lambda *types, **params: rule(*types, **params)[0]
+        return rule
+
+    def bind(self, *args: Any, **params: Any) -> Any:
+        """The result, or the list of results, for ``args``."""
+        out = self.declaration(*args, **self.own_params(params, map(typeof, args)))
+        return list(out) if self.multiple_results else out
+
+    def own_params(self, params: Mapping[str, Any], operands: Iterable[ArrayType]) -> dict:
+        """The parameters of the declaration."""
+        return {**params, "types": tuple([t.update(varying=NOWHERE) for t in operands])}
+
+    def get_bind_params(self, params: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Functions to bind besides operands, of which there are none, and the parameters."""
+        return [], dict(params)
+
+    @property
+    def declaration(self) -> core.Primitive:
+        """What it is here."""
+        if self._declaration is None:
+            self._declaration = _declared(self)
+            _views[self._declaration] = self
+        return self._declaration
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+_views: dict[core.Primitive, ForeignPrimitive] = {}
+
+
+def view(prim: core.Primitive) -> ForeignPrimitive:
+    """What the field would call ``prim``; always the same object."""
+    known = _views.get(prim)
+    if known is None:
+        known = _views[prim] = Operation(prim)
+    return known
+
+
+class Operation(ForeignPrimitive):
+    """One of our operations."""
+
+    def __init__(self, prim: core.Primitive) -> None:
+        super().__init__(name_in_the_field(prim))
+        self._declaration: core.Primitive = prim
+        self.multiple_results = prim.multi
+
+    def own_params(self, params: Mapping[str, Any], operands: Iterable[ArrayType]) -> dict:
+        return ours(self._declaration, params, lambda x: getattr(x, "program", x))
+
+
+# ---- a declaration whose rules are looked up in the tables --------------------------------------
+
+
+def _declared(prim: ForeignPrimitive) -> core.Primitive:
+    rules = _Rules(prim)
+    return core.Primitive(
+        f"user.{prim.name}",
+        rules.type,
+        rules.lower,
+        transpose=rules.transpose,
+        batch=rules.batch,
+        multi=prim.multiple_results,
+        user_rules=UserRules(rules.differentiate),
+        execution=Execution(run=rules.run) if prim.impl else Execution(),
+        doc="an operation declared by tables",
+    )
+
+
+class _Rules:
+    """Those of ``prim``, in our terms.
+
+    ``types`` are those of the operands: the lowering is a function to be traced at them.
+    """
+
+    def __init__(self, prim: ForeignPrimitive) -> None:
+        self.prim = prim
+
+    def _table(self, table: Mapping[ForeignPrimitive, Callable], what: str) -> Callable:
+        rule = table.get(self.prim)
+        if rule is None:
+            raise MissingRule(
+                f"{self.prim.name}: no rule in {what}, needed at {user_location()}; it is added "
+                "where the primitive is declared"
+            )
+        return rule
+
+    def _several(self, out: Any) -> tuple[Any, ...]:
+        return tuple(out) if self.prim.multiple_results else (out,)
+
+    def _as_given(self, out: Sequence[Any]) -> Any:
+        return tuple(out) if self.prim.multiple_results else out[0]
+
+    def type(self, *operands: ArrayType, types: Any, **params: Any) -> Any:
+        if self.prim.abstract_eval is None:
+            raise MissingRule(
+                f"{self.prim.name}: no def_abstract_eval, needed at {user_location()}"
+            )
+        out = self._several(self.prim.abstract_eval(*operands, **params))
+        return self._as_given([_as_type(t) for t in out])
+
+    def run(self, *operands: Any, types: Any, **params: Any) -> Any:
+        assert self.prim.impl is not None
+        return self._as_given(self._several(self.prim.impl(*operands, **params)))
+
+    def lower(self, b: Builder, *values: Value, types: Any, **params: Any) -> Any:
+        rule = LOWERINGS.get(self.prim) or self.prim.impl
+        rule = rule or self._table(LOWERINGS, "jax.interpreters.mlir.register_lowering")
+
+        def function(*xs: Any) -> tuple[Any, ...]:
+            return self._several(rule(*xs, **params))
+
+        program, _ = stage(function, types, self.prim.name)
+        return self._as_given(lower_call(b, *values, program=program))
+
+    def differentiate(self, dual: Dual, *args: Any, types: Any, **params: Any) -> Any:
+        rule = self._table(JVPS, "jax.interpreters.ad.primitive_jvps")
+        operands = RuleOperands.of(dual, args, 0)
+        moving = iter(operands.tangents)
+        with entering(RuleTrace(dual)):
+            tangents = [
+                next(moving) if n else ZeroTangent(typeof(x))
+                for x, n in zip(operands.seen, operands.nonzero, strict=True)
+            ]
+            out, tangent = rule(list(operands.seen), tangents, **params)
+            pairs = [dual.split(y) for y in self._several(out)]
+            slopes = [_inner(dual, t) for t in self._several(tangent)]
+        return self._as_given([y for y, _ in pairs]), self._as_given(slopes)
+
+    def transpose(self, ct: Any, *operands: Any, types: Any, **params: Any) -> Sequence[Any]:
+        rule = self._table(TRANSPOSES, "jax.interpreters.ad.primitive_transposes")
+        results = self._several(self.type(*types, types=types, **params))
+        cts = [
+            ZeroTangent(t) if c is ZERO or c is None else c
+            for c, t in zip(self._several(ct), results, strict=True)
+        ]
+        given = [UndefinedPrimal(x.type) if isinstance(x, Linear) else x for x in operands]
+        back = rule(cts if self.prim.multiple_results else cts[0], *given, **params)
+        return [None if isinstance(c, ZeroTangent) else c for c in back]
+
+    def batch(self, axis: Axis, values: Any, dims: Any, *, types: Any, **params: Any) -> Any:
+        if self.prim in FANCY_BATCHERS:
+            out, where = FANCY_BATCHERS[self.prim](axis, values, dims, **params)
+        elif self.prim in AXIS_BATCHERS:
+            rule = AXIS_BATCHERS[self.prim]
+            out, where = rule(axis.size, axis.name, None, list(values), list(dims), **params)
+        else:
+            rule = self._table(BATCHERS, "jax.interpreters.batching.primitive_batchers")
+            out, where = rule(list(values), list(dims), **params)
+        return self._as_given(self._several(out)), self._as_given(self._several(where))
+
+
+def _as_type(t: Any) -> ArrayType:
+    return t if isinstance(t, ArrayType) else ArrayType(tuple(t.shape), t.dtype)
+
+
+def _inner(dual: Dual, tangent: Any) -> Any:
+    """A tangent that a rule gave, as the linear half has it."""
+    if isinstance(tangent, ZeroTangent):
+        return ZERO
+    value, _ = dual.split(tangent)
+    return value

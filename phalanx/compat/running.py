@@ -1,0 +1,81 @@
+"""Running scripts and modules where jax is served, as plain ``python`` runs them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import runpy
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from phalanx.compat import serving
+
+_STARTUP = str(Path(__file__).parent / "startup")
+
+
+def install() -> None:
+    """Serve all later imports of ``jax``, here and in the processes that this one starts.
+
+    These are told by ``PHALANX_AS_JAX=1`` in the environment, and by a place on ``PYTHONPATH``.
+
+    Raises:
+        ImportError: another jax was imported before.
+    """
+    serving.install()
+    os.environ["PHALANX_AS_JAX"] = "1"
+    places = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if _STARTUP not in places:
+        os.environ["PYTHONPATH"] = os.pathsep.join([_STARTUP, *filter(None, places)])
+
+
+def main(arguments: list[str]) -> None:
+    """Run what the command line says: a script, ``-m module`` or ``-c code``, with its options."""
+    parser = argparse.ArgumentParser(
+        prog="python -m phalanx.as_jax",
+        usage="%(prog)s [-m MODULE | -c CODE | SCRIPT] [options of what is run]",
+        description="Run a program written for JAX on Phalanx.",
+    )
+    if not arguments or arguments[0] in ("-h", "--help"):
+        parser.print_help(None if arguments else sys.stderr)
+        sys.exit(0 if arguments else 2)
+    kind, rest = arguments[0], arguments[1:]
+    if kind in ("-m", "-c") and not rest:
+        parser.error(f"{kind} needs an argument")
+    install()
+    if kind == "-m":
+        sys.argv, sys.path[0] = rest, os.getcwd()
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif kind == "-c":
+        sys.argv, sys.path[0] = ["-c", *rest[1:]], ""
+        _run(rest[0], "<string>", None)
+    else:
+        script = Path(kind)
+        if not script.is_file():
+            parser.error(f"there is no file {kind}")
+        sys.argv, sys.path[0] = arguments, str(script.resolve().parent)
+        _run(script.read_bytes(), kind, kind)
+
+
+def _run(source: str | bytes, name: str, file: str | None) -> None:
+    """Run a program as the main module, which others pickle from and start processes from."""
+    names: dict[str, Any] = vars(sys.modules["__main__"])
+    builtins = names["__builtins__"]
+    names.clear()
+    names.update(__name__="__main__", __builtins__=builtins, __doc__=None, __package__=None)
+    names.update(__spec__=None, __loader__=None)
+    if file is not None:
+        names["__file__"] = file
+    try:
+        exec(compile(source, name, "exec"), names)
+    except (SystemExit, KeyboardInterrupt):
+        raise
+    except BaseException as e:
+        _end_with(e)
+
+
+def _end_with(e: BaseException) -> NoReturn:
+    """End as Python does with an exception of the program, without the lines that ran it."""
+    inside = e.__traceback__ and e.__traceback__.tb_next
+    sys.excepthook(type(e), e.with_traceback(inside), inside)
+    sys.exit(1)

@@ -1,0 +1,137 @@
+"""Modules made of the table when they are imported, and the package metadata to go with them."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from phalanx.base.errors import no_name, suggest
+from phalanx.compat.modules import MODULES, VERSION
+from phalanx.compat.refused import MODULES_REFUSED, REFUSED, not_offered
+
+_LIST = "docs/bring-your-program.md lists what is offered"
+_MISSING = object()
+_EVERY = {**MODULES, **dict.fromkeys(MODULES_REFUSED, ())}
+
+
+class Served(ModuleType):
+    """A module of the table. A name is looked up in its sources once, when it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        value = _found(self.__name__, name)
+        if value is _MISSING:
+            raise no_name(self.__name__, name, dir(self), REFUSED)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return sorted({*_names(self.__name__), *_below(self.__name__)})
+
+
+def _found(module: str, name: str) -> Any:
+    if name == "__all__":
+        return _names(module)
+    if f"{module}.{name}" in _EVERY:
+        return importlib.import_module(f"{module}.{name}")
+    if module in MODULES_REFUSED:
+        return _MISSING if name.startswith("_") else not_offered(module, name)
+    for source in MODULES[module]:
+        # what Phalanx keeps to itself is not for others; the files here are written for them
+        if name.startswith("_") and not source.startswith("phalanx.compat."):
+            continue
+        value = getattr(importlib.import_module(source), name, _MISSING)
+        if value is not _MISSING and not isinstance(value, ModuleType):
+            return value
+    return _MISSING
+
+
+def _names(module: str) -> list[str]:
+    names: list[str] = []
+    for source in map(importlib.import_module, _EVERY[module]):
+        own = vars(source)
+        listed = own.get("__all__", dir(source))
+        names += [n for n in listed if n[0] != "_" and not isinstance(own.get(n), ModuleType)]
+    return names
+
+
+def _below(module: str) -> Iterator[str]:
+    for name in _EVERY:
+        above, _, last = name.rpartition(".")
+        if above == module:
+            yield last
+
+
+class ServedFinder(MetaPathFinder, Loader):
+    """Finds ``jax`` and all below it in the table, and never a file."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name.partition(".")[0] != "jax":
+            return None
+        if name not in _EVERY:
+            raise ModuleNotFoundError(
+                f"{name} is not among the modules that Phalanx serves as jax. "
+                f"{suggest(name, _EVERY)} ({_LIST})",
+                name=name,
+            )
+        return ModuleSpec(name, self, origin="phalanx", is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return Served(spec.name, f"{spec.name}, served by Phalanx")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: names are looked up when they are used."""
+
+    def find_distributions(
+        self, context: DistributionFinder.Context | None = None
+    ) -> Iterator[Distribution]:
+        """That of jax, of which others ask the version."""
+        if context is not None and context.name == "jax":
+            yield _Metadata()
+
+
+class _Metadata(Distribution):
+    """What is written of a package that is installed."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename == "METADATA":
+            return f"Metadata-Version: 2.1\nName: jax\nVersion: {VERSION}\n"
+        return None
+
+    def locate_file(self, path: Any) -> Path:
+        return Path(path)
+
+
+FINDER = ServedFinder()
+
+
+def is_installed() -> bool:
+    """Whether imports of ``jax`` are served."""
+    return FINDER in sys.meta_path
+
+
+def install() -> None:
+    """Serve all later imports of ``jax``.
+
+    Raises:
+        ImportError: another jax was imported before.
+    """
+    if is_installed():
+        return
+    other = sys.modules.get("jax")
+    if other is not None:
+        raise ImportError(
+            f"jax was imported before, from {getattr(other, '__file__', None)}: what holds its "
+            "arrays would mix with ours. Call phalanx.as_jax.install() before anything imports "
+            "jax, or start with: python -m phalanx.as_jax script.py",
+            name="jax",
+        )
+    sys.meta_path.insert(0, FINDER)

@@ -1,0 +1,52 @@
+"""Lines of the user's in messages and programs: what others say of theirs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from phalanx.base.source import user_location
+
+F = TypeVar("F", bound=Callable)
+
+
+def register_exclusion(path: str) -> None:
+    """Lines of the file at ``path`` are not the user's: nothing depends on it here."""
+
+
+def api_boundary(fun: F, **_: Any) -> F:
+    """``fun``: nothing is cut out of the tracebacks of others."""
+    return fun
+
+
+def include_frame(frame: Any) -> bool:
+    """Whether a traceback shows ``frame``."""
+    return True
+
+
+def current() -> Any:
+    """The user's line."""
+    return user_location()
+
+
+new_source_info = current
+
+
+def summarize(source_info: Any, *_: Any, **__: Any) -> str:
+    """The line as text."""
+    return str(source_info)
+
+
+@contextlib.contextmanager
+def user_context(*_: Any, **__: Any) -> Iterator[None]:
+    """A block; programs say of its operations where they were called."""
+    yield
+
+
+def reset_name_stack(*_: Any) -> contextlib.AbstractContextManager[None]:
+    """A block without named scopes: here they stay."""
+    return contextlib.nullcontext()
+
+
+set_name_stack = extend_name_stack = transform_name_stack = reset_name_stack

@@ -1,0 +1,51 @@
+"""What stands in place of arrays in rules: tangents that are zero, operands that are linear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from phalanx.core.types import ArrayType, typeof
+from phalanx.ops.basis import zeros
+
+
+class ZeroTangent:
+    """The tangent or cotangent that is zero everywhere, of type ``aval``."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ArrayType) -> None:
+        self.aval = aval
+
+    @classmethod
+    def from_primal_value(cls, x: Any) -> ZeroTangent:
+        """That of ``x``."""
+        return cls(typeof(x))
+
+    def instantiate(self) -> Any:
+        """The zeros themselves."""
+        return zeros(self.aval)
+
+    def __repr__(self) -> str:
+        return f"ZeroTangent({self.aval})"
+
+
+class UndefinedPrimal:
+    """In a transpose: the operand being differentiated, of type ``aval``."""
+
+    __slots__ = ("aval",)
+
+    def __init__(self, aval: ArrayType) -> None:
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"UndefinedPrimal({self.aval})"
+
+
+def is_undefined_primal(x: Any) -> bool:
+    """Whether ``x`` stands for the operand being differentiated."""
+    return isinstance(x, UndefinedPrimal)
+
+
+def instantiate_zeros(x: Any) -> Any:
+    """``x``, or the zeros that it stands for."""
+    return x.instantiate() if isinstance(x, ZeroTangent) else x

@@ -1,0 +1,107 @@
+"""Operations of other libraries, declared by tables, under every transformation."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx.compat import ad, batching, mlir
+from phalanx.compat.core import Primitive
+from phalanx.errors import MissingRule
+
+X, W = jnp.array([0.3, -0.7, 1.1]), jnp.array([1.0, 2.0, -0.5])
+
+
+def declared():
+    """``sine_and_cosine``, of several results, by a jvp rule; ``spread``, which is linear."""
+    both = Primitive("sine_and_cosine")
+    both.multiple_results = True
+    both.def_abstract_eval(lambda x, *, scale: [x, x])
+
+    def compute(x, *, scale):
+        return [jnp.sin(scale * x), jnp.cos(scale * x)]
+
+    def jvp(primals, tangents, *, scale):
+        (x,), (t,) = primals, tangents
+        sine, cosine = both.bind(x, scale=scale)
+        return [sine, cosine], [scale * cosine * t, -scale * sine * t]
+
+    both.def_impl(compute)
+    ad.primitive_jvps[both] = jvp
+    mlir.register_lowering(both, mlir.lower_fun(compute, multiple_results=True))
+    batching.primitive_batchers[both] = lambda xs, dims, scale: (
+        both.bind(*xs, scale=scale),
+        dims * 2,
+    )
+
+    spread = Primitive("spread")
+    spread.def_abstract_eval(lambda x: x.update(shape=(*x.shape, 2)))
+    mlir.register_lowering(spread, mlir.lower_fun(lambda x: jnp.stack([x, 3 * x], -1), False))
+    ad.deflinear(spread, lambda ct: [ct[..., 0] + 3 * ct[..., 1]])
+    batching.primitive_batchers[spread] = lambda xs, dims: (
+        spread.bind(jnp.moveaxis(xs[0], dims[0], 0)),
+        0,
+    )
+    return both, spread
+
+
+BOTH, SPREAD = declared()
+
+
+def theirs(x):
+    sine, cosine = BOTH.bind(x, scale=2.0)
+    return (SPREAD.bind(sine * x) * jnp.array([1.0, -1.0])).sum(-1) + cosine
+
+
+def ours(x):
+    return jnp.sin(2 * x) * x - 3 * jnp.sin(2 * x) * x + jnp.cos(2 * x)
+
+
+WAYS = {
+    "called": lambda f: f(X),
+    "jit": lambda f: phalanx.jit(f)(X),
+    "grad": lambda f: phalanx.grad(lambda x: (f(x) * W).sum())(X),
+    "jvp": lambda f: phalanx.jvp(f, (X,), (W,)),
+    "linearize": lambda f: phalanx.linearize(f, X)[1](W),
+    "grad of jit": lambda f: phalanx.grad(lambda x: phalanx.jit(f)(x).sum())(X),
+    "second": lambda f: phalanx.hessian(lambda x: (f(x) ** 2).sum())(X),
+    "vmap": lambda f: phalanx.vmap(f)(X),
+    "vmap of grad": lambda f: phalanx.vmap(phalanx.grad(f))(X),
+    "pmap": lambda f: phalanx.pmap(f)(X),
+    "grad of pmap": lambda f: phalanx.grad(lambda x: phalanx.pmap(f)(x).sum())(X),
+    "scan": lambda f: phalanx.lax.scan(lambda c, x: (c + f(x), f(c)), 0.1, X),
+    "checkpoint": lambda f: phalanx.grad(lambda x: phalanx.checkpoint(f)(x).sum())(X),
+    "rows": lambda f: phalanx.vmap(phalanx.vmap(f), in_axes=1)(jnp.outer(X, W)),
+    "shard_map": lambda f: phalanx.shard_map(
+        f, mesh=phalanx.make_mesh((1,), "i"), in_specs=phalanx.P("i"), out_specs=phalanx.P("i")
+    )(X),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_they_are_operations_like_any_other(way):
+    for a, b in zip(*map(phalanx.tree.leaves, (WAYS[way](theirs), WAYS[way](ours))), strict=True):
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "use, missing",
+    [
+        (lambda f: phalanx.jit(f)(1.0), "def_abstract_eval"),
+        (lambda f: phalanx.grad(f)(1.0), "primitive_jvps"),
+        (lambda f: phalanx.vmap(f)(X), "primitive_batchers"),
+    ],
+)
+def test_a_rule_that_is_missing_is_named(use, missing):
+    bare = Primitive("bare")
+    bare.def_impl(lambda x: x)
+    with pytest.raises(MissingRule, match=f"bare: no .*{missing}, needed at .*test_declared_by"):
+        use(bare.bind)
+
+
+def test_lowerings_written_by_hand_are_refused():
+    odd = Primitive("odd")
+    odd.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(odd, lambda ctx, x: [x])
+    with pytest.raises(NotImplementedError, match=r"odd: its lowering.*mlir.lower_fun"):
+        phalanx.jit(odd.bind)(1.0)

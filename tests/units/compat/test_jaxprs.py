@@ -1,0 +1,148 @@
+"""Programs as others read, rewrite and run them."""
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.compat import core, operations, partial_eval
+from phalanx.compat import linear_util as lu
+from phalanx.compat.api_util import argnums_partial, debug_info, flatten_fun, flatten_fun_nokwargs
+from phalanx.compat.jaxprs import ClosedJaxpr, Jaxpr, dce_jaxpr, eval_jaxpr, make_jaxpr
+
+X = jnp.arange(1.0, 7.0).reshape(2, 3)
+CONSTANT = jnp.array([1.0, -2.0, 0.5])
+
+
+@phalanx.custom_jvp
+def cube(x):
+    return x**3
+
+
+cube.defjvp(lambda xs, ts: (cube(xs[0]), 3 * xs[0] ** 2 * ts[0]))
+PROGRAMS = [
+    lambda x: jnp.sin(x) @ CONSTANT,
+    lambda x: phalanx.jit(lambda y: y.sum(0) * CONSTANT)(x),
+    lambda x: lax.scan(lambda c, row: (c + row.sum(), c * row), 0.5, x),
+    lambda x: lax.cond(x.sum() > 0, jnp.cos, jnp.sin, x),
+    lambda x: lax.while_loop(lambda c: c.sum() < 100, lambda c: 2 * c, x),
+    lambda x: phalanx.vmap(cube)(x).T.reshape(-1)[::-1],
+    lambda x: phalanx.checkpoint(jnp.tanh)(x).astype("bfloat16"),
+    lambda x: lax.dynamic_slice(jnp.concatenate([x, x]), (1, 0), (2, 2)),
+]
+
+
+def interpreted(jaxpr, consts, *args):
+    """As interpreters of the field run a program: equation by equation, by names alone."""
+    values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *args], strict=True))
+
+    def read(atom):
+        return atom.val if isinstance(atom, core.Literal) else values[atom]
+
+    for eqn in jaxpr.eqns:
+        functions, params = eqn.primitive.get_bind_params(eqn.params)
+        out = eqn.primitive.bind(*functions, *map(read, eqn.invars), **params)
+        out = out if eqn.primitive.multiple_results else [out]
+        values.update(zip(eqn.outvars, out, strict=True))
+        assert [v.aval for v in eqn.outvars] == [phalanx.typeof(y) for y in out]
+    return list(map(read, jaxpr.outvars))
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_what_is_read_computes_what_was_traced(program):
+    closed = make_jaxpr(program)(X)
+    expected = phalanx.tree.leaves(program(X))
+    rewritten = closed.jaxpr.replace(eqns=[e.replace() for e in closed.eqns])
+    for out in (
+        interpreted(closed.jaxpr, closed.consts, X),
+        eval_jaxpr(closed.jaxpr, closed.consts, X),
+        core.jaxpr_as_fun(closed)(X),
+        phalanx.jit(core.jaxpr_as_fun(ClosedJaxpr(rewritten, closed.consts)))(X),
+    ):
+        for a, b in zip(out, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+def test_values_that_are_captured_are_constants():
+    def gradient(w):
+        closed = make_jaxpr(lambda x: (w * x).sum())(X)
+        assert len(closed.consts) == 1 and closed.in_avals == [X.aval]
+        return eval_jaxpr(closed.jaxpr, closed.consts, X)[0]
+
+    assert phalanx.grad(gradient)(2.0) == X.sum()
+
+
+def test_operations_are_known_by_identity_and_by_name():
+    jitted, cosine = make_jaxpr(lambda x: jnp.cos(phalanx.jit(jnp.sin)(x)))(X).eqns
+    assert cosine.primitive is operations.cos_p and jitted.primitive is operations.jit_p
+    assert jitted.params["name"] == "sin" and jitted.params["jaxpr"].eqns[0].primitive.name == "sin"
+    assert operations.select_n_p is operations.select_n_p
+    scan = make_jaxpr(PROGRAMS[2])(X).eqns[-1]
+    assert scan.primitive is operations.scan_p and isinstance(scan.params["jaxpr"], ClosedJaxpr)
+
+
+def test_what_outputs_do_not_need_is_left_out():
+    jaxpr = make_jaxpr(lambda x, y: (jnp.sin(x), jnp.cos(y) + x))(X, X).jaxpr
+    left, used = dce_jaxpr(jaxpr, [True, False])
+    assert used == [True, False] and [e.primitive.name for e in left.eqns] == ["sin"]
+    assert dce_jaxpr(jaxpr, [True, False], instantiate=True)[1] == [True, True]
+
+
+def test_a_program_made_by_hand():
+    x, y = core.Var(X.aval), core.Var(X.aval)
+    eqn = core.new_jaxpr_eqn([x], [y], operations.sin_p, {})
+    assert jnp.array_equal(eval_jaxpr(Jaxpr([], [x], [y], [eqn]), [], X)[0], jnp.sin(X))
+
+
+def test_stages_around_functions():
+    @lu.transformation
+    def doubled(by, *args):
+        out = yield [by * a for a in args], {}
+        yield [2 * y for y in out]
+
+    @lu.transformation_with_aux2
+    def counting(f, store, *args):
+        store.store(len(args))
+        return f(*args)
+
+    fun, count = counting(doubled(lu.wrap_init(lambda *xs: [*xs]), 10))
+    with pytest.raises(lu.StoreException):
+        count()
+    assert fun.call_wrapped(1, 2) == [20, 40] and count() == 2
+
+
+def test_flat_functions():
+    args, kwargs = ({"a": 1.0}, (2.0, 3.0)), {"k": 4.0}
+    leaves, tree = phalanx.tree.flatten((args, kwargs))
+    flat, out_tree = flatten_fun(lu.wrap_init(lambda d, p, k: {"sum": d["a"] + p[1] + k}), tree)
+    assert flat.call_wrapped(*leaves) == [8.0]
+    assert out_tree() == phalanx.tree.structure({"sum": 0})
+    leaves, tree = phalanx.tree.flatten(args)
+    flat, _ = flatten_fun_nokwargs(lu.wrap_init(lambda d, p: (p, d)), tree)
+    assert flat.call_wrapped(*leaves) == [2.0, 3.0, 1.0]
+    part, moving = argnums_partial(lu.wrap_init(lambda a, b, c: (a, b, c)), (2,), (1, 2, 3))
+    assert moving == [3] and part.call_wrapped(9) == (1, 2, 9)
+    assert debug_info("jit", flat, args, {}).arg_names[0] == "[0][0]['a']"
+
+
+def test_what_is_known_is_computed_and_the_rest_is_a_program():
+    fun = lu.wrap_init(lambda x, y: [jnp.sin(x), x + y, 2 * y])
+    values = [partial_eval.PartialVal.known(X), partial_eval.PartialVal.unknown(X.aval)]
+    jaxpr, out, consts = partial_eval.trace_to_jaxpr_nounits(fun, values, False)
+    assert [p.is_known() for p in out] == [True, False, False]
+    assert jnp.array_equal(out[0].get_known(), jnp.sin(X))
+    np.testing.assert_array_equal(eval_jaxpr(jaxpr, consts, X)[0], 2 * X)
+    jaxpr, avals, consts = partial_eval.trace_to_jaxpr_dynamic(fun, [X.aval, X.aval])
+    assert avals == [X.aval] * 3 and len(jaxpr.eqns) == 3
+
+
+def test_traces_are_told_apart():
+    outside = core.get_opaque_trace_state(convention="any")
+    assert outside == core.get_opaque_trace_state() and core.trace_state_clean()
+
+    def inside(x):
+        assert core.get_opaque_trace_state() != outside and not core.trace_state_clean()
+        return x
+
+    phalanx.jit(inside)(1.0)

@@ -1,0 +1,116 @@
+"""Programs that import jax, run as scripts, modules and code, with what they start."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = """
+import multiprocessing, pickle, sys
+import importlib.metadata
+import jax, jax.numpy as jnp
+from jax import lax, random
+from jax.sharding import PartitionSpec as P
+
+class Point:
+    def __init__(self, x):
+        self.x = x
+
+def sine(x):
+    import jax
+    return float(jax.numpy.sin(x)), jax.Array.__module__
+
+if __name__ == "__main__":
+    print(sys.argv, __file__, __spec__)
+    print(pickle.loads(pickle.dumps(Point(jnp.ones(2)))).x)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(sine, [0.0])[0])
+    print(jax.__version__ == importlib.metadata.version("jax"), jax.Array.__module__)
+    print(jax.pmap(lambda x: lax.psum(x, "i"), axis_name="i")(jnp.arange(3.0)))
+    if len(sys.argv) > 1:
+        raise KeyError("lost")
+"""
+
+
+def python(*arguments, cwd=None, **environment):
+    given = {**os.environ, "PHALANX_PLATFORMS": "cpu", **environment}
+    paths = filter(None, [str(ROOT), given.get("PYTHONPATH")])
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**given, "PYTHONPATH": os.pathsep.join(paths)},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+
+
+def test_a_script_runs_as_under_python_and_so_does_what_it_starts(tmp_path):
+    (tmp_path / "program.py").write_text(SCRIPT)
+    done = python("-m", "phalanx.as_jax", "program.py", cwd=tmp_path)
+    assert done.stdout.splitlines() == [
+        "['program.py'] program.py None",
+        "[1. 1.]",
+        "(0.0, 'phalanx.core.types')",
+        "True phalanx.core.types",
+        "[3. 3. 3.]",
+    ], done.stderr
+    assert done.returncode == 0
+
+
+def test_an_exception_ends_it_as_under_python(tmp_path):
+    (tmp_path / "program.py").write_text(SCRIPT)
+    done = python("-m", "phalanx.as_jax", "program.py", "now", cwd=tmp_path)
+    assert done.returncode == 1
+    first, *_, last = done.stderr.splitlines()
+    assert first == "Traceback (most recent call last):" and last == "KeyError: 'lost'"
+    assert "as_jax" not in done.stderr and "running.py" not in done.stderr
+
+
+@pytest.mark.parametrize("code, status", [("raise SystemExit(7)", 7), ("exit()", 0)])
+def test_code_says_how_it_ends(code, status):
+    assert python("-m", "phalanx.as_jax", "-c", code).returncode == status
+
+
+def test_modules_run(tmp_path):
+    tmp_path.joinpath("test_it.py").write_text(
+        "import jax\ndef test(): assert jax.Array.__module__ == 'phalanx.core.types'\n"
+    )
+    command = ("-m", "phalanx.as_jax", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    for more in ((), ("-n", "1")):  # a worker is a process that another one starts
+        done = python(*command, *more, "test_it.py", cwd=tmp_path)
+        assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_processes_started_by_others_need_not_be_served():
+    look = "import subprocess, sys, jax; subprocess.run([sys.executable, '-c', " + repr(
+        "import sys; print(any('jax' in str(m) for m in sys.modules), len(sys.meta_path) > 3)"
+    )
+    served = python("-m", "phalanx.as_jax", "-c", look + "])")
+    assert served.stdout == "False True\n", served.stderr
+    free = python("-m", "phalanx.as_jax", "-c", look + "], env={})")
+    assert free.stdout == "False False\n", free.stderr
+
+
+def test_what_is_not_there_is_told():
+    nothing = python("-m", "phalanx.as_jax")
+    assert nothing.returncode == 2 and "usage: python -m phalanx.as_jax" in nothing.stderr
+    missing = python("-m", "phalanx.as_jax", "nowhere.py")
+    assert missing.returncode == 2 and "there is no file nowhere.py" in missing.stderr
+
+
+def test_another_jax_that_was_imported_before_is_told(tmp_path):
+    tmp_path.joinpath("jax.py").write_text("")
+    code = "import jax, phalanx.as_jax; phalanx.as_jax.install()"
+    done = python("-c", code, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "ImportError: jax was imported before, from" in done.stderr
+    assert "python -m phalanx.as_jax" in done.stderr
+
+
+def test_without_the_mode_nothing_is_served():
+    done = python("-c", "import sys, phalanx; print('phalanx.compat' in sys.modules)")
+    assert done.stdout == "False\n", done.stderr

@@ -84,5 +84,5 @@ def _value(kind: str, *parts: Any) -> Any:
     if kind in ("truth", "text"):
         return parts[0]
     dtype, shape, data = parts
-    array = np.frombuffer(data, np.dtype(dtype)).reshape(shape)
+    array: np.ndarray[Any, Any] = np.ndarray(shape, dtype, data)
     return array if kind == "array" else array[()]

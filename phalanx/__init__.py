@@ -18,6 +18,7 @@ from phalanx import (
     numpy,
     ops,
     primitives,
+    ref,
     sharding,
     stages,
     tree,
@@ -88,8 +89,9 @@ from phalanx.base.boundary import bound as _bound
 from phalanx.base.config import config
 from phalanx.base.lazily import later as _later
 from phalanx.base.version import __version__, __version_info__
+from phalanx.core.refs import Ref, typeof
 from phalanx.core.trace import ROOT as _ROOT
-from phalanx.core.types import Array, typeof
+from phalanx.core.types import Array
 from phalanx.core.types import ArrayType as _ArrayType
 from phalanx.custom_derivatives import (
     closure_convert,
@@ -102,12 +104,15 @@ from phalanx.lax.layout import reshard
 from phalanx.numpy import segments as _segments
 from phalanx.numpy.at import Part as _Part
 from phalanx.numpy.methods import install as _install
+from phalanx.numpy.refs import empty_ref, free_ref, freeze, new_ref
+from phalanx.numpy.refs import install as _install_refs
 from phalanx.run.eager import evaluate_eagerly as _evaluate
 from phalanx.spmd.named import NamedSharding, P
 
 _ROOT.evaluate = _evaluate
 _ArrayType.over_current_mesh = staticmethod(_over_current_mesh)
 _install(Array, numpy)
+_install_refs()
 _bound(_segments)
 for _name in _segments.__all__:  # the room of primitives has the name where users look for them
     setattr(ops, _name, getattr(_segments, _name))
@@ -116,7 +121,7 @@ make_jaxpr = make_program
 jacobian = jacrev
 float0 = dtypes.float0
 
-_bound(debug, lax, numpy, tree, tree_util)
+_bound(debug, lax, numpy, ref, tree, tree_util)
 _bound(_Part, type(config), _sys.modules[__name__])
 _bound(ad_checkpoint, custom_derivatives)
 

@@ -12,10 +12,11 @@ import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
-from phalanx.base.errors import TreeError
+from phalanx.base.errors import RefError, TreeError
 from phalanx.base.keys import key_of
-from phalanx.base.source import name_of
+from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
+from phalanx.core.refs import Ref
 from phalanx.core.types import typeof
 from phalanx.lax.bodies import FlatFunction
 from phalanx.transforms.stage import is_value
@@ -266,7 +267,12 @@ def without_static(entries: Any, static: Static) -> Any:
 
 
 def check_leaf(x: Any, name: str, who: str) -> None:
-    """Raise TypeError unless ``x`` is an array or a number."""
+    """Raise TypeError unless ``x`` is an array or a number, RefError if it is a reference."""
+    if type(x) is Ref:
+        raise RefError(
+            f"{who}: {name} is a {x._describe()}, at {user_location()}, and an array is needed: "
+            "pass what it holds, ref[...], and write what is returned"
+        )
     if not is_value(x):
         static = "static_argnums, static_broadcasted_argnums"
         static = "in_specs has None for it" if who.startswith("shard_map(") else static
@@ -294,12 +300,14 @@ class Flat(FlatFunction):
 
     __slots__ = ("fun",)
 
-    def __init__(self, fun: Callable, in_tree: Any, static: Static, who: str) -> None:
+    def __init__(
+        self, fun: Callable, in_tree: Any, static: Static, who: str, refs: Sequence[int] = ()
+    ) -> None:
         def call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             every, named = static.restore(args, kwargs)
             return fun(*every, **named)
 
-        super().__init__(call, in_tree, who)
+        super().__init__(call, in_tree, who, refs)
         self.fun = fun
 
 

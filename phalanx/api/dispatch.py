@@ -29,10 +29,11 @@ from phalanx.base.keys import distinctions, key_of
 from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
+from phalanx.core.refs import Ref, is_lasting, store_all
 from phalanx.core.trace import ROOT, entered_trace
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray
-from phalanx.run.calls import Call, signature
+from phalanx.run.calls import Runs, signature
 from phalanx.transforms.reach import TRACED_ONCE
 
 _log = logging.getLogger("phalanx")
@@ -41,16 +42,31 @@ KEPT = 512  # programs of a function; one that was not called during so many oth
 
 @dataclass(slots=True)
 class TracedFunction:
-    """A function traced at types: the program, traced values it closes over, its tree."""
+    """A function traced at types: the program, what it closes over, its tree.
+
+    The program gives, before its results, what the references hold in the end that ``written``
+    has, and after them those among its arguments that ``stored`` numbers.
+    """
 
     program: Program
     captured: list[Any]
     out_tree: Any
+    written: dict[Ref, Any]
+    stored: tuple[int, ...]
 
     @property
     def reusable(self) -> bool:
         """Whether another call may use it: not where it holds values of a transformation."""
-        return not self.captured
+        return all(type(x) is Ref and is_lasting(x) for x in self.captured)
+
+    @property
+    def flat_tree(self) -> Any:
+        """The structure of all that the program gives."""
+        return tree.structure([0] * len(self.program.outputs))
+
+    def store(self, leaves: Sequence[Any], outputs: Sequence[Any]) -> Sequence[Any]:
+        """The results among ``outputs``, for a call with ``leaves``; the rest go to references."""
+        return store_all(self.written, [leaves[i] for i in self.stored], outputs)
 
 
 class Form:
@@ -87,7 +103,7 @@ class Caches:
         self.traced: Recent[Any] = Recent(KEPT)
         # by the signatures of the leaves, the static values, the settings, and the form, if the
         # arguments are not leaves by position
-        self.calls: Recent[Call] = Recent(KEPT)
+        self.calls: Recent[Runs] = Recent(KEPT)
         self.forms: Recent[Form] = Recent(KEPT)  # by structure, and which arguments are static
         self.flat = False  # whether there are calls without a form
         self.recent: tuple[Form, ...] = ()  # those that find leaves, the last ones first
@@ -108,7 +124,7 @@ class Caches:
             self.recent = (form, *self.recent[: TRIED - 1])
         return *key, form
 
-    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Call | None, Sequence[Any]]:
+    def find(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Runs | None, Sequence[Any]]:
         """The call, and its leaves, if these arguments have a form that was used lately."""
         array = DeviceArray
         for form in self.recent:
@@ -269,12 +285,12 @@ class Dispatched:
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
-    ) -> Call:
+    ) -> Runs:
         """Compile for such arguments: the call with their leaves."""
         raise NotImplementedError
 
     def _watched(
-        self, call: Call, leaves: Sequence, static: Static, args: tuple, kwargs: dict[str, Any]
+        self, call: Runs, leaves: Sequence, static: Static, args: tuple, kwargs: dict[str, Any]
     ) -> Any:
         """``call``, called; if that makes a NaN, once more without compiling, to find where.
 

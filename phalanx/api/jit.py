@@ -17,6 +17,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.dispatch import Dispatched, TracedFunction
 from phalanx.api.passing import Passed
+from phalanx.api.refs import RefCall, array_types, leaf_types
 from phalanx.api.shardings import Asked, check_followed
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -24,15 +25,16 @@ from phalanx.base.source import name_of
 from phalanx.control.call import call
 from phalanx.core import axes
 from phalanx.core.program import Program, plain
-from phalanx.core.trace import ROOT, current, refuse_escaped
-from phalanx.core.types import typeof
-from phalanx.run.calls import Call
+from phalanx.core.refs import Ref, refuse_aliases
+from phalanx.core.trace import ROOT, current
+from phalanx.core.types import ArrayType, typeof
+from phalanx.run.calls import Call, Runs
 from phalanx.run.constrain import constrain
 from phalanx.run.execute import compile_program, option_key
 from phalanx.run.planning import RequestedShardings
 from phalanx.run.runtime import backend as runtime
 from phalanx.spmd.sharding import Sharding
-from phalanx.transforms.stage import is_value, stage
+from phalanx.transforms.stage import is_value, loaded, stage_with_refs
 
 
 class Jitted(Dispatched):
@@ -84,14 +86,16 @@ class Jitted(Dispatched):
 
     def _bind(self, static: Static, args: tuple, kwargs: dict, leaves: list, treedef: Any) -> Any:
         for i, x in enumerate(leaves):
-            if not is_value(x):
+            if not is_value(x) and type(x) is not Ref:
                 check_leaf(x, self._names(static, args, kwargs)[i], self.who)
-        types = tuple([plain(typeof(x)) for x in leaves])
+        types = leaf_types(leaves, _plain_type)
         traced = self.traced(static, args, kwargs, treedef, types)
+        refuse_aliases(leaves, traced.captured, self.who)
         places = self._places(traced, static, args, kwargs)
-        leaves = list(map(_constrained, leaves, places.ins))
-        results = self._run(traced.program, [*traced.captured, *leaves])
-        return traced.out_tree.unflatten(list(map(_constrained, results, places.outs)))
+        operands = list(map(_constrained, loaded(leaves), places.ins))
+        results = self._run(traced.program, [*loaded(traced.captured), *operands])
+        results = traced.store(leaves, list(map(_constrained, results, places.outs)))
+        return traced.out_tree.unflatten(results)
 
     def _run(self, program: Program, operands: Sequence[Any]) -> Sequence[Any]:
         """Bind what stands for this function inside other transformations."""
@@ -104,27 +108,45 @@ class Jitted(Dispatched):
         key = (static, treedef, types, config.key, axes.scope())
         traced = self.caches.traced[key]
         if traced is None:
-            self._meets(types)
-            flat = Flat(self.fun, treedef, static, self.who)
-            program, captured = stage(
-                flat, types, name_of(self.fun), self._names(static, args, kwargs).all()
-            )
-            traced = TracedFunction(program, captured, flat.out_tree)
+            arrays = array_types(types)
+            self._meets(arrays)
+            refs = [i for i, (t, a) in enumerate(zip(types, arrays, strict=True)) if t is not a]
+            flat = Flat(self.fun, treedef, static, self.who, refs)
+            names = self._names(static, args, kwargs).all()
+            staged = stage_with_refs(flat, arrays, name_of(self.fun), names)
+            program, captured, written = staged
+            traced = TracedFunction(program, captured, flat.out_tree, written, flat.stored)
             if traced.reusable:
                 self.caches.traced[key] = traced
         return traced
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
-    ) -> Call:
-        types = tuple([plain(typeof(x)) for x in leaves])
-        traced = self.traced(static, args, kwargs, treedef, types)
-        for value in traced.captured:
-            refuse_escaped(value)
+    ) -> Runs:
+        traced = self.traced(static, args, kwargs, treedef, leaf_types(leaves, _plain_type))
         names = self._names(static, args, kwargs)
         donated = self._donated(static, args, kwargs)
-        passed = Passed.of(traced.program, donated, names, self.who, self.keep_unused)
         places = self._places(traced, static, args, kwargs)
+
+        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
+            outer = len(traced.captured)
+            given = [d and type(x) is not Ref for d, x in zip(donated, leaves, strict=True)]
+            every = [*map(str, traced.captured), *names.all()]
+            inner = RequestedShardings(((None,) * outer) + places.ins, places.outs)
+            program, given = traced.program, [False] * outer + given
+            return self._prepared(program, operands, given, every, inner, out_tree)
+
+        if traced.captured or Ref in map(type, leaves):
+            return RefCall(traced, self.who, compiled)
+        return compiled(leaves, traced.out_tree)
+
+    def _prepared(
+        self, program: Program, leaves: Sequence[Any], donated: Sequence[bool],
+        names: Sequence[str], places: RequestedShardings, out_tree: Any,
+    ) -> Call:  # fmt: skip
+        """The call of ``program`` with such leaves."""
+        types = [plain(typeof(x)) for x in leaves]
+        passed = Passed.of(program, donated, names, self.who, self.keep_unused)
         if self.home is None:
             check_followed(list(map(aot.sharding_of, leaves)), places.ins, types, names, self.who)
         compiled = compile_program(
@@ -133,15 +155,14 @@ class Jitted(Dispatched):
         )  # fmt: skip
         spared = sorted({*passed.donate}.difference(compiled.donate))
         passed.warn_of_spared([] if config.looks_for_nonfinite else spared, names, self.who)
-        return passed.call(compiled, leaves, traced.out_tree)
+        return passed.call(compiled, leaves, out_tree)
 
     def _places(
         self, traced: TracedFunction, static: Static, args: tuple, kwargs: dict[str, Any]
     ) -> RequestedShardings:
         """Where arguments and results are to lie, which must be possible."""
         program, out_tree = traced.program, traced.out_tree
-        count, results = len(traced.captured), len(program.outputs)
-        types = program.input_types[count:]
+        types, results = program.input_types[len(traced.captured) :], len(program.outputs)
         if self.home is not None:
             return RequestedShardings((self.home,) * len(types), (self.home,) * results)
         if self.ins.nothing and self.outs.nothing:
@@ -152,12 +173,12 @@ class Jitted(Dispatched):
                 f"{', '.join(kwargs)} is given by name; pass every argument by position"
             )
         ins = self.ins.of(args) + [None] * len(tree.leaves(kwargs))
-        outs = self.outs.of(out_tree.unflatten(range(results)), later=True)
+        outs = self.outs.of(out_tree.unflatten(range(out_tree.num_leaves)), later=True)
         self.ins.check(ins, types, self._names(static, args, kwargs))
-        self.outs.check(
-            outs, program.output_types, [f"the {name}" for name in result_names(out_tree)]
-        )
-        return RequestedShardings(tuple(ins), tuple(outs))
+        first, last = len(traced.written), len(traced.stored)
+        kinds = program.output_types[first : results - last]
+        self.outs.check(outs, kinds, [f"the {name}" for name in result_names(out_tree)])
+        return RequestedShardings(tuple(ins), (*(None,) * first, *outs, *(None,) * last))
 
     # ---- ahead of time ----
 
@@ -166,17 +187,21 @@ class Jitted(Dispatched):
         static, rest, named = self._split(args, kwargs)
         leaves, treedef = tree.flatten_call((rest, named))
         names = self._names(static, rest, named)
-        types = tuple(aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves))
+        types = tuple([
+            x.aval if type(x) is Ref else aot.abstract(x, names, i, self.who)
+            for i, x in enumerate(leaves)
+        ])  # fmt: skip
         traced = self.traced(static, rest, named, treedef, types)
         places = self._places(traced, static, rest, named)
-        homes = aot.homes(leaves, names, self.who)
+        arrays, homes = array_types(types), aot.homes(leaves, names, self.who)
         if self.home is None:
-            check_followed(homes, places.ins, types, names, self.who)
+            check_followed(homes, places.ins, arrays, names, self.who)
         call_traced = stages.TracedCall(
             self.who, names, static, traced.program, traced.captured,
-            tree.structure((rest, named)), traced.out_tree, types,
+            tree.structure((rest, named)), traced.out_tree, arrays,
             homes, self._donated(static, rest, named),
             places, self.keep_unused, self.compiler_options, self.home is None,
+            traced.store, len(traced.written), len(traced.stored),
         )  # fmt: skip
         return stages.Traced(call_traced)
 
@@ -260,6 +285,10 @@ def jit(
         return functools.partial(jit, **options)
     check_callable(fun, "jit")
     return Jitted(fun, **options).function()
+
+
+def _plain_type(x: Any) -> ArrayType:
+    return plain(typeof(x))
 
 
 def _constrained(x: Any, sharding: Sharding | None) -> Any:

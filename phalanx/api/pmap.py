@@ -27,6 +27,7 @@ from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import group_of, one_by_one
 from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, running_at
+from phalanx.api.refs import RefCall
 from phalanx.api.specs import snapshot
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -42,10 +43,10 @@ from phalanx.core.layouts import Axes
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, plain
 from phalanx.core.roles import FIXED, Role, Roles
-from phalanx.core.trace import ROOT, Tracer, current, refuse_escaped
+from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.processes.member import Group
-from phalanx.run.calls import Call
+from phalanx.run.calls import Call, Runs
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
 from phalanx.run.spanning import Sharing
@@ -53,7 +54,7 @@ from phalanx.spmd import placement
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PmapSharding
 from phalanx.spmd.replication import culprits, varying_outputs
-from phalanx.transforms.stage import is_value, stage
+from phalanx.transforms.stage import is_value, loaded, refuse_written, stage_with_refs
 
 _SPACE = "phalanx"
 
@@ -74,7 +75,7 @@ class TracedLane(TracedFunction):
         return program
 
     def _whole(self, types: Sequence[ArrayType]) -> Program:
-        every = [*[plain(typeof(c)) for c in self.captured], *types]
+        every = [*[plain(typeof(c)) for c in loaded(self.captured)], *types]
         return Program.of_one(self.prim, every, self.params, f"pmap_{self.program.name}")
 
 
@@ -134,23 +135,29 @@ class Pmapped(Dispatched):
             # What other processes have of a value is asked for where the whole is differentiated.
             with config.override(disable_jit=False):
                 body = self.body(static, leaves, treedef, ins, sizes, names)
-            results = body.prim(*body.captured, *leaves, **body.params)
+            results = body.prim(*loaded(body.captured), *leaves, **body.params)
             return body.out_tree.unflatten(results)
         return self._evaluate(static, args, kwargs, leaves, treedef)
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
-    ) -> Call:
+    ) -> Runs:
         names = self._names(static, args, kwargs)
         ins, sizes = self._mapping(static, args, kwargs, leaves)
         body = self.body(static, leaves, treedef, ins, sizes, names)
-        for value in body.captured:
-            refuse_escaped(value)
         donated = self._donated(static, args, kwargs)
         whole = body.whole([plain(typeof(x)) for x in leaves])
-        passed = Passed.of(whole, donated, names, self.who, every=True)
-        compiled = compile_program(whole, passed.signatures(leaves), passed.donate)
-        return passed.call(compiled, leaves, body.out_tree)
+
+        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
+            outer = body.captured
+            every, given = [*map(str, outer), *names.all()], [False] * len(outer) + donated
+            passed = Passed.of(whole, given, every, self.who, every=True)
+            prepared = compile_program(whole, passed.signatures(operands), passed.donate)
+            return passed.call(prepared, operands, out_tree)
+
+        if body.captured:
+            return RefCall(body, self.who, compiled)
+        return compiled(leaves, body.out_tree)
 
     def _group(self) -> Group | None:
         """The processes that share out the lanes; None if this one has all of them."""
@@ -203,7 +210,9 @@ class Pmapped(Dispatched):
         flat = Flat(self.fun, treedef, static, self.who)
         sharing = None if group is None else self._sharing(group, sizes)
         with self._entered(sizes, sharing):
-            program, captured = stage(flat, lanes, name_of(self.fun), names.all())
+            staged = stage_with_refs(flat, lanes, name_of(self.fun), names.all())
+        program, captured, written = staged
+        refuse_written(written, self.who)
         ranks = [t.ndim for t in program.output_types]
         outs = self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
         ins = (FIXED,) * len(captured) + ins
@@ -216,11 +225,10 @@ class Pmapped(Dispatched):
             "at_once": self.at_once,
         }
         if sharing is not None:
-            return TracedLane(
-                program, captured, flat.out_tree, spanned, {**params, "sharing": sharing}
-            )
+            params |= {"sharing": sharing}
+            return TracedLane(program, captured, flat.out_tree, {}, (), spanned, params)
         params |= {"devices": self.devices, "mesh": self.axes.mesh}
-        return TracedLane(program, captured, flat.out_tree, mapped, params)
+        return TracedLane(program, captured, flat.out_tree, {}, (), mapped, params)
 
     @contextmanager
     def _entered(self, sizes: Axes, sharing: Sharing | None = None) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,11 +22,12 @@ from phalanx.base.boundary import hiding
 from phalanx.base.source import name_of, naming
 from phalanx.core import axes
 from phalanx.core.program import Atom, Program
+from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import zeros
 from phalanx.spmd.constraint import open_dims
 from phalanx.spmd.sharding import Sharding
-from phalanx.transforms.stage import stage
+from phalanx.transforms.stage import loaded, stage_with_refs
 
 
 def make_program(
@@ -54,8 +55,8 @@ def make_program(
     check_callable(fun, "make_program")
 
     def make(*args: Any, **kwargs: Any) -> Any:
-        program, _, shape = traced_program(fun, args, kwargs, static_argnums, axis_env)
-        return (program, shape()) if return_shape else program
+        program, _, results = traced_program(fun, args, kwargs, static_argnums, axis_env)
+        return (program, results(map(aot.struct, program.output_types))) if return_shape else program
 
     return wrap(make, fun)
 
@@ -67,10 +68,11 @@ def traced_program(
     static_argnums: int | Sequence[int] = (),
     axis_env: Sequence[tuple[Any, int]] | None = None,
     who: str = "make_program",
-) -> tuple[Program, list[Any], Callable[[], Any]]:
-    """The program of a call, the traced values that it captured, and what tells its result's tree.
+) -> tuple[Program, list[Any], Callable[[Iterable[Any]], Any]]:
+    """The program of a call, what it captured, and a function that puts its results together.
 
-    The last is a function without arguments; leaves are ``ShapeDtypeStruct``.
+    What was captured are traced values, and what references hold. The function makes, of what there
+    is for each output of the program, the tree of what there is for the results of ``fun``.
     """
     who = f"{who}({name_of(fun)})"
     nums, _ = static_positions(fun, static_argnums, None, who)
@@ -78,10 +80,16 @@ def traced_program(
     leaves, treedef = tree.flatten((rest, named))
     names = LeafNames(fun, rest, named, dynamic_positions(len(rest), static))
     types = [aot.abstract(x, names, i, who) for i, x in enumerate(leaves)]
-    flat = Flat(fun, treedef, static, who)
+    refs = [i for i, x in enumerate(leaves) if type(x) is Ref]
+    flat = Flat(fun, treedef, static, who, refs)
     with axes.only((*axes.scope(), *(axis_env or ()))):
-        program, captured = stage(flat, types, name_of(fun), names.all())
-    return program, captured, lambda: flat.out_tree.unflatten(map(aot.struct, program.output_types))
+        program, captured, written = stage_with_refs(flat, types, name_of(fun), names.all())
+    refuse_aliases(leaves, captured, who)
+
+    def results(outputs: Iterable[Any]) -> Any:
+        return flat.out_tree.unflatten([*outputs][len(written) :][: flat.out_tree.num_leaves])
+
+    return program, loaded(captured), results
 
 
 def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
@@ -105,7 +113,7 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     def filled(*args: Any, **kwargs: Any) -> Any:
         return tree.map(_zeros_for, fun(*args, **kwargs))
 
-    program, _, shape = traced_program(wrap(filled, fun), args, kwargs, who="eval_shape")
+    program, _, results = traced_program(wrap(filled, fun), args, kwargs, who="eval_shape")
     requested: dict[Atom, Sharding | None] = {
         e.outputs[0]: e.prim.on_devices.requested_sharding(**e.params)
         for e in program.equations
@@ -113,8 +121,7 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     }
     said = [requested.get(a) for a in program.outputs]
     closed = [None if s is None or open_dims(s) else s for s in said]
-    out = tree.structure(shape())
-    return out.unflatten(list(map(aot.struct, program.output_types, closed)))
+    return results(map(aot.struct, program.output_types, closed))
 
 
 def _zeros_for(x: Any) -> Any:

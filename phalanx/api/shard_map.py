@@ -24,6 +24,7 @@ from phalanx.api.inferred import Infer, inferred
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, positions_of, running_at
+from phalanx.api.refs import RefCall
 from phalanx.api.specs import Specs, snapshot
 from phalanx.base import tree
 from phalanx.base.config import config
@@ -33,14 +34,14 @@ from phalanx.control.mapped import on_whole_arrays
 from phalanx.core import axes
 from phalanx.core.program import Equation, plain
 from phalanx.core.roles import FIXED, Role, Roles
-from phalanx.core.trace import ROOT, current, refuse_escaped
+from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.run.calls import Call
+from phalanx.run.calls import Call, Runs
 from phalanx.run.execute import compile_program
 from phalanx.spmd.mesh import AbstractMesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.replication import culprits, lines_of
-from phalanx.transforms.stage import evaluate, is_value, stage
+from phalanx.transforms.stage import evaluate, is_value, loaded, refuse_written, stage_with_refs
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,19 +105,24 @@ class ShardMapped(Dispatched):
         if config.disable_jit:
             return self._one_by_one(call, leaves)
         body = self._body(call)
-        return body.out_tree.unflatten(evaluate(body.program, [*body.captured, *leaves]))
+        return body.out_tree.unflatten(evaluate(body.program, [*loaded(body.captured), *leaves]))
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
-    ) -> Call:
+    ) -> Runs:
         types = [typeof(x) for x in leaves]
         body = self._body(self._prepared(static, args, leaves, treedef, types))
-        for value in body.captured:
-            refuse_escaped(value)
         names = self._names(static, args, kwargs)
-        passed = Passed.of(body.program, [False] * len(leaves), names, self.who, every=True)
-        compiled = compile_program(body.program, passed.signatures(leaves))
-        return passed.call(compiled, leaves, body.out_tree)
+
+        def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
+            every = [*map(str, body.captured), *names.all()]
+            passed = Passed.of(body.program, [False] * len(operands), every, self.who, every=True)
+            prepared = compile_program(body.program, passed.signatures(operands))
+            return passed.call(prepared, operands, out_tree)
+
+        if body.captured:
+            return RefCall(body, self.who, compiled)
+        return compiled(leaves, body.out_tree)
 
     # ---- tracing ----
 
@@ -148,7 +154,9 @@ class ShardMapped(Dispatched):
         ins, parts = self._blocks(call)
         flat = Flat(self.fun, call.treedef, call.static, self.who)
         with running_at(here, self.who):
-            program, captured = stage(flat, parts, name_of(self.fun), names)
+            staged = stage_with_refs(flat, parts, name_of(self.fun), names)
+        program, captured, written = staged
+        refuse_written(written, self.who)
         results, outs = self._results(flat.out_tree, program.output_types, here)
         ins = (FIXED,) * len(captured) + ins
         for atom, role, name in zip(program.outputs, outs, results, strict=True):
@@ -156,7 +164,7 @@ class ShardMapped(Dispatched):
                 where = culprits(program, [r.axes for r in ins], atom, axis)
                 raise ReplicationError(_differs(self.who, name, axis, where))
         whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
-        return TracedFunction(whole, captured, flat.out_tree)
+        return TracedFunction(whole, captured, flat.out_tree, {}, ())
 
     def _blocks(self, call: _Call) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
 
 from phalanx.api.aot import abstract, struct
-from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
+from phalanx.api.arguments import Static, positional_names, shown_call
 from phalanx.api.communication import Collectives, collectives
-from phalanx.api.passing import Passed
+from phalanx.api.passing import Names, Passed
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames
 from phalanx.base.errors import ConcretizationTypeError, suggest
 from phalanx.core.program import Program
+from phalanx.core.refs import Ref, load, refuse_aliases
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import ArrayType
 from phalanx.run import execute
@@ -24,6 +25,7 @@ from phalanx.run.calls import Prepared
 from phalanx.run.planning import RequestedShardings, check_devices
 from phalanx.spmd.naming import named
 from phalanx.spmd.sharding import Sharding
+from phalanx.transforms.stage import loaded
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class TracedCall:
     """A function traced for a call: its program, and the arguments of that call."""
 
     who: str
-    names: LeafNames
+    names: Names
     static: Static
     program: Program
     captured: Sequence[Any]
@@ -70,7 +72,34 @@ class TracedCall:
     keep_unused: bool = True
     compiler_options: dict[str, Any] = field(default_factory=dict)
     strict: bool = False  # whether arguments that lie elsewhere are refused, not moved
+    store: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]] = lambda _, outputs: outputs
+    written: int = 0  # of how many captured references the program gives what they hold
+    stored: int = 0  # and of how many that are arguments
 
+    def with_captured(self) -> TracedCall:
+        """The same with what captured references hold as first arguments.
+
+        Raises:
+            EscapedTracer: something else is captured, of a transformation that has ended.
+        """
+        for x in self.captured:
+            if type(x) is not Ref:
+                refuse_escaped(x)
+        count, said = len(self.captured), self.said
+        if said is not None:
+            said = RequestedShardings((None,) * count + said.ins, said.outs)
+        return replace(
+            self,
+            names=[*map(str, self.captured), *self.names],
+            types=[*(x.aval.inner_aval for x in self.captured), *self.types],
+            shardings=[*(load(x).sharding for x in self.captured), *self.shardings],
+            donated=[False] * count + [*self.donated],
+            said=said,
+        )
+
+    def results(self, outputs: Sequence[Any]) -> Sequence[Any]:
+        """Of what belongs to the outputs of the program, what belongs to the results."""
+        return outputs[self.written : len(outputs) - self.stored]
 
     @property
     def places(self) -> RequestedShardings:
@@ -118,8 +147,8 @@ class AheadOfTime:
     @property
     def out_info(self) -> Any:
         """The shapes and dtypes of the results, and the shardings that were asked for."""
-        pairs = zip(self._traced.program.output_types, self._traced.places.outs, strict=True)
-        return self.out_tree.unflatten([struct(t, sharding) for t, sharding in pairs])
+        types, places = self._traced.program.output_types, self._traced.places.outs
+        return self.out_tree.unflatten(list(map(struct, *map(self._traced.results, (types, places)))))
 
     out_avals = out_info
 
@@ -159,16 +188,15 @@ class Lowered(AheadOfTime):
 
     def __init__(self, traced: TracedCall) -> None:
         super().__init__(traced)
-        for value in traced.captured:
-            refuse_escaped(value)
+        self._whole = whole = traced.with_captured() if traced.captured else traced
         self._passed = Passed.of(
-            traced.program, traced.donated, traced.names, traced.who, traced.keep_unused
+            whole.program, whole.donated, whole.names, whole.who, whole.keep_unused
         )
         self._sigs = [
-            Signature.of(traced.types[i], traced.shardings[i] or default_sharding())
+            Signature.of(whole.types[i], whole.shardings[i] or default_sharding())
             for i in self._passed.kept
         ]
-        self._places = traced.places.taking(self._passed.kept)
+        self._places = whole.places.taking(self._passed.kept)
         check_devices(self._passed.program, self._sigs, self._places, self._name)
         self._module = execute.lower_program(
             self._passed.program, self._sigs, self._passed.donate, self._places
@@ -176,7 +204,7 @@ class Lowered(AheadOfTime):
 
     def _name(self, n: int) -> str:
         """What messages call input number ``n``."""
-        return self._traced.names[self._passed.kept[n]]
+        return self._whole.names[self._passed.kept[n]]
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The module as text.
@@ -215,7 +243,7 @@ class Lowered(AheadOfTime):
             self._traced.compiler_options | (compiler_options or {}), self._module,
             self._places, self._name,
         )  # fmt: skip
-        return Compiled(self._traced, compiled, self._passed.kept)
+        return Compiled(self._traced, self._whole, compiled, self._passed.kept)
 
     def cost_analysis(self) -> dict[str, Any]:
         """XLA's estimate of the work, such as ``{"flops": ...}``."""
@@ -240,14 +268,16 @@ class Compiled(AheadOfTime):
     """
 
     def __init__(
-        self, traced: TracedCall, compiled: Prepared, kept: Sequence[int]
+        self, traced: TracedCall, whole: TracedCall, compiled: Prepared, kept: Sequence[int]
     ) -> None:
+        """``whole`` is ``traced`` with all that the program takes."""
         super().__init__(traced)
+        self._whole = whole
         self._compiled = compiled
         self._kept = kept
-        self._homes = [s or default_sharding() for s in traced.shardings]
+        self._homes = [s or default_sharding() for s in whole.shardings]
         for i, home in zip(kept, compiled.in_shardings, strict=True):
-            given, type = traced.places.ins[i] or traced.shardings[i], traced.types[i]
+            given, type = whole.places.ins[i] or whole.shardings[i], whole.types[i]
             if given is None or not given.is_equivalent_to(home, type.ndim):
                 given = named(home, type, compiled.names)
             self._homes[i] = given
@@ -255,12 +285,13 @@ class Compiled(AheadOfTime):
     @property
     def input_shardings(self) -> Any:
         """How the arguments lie, as a tree ``(args, kwargs)``."""
-        return self.in_tree.unflatten(self._homes)
+        return self.in_tree.unflatten(self._homes[len(self._traced.captured) :])
 
     @property
     def output_shardings(self) -> Any:
         """How the results lie."""
-        return self.out_tree.unflatten([s.sharding for s in self._compiled.out_sigs])
+        results = self._traced.results(self._compiled.out_sigs)
+        return self.out_tree.unflatten([s.sharding for s in results])
 
     def __getattr__(self, name: str) -> NoReturn:
         why = _LAYOUT if name in _LAYOUTS else suggest(name, dir(self))
@@ -277,11 +308,15 @@ class Compiled(AheadOfTime):
             leaves, treedef = tree.flatten((args, kwargs))
             if treedef != self.in_tree:
                 raise TypeError(self._other_structure(treedef, args, kwargs))
-            types = [self._checked(i, x) for i, x in enumerate(leaves)]
+            captured = self._traced.captured
+            refuse_aliases(leaves, captured, self._traced.who)
+            operands = loaded([*captured, *leaves])
+            types = [self._checked(i, x) for i, x in enumerate(operands)]
             if self._traced.strict:
-                self._check_places(leaves)
-            arrays = [self._array(leaves[i], types[i], self._homes[i]) for i in self._kept]
-            return self.out_tree.unflatten(self._compiled(arrays))
+                self._check_places(operands)
+            arrays = [self._array(operands[i], types[i], self._homes[i]) for i in self._kept]
+            outputs = self._traced.store(leaves, self._compiled(arrays))
+            return self.out_tree.unflatten(outputs)
         except Exception as error:
             hide_frames(error)
             raise
@@ -292,7 +327,7 @@ class Compiled(AheadOfTime):
 
     def _checked(self, i: int, x: Any) -> ArrayType:
         """The type of argument ``x``, which is that for which the function was compiled."""
-        call, wanted = self._traced, self._traced.types[i]
+        call, wanted = self._whole, self._whole.types[i]
         if isinstance(x, Tracer):
             raise ConcretizationTypeError(
                 f"{call.who}: it was compiled ahead of time and needs arrays that hold data, but "
@@ -317,7 +352,7 @@ class Compiled(AheadOfTime):
             if not home.is_equivalent_to(x.sharding, x.ndim):
                 raise ValueError(  # "Computation was ... shardings" is the field's, for matching
                     f"{self._traced.who}: Computation was compiled for input shardings that "
-                    f"disagree with those of the arguments passed to it: {self._traced.names[i]}, "
+                    f"disagree with those of the arguments passed to it: {self._whole.names[i]}, "
                     f"{x.aval}, was compiled to lie as {home} and lies as {x.sharding}. Move it: "
                     "phalanx.device_put(x, sharding), or lower and compile for where it lies"
                 )

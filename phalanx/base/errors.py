@@ -105,6 +105,10 @@ class EscapedTracer(JAXTypeError):
 UnexpectedTracerError = EscapedTracer
 
 
+class RefError(PhalanxError, ValueError):
+    """A mutable reference is used where, or in a way that, has no meaning."""
+
+
 class DeletedArray(PhalanxError, RuntimeError, ValueError):
     """An array was read after it was deleted or donated."""
 

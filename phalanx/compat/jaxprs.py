@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from phalanx.api.aot import struct
 from phalanx.api.program import traced_program
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.names import theirs
@@ -177,9 +178,10 @@ def make_jaxpr(
 ) -> Callable:
     """x -> the ``ClosedJaxpr`` that ``fun`` is at the types of x."""
     def make(*args: Any, **kwargs: Any) -> Any:
-        program, captured, shape = traced_program(fun, args, kwargs, static_argnums, axis_env)
+        program, captured, results = traced_program(fun, args, kwargs, static_argnums, axis_env)
         closed = ClosedJaxpr.of(program, captured)
-        return (closed, shape()) if return_shape else closed
+        shapes = map(struct, program.output_types)
+        return (closed, results(shapes)) if return_shape else closed
 
     return make
 

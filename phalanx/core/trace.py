@@ -42,6 +42,22 @@ class Trace:
         """Whether ``x`` is more to this interpretation than a constant."""
         return x._trace is self
 
+    # Of a mutable reference (`refs.py`), which is at home here or in a trace around this one.
+
+    def home_of(self, value: Any) -> Trace:
+        """Where a reference is at home that is made now, to hold ``value``."""
+        del value
+        return self
+
+    def load(self, ref: Any) -> Any:
+        """What ``ref`` holds, as it is seen from here."""
+        return ref._value
+
+    def store(self, ref: Any, value: Any, where: Location) -> None:
+        """Let ``ref`` hold ``value``, as the user's line ``where`` says."""
+        del where
+        ref._value = value
+
 
 class InnerTrace(Trace):
     """A trace that hands on what it makes of primitives to its ``parent``: it always has one."""
@@ -49,6 +65,21 @@ class InnerTrace(Trace):
     __slots__ = ()
 
     parent: Trace  # pyright: ignore[reportIncompatibleVariableOverride]: nobody takes it away
+
+    def load(self, ref: Any) -> Any:
+        return ref._value if ref._home is self else self.parent.load(ref)
+
+    def store(self, ref: Any, value: Any, where: Location) -> None:
+        if ref._home is self:
+            ref._value = value
+        elif isinstance(value, Tracer) and self.owns(value):
+            raise errors.RefError(
+                f"{ref._describe()}, outside of {self.name}, is to hold a value that is known only "
+                f"inside of it, at {where}: return the value, and write it outside; or write "
+                "lax.stop_gradient of it, if its derivative is not needed"
+            )
+        else:
+            self.parent.store(ref, value, where)
 
 
 class Tracer(Array):

@@ -3,38 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MethodType
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
+from phalanx.base.errors import RefError
 from phalanx.base.recent import Recent
 from phalanx.base.source import name_of, replaying, scope_name, user_location
 from phalanx.core import axes
 from phalanx.core.program import Atom, Equation, Program, Var, plain
+from phalanx.core.refs import Ref, is_lasting, load, store
 from phalanx.core.types import NOWHERE, Array, ArrayType, is_scalar, typeof
 from phalanx.ops.basis import convert
 from phalanx.ops.vary import pvary, sorted_axes, varying_along
 from phalanx.run.eager import as_array
 from phalanx.transforms.reach import NotComparable, Reach
-from phalanx.transforms.stage import is_value, stage
+from phalanx.transforms.stage import is_value, stage_with_refs
 
 # ---- tracing ------------------------------------------------------------------------------------
 
 
-def leaves_of(x: Any, who: str, what: str) -> tuple[list[Any], tree.PyTreeDef]:
-    """The leaves of ``x``, and its structure.
+def leaves_of(
+    x: Any, who: str, what: str, refs: bool = False
+) -> tuple[list[Any], tree.PyTreeDef]:
+    """The leaves of ``x``, and its structure; there may be references if ``refs`` says so.
 
     Raises:
+        RefError: a leaf is a reference, and there may be none.
         TypeError: a leaf is neither an array nor a number; ``what`` is the name of ``x``.
     """
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
-        if not is_value(leaf):
+        if not is_value(leaf) and not (refs and type(leaf) is Ref):
             path = next(tree.keystr(p) for p, other in tree.leaves_with_path(x) if other is leaf)
+            if type(leaf) is Ref:
+                raise RefError(
+                    f"{who}: {what}{path} is a {leaf._describe()}, at {user_location()}, and only "
+                    "arrays can be there; the function may close over the reference"
+                )
             raise TypeError(
                 f"{who}: {what}{path} is {leaf!r} of type {type(leaf).__name__}, "
                 "which is not an array or a number"
@@ -44,25 +54,31 @@ def leaves_of(x: Any, who: str, what: str) -> tuple[list[Any], tree.PyTreeDef]:
 
 @dataclass(frozen=True, slots=True)
 class TracedBody:
-    """A function traced: its program, what this captured, and the tree that it returns."""
+    """A function traced: its program, what this captured, and the tree that it returns.
+
+    The program gives, before its results, what the references hold in the end that ``written``
+    has, and after its results those among its arguments that ``stored`` numbers.
+    """
 
     program: Program
     captured: list[Any]
     out_tree: tree.PyTreeDef
+    written: dict[Ref, Any] = field(default_factory=dict)
+    stored: tuple[int, ...] = ()
 
 
 def trace_body(
     fun: Callable, call: Callable, in_tree: tree.PyTreeDef, types: Sequence[ArrayType], who: str,
-    along: frozenset[Any] = NOWHERE,
+    along: frozenset[Any] = NOWHERE, refs: Sequence[int] = (),
 ) -> TracedBody:  # fmt: skip
     """Trace ``call(fun, *args)`` for args of the structure ``in_tree``, with leaves of ``types``.
 
     ``call`` says how a kind of loop uses the function that the user gave to it. What the function
-    captures may vary ``along`` axes.
+    captures may vary ``along`` axes. The leaves numbered ``refs`` are references.
     """
-    flat = FlatFunction(lambda *args: call(fun, *args), in_tree, who)
-    program, captured = stage(flat, types, name_of(fun), along=along)
-    return TracedBody(program, captured, flat.out_tree)
+    flat = FlatFunction(lambda *args: call(fun, *args), in_tree, who, refs)
+    program, captured, written = stage_with_refs(flat, types, name_of(fun), along=along)
+    return TracedBody(program, captured, flat.out_tree, written, flat.stored)
 
 
 _NUMBERS = (int, float, complex)  # of Python: as results, too, their types are weak
@@ -75,25 +91,37 @@ class FlatFunction:
         in_tree: the structure of its arguments.
         out_tree: that of what it returned last; None before.
         who: what calls it, in messages.
+        refs: which of its arguments are references: the function of leaves gets what they hold,
+            and gives, after its results, what those hold in the end that were written.
+        stored: these.
     """
 
-    __slots__ = ("_call", "_called", "in_tree", "out_tree", "who")
+    __slots__ = ("_call", "_called", "in_tree", "out_tree", "refs", "stored", "who")
 
-    def __init__(self, call: Callable, in_tree: tree.PyTreeDef, who: str) -> None:
+    def __init__(
+        self, call: Callable, in_tree: tree.PyTreeDef, who: str, refs: Sequence[int] = ()
+    ) -> None:
         self._call = call
         self.in_tree = in_tree
         # it sees one order of keys, through all transformations and whatever the call had
         self._called = tree.with_sorted_keys(in_tree)
         self.who = who
         self.out_tree: Any = None
+        self.refs = refs
+        self.stored: tuple[int, ...] = ()
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        args = self._called.unflatten(leaves)
+        given: list[Any] = [*leaves]
+        for i in self.refs:
+            given[i] = Ref(leaves[i])
+        args = self._called.unflatten(given)
         with replaying():  # nothing now: these are the user's lines
             out = self._call(*args)
         results, self.out_tree = tree.flatten(out)
         check_results(results, self.out_tree, self.who)
-        return numbers_as_results(results)
+        after = {i: load(given[i]) for i in self.refs}
+        self.stored = tuple([i for i, x in after.items() if x is not leaves[i]])
+        return [*numbers_as_results(results), *(after[i] for i in self.stored)]
 
 
 def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:
@@ -102,10 +130,20 @@ def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:
         if not is_value(leaf):
             paths = tree.leaves_with_path(tree.unflatten(treedef, list(leaves)))
             path = next((tree.keystr(p) for p, x in paths if x is leaf), "")
+            if type(leaf) is Ref:
+                _refuse_result(leaf, path, who)
             raise TypeError(
                 f"{who}: the function returned {leaf!r} of type {type(leaf).__name__}"
                 f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
             )
+
+
+def _refuse_result(ref: Ref, path: str, who: str) -> NoReturn:
+    raise RefError(
+        f"{who}: the function returned a {ref._describe()}{' at ' + path if path else ''}; "
+        "references cannot be returned: return what it holds, ref[...]. One that is made outside, "
+        "or passed as an argument, keeps what is written to it"
+    )
 
 
 def trace_carrying(
@@ -121,16 +159,31 @@ def trace_carrying(
     inside = list(types)
     while True:
         body = trace(inside)
-        given = body.program.output_types[: len(inside)]
+        given = body.program.output_types[len(body.written) :][: len(inside)]
         between = [_promoted(t, f) for t, f in zip(inside, given, strict=False)]
         between += inside[len(given) :]
         grown = [
             t if (t.dtype, t.varying) == (b.dtype, b.varying) else b
             for t, b in zip(inside, between, strict=True)
         ]
-        if grown == inside:
+        if grown == inside and not _vary_more(body):
             return body, inside, between
         inside = grown
+
+
+def _vary_more(body: TracedBody) -> bool:
+    """Let each reference that ``body`` writes vary along the axes along which what it writes does.
+
+    Returns:
+        Whether one did not.
+    """
+    more = False
+    for (ref, where), kind in zip(body.written.items(), body.program.output_types, strict=False):
+        now = load(ref)
+        if kind.varying - typeof(now).varying:
+            store(ref, varying_along(now, kind.varying), where)
+            more = True
+    return more
 
 
 def _promoted(given: ArrayType, returned: ArrayType) -> ArrayType:
@@ -191,15 +244,23 @@ def _conversion(x: Atom, result: Var) -> list[Equation]:
     return [converted, Equation(pvary, [between], params, (result,), here)]
 
 
-def widened(which: int, bodies: Sequence[TracedBody]) -> Program:
-    """The program of body ``which`` with what all bodies captured among its inputs."""
-    program = bodies[which].program
-    own = len(bodies[which].captured)
-    inputs: list[Var] = []
-    for i, body in enumerate(bodies):
-        mine = program.inputs[:own]
-        inputs += mine if i == which else [Var(plain(typeof(v))) for v in body.captured]
-    return program.update(inputs=[*inputs, *program.inputs[own:]])
+def joined(bodies: Sequence[TracedBody]) -> tuple[list[Program], list[Any]]:
+    """The programs of ``bodies`` with what any of them captured among their inputs, and that."""
+    captured = {id(x): x for body in bodies for x in body.captured}
+    own = [dict(zip(map(id, b.captured), b.program.inputs, strict=False)) for b in bodies]
+    kinds = {i: var.type for variables in own for i, var in variables.items()}
+    programs = []
+    for body, variables in zip(bodies, own, strict=True):
+        outer = [variables[i] if i in variables else Var(kinds[i]) for i in captured]
+        rest = body.program.inputs[len(body.captured) :]
+        programs.append(body.program.update(inputs=[*outer, *rest]))
+    return programs, [*captured.values()]
+
+
+def types_of_written(body: TracedBody) -> list[ArrayType]:
+    """As what ``body`` gets the references that it writes."""
+    places = zip(body.captured, body.program.input_types, strict=False)
+    return [kind for x, kind in places if type(x) is Ref and x in body.written]
 
 
 def passed_on(program: Program, inputs: Sequence[int]) -> list[int | None]:
@@ -279,7 +340,7 @@ def remembered(
     if entry is not None and entry.seen == before.seen:
         return entry.traced
     traced = trace()
-    if not traced.captured:
+    if all(type(x) is Ref and is_lasting(x) for x in traced.captured):
         _remember(place, roots, traced)
     return traced
 

@@ -14,25 +14,26 @@ from phalanx.base.source import name_of, user_location
 from phalanx.base.tree import shown
 from phalanx.control.branch import branch
 from phalanx.core.program import Program, plain
+from phalanx.core.refs import Ref, refuse_aliases, store_all
 from phalanx.core.trace import is_known
 from phalanx.core.types import NOWHERE, ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
     TracedBody,
     as_type,
     held,
+    joined,
     leaves_of,
     merged,
     passed_on,
     remembered,
     retyped,
     trace_body,
-    widened,
     without_results,
 )
 from phalanx.ops.basis import BOOL, I32
 from phalanx.ops.compare import clamp, ne
 from phalanx.ops.vary import varying_along
-from phalanx.transforms.stage import is_value
+from phalanx.transforms.stage import is_value, loaded
 
 __all__ = ["cond", "switch"]
 
@@ -159,36 +160,78 @@ def _whole_number(x: Any) -> Any:
 class _Choice:
     """Branches, traced to take the same operands and to give results of the same types.
 
-    What all of them pass on as it is, they do not give: ``passed`` says which operand it is.
+    What all of them pass on as it is, they do not give: ``passed`` says which operand it is. They
+    first give what the references hold in the end that any of them has ``written``.
     """
 
     programs: tuple[Program, ...]
     captured: list[Any]
     passed: list[int | None]
     out_tree: tree.PyTreeDef
+    written: dict[Ref, Any]
 
 
 def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple) -> Any:
     # What a branch takes varies where the choice does: sums over the positions of what it does with
     # that, as of cotangents, are then made outside, where all positions are.
     along = typeof(index).varying
-    leaves, in_tree = leaves_of(operands, who, "operands")
-    leaves = [varying_along(x, along) for x in leaves]
+    given, in_tree = leaves_of(operands, who, "operands", refs=True)
+    refs = tuple([(i, x) for i, x in enumerate(given) if type(x) is Ref])
+    leaves = [varying_along(x, along) for x in given if type(x) is not Ref]
     types = [plain(typeof(x)) for x in leaves]
+    call: Callable = _with_operands
+    if refs:  # each branch uses those that are meant
+        call, in_tree = _WithRefs(in_tree, refs), tree.structure(tuple(leaves))
 
     def trace() -> _Choice:
-        bodies = [trace_body(f, _with_operands, in_tree, types, who, along) for f in functions]
+        bodies = [trace_body(f, call, in_tree, types, who, along) for f in functions]
+        bodies, written = _writing_the_same(bodies)
         wanted = _common_types(who, functions, bodies)
         alike = [retyped(body, [], wanted) for body in bodies]
-        captured = [value for body in alike for value in body.captured]
-        programs = [widened(i, alike) for i in range(len(alike))]
-        passed = _passed_by_all(programs, len(captured))
+        programs, captured = [b.program for b in alike], alike[0].captured
+        passed = [None] * len(written) + _passed_by_all(programs, len(captured))[len(written) :]
         programs = tuple([without_results(p, passed) for p in programs])
-        return _Choice(programs, captured, passed, bodies[0].out_tree)
+        return _Choice(programs, captured, passed[len(written) :], bodies[0].out_tree, written)
 
-    traced = remembered(functions, (who, tree.flatten_call(operands)[1], along, *types), trace)
-    out = branch(index, *traced.captured, *leaves, programs=traced.programs)
-    return traced.out_tree.unflatten(merged(traced.passed, [*traced.captured, *leaves], out))
+    key = (who, tree.flatten_call(operands)[1], along, *types, *refs)
+    traced = remembered(functions, key, trace)
+    refuse_aliases([ref for _, ref in refs], (), who)
+    outer = loaded(traced.captured)
+    out = branch(index, *outer, *leaves, programs=traced.programs)
+    out = store_all(traced.written, (), out)
+    return traced.out_tree.unflatten(merged(traced.passed, [*outer, *leaves], out))
+
+
+@dataclass(frozen=True, slots=True)
+class _WithRefs:
+    """How to call a function of operands with the references that are among their leaves."""
+
+    tree: tree.PyTreeDef
+    refs: tuple[tuple[int, Ref], ...]
+
+    def __call__(self, fun: Callable, *leaves: Any) -> Any:
+        every = [*leaves]
+        for i, ref in self.refs:
+            every.insert(i, ref)
+        return fun(*self.tree.unflatten(every))
+
+
+def _writing_the_same(bodies: Sequence[TracedBody]) -> tuple[list[TracedBody], dict[Ref, Any]]:
+    """``bodies``, which take all that any of them captured, and give all that any writes.
+
+    Returns:
+        They, and the references that they write, each with the line of one that does.
+    """
+    programs, captured = joined(bodies)
+    written = {ref: where for body in bodies for ref, where in body.written.items()}
+    alike = []
+    for body, program in zip(bodies, programs, strict=True):
+        before = dict(zip(captured, program.inputs, strict=False)) if written else {}
+        after = dict(zip(body.written, program.outputs, strict=False))
+        outputs = [after.get(ref, before[ref]) for ref in written]
+        outputs += program.outputs[len(after) :]
+        alike.append(TracedBody(program.update(outputs=outputs), captured, body.out_tree, written))
+    return alike, written
 
 
 def _passed_by_all(programs: Sequence[Program], captured: int) -> list[int | None]:
@@ -214,9 +257,9 @@ def _common_types(
                 f"{who}: all branches must return the same structure; {names[0]} returns "
                 f"{shown(first)}, {name} returns {shown(body.out_tree)}, at {user_location()}"
             )
-    paths = tree.leaves_with_path(first.unflatten([0] * first.num_leaves))
+    paths = [path for path, _ in tree.leaves_with_path(first.unflatten([0] * first.num_leaves))]
     common = []
-    for i, (path, _) in enumerate(paths):
+    for i, path in enumerate([*[()] * len(bodies[0].written), *paths]):
         column = [body.program.output_types[i] for body in bodies]
         for name, kind in zip(names, column, strict=True):
             if (kind.shape, kind.dtype) != (column[0].shape, column[0].dtype):

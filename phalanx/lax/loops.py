@@ -18,6 +18,7 @@ from phalanx.control.loop import loop
 from phalanx.control.scan import scan as scan_rows
 from phalanx.control.vectorized import vectorized
 from phalanx.core.program import Program, plain
+from phalanx.core.refs import Ref, load, refuse_aliases, store, store_all
 from phalanx.core.roles import CARRY, FIXED, ROWS, Role, each
 from phalanx.core.trace import is_known
 from phalanx.core.types import ArrayType, is_scalar, typeof
@@ -25,19 +26,21 @@ from phalanx.lax.bodies import (
     TracedBody,
     as_type,
     held,
+    joined,
     leaves_of,
     merged,
     remembered,
     retyped,
     trace_body,
     trace_carrying,
-    widened,
+    types_of_written,
     without_results,
 )
 from phalanx.lax.shape import concatenate, index_in_dim
 from phalanx.ops.basis import BOOL, add, broadcast, convert
 from phalanx.ops.shape import iota
 from phalanx.transforms.batch import lane_type
+from phalanx.transforms.stage import loaded, refuse_written
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
@@ -74,7 +77,8 @@ def _with_carry(fun: Callable, carry: Any) -> Any:
 class _While:
     """The condition and the body of a loop, traced to carry ``types``.
 
-    What the body passes on as it is, is not carried: ``passed`` says which operand it is.
+    What the body passes on as it is, is not carried: ``passed`` says which operand it is. What the
+    references hold that are ``written`` is carried before all else.
     """
 
     condition: Program
@@ -82,6 +86,7 @@ class _While:
     captured: list[Any]
     types: list[ArrayType]
     passed: list[int | None]
+    written: dict[Ref, Any]
 
 
 def _not_a_number(x: Any) -> Any:
@@ -112,38 +117,45 @@ def _while(
         body, inside, carried = trace_carrying(
             lambda ts: trace_body(*step, in_tree, ts, who), types
         )
-        _check_carry(init_val, carried, body.out_tree, body.program.output_types, who, own)
-        body = retyped(body, carried, carried)
+        first = len(body.written)
+        returned = body.program.output_types[first:]
+        _check_carry(init_val, carried, body.out_tree, returned, who, own)
+        body = retyped(body, carried, [*types_of_written(body), *carried])
         condition = trace_body(*test, in_tree, inside, who)
+        refuse_written(condition.written, f"the condition of {who}")
         _check_condition(condition.program, who)
         condition = retyped(condition, carried, [])
-        both = (condition, body)
-        captured = [*condition.captured, *body.captured]
-        program = widened(1, both)
-        passed = _passed_by_loop(program, len(captured), len(init))
-        program = without_results(program, passed)
-        return _While(widened(0, both), program, captured, carried, passed)
+        (test_program, program), captured = joined((condition, body))
+        passed = _passed_by_loop(program, len(captured), len(init), first)
+        program = without_results(program, [*[None] * first, *passed])
+        return _While(test_program, program, captured, carried, passed, body.written)
 
     key = (who, test_with, step_with, tree.flatten_call(init_val)[1], *types)
     traced = remembered((cond_fun, body_fun), key, trace)
     values = [as_type(x, t) for x, t in zip(init, traced.types, strict=True)]
     out = loop(
-        *traced.captured,
+        *loaded(traced.captured),
         *values,
         condition=traced.condition,
         program=traced.body,
-        ins=(*(FIXED,) * len(traced.captured), *_roles(traced.passed)),
+        ins=(*_roles_of_captured(traced), *_roles(traced.passed)),
     )
+    out = store_all(traced.written, (), out)
     return treedef.unflatten(merged(traced.passed, values, out))
 
 
-def _passed_by_loop(program: Program, start: int, count: int) -> list[int | None]:
+def _passed_by_loop(program: Program, start: int, count: int, first: int) -> list[int | None]:
     """Of what a loop carries, its number if each run gives what it takes.
 
-    What is carried stands from ``start`` on among the inputs, and first among the outputs.
+    What is carried stands from ``start`` on among the inputs, and from ``first`` on among the
+    outputs.
     """
-    same = [program.outputs[i] is program.inputs[start + i] for i in range(count)]
+    same = [program.outputs[first + i] is program.inputs[start + i] for i in range(count)]
     return [i if s else None for i, s in enumerate(same)]
+
+
+def _roles_of_captured(traced: _While | _Scan) -> list[Role]:
+    return [CARRY if type(x) is Ref and x in traced.written else FIXED for x in traced.captured]
 
 
 def _roles(passed: Sequence[int | None]) -> list[Role]:
@@ -295,14 +307,19 @@ def _with_row(f: Callable, carry: Any, row: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
-    """The body of a loop over rows, traced to carry ``types``; for ``passed`` see ``_While``."""
+    """The body of a loop over rows, traced to carry ``types``; for the others see ``_While``.
+
+    After its results it gives rows of the references ``stored``, by their numbers among the rows.
+    """
 
     program: Program
     captured: list[Any]
     types: list[ArrayType]
     passed: list[int | None]
+    written: dict[Ref, Any]
     carry_tree: tree.PyTreeDef
     out_tree: tree.PyTreeDef
+    stored: list[int]
 
 
 def _scan(
@@ -312,41 +329,51 @@ def _scan(
     """``scan`` with a function and the way in which to call it, as ``who``."""
     f, call = step
     init_leaves, _ = leaves_of(init, who, "init")
-    rows, rows_tree = leaves_of(xs, who, "xs")
+    given, rows_tree = leaves_of(xs, who, "xs", refs=True)
+    refs = [i for i, x in enumerate(given) if type(x) is Ref]
+    rows = loaded(given)
     steps = _length(rows, length, who)
     if config.disable_jit:
-        return _scan_in_python(partial(call, f), init, rows, rows_tree, steps, reverse)
+        return _scan_in_python(partial(call, f), init, given, rows_tree, steps, reverse)
     types = [plain(typeof(x)) for x in init_leaves]
     row_types = [lane_type(typeof(x), 0) for x in rows]
 
     def trace() -> _Scan:
-        in_tree = tree.structure((init, xs))
+        in_tree, count = tree.structure((init, xs)), len(types)
+        numbers = [count + i for i in refs]
         body, _, carried = trace_carrying(
-            lambda ts: trace_body(f, call, in_tree, [*ts, *row_types], who), types
+            lambda ts: trace_body(f, call, in_tree, [*ts, *row_types], who, refs=numbers), types
         )
+        first = len(body.written)
         carry_tree, out_tree = _pair(body.out_tree, who)
-        _check_carry(init, carried, carry_tree, body.program.output_types, who)
-        body = retyped(body, carried, carried)
-        passed = _passed_by_loop(body.program, len(body.captured), len(carried))
-        rest = [None] * (len(body.program.outputs) - len(carried))
-        program = without_results(body.program, [*passed, *rest])
-        return _Scan(program, body.captured, carried, passed, carry_tree, out_tree)
+        _check_carry(init, carried, carry_tree, body.program.output_types[first:], who)
+        body = retyped(body, carried, [*types_of_written(body), *carried])
+        passed = _passed_by_loop(body.program, len(body.captured), count, first)
+        rest = [None] * (len(body.program.outputs) - first - count)
+        program = without_results(body.program, [*[None] * first, *passed, *rest])
+        stored = [i - count for i in body.stored]
+        return _Scan(
+            program, body.captured, carried, passed, body.written, carry_tree, out_tree, stored
+        )
 
-    key = (who, call, tree.flatten_call((init, xs))[1], *types, *row_types)
+    key = (who, call, tree.flatten_call((init, xs))[1], *types, *row_types, *refs)
     traced = remembered((f,), key, trace)
+    refuse_aliases(given, traced.captured, who)
     values = [as_type(x, t) for x, t in zip(init_leaves, traced.types, strict=True)]
-    count = traced.passed.count(None)
+    count = len(traced.written) + traced.passed.count(None)
     out = scan_rows(
-        *traced.captured,
+        *loaded(traced.captured),
         *values,
         *rows,
         program=traced.program,
-        ins=(*(FIXED,) * len(traced.captured), *_roles(traced.passed), *(each(0),) * len(rows)),
+        ins=(*_roles_of_captured(traced), *_roles(traced.passed), *(each(0),) * len(rows)),
         outs=(CARRY,) * count + (each(0),) * (len(traced.program.outputs) - count),
         length=steps,
         reverse=bool(reverse),
         unroll=_unrolled(unroll, steps, who),
     )
+    out = store_all(traced.written, [given[i] for i in traced.stored], out)
+    count = traced.passed.count(None)
     carry = merged(traced.passed, values, out[:count])
     return traced.carry_tree.unflatten(carry), traced.out_tree.unflatten(out[count:])
 
@@ -391,18 +418,22 @@ def _pair(out_tree: Any, who: str) -> tuple[Any, Any]:
 
 
 def _scan_in_python(
-    f: Callable, init: Any, rows: list, rows_tree: Any, length: int, reverse: bool
+    f: Callable, init: Any, given: list, rows_tree: Any, length: int, reverse: bool
 ) -> tuple[Any, Any]:
-    carry, out = held(init), []
+    carry, out, rows = held(init), [], loaded(given)
     order = range(length - 1, -1, -1) if reverse else range(length)
     for i in order:
-        row = rows_tree.unflatten([index_in_dim(x, i, 0, keepdims=False) for x in rows])
-        carry, y = f(carry, row)
-        out.append(y)
+        row = [index_in_dim(x, i, 0, keepdims=False) for x in rows]
+        refs = {n: Ref(row[n]) for n, x in enumerate(given) if type(x) is Ref}
+        carry, y = f(carry, rows_tree.unflatten([refs.get(n, x) for n, x in enumerate(row)]))
+        out.append((y, {n: load(ref) for n, ref in refs.items()}))
     if not out:
         with config.override(disable_jit=False):
             return scan(f, init, rows_tree.unflatten(rows), length)
-    return carry, tree.map(lambda *ys: _stacked(ys), *(out[::-1] if reverse else out))
+    ys, after = tree.map(lambda *ys: _stacked(ys), *(out[::-1] if reverse else out))
+    for n, rows_after in after.items():
+        store(given[n], rows_after)
+    return carry, ys
 
 
 def _stacked(parts: Sequence[Any]) -> Any:
@@ -440,8 +471,9 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
         return trace_body(f, _on_a_row, tree.structure((xs,)), types, "map")
 
     body = remembered((f,), ("map in batches", tree.flatten_call(xs)[1], *types), trace)
+    refuse_written(body.written, "map with batch_size")
     out = vectorized(
-        *body.captured, *rows, program=body.program, axes=((ROWS, size),),
+        *loaded(body.captured), *rows, program=body.program, axes=((ROWS, size),),
         ins=(*[FIXED] * len(body.captured), *[each(0)] * len(rows)),
         outs=(each(0),) * len(body.program.outputs), at_once=operator.index(batch_size),
     )  # fmt: skip

@@ -54,7 +54,10 @@ def refuse(who: str, x: Any) -> NoReturn:
             f"{who}: an array or a number is needed, got a {kind} of {len(x)}; convert it with "
             "jnp.array, once"
         )
-    raise TypeError(f"{who}: an array or a number is needed, got {_shown(x)} of type {kind}")
+    advice = getattr(type(x), "_advice", "")
+    raise TypeError(
+        f"{who}: an array or a number is needed, got {_shown(x)} of type {kind}{advice}"
+    )
 
 
 def _shown(x: Any) -> str:

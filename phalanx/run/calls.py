@@ -9,13 +9,14 @@ the settings, the static values as ``key_of`` tells them apart, and the ``signat
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.recent import Recent
 from phalanx.core.program import plain
+from phalanx.core.refs import Ref
 from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray, Signature, default_sharding, from_scalar, placing
 from phalanx.run.backend import Executable
@@ -57,6 +58,15 @@ class Prepared:
         del placed
         build = tree.builder(out_tree)
         return lambda arrays: build(self(arrays))
+
+
+class Runs(Protocol):
+    """What is found in a table of calls."""
+
+    @property
+    def run(self) -> Run:
+        """The function from the leaves of a call to what is returned."""
+        ...
 
 
 class Call:
@@ -131,7 +141,8 @@ _NUMBERS = frozenset(SCALARS)
 def signature(x: Any) -> Hashable:
     """What stands for the type of a leaf in a key, and for where it lies; None if nothing does.
 
-    Python's numbers of one type, and NumPy's arrays of one dtype and shape, have the same.
+    Python's numbers of one type, NumPy's arrays of one dtype and shape, and references to arrays of
+    one type, have the same.
     """
     kind = type(x)
     if kind is DeviceArray:
@@ -142,7 +153,7 @@ def signature(x: Any) -> Hashable:
         return kind
     if isinstance(x, np.generic):
         return (x.dtype, ()) if dtypes.holds_numbers(x.dtype) else None
-    return None
+    return x.aval if kind is Ref else None
 
 
 def operand_signatures(leaves: Sequence[Any]) -> list[Signature]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from phalanx.base.errors import RefError
 from phalanx.core.axes import Axis, Typed, typed
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, has_user_rules
@@ -79,6 +80,15 @@ class Batch(InnerTrace):
                 for o, d in zip(out, dim, strict=True)
             ]
         )
+
+    def store(self, ref: Any, value: Any, where: Any) -> None:
+        if ref._home is not self:
+            raise RefError(
+                f"{ref._describe()}, outside of {self.name}, is written at {where}, by "
+                f"{self.axis.size} lanes at once: pass it as an argument that is mapped "
+                "(in_axes), which gives each lane a part of its own, or make it inside"
+            )
+        super().store(ref, value, where)
 
     def _concerns(self, prim: Primitive, params: dict[str, Any]) -> bool:
         name = self.axis.name

@@ -67,6 +67,9 @@ class Rebound(InnerTrace):
     def owns(self, x: Tracer) -> bool:
         return id(x) in self.values
 
+    def store(self, ref: Any, value: Any, where: Any) -> None:
+        super().store(ref, self.find(value), where)
+
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         operands = tuple([self.find(a) for a in args])
         return self.parent.process(prim, operands, params)

@@ -28,6 +28,7 @@ import numpy as np
 from phalanx.base.tree import PyTreeDef
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program
+from phalanx.core.refs import Ref
 from phalanx.core.types import Array, ArrayType
 
 
@@ -48,14 +49,15 @@ def _entries(made: Any) -> Callable[[Any], list[Any]]:
     return lambda x: [*made.keys(x), *made.values(x)]
 
 
-# What never changes, and holds no traced value that a function could use.
+# What never changes, and holds no traced value that a function could use. What a reference holds
+# changes, and so a program takes it anew each time it runs: to the program, the reference is fixed.
 NUMBERS_AND_TEXT = (
     bool, int, float, complex, str, bytes, range, type(None), type(...), type(NotImplemented),
     object,
 )  # fmt: skip
 UNCHANGING = (
     type, ModuleType, CodeType, np.generic, np.dtype, np.ufunc, enum.Enum, Array, ArrayType,
-    Primitive, Program, PyTreeDef,
+    Primitive, Program, PyTreeDef, Ref,
 )  # fmt: skip
 
 _CONTAINERS: tuple[Any, ...] = (tuple, list, set, frozenset, deque)

@@ -46,7 +46,7 @@ def trace_closed(
     inputs = [stage.input(t) for t in types]
     with running(stage):
         outputs, about = function(*inputs)
-    program, captured = stage.finish(inputs, outputs, name)
+    program, captured, _ = stage.finish(inputs, outputs, name)
     for value in captured:
         refuse_escaped(value)
     return Derived(program, about)

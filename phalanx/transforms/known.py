@@ -21,10 +21,16 @@ class KnownNow(InnerTrace):
         super().__init__(current(), "ensure_compile_time_eval")
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        trace: Trace = self.parent
-        if not prim.axes(params):
-            traced = [x for x in args if isinstance(x, Tracer)]
-            while trace.parent is not None and not any(map(trace.owns, traced)):
-                trace = trace.parent
+        trace = self.parent if prim.axes(params) else self._owner(args)
         with entering(trace):
             return trace.process(prim, args, params)
+
+    def home_of(self, value: Any) -> Trace:
+        return self._owner((value,))
+
+    def _owner(self, values: tuple[Any, ...]) -> Trace:
+        trace: Trace = self.parent
+        traced = [x for x in values if isinstance(x, Tracer)]
+        while trace.parent is not None and not any(map(trace.owns, traced)):
+            trace = trace.parent
+        return trace

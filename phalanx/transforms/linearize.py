@@ -241,7 +241,7 @@ def linearize(
         pairs = [trace.split(y) for y in function(*inputs)]
     nonzero = tuple(t is not ZERO for _, t in pairs)
     outputs = [t for _, t in pairs if t is not ZERO]
-    program, residuals = tangents.finish(variables, outputs, "linear")
+    program, residuals, _ = tangents.finish(variables, outputs, "linear")
     program, kept = prune(program, fixed=len(variables))
     return [p for p, _ in pairs], LinearMap(program, [residuals[i] for i in kept], nonzero)
 

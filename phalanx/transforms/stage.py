@@ -5,18 +5,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
+from phalanx.base.errors import RefError
 from phalanx.base.source import user_location
 from phalanx.core.check import check
 from phalanx.core.interpret import interpret
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import LARGEST_LITERAL, Atom, Equation, Literal, Program, Var, plain
+from phalanx.core.refs import Ref, load
 from phalanx.core.trace import Trace, Tracer, check_alive, current, running
 from phalanx.core.types import NOWHERE, SCALARS, Array, ArrayType, typeof
 from phalanx.transforms.closures import resolve
@@ -37,15 +40,40 @@ class StagedTracer(Tracer):
         return self._trace.sources(self)
 
 
+@dataclass(slots=True)
+class _Touched:
+    """Of a reference from outside of a program: the input for what it holds at first, what it holds
+    now, and the line that wrote this last, if one did."""
+
+    var: Var
+    value: Any
+    written: Any = None
+
+
+class Staged(NamedTuple):
+    """What tracing gave.
+
+    Attributes:
+        program: it takes what is captured first, and gives what is written first.
+        captured: traced values from outside, and references, of which it takes what they hold.
+        written: those references that it writes, each with the line that does.
+    """
+
+    program: Program
+    captured: list[Any]
+    written: dict[Ref, Any]
+
+
 class Stage(Trace):
     """Records equations.
 
     Arrays become constants of the program. Values of other traces become its first inputs, in the
     order in which they are first used; ``captured`` has them. As inputs they vary ``along`` axes,
-    besides those along which they vary anyway.
+    besides those along which they vary anyway. What references from outside hold is captured, too;
+    what they hold at the end of those that are written becomes the first outputs.
     """
 
-    __slots__ = ("along", "captured", "constants", "equations", "origins", "varied")
+    __slots__ = ("along", "captured", "constants", "equations", "origins", "refs", "varied")
 
     def __init__(
         self, parent: Trace | None, name: str, along: frozenset[Any] = NOWHERE
@@ -57,6 +85,7 @@ class Stage(Trace):
         self.captured: dict[int, tuple[Any, Var]] = {}
         self.constants: dict[int, Literal] = {}
         self.origins: dict[Var, str] = {}
+        self.refs: dict[Ref, _Touched] = {}
 
     def input(self, type: ArrayType, origin: str = "") -> StagedTracer:
         """A new input of the program."""
@@ -92,12 +121,34 @@ class Stage(Trace):
         known = self.captured.get(id(value))
         if known is None:
             check_alive(value)
-            kind = plain(value.aval)
-            if self.along:
-                kind = kind.update(varying=kind.varying | self.along)
-            self.varied |= bool(kind.varying)
-            known = self.captured[id(value)] = (value, Var(kind))
+            known = self.captured[id(value)] = (value, self._from_outside(value.aval))
         return known[1]
+
+    def _from_outside(self, type: ArrayType) -> Var:
+        """An input for a value of ``type`` from outside."""
+        kind = plain(type)
+        if self.along:
+            kind = kind.update(varying=kind.varying | self.along)
+        self.varied |= bool(kind.varying)
+        return Var(kind)
+
+    def load(self, ref: Ref) -> Any:
+        return super().load(ref) if ref._home is self else self._touched(ref).value
+
+    def store(self, ref: Ref, value: Any, where: Any) -> None:
+        if ref._home is self:
+            super().store(ref, value, where)
+        else:
+            touched = self._touched(ref)
+            touched.value, touched.written = value, where
+
+    def _touched(self, ref: Ref) -> _Touched:
+        known = self.refs.get(ref)
+        if known is None:
+            outside = cast(Trace, self.parent).load(ref)  # around which it is at home
+            var = self._from_outside(typeof(outside))
+            known = self.refs[ref] = _Touched(var, StagedTracer(self, var, None))
+        return known
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         inputs = [
@@ -141,17 +192,18 @@ class Stage(Trace):
 
     def finish(
         self, inputs: Sequence[StagedTracer], outputs: Sequence[Any], name: str
-    ) -> tuple[Program, list[Any]]:
-        """The program from ``inputs`` to ``outputs``, and the traced values that it captured."""
-        results = [self.atom(o) for o in outputs]
-        variables = [v for _, v in self.captured.values()]
-        values = [x for x, _ in self.captured.values()]
+    ) -> Staged:
+        """The program from ``inputs`` to ``outputs``, and what it captured."""
+        written = {ref: t.written for ref, t in self.refs.items() if t.written is not None}
+        results = [self.atom(x) for x in (*(self.refs[r].value for r in written), *outputs)]
+        variables = [v for _, v in self.captured.values()] + [t.var for t in self.refs.values()]
+        values = [*(x for x, _ in self.captured.values()), *self.refs]
         program = Program([*variables, *(i._var for i in inputs)], self.equations, results, name)
         if settings().enable_checks:
             check(program)
         # Rules in a program may hold tracers, which hold this trace: it lets go of the program.
-        self.equations, self.captured, self.constants = [], {}, {}
-        return program, values
+        self.equations, self.captured, self.constants, self.refs = [], {}, {}, {}
+        return Staged(program, values, written)
 
 
 class Residuals(Stage):
@@ -182,13 +234,43 @@ def stage(
 
     Returns:
         The program, whose first inputs are the traced values that it captured, and those.
+
+    Raises:
+        RefError: it writes a reference from outside: ``stage_with_refs`` is for those who can.
     """
+    program, captured, written = stage_with_refs(function, types, name, origins, along)
+    refuse_written(written, getattr(function, "who", name))
+    return program, loaded(captured)
+
+
+def stage_with_refs(
+    function: Callable[..., Sequence[Any]],
+    types: Sequence[ArrayType],
+    name: str,
+    origins: Sequence[str] = (),
+    along: frozenset[Any] = NOWHERE,
+) -> Staged:
+    """The same for functions that write references from outside."""
     trace = Stage(current(), getattr(function, "who", name), along)
     names = origins or [""] * len(types)
     inputs = [trace.input(plain(t), n) for t, n in zip(types, names, strict=True)]
     with running(trace):
         outputs = function(*inputs)
     return trace.finish(inputs, outputs, name)
+
+
+def loaded(values: Sequence[Any]) -> list[Any]:
+    """``values``, of which references are what they hold now."""
+    return [load(x) if type(x) is Ref else x for x in values]
+
+
+def refuse_written(written: Mapping[Ref, Any], who: str) -> None:
+    """Raise RefError if there is a reference that a function writes of which ``who`` is made."""
+    for ref, where in written.items():
+        raise RefError(
+            f"{who}: {ref._describe()} is written inside, at {where}, and can only be read there; "
+            "return the value, and write it outside"
+        )
 
 
 def stage_tree(

@@ -1,0 +1,236 @@
+"""Mutable references: what a ``Ref`` holds, as the code that runs now sees it.
+
+A reference is at home in the trace in which it was made, where it holds a value like any other. A
+trace that records a program holds, for each reference from outside that the program touches, what
+it has at this point of the program: so programs know arrays alone, as do transformations of them.
+"""
+
+# What a reference holds is private to users, not to the traces that see to it.
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from phalanx.base.errors import EscapedTracer, RefError
+from phalanx.base.source import user_location
+from phalanx.core import types
+from phalanx.core.trace import ROOT, Trace, Tracer, current
+from phalanx.core.types import ArrayType
+
+
+@dataclass(frozen=True, slots=True)
+class AbstractRef:
+    """The type of a mutable reference.
+
+    Attributes:
+        inner_aval: the type of the array that it holds.
+    """
+
+    inner_aval: ArrayType
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions."""
+        return self.inner_aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.inner_aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.inner_aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.inner_aval.size
+
+    def __str__(self) -> str:
+        return f"Ref{{{self.inner_aval}}}"
+
+    __repr__ = __str__
+
+
+class Ref:
+    """A mutable reference to an array: ``phalanx.new_ref`` makes one.
+
+    ``ref[...]`` reads the array, ``ref[...] = x`` writes another one of the same shape and dtype,
+    and ``ref[index]`` is about a part. A reference is no array: functions get what it holds.
+
+    Attributes:
+        aval: its type, an ``AbstractRef``.
+    """
+
+    __slots__ = ("__weakref__", "_freed", "_home", "_place", "_value", "aval")
+
+    if TYPE_CHECKING:  # installed by the numpy room
+        def __getitem__(self, index: Any) -> Any: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+
+    def __init__(self, value: Any) -> None:
+        """Holds ``value``, an array whose dtype is not weak, of which nobody else can dispose."""
+        self._home = current().home_of(value)
+        self._value = value
+        self._place = user_location()
+        self._freed = False
+        kind = types.typeof(value)
+        self.aval = AbstractRef(ArrayType(kind.shape, kind.dtype))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.aval.size
+
+    def __repr__(self) -> str:
+        if self._freed or isinstance(self._value, Tracer):
+            return f"<{'freed ' if self._freed else ''}{self._describe()}>"
+        return "Ref" + repr(self._value).removeprefix("Array").replace("\n  ", "\n")
+
+    def _describe(self) -> str:
+        """Which reference it is, in the user's terms."""
+        return f"reference {self.aval} made at {self._place}"
+
+    def __bool__(self) -> NoReturn:
+        self._refuse("a Python bool")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        self._refuse("a NumPy array")
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise TypeError(
+            f"{self._describe()} is needed as {what}, at {user_location()}{self._advice}"
+        )
+
+    _advice = "; a reference is no array: read what it holds, ref[...]"
+
+
+def typeof(x: Any) -> ArrayType | AbstractRef:
+    """The type of an array, a traced value, a NumPy array, a scalar, or a mutable reference.
+
+    Raises:
+        TypeError: ``x`` is none of these.
+
+    >>> import phalanx
+    >>> phalanx.typeof(1.0), phalanx.typeof(phalanx.new_ref(1.0))
+    (f32[]~, Ref{f32[]})
+    """
+    return x.aval if isinstance(x, Ref) else types.typeof(x)
+
+
+def load(ref: Ref) -> Any:
+    """What ``ref`` holds now.
+
+    Raises:
+        RefError: it was freed.
+        EscapedTracer: it is not at home here.
+    """
+    _check_usable(ref)
+    return current().load(ref)
+
+
+def store(ref: Ref, value: Any, where: Any = None) -> None:
+    """Let ``ref`` hold ``value``, of its type, as the user's line ``where`` says.
+
+    Raises:
+        RefError: it was freed, or ``value`` is known only inside of a transformation in which
+            ``ref`` was not made.
+        EscapedTracer: it is not at home here.
+    """
+    _check_usable(ref)
+    current().store(ref, value, where or user_location())
+
+
+def store_all(
+    written: Mapping[Ref, Any], stored: Sequence[Ref], outputs: Sequence[Any]
+) -> Sequence[Any]:
+    """Store what a program gave for references before and after its results, which are returned.
+
+    Those ``written`` come before them, each with the line that does it, those ``stored`` after.
+    """
+    first, last = len(written), len(outputs) - len(stored)
+    for (ref, where), value in zip(written.items(), outputs[:first], strict=True):
+        store(ref, value, where)
+    for ref, value in zip(stored, outputs[last:], strict=True):
+        store(ref, value)
+    return outputs[first:last]
+
+
+def refuse_aliases(passed: Sequence[Any], captured: Sequence[Any], who: str) -> None:
+    """Raise RefError if a function gets a reference more than once.
+
+    Its arguments are ``passed``; it uses those ``captured`` without being given them.
+    """
+    seen: set[Ref] = set()
+    for ref in [x for x in passed if type(x) is Ref]:
+        if ref in seen or any(ref is x for x in captured):
+            how = "passed twice" if ref in seen else "passed, and used inside without being passed"
+            raise RefError(
+                f"{who}: {ref._describe()} is {how}, at {user_location()}; a function sees a "
+                "reference under one name: pass it once, or close over it"
+            )
+        seen.add(ref)
+
+
+def free(ref: Ref) -> Any:
+    """What ``ref`` holds, the last time.
+
+    Raises:
+        RefError: it was freed before, or was made outside of what is traced here.
+    """
+    value = load(ref)
+    if ref._home is not current():
+        raise RefError(
+            f"{ref._describe()} is freed at {user_location()}, inside of {current().name}, in which "
+            "it was not made; free it where it was made"
+        )
+    ref._freed, ref._value = True, None
+    return value
+
+
+def is_lasting(ref: Ref) -> bool:
+    """Whether ``ref`` was made outside of transformations, so that it outlives them."""
+    return ref._home is ROOT
+
+
+def _check_usable(ref: Ref) -> None:
+    if ref._freed:
+        raise RefError(
+            f"{ref._describe()} is used at {user_location()}, after it was freed; make another one "
+            "(new_ref), or free it later"
+        )
+    if not _is_around(ref._home):
+        gone = "has ended" if not ref._home.alive else "is not around this line"
+        raise EscapedTracer(
+            f"{ref._describe()} belongs to {ref._home.name}, which {gone}, and is used at "
+            f"{user_location()}. References live where they were made: return what they hold, "
+            "ref[...], or make the reference outside. The derivative rules of a function inside "
+            "of a loop, branch or jit run apart from it, and cannot reach references"
+        )
+
+
+def _is_around(home: Trace) -> bool:
+    trace: Trace | None = current()
+    while trace is not None and trace is not home:
+        trace = trace.parent
+    return trace is home and home.alive

@@ -1,0 +1,388 @@
+"""Mutable references: ``ref[index]``, and functions that read and write a part of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from phalanx import ops
+from phalanx.base import dtypes
+from phalanx.base.boundary import boundary
+from phalanx.base.errors import RefError
+from phalanx.base.source import user_location
+from phalanx.core.refs import Ref, free, load, store
+from phalanx.core.trace import Tracer
+from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.ops.basis import zeros
+from phalanx.numpy.at import Part
+from phalanx.numpy.promotion import as_array, kind_of, operand
+
+__all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
+
+
+def new_ref(
+    init_val: Any, *, memory_space: Any = None, kind: str | None = None, pin: bool = False
+) -> Ref:
+    """A mutable reference that holds ``init_val`` at first.
+
+    Args:
+        init_val: an array or a number, which is copied. A number is held in its dtype, which does
+            not give way to others.
+        memory_space: None: where it lies is up to the compiler.
+        kind: None or "no_grad_no_remat"; it has no meaning here.
+        pin: has no meaning here.
+
+    Returns:
+        A reference to an array of any shape ``s``: ``ref[...]`` reads it, ``ref[...] = x`` writes
+        it, ``ref[index]`` is about a part.
+
+    Raises:
+        TypeError: ``init_val`` is no array and no number.
+        NotImplementedError: a memory space is given.
+
+    >>> import phalanx
+    >>> total = phalanx.new_ref(0.0)
+    >>> @phalanx.jit
+    ... def add(x):
+    ...     total[...] += x
+    >>> add(2.0)
+    >>> add(3.0)
+    >>> total
+    Ref(5., dtype=float32)
+    """
+    if memory_space is not None:
+        raise NotImplementedError(
+            f"new_ref: memory_space={memory_space!r} cannot be chosen for a reference, at "
+            f"{user_location()}; leave it out"
+        )
+    if kind not in (None, "no_grad_no_remat"):
+        raise ValueError(
+            f"new_ref: kind must be None or 'no_grad_no_remat', got {kind!r} at {user_location()}"
+        )
+    return Ref(_own(as_array("new_ref", init_val)))
+
+
+def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
+    """A mutable reference to an array of zeros like ``ty``, which has a shape and a dtype.
+
+    >>> import phalanx
+    >>> phalanx.empty_ref(phalanx.ShapeDtypeStruct((2,), "float32"))
+    Ref([0., 0.], dtype=float32)
+    """
+    kind = ArrayType(tuple(ty.shape), dtypes.canonical(ty.dtype))
+    return new_ref(zeros(kind), memory_space=memory_space, pin=pin)
+
+
+def freeze(ref: Ref) -> Any:
+    """What ``ref`` holds; the reference cannot be used any more.
+
+    Raises:
+        RefError: it was freed before, or was made outside of what is traced here.
+
+    >>> import phalanx
+    >>> ref = phalanx.new_ref(jnp.arange(3))
+    >>> ref[0] = 7
+    >>> phalanx.freeze(ref)
+    Array([7, 1, 2], dtype=int32)
+    """
+    _check_ref("freeze", ref)
+    return free(ref)
+
+
+def free_ref(ref: Ref) -> None:
+    """Let go of what ``ref`` holds; the reference cannot be used any more.
+
+    Raises:
+        RefError: it was freed before, or was made outside of what is traced here.
+
+    >>> import phalanx
+    >>> phalanx.free_ref(phalanx.new_ref(1.0))
+    """
+    _check_ref("free_ref", ref)
+    free(ref)
+
+
+# ---- parts --------------------------------------------------------------------------------------
+
+
+class RefPart:
+    """A part of what a reference holds, ``ref.at[index]``: read and written like the reference."""
+
+    __slots__ = ("_index", "_of")
+
+    def __init__(self, of: Ref | RefPart, index: Any) -> None:
+        self._of = of
+        self._index = index
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions."""
+        return typeof(_held(self)).shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements."""
+        return self._of.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return typeof(_held(self)).size
+
+    def __repr__(self) -> str:
+        return f"{self._of!r}.at[{self._index!r}]"
+
+
+class _Parts:
+    """``ref.at``: ``ref.at[index]`` names a part."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Ref | RefPart) -> None:
+        self._of = of
+
+    def __getitem__(self, index: Any) -> RefPart:
+        return RefPart(self._of, index)
+
+
+def _held(x: Ref | RefPart) -> Any:
+    """What ``x`` holds now."""
+    return load(x) if isinstance(x, Ref) else _read(_held(x._of), x._index)
+
+
+def _hold(x: Ref | RefPart, value: Any) -> None:
+    """Let ``x`` hold ``value``, of its shape and dtype."""
+    if isinstance(x, Ref):
+        store(x, value)
+    else:
+        whole = _held(x._of)
+        _check_bounds(whole, x._index)
+        _hold(x._of, Part(whole, x._index).set(value))
+
+
+def _read(x: Any, index: Any) -> Any:
+    _check_bounds(x, index)
+    return Part(x, index).get()
+
+
+def _own(x: Any, shared: Any = None) -> Any:
+    """``x`` without weakness, in memory that nobody else can delete or donate.
+
+    That of traced values is their program's; any other is a copy, but for an ``x`` that is known to
+    be new because it is not ``shared``.
+    """
+    known = not isinstance(x, Tracer) and (shared is None or x is shared)
+    if known or x.aval.weak:
+        return ops.convert(x, dtype=x.aval.dtype, weak=False)
+    return x
+
+
+def get(ref: Ref | RefPart, idx: Any = None) -> Any:
+    """``ref[idx]``: what ``ref`` holds in the part ``idx``; all of it if that is None.
+
+    An index of integers that is known lies inside of the array; one that is known only while
+    running is treated as in ``x[i]``.
+
+    Raises:
+        IndexError: the index lies outside, or has too many entries.
+        RefError: the reference was freed.
+
+    >>> import phalanx
+    >>> ref = phalanx.new_ref(jnp.arange(5))
+    >>> phalanx.ref.get(ref, slice(1, 3))
+    Array([1, 2], dtype=int32)
+    """
+    _check_ref("get", ref)
+    held = _held(ref)
+    return _own(_read(held, _index(idx)), shared=held)
+
+
+def set(ref: Ref | RefPart, idx: Any, value: Any) -> None:
+    """``ref[idx] = value``.
+
+    Args:
+        ref: a reference, or a part of one (``ref.at[i]``).
+        idx: an index as in ``x[idx]``; None or ``...`` for all.
+        value: an array or a number, which is broadcast to the part.
+
+    Raises:
+        IndexError: the index lies outside, or has too many entries.
+        RefError: ``value`` has another dtype than the reference, and it is no number that gives
+            way to it; or it is not known where the reference was made: it has tangents or
+            lanes of a transformation inside of which the reference was not made.
+        ValueError: ``value`` cannot be broadcast.
+
+    >>> import phalanx
+    >>> ref = phalanx.new_ref(jnp.zeros(3))
+    >>> phalanx.ref.set(ref, 1, 10.0)
+    >>> ref
+    Ref([ 0., 10.,  0.], dtype=float32)
+    """
+    _check_ref("set", ref)
+    _update(ref, idx, value, "set")
+
+
+def addupdate(ref: Ref | RefPart, idx: Any, x: Any) -> None:
+    """``ref[idx] += x``; where an array of indices names an element twice, it adds twice.
+
+    Arguments and errors are those of ``set``.
+
+    >>> import phalanx
+    >>> ref = phalanx.new_ref(jnp.zeros(3))
+    >>> phalanx.ref.addupdate(ref, jnp.array([2, 2]), 1.0)
+    >>> ref
+    Ref([0., 0., 2.], dtype=float32)
+    """
+    _check_ref("addupdate", ref)
+    _update(ref, idx, x, "add")
+
+
+def swap(ref: Ref | RefPart, idx: Any, value: Any) -> Any:
+    """``ref[idx] = value``, and what was there before.
+
+    Arguments and errors are those of ``set``.
+
+    >>> import phalanx
+    >>> ref = phalanx.new_ref(jnp.arange(3))
+    >>> phalanx.ref.swap(ref, 2, 9)
+    Array(2, dtype=int32)
+    """
+    before = get(ref, idx)
+    set(ref, idx, value)
+    return before
+
+
+def _index(idx: Any) -> Any:
+    return ... if idx is None else idx
+
+
+def _update(ref: Ref | RefPart, idx: Any, value: Any, how: str) -> None:
+    held, index = _held(ref), _index(idx)
+    _check_bounds(held, index)
+    value = _fitting(ref, value)
+    _hold(ref, _own(getattr(Part(held, index), how)(value), shared=value))
+
+
+def _fitting(ref: Ref | RefPart, value: Any) -> Any:
+    """``value``, which has the dtype of ``ref`` or gives way to it."""
+    given, weak = kind_of(operand("ref", value))
+    if given != ref.dtype and not (
+        weak and dtypes.promote((given, True), (ref.dtype, False))[0] == ref.dtype
+    ):
+        raise RefError(  # "Invalid dtype" is the field's, for matching
+            f"Invalid dtype: a reference to an array of dtype {ref.dtype} is to hold a value of "
+            f"dtype {given}, at {user_location()}; convert it with .astype(ref.dtype)"
+        )
+    return value
+
+
+def _check_bounds(x: Any, index: Any) -> None:
+    """Raise IndexError if an integer in ``index`` is known to lie outside of ``x``."""
+    entries = index if isinstance(index, tuple) else (index,)
+    count = sum(e is not None and e is not ... for e in entries)
+    dim = 0
+    for e in entries:
+        if e is ...:
+            dim += x.ndim - count
+        elif getattr(e, "dtype", None) == np.bool_ or isinstance(e, (bool, list)):
+            return  # a mask may be of several dimensions: what follows is left to the indexing
+        elif e is not None:
+            if isinstance(e, (int, np.integer)) and not -x.shape[dim] <= e < x.shape[dim]:
+                raise IndexError(  # "Out of bound" is the field's, for matching
+                    f"Out of bound index {e} of a reference that has {x.shape[dim]} in dimension "
+                    f"{dim}, at {user_location()}"
+                )
+            dim += 1
+
+
+def _check_ref(who: str, x: Any) -> None:
+    if not isinstance(x, (Ref, RefPart)):
+        raise TypeError(
+            f"{who}: a reference is needed, got {x!r} of type {type(x).__name__}, at "
+            f"{user_location()}; new_ref makes one"
+        )
+
+
+# ---- methods ------------------------------------------------------------------------------------
+
+
+def _getitem(self: Any, index: Any) -> Any:
+    return get(self, index)
+
+
+def _setitem(self: Any, index: Any, value: Any) -> None:
+    set(self, index, value)
+
+
+def _len(self: Any) -> int:
+    if not self.ndim:
+        raise TypeError("len() of a reference to an array without dimensions")
+    return self.shape[0]
+
+
+def _iter(self: Any) -> Iterator[Any]:
+    return iter(get(self))
+
+
+def _get_all(self: Any, idx: Any = ()) -> Any:
+    """``self[idx]``; all of it if there is no index."""
+    return get(self, idx)
+
+
+def _set_all(self: Any, value: Any, idx: Any = ()) -> None:
+    """``self[idx] = value``; all of it if there is no index."""
+    set(self, idx, value)
+
+
+def _swap_all(self: Any, value: Any, idx: Any = ()) -> Any:
+    """``self[idx] = value``, and what was there before."""
+    return swap(self, idx, value)
+
+
+def _add_all(self: Any, x: Any, idx: Any = ()) -> None:
+    """``self[idx] += x``."""
+    addupdate(self, idx, x)
+
+
+def _reduced(self: Ref) -> tuple[Any, ...]:
+    return new_ref, (load(self),)
+
+
+_METHODS = {
+    "__getitem__": _getitem,
+    "__setitem__": _setitem,
+    "__len__": _len,
+    "__iter__": _iter,
+    "get": _get_all,
+    "set": _set_all,
+    "swap": _swap_all,
+    "addupdate": _add_all,
+}
+
+
+def _sharding(ref: Ref) -> Any:
+    """How what it holds is laid out over devices."""
+    return load(ref).sharding
+
+
+def _committed(ref: Ref) -> bool:
+    """Whether the user chose where it lies."""
+    return load(ref).committed
+
+
+def install() -> None:
+    """Give references, and parts of them, their methods."""
+    for made in (Ref, RefPart):
+        for name, method in _METHODS.items():
+            setattr(made, name, boundary(method))
+        made.at = property(_Parts, doc="Parts: ``ref.at[index]``.")  # type: ignore[attr-defined]
+    Ref.__reduce__ = _reduced  # a copy is a reference of its own
+    Ref.sharding = property(_sharding, doc=_sharding.__doc__)  # type: ignore[attr-defined]
+    Ref.committed = property(_committed, doc=_committed.__doc__)  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,12 @@ class LeafNames:
 
     def __getitem__(self, i: int) -> str:
         return self.all()[i]
+
+    def after(self, others: Iterable[str]) -> LeafNames:
+        """The same after ``others``, which belong to no argument."""
+        made = LeafNames(self.fun, self.args, self.kwargs, self.where)
+        made._names = [*others, *self.all()]
+        return made
 
     def all(self) -> list[str]:
         """All names, in the order of the leaves."""

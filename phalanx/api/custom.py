@@ -24,6 +24,7 @@ from phalanx.base.tree import shown
 from phalanx.control.custom import as_type
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
+from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import check_results
 from phalanx.ops.basis import zeros
@@ -85,6 +86,7 @@ class Custom:
     """A function, some of whose arguments are not for its derivative rules."""
 
     kind: str
+    takes_refs = False  # whether an argument may be a mutable reference
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives."""
@@ -167,7 +169,8 @@ def defined_at(fun: Callable) -> str:
 class RuledCall:
     """One call of a function with rules: the types of its arguments, and the tree it returns.
 
-    A program keeps it for the rules, so it does not hold the values of the call.
+    A program keeps it for the rules, so it does not hold the values of the call. References among
+    the arguments are no operands: function and rules get them as they are.
     """
 
     def __init__(self, custom: Custom, args: tuple) -> None:
@@ -178,18 +181,23 @@ class RuledCall:
         leaves, self.tree = tree.flatten(tuple(args[i] for i in self.moving))
         self.out_tree: Any = None
         self.out_types: list[ArrayType] = []
-        if not all(map(is_value, leaves)):
+        if not all(map(self._is_fit, leaves)):
             self._refuse_leaf(args)
-        types = self.tree.unflatten([plain(typeof(x)) for x in leaves])
-        # in the place of what is differentiated, trees of types
+        self.refs = {i: x for i, x in enumerate(leaves) if type(x) is Ref}
+        kinds = [x if type(x) is Ref else plain(typeof(x)) for x in leaves]
+        types = self.tree.unflatten(kinds)
+        # in the place of what is differentiated, trees of types and references
         self.args = list(args)
         for i, kinds in zip(self.moving, types, strict=True):
             self.args[i] = kinds
 
+    def _is_fit(self, x: Any) -> bool:
+        return is_value(x) or (self.custom.takes_refs and type(x) is Ref)
+
     def _refuse_leaf(self, args: tuple) -> None:
         for i in self.moving:
             for path, x in tree.leaves_with_path(args[i]):
-                if not is_value(x):
+                if not self._is_fit(x):
                     name = self.name(i) + tree.keystr(path)
                     try:
                         check_leaf(x, name, self.custom.who)
@@ -202,7 +210,7 @@ class RuledCall:
     def leaves(self, args: tuple) -> list[Any]:
         """The leaves of those arguments that can be differentiated."""
         moving: Any = tuple(args[i] for i in self.moving)
-        return self.tree.flatten_up_to(moving)
+        return [x for x in self.tree.flatten_up_to(moving) if type(x) is not Ref]
 
     def name(self, position: int) -> str:
         """The name of an argument."""
@@ -210,8 +218,10 @@ class RuledCall:
 
     def whole(self, leaves: Sequence[Any]) -> list[Any]:
         """All arguments, the differentiable ones with ``leaves``."""
-        args = list(self.args)
-        for i, x in zip(self.moving, self.tree.unflatten(leaves), strict=True):
+        args, every = list(self.args), [*leaves]
+        for i, ref in self.refs.items():
+            every.insert(i, ref)
+        for i, x in zip(self.moving, self.tree.unflatten(every), strict=True):
             args[i] = x
         return args
 

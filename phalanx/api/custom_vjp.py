@@ -35,6 +35,7 @@ from phalanx.control.custom_vjp import ForwardResult, VjpRule, refuse_closed
 from phalanx.control.custom_vjp import custom_vjp as custom_vjp_primitive
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
+from phalanx.core.refs import Ref
 from phalanx.core.trace import ROOT, Tracer, current, trace_of
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.lax.bodies import check_results
@@ -70,6 +71,9 @@ class custom_vjp(Custom):
             and strings; the backward rule receives them first.
         nondiff_argnames: the same by name.
 
+    An argument may be a mutable reference, which function and rules get as it is, also as a
+    residual: so the backward rule can hand out a cotangent. The cotangent of a reference is None.
+
     Raises:
         MissingRule: it is differentiated and has no rules.
         TypeError: it is differentiated in forward mode, or by a value that it closes over; an
@@ -86,6 +90,7 @@ class custom_vjp(Custom):
     """
 
     kind = "custom_vjp"
+    takes_refs = True
     fwd: Callable | None = None
     bwd: Callable | None = None
 
@@ -228,7 +233,10 @@ def _cotangents(call: RuledCall, returned: Any) -> list[Any]:
                     f"expected, got {got}; None stands for zeros"
                 )
 
-            every.append(ZERO if x is None else checked_tangent(x, kind, refuse))
+            if type(kind) is not Ref:
+                every.append(ZERO if x is None else checked_tangent(x, kind, refuse))
+            elif x is not None:
+                raise refuse(f"{x!r}; a reference has no cotangent: return None")
     return every
 
 

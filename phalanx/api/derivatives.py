@@ -8,14 +8,17 @@ from typing import Any
 from phalanx.api.arguments import NO_STATIC, Flat, check_callable, shown_call, wrap
 from phalanx.api.differentiable import Chosen, WithAux, differentiable, flattened, result_as_array
 from phalanx.api.linear import Pullback, Pushforward, pull, tangent_in, weak_as
+from phalanx.api.refs import store_apart
 from phalanx.base import dtypes, tree
-from phalanx.base.source import name_of
+from phalanx.base.errors import RefError
+from phalanx.base.source import name_of, user_location
 from phalanx.core.program import plain
+from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, typeof
 from phalanx.transforms.linearize import LinearMap
 from phalanx.transforms.linearize import jvp as jvp_flat
 from phalanx.transforms.linearize import linearize as linearize_flat
-from phalanx.transforms.stage import stage
+from phalanx.transforms.stage import loaded, stage
 
 
 def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
@@ -146,8 +149,9 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
 
     Args:
         fun: a function of trees of arrays.
-        primals: a tuple of its arguments.
-        tangents: a tuple of the same structure; float0 for integers.
+        primals: a tuple of its arguments, mutable references among them.
+        tangents: a tuple of the same structure; float0 for integers, and for each reference one of
+            the same type, which receives the tangent of what is written to the first.
         has_aux: whether ``fun`` returns a pair of results and further data.
 
     Raises:
@@ -163,22 +167,38 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         raise TypeError("jvp: primals and tangents must be tuples of arguments")
     who = f"jvp({name_of(fun)})"
     body = WithAux(fun, has_aux, who)
-    flat, leaves, names = flattened(body, primals, who)
+    primal_refs, refs = _refs_in(primals)
+    flat, leaves, names = flattened(body, primals, who, refs)
     given, treedef = tree.flatten((tuple(tangents), {}))
     if treedef != flat.in_tree:
         raise TypeError(
             f"{who}: the tangents must have the structure of the primals, "
             f"{shown_call(flat.in_tree)}, got {shown_call(treedef)}"
         )
+    tangent_refs, others = _refs_in(tangents)
+    if refs != others:
+        raise RefError(
+            f"{who}: the tangent of a reference is a reference, at {user_location()}: primals have "
+            f"them at leaves {refs}, tangents at {others}"
+        )
     ts = [
         tangent_in(t, typeof(x), names, i, who)
-        for i, (t, x) in enumerate(zip(given, leaves, strict=True))
+        for i, (t, x) in enumerate(zip(loaded(given), leaves, strict=True))
     ]
     outs, out_ts = jvp_flat(flat, leaves, ts)
-    tangents_out = [weak_as(t, typeof(y)) for y, t in zip(outs, out_ts, strict=True)]
+    moved = [weak_as(t, typeof(y)) for y, t in zip(outs, out_ts, strict=True)]
+    numbers = [refs.index(i) for i in flat.stored]
+    outs = store_apart([primal_refs[n] for n in numbers], outs, leaves)
+    moved = store_apart([tangent_refs[n] for n in numbers], moved, ts)
     result = flat.out_tree.unflatten([result_as_array(y) for y in outs])
-    moved = flat.out_tree.unflatten(tangents_out)
-    return (result, moved, body.aux()) if has_aux else (result, moved)
+    slopes = flat.out_tree.unflatten(moved)
+    return (result, slopes, body.aux()) if has_aux else (result, slopes)
+
+
+def _refs_in(args: Sequence) -> tuple[list[Ref], list[int]]:
+    """The references among the leaves of ``args``, and which leaves they are."""
+    found = {i: x for i, x in enumerate(tree.leaves((tuple(args), {}))) if type(x) is Ref}
+    return [*found.values()], [*found]
 
 
 def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, as_tuple, check_leaf
+from phalanx.api.refs import apart
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import ArgumentError
 from phalanx.base.source import name_of
 from phalanx.core.program import plain
+from phalanx.core.refs import refuse_aliases
 from phalanx.core.trace import carried, trace_of
 from phalanx.core.types import typeof
 from phalanx.ops.basis import full
@@ -20,14 +22,21 @@ from phalanx.transforms.linearize import DualTracer
 from phalanx.transforms.stage import is_value
 
 
-def flattened(fun: Callable, args: Sequence[Any], who: str) -> tuple[Flat, list[Any], LeafNames]:
-    """``fun`` of flat leaves, the leaves of ``args``, which must be arrays, and their names."""
-    leaves, treedef = tree.flatten((tuple(args), {}))
+def flattened(
+    fun: Callable, args: Sequence[Any], who: str, refs: Sequence[int] = ()
+) -> tuple[Flat, Sequence[Any], LeafNames]:
+    """``fun`` of flat leaves, the leaves of ``args``, and their names.
+
+    They must be arrays, but for those numbered ``refs``: references, given as what they hold.
+    """
+    given, treedef = tree.flatten((tuple(args), {}))
     names = LeafNames(fun, args, {}, range(len(args)))
+    refuse_aliases(given, (), who)
+    leaves = apart(given, refs)
     for i, x in enumerate(leaves):
         if not is_value(x):
             check_leaf(x, names[i], who)
-    return Flat(fun, treedef, NO_STATIC, who), leaves, names
+    return Flat(fun, treedef, NO_STATIC, who, refs), leaves, names
 
 
 def differentiable(x: Any) -> bool:

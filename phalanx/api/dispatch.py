@@ -29,7 +29,7 @@ from phalanx.base.keys import distinctions, key_of
 from phalanx.base.recent import Recent, forget_everything
 from phalanx.base.source import user_location
 from phalanx.core.program import Program
-from phalanx.core.refs import Ref, is_lasting, store_all
+from phalanx.core.refs import Ref, is_lasting, load, store, store_all
 from phalanx.core.trace import ROOT, entered_trace
 from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray
@@ -302,11 +302,14 @@ class Dispatched:
             if not e.repeatable:
                 raise
             error = e
+        before = {ref: load(ref) for ref in call.refs(leaves)}
         try:
             with config.override(disable_jit=True), suppress(ZeroDivisionError, OverflowError):
                 self._call(static, args, kwargs)
             raise error
         finally:
+            for ref, value in before.items():
+                store(ref, value)
             del error  # or the exception would hold itself, through its frames
 
     def _split(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Static, tuple, dict[str, Any]]:

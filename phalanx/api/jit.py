@@ -9,6 +9,7 @@ from typing import Any
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
     Flat,
+    LeafNames,
     Static,
     check_callable,
     check_leaf,
@@ -131,7 +132,7 @@ class Jitted(Dispatched):
         def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
             outer = len(traced.captured)
             given = [d and type(x) is not Ref for d, x in zip(donated, leaves, strict=True)]
-            every = [*map(str, traced.captured), *names.all()]
+            every = names.after(map(str, traced.captured))
             inner = RequestedShardings(((None,) * outer) + places.ins, places.outs)
             program, given = traced.program, [False] * outer + given
             return self._prepared(program, operands, given, every, inner, out_tree)
@@ -142,7 +143,7 @@ class Jitted(Dispatched):
 
     def _prepared(
         self, program: Program, leaves: Sequence[Any], donated: Sequence[bool],
-        names: Sequence[str], places: RequestedShardings, out_tree: Any,
+        names: LeafNames, places: RequestedShardings, out_tree: Any,
     ) -> Call:  # fmt: skip
         """The call of ``program`` with such leaves."""
         types = [plain(typeof(x)) for x in leaves]

@@ -18,9 +18,6 @@ from phalanx.run.eager import as_array
 from phalanx.transforms.simplify import used
 
 
-Names = LeafNames | Sequence[str]  # of the leaves of a call, in order
-
-
 def known(leaves: Sequence[Any], names: LeafNames, who: str) -> Sequence[Any]:
     """``leaves``, of which those that have no signature became arrays that hold data.
 
@@ -60,7 +57,7 @@ class Passed:
 
     @classmethod
     def of(
-        cls, program: Program, donated: Sequence[bool], names: Names, who: str, every: bool
+        cls, program: Program, donated: Sequence[bool], names: LeafNames, who: str, every: bool
     ) -> Passed:
         """What ``program`` takes: of ``donated`` leaves the memory where a result fits into it.
 
@@ -88,7 +85,7 @@ class Passed:
         """The call of the program, ``prepared``, with such leaves."""
         return Call(prepared, leaves, out_tree, self.kept, self.donate)
 
-    def warn_of_spared(self, inputs: Sequence[int], names: Names, who: str) -> None:
+    def warn_of_spared(self, inputs: Sequence[int], names: LeafNames, who: str) -> None:
         """Warn that the memory of those ``inputs`` of the program is not used, if there are any."""
         if not inputs:
             return

@@ -150,7 +150,7 @@ class Pmapped(Dispatched):
 
         def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
             outer = body.captured
-            every, given = [*map(str, outer), *names.all()], [False] * len(outer) + donated
+            every, given = names.after(map(str, outer)), [False] * len(outer) + donated
             passed = Passed.of(whole, given, every, self.who, every=True)
             prepared = compile_program(whole, passed.signatures(operands), passed.donate)
             return passed.call(prepared, operands, out_tree)

@@ -7,9 +7,10 @@ from typing import Any
 
 from phalanx.api.dispatch import KEPT, TracedFunction
 from phalanx.base.recent import Recent
-from phalanx.core.refs import AbstractRef, Ref, refuse_aliases
-from phalanx.core.trace import refuse_escaped
-from phalanx.run.calls import Call, signature
+from phalanx.core.refs import AbstractRef, Ref, load, refuse_aliases, store_all
+from phalanx.core.trace import Tracer, refuse_escaped
+from phalanx.ops.basis import convert
+from phalanx.run.calls import Call, Runs, signature
 from phalanx.transforms.stage import loaded
 
 
@@ -23,7 +24,29 @@ def array_types(types: Sequence[Any]) -> list[Any]:
     return [t.inner_aval if type(t) is AbstractRef else t for t in types]
 
 
-class RefCall:
+def apart(leaves: Sequence[Any], refs: Sequence[int]) -> Sequence[Any]:
+    """``leaves``, with copies of what those numbered ``refs`` hold: results may be the same arrays,
+    of which the user disposes."""
+    return [_copied(load(x)) if i in refs else x for i, x in enumerate(leaves)] if refs else leaves
+
+
+def store_apart(refs: Sequence[Ref], outputs: Sequence[Any], given: Sequence[Any]) -> Sequence[Any]:
+    """Store the last ``outputs`` in ``refs``, copies of those that the user has ``given``.
+
+    Returns:
+        The other outputs.
+    """
+    last, known = len(outputs) - len(refs), [*map(id, given)]
+    after = [_copied(x) if id(x) in known else x for x in outputs[last:]]
+    return store_all({}, refs, [*outputs[:last], *after])
+
+
+def _copied(x: Any) -> Any:
+    """``x`` in memory of its own; what is traced has that anyway."""
+    return x if isinstance(x, Tracer) else convert(x, dtype=x.aval.dtype, weak=x.aval.weak)
+
+
+class RefCall(Runs):
     """A compiled call whose operands are what references hold, besides arrays.
 
     Args:
@@ -32,7 +55,7 @@ class RefCall:
         compile: from the operands and the structure of what the program gives, to the call.
     """
 
-    __slots__ = ("_calls", "_compile", "_traced", "_who")
+    __slots__ = ("_calls", "_compile", "_traced", "_who", "run")
 
     def __init__(
         self, traced: TracedFunction, who: str, compile: Callable[[Sequence[Any], Any], Call]
@@ -44,8 +67,12 @@ class RefCall:
         self._who = who
         self._compile = compile
         self._calls: Recent[Call] = Recent(KEPT)
+        self.run = self._run
 
-    def run(self, leaves: Sequence[Any]) -> Any:
+    def refs(self, leaves: Sequence[Any]) -> Sequence[Ref]:
+        return [*self._traced.written, *(leaves[i] for i in self._traced.stored)]
+
+    def _run(self, leaves: Sequence[Any]) -> Any:
         """What the function returns; references are written when it has come to its end."""
         traced = self._traced
         refuse_aliases(leaves, traced.captured, self._who)

@@ -110,12 +110,14 @@ class ShardMapped(Dispatched):
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
     ) -> Runs:
+        names = self._names(static, args, kwargs)
+        for i, x in enumerate(leaves):
+            check_leaf(x, names[i], self.who)
         types = [typeof(x) for x in leaves]
         body = self._body(self._prepared(static, args, leaves, treedef, types))
-        names = self._names(static, args, kwargs)
 
         def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
-            every = [*map(str, body.captured), *names.all()]
+            every = names.after(map(str, body.captured))
             passed = Passed.of(body.program, [False] * len(operands), every, self.who, every=True)
             prepared = compile_program(body.program, passed.signatures(operands))
             return passed.call(prepared, operands, out_tree)

@@ -9,9 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from phalanx.api.aot import abstract, struct
-from phalanx.api.arguments import Static, positional_names, shown_call
+from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
 from phalanx.api.communication import Collectives, collectives
-from phalanx.api.passing import Names, Passed
+from phalanx.api.passing import Passed
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames
 from phalanx.base.errors import ConcretizationTypeError, suggest
@@ -59,7 +59,7 @@ class TracedCall:
     """A function traced for a call: its program, and the arguments of that call."""
 
     who: str
-    names: Names
+    names: LeafNames
     static: Static
     program: Program
     captured: Sequence[Any]
@@ -90,7 +90,7 @@ class TracedCall:
             said = RequestedShardings((None,) * count + said.ins, said.outs)
         return replace(
             self,
-            names=[*map(str, self.captured), *self.names],
+            names=self.names.after(map(str, self.captured)),
             types=[*(x.aval.inner_aval for x in self.captured), *self.types],
             shardings=[*(load(x).sharding for x in self.captured), *self.shardings],
             donated=[False] * count + [*self.donated],
@@ -147,8 +147,9 @@ class AheadOfTime:
     @property
     def out_info(self) -> Any:
         """The shapes and dtypes of the results, and the shardings that were asked for."""
-        types, places = self._traced.program.output_types, self._traced.places.outs
-        return self.out_tree.unflatten(list(map(struct, *map(self._traced.results, (types, places)))))
+        call = self._traced
+        types, places = call.results(call.program.output_types), call.results(call.places.outs)
+        return self.out_tree.unflatten(list(map(struct, types, places)))
 
     out_avals = out_info
 

@@ -16,13 +16,15 @@ from phalanx.api.arguments import (
     wrap,
 )
 from phalanx.api.in_chunks import checked_at_once, in_chunks
+from phalanx.api.refs import apart, store_apart
 from phalanx.base import tree
 from phalanx.base.config import config
-from phalanx.base.errors import AxisSizeError, TreeError
+from phalanx.base.errors import AxisSizeError, RefError, TreeError
 from phalanx.base.source import name_of, user_location
 from phalanx.control.chunks import AtOnce
 from phalanx.core import axes
 from phalanx.core.axes import Axis
+from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.types import is_scalar, typeof
 from phalanx.ops.basis import full
 from phalanx.transforms.batch import batch, place_lanes
@@ -70,9 +72,9 @@ def input_dims(
         if d is None:
             dims.append(None)  # of `x`, which need be no array
             continue
-        if not is_value(x):
+        if not is_value(x) and type(x) is not Ref:
             check_leaf(x, names[i], who)
-        ndim = typeof(x).ndim
+        ndim = x.ndim if type(x) is Ref else typeof(x).ndim
         normal = type(d) is int and 0 <= d < ndim
         dims.append(d if normal else normal_dim(d, ndim, names[i], who))
     return dims
@@ -217,27 +219,49 @@ def vmap(
 
     def mapped(*args: Any, **kwargs: Any) -> Any:
         together = at_once is None or config.disable_jit
-        leaves, treedef = tree.flatten_call((args, kwargs))
+        given, treedef = tree.flatten_call((args, kwargs))
         names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
+        refs = _mapped_refs(given, dims, who)
+        leaves = apart(given, refs)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
-        flat = Flat(fun, treedef, NO_STATIC, who)
+        flat = Flat(fun, treedef, NO_STATIC, who, refs)
         named = nullcontext() if axis_name is None else axes.binding((axis_name, size))
         with named:
             if together:
                 values, lanes = batch(flat, Axis(axis_name, size, over=over), leaves, dims)
             else:
+                _refuse_refs([given[i] for i in refs], who)
                 name = UNNAMED if axis_name is None else axis_name
                 values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), at_once)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
-        wanted = output_dims(out_axes, flat.out_tree, ranks, who)
+        wanted = output_dims(out_axes, flat.out_tree, ranks[: flat.out_tree.num_leaves], who)
+        wanted += [dims[i] for i in flat.stored]
         placed = [
             _place(v, d, to, size, who)
             for v, d, to in zip(values, lanes, wanted, strict=True)
         ]
+        if flat.stored:
+            placed = store_apart([given[i] for i in flat.stored], placed, leaves)
         return flat.out_tree.unflatten(placed)
 
     return wrap(mapped, fun)
+
+
+def _mapped_refs(leaves: Sequence[Any], dims: Sequence[int | None], who: str) -> Sequence[int]:
+    """Which of ``leaves`` are references of which each lane gets a part."""
+    if Ref not in map(type, leaves):
+        return ()
+    refuse_aliases(leaves, (), who)
+    return [i for i, d in enumerate(dims) if d is not None and type(leaves[i]) is Ref]
+
+
+def _refuse_refs(refs: Sequence[Ref], who: str) -> None:
+    for ref in refs:
+        raise RefError(
+            f"{who}: {ref._describe()} is mapped, at {user_location()}, with lanes_at_once, where "
+            "arrays alone can be mapped; map what it holds, ref[...], and write what is returned"
+        )
 
 
 def _place(value: Any, dim: int | None, to: int | None, size: int, who: str) -> Any:

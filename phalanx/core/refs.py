@@ -168,6 +168,8 @@ def store_all(
 
     Those ``written`` come before them, each with the line that does it, those ``stored`` after.
     """
+    if not written and not stored:
+        return outputs
     first, last = len(written), len(outputs) - len(stored)
     for (ref, where), value in zip(written.items(), outputs[:first], strict=True):
         store(ref, value, where)
@@ -181,6 +183,8 @@ def refuse_aliases(passed: Sequence[Any], captured: Sequence[Any], who: str) -> 
 
     Its arguments are ``passed``; it uses those ``captured`` without being given them.
     """
+    if Ref not in map(type, passed):
+        return
     seen: set[Ref] = set()
     for ref in [x for x in passed if type(x) is Ref]:
         if ref in seen or any(ref is x for x in captured):
@@ -201,8 +205,8 @@ def free(ref: Ref) -> Any:
     value = load(ref)
     if ref._home is not current():
         raise RefError(
-            f"{ref._describe()} is freed at {user_location()}, inside of {current().name}, in which "
-            "it was not made; free it where it was made"
+            f"{ref._describe()} is freed at {user_location()}, inside of {current().name}, in "
+            "which it was not made; free it where it was made"
         )
     ref._freed, ref._value = True, None
     return value

@@ -266,5 +266,5 @@ def typeof(x: Any) -> ArrayType:
         return LiteralType((), dtypes.canonical(cast(np.generic, x).dtype))
     if isinstance(x, SCALARS):
         return LiteralType((), dtypes.weak_dtype(type(x)), not isinstance(x, bool))
-    advice = getattr(type(x), "_advice", "")  # what else to do, of a class of ours
+    advice = getattr(cast(Any, type(x)), "_advice", "")  # what else to do, of a class of ours
     raise TypeError(f"{x!r} of type {type(x).__name__} is not an array or a number{advice}")

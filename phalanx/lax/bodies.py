@@ -111,17 +111,21 @@ class FlatFunction:
         self.stored: tuple[int, ...] = ()
 
     def __call__(self, *leaves: Any) -> list[Any]:
-        given: list[Any] = [*leaves]
-        for i in self.refs:
-            given[i] = Ref(leaves[i])
+        refs = {i: Ref(leaves[i]) for i in self.refs}
+        given = [refs.get(i, x) for i, x in enumerate(leaves)] if refs else leaves
         args = self._called.unflatten(given)
         with replaying():  # nothing now: these are the user's lines
             out = self._call(*args)
         results, self.out_tree = tree.flatten(out)
         check_results(results, self.out_tree, self.who)
-        after = {i: load(given[i]) for i in self.refs}
-        self.stored = tuple([i for i, x in after.items() if x is not leaves[i]])
-        return [*numbers_as_results(results), *(after[i] for i in self.stored)]
+        results = numbers_as_results(results)
+        return [*results, *self._stored(refs, leaves)] if refs else results
+
+    def _stored(self, refs: dict[int, Ref], before: Sequence[Any]) -> list[Any]:
+        """What those of ``refs`` hold that were written; note which ones they are."""
+        after = {i: load(ref) for i, ref in refs.items()}
+        self.stored = tuple([i for i, x in after.items() if x is not before[i]])
+        return [after[i] for i in self.stored]
 
 
 def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:
@@ -259,6 +263,8 @@ def joined(bodies: Sequence[TracedBody]) -> tuple[list[Program], list[Any]]:
 
 def types_of_written(body: TracedBody) -> list[ArrayType]:
     """As what ``body`` gets the references that it writes."""
+    if not body.written:
+        return []
     places = zip(body.captured, body.program.input_types, strict=False)
     return [kind for x, kind in places if type(x) is Ref and x in body.written]
 

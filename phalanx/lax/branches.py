@@ -226,7 +226,8 @@ def _writing_the_same(bodies: Sequence[TracedBody]) -> tuple[list[TracedBody], d
     written = {ref: where for body in bodies for ref, where in body.written.items()}
     alike = []
     for body, program in zip(bodies, programs, strict=True):
-        before = dict(zip(captured, program.inputs, strict=False)) if written else {}
+        places = zip(captured, program.inputs, strict=False)
+        before = {x: var for x, var in places if type(x) is Ref}
         after = dict(zip(body.written, program.outputs, strict=False))
         outputs = [after.get(ref, before[ref]) for ref in written]
         outputs += program.outputs[len(after) :]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -19,7 +19,7 @@ from phalanx.control.scan import scan as scan_rows
 from phalanx.control.vectorized import vectorized
 from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref, load, refuse_aliases, store, store_all
-from phalanx.core.roles import CARRY, FIXED, ROWS, Role, each
+from phalanx.core.roles import CARRY, FIXED, ROWS, Roles, each
 from phalanx.core.trace import is_known
 from phalanx.core.types import ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
@@ -78,7 +78,8 @@ class _While:
     """The condition and the body of a loop, traced to carry ``types``.
 
     What the body passes on as it is, is not carried: ``passed`` says which operand it is. What the
-    references hold that are ``written`` is carried before all else.
+    references hold that are ``written`` is carried before all else. Operands have the roles
+    ``ins``.
     """
 
     condition: Program
@@ -87,6 +88,7 @@ class _While:
     types: list[ArrayType]
     passed: list[int | None]
     written: dict[Ref, Any]
+    ins: Roles
 
 
 def _not_a_number(x: Any) -> Any:
@@ -128,7 +130,8 @@ def _while(
         (test_program, program), captured = joined((condition, body))
         passed = _passed_by_loop(program, len(captured), len(init), first)
         program = without_results(program, [*[None] * first, *passed])
-        return _While(test_program, program, captured, carried, passed, body.written)
+        ins = _roles(captured, body.written, passed)
+        return _While(test_program, program, captured, carried, passed, body.written, ins)
 
     key = (who, test_with, step_with, tree.flatten_call(init_val)[1], *types)
     traced = remembered((cond_fun, body_fun), key, trace)
@@ -138,7 +141,7 @@ def _while(
         *values,
         condition=traced.condition,
         program=traced.body,
-        ins=(*_roles_of_captured(traced), *_roles(traced.passed)),
+        ins=traced.ins,
     )
     out = store_all(traced.written, (), out)
     return treedef.unflatten(merged(traced.passed, values, out))
@@ -154,12 +157,12 @@ def _passed_by_loop(program: Program, start: int, count: int, first: int) -> lis
     return [i if s else None for i, s in enumerate(same)]
 
 
-def _roles_of_captured(traced: _While | _Scan) -> list[Role]:
-    return [CARRY if type(x) is Ref and x in traced.written else FIXED for x in traced.captured]
-
-
-def _roles(passed: Sequence[int | None]) -> list[Role]:
-    return [CARRY if p is None else FIXED for p in passed]
+def _roles(
+    captured: Sequence[Any], written: Mapping[Ref, Any], passed: Sequence[int | None]
+) -> Roles:
+    """What a loop captured and what it is given to carry, is to its runs."""
+    outer = [CARRY if type(x) is Ref and x in written else FIXED for x in captured]
+    return (*outer, *(CARRY if p is None else FIXED for p in passed))
 
 
 def _check_carry(
@@ -309,7 +312,8 @@ def _with_row(f: Callable, carry: Any, row: Any) -> Any:
 class _Scan:
     """The body of a loop over rows, traced to carry ``types``; for the others see ``_While``.
 
-    After its results it gives rows of the references ``stored``, by their numbers among the rows.
+    Of results, ``carries`` are carried, and the others are rows: at the end those of the references
+    ``stored``, by their numbers among the rows that it takes.
     """
 
     program: Program
@@ -317,6 +321,9 @@ class _Scan:
     types: list[ArrayType]
     passed: list[int | None]
     written: dict[Ref, Any]
+    ins: Roles
+    outs: Roles
+    carries: int
     carry_tree: tree.PyTreeDef
     out_tree: tree.PyTreeDef
     stored: list[int]
@@ -351,31 +358,33 @@ def _scan(
         passed = _passed_by_loop(body.program, len(body.captured), count, first)
         rest = [None] * (len(body.program.outputs) - first - count)
         program = without_results(body.program, [*[None] * first, *passed, *rest])
+        ins = (*_roles(body.captured, body.written, passed), *(each(0),) * len(row_types))
+        carries = passed.count(None)
+        outs = (CARRY,) * (first + carries) + (each(0),) * len(rest)
         stored = [i - count for i in body.stored]
         return _Scan(
-            program, body.captured, carried, passed, body.written, carry_tree, out_tree, stored
-        )
+            program, body.captured, carried, passed, body.written, ins, outs, carries, carry_tree,
+            out_tree, stored,
+        )  # fmt: skip
 
     key = (who, call, tree.flatten_call((init, xs))[1], *types, *row_types, *refs)
     traced = remembered((f,), key, trace)
     refuse_aliases(given, traced.captured, who)
     values = [as_type(x, t) for x, t in zip(init_leaves, traced.types, strict=True)]
-    count = len(traced.written) + traced.passed.count(None)
     out = scan_rows(
         *loaded(traced.captured),
         *values,
         *rows,
         program=traced.program,
-        ins=(*_roles_of_captured(traced), *_roles(traced.passed), *(each(0),) * len(rows)),
-        outs=(CARRY,) * count + (each(0),) * (len(traced.program.outputs) - count),
+        ins=traced.ins,
+        outs=traced.outs,
         length=steps,
         reverse=bool(reverse),
         unroll=_unrolled(unroll, steps, who),
     )
     out = store_all(traced.written, [given[i] for i in traced.stored], out)
-    count = traced.passed.count(None)
-    carry = merged(traced.passed, values, out[:count])
-    return traced.carry_tree.unflatten(carry), traced.out_tree.unflatten(out[count:])
+    carry = merged(traced.passed, values, out[: traced.carries])
+    return traced.carry_tree.unflatten(carry), traced.out_tree.unflatten(out[traced.carries :])
 
 
 def _length(rows: list[Any], length: int | None, who: str) -> int:

@@ -14,10 +14,10 @@ from phalanx.base.errors import RefError
 from phalanx.base.source import user_location
 from phalanx.core.refs import Ref, free, load, store
 from phalanx.core.trace import Tracer
-from phalanx.core.types import Array, ArrayType, typeof
-from phalanx.ops.basis import zeros
+from phalanx.core.types import ArrayType, typeof
 from phalanx.numpy.at import Part
 from phalanx.numpy.promotion import as_array, kind_of, operand
+from phalanx.ops.basis import zeros
 
 __all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
 

@@ -9,7 +9,7 @@ the settings, the static values as ``key_of`` tells them apart, and the ``signat
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -60,16 +60,24 @@ class Prepared:
         return lambda arrays: build(self(arrays))
 
 
-class Runs(Protocol):
-    """What is found in a table of calls."""
+class Runs:
+    """What is found in a table of calls.
 
-    @property
-    def run(self) -> Run:
-        """The function from the leaves of a call to what is returned."""
-        ...
+    Attributes:
+        run: the function from the leaves of a call to what is returned.
+    """
+
+    __slots__ = ()
+
+    run: Run
+
+    def refs(self, leaves: Sequence[Any]) -> Sequence[Ref]:
+        """The references that a call with ``leaves`` may write."""
+        del leaves
+        return ()
 
 
-class Call:
+class Call(Runs):
     """What a call needs.
 
     Attributes:

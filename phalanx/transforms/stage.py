@@ -195,9 +195,12 @@ class Stage(Trace):
     ) -> Staged:
         """The program from ``inputs`` to ``outputs``, and what it captured."""
         written = {ref: t.written for ref, t in self.refs.items() if t.written is not None}
-        results = [self.atom(x) for x in (*(self.refs[r].value for r in written), *outputs)]
-        variables = [v for _, v in self.captured.values()] + [t.var for t in self.refs.values()]
-        values = [*(x for x, _ in self.captured.values()), *self.refs]
+        results = [self.atom(self.refs[ref].value) for ref in written]
+        results += [self.atom(o) for o in outputs]
+        variables = [v for _, v in self.captured.values()]
+        values = [x for x, _ in self.captured.values()]
+        variables += [touched.var for touched in self.refs.values()]
+        values += self.refs
         program = Program([*variables, *(i._var for i in inputs)], self.equations, results, name)
         if settings().enable_checks:
             check(program)
@@ -261,6 +264,8 @@ def stage_with_refs(
 
 def loaded(values: Sequence[Any]) -> list[Any]:
     """``values``, of which references are what they hold now."""
+    if Ref not in map(type, values):
+        return [*values]
     return [load(x) if type(x) is Ref else x for x in values]
 
 

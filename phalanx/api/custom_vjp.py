@@ -236,7 +236,10 @@ def _cotangents(call: RuledCall, returned: Any) -> list[Any]:
             if type(kind) is not Ref:
                 every.append(ZERO if x is None else checked_tangent(x, kind, refuse))
             elif x is not None:
-                raise refuse(f"{x!r}; a reference has no cotangent: return None")
+                raise ArgumentError(
+                    f"{who} must return None for {name}{path}, which is a reference and has no "
+                    f"cotangent, got {x!r}"
+                )
     return every
 
 

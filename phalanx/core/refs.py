@@ -223,13 +223,18 @@ def _check_usable(ref: Ref) -> None:
             f"{ref._describe()} is used at {user_location()}, after it was freed; make another one "
             "(new_ref), or free it later"
         )
-    if not _is_around(ref._home):
-        gone = "has ended" if not ref._home.alive else "is not around this line"
+    if not ref._home.alive:
         raise EscapedTracer(
-            f"{ref._describe()} belongs to {ref._home.name}, which {gone}, and is used at "
-            f"{user_location()}. References live where they were made: return what they hold, "
-            "ref[...], or make the reference outside. The derivative rules of a function inside "
-            "of a loop, branch or jit run apart from it, and cannot reach references"
+            f"{ref._describe()} left {ref._home.name}, in which it was made, and is used at "
+            f"{user_location()}; a reference lives only while its transformation runs: return what "
+            "it holds, ref[...], or make it outside and pass it"
+        )
+    if not _is_around(ref._home):
+        raise EscapedTracer(
+            f"{ref._describe()} is used at {user_location()}, which runs apart from where it was "
+            "made: in another thread, or in a derivative rule of a function inside of a loop, a "
+            "branch or jit; let the rule give the value as a cotangent, or take the derivative "
+            "inside of the loop or of jit"
         )
 
 
@@ -237,4 +242,4 @@ def _is_around(home: Trace) -> bool:
     trace: Trace | None = current()
     while trace is not None and trace is not home:
         trace = trace.parent
-    return trace is home and home.alive
+    return trace is home

@@ -1,0 +1,445 @@
+"""Mutable references: what is read and written, calls that are found again, and who owns memory."""
+
+import copy
+import pickle
+
+import jax
+import jax.numpy as peer
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import P, lax
+from phalanx.errors import NonFiniteError, RefError
+
+
+def held(ref):
+    return np.asarray(ref[...]).tolist()
+
+
+def test_what_a_reference_tells_of_itself():
+    ref = phalanx.new_ref(jnp.zeros((2, 3), jnp.int32))
+    assert isinstance(ref, phalanx.Ref) and not isinstance(ref, phalanx.Array)
+    assert (ref.shape, ref.dtype, ref.ndim, ref.size, len(ref)) == ((2, 3), np.int32, 2, 6, 2)
+    assert phalanx.typeof(ref) is ref.aval and isinstance(ref.aval, phalanx.ref.AbstractRef)
+    assert str(ref.aval) == "Ref{i32[2,3]}" and ref.aval.inner_aval.shape == (2, 3)
+    assert ref.sharding.device_set == {phalanx.devices()[0]} and not ref.committed
+    assert [row.shape for row in ref] == [(3,), (3,)]
+    assert not phalanx.new_ref(1.0)[...].weak_type
+
+
+@pytest.mark.parametrize("value", [2.5, np.arange(3), np.float32(1), True])
+def test_it_is_shown_as_the_peer_shows_it(value):
+    assert repr(phalanx.new_ref(value)) == repr(jax.new_ref(peer.asarray(value)))
+
+
+INDICES = [..., 1, -1, slice(1, 3), (slice(None), 0), (1, slice(0, 2)), np.array([2, 0]), None]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_parts_are_those_of_numpy(index):
+    host = np.arange(12, dtype=np.float32).reshape(4, 3)
+    ref = phalanx.new_ref(host)
+    whole = ... if index is None else index
+    np.testing.assert_array_equal(phalanx.ref.get(ref, index), host[whole])
+    before = phalanx.ref.swap(ref, index, 7.0)
+    np.testing.assert_array_equal(before, host[whole])
+    phalanx.ref.addupdate(ref, index, 1.0)
+    host[whole] = 8
+    np.testing.assert_array_equal(ref[...], host)
+    phalanx.ref.set(ref, index, host[whole] + 1)
+    host[whole] += 1
+    np.testing.assert_array_equal(ref[...], host)
+
+
+def test_parts_of_parts():
+    ref = phalanx.new_ref(jnp.zeros((3, 4)))
+    part = ref.at[1:].at[0]
+    part[2] = 5.0
+    part.addupdate(1.0, 0)
+    part.at[3].set(2.0)
+    assert part.swap(9.0, 1) == 0
+    assert (part.shape, part.dtype, part.ndim, part.size) == ((4,), np.float32, 1, 4)
+    assert held(ref) == [[0, 0, 0, 0], [1, 9, 5, 2], [0, 0, 0, 0]]
+    assert part.get().tolist() == part[...].tolist() == [1, 9, 5, 2]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "fits"),
+    [
+        (np.float32, 1, True), (np.float32, np.int32(1), False), (np.int32, 1.5, False),
+        (np.int32, True, False), (np.float16, 1.5, True), (np.float16, np.float32(1), False),
+        (np.complex64, 1.5, True), (bool, True, True), (bool, 1, False),
+    ],
+)  # fmt: skip
+def test_a_value_has_the_dtype_or_gives_way_to_it(dtype, value, fits):
+    ref = phalanx.new_ref(np.zeros((), dtype))
+    if fits:
+        ref[...] = value
+        assert ref[...] == np.asarray(value, dtype) and ref[...].dtype == dtype
+    else:  # where the peer refuses, too
+        with pytest.raises(RefError, match="Invalid dtype"):
+            ref[...] = value
+        with pytest.raises(ValueError, match="Invalid dtype"):
+            jax.new_ref(peer.zeros((), dtype))[...] = value
+
+
+def test_a_reference_to_keys():
+    keys = phalanx.new_ref(phalanx.random.key(0))
+
+    @phalanx.jit
+    def draw():
+        keys[...], own = phalanx.random.split(keys[...])
+        return phalanx.random.uniform(own)
+
+    after, first = phalanx.random.split(phalanx.random.key(0))
+    assert draw() == phalanx.random.uniform(first)
+    assert draw() == phalanx.random.uniform(phalanx.random.split(after)[1])
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+take = phalanx.jit(lambda x: x + 1, donate_argnums=0)
+
+
+def _from_an_array(ref, x):
+    return phalanx.new_ref(x), x
+
+
+def _written_outside(ref, x):
+    ref[...] = x
+    return ref, x
+
+
+def _written_in_jit(ref, x):
+    phalanx.jit(lambda y: ref.set(y))(x)
+    return ref, x
+
+
+def _written_in_a_branch(ref, x):
+    lax.cond(True, lambda y: ref.set(y), lambda y: ref.set(y), x)
+    return ref, x
+
+
+def _written_in_lanes(ref, x):
+    phalanx.vmap(lambda r, y: r.set(y))(ref, x)
+    return ref, x
+
+
+def _written_with_a_tangent(ref, x):
+    slope = phalanx.new_ref(jnp.ones(4))
+    phalanx.jvp(lambda r, y: r.set(y), (ref, x), (slope, jnp.ones(4)))
+    return ref, x
+
+
+def _read_outside(ref, x):
+    ref[...] = x
+    return ref, ref[...]
+
+
+def _read_in_jit(ref, x):
+    ref[...] = x
+    return ref, phalanx.jit(lambda r: r[...])(ref)
+
+
+def _read_in_lanes(ref, x):
+    ref[...] = x
+    return ref, phalanx.vmap(lambda r: r[...])(ref)
+
+
+def _read_in_a_branch(ref, x):
+    ref[...] = x
+    return ref, lax.cond(True, lambda: ref[...], lambda: ref[...])
+
+
+USES = [value for name, value in globals().items() if name.startswith(("_from", "_writ", "_read"))]
+
+
+@pytest.mark.parametrize("use", USES, ids=lambda f: f.__name__)
+def test_what_the_user_donates_is_not_the_memory_of_a_reference(use):
+    ref, array = use(phalanx.new_ref(jnp.zeros(4)), jnp.arange(4.0))
+    take(array)
+    assert array.is_deleted()
+    assert held(ref) == [0, 1, 2, 3]
+
+
+def test_a_donated_reference_keeps_what_it_holds():
+    ref = phalanx.new_ref(jnp.ones(4))
+    total = phalanx.jit(lambda r: r[...] * 2, donate_argnums=0)(ref)
+    assert held(ref) == [1, 1, 1, 1] and total.tolist() == [2, 2, 2, 2]
+
+
+def test_copies_are_references_of_their_own():
+    ref = phalanx.new_ref(1.0)
+    others = [copy.copy(ref), copy.deepcopy(ref), pickle.loads(pickle.dumps(ref))]
+    ref[...] = 2.0
+    assert [held(x) for x in others] == [1, 1, 1]
+
+
+# ---- calls --------------------------------------------------------------------------------------
+
+
+def test_a_compiled_function_is_traced_once_for_all_references_of_a_type():
+    traced = []
+
+    @phalanx.jit
+    def add(refs, x):
+        traced.append(x)
+        refs["a"][...] += x
+        return refs["b"][...]
+
+    a, b, c = (phalanx.new_ref(0.0) for _ in range(3))
+    for one, two in [(a, b), (b, c), (c, a)]:
+        add({"a": one, "b": two}, 1.0)
+    assert [held(x) for x in (a, b, c)] == [1, 1, 1] and len(traced) == 1
+    add({"a": phalanx.new_ref(jnp.zeros(2)), "b": a}, 1.0)
+    assert len(traced) == 2
+
+
+def test_a_reference_and_an_array_are_different_arguments():
+    f = phalanx.jit(lambda x: x[...] * 2)
+    assert f(jnp.ones(())) == 2 and f(phalanx.new_ref(3.0)) == 6 and f(jnp.ones(())) == 2
+
+
+def test_captured_references_are_taken_anew_in_each_call():
+    traced = []
+    ref = phalanx.new_ref(jnp.arange(8.0))
+
+    @phalanx.jit
+    def total():
+        traced.append(1)
+        ref[0] += 1.0
+        return jnp.sum(ref[...])
+
+    assert (total(), total()) == (29, 30)
+    mesh = phalanx.make_mesh((8,), ("i",))
+    ref[...] = phalanx.device_put(ref[...], phalanx.NamedSharding(mesh, P("i")))
+    assert total() == 31 and len(ref.sharding.device_set) == 8
+    assert len(traced) == 1
+
+
+@pytest.mark.parametrize("where", ["eager", "jit"])
+def test_loops_with_references_from_outside_are_traced_once(where):
+    traced = []
+    ref = phalanx.new_ref(0.0)
+
+    def step(carry, x):
+        traced.append(1)
+        ref[...] += x
+        return carry, None
+
+    run = {"eager": lambda f: f(), "jit": lambda f: phalanx.jit(f)()}[where]
+    for _ in range(3):
+        run(lambda: lax.scan(step, None, jnp.arange(4.0))[1])
+    assert held(ref) == 18 and len(traced) == 1
+
+
+def test_functions_made_anew_see_their_own_references():
+    def total(start):
+        ref = phalanx.new_ref(start)
+        lax.fori_loop(0, 3, lambda i, _: ref.addupdate(1.0), None)
+        return held(ref)
+
+    assert [total(0.0), total(10.0)] == [3, 13]
+
+
+def test_a_compiled_function_in_another_writes_what_that_sees():
+    ref = phalanx.new_ref(0.0)
+
+    @phalanx.jit
+    def inner(x):
+        ref[...] += x
+        return ref[...]
+
+    @phalanx.jit
+    def outer(x):
+        local = phalanx.new_ref(inner(x))
+        phalanx.jit(lambda: local.addupdate(inner(10 * x)))()
+        return local[...]
+
+    assert (outer(1.0), held(ref), outer(1.0), held(ref)) == (12, 11, 34, 22)
+
+
+def test_ahead_of_time():
+    ref, other = phalanx.new_ref(0.0), phalanx.new_ref(1.0)
+
+    @phalanx.jit
+    def f(r, x):
+        r[...] += x * other[...]
+        other[...] = 2.0
+        return r[...] * 10
+
+    traced = f.trace(ref, 1.0)
+    assert traced.out_info == phalanx.ShapeDtypeStruct((), "float32")
+    lowered = traced.lower()
+    assert lowered.in_avals[0][0].shape == () and "stablehlo.add" in lowered.as_text()
+    compiled = lowered.compile()
+    assert (compiled(ref, 1.0), compiled(ref, 1.0)) == (10, 30) and held(ref) == 3
+    assert compiled(phalanx.new_ref(5.0), 1.0) == 70
+    assert compiled.output_shardings.device_set == {phalanx.devices()[0]}
+    with pytest.raises(RefError, match="used inside without being passed"):
+        compiled(other, 1.0)
+
+
+def test_programs_take_and_give_what_references_hold():
+    ref = phalanx.new_ref(jnp.zeros(2))
+
+    def f(r, x):
+        ref[...] = -ref[...]
+        r[...] += x
+        return x
+
+    shown = str(phalanx.make_program(f)(phalanx.new_ref(0.0), 2.0))
+    assert shown == (
+        "f(a: f32[2], b: f32[], c: f32[]~) {\n"
+        "  d: f32[2] = neg a\n"
+        "  e: f32[] = add b c\n"
+        "  return d, c, e\n"
+        "}"
+    )
+    assert phalanx.eval_shape(f, phalanx.new_ref(0.0), 2.0).shape == ()
+    assert held(ref) == [0, 0]
+
+
+def test_shardings_are_about_arguments_and_results():
+    mesh = phalanx.make_mesh((8,), ("i",))
+    rows = phalanx.NamedSharding(mesh, P("i"))
+    ref, total = phalanx.new_ref(jnp.zeros(8)), phalanx.new_ref(0.0)
+
+    def f(r, x):
+        r[...] += x
+        total[...] += jnp.sum(x)
+        return x * 2
+
+    out = phalanx.jit(f, in_shardings=rows, out_shardings=rows)(ref, jnp.arange(8.0))
+    assert out.sharding == rows and held(ref) == list(range(8)) and held(total) == 28
+
+
+@pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap], ids=["pmap", "vmap"])
+def test_lanes_read_references_from_outside_as_they_are_now(mapped):
+    ref = phalanx.new_ref(2.0)
+    f = mapped(lambda x: x * ref[...])
+    assert f(jnp.arange(3.0)).tolist() == [0, 2, 4]
+    ref[...] = 3.0
+    assert f(jnp.arange(3.0)).tolist() == phalanx.jit(f)(jnp.arange(3.0)).tolist() == [0, 3, 6]
+
+
+def test_positions_of_a_mesh_have_references_of_their_own():
+    ref = phalanx.new_ref(2.0)
+
+    def f(x):
+        own, most = phalanx.new_ref(0.0), phalanx.new_ref(0.0)
+        lax.scan(lambda c, _: (own.addupdate(x[0]), None), None, None, length=3)
+        lax.cond(x[0] > 1, lambda: most.set(x[0]), lambda: None)
+        return own[...][None], most[...][None] * ref[...]
+
+    mesh = phalanx.make_mesh((4,), ("i",))
+    g = phalanx.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i"))
+    for h in (g, phalanx.jit(g)):
+        assert [x.tolist() for x in h(jnp.arange(4.0))] == [[0, 3, 6, 9], [0, 0, 4, 6]]
+
+
+def test_a_failing_call_leaves_references_as_they_were():
+    ref = phalanx.new_ref(1.0)
+
+    @phalanx.jit
+    def fails_while_traced():
+        ref[...] = 2.0
+        raise OSError
+
+    @phalanx.jit
+    def fails_while_running():
+        ref[...] = 2.0
+        phalanx.io_callback(fail, None, ref[...])
+
+    def fail(_):
+        raise OSError
+
+    for f in (fails_while_traced, fails_while_running):
+        with pytest.raises(OSError):
+            f()
+    with phalanx.debug_nans(True), pytest.raises(NonFiniteError):
+        phalanx.jit(lambda x: (ref.set(2.0), jnp.log(x))[1])(-1.0)
+    assert held(ref) == 1
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+def test_what_has_no_tangent_is_written_outside_of_a_derivative():
+    ref = phalanx.new_ref(0.0)
+
+    def f(x):
+        ref[...] = lax.stop_gradient(x) * 3
+        return x * ref[...]
+
+    for g in (phalanx.grad(f), phalanx.grad(phalanx.jit(f)), phalanx.grad(phalanx.checkpoint(f))):
+        ref[...] = 0.0
+        assert (g(2.0), held(ref)) == (6, 6)
+
+
+def test_the_tangent_of_a_reference_is_a_reference():
+    ref, slope = phalanx.new_ref(3.0), phalanx.new_ref(1.0)
+
+    def f(x, r):
+        r[...] *= x
+        return r[...] + x
+
+    assert phalanx.jvp(f, (2.0, ref), (1.0, slope)) == (8, 6)
+    assert (held(ref), held(slope)) == (6, 5)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, phalanx.jit], ids=["alone", "jit"])
+def test_a_backward_rule_hands_out_a_cotangent(around):
+    @phalanx.custom_vjp
+    def seen(ref, x):
+        return x
+
+    def backward(ref, ct):
+        ref[...] = ct
+        return None, ct
+
+    seen.defvjp(lambda ref, x: (x, ref), backward)
+    ref = phalanx.new_ref(0.0)
+    gradient = around(phalanx.grad(lambda x, r: jnp.sin(seen(r, x * 2))))
+    assert gradient(1.0, ref) == pytest.approx(2 * np.cos(2.0), rel=1e-5)
+    assert held(ref) == pytest.approx(np.cos(2.0), rel=1e-5)
+
+
+def test_what_a_derivative_computes_again_writes_once():
+    ref = phalanx.new_ref(0.0)
+
+    def f(x):
+        ref[...] += 1.0
+        return jnp.sin(jnp.sin(x))
+
+    phalanx.grad(phalanx.checkpoint(f))(1.0)
+    assert held(ref) == 1
+
+
+def test_without_compiling():
+    ref, rows = phalanx.new_ref(0.0), phalanx.new_ref(jnp.arange(3.0))
+
+    def step(carry, row):
+        row[...] += 1.0
+        ref[...] += row[...]
+        return carry, row[...]
+
+    with phalanx.disable_jit():
+        ys = phalanx.jit(lambda: lax.scan(step, None, rows)[1])()
+    assert ys.tolist() == held(rows) == [1, 2, 3] and held(ref) == 6
+
+
+def test_references_made_in_a_block_of_known_values_are_at_home_outside():
+    made = []
+
+    @phalanx.jit
+    def f(x):
+        with phalanx.ensure_compile_time_eval():
+            made.append(phalanx.new_ref(1.0))
+        return x * made[-1][...]
+
+    assert f(3.0) == 3
+    made[0][...] = 2.0
+    assert f(3.0) == 6

@@ -29,7 +29,7 @@ def test_what_a_reference_tells_of_itself():
     assert not phalanx.new_ref(1.0)[...].weak_type
 
 
-@pytest.mark.parametrize("value", [2.5, np.arange(3), np.float32(1), True])
+@pytest.mark.parametrize("value", [np.arange(3), np.float32(1), True])
 def test_it_is_shown_as_the_peer_shows_it(value):
     assert repr(phalanx.new_ref(value)) == repr(jax.new_ref(peer.asarray(value)))
 

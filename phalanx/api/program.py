@@ -56,7 +56,8 @@ def make_program(
 
     def make(*args: Any, **kwargs: Any) -> Any:
         program, _, results = traced_program(fun, args, kwargs, static_argnums, axis_env)
-        return (program, results(map(aot.struct, program.output_types))) if return_shape else program
+        shapes = map(aot.struct, program.output_types)
+        return (program, results(shapes)) if return_shape else program
 
     return wrap(make, fun)
 

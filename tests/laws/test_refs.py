@@ -107,10 +107,10 @@ def _while(a, b, x, count, block):
 
 
 WRITING = {
-    name[1:]: f
-    for name, f in globals().items()
-    if name[1:] in "number vector sum set add swap scan cond jit checkpoint rows while".split()
-}
+    "number": _number, "vector": _vector, "sum": _sum, "set": _set, "add": _add, "swap": _swap,
+    "scan": _scan, "cond": _cond, "jit": _jit, "checkpoint": _checkpoint, "rows": _rows,
+    "while": _while,
+}  # fmt: skip
 
 
 def in_place(block):

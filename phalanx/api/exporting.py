@@ -25,13 +25,14 @@ from phalanx.api.portable_bytes import (
 from phalanx.api.stages import TracedCall
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
-from phalanx.base.errors import MissingRule, TreeError
+from phalanx.base.errors import MissingRule, RefError, TreeError
 from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.control.call import call
 from phalanx.control.exported import PortableModule, exported
 from phalanx.control.foreign import foreign_call
 from phalanx.core.program import Equation, Program
+from phalanx.core.refs import Ref
 from phalanx.core.types import Types
 from phalanx.ops.basis import random_unwrap, random_wrap
 from phalanx.ops.callback import host_call
@@ -447,6 +448,11 @@ def _refuse_what_is_outside(
 ) -> None:
     """Raise where a function captures traced values, calls Python, or does anything besides."""
     program = traced.program
+    if traced.written or traced.stored or Ref in map(type, traced.captured):
+        raise RefError(
+            f"export: {program.name}, at {user_location()}, uses mutable references, which no "
+            "module knows; pass what they hold, ref[...], and return what they are to hold"
+        )
     if traced.captured:
         raise ValueError(
             f"export: {program.name}, at {user_location()}, closes over values of a transformation "

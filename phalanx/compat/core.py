@@ -25,8 +25,10 @@ from phalanx.compat.jaxprs import (
     subjaxprs,
 )
 from phalanx.compat.primitives import ForeignPrimitive
+from phalanx.core import refs
 from phalanx.core.check import check
 from phalanx.core.program import Literal, Var
+from phalanx.core.refs import AbstractRef
 from phalanx.core.trace import ROOT, Trace, Tracer, current, known_value, trace_of
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 
@@ -109,9 +111,9 @@ class TypedNdArray(np.ndarray):
     """A literal of NumPy with a dtype of its own. Here literals are ordinary arrays."""
 
 
-def get_aval(x: Any) -> ArrayType:
+def get_aval(x: Any) -> ArrayType | AbstractRef:
     """The type of ``x``."""
-    return typeof(x)
+    return refs.typeof(x)
 
 
 def valid_jaxtype(x: Any) -> bool:

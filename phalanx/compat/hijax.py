@@ -9,9 +9,13 @@ from typing import Any, NoReturn
 
 from phalanx.compat.avals import AbstractValue, ShapedArray
 from phalanx.compat.zeros import ZeroTangent
+from phalanx.core.refs import AbstractRef
+from phalanx.numpy.refs import RefPart
 
 __all__ = ["AbstractRef", "AbstractValue", "HiPrim", "HiType", "ShapedArray", "Zero"]
+TransformedRef = RefPart
 Zero = ZeroTangent
+
 
 class HiType:
     """A type of another library's."""
@@ -30,14 +34,6 @@ class HiPrim:
 
     def bind(self, *_: Any, **__: Any) -> NoReturn:
         _refuse(type(self))
-
-
-class AbstractRef:
-    """The type of a mutable reference."""
-
-
-class TransformedRef:
-    """A part of a mutable reference."""
 
 
 def register_hitype(cls: type, rule: Any) -> None:

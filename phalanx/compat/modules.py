@@ -14,9 +14,9 @@ VERSION: Final = "0.12.0"  # the release whose public names these are
 _SAME: Final = [
     "ad_checkpoint", "custom_batching", "debug", "distributed", "dlpack", "dtypes", "errors",
     "export", "ffi", "flatten_util", "image", "memory", "monitoring", "nn", "nn.initializers",
-    "ops", "profiler", "random", "stages", "test_util", "tree", "typing", "example_libraries",
-    "example_libraries.optimizers", "example_libraries.stax", "experimental.checkify",
-    "experimental.maps", "experimental.mesh_utils", "experimental.multihost_utils",
+    "ops", "profiler", "random", "ref", "stages", "test_util", "tree", "typing",
+    "example_libraries", "example_libraries.optimizers", "example_libraries.stax",
+    "experimental.checkify", "experimental.maps", "experimental.mesh_utils", "experimental.multihost_utils",
     "experimental.ode", "experimental.pjit", "experimental.shard_map", "numpy", "numpy.fft",
     "numpy.linalg", "lax.linalg", "scipy", "scipy.cluster", "scipy.cluster.vq", "scipy.fft",
     "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize",

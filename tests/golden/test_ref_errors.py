@@ -225,6 +225,11 @@ def written_in_a_function_with_a_rule():
     phalanx.jit(f)(1.0)
 
 
+@mistake
+def exported_function_that_writes_a_reference():
+    phalanx.export.export(phalanx.jit(lambda ref, x: ref.set(x)))(phalanx.new_ref(X), X)
+
+
 @pytest.mark.parametrize("name", mistake.cases)
 def test_message(name, golden):
     mistake.compare(name, golden)

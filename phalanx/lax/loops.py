@@ -127,7 +127,8 @@ def _while(
         refuse_written(condition.written, f"the condition of {who}")
         _check_condition(condition.program, who)
         condition = retyped(condition, carried, [])
-        (test_program, program), captured = joined((condition, body))
+        # the body first: what it carries of references comes in the order in which it writes them
+        (program, test_program), captured = joined((body, condition))
         passed = _passed_by_loop(program, len(captured), len(init), first)
         program = without_results(program, [*[None] * first, *passed])
         ins = _roles(captured, body.written, passed)

@@ -235,6 +235,18 @@ def test_loops_with_references_from_outside_are_traced_once(where):
     assert held(ref) == 18 and len(traced) == 1
 
 
+def test_a_condition_and_a_body_touch_references_in_any_order():
+    a, b = phalanx.new_ref(1.0), phalanx.new_ref(10.0)
+
+    def body(i):
+        b[...] += 1.0
+        a[...] *= 2.0
+        return i + 1
+
+    lax.while_loop(lambda i: a[...] < 5, body, 0)
+    assert (held(a), held(b)) == (8, 13)
+
+
 def test_functions_made_anew_see_their_own_references():
     def total(start):
         ref = phalanx.new_ref(start)

@@ -1,7 +1,8 @@
 """Data types: promotion, and what kind a dtype is of."""
 
+from ml_dtypes import bfloat16
+
 from phalanx.base.dtypes import (
-    bfloat16,
     canonical,
     canonicalize_dtype,
     finfo,

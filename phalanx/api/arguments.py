@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -60,10 +61,20 @@ def parameters(fun: Any) -> tuple[inspect.Parameter, ...] | None:
 
 
 def _inspected(fun: Any) -> tuple[inspect.Parameter, ...] | None:
+    """As ``inspect.signature`` has them. Those that ``functools.wraps`` copied count unless ``fun``
+    takes others before them: then they stand in other places."""
     try:
-        return tuple(inspect.signature(fun).parameters.values())
+        known, own = (
+            tuple(inspect.signature(fun, follow_wrapped=follow).parameters.values())
+            for follow in (True, False)
+        )
     except (TypeError, ValueError):
         return None
+    first = list(itertools.takewhile(lambda p: p.kind in _POSITIONAL, own))
+    return known if [p.name for p in first] == [p.name for p in known[: len(first)]] else own
+
+
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 def positional_names(fun: Any, count: int) -> list[str]:

@@ -45,7 +45,7 @@ _FLOAT8 = tuple(
     )
 )
 _NARROW_INTS = tuple(np.dtype(getattr(ml_dtypes, n)) for n in ("int2", "int4", "uint2", "uint4"))
-_BF16 = np.dtype(ml_dtypes.bfloat16)
+_BF16 = BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _BOOL = np.dtype(bool)
 _SIGNED = tuple(map(np.dtype, ("int8", "int16", "int32", "int64")))
 _UNSIGNED = tuple(map(np.dtype, ("uint8", "uint16", "uint32", "uint64")))
@@ -53,6 +53,7 @@ _FLOATS = tuple(map(np.dtype, ("float16", "float32", "float64")))
 _COMPLEX = tuple(map(np.dtype, ("complex64", "complex128")))
 
 INTEGERS = frozenset((*_SIGNED, *_UNSIGNED, *_NARROW_INTS))
+FLOAT8 = frozenset(_FLOAT8)
 FLOATS = frozenset((*_FLOATS, _BF16, *_FLOAT8))
 COMPLEXES = frozenset(_COMPLEX)
 INEXACT = FLOATS | COMPLEXES

@@ -7,9 +7,9 @@ expect it to catch; ``except PhalanxError`` catches all of them.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any
+from typing import Any, ClassVar
 
 
 class PhalanxError(Exception):
@@ -137,6 +137,10 @@ class NonFiniteError(PhalanxError, FloatingPointError):
 
 class RuntimeFailure(PhalanxError, RuntimeError):
     """Compilation or execution failed below Phalanx; the message is that of the runtime."""
+
+    of_callback: ClassVar[Callable[[BaseException], BaseException]] = staticmethod(lambda e: e)
+    """What is raised in place of what a function raised that a program calls. ``compat`` plugs in
+    what handlers of others catch."""
 
 
 JaxRuntimeError = RuntimeFailure

@@ -1,46 +1,99 @@
-"""``jax.interpreters.mlir``: lowerings of others' primitives, as functions of arrays."""
+"""``jax.interpreters.mlir``: lowerings of others' primitives, run on arrays.
+
+A rule is given arrays where it expects values of the compiler's. What it does with them through
+``lower_fun`` and ``emit_python_callback`` is traced; operations of the compiler, written by hand,
+take no arrays, and such a rule is refused where it is needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from phalanx.api.callbacks import io_callback, pure_callback
 from phalanx.base.source import name_of
 from phalanx.compat.primitives import LOWERINGS, ForeignPrimitive
+from phalanx.core.types import ArrayType, typeof
+
+__all__ = [
+    "LoweringRuleContext",
+    "ModuleContext",
+    "emit_python_callback",
+    "lower_fun",
+    "register_lowering",
+]
 
 
-class _Lowering:
-    """A lowering that is a function of arrays: it is traced where it is needed."""
+class ModuleContext:
+    """What is asked of the module that is written."""
 
-    def __init__(self, fun: Callable, multiple_results: bool) -> None:
-        self.fun = fun
-        self.multiple_results = multiple_results
+    def add_keepalive(self, x: Any) -> None:
+        """Nothing: a program holds what it calls."""
 
-    def __call__(self, *args: Any, **params: Any) -> Any:
-        return self.fun(*args, **params)
+
+@dataclass(frozen=True)
+class LoweringRuleContext:
+    """What a rule is told beside its operands."""
+
+    primitive: ForeignPrimitive
+    avals_in: Sequence[ArrayType]
+    avals_out: Sequence[ArrayType]
+    module_context: ModuleContext = field(default_factory=ModuleContext)
 
 
 def lower_fun(fun: Callable, multiple_results: bool = True) -> Callable:
     """The lowering of what computes what ``fun`` does."""
-    return _Lowering(fun, multiple_results)
+
+    def rule(ctx: LoweringRuleContext, *args: Any, **params: Any) -> Sequence[Any]:
+        out = fun(*args, **params)
+        return list(out) if multiple_results else [out]
+
+    rule.traced = True  # type: ignore[attr-defined]
+    return rule
+
+
+def emit_python_callback(
+    ctx: LoweringRuleContext,
+    callback: Callable,
+    token: Any,
+    operands: Sequence[Any],
+    operand_avals: Sequence[ArrayType],
+    result_avals: Sequence[ArrayType],
+    *,
+    has_side_effect: bool,
+    **_: Any,
+) -> tuple[Sequence[Any], Any, None]:
+    """A call of ``callback`` on the host: its results, the token, and nothing to keep alive."""
+    call = io_callback if has_side_effect else pure_callback
+    return list(call(callback, tuple(result_avals), *operands)), token, None
 
 
 def register_lowering(
     prim: ForeignPrimitive, rule: Callable, platform: str | None = None, **_: Any
 ) -> Callable:
-    """Let ``rule`` be the lowering of ``prim``.
-
-    One that writes operations of the compiler by hand is refused where it is needed.
-    """
-    if isinstance(rule, _Lowering):
-        LOWERINGS[prim] = rule
-        return rule
-
-    def refuse(*_: Any, **__: Any) -> Any:
-        raise NotImplementedError(
-            f"{prim}: its lowering, {name_of(rule)}, writes operations of the compiler by hand; "
-            "what is offered are lowerings made by mlir.lower_fun of a function of arrays"
-        )
-
-    LOWERINGS.setdefault(prim, refuse)
+    """Let ``rule`` be the lowering of ``prim``; one for a platform, if there is no other."""
+    function = functools.partial(_on_arrays, prim, rule)
+    if platform is None or getattr(rule, "traced", False):
+        LOWERINGS[prim] = function
+    else:
+        LOWERINGS.setdefault(prim, function)
     return rule
+
+
+def _on_arrays(prim: ForeignPrimitive, rule: Callable, *values: Any, **params: Any) -> Any:
+    types = [typeof(v) for v in values]
+    ctx = LoweringRuleContext(prim, types, prim.result_types(*types, **params))
+    if getattr(rule, "traced", False):
+        out = rule(ctx, *values, **params)
+    else:
+        try:
+            out = rule(ctx, *values, **params)
+        except (AttributeError, TypeError, RuntimeError) as e:
+            raise NotImplementedError(
+                f"{prim}: its lowering, {name_of(rule)}, writes operations of the compiler by "
+                f"hand ({e}); what is offered are lowerings made by mlir.lower_fun of a function "
+                "of arrays"
+            ) from e
+    return tuple(out) if prim.multiple_results else next(iter(out))

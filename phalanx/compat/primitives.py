@@ -72,6 +72,13 @@ class ForeignPrimitive:
         self.abstract_eval = lambda *types, **params: rule(*types, **params)[0]
         return rule
 
+    def result_types(self, *operands: ArrayType, **params: Any) -> list[ArrayType]:
+        """The types of the results."""
+        if self.abstract_eval is None:
+            raise MissingRule(f"{self.name}: no def_abstract_eval, needed at {user_location()}")
+        out = self.abstract_eval(*operands, **params)
+        return [_as_type(t) for t in (out if self.multiple_results else [out])]
+
     def bind(self, *args: Any, **params: Any) -> Any:
         """The result, or the list of results, for ``args``."""
         out = self.declaration(*args, **self.own_params(params, map(typeof, args)))
@@ -163,12 +170,7 @@ class _Rules:
         return tuple(out) if self.prim.multiple_results else out[0]
 
     def type(self, *operands: ArrayType, types: Any, **params: Any) -> Any:
-        if self.prim.abstract_eval is None:
-            raise MissingRule(
-                f"{self.prim.name}: no def_abstract_eval, needed at {user_location()}"
-            )
-        out = self._several(self.prim.abstract_eval(*operands, **params))
-        return self._as_given([_as_type(t) for t in out])
+        return self._as_given(self.prim.result_types(*operands, **params))
 
     def run(self, *operands: Any, types: Any, **params: Any) -> Any:
         assert self.prim.impl is not None

@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from phalanx.base.errors import RuntimeFailure
 from phalanx.compat import serving
+from phalanx.compat.raised import as_runtime_error
 
 _STARTUP = str(Path(__file__).parent / "startup")
 
@@ -23,6 +25,7 @@ def install() -> None:
         ImportError: another jax was imported before.
     """
     serving.install()
+    RuntimeFailure.of_callback = staticmethod(as_runtime_error)
     os.environ["PHALANX_AS_JAX"] = "1"
     places = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if _STARTUP not in places:

@@ -6,13 +6,18 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from phalanx.base.source import user_location
+from phalanx.base.source import Location, is_ours, user_location
 
 F = TypeVar("F", bound=Callable)
 
 
+_excluded: list[str] = []
+Location.name_stack = property(lambda place: place.scope)  # type: ignore[attr-defined]
+
+
 def register_exclusion(path: str) -> None:
-    """Lines of the file at ``path`` are not the user's: nothing depends on it here."""
+    """Lines of the file at ``path`` are not the user's."""
+    _excluded.append(path)
 
 
 def api_boundary(fun: F, **_: Any) -> F:
@@ -21,8 +26,9 @@ def api_boundary(fun: F, **_: Any) -> F:
 
 
 def include_frame(frame: Any) -> bool:
-    """Whether a traceback shows ``frame``."""
-    return True
+    """Whether a traceback shows ``frame``: neither ours nor of a library that asked for that."""
+    file = frame.f_code.co_filename
+    return not (is_ours(file) or file.startswith(tuple(_excluded)))
 
 
 def current() -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import optree
 
+from phalanx.base import tree
+from phalanx.base.errors import TreeError
 from phalanx.tree_util import is_tree_node
 
 
@@ -29,3 +31,19 @@ class _Registry(Mapping):
 
 
 _registry = _Registry()
+
+
+def prefix_errors(
+    prefix: Any, full: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> list[Callable[[str], TreeError]]:
+    """Where ``prefix`` is none of ``full``: of what a message calls it to the error, or nothing.
+
+    Only the first place is told.
+    """
+    try:
+        tree.broadcast_prefix(prefix, full, "{name}", is_leaf)
+    except TreeError as e:
+        message = str(e)
+        return [lambda name: TreeError(message.replace("{name}", name))]
+    return []
+

@@ -13,7 +13,7 @@ from phalanx.base.errors import ShapeError
 from phalanx.core.types import Array, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers
-from phalanx.ops.contract import as_dtype
+from phalanx.ops.contract import as_dtype, same_dtype
 from phalanx.ops.contract import dot_general as product
 from phalanx.ops.precision import (
     DotAlgorithm,
@@ -40,7 +40,9 @@ def dot_general(
 
     Args:
         lhs: an array.
-        rhs: an array; where the dtypes differ, both are promoted.
+        rhs: an array; where the dtypes differ, both are promoted. Floats of 8 bits, which have no
+            common dtype, are multiplied as bfloat16, which holds them all, and the product is of
+            the one that reaches further.
         dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``,
             each a sequence of dimensions, in pairs of equal length.
         precision: for float32 on accelerators: 'default', 'high', 'highest', a ``Precision``, a
@@ -60,8 +62,8 @@ def dot_general(
     """
     who = "dot_general"
     (lhs_contract, rhs_contract), (lhs_batch, rhs_batch) = dimension_numbers
-    lhs, rhs = _promoted(accept(who, lhs), accept(who, rhs))
-    return product(
+    lhs, rhs, narrow = _promoted(accept(who, lhs), accept(who, rhs))
+    out = product(
         lhs,
         rhs,
         contract=(_ints(who, lhs_contract), _ints(who, rhs_contract)),
@@ -69,18 +71,23 @@ def dot_general(
         precision=canonical_precision(who, precision),
         dtype=dtype_of(preferred_element_type),
     )
+    return as_dtype(out, narrow) if narrow and preferred_element_type is None else out
 
 
 def _ints(who: str, dims: Any) -> tuple[int, ...]:
     return integers(who, "each part of dimension_numbers", dims)
 
 
-def _promoted(x: Any, y: Any) -> tuple[Any, Any]:
+def _promoted(x: Any, y: Any) -> tuple[Any, Any, np.dtype | None]:
+    """The operands in one dtype; and that of the product, where it is another."""
     tx, ty = typeof(x), typeof(y)
     if tx.dtype == ty.dtype:
-        return x, y
+        return x, y, None
+    if {tx.dtype, ty.dtype} <= dtypes.FLOAT8:
+        further = max(tx.dtype, ty.dtype, key=lambda dtype: float(dtypes.finfo(dtype).max))
+        return *same_dtype(x, y), further
     dtype = dtypes.common((tx.dtype, tx.weak), (ty.dtype, ty.weak))[0]
-    return as_dtype(x, dtype), as_dtype(y, dtype)
+    return as_dtype(x, dtype), as_dtype(y, dtype), None
 
 
 @takes_out_sharding

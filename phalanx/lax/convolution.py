@@ -70,19 +70,19 @@ def padtype_to_pads(
     window_shape: Sequence[int],
     window_strides: Sequence[int],
     padding: Padding,
-) -> tuple[tuple[int, int], ...]:
+) -> list[tuple[int, int]]:
     """Padding 'SAME', 'SAME_LOWER' or 'VALID' as a (low, high) pair per dimension.
 
     >>> lax.padtype_to_pads((5, 6), (3, 2), (1, 2), "SAME")
-    ((1, 1), (0, 0))
+    [(1, 1), (0, 0)]
     """
     if not isinstance(padding, str):
-        return pairs("padtype_to_pads", "padding", padding)
+        return list(pairs("padtype_to_pads", "padding", padding))
     if padding.upper() == "VALID":
-        return ((0, 0),) * len(in_shape)
+        return [(0, 0)] * len(in_shape)
     if padding.upper() in ("SAME", "SAME_LOWER"):
         pads = padding_same(in_shape, window_shape, window_strides)
-        return pads if padding.upper() == "SAME" else tuple((hi, lo) for lo, hi in pads)
+        return list(pads) if padding.upper() == "SAME" else [(hi, lo) for lo, hi in pads]
     raise ValueError(
         "lax.padtype_to_pads: padding must be 'SAME', 'SAME_LOWER', 'VALID' or (low, high) "
         f"pairs, got {padding!r}"

@@ -64,7 +64,7 @@ def reduce_window(
     windows = {
         "window": window,
         "strides": strides,
-        "padding": padtype_to_pads(shape, reach, strides, padding),
+        "padding": tuple(padtype_to_pads(shape, reach, strides, padding)),
         "base_dilation": _per_dimension("base_dilation", base_dilation, shape),
         "window_dilation": gaps,
     }

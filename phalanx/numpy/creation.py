@@ -112,10 +112,13 @@ def astype(
 ) -> Array:
     """``x`` in another dtype: fractions are cut off, numbers that are not 0 are True.
 
+    None is the dtype of a float, as in NumPy.
+
     >>> print(jnp.astype(jnp.array([-1.5, 0.0, 2.5]), int))
     [-1  0  2]
     """
-    return on_device(convert(as_array("astype", x), dtypes.canonical(dtype)), device)
+    wanted = dtypes.canonical(float if dtype is None else dtype)
+    return on_device(convert(as_array("astype", x), wanted), device)
 
 
 def load(file: Any, **options: Any) -> Any:

@@ -58,8 +58,12 @@ def as_dtype(x: Any, dtype: np.dtype) -> Any:
 
 
 def same_dtype(x: Any, y: Any) -> tuple[Any, Any]:
-    """``x`` and ``y`` in the wider of their dtypes."""
-    dtype = dtypes.common((typeof(x).dtype, False), (typeof(y).dtype, False))[0]
+    """``x`` and ``y`` in the wider of their dtypes; for floats of 8 bits bfloat16, which holds all
+    of them, stands where the other is of another dtype."""
+    kinds = [typeof(x).dtype, typeof(y).dtype]
+    if kinds[0] != kinds[1]:
+        kinds = [dtypes.BFLOAT16 if kind in dtypes.FLOAT8 else kind for kind in kinds]
+    dtype = dtypes.common(*[(kind, False) for kind in kinds])[0]
     return as_dtype(x, dtype), as_dtype(y, dtype)
 
 

@@ -11,7 +11,7 @@ from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 
 from phalanx import xla
 from phalanx.base.config import config
-from phalanx.base.errors import DeletedArray
+from phalanx.base.errors import DeletedArray, RuntimeFailure
 from phalanx.core.types import ArrayType
 from phalanx.processes.member import group_over
 from phalanx.run.backend import Exchange, Single
@@ -382,7 +382,7 @@ class CallingBack(XlaExecutable):
         if failure is None:
             return outs
         try:
-            raise failure
+            raise RuntimeFailure.of_callback(failure)
         finally:
             del failure, launch  # or the exception would hold itself, through its frames
 

@@ -173,6 +173,26 @@ def test_static_arguments_by_position_name_and_from_the_end():
         np.testing.assert_array_equal(g(X, 2, "scale"), 2 * X)
 
 
+def test_names_are_not_looked_up_in_a_signature_that_was_copied_to_other_places():
+    def f(x, n):
+        return x * n
+
+    @functools.wraps(f)
+    def after_state(state, *args, **kwargs):
+        return state[0] + f(*args, **kwargs)
+
+    @functools.wraps(f)
+    def the_same(*args, **kwargs):
+        return f(*args, **kwargs)
+
+    g = phalanx.jit(after_state, static_argnames="n")
+    np.testing.assert_array_equal(g([1.0], X, n=2), 1 + 2 * X)
+    count = Counter(the_same)
+    h = phalanx.jit(functools.wraps(f)(lambda *args: count(*args)), static_argnames="n")
+    h(X, 2), h(X, 3)
+    assert count.calls == 2
+
+
 def test_a_new_static_value_traces_anew_and_types_are_told_apart():
     count = Counter(lambda x, n: x * n)
     f = phalanx.jit(count, static_argnums=1)

@@ -102,6 +102,47 @@ def test_a_rule_that_is_missing_is_named(use, missing):
 def test_lowerings_written_by_hand_are_refused():
     odd = Primitive("odd")
     odd.def_abstract_eval(lambda x: x)
-    mlir.register_lowering(odd, lambda ctx, x: [x])
+    mlir.register_lowering(odd, lambda ctx, x: [x.owner])
     with pytest.raises(NotImplementedError, match=r"odd: its lowering.*mlir.lower_fun"):
         phalanx.jit(odd.bind)(1.0)
+
+
+def called(callback, has_side_effect):
+    """A primitive whose lowering hands its operand to the functions that the field offers."""
+    prim = Primitive("called")
+    prim.def_abstract_eval(lambda x, *, scale: x)
+
+    def rule(ctx, x, *, scale):
+        (doubled,) = mlir.lower_fun(lambda x: 2 * x, multiple_results=False)(ctx, x)
+        out, _, keep = mlir.emit_python_callback(
+            ctx,
+            lambda x: (callback(x) * np.float32(scale),),
+            None,
+            [doubled],
+            ctx.avals_in,
+            ctx.avals_out,
+            has_side_effect=has_side_effect,
+            sharding=None,
+        )
+        ctx.module_context.add_keepalive(keep)
+        return out
+
+    mlir.register_lowering(prim, rule)
+    return phalanx.jit(lambda x: prim.bind(x, scale=3.0))
+
+
+def test_a_lowering_may_call_python_and_lower_functions():
+    seen = []
+    np.testing.assert_allclose(called(np.sin, False)(X), 3 * np.sin(2 * np.asarray(X)), rtol=1e-6)
+    called(lambda x: seen.append(x) or x, True)(X)
+    phalanx.effects_barrier()
+    np.testing.assert_array_equal(seen, [2 * np.asarray(X)])
+
+
+def test_a_lowering_for_a_platform_gives_way_to_one_for_all():
+    prim = Primitive("anywhere")
+    prim.def_abstract_eval(lambda x: x)
+    mlir.register_lowering(prim, lambda ctx, x: [x.owner], platform="tpu")
+    mlir.register_lowering(prim, lambda ctx, x: [x])
+    mlir.register_lowering(prim, lambda ctx, x: [x.owner], platform="rocm")
+    assert phalanx.jit(prim.bind)(2.0) == 2.0

@@ -61,3 +61,47 @@ def test_modules_that_are_refused_can_be_imported():
     assert not isinstance(3, pl.BlockSpec)
     with pytest.raises(NotImplementedError, match=r"pallas.pallas_call is not offered: write the"):
         pl.pallas_call(print)
+
+
+def test_a_prefix_that_is_none_is_told_with_its_path():
+    from jax._src.tree_util import prefix_errors
+
+    (error,) = prefix_errors(({"a": [1]}, None), ({"a": [1, 2]}, 3))
+    assert isinstance(error("in_axes"), ValueError)
+    assert "in_axes[0]['a']" in str(error("in_axes"))
+    assert prefix_errors((1, {"a": 2}), ([1, 2], {"a": 3})) == []
+
+
+def test_frames_of_ours_and_of_libraries_that_ask_are_left_out():
+    import inspect
+
+    from jax._src.traceback_util import include_frame, register_exclusion
+
+    here = inspect.currentframe()
+    assert include_frame(here)
+    frames = []
+    phalanx.jit(lambda x: frames.extend(f.frame for f in inspect.stack()) or x)(1.0)
+    ours = [f for f in frames if "/phalanx/api/" in f.f_code.co_filename]
+    assert ours and not any(map(include_frame, ours))
+    register_exclusion(__file__)
+    assert not include_frame(here)
+
+
+def test_equations_say_the_scope_in_which_they_are():
+    import jax
+
+    def f(x):
+        with jax.named_scope("layer"):
+            return x + 1
+
+    (equation,) = jax.make_jaxpr(f)(1.0).eqns
+    assert "layer" in str(equation.source_info.name_stack)
+
+
+def test_the_class_of_a_dtype_is_what_the_field_has_there():
+    import jax.dtypes
+    import ml_dtypes
+
+    assert jax.dtypes.bfloat16 is ml_dtypes.bfloat16
+    assert not isinstance(1.0, jax.dtypes.bfloat16)
+    assert jnp.ones(2, jax.dtypes.bfloat16).dtype == jnp.bfloat16

@@ -202,3 +202,20 @@ def test_a_barrier_stands_in_programs_and_in_their_derivatives():
     assert float(phalanx.grad(f)(2.0)) == 12.0
     text = phalanx.jit(phalanx.grad(f)).lower(2.0).as_text()
     assert text.count("stablehlo.optimization_barrier") == 2
+
+
+@pytest.mark.parametrize("lhs", ["float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("rhs", ["float8_e4m3fn", "float8_e5m2"])
+def test_products_of_floats_of_8_bits_are_those_of_their_values(lhs, rhs):
+    x, y = jnp.array([[0.5, 3.0], [-1.75, 448.0]], lhs), jnp.array([[2.0, 1.0], [0.25, 6.0]], rhs)
+    wanted = np.asarray(x, np.float32) @ np.asarray(y, np.float32)
+    np.testing.assert_array_equal(lax.dot(x, y, preferred_element_type="float32"), wanted)
+    further = lhs if lhs == rhs else "float8_e5m2"
+    assert lax.dot(x, y).dtype == further
+    slope = phalanx.grad(lambda x: lax.dot(x, y, preferred_element_type="float32").sum())(x)
+    assert slope.dtype == lhs
+
+
+def test_the_dtype_none_is_that_of_a_float():
+    assert jnp.arange(3).astype(None).dtype == jnp.arange(3.0).dtype
+    assert jnp.astype(jnp.ones(2, "bfloat16"), None).dtype == jnp.arange(3.0).dtype

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import phalanx
+import phalanx.numpy as jnp
 from phalanx import lax, random
 from phalanx.base.extended import key_type
 from phalanx.core.primitive import REGISTRY, Example
@@ -128,3 +129,9 @@ def test_keys_are_sorted_along_with_numbers():
     numbers, found = lax.sort((np.int32([2, 0, 1]), keys), num_keys=1)
     assert numbers.tolist() == [0, 1, 2]
     assert np.array_equal(random.key_data(found), random.key_data(keys)[np.array([1, 2, 0])])
+
+
+def test_keys_are_close_where_they_are_equal():
+    keys = random.split(random.key(0), 3)
+    np.testing.assert_array_equal(jnp.isclose(keys, keys[1]), [False, True, False])
+    assert jnp.allclose(keys, keys) and not jnp.allclose(keys, keys[0])

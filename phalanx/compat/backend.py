@@ -7,6 +7,7 @@ from typing import Any
 from phalanx.api.callbacks import effects_barrier
 from phalanx.api.devices import devices
 from phalanx.api.dispatch import clear_caches
+from phalanx.run.array import default_sharding
 
 
 def get_backend(platform: str | None = None) -> Any:
@@ -17,6 +18,11 @@ def get_backend(platform: str | None = None) -> Any:
 def backends() -> dict[str, Any]:
     """The clients by platform."""
     return {d.platform: d.client for d in devices()}
+
+
+def get_default_device() -> Any:
+    """The device on which arrays lie of which nothing is said."""
+    return default_sharding().device_list[0]
 
 
 def clear_backends() -> None:

@@ -30,6 +30,18 @@ def _on_rows(prim: ForeignPrimitive, values: Any, dims: Any, **params: Any) -> A
     return prim.bind(*rows, **params), 0
 
 
+def defreducer(prim: ForeignPrimitive, *_: Any) -> None:
+    """``prim`` of one operand reduces its dimensions ``axes``."""
+    BATCHERS[prim] = functools.partial(_reduced_in_lanes, prim)
+
+
+def _reduced_in_lanes(
+    prim: ForeignPrimitive, values: Any, dims: Any, *, axes: Any, **params: Any
+) -> Any:
+    x = jnp.moveaxis(values[0], dims[0], 0)
+    return prim.bind(x, axes=tuple([a + 1 for a in axes]), **params), 0
+
+
 def broadcast(x: Any, sz: int, axis: int, *_: Any) -> Any:
     """``x`` for each of ``sz`` lanes, along a new dimension ``axis``."""
     return jnp.repeat(jnp.expand_dims(x, axis), sz, axis)

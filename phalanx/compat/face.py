@@ -7,8 +7,16 @@ import enum
 from phalanx import print_environment_info as _ours
 from phalanx.compat.jaxprs import make_jaxpr
 from phalanx.compat.modules import VERSION
+from phalanx.compat.sharding import use_abstract_mesh
 
-__all__ = ["Inline", "__version__", "__version_info__", "make_jaxpr", "print_environment_info"]
+__all__ = [
+    "Inline",
+    "__version__",
+    "__version_info__",
+    "make_jaxpr",
+    "print_environment_info",
+    "use_abstract_mesh",
+]
 __version__ = VERSION
 __version_info__ = tuple(map(int, VERSION.split(".")))
 

@@ -40,6 +40,98 @@ MODULES_REFUSED: Final = {
 }
 
 
+# of modules that are offered, the names that are not
+NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
+    "jax.experimental": (
+        "say how it lies by a sharding",
+        [
+            "EArray", "primal_tangent_dtype",
+        ],
+    ),
+    "jax.experimental.layout": (
+        "the order of dimensions in memory is the compiler's",
+        [
+            "explicit_layout", "with_layout_constraint",
+        ],
+    ),
+    "jax.extend.backend": (
+        "devices are those of Phalanx, jax.devices()",
+        [
+            "backend_xla_version", "clear_in_memory_compilation_cache",
+            "get_compile_options", "register_backend_cache", "register_backend_factory",
+        ],
+    ),
+    "jax.extend.core": (
+        "bind what a function does with jax.jit or jax.custom_jvp",
+        [
+            "TraceTag", "create_call_primitive", "eval_jaxpr_transpose",
+            "nonempty_axis_env_DO_NOT_USE", "register_call_primitive_rules",
+            "unsafe_am_i_under_a_jit_DO_NOT_USE", "unsafe_am_i_under_a_vmap_DO_NOT_USE",
+            "unsafe_get_axis_names_DO_NOT_USE",
+        ],
+    ),
+    "jax.extend.random": (
+        "name one of the generators there are, jax.random.key(seed, impl=...)",
+        [
+            "define_prng_impl", "random_seed", "rbg_prng_impl", "seed_with_impl",
+            "threefry2x32_p", "threefry_2x32", "threefry_prng_impl", "unsafe_rbg_prng_impl",
+        ],
+    ),
+    "jax.interpreters.ad": (
+        "use jax.jvp, jax.linearize and jax.vjp",
+        [
+            "add_jaxvals_p", "backward_pass", "jvp", "jvp_jaxpr", "linearize",
+        ],
+    ),
+    "jax.interpreters.batching": (
+        "use jax.vmap, or register the class as a tree of arrays",
+        [
+            "batch_jaxpr_axes", "batch_subtrace", "register_vmappable",
+            "unregister_vmappable", "zero_if_mapped",
+        ],
+    ),
+    "jax.interpreters.mlir": (
+        "lower a function of arrays, mlir.lower_fun, or call a foreign one, jax.ffi",
+        [
+            "AxisContext", "ConstantHandler", "DEVICE_TO_DEVICE_TYPE", "LoweringParameters",
+            "LoweringResult", "LoweringRule", "LoweringRuleContext", "Mesh",
+            "ModuleContext", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "SPMDAxisContext",
+            "ShapePolyLoweringState", "ShardingContext", "Token", "TokenSet", "Value",
+            "aval_to_ir_type", "aval_to_ir_types", "core_call_lowering", "dense_int_array",
+            "dense_int_elements", "dtype_to_ir_type", "emit_python_callback",
+            "flatten_ir_types", "flatten_ir_values", "i32_attr", "i64_attr", "ir_attribute",
+            "ir_constant", "ir_constants", "ir_tree_registry", "ir_type_handlers",
+            "jaxpr_subcomp", "lower_jaxpr_to_fun", "lower_jaxpr_to_module",
+            "lowerable_effects", "make_ir_context", "merge_mlir_modules",
+            "module_to_bytecode", "module_to_string", "register_constant_handler",
+            "shape_tensor", "token_type", "unflatten_ir_values_like_types",
+        ],
+    ),
+    "jax.interpreters.partial_eval": (
+        "use jax.linearize, or jax.make_jaxpr",
+        [
+            "abstract_eval_fun", "custom_partial_eval_rules", "dce_jaxpr_call_rule",
+            "dce_jaxpr_closed_call_rule", "dce_jaxpr_consts", "dce_rules", "lower_jaxpr",
+            "lower_jaxpr2", "move_binders_to_back", "new_eqn_recipe",
+            "partial_eval_jaxpr_custom_rules", "partial_eval_jaxpr_nounits",
+            "prune_closed_jaxpr_outputs",
+        ],
+    ),
+    "jax.interpreters.pxla": (
+        "compile with jax.jit(f).lower(x).compile(options)",
+        [
+            "create_compile_options",
+        ],
+    ),
+    "jax.interpreters.xla": (
+        "bind the operation",
+        [
+            "Backend", "apply_primitive",
+        ],
+    ),
+}
+
+
 class NotOffered(type):
     """The class of classes that stand for names that are not offered."""
 
@@ -51,5 +143,6 @@ class NotOffered(type):
 
 @functools.cache
 def not_offered(module: str, name: str) -> NotOffered:
-    """What stands for ``name`` of a module that is refused."""
-    return NotOffered(name, (), {"__module__": module, "why": MODULES_REFUSED[module]})
+    """What stands for ``name``, which is refused, or whose module is."""
+    why = MODULES_REFUSED.get(module) or NAMES_REFUSED[module][0]
+    return NotOffered(name, (), {"__module__": module, "why": why})

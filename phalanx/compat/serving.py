@@ -14,7 +14,7 @@ from typing import Any
 
 from phalanx.base.errors import no_name, suggest
 from phalanx.compat.modules import MODULES, VERSION
-from phalanx.compat.refused import MODULES_REFUSED, REFUSED, not_offered
+from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, REFUSED, not_offered
 
 _LIST = "docs/bring-your-program.md lists what is offered"
 _MISSING = object()
@@ -49,7 +49,8 @@ def _found(module: str, name: str) -> Any:
         value = getattr(importlib.import_module(source), name, _MISSING)
         if value is not _MISSING and not isinstance(value, ModuleType):
             return value
-    return _MISSING
+    _, refused = NAMES_REFUSED.get(module, ("", ()))
+    return not_offered(module, name) if name in refused else _MISSING
 
 
 def _names(module: str) -> list[str]:

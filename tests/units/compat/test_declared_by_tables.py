@@ -84,6 +84,18 @@ def test_they_are_operations_like_any_other(way):
         np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
 
 
+def test_a_reduction_in_lanes():
+    total = Primitive("total")
+    total.def_abstract_eval(
+        lambda x, axes: x.update(shape=tuple(n for i, n in enumerate(x.shape) if i not in axes))
+    )
+    mlir.register_lowering(total, mlir.lower_fun(lambda x, axes: x.sum(axes), False))
+    batching.defreducer(total)
+    x = jnp.outer(X, W)[None] * jnp.ones((2, 1, 1))
+    rows = phalanx.vmap(lambda row: total.bind(row, axes=(0,)), in_axes=1)(x)
+    np.testing.assert_allclose(rows, x.sum(0), rtol=1e-6)
+
+
 @pytest.mark.parametrize(
     "use, missing",
     [

@@ -55,6 +55,22 @@ def test_what_is_missing_is_told_with_what_to_use():
         from jax.numpy import nothing  # noqa: F401
 
 
+def test_names_that_are_refused_can_be_imported():
+    from jax.interpreters.mlir import LoweringRuleContext, ir_constant
+
+    assert not isinstance(3, LoweringRuleContext)
+    with pytest.raises(NotImplementedError, match=r"mlir.ir_constant is not offered: lower a func"):
+        ir_constant(3)
+
+
+def test_policies_are_a_module_and_an_attribute():
+    import jax
+
+    policies = importlib.import_module("jax.ad_checkpoint").checkpoint_policies
+    assert policies.dots_saveable is jax.checkpoint_policies.dots_saveable
+    assert jax.checkpoint_policies.dots_saveable is phalanx.checkpoint_policies.dots_saveable
+
+
 def test_modules_that_are_refused_can_be_imported():
     from jax.experimental import pallas as pl
 

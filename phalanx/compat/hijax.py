@@ -5,14 +5,26 @@ Types and operations of another library's own are not offered: an instance of th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from phalanx.compat.avals import AbstractValue, ShapedArray
-from phalanx.compat.zeros import ZeroTangent
+from phalanx.compat.zeros import ZeroTangent, instantiate_zeros
 from phalanx.core.refs import AbstractRef
 from phalanx.numpy.refs import RefPart
 
-__all__ = ["AbstractRef", "AbstractValue", "HiPrim", "HiType", "ShapedArray", "Zero"]
+__all__ = [
+    "AbstractRef",
+    "AbstractValue",
+    "HiPrim",
+    "HiType",
+    "ShapedArray",
+    "Zero",
+    "aval_method",
+    "aval_property",
+    "instantiate_zeros",
+    "register_hitype",
+]
 TransformedRef = RefPart
 Zero = ZeroTangent
 
@@ -34,6 +46,20 @@ class HiPrim:
 
     def bind(self, *_: Any, **__: Any) -> NoReturn:
         _refuse(type(self))
+
+
+class aval_method:
+    """A method of a type of another library's, which values of that type would have."""
+
+    def __init__(self, fun: Callable) -> None:
+        self.fun = fun
+
+
+class aval_property:
+    """An attribute of a type of another library's, which values of that type would have."""
+
+    def __init__(self, fget: Callable) -> None:
+        self.fget = fget
 
 
 def register_hitype(cls: type, rule: Any) -> None:

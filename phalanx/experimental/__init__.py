@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from phalanx.experimental import multihost_utils as multihost_utils
     from phalanx.experimental import ode as ode
     from phalanx.experimental import safetensors as safetensors
+    from phalanx.experimental import sparse as sparse
 else:
-    __getattr__, __dir__ = _later(__name__, "checkpoint", "multihost_utils", "ode", "safetensors")
+    __getattr__, __dir__ = _later(
+        __name__, "checkpoint", "multihost_utils", "ode", "safetensors", "sparse"
+    )
 
 __all__ = [
     "disable_x64",

@@ -1,0 +1,70 @@
+"""Arrays of which most elements are zero, as entries with positions: ``BCOO`` and its functions."""
+
+import sys as _sys
+
+from phalanx.base.boundary import bound as _bound
+from phalanx.experimental.sparse import linalg
+from phalanx.experimental.sparse.bcoo import BCOO, JAXSparse
+from phalanx.experimental.sparse.bcsr import BCSR
+from phalanx.experimental.sparse.entries import (
+    bcoo_extract,
+    bcoo_multiply_dense,
+    bcoo_multiply_sparse,
+    bcoo_sort_indices,
+    bcoo_sum_duplicates,
+)
+from phalanx.experimental.sparse.making import empty, eye, random_bcoo
+from phalanx.experimental.sparse.products import bcoo_dot_general, bcoo_reduce_sum
+from phalanx.experimental.sparse.shaping import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_dynamic_slice,
+    bcoo_reshape,
+    bcoo_rev,
+    bcoo_slice,
+    bcoo_squeeze,
+    bcoo_transpose,
+    bcoo_update_layout,
+)
+from phalanx.experimental.sparse.transforms import grad, sparsify, todense, value_and_grad
+
+bcoo_fromdense = BCOO.fromdense
+bcoo_todense = BCOO.todense
+bcsr_fromdense = BCSR.fromdense
+bcsr_todense = BCSR.todense
+
+__all__ = [
+    "BCOO",
+    "BCSR",
+    "JAXSparse",
+    "bcoo_broadcast_in_dim",
+    "bcoo_concatenate",
+    "bcoo_dot_general",
+    "bcoo_dynamic_slice",
+    "bcoo_extract",
+    "bcoo_fromdense",
+    "bcoo_multiply_dense",
+    "bcoo_multiply_sparse",
+    "bcoo_reduce_sum",
+    "bcoo_reshape",
+    "bcoo_rev",
+    "bcoo_slice",
+    "bcoo_sort_indices",
+    "bcoo_squeeze",
+    "bcoo_sum_duplicates",
+    "bcoo_todense",
+    "bcoo_transpose",
+    "bcoo_update_layout",
+    "bcsr_fromdense",
+    "bcsr_todense",
+    "empty",
+    "eye",
+    "grad",
+    "linalg",
+    "random_bcoo",
+    "sparsify",
+    "todense",
+    "value_and_grad",
+]
+
+_bound(_sys.modules[__name__], linalg)

@@ -1,0 +1,259 @@
+"""``BCOO``: entries with their positions, and operators on them."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Iterator, Sequence
+from operator import index
+from typing import Any
+
+import numpy as np
+
+import phalanx.numpy as jnp
+from phalanx.base.errors import MissingRule
+from phalanx.base.source import user_location
+from phalanx.experimental.sparse.entries import (
+    bcoo_multiply_dense,
+    bcoo_multiply_sparse,
+    bcoo_sort_indices,
+    bcoo_sum_duplicates,
+    plus,
+)
+from phalanx.experimental.sparse.layouts import Entries, entries_of, to_dense
+from phalanx.experimental.sparse.products import bcoo_dot_general, bcoo_reduce_sum
+from phalanx.experimental.sparse.shaping import (
+    bcoo_reshape,
+    bcoo_transpose,
+    bcoo_update_layout,
+    part,
+)
+from phalanx.tree_util import register_pytree_node_class
+
+
+class JAXSparse(ABC):
+    """What all arrays are of which only some elements are stored."""
+
+    __array_priority__ = 100
+    shape: Any
+    dtype: Any
+
+
+def would_be_dense(what: str) -> MissingRule:
+    """The error for what has no zeros where its operands have them."""
+    return MissingRule(
+        f"sparse: {what}, at {user_location()}, would give a dense result; if that is wanted, "
+        "convert the array before, with todense()"
+    )
+
+
+@register_pytree_node_class
+class BCOO(Entries, JAXSparse):
+    """An array given by entries and their positions, with dimensions of a batch and dense ones.
+
+    Args:
+        args: (data, indices), of the shapes (*batch, nse, *dense) and (*batch, nse, n_sparse).
+            Entries at the same position add up; those beyond the array are padding.
+        shape: that of the whole array.
+        indices_sorted: your word that the positions ascend.
+        unique_indices: your word that no position is listed twice.
+
+    Raises:
+        ValueError: the shapes do not go together, or indices are no integers.
+
+    It is a tree of two arrays, so all transformations take it. ``vmap`` maps a dimension of the
+    batch. To differentiate by the entries, use ``sparse.grad``.
+
+    >>> m = BCOO.fromdense(jnp.array([[1.0, 0.0, 2.0], [0.0, 3.0, 0.0]]))
+    >>> m, m.data.tolist(), m.indices.tolist()
+    (BCOO(float32[2, 3], nse=3), [1.0, 2.0, 3.0], [[0, 0], [0, 2], [1, 1]])
+    >>> print(m @ jnp.arange(3.0), (2 * m).T.sum(axis=0).todense())
+    [4. 3.] [6. 6.]
+    """
+
+    # ---- from and to arrays ----
+
+    @classmethod
+    def fromdense(
+        cls,
+        mat: Any,
+        *,
+        nse: int | None = None,
+        index_dtype: Any = np.int32,
+        n_dense: int = 0,
+        n_batch: int = 0,
+    ) -> BCOO:
+        """The entries of an array that are not zero.
+
+        Args:
+            mat: an array.
+            nse: how many entries are listed, with padding; it must be given in ``jit``. By default
+                as many as there are.
+            index_dtype: the dtype of positions.
+            n_dense: how many of the last dimensions are dense.
+            n_batch: how many of the first dimensions are of the batch.
+        """
+        return entries_of(cls, mat, nse, n_batch, n_dense, index_dtype)
+
+    @classmethod
+    def from_scipy_sparse(
+        cls, mat: Any, *, index_dtype: Any = None, n_dense: int = 0, n_batch: int = 0
+    ) -> BCOO:
+        """A matrix of SciPy."""
+        if n_dense or n_batch:
+            raise ValueError(
+                "BCOO.from_scipy_sparse: a matrix of SciPy has sparse dimensions alone"
+            )
+        coo = mat.tocoo()
+        indices = np.stack([coo.row, coo.col], axis=-1).astype(index_dtype or np.int32)
+        return cls((coo.data, indices), shape=coo.shape)
+
+    def todense(self) -> Any:
+        """The whole array."""
+        return to_dense(self)
+
+    # ---- the lists ----
+
+    def sort_indices(self) -> BCOO:
+        """The same with its entries in the order of their positions."""
+        return bcoo_sort_indices(self)
+
+    def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
+        """The same with one entry for each position; see ``bcoo_sum_duplicates``."""
+        return bcoo_sum_duplicates(self, nse)
+
+    def update_layout(
+        self,
+        *,
+        n_batch: int | None = None,
+        n_dense: int | None = None,
+        on_inefficient: str | None = "error",
+    ) -> BCOO:
+        """The same with other dimensions of the batch, and dense ones."""
+        return bcoo_update_layout(
+            self, n_batch=n_batch, n_dense=n_dense, on_inefficient=on_inefficient
+        )
+
+    def block_until_ready(self) -> BCOO:
+        """Wait for the data."""
+        self.data.block_until_ready()
+        self.indices.block_until_ready()
+        return self
+
+    # ---- shapes ----
+
+    def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
+        """The array with its dimensions in another order, by default backwards."""
+        order = range(self.ndim)[::-1] if axes is None else axes
+        return bcoo_transpose(self, permutation=order)
+
+    @property
+    def T(self) -> BCOO:
+        """The array with its dimensions backwards."""
+        return self.transpose()
+
+    def reshape(self, *shape: Any, order: str = "C") -> BCOO:
+        """The array in another shape of the same size."""
+        if order != "C":
+            raise ValueError(f"BCOO.reshape: order must be 'C', got {order!r}")
+        sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], Sequence) else shape
+        return bcoo_reshape(self, new_sizes=tuple(map(index, sizes)))
+
+    def astype(self, dtype: Any) -> BCOO:
+        """The array with entries of another dtype."""
+        return self.with_data(self.data.astype(dtype))
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len() of a BCOO without dimensions")
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> BCOO:
+        return part(self, key)
+
+    def __iter__(self) -> Iterator[BCOO]:
+        return (self[i] for i in range(len(self)))
+
+    # ---- arithmetic ----
+
+    def sum(self, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Any:
+        """The sum over dimensions; over all of them an array, over some entries again."""
+        every = range(self.ndim) if axis is None else axis
+        dims = [every] if isinstance(every, int) else list(every)
+        source = self if dtype is None else self.astype(dtype)
+        total = bcoo_reduce_sum(source, axes=dims)
+        if keepdims:
+            shape = [1 if d in [a % self.ndim for a in dims] else n
+                     for d, n in enumerate(self.shape)]  # fmt: skip
+            total = bcoo_reshape(total, new_sizes=shape)
+        return total if total.ndim else total.todense()
+
+    def __pos__(self) -> BCOO:
+        return self
+
+    def __neg__(self) -> BCOO:
+        return self.with_data(-self.data)
+
+    def __abs__(self) -> BCOO:
+        return self.sum_duplicates().map_data(jnp.abs)
+
+    def map_data(self, function: Any) -> BCOO:
+        """``function`` of the entries; one for which zero stays zero, of what has no duplicates."""
+        return self.with_data(function(self.data))
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, Entries):
+            return plus(self, other)
+        if np.shape(other) != self.shape:
+            raise would_be_dense(f"adding an array of shape {np.shape(other)} to {self}")
+        return self.todense() + other
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __mul__(self, other: Any) -> BCOO:
+        if isinstance(other, Entries):
+            return bcoo_multiply_sparse(self, other)
+        return self.with_data(bcoo_multiply_dense(self, other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> BCOO:
+        if isinstance(other, Entries):
+            raise would_be_dense(f"dividing {self} by {other}")
+        return self * (1 / jnp.asarray(other))
+
+    def __pow__(self, power: Any) -> BCOO:
+        if np.ndim(power) or not isinstance(power, (int, float)) or power <= 0:
+            raise would_be_dense(f"{self} to the power {power!r}")
+        return self.sum_duplicates().map_data(lambda x: x**power)
+
+    def __matmul__(self, other: Any) -> Any:
+        return matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return matmul(other, self)
+
+
+def matmul(x: Any, y: Any) -> Any:
+    """``x @ y``, where one of them or both are entries with positions.
+
+    Raises:
+        ValueError: the shapes do not go together.
+    """
+    x, y = [v if isinstance(v, Entries) else jnp.asarray(v) for v in (x, y)]
+    if not x.ndim or not y.ndim:
+        raise ValueError("matmul: operands must have dimensions; multiply by numbers with *")
+    row, column = x.ndim - 1, max(y.ndim - 2, 0)
+    shared = max(min(x.ndim, y.ndim) - 2, 0)
+    if x.shape[:-2] != y.shape[:-2] and shared:
+        raise ValueError(
+            f"matmul: sparse operands must have the same leading dimensions, got {x.shape} and "
+            f"{y.shape}"
+        )
+    lead = tuple(range(shared))
+    return bcoo_dot_general(x, y, dimension_numbers=(((row,), (column,)), (lead, lead)))

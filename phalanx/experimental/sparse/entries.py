@@ -1,0 +1,174 @@
+"""The lists of entries themselves: sorted, without duplicates, read from arrays, combined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import phalanx.numpy as jnp
+from phalanx.base.errors import ConcretizationTypeError
+from phalanx.experimental.sparse.layouts import (
+    Entries,
+    Mat,
+    each_of_batch,
+    inside,
+    listed,
+    positions,
+    with_layout,
+    without_padding,
+)
+
+
+def _ordered(mat: Mat) -> Mat:
+    """The entries of what has no batch by their positions, padding last, where it is at the end."""
+    ends = np.asarray(mat.sparse_shape, mat.indices.dtype)
+    indices = jnp.where(inside(mat)[:, None], mat.indices, ends)
+    data = without_padding(mat)
+    if mat.n_sparse:
+        order = jnp.lexsort([indices[:, d] for d in reversed(range(mat.n_sparse))])
+        data, indices = data[order], indices[order]
+    return mat.made(data, indices, mat.tail, True, mat.unique_indices)
+
+
+def bcoo_sort_indices(mat: Mat) -> Mat:
+    """The same array with its entries in the order of their positions."""
+    return mat if mat.indices_sorted else each_of_batch(_ordered, mat.n_batch)(mat)
+
+
+def _first_of_each(indices: Any) -> Any:
+    """Which of ordered positions differ from those before."""
+    changed = jnp.any(indices[1:] != indices[:-1], axis=-1)
+    return jnp.concatenate([jnp.ones(min(1, len(indices)), bool), changed])
+
+
+def bcoo_sum_duplicates(mat: Mat, nse: int | None = None) -> Mat:
+    """The same array with one entry for each position, in order.
+
+    Args:
+        mat: entries with positions.
+        nse: how many entries are listed; those beyond are lost. By default as many as there are,
+            or, where that is not known in a transformation, as before.
+    """
+    if mat.unique_indices and nse in (None, mat.nse):
+        return bcoo_sort_indices(mat)
+    ordered = each_of_batch(_ordered, mat.n_batch)(mat)
+    if nse is None:
+        firsts = each_of_batch(lambda m: _first_of_each(m.indices) & inside(m), mat.n_batch)
+        try:
+            count: Any = jnp.max(jnp.sum(firsts(ordered), axis=-1), initial=0)
+            nse = int(count)
+        except ConcretizationTypeError:
+            nse = mat.nse
+
+    def one(mat: Mat) -> Mat:
+        number = jnp.cumsum(_first_of_each(mat.indices)) - 1
+        ends = jnp.broadcast_to(
+            np.asarray(mat.sparse_shape, mat.indices.dtype), (nse, mat.n_sparse)
+        )
+        sums = jnp.zeros((nse, *mat.dense_shape), mat.dtype).at[number]
+        data = (sums.max if mat.dtype == bool else sums.add)(mat.data, mode="drop")
+        indices = ends.at[number].set(mat.indices, mode="drop")
+        return mat.made(data, indices, mat.tail, True, True)
+
+    return each_of_batch(one, mat.n_batch)(ordered)
+
+
+def bcoo_extract(sparr: Mat, arr: Any, *, assume_unique: bool | None = None) -> Mat:
+    """What ``arr`` has at the positions of ``sparr``; where one is listed again, zero.
+
+    Args:
+        sparr: entries with positions.
+        arr: an array of the same shape.
+        assume_unique: whether no position is listed twice; by default what ``sparr`` says.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    arr = jnp.asarray(arr)
+    if arr.shape != sparr.shape:
+        raise ValueError(f"bcoo_extract: shapes must be equal, got {sparr.shape} and {arr.shape}")
+    unique = sparr.unique_indices if assume_unique is None else assume_unique
+
+    def one(mat: Mat, arr: Any) -> Mat:
+        if not unique:
+            mat = _ordered(mat)
+        if not mat.n_sparse:
+            data = jnp.broadcast_to(arr, mat.data.shape)
+        else:
+            data = arr.at[positions(mat)].get(mode="fill", fill_value=0)
+        if not unique:
+            first = _first_of_each(mat.indices)
+            data = jnp.where(first.reshape(first.shape + (1,) * mat.n_dense), data, 0)
+        return mat.made(data, mat.indices, mat.tail, mat.indices_sorted, mat.unique_indices)
+
+    return each_of_batch(one, sparr.n_batch)(sparr, arr)
+
+
+def alike(mats: list[Any]) -> list[Any]:
+    """The same arrays, with as many batch and dense dimensions in each."""
+    layouts = {(m.n_batch, m.n_dense) for m in mats}
+    if len(layouts) == 1:
+        return mats
+    n_batch, n_dense = (min(column) for column in zip(*layouts, strict=True))
+    return [with_layout(m, n_batch, n_dense) for m in mats]
+
+
+def plus(x: Mat, y: Mat) -> Mat:
+    """The sum of two arrays of one shape: the entries of both."""
+    if x.shape != y.shape:
+        raise ValueError(f"add: sparse arrays must have one shape, got {x.shape} and {y.shape}")
+    x, y = alike([x, y])
+    dtype = jnp.promote_types(x.dtype, y.dtype)
+    data = jnp.concatenate([x.data.astype(dtype), y.data.astype(dtype)], axis=x.n_batch)
+    indices = jnp.concatenate([x.indices, y.indices], axis=x.n_batch)
+    return x.made(data, indices, x.tail)
+
+
+def bcoo_multiply_dense(sp_mat: Entries, v: Any) -> Any:
+    """The data of ``sp_mat`` times an array, whose shape broadcasts to that of ``sp_mat``.
+
+    Raises:
+        ValueError: it does not.
+    """
+    v = jnp.asarray(v)
+    try:
+        fits = np.broadcast_shapes(v.shape, sp_mat.shape) == sp_mat.shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"bcoo_multiply_dense: an array of shape {v.shape} does not broadcast to that of "
+            f"{sp_mat}; todense() gives what other shapes can be multiplied with"
+        )
+    v = v.reshape((1,) * (sp_mat.ndim - v.ndim) + v.shape)
+    v = jnp.broadcast_to(v, (*sp_mat.shape[: sp_mat.n_batch], *v.shape[sp_mat.n_batch :]))
+
+    def one(mat: Entries, v: Any) -> Any:
+        lengths = v.shape[: mat.n_sparse]
+        pairs = zip(positions(mat), lengths, strict=True)
+        at = tuple([0 if n == 1 else p for p, n in pairs])
+        if not at:
+            return mat.data * v
+        if all(n == 1 for n in lengths):
+            return mat.data * v[at]
+        return mat.data * v.at[at].get(mode="fill", fill_value=0)
+
+    return each_of_batch(one, sp_mat.n_batch)(sp_mat, v)
+
+
+def bcoo_multiply_sparse(lhs: Mat, rhs: Entries) -> Mat:
+    """The product of two arrays of one shape, element by element.
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    if lhs.shape != rhs.shape:
+        raise ValueError(
+            f"bcoo_multiply_sparse: shapes must be equal, got {lhs.shape} and {rhs.shape}"
+        )
+    x, y = listed(lhs), listed(rhs)
+    same = jnp.all(x.indices[:, None, :] == y.indices[None, :, :], axis=-1)
+    factors = jnp.sum(jnp.where(same, without_padding(y)[None, :], 0), axis=1, dtype=y.dtype)
+    product = x.with_data(without_padding(x) * factors)
+    return with_layout(product, lhs.n_batch, lhs.n_dense)

@@ -1,0 +1,220 @@
+"""Functions of arrays on entries with positions: ``sparsify``, and derivatives by the entries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from phalanx.api import derivatives
+from phalanx.api.arguments import as_tuple, check_callable, wrap
+from phalanx.base import tree
+from phalanx.base.source import name_of
+from phalanx.control.call import call
+from phalanx.core.interpret import interpret
+from phalanx.core.program import Equation, plain
+from phalanx.core.types import typeof
+from phalanx.experimental.sparse.bcoo import BCOO, would_be_dense
+from phalanx.experimental.sparse.bcsr import BCSR
+from phalanx.experimental.sparse.layouts import Entries
+from phalanx.experimental.sparse.products import bcoo_dot_general, bcoo_reduce_sum
+from phalanx.experimental.sparse.shaping import (
+    bcoo_broadcast_in_dim,
+    bcoo_concatenate,
+    bcoo_dynamic_slice,
+    bcoo_reshape,
+    bcoo_rev,
+    bcoo_slice,
+    bcoo_transpose,
+)
+from phalanx.lax.bodies import trace_body
+
+# Functions that are zero at zero.
+_KEPT = (
+    "abs", "asin", "asinh", "atan", "atanh", "cbrt", "ceil", "conj", "convert", "erf", "erf_inv",
+    "expm1", "floor", "imag", "integer_pow", "log1p", "neg", "real", "round", "sign", "sin",
+    "sinh", "sqrt", "square", "stop_gradient", "tan", "tanh",
+)  # fmt: skip
+_LINEAR = ("conj", "convert", "imag", "neg", "real", "stop_gradient")
+
+
+def _is_sparse(x: Any) -> bool:
+    return isinstance(x, (Entries, BCSR))
+
+
+def todense(arr: Any) -> Any:
+    """The whole array; what is one already as it is.
+
+    >>> import phalanx.numpy as jnp
+    >>> print(todense(BCOO.fromdense(jnp.eye(2))))
+    [[1. 0.]
+     [0. 1.]]
+    """
+    return tree.map(lambda x: x.todense() if _is_sparse(x) else x, arr, is_leaf=_is_sparse)
+
+
+def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., Any]:
+    """``f``, a function of arrays, on ``BCOO`` in place of some of them.
+
+    What gives zero where its operands are zero gives entries again; contractions with arrays give
+    arrays.
+
+    Args:
+        f: a function of trees of arrays.
+        use_tracer: accepted.
+
+    Raises:
+        MissingRule: an operation would have a dense result, or none is known for entries.
+
+    >>> import phalanx.numpy as jnp
+    >>> f = sparsify(lambda m, x: jnp.sum(jnp.sin(m) @ x))
+    >>> print(f(BCOO.fromdense(jnp.eye(3)), jnp.ones(3)))
+    2.5244129
+    """
+    check_callable(f, "sparsify")
+
+    def sparse(*args: Any, **kwargs: Any) -> Any:
+        leaves, treedef = tree.flatten((args, kwargs), is_leaf=_is_sparse)
+        leaves = [x.to_bcoo() if isinstance(x, BCSR) else x for x in leaves]
+        types = [x.aval if isinstance(x, Entries) else plain(typeof(x)) for x in leaves]
+        body = trace_body(f, lambda f, a, k: f(*a, **k), treedef, types, f"sparsify({name_of(f)})")
+        results = interpret(body.program, [*body.captured, *leaves], _step)
+        return body.out_tree.unflatten(results)
+
+    return wrap(sparse, f)
+
+
+def _step(e: Equation, operands: tuple[Any, ...]) -> Any:
+    if not any(isinstance(x, Entries) for x in operands):
+        return e.prim(*operands, **e.params)
+    if e.prim is call or (e.prim.user_rules is not None and e.frame is not None):
+        (program,) = e.programs
+        return interpret(program, operands, _step)
+    name = e.prim.name
+    if name in _KEPT and (name != "integer_pow" or e.params["y"] > 0):
+        (mat,) = operands
+        mat = mat if name in _LINEAR else mat.sum_duplicates()
+        return mat.with_data(e.prim(mat.data, **e.params))
+    rule = _RULES.get(name)
+    if rule is None:
+        raise would_be_dense(f"{name} of {', '.join(map(str, operands))}")
+    return rule(*operands, **e.params)
+
+
+def _of_first(function: Callable[..., Any], message: str) -> Callable[..., Any]:
+    """A rule for entries as the first operand alone."""
+
+    def rule(x: Any, y: Any, **params: Any) -> Any:
+        if not isinstance(x, Entries):
+            raise would_be_dense(f"{message} {y}")
+        return function(x, y, **params)
+
+    return rule
+
+
+def _dot(x: Any, y: Any, *, contract: Any, batch: Any, precision: Any, dtype: Any) -> Any:
+    return bcoo_dot_general(x, y, dimension_numbers=(contract, batch), preferred_element_type=dtype)
+
+
+def _multiply(x: Any, y: Any) -> Any:
+    return x * y if isinstance(x, Entries) else y * x
+
+
+def _add(x: Any, y: Any) -> Any:
+    return x + y if isinstance(x, Entries) else y + x
+
+
+def _slice(x: BCOO, *, start: Any, limit: Any, strides: Any = None) -> BCOO:
+    return bcoo_slice(x, start_indices=start, limit_indices=limit, strides=strides)
+
+
+_RULES: dict[str, Callable[..., Any]] = {
+    "add": _add,
+    "broadcast": lambda x, *, shape, dims: bcoo_broadcast_in_dim(
+        x, shape=shape, broadcast_dimensions=dims
+    ),
+    "concatenate": lambda *xs, dim: bcoo_concatenate(
+        [x if isinstance(x, Entries) else BCOO.fromdense(x) for x in xs], dimension=dim
+    ),
+    "div": _of_first(lambda x, y: x / y, "dividing by"),
+    "dot_general": _dot,
+    "dynamic_slice": lambda x, *starts, sizes: bcoo_dynamic_slice(x, starts, sizes),
+    "mul": _multiply,
+    "reduce_sum": lambda x, *, dims: bcoo_reduce_sum(x, axes=dims),
+    "reshape": lambda x, *, shape: bcoo_reshape(x, new_sizes=shape),
+    "reverse": lambda x, *, dims: bcoo_rev(x, dims),
+    "slice": _slice,
+    "sub": lambda x, y: _add(x, -y),
+    "transpose": lambda x, *, perm: bcoo_transpose(x, permutation=perm),
+}
+
+
+# ---- derivatives ----------------------------------------------------------------------------
+
+
+def _with_data(x: Any, data: Any) -> Any:
+    if isinstance(x, BCSR):
+        return BCSR((data, x.indices, x.indptr), shape=x.shape)
+    return x.with_data(data) if isinstance(x, Entries) else data
+
+
+def _data(arg: Any) -> Any:
+    """``arg`` with the data alone in place of what is sparse."""
+    return tree.map(lambda x: x.data if _is_sparse(x) else x, arg, is_leaf=_is_sparse)
+
+
+def _at_positions(arg: Any, values: Any) -> Any:
+    """``values``, which are like ``_data(arg)``, at the positions of ``arg``."""
+    leaves, treedef = tree.flatten(arg, is_leaf=_is_sparse)
+    return treedef.unflatten(list(map(_with_data, leaves, tree.leaves(values))))
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """``phalanx.value_and_grad`` by the entries of sparse arguments: entries at their positions.
+
+    >>> import phalanx.numpy as jnp
+    >>> m = BCOO.fromdense(jnp.eye(2))
+    >>> value, slope = value_and_grad(lambda m, x: jnp.sum(m @ x))(m, jnp.arange(2.0))
+    >>> print(value, slope.todense())
+    1.0 [[0. 0.]
+     [0. 1.]]
+    """
+    check_callable(fun, "sparse.value_and_grad")
+    nums = as_tuple(argnums, "sparse.value_and_grad", "argnums")
+
+    def both(*args: Any, **named: Any) -> tuple[Any, Any]:
+        places = [n % len(args) for n in nums]
+
+        def of_data(*data: Any) -> Any:
+            given = list(args)
+            for i, values in zip(places, data, strict=True):
+                given[i] = _at_positions(args[i], values)
+            return fun(*given, **named)
+
+        take = derivatives.value_and_grad(of_data, tuple(range(len(nums))), has_aux, **kwargs)
+        value, found = take(*[_data(args[i]) for i in places])
+        grads = [_at_positions(args[i], g) for i, g in zip(places, found, strict=True)]
+        return value, grads[0] if isinstance(argnums, int) else tuple(grads)
+
+    return wrap(both, fun)
+
+
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
+) -> Callable[..., Any]:
+    """``phalanx.grad`` by the entries of sparse arguments: entries at their positions.
+
+    >>> import phalanx.numpy as jnp
+    >>> m = BCOO.fromdense(jnp.array([[1.0, 0.0], [2.0, 3.0]]))
+    >>> print(grad(lambda m: jnp.sum((m @ jnp.ones(2)) ** 2))(m).todense())
+    [[ 2.  0.]
+     [10. 10.]]
+    """
+    both = value_and_grad(fun, argnums, has_aux, **kwargs)
+
+    def derived(*args: Any, **named: Any) -> Any:
+        value, found = both(*args, **named)
+        return (found, value[1]) if has_aux else found
+
+    return wrap(derived, fun)

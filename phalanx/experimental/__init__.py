@@ -11,13 +11,22 @@ from phalanx.experimental import maps, mesh_utils, pjit, shard_map
 
 if TYPE_CHECKING:
     from phalanx.experimental import checkpoint as checkpoint
+    from phalanx.experimental import custom_partitioning as custom_partitioning
+    from phalanx.experimental import jet as jet
     from phalanx.experimental import multihost_utils as multihost_utils
     from phalanx.experimental import ode as ode
     from phalanx.experimental import safetensors as safetensors
     from phalanx.experimental import sparse as sparse
 else:
     __getattr__, __dir__ = _later(
-        __name__, "checkpoint", "multihost_utils", "ode", "safetensors", "sparse"
+        __name__,
+        "checkpoint",
+        "custom_partitioning",
+        "jet",
+        "multihost_utils",
+        "ode",
+        "safetensors",
+        "sparse",
     )
 
 __all__ = [

@@ -35,7 +35,7 @@ MODULES_REFUSED: Final = {
     "jax.experimental.pallas.tpu": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas.triton": "write the kernel with jax.numpy and lax",
     "jax.experimental.rnn": "write the cell, and lax.scan over it",
-    "jax.experimental.sparse": "use dense arrays",
+    "jax.experimental.serialize_executable": "use jax.export; compiled programs are kept on disk",
     "jax.experimental.topologies": "compile on the devices that there are",
 }
 

@@ -225,7 +225,7 @@ def bcoo_slice(
     every = tuple(slice(*bounds) for bounds in zip(starts, limits, steps, strict=True))
     batch, dense = every[: mat.n_batch], every[mat.n_batch + mat.n_sparse :]
     data, indices = mat.data[(*batch, slice(None), *dense)], mat.indices[batch]
-    lengths = [-(-(b - a) // s) for a, b, s in zip(starts, limits, steps, strict=True)]
+    lengths = [len(range(*bounds)) for bounds in zip(starts, limits, steps, strict=True)]
     cut = mat.made(data, indices, mat.tail[: mat.n_sparse] + tuple(
         lengths[mat.n_batch + mat.n_sparse :]), mat.indices_sorted, mat.unique_indices)  # fmt: skip
     middle = slice(mat.n_batch, mat.n_batch + mat.n_sparse)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("phalanx", "tests", "examples", "benchmarks", "docs")
+FOLDERS = ("phalanx", "tests", "examples", "benchmarks", "libraries", "docs")
 FILES = sorted(
     path
     for folder in FOLDERS

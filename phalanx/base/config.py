@@ -463,6 +463,22 @@ class Config:
         """Into how many devices the CPU is divided; what XLA's own flag says, until it is set."""
         return settings().num_cpu_devices or _host_devices(os.environ.get("XLA_FLAGS", ""))
 
+    @property
+    def x64_enabled(self) -> bool:
+        """Whether 64-bit dtypes are kept, here and now."""
+        return settings().enable_x64
+
+    def read(self, name: str) -> Any:
+        """The value of option ``name`` here and now.
+
+        Raises:
+            AttributeError: there is no such option.
+
+        >>> config.read("jax_enable_x64")
+        False
+        """
+        return getattr(self, _bare(name))
+
     def update(self, name: str, value: Any) -> None:
         """Set option ``name`` for the whole process.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from phalanx.api.callbacks import effects_barrier
 from phalanx.api.devices import devices
 from phalanx.api.dispatch import clear_caches
 from phalanx.run.array import default_sharding
+from phalanx.run.runtime import backend as runtime
 
 
 def get_backend(platform: str | None = None) -> Any:
@@ -33,3 +35,21 @@ def clear_backends() -> None:
 def wait_for_tokens() -> None:
     """Wait until all that calls the host has done so."""
     effects_barrier()
+
+
+class _Started(Mapping):
+    """The clients that have started, by platform. To ask starts none."""
+
+    def __getitem__(self, platform: str) -> Any:
+        if platform not in runtime().started():
+            raise KeyError(platform)
+        return get_backend(platform)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(runtime().started())
+
+    def __len__(self) -> int:
+        return len(runtime().started())
+
+
+_backends = _Started()

@@ -90,4 +90,5 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "jax._src.traceback_util": _here("sources"),
     "jax._src.tree_util": (*_here("trees"), "phalanx.tree_util"),
     "jax._src.typing": ("phalanx.typing",),
+    "jax._src.xla_bridge": _here("backend"),
 }

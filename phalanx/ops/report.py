@@ -154,8 +154,15 @@ def _bits(x: Any) -> Any:
     return reshape(bitcast(x, dtype=WORD), shape=(type.size * _words_of(type.dtype),))
 
 
-def _value(type: ArrayType, words: np.ndarray) -> np.ndarray:
-    words = np.ascontiguousarray(words)
+class Array(np.ndarray):
+    """A value that is told: within a tree it is shown by this name, as the array that it was."""
+
+
+def _value(type: ArrayType, words: np.ndarray) -> Array:
+    return _decoded(type, np.ascontiguousarray(words)).view(Array)
+
+
+def _decoded(type: ArrayType, words: np.ndarray) -> np.ndarray:
     if dtypes.is_complex(type.dtype):
         parts = words.view(dtypes.to_real(type.dtype)).reshape(2, *type.shape)
         return (parts[0] + 1j * parts[1]).astype(type.dtype)

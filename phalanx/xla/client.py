@@ -60,7 +60,7 @@ def _named(name: str) -> Any:
     if name not in _clients:
         if name not in _STARTERS:
             hint = suggest(name, _STARTERS) or f"There are {', '.join(_STARTERS)}."
-            raise DeviceError(f"devices: no platform {name!r}. {hint}")
+            raise DeviceError(f"devices: Unknown backend {name!r}. {hint}")
         if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
             utils.absl_set_min_log_level(1)
         _clients[name] = _STARTERS[name]()
@@ -127,9 +127,11 @@ def _start_cpu() -> Any:
 def _start_cuda() -> Any:
     plugin = _find_plugin("jax_plugins", "xla_cuda*/xla_cuda_plugin.so")
     if plugin is None:
-        raise DeviceError("cuda: XLA's plugin is not installed; see the extras of this package")
+        raise DeviceError(
+            "Unknown backend cuda: XLA's plugin is not installed; see the extras of this package"
+        )
     if not glob.glob("/dev/nvidia[0-9]*") and not glob.glob("/dev/dxg"):
-        raise DeviceError("cuda: this machine has no NVIDIA GPU")
+        raise DeviceError("Unknown backend cuda: this machine has no NVIDIA GPU")
     options, distributed = gpu_arguments()
     options |= xla_client.generate_pjrt_gpu_plugin_options()
     return _start_plugin("cuda", plugin, options, distributed)
@@ -138,9 +140,9 @@ def _start_cuda() -> Any:
 def _start_tpu() -> Any:
     plugin = _find_plugin("libtpu", "libtpu.so")
     if plugin is None:
-        raise DeviceError("tpu: the package libtpu is not installed")
+        raise DeviceError("Unknown backend tpu: the package libtpu is not installed")
     if not glob.glob("/dev/accel*") and not glob.glob("/dev/vfio/[0-9]*"):
-        raise DeviceError("tpu: this machine has no TPU")
+        raise DeviceError("Unknown backend tpu: this machine has no TPU")
     return _start_plugin("tpu", plugin, {})
 
 
@@ -164,7 +166,7 @@ def _start_plugin(
             xla_client.initialize_pjrt_plugin(name)
         return xla_client.make_c_api_client(name, options, distributed)
     except RuntimeError as e:
-        raise DeviceError(f"{name}: the plugin {path} does not start: {e}") from None
+        raise DeviceError(f"{name} failed to initialize: the plugin {path} says {e}") from None
 
 
 plugins: dict[str, Any] = {}  # those that were loaded, for the profiler

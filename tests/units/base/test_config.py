@@ -348,3 +348,12 @@ def test_settings_of_long_ago_are_forgotten_and_their_keys_do_not_come_again():
     gc.collect()
     assert known() is None
     assert len({before, *keys}) == 1001
+
+
+def test_an_option_can_be_read_by_the_names_that_it_is_set_by():
+    for value in (True, False):
+        config.update("jax_enable_x64", value)
+        assert config.read("jax_enable_x64") is config.read("enable_x64") is value
+        assert config.x64_enabled is value
+    with pytest.raises(AttributeError, match=r"no option 'enable_x46'\. Did you mean 'enable_x64'"):
+        config.read("jax_enable_x46")

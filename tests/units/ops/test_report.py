@@ -36,3 +36,15 @@ def test_a_text_that_is_forgotten(monkeypatch):
 
     early, _, _ = map(failed, ("early", "middle", "late"))
     assert early.get() == "a check failed; its text is forgotten, since 2 others were met after it"
+
+
+def test_values_within_trees_are_shown_as_arrays():
+    def f(x):
+        checkify.check(
+            x[0] > 0, "all of {all}, or {one:.1f}, not {whole}", all={"x": x}, one=x[1], whole=x
+        )
+
+    error, _ = px.jit(checkify.checkify(f))(jnp.array([-1.0, 2.0]))
+    assert error.get().startswith(
+        "all of {'x': Array([-1.,  2.], dtype=float32)}, or 2.0, not [-1.  2.] (`check` failed)"
+    )

@@ -32,7 +32,7 @@ def test_absent_accelerators(backend, platform):
 
 
 def test_unknown_platforms(backend):
-    with pytest.raises(DeviceError, match=r"no platform 'cdua'\. Did you mean 'cuda'\?"):
+    with pytest.raises(DeviceError, match=r"Unknown backend 'cdua'\. Did you mean 'cuda'\?"):
         backend.devices("cdua")
 
 

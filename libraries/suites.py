@@ -1,0 +1,127 @@
+"""`python -m libraries.suites optax chex --sources FOLDER [--results FOLDER] [--out table.md]`.
+
+`--sources` holds unpacked source distributions (`optax-0.2.8/`), which bring the tests; the
+libraries themselves, pytest and jax are installed beside this interpreter. Every file of tests is
+run twice, a process each: under jax, and with Phalanx in its place. `--results` keeps a report of
+each run; a run whose report is there is not repeated, so delete what should run anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PEER, OURS = "jax", "phalanx"
+START = {PEER: ["-m", "pytest"], OURS: ["-m", "phalanx.as_jax", "-m", "pytest"]}
+Outcomes = dict[str, str]  # name of a test -> passed, failed or skipped
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("libraries", nargs="+", help="names of source distributions")
+    parser.add_argument("--sources", type=Path, required=True)
+    parser.add_argument("--results", type=Path, default=Path("suites"))
+    parser.add_argument("--only", default="", help="files whose path contains this")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seconds", type=int, default=600, help="that one file may take")
+    parser.add_argument("--out", type=Path, help="write the table of Markdown here")
+    given = parser.parse_args()
+    rows = [HEADER]
+    for library in given.libraries:
+        source = folder_of(library, given.sources)
+        files = [file for file in test_files(source) if given.only in str(file)]
+        results = given.results.resolve() / library
+        peer, ours = run_all(source, files, results, given.workers, given.seconds)
+        for name in differing(peer, ours):
+            print(f"{library}: {name}: {ours.get(name, 'not run')}")
+        rows.append(row(source.name, peer, ours))
+    print("\n".join(rows))
+    if given.out:
+        given.out.write_text("\n".join(rows) + "\n")
+
+
+def folder_of(library: str, sources: Path) -> Path:
+    """The unpacked source distribution of a library, the last of several."""
+    found = sorted(path for path in sources.glob(f"{library}-*") if path.is_dir())
+    if not found:
+        raise SystemExit(f"{sources} has no folder {library}-*: unpack the source there")
+    return found[-1]
+
+
+def test_files(source: Path) -> list[Path]:
+    """Files of tests, relative to the source, small ones first."""
+    names = {*source.rglob("*_test.py"), *source.rglob("test_*.py")}
+    return [path.relative_to(source) for path in sorted(names, key=lambda p: (p.stat().st_size, p))]
+
+
+def run_all(
+    source: Path, files: list[Path], results: Path, workers: int, seconds: int
+) -> tuple[Outcomes, Outcomes]:
+    """The outcomes under jax and under Phalanx."""
+    outcomes: dict[str, Outcomes] = {PEER: {}, OURS: {}}
+    turns = [(side, file) for file in files for side in (PEER, OURS)]
+    with ThreadPoolExecutor(workers) as pool:
+        reports = pool.map(lambda turn: run_file(source, turn[1], results, turn[0], seconds), turns)
+        for (side, file), report in zip(turns, reports, strict=True):
+            outcomes[side].update(read_report(file, report))
+    return outcomes[PEER], outcomes[OURS]
+
+
+def run_file(source: Path, file: Path, results: Path, side: str, seconds: int) -> Path:
+    """Run one file of tests under one side, unless its report is there already; the report."""
+    report = results / side / f"{'.'.join(file.with_suffix('').parts)}.xml"
+    if not report.exists():
+        report.parent.mkdir(parents=True, exist_ok=True)
+        options = ["-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={report}"]
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+        with report.with_suffix(".log").open("w") as log:
+            try:
+                subprocess.run(
+                    [sys.executable, *START[side], *options, str(file)],
+                    cwd=source,
+                    env=os.environ | {"PYTHONPATH": path},
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    timeout=seconds,
+                )
+            except subprocess.TimeoutExpired:
+                log.write(f"stopped after {seconds} seconds\n")
+    return report
+
+
+def read_report(file: Path, report: Path) -> Iterator[tuple[str, str]]:
+    """Tests and their outcomes; nothing where the process died or was stopped."""
+    if not report.exists():
+        return
+    for case in ElementTree.parse(report).iter("testcase"):
+        children = {child.tag for child in case}
+        failed = children & {"failure", "error"}
+        outcome = "failed" if failed else "skipped" if "skipped" in children else "passed"
+        yield f"{file}::{case.get('classname', '').split('.')[-1]}::{case.get('name')}", outcome
+
+
+def differing(peer: Outcomes, ours: Outcomes) -> list[str]:
+    """The tests that the peer passes and we do not."""
+    return [name for name, out in peer.items() if out == "passed" and ours.get(name) != "passed"]
+
+
+HEADER = """\
+| library | passed under jax | of these under Phalanx | |
+|---|---:|---:|---:|"""
+
+
+def row(name: str, peer: Outcomes, ours: Outcomes) -> str:
+    passed = sum(outcome == "passed" for outcome in peer.values())
+    both = passed - len(differing(peer, ours))
+    return f"| {name} | {passed} | {both} | {both / max(passed, 1):.1%} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -65,7 +65,7 @@ def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
     >>> with phalanx.numpy_rank_promotion("raise"):
     ...     jnp.ones((2, 3)) + jnp.ones(3)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx.base.errors.ShapeError: add: shapes (3,) and (2, 3) have different ranks, at ...
+    phalanx.base.errors.ShapeError: add: shapes (3,) and (2, 3), which have different ranks, ...
     """
     return config.override(numpy_rank_promotion=new_val)
 

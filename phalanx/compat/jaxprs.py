@@ -19,6 +19,7 @@ from phalanx.api.program import traced_program
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.names import theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
+from phalanx.compat.sources import SourceInfo
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import Array, ArrayType
 from phalanx.transforms.simplify import prune
@@ -36,23 +37,24 @@ class JaxprEqn:
     primitive: ForeignPrimitive
     params: dict[str, Any]
     effects: frozenset[Any] = frozenset()
-    source_info: Any = None
+    source_info: SourceInfo | None = None
     ctx: Any = None
 
     @classmethod
-    def of(cls, e: Equation) -> JaxprEqn:
-        """The view of an equation."""
-        params = theirs(e.prim, e.params, ClosedJaxpr.of)
-        return cls(
-            [*e.inputs], [*e.outputs], view(e.prim), params, e.effects, e.location
-        )
+    def of(cls, e: Equation, within: str = "") -> JaxprEqn:
+        """The view of an equation; ``within`` are the named scopes of the program it is in."""
+        inside = functools.partial(ClosedJaxpr.of, within=e.location.scope)
+        params = theirs(e.prim, e.params, inside)
+        source = SourceInfo(e.location, within)
+        return cls([*e.inputs], [*e.outputs], view(e.prim), params, e.effects, source)
 
     @property
     def equation(self) -> Equation:
         """What it is a view of."""
         prim = self.primitive.declaration
         params = self.primitive.own_params(self.params, [a.type for a in self.invars])
-        return Equation(prim, [*self.invars], params, tuple(self.outvars), self.source_info)
+        source = self.source_info and self.source_info.location
+        return Equation(prim, [*self.invars], params, tuple(self.outvars), source)
 
     def replace(self, **changes: Any) -> JaxprEqn:
         """The same with other fields."""
@@ -71,13 +73,13 @@ class Jaxpr:
     debug_info: DebugInfo = field(default_factory=lambda: DebugInfo("jit", "main"))
 
     @classmethod
-    def of(cls, program: Program, constants: int) -> Jaxpr:
+    def of(cls, program: Program, constants: int, within: str = "") -> Jaxpr:
         """The view of ``program``, whose first inputs are constants."""
         return cls(
             [*program.inputs[:constants]],
             [*program.inputs[constants:]],
             [*program.outputs],
-            list(map(JaxprEqn.of, program.equations)),
+            [JaxprEqn.of(e, within) for e in program.equations],
             program.effects,
             DebugInfo("jit", program.name),
         )
@@ -117,7 +119,7 @@ class ClosedJaxpr:
     consts: Sequence[Any] = ()
 
     @classmethod
-    def of(cls, program: Program, captured: Sequence[Any] = ()) -> ClosedJaxpr:
+    def of(cls, program: Program, captured: Sequence[Any] = (), within: str = "") -> ClosedJaxpr:
         """The view of a program, whose first inputs are for ``captured``; arrays that it holds
         become constants, too."""
         held = {
@@ -128,7 +130,8 @@ class ClosedJaxpr:
         }
         whole = program.renamed(held).update(inputs=[*held.values(), *program.inputs])
         values = [a.value for a in held]
-        return cls(Jaxpr.of(whole, len(held) + len(captured)), [*values, *captured])
+        jaxpr = Jaxpr.of(whole, len(held) + len(captured), within)
+        return cls(jaxpr, [*values, *captured])
 
     @property
     def program(self) -> Program:
@@ -177,6 +180,7 @@ def make_jaxpr(
     **_: Any,
 ) -> Callable:
     """x -> the ``ClosedJaxpr`` that ``fun`` is at the types of x."""
+
     def make(*args: Any, **kwargs: Any) -> Any:
         program, captured, results = traced_program(fun, args, kwargs, static_argnums, axis_env)
         closed = ClosedJaxpr.of(program, captured)
@@ -235,7 +239,7 @@ def new_jaxpr_eqn(
     primitive: ForeignPrimitive,
     params: dict[str, Any],
     effects: frozenset[Any] = frozenset(),
-    source_info: Any = None,
+    source_info: SourceInfo | None = None,
     ctx: Any = None,
 ) -> JaxprEqn:
     """An equation."""

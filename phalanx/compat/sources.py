@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from phalanx.base.source import Location, is_ours, user_location
@@ -31,9 +32,31 @@ def include_frame(frame: Any) -> bool:
     return not (is_ours(file) or file.startswith(tuple(_excluded)))
 
 
-def current() -> Any:
+@dataclass(frozen=True)
+class SourceInfo:
+    """Where an equation comes from: the user's line, and the named scopes around it.
+
+    Attributes:
+        location: the line, with all its scopes.
+        within: those of the operation whose program the equation is part of.
+    """
+
+    location: Location
+    within: str = ""
+    traceback = None
+
+    @property
+    def name_stack(self) -> str:
+        """The scopes inside the program, the outermost first, with slashes between them."""
+        return self.location.scope.removeprefix(self.within).removeprefix("/")
+
+    def __str__(self) -> str:
+        return str(self.location)
+
+
+def current() -> SourceInfo:
     """The user's line."""
-    return user_location()
+    return SourceInfo(user_location())
 
 
 new_source_info = current

@@ -165,9 +165,7 @@ _LITERAL: dict[tuple[type, np.dtype], Callable[[Any], np.generic]] = {
     **{(bool, d): _checked(d) for d in (*INTEGERS, *INEXACT, _BOOL)},
 }
 # With enable_x64 alone: without it, arrays of 64 bits from elsewhere become ones of 32 bits.
-_WIDE_LITERAL = {
-    (kind, d): _LITERAL.pop((kind, d)) for kind, d in [*_LITERAL] if dtypes.is_wide(d)
-}
+_WIDE_LITERAL = {(kind, d): _LITERAL.pop((kind, d)) for kind, d in [*_LITERAL] if dtypes.is_wide(d)}
 
 
 def _wide_literal(kind: type, dtype: np.dtype) -> Callable[[Any], np.generic] | None:
@@ -208,9 +206,7 @@ def inexact_pair(who: str, x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def operands(
-    who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None
-) -> list[Any]:
+def operands(who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None) -> list[Any]:
     """``xs`` in the dtype they promote to, as arrays of one shape and scalar constants.
 
     At least one of the results is an array.
@@ -227,9 +223,7 @@ def operands(
     return broadcast(who, promote(who, *xs, to=to))
 
 
-def arrays(
-    who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None
-) -> list[Array]:
+def arrays(who: str, *xs: Any, to: Callable[[np.dtype], np.dtype] | None = None) -> list[Array]:
     """``operands`` with the constants, too, as arrays of the common shape."""
     values = operands(who, *xs, to=to)
     known = next(x.aval for x in values if isinstance(x, Array))
@@ -320,12 +314,15 @@ def check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
     ranked = sorted((s for s in given.intersection(shapes) if s), key=len)
     if len({len(s) for s in ranked}) < 2:
         return
+    refused = settings().numpy_rank_promotion == "raise"
+    could = "could not" if refused else "had to"
     message = (
-        f"{who}: shapes {' and '.join(map(str, ranked))} have different ranks, at "
+        f"{who}: shapes {' and '.join(map(str, ranked))}, which have different ranks, "
+        f"{could} be broadcast together, at "
         f"{user_location()} (numpy_rank_promotion is {settings().numpy_rank_promotion!r}); "
         "reshape one of them, as in x[None]"
     )
-    if settings().numpy_rank_promotion == "raise":
+    if refused:
         raise ShapeError(message)
     warnings.warn(message, stacklevel=2)
 
@@ -376,4 +373,3 @@ def no_out(who: str, out: Any, where: Any = None) -> None:
         raise TypeError(f"{who}: where must be None; use jnp.where on the result")
     if out is not None:
         raise TypeError(f"{who}: arrays are immutable, so out must be None; use the result")
-

@@ -146,3 +146,20 @@ def test_traces_are_told_apart():
         return x
 
     phalanx.jit(inside)(1.0)
+
+
+def test_equations_say_in_which_scopes_of_their_program_they_are():
+    def f(x):
+        with phalanx.named_scope("outer"):
+            with phalanx.named_scope("inner"):
+                x = jnp.sin(x)
+            return phalanx.jit(phalanx.named_call(jnp.cos, name="called"))(x)
+
+    sin, call = make_jaxpr(f)(X).eqns
+    (cos,) = call.params["jaxpr"].eqns
+    assert [str(e.source_info.name_stack) for e in (sin, call, cos)] == [
+        "outer/inner",
+        "outer",
+        "called",
+    ]
+    assert "test_jaxprs.py" in str(sin.source_info)

@@ -19,7 +19,7 @@ from phalanx.api.program import traced_program
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.names import theirs
 from phalanx.compat.primitives import ForeignPrimitive, view
-from phalanx.compat.sources import SourceInfo
+from phalanx.compat.sources import SourceInfo, scopes_of
 from phalanx.core.program import Equation, Literal, Program, Var
 from phalanx.core.types import Array, ArrayType
 from phalanx.transforms.simplify import prune
@@ -43,7 +43,7 @@ class JaxprEqn:
     @classmethod
     def of(cls, e: Equation, within: str = "") -> JaxprEqn:
         """The view of an equation; ``within`` are the named scopes of the program it is in."""
-        inside = functools.partial(ClosedJaxpr.of, within=e.location.scope)
+        inside = functools.partial(ClosedJaxpr.of, within=scopes_of(e.location))
         params = theirs(e.prim, e.params, inside)
         source = SourceInfo(e.location, within)
         return cls([*e.inputs], [*e.outputs], view(e.prim), params, e.effects, source)
@@ -53,7 +53,7 @@ class JaxprEqn:
         """What it is a view of."""
         prim = self.primitive.declaration
         params = self.primitive.own_params(self.params, [a.type for a in self.invars])
-        source = self.source_info and self.source_info.location
+        source = self.source_info.location if self.source_info else None
         return Equation(prim, [*self.invars], params, tuple(self.outvars), source)
 
     def replace(self, **changes: Any) -> JaxprEqn:

@@ -37,21 +37,26 @@ class SourceInfo:
     """Where an equation comes from: the user's line, and the named scopes around it.
 
     Attributes:
-        location: the line, with all its scopes.
+        location: the line, with all its scopes; None where nobody knows.
         within: those of the operation whose program the equation is part of.
     """
 
-    location: Location
+    location: Location | None
     within: str = ""
     traceback = None
 
     @property
     def name_stack(self) -> str:
         """The scopes inside the program, the outermost first, with slashes between them."""
-        return self.location.scope.removeprefix(self.within).removeprefix("/")
+        return scopes_of(self.location).removeprefix(self.within).removeprefix("/")
 
     def __str__(self) -> str:
         return str(self.location)
+
+
+def scopes_of(location: Location | None) -> str:
+    """The named scopes around a line, the outermost first."""
+    return location.scope if location else ""
 
 
 def current() -> SourceInfo:

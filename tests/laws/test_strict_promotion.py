@@ -190,5 +190,5 @@ def test_dtypes_that_the_user_mixes_are_refused(name):
 )
 def test_ranks_that_the_user_mixes_are_refused(mix):
     x, v = jnp.array(X), jnp.array(V)
-    with strict(), pytest.raises(ShapeError, match="could not be broadcast together, at test_strict_promotion"):
+    with strict(), pytest.raises(ShapeError, match="together, at test_strict_promotion"):
         mix(x, v)

@@ -13,7 +13,6 @@ F = TypeVar("F", bound=Callable)
 
 
 _excluded: list[str] = []
-Location.name_stack = property(lambda place: place.scope)  # type: ignore[attr-defined]
 
 
 def register_exclusion(path: str) -> None:

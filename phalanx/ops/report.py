@@ -154,12 +154,15 @@ def _bits(x: Any) -> Any:
     return reshape(bitcast(x, dtype=WORD), shape=(type.size * _words_of(type.dtype),))
 
 
-class Array(np.ndarray):
-    """A value that is told: within a tree it is shown by this name, as the array that it was."""
+class _Told(np.ndarray):
+    """A value that is told: within a tree it is shown as the array that it was."""
 
 
-def _value(type: ArrayType, words: np.ndarray) -> Array:
-    return _decoded(type, np.ascontiguousarray(words)).view(Array)
+_Told.__name__ = "Array"  # with which NumPy begins what it shows
+
+
+def _value(type: ArrayType, words: np.ndarray) -> np.ndarray:
+    return _decoded(type, np.ascontiguousarray(words)).view(_Told)
 
 
 def _decoded(type: ArrayType, words: np.ndarray) -> np.ndarray:

@@ -86,13 +86,12 @@ def test_modules_run(tmp_path):
 
 
 def test_processes_started_by_others_need_not_be_served():
-    look = "import subprocess, sys, jax; subprocess.run([sys.executable, '-c', " + repr(
-        "import sys; print(any('jax' in str(m) for m in sys.modules), len(sys.meta_path) > 3)"
-    )
-    served = python("-m", "phalanx.as_jax", "-c", look + "])")
-    assert served.stdout == "False True\n", served.stderr
-    free = python("-m", "phalanx.as_jax", "-c", look + "], env={})")
-    assert free.stdout == "False False\n", free.stderr
+    served = "print(any('UntilAskedFor' in type(f).__name__ for f in __import__('sys').meta_path))"
+    look = f"import subprocess, sys, jax; subprocess.run([sys.executable, '-c', {served!r}]"
+    done = python("-m", "phalanx.as_jax", "-c", look + ")")
+    assert done.stdout == "True\n", done.stderr
+    free = python("-m", "phalanx.as_jax", "-c", look + ", env={})")
+    assert free.stdout == "False\n", free.stderr
 
 
 def test_what_is_not_there_is_told():

@@ -183,9 +183,9 @@ def alone(prim):
     return bool(prim.examples) and not prim.examples[0].axes
 
 
-@pytest.mark.parametrize("name", sorted(n for n, p in REGISTRY.items() if alone(p)))
-def test_every_primitive_can_be_written_and_read(name):
-    prim, example = REGISTRY[name], REGISTRY[name].examples[0]
+@pytest.mark.parametrize("operation", sorted(n for n, p in REGISTRY.items() if alone(p)))
+def test_every_primitive_can_be_written_and_read(operation):
+    prim, example = REGISTRY[operation], REGISTRY[operation].examples[0]
     types = [t for t in example.args if isinstance(t, ArrayType)]
 
     def call(*given):

@@ -23,10 +23,10 @@ def served(monkeypatch):
         del sys.modules[name]
 
 
-@pytest.mark.parametrize("name", [*MODULES, *MODULES_REFUSED])
-def test_every_module_is_there_with_all_names_that_it_lists(name):
-    module = importlib.import_module(name)
-    assert importlib.import_module(name) is module is sys.modules[name]
+@pytest.mark.parametrize("served_module", [*MODULES, *MODULES_REFUSED])
+def test_every_module_is_there_with_all_names_that_it_lists(served_module):
+    module = importlib.import_module(served_module)
+    assert importlib.import_module(served_module) is module is sys.modules[served_module]
     assert all(hasattr(module, each) for each in dir(module))
 
 

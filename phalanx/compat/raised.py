@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
+from phalanx.base.recent import memoized
 from phalanx.errors import JaxRuntimeError
 
 
@@ -30,7 +30,7 @@ def as_runtime_error(error: BaseException) -> BaseException:
     return seen.with_traceback(error.__traceback__)
 
 
-@functools.lru_cache(256)
+@memoized(256)
 def _also_a_runtime_error(kind: Any) -> Any:
     """A subclass of both, or None if there can be none; what is pickled of it is a ``kind``."""
 

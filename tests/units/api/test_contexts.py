@@ -104,13 +104,24 @@ def test_arrays_that_are_alive_are_found():
     assert phalanx.live_arrays("abacus") == []
 
 
+def test_types_are_over_the_mesh_that_is_set():
+    x = jnp.ones((2, 3))
+    assert phalanx.typeof(x).sharding.mesh.empty
+    assert jnp.zeros(2, out_sharding=phalanx.typeof(x[:, 0]).sharding).shape == (2,)
+    mesh = phalanx.make_mesh((1,), ("data",))
+    with phalanx.set_mesh(mesh):
+        told = phalanx.jit(lambda x: phalanx.typeof(x).sharding.mesh.axis_names == ("data",) and x)
+        assert told(1.0) == 1.0
+        over = phalanx.typeof(x).sharding
+    assert over.mesh == mesh.abstract_mesh and over.spec == phalanx.P(None, None)
+
+
 def test_names_that_are_not_there_say_why():
     compiled = phalanx.jit(lambda x: x).lower(1.0).compile()
     for owner, name, why in [
         (phalanx, "device_cuont", "Did you mean 'device_count'"),
         (compiled, "input_formats", "input_shardings and output_shardings"),
         (compiled, "output_sharding", "Did you mean 'output_shardings'"),
-        (phalanx.typeof(1.0), "sharding", "x.sharding of an array does"),
     ]:
         with pytest.raises(AttributeError, match=why):
             getattr(owner, name)

@@ -30,6 +30,7 @@ BUILTINS = {
     errors.EscapedTracer: errors.JAXTypeError,
     errors.KeyReuseError: errors.JAXTypeError,
     errors.InconclusiveDimensionOperation: ValueError,
+    errors.RefError: ValueError,
     errors.DeletedArray: (RuntimeError, ValueError),
     errors.DeviceError: RuntimeError,
     errors.DevicesDiffer: ValueError,

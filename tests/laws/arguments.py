@@ -102,6 +102,8 @@ ARGUMENTS = {
         "make_array_from_single_device_arrays": ((3,), WHOLE, [Made(lambda: phalanx.device_put(
             np.ones(3), phalanx.devices()[0]
         ))]),
+        "empty_ref": (phalanx.ShapeDtypeStruct((3,), np.float32),),
+        "free_ref freeze": (Made(lambda: phalanx.new_ref(np.ones(3))),),
         "make_mesh": ((1,), ("x",)),
         "named_scope": ("here",),
         "reshard": (X, WHOLE),

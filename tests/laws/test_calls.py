@@ -25,7 +25,7 @@ def typed(call):
     operands = call.operands()
     try:
         out = phalanx.eval_shape(call, *operands)
-    except (TypeError, errors.NonConcreteBooleanIndexError, AttributeError):
+    except (TypeError, errors.NonConcreteBooleanIndexError, errors.RefError, AttributeError):
         out = call(*operands)
     leaves = phalanx.tree.leaves(out)
     return [(x.shape, x.dtype) if isinstance(x, ARRAYS) else type(x) for x in leaves]

@@ -205,8 +205,8 @@ def test_values_of_every_dtype_are_told():
 
     error, _ = ours.checkify(f)(jnp.float16(0.25))
     assert error.get().startswith(
-        "{'a': array(-3, dtype=int8), 'b': [array(1.5, dtype=bfloat16), array(200, dtype=uint8)], "
-        "'c': array([1.+2.j], dtype=complex64)} False 0.25"
+        "{'a': Array(-3, dtype=int8), 'b': [Array(1.5, dtype=bfloat16), Array(200, dtype=uint8)], "
+        "'c': Array([1.+2.j], dtype=complex64)} False 0.25"
     )
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
-import numpy as np
-
 from phalanx.api.arguments import (
     check_callable,
     check_leaf,
@@ -17,7 +15,7 @@ from phalanx.api.arguments import (
     positional_names,
     static_positions,
 )
-from phalanx.api.linear import tangent_dtype
+from phalanx.api.linear import zero_tangent
 from phalanx.base import dtypes, tree
 from phalanx.base.source import Location, name_of
 from phalanx.base.tree import shown
@@ -25,13 +23,12 @@ from phalanx.control.custom import as_type
 from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref
-from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.core.types import ArrayType, Shaped, is_scalar, typeof
 from phalanx.lax.bodies import check_results
-from phalanx.ops.basis import zeros
 from phalanx.transforms.stage import is_value
 
 
-class SymbolicZero:
+class SymbolicZero(Shaped):
     """A tangent or cotangent that is zero, known without computing.
 
     It has the shape and dtype of the zeros that it stands for: those of the value that it belongs
@@ -47,27 +44,7 @@ class SymbolicZero:
 
     def __init__(self, like: Any) -> None:
         kind = like if isinstance(like, ArrayType) else plain(typeof(like))
-        self.aval = kind.update(dtype=tangent_dtype(kind))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths of the dimensions."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype of the zeros."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.aval.size
+        self.aval = kind.to_tangent_aval()
 
     def __repr__(self) -> str:
         return f"SymbolicZero({self.aval})"
@@ -75,11 +52,7 @@ class SymbolicZero:
 
 def zero_like(kind: ArrayType, symbolic: bool) -> Any:
     """The tangent or cotangent of a value of type ``kind`` that is zero, as rules receive it."""
-    if symbolic:
-        return SymbolicZero(kind)
-    if not dtypes.is_inexact(kind.dtype):
-        return np.zeros(kind.shape, dtypes.float0)
-    return zeros(kind)
+    return SymbolicZero(kind) if symbolic else zero_tangent(kind)
 
 
 class Custom:

@@ -13,7 +13,6 @@ from phalanx.api.custom_vjp import custom_vjp
 from phalanx.api.derivatives import vjp
 from phalanx.api.devices import default_backend
 from phalanx.api.jit import jit
-from phalanx.api.linear import tangent_dtype
 from phalanx.api.portable_bytes import (
     describe_tree,
     describe_type,
@@ -435,7 +434,7 @@ def _derivative_of(
         return pull(values[count:])
 
     derivative.__name__ = f"{program.name}_vjp"
-    cts = [t.update(dtype=tangent_dtype(t), weak=False) for t in program.output_types]
+    cts = [t.to_tangent_aval().update(weak=False) for t in program.output_types]
     types = [*program.input_types, *cts]
     return _exported(jit(derivative).trace(*map(aot.struct, types))._traced, platforms, checks)
 

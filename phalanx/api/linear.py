@@ -24,11 +24,6 @@ from phalanx.transforms.stage import is_value
 from phalanx.transforms.transpose import backward
 
 
-def tangent_dtype(type: ArrayType) -> np.dtype:
-    """The dtype of tangents of ``type``: the same, or float0 where there is no derivative."""
-    return type.dtype if dtypes.is_inexact(type.dtype) else dtypes.float0
-
-
 def zero_tangent(type: ArrayType) -> Any:
     """The tangent of what does not depend on anything, for values of ``type``."""
     if dtypes.is_inexact(type.dtype):

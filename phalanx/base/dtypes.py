@@ -100,6 +100,15 @@ def is_inexact(dtype: Any) -> bool:
     return dtype in INEXACT
 
 
+def of_tangents(dtype: Any) -> Any:
+    """The dtype of tangents: the same, or float0 where there is no derivative.
+
+    >>> of_tangents(np.dtype("float32")), of_tangents(np.dtype("int32")) == float0
+    (dtype('float32'), True)
+    """
+    return dtype if is_inexact(dtype) else float0
+
+
 # ---- canonical dtypes -----------------------------------------------------------------------
 
 _TO_32_BIT = {
@@ -133,7 +142,7 @@ def canonical(dtype: Any) -> np.dtype:
 
 def _canonical(like: Any) -> np.dtype:
     dtype = as_dtype(like)
-    if isinstance(like, (type, str)):
+    if isinstance(like, (type, str, ScalarType)):
         _wide[like], _narrow[like] = dtype, _TO_32_BIT.get(dtype, dtype)
     return dtype if settings().enable_x64 else _TO_32_BIT.get(dtype, dtype)
 
@@ -682,7 +691,7 @@ class ScalarType:
             return NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self.dtype)
+        return hash(self.dtype.type)  # tables of others have NumPy's classes as keys
 
     def __repr__(self) -> str:
         return f"phalanx.numpy.{self.dtype.name}"

@@ -8,7 +8,7 @@ from typing import Any, Union
 import numpy as np
 
 from phalanx.api.contexts import ensure_compile_time_eval
-from phalanx.base import dtypes
+from phalanx.base.dtypes import of_tangents as primal_dtype_to_tangent_dtype
 from phalanx.base.errors import InconclusiveDimensionOperation
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.avals import AbstractValue, ShapedArray
@@ -29,7 +29,7 @@ from phalanx.core import refs
 from phalanx.core.check import check
 from phalanx.core.program import Literal, Var
 from phalanx.core.refs import AbstractRef
-from phalanx.core.trace import ROOT, Trace, Tracer, current, known_value, trace_of
+from phalanx.core.trace import ROOT, Trace, Tracer, current, known_value, owner_of
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 
 __all__ = [
@@ -156,11 +156,6 @@ def unmapped_aval(size: int, axis: int | None, aval: ArrayType, *_: Any) -> Arra
     return aval.update(shape=tuple(np.insert(aval.shape, axis, size)))
 
 
-def primal_dtype_to_tangent_dtype(dtype: Any) -> Any:
-    """The dtype of tangents of numbers of ``dtype``."""
-    return dtype if dtypes.is_inexact(dtype) else dtypes.float0
-
-
 class OpaqueTraceState:
     """Which transformations are under way; equal where they are the same."""
 
@@ -186,11 +181,7 @@ def trace_state_clean() -> bool:
 
 def find_top_trace(xs: Any) -> Trace:
     """The innermost transformation to which one of ``xs`` belongs."""
-    owners = [trace_of(x) for x in xs if isinstance(x, Tracer)]
-    trace = current()
-    while trace.parent is not None and not any(o is trace for o in owners):
-        trace = trace.parent
-    return trace
+    return owner_of(xs, current())
 
 
 Trace.main = property(lambda trace: trace)  # type: ignore[attr-defined]  (traces have no levels)

@@ -115,7 +115,8 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
         given = [m for m, n in zip(made.about, nonzero, strict=True) if n]
         types = [t for t, n in zip(program.output_types, nonzero, strict=True) if n]
         every = (True,) * len(program.outputs)
-        programs.append(filled(made.program, [*program.output_types, *types], [*every, *given]))
+        whole = filled(made.program, [*program.output_types, *types], [*every, *given])
+        programs.append(whole.update(equations=live_equations(whole)))
     condition = frame.condition
     if condition is not None:
         types = [t for t, a in zip(condition.input_types, inputs, strict=True) if a]

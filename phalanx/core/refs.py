@@ -18,7 +18,7 @@ from phalanx.base.errors import EscapedTracer, RefError
 from phalanx.base.source import user_location
 from phalanx.core import types
 from phalanx.core.trace import ROOT, Trace, Tracer, current
-from phalanx.core.types import ArrayType
+from phalanx.core.types import ArrayType, Shaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class AbstractRef:
     __repr__ = __str__
 
 
-class Ref:
+class Ref(Shaped):
     """A mutable reference to an array: ``phalanx.new_ref`` makes one.
 
     ``ref[...]`` reads the array, ``ref[...] = x`` writes another one of the same shape and dtype,
@@ -81,26 +81,6 @@ class Ref:
         self._freed = False
         kind = types.typeof(value)
         self.aval = AbstractRef(ArrayType(kind.shape, kind.dtype))
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths of the dimensions."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the elements."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.aval.size
 
     def __repr__(self) -> str:
         if self._freed or isinstance(self._value, Tracer):

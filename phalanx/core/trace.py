@@ -10,6 +10,7 @@ perturbations of nested derivatives do not mix.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, NoReturn
@@ -205,6 +206,14 @@ class Tracer(Array):
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable: {self._describe()}; use its shape or dtype, or id()")
+
+
+def owner_of(values: Iterable[Any], trace: Trace) -> Trace:
+    """The innermost of ``trace`` and those around it that owns one of ``values``, or the last."""
+    traced = [x for x in values if isinstance(x, Tracer)]
+    while trace.parent is not None and not any(map(trace.owns, traced)):
+        trace = trace.parent
+    return trace
 
 
 def trace_of(x: Tracer) -> Trace:

@@ -119,7 +119,7 @@ class ArrayType:
 
     def to_tangent_aval(self) -> ArrayType:
         """The type of tangents: the same for real and complex numbers, else float0."""
-        kind = self.dtype if dtypes.is_inexact(self.dtype) else dtypes.float0
+        kind = dtypes.of_tangents(self.dtype)
         return self.update(dtype=kind, weak=self.weak and kind is self.dtype)
 
     at_least_vspace = to_tangent_aval
@@ -162,7 +162,35 @@ def _check_bytes(type: ArrayType) -> None:
         )
 
 
-class Array:
+class Shaped:
+    """What has a type ``aval`` has its shape and dtype."""
+
+    __slots__ = ()
+
+    aval: Any  # an `ArrayType`, or what tells the same
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The lengths of the dimensions."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> Any:
+        """The dtype of the elements: NumPy's, or that of random keys."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return self.aval.size
+
+
+class Array(Shaped):
     """An immutable n-dimensional array of one dtype.
 
     Both arrays that hold data and the tracers that stand for them inside transformations are
@@ -210,26 +238,6 @@ class Array:
         def __len__(self) -> int: ...
 
     aval: ArrayType  # the static part
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The lengths of the dimensions."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> Any:
-        """The dtype of the elements: NumPy's, or that of random keys."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return self.aval.size
 
     @property
     def weak_type(self) -> bool:

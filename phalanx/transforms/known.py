@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.core.primitive import Primitive
-from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering
+from phalanx.core.trace import InnerTrace, Trace, current, entering, owner_of
 
 
 class KnownNow(InnerTrace):
@@ -21,16 +21,9 @@ class KnownNow(InnerTrace):
         super().__init__(current(), "ensure_compile_time_eval")
 
     def process(self, prim: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        trace = self.parent if prim.axes(params) else self._owner(args)
+        trace = self.parent if prim.axes(params) else owner_of(args, self.parent)
         with entering(trace):
             return trace.process(prim, args, params)
 
     def home_of(self, value: Any) -> Trace:
-        return self._owner((value,))
-
-    def _owner(self, values: tuple[Any, ...]) -> Trace:
-        trace: Trace = self.parent
-        traced = [x for x in values if isinstance(x, Tracer)]
-        while trace.parent is not None and not any(map(trace.owns, traced)):
-            trace = trace.parent
-        return trace
+        return owner_of((value,), self.parent)

@@ -325,6 +325,23 @@ def test_forward_mode_of_custom_vjp(name):
         FORWARD[name](f)
 
 
+@pytest.mark.parametrize("loop", ["while", "scan"])
+def test_forward_mode_beside_a_function_without_it(loop):
+    f = px.custom_vjp(lambda x: 2 * x)
+    f.defvjp(lambda x: (2 * x, None), lambda _, ct: (2 * ct,))
+
+    def step(s):
+        return s[0] + 1, lax.stop_gradient(f(s[1])), 1.5 * s[2]
+
+    def run(x):
+        if loop == "scan":
+            return lax.scan(lambda s, _: (step(s), None), (0, x, x), None, length=3)[0]
+        return lax.while_loop(lambda s: s[0] < 3, step, (0, x, x))
+
+    for g in (run, px.jit(run)):
+        near(px.jvp(lambda x, g=g: g(x)[1:], (1.0,), (1.0,)), ((8.0, 3.375), (0.0, 3.375)))
+
+
 def closing(w, x):
     f = px.custom_vjp(lambda x: w * x)
     f.defvjp(lambda x: (w * x, None), lambda _, ct: (w * ct,))

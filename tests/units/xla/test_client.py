@@ -48,11 +48,13 @@ def test_a_platform_that_was_asked_for_and_is_absent():
     script = (
         "from phalanx.base.config import config; config.update('platforms', 'tpu,cuda')\n"
         "from phalanx.xla import XlaBackend\n"
-        "XlaBackend().devices()"
+        "print(*[d.platform for d in XlaBackend().devices()])"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     if done.returncode:
         assert "DeviceError: devices: no platform of tpu, cuda is usable" in done.stderr
+    else:
+        assert set(done.stdout.split()) <= {"tpu", "gpu"} and done.stdout.strip()
 
 
 SCRIPT = """

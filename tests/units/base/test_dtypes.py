@@ -317,7 +317,7 @@ def test_a_scalar_type_stands_for_its_dtype():
     assert np.dtype(t) == np.float32 and np.zeros(2).astype(t).dtype == np.float32
     assert t == np.float32 and np.dtype("float32") == t and t == "float32" and t != np.float64
     assert t != 3 and t != dtypes.float16 and t in {t: 1}
-    assert {np.dtype("float32"): 1}[t] == 1
+    assert {np.float32: 1}[t] == {t: 1}[np.float32] == 1
     assert np.issubdtype(t, np.floating) and dtypes.issubdtype(dtypes.bfloat16, np.floating)
     assert t.__name__ == "float32" and repr(dtypes.bfloat16) == "phalanx.numpy.bfloat16"
     assert copy.deepcopy(t) == pickle.loads(pickle.dumps(t)) == t

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from phalanx.base.boundary import bound
 from phalanx.base.config import config
-from phalanx.base.errors import EscapedTracer
-from phalanx.core.trace import Tracer, describe, trace_of
 
 # ---- transfers ------------------------------------------------------------------------------
 
@@ -118,9 +115,11 @@ def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
     return config.override(legacy_prng_key=new_val)
 
 
-@contextmanager
-def checking_leaks() -> Iterator[None]:
-    """Look, at the end of the block, for traced values that outlived their transformation.
+def checking_leaks() -> AbstractContextManager[None]:
+    """A block in which each transformation looks, at its end, for traced values that outlive it.
+
+    That takes a while: all objects that there are are looked through. The option
+    ``check_tracer_leaks`` says the same for the whole process.
 
     Raises:
         EscapedTracer: there is one; the message says where it was made.
@@ -132,25 +131,12 @@ def checking_leaks() -> Iterator[None]:
     Traceback (most recent call last):
     phalanx.base.errors.EscapedTracer: Leaked value ...
     """
-    before = {id(x): x for x in _leaked()}  # held, so that nothing new has the id of one of them
-    yield
-    leaked = [x for x in _leaked() if id(x) not in before]
-    if leaked:
-        listed = "; ".join(map(describe, leaked[:3]))
-        raise EscapedTracer(
-            f"Leaked {listed}: {len(leaked)} traced values outlived their transformations, in a "
-            "variable, list or attribute outside; return them from the function instead"
-        )
+    return check_tracer_leaks(True)
 
 
 def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
-    """``checking_leaks``, or nothing where ``new_val`` is false."""
-    return checking_leaks() if new_val else config.override()
-
-
-def _leaked() -> list[Tracer]:
-    gc.collect()
-    return [x for x in gc.get_objects() if isinstance(x, Tracer) and not trace_of(x).alive]
+    """``checking_leaks``, or a block without such looks where ``new_val`` is false."""
+    return config.override(check_tracer_leaks=new_val)
 
 
 # ---- options that change nothing here -------------------------------------------------------

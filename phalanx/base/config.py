@@ -191,6 +191,7 @@ OPTIONS: dict[str, Option] = {
         _flag("enable_x64", "Keep 64-bit dtypes; otherwise they become the 32-bit ones."),
         _flag("debug_nans", "Raise NonFiniteError as soon as an operation produces a NaN."),
         _flag("debug_infs", "Raise NonFiniteError as soon as an operation produces an infinity."),
+        _flag("check_tracer_leaks", "Look for traced values that outlive their transformations."),
         _flag("enable_checks", "Check every program against its types when it has been traced."),
         _flag("enable_custom_prng", "Let random.PRNGKey give keys of the kind of random.key."),
         _flag("disable_jit", "Run jitted and mapped functions eagerly, one operation at a time."),
@@ -342,6 +343,7 @@ class LayeredOptions:
     enable_x64: bool
     debug_nans: bool
     debug_infs: bool
+    check_tracer_leaks: bool
     enable_checks: bool
     enable_custom_prng: bool
     disable_jit: bool

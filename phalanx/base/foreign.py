@@ -59,9 +59,7 @@ HARMLESS: dict[str, Any] = {
 }
 """Options that change no result, and what they say until somebody sets them."""
 
-_LEAKS = "look for them in a block, `with phalanx.checking_leaks():`"
 FIXED: dict[str, tuple[Any, str]] = {
-    "check_tracer_leaks": (False, _LEAKS),
     "cuda_visible_devices": ("all", "CUDA_VISIBLE_DEVICES in the environment says which GPUs"),
     "debug_key_reuse": (False, "nothing looks for keys that are used twice"),
     "disallow_mesh_context_manager": (False, "`with mesh:` stays allowed"),

@@ -70,7 +70,7 @@ def _run(source: str | bytes, name: str, file: str | None) -> None:
     if file is not None:
         names["__file__"] = file
     try:
-        exec(compile(source, name, "exec"), names)
+        exec(compile(source, name, "exec", dont_inherit=True), names)
     except (SystemExit, KeyboardInterrupt):
         raise
     except BaseException as e:

@@ -184,7 +184,9 @@ def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple
         call, in_tree = _WithRefs(in_tree, refs), tree.structure(tuple(leaves))
 
     def trace() -> _Choice:
-        bodies = [trace_body(f, call, in_tree, types, who, along) for f in functions]
+        once = {id(f): f for f in functions}
+        each = {i: trace_body(f, call, in_tree, types, who, along) for i, f in once.items()}
+        bodies = [each[id(f)] for f in functions]
         bodies, written = _writing_the_same(bodies)
         wanted = _common_types(who, functions, bodies)
         alike = [retyped(body, [], wanted) for body in bodies]
@@ -255,7 +257,7 @@ def _common_types(
     for name, body in zip(names, bodies, strict=True):
         if body.out_tree != first:
             raise TypeError(
-                f"{who}: all branches must return the same structure; {names[0]} returns "
+                f"{who} branch outputs must have the same pytree structure; {names[0]} returns "
                 f"{shown(first)}, {name} returns {shown(body.out_tree)}, at {user_location()}"
             )
     paths = [path for path, _ in tree.leaves_with_path(first.unflatten([0] * first.num_leaves))]
@@ -265,7 +267,7 @@ def _common_types(
         for name, kind in zip(names, column, strict=True):
             if (kind.shape, kind.dtype) != (column[0].shape, column[0].dtype):
                 raise TypeError(
-                    f"{who}: all branches must return the same types; result{tree.keystr(path)} is "
+                    f"{who} branches must have equal output types; result{tree.keystr(path)} is "
                     f"{column[0]} from {names[0]} and {kind} from {name}, at {user_location()}"
                 )
         varying = NOWHERE.union(*[t.varying for t in column])

@@ -10,6 +10,7 @@ from typing import Any
 
 from phalanx.base.errors import RefError
 from phalanx.core.axes import Axis, Typed, typed
+from phalanx.core.leaks import leaving_nothing
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, has_user_rules
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
@@ -97,6 +98,7 @@ class Batch(InnerTrace):
         return name is not None and name in prim.axes(params)
 
 
+@leaving_nothing
 def batch(
     function: Callable[..., Sequence[Any]],
     axis: Axis,

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 from phalanx.base.source import on_one_line
+from phalanx.core.leaks import leaving_nothing
 from phalanx.core.primitive import ZERO, Primitive, ZeroDerivative
 from phalanx.core.program import Atom, Program, plain
 from phalanx.core.trace import (
@@ -162,6 +163,7 @@ class RuleTrace(InnerTrace):
         return tuple([x if mark <= d else y for x, y, d in pairs])
 
 
+@leaving_nothing
 def jvp(
     function: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
@@ -221,6 +223,7 @@ class LinearMap:
         return [next(outputs) if n else ZERO for n in self.nonzero]
 
 
+@leaving_nothing
 def linearize(
     function: Callable[..., Sequence[Any]], primals: Sequence[Any], wanted: Sequence[bool]
 ) -> tuple[list[Any], LinearMap]:

@@ -17,6 +17,7 @@ from phalanx.base.errors import RefError
 from phalanx.base.source import user_location
 from phalanx.core.check import check
 from phalanx.core.interpret import interpret
+from phalanx.core.leaks import leaving_nothing
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import LARGEST_LITERAL, Atom, Equation, Literal, Program, Var, plain
 from phalanx.core.refs import Ref, load
@@ -246,6 +247,7 @@ def stage(
     return program, loaded(captured)
 
 
+@leaving_nothing
 def stage_with_refs(
     function: Callable[..., Sequence[Any]],
     types: Sequence[ArrayType],

@@ -133,6 +133,38 @@ def test_leaks_are_found():
         phalanx.vmap(jnp.sin)(jnp.ones(3))
 
 
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda f: phalanx.jit(f)(1.0),
+        lambda f: phalanx.grad(f)(1.0),
+        lambda f: phalanx.jvp(f, (1.0,), (1.0,)),
+        lambda f: phalanx.vmap(f)(jnp.ones(2)),
+        lambda f: phalanx.pmap(f)(jnp.ones(2)),
+        lambda f: phalanx.eval_shape(f, 1.0),
+        lambda f: phalanx.jit(lambda x: phalanx.grad(f)(x))(1.0),
+        lambda f: phalanx.lax.scan(lambda c, x: (f(c), None), 1.0, None, length=2),
+        lambda f: phalanx.lax.cond(True, f, lambda x: x, 1.0),
+        lambda f: phalanx.checkpoint(f)(1.0),
+    ],
+)
+def test_every_transformation_looks_for_leaks_if_the_process_wants_it(around):
+    kept = []
+
+    def keeps(x):
+        kept.append(x * 2)
+        return x * 2
+
+    around(keeps)
+    phalanx.config.update("jax_check_tracer_leaks", True)
+    try:
+        around(lambda x: jnp.sin(x) * phalanx.jit(jnp.cos)(x))
+        with pytest.raises(EscapedTracer, match="Leaked value"):
+            around(keeps)
+    finally:
+        phalanx.config.update("jax_check_tracer_leaks", False)
+
+
 def test_a_leak_is_found_also_where_an_older_one_has_just_been():
     kept = []
 

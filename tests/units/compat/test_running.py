@@ -16,7 +16,7 @@ from jax import lax, random
 from jax.sharding import PartitionSpec as P
 
 class Point:
-    def __init__(self, x):
+    def __init__(self, x: int):
         self.x = x
 
 def sine(x):
@@ -24,7 +24,7 @@ def sine(x):
     return float(jax.numpy.sin(x)), jax.Array.__module__
 
 if __name__ == "__main__":
-    print(sys.argv, __file__, __spec__)
+    print(sys.argv, __file__, __spec__, Point.__init__.__annotations__)
     print(pickle.loads(pickle.dumps(Point(jnp.ones(2)))).x)
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         print(pool.map(sine, [0.0])[0])
@@ -52,7 +52,7 @@ def test_a_script_runs_as_under_python_and_so_does_what_it_starts(tmp_path):
     (tmp_path / "program.py").write_text(SCRIPT)
     done = python("-m", "phalanx.as_jax", "program.py", cwd=tmp_path)
     assert done.stdout.splitlines() == [
-        "['program.py'] program.py None",
+        "['program.py'] program.py None {'x': <class 'int'>}",
         "[1. 1.]",
         "(0.0, 'phalanx.core.types')",
         "True phalanx.core.types",

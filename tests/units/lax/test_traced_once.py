@@ -180,7 +180,7 @@ CASES = {
     ),
     "while_loop": (lambda x: x * 2, lambda f: lax.while_loop(below, f, START), 1),
     "condition of a while_loop": (lambda x: x < 50, lambda f: lax.while_loop(f, twice, START), 1),
-    "cond": (lambda x: x * 2, lambda f: lax.cond(True, f, f, START), 2),
+    "cond": (lambda x: x * 2, lambda f: lax.cond(True, f, f, START), 1),
     "switch": (lambda x: x * 2, lambda f: lax.switch(1, [twice, f], START), 1),
     "map": (lambda x: x * 2, lambda f: lax.map(f, XS), 1),
     "map in batches": (lambda x: x * 2, lambda f: lax.map(f, XS, batch_size=3), 1),
@@ -288,3 +288,20 @@ def test_a_function_is_traced_for_the_axes_in_scope():
     for size in 2, 3:
         out = px.vmap(lambda _: lax.scan(f, START, XS)[0], axis_name="i")(np.zeros(size))
         assert out.tolist() == [size**4] * size
+
+
+# ---- a function that is several branches ----
+
+
+def test_branches_that_are_one_function_are_traced_together():
+    square, cube = Counted(lambda x: x**2), Counted(lambda x: x**3)
+    assert calls_of(lambda: lax.cond(False, square, square, START)) == 1
+    got = []
+    assert calls_of(lambda: got.append(lax.switch(3, [square, cube] * 4, np.float32(3)))) == 2
+    assert got[0] == 27
+    weights = jnp.arange(3.0)  # what both capture is taken in once
+
+    def f(x):
+        return weights * x
+
+    assert px.jit(lambda i, x: lax.switch(i, [f, f], x))(1, START).tolist() == [0, 1, 2]

@@ -197,7 +197,6 @@ def _rounded_back(ct: Any, x: Any, **bits: int) -> Cotangents:
     return [reduce_precision(ct, **bits)]
 
 
-
 class _Format(TypedDict):
     exponent_bits: int
     mantissa_bits: int
@@ -329,7 +328,6 @@ def _pow_exponent_slope(out: Any, x: Any) -> Any:
     return mul(out, log(select(eq(x, 0), 1, x)))
 
 
-
 class _Exponent(TypedDict):
     y: int
 
@@ -431,18 +429,35 @@ expm1 = _function(
     lambda y, x: add(y, 1),
     "e^x - 1, exact near 0; stablehlo.exponential_minus_one",
 )
-log = _function(
+
+
+def _logarithm(
+    name: str, lower: Body, inside: Callable[[Any], Any], doc: str, *examples: Example
+) -> Primitive:
+    """A logarithm of ``inside(x)``, by which tangents are divided: its inverse may underflow."""
+
+    def linearize(active: Active, x: Any) -> Derivative:
+        divisor = inside(x)
+        return prim(x), lambda t: div(t, divisor)
+
+    prim = pointwise(
+        name, lower, on=dtypes.is_inexact, linearize=linearize, doc=doc, examples=examples
+    )
+    return prim
+
+
+log = _logarithm(
     "log",
     lambda b, x: b.log(x),
-    lambda y, x: _inverse(x),
+    lambda x: x,
     "the natural logarithm; stablehlo.log",
     _POSITIVE,
     Example((c64(3),), low=0.25, high=2.0),
 )
-log1p = _function(
+log1p = _logarithm(
     "log1p",
     lambda b, x: b.log_plus_one(x),
-    lambda y, x: _inverse(add(x, 1)),
+    lambda x: add(x, 1),
     "log(1 + x), exact near 0; stablehlo.log_plus_one",
     _OPEN,
     Example((c64(3),), low=-0.5, high=0.5),

@@ -57,7 +57,7 @@ from phalanx.ops.basis import (
     reshape,
     zeros,
 )
-from phalanx.ops.compare import eq, select
+from phalanx.ops.compare import eq, greater_of, select, smaller_of
 from phalanx.ops.elementwise import div
 from phalanx.ops.shape import iota, typeof_operand
 
@@ -734,7 +734,7 @@ scatter_mul = _scatter(
 
 scatter_min = _scatter(
     "scatter_min",
-    lambda b, x, u: b.minimum(x, u),
+    smaller_of,
     linearize=_extremum_linearize(lambda: scatter_min),
     transpose=NoRule("it is not linear"),
     copied=True,
@@ -744,7 +744,7 @@ scatter_min = _scatter(
 
 scatter_max = _scatter(
     "scatter_max",
-    lambda b, x, u: b.maximum(x, u),
+    greater_of,
     linearize=_extremum_linearize(lambda: scatter_max),
     transpose=NoRule("it is not linear"),
     copied=True,

@@ -1,4 +1,4 @@
-"""The error function and its inverse, and the zeta function."""
+"""The error function and its inverse, the zeta function, and entropies."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from typing import Any
 
 from phalanx.base import dtypes
 from phalanx.core.primitive import Example, Primitive
-from phalanx.ops.basis import add, f32, mul, neg, pointwise
-from phalanx.ops.compare import lt, select
-from phalanx.ops.elementwise import exp, square
+from phalanx.core.types import typeof
+from phalanx.ops.basis import add, f32, mul, neg, pointwise, sub
+from phalanx.ops.bits import and_, or_
+from phalanx.ops.compare import eq, ge, gt, indicator, le, lt, select
+from phalanx.ops.elementwise import div, exp, square
 from phalanx.ops.elementwise import log as log_of
 from phalanx.ops.formula import (
+    absolute,
     floor,
     is_nan,
     iterate,
     log,
+    polynomial,
     power,
     precision,
     special,
@@ -120,7 +124,7 @@ zeta: Primitive = special(
 )
 
 
-# ---- entropy --------------------------------------------------------------------------------
+# ---- entropies ------------------------------------------------------------------------------
 
 
 def _entropy(x: Any) -> Any:
@@ -140,4 +144,81 @@ entr = special(
     known=[lambda out, x: _entropy_slope(x)],
     doc="-x log x; 0 at 0, and -inf below",
     examples=[Example((f32(3),), low=0.5, high=3.0)],
+)
+
+
+def _beside(p: Any, q: Any) -> tuple[Any, Any, Any, Any]:
+    """Where p ≈ q, there d = (q - p) / p and u = (q - p) / (q + p), and a rest:
+    log(q / p) = 2 artanh u = 2 (u + u³ rest)."""
+    terms = 16 if precision(p) < 1e-10 else 7
+    d = (q - p) / p
+    near = (d > -0.45) & (d < 0.85)  # |u| < 0.3
+    d = within(near, d, 0.0)
+    u = d * (1.0 / (d + 2.0))  # q + p may be too large, as is what XLA makes of d / (d + 2)
+    return near, d, u, polynomial(u * u, [1 / (2 * k + 3) for k in range(terms)])
+
+
+def _log_ratio(p: Any, q: Any) -> Any:
+    """log(p / q), also where a float does not hold the quotient."""
+    near, _, u, rest = _beside(p, q)
+    ratio = p / q
+    held = (ratio > 1e-37) & (ratio < math.inf)
+    far = where(held, log(within(held, ratio, 1.0)), log(p) - log(q))
+    return where(near, -2.0 * (u + u * u * u * rest), far)
+
+
+log_ratio: Primitive = special(
+    "log_ratio",
+    _log_ratio,
+    known=[lambda out, p, q: div(1.0, p), lambda out, p, q: div(-1.0, q)],
+    doc="log(p / q) of positive numbers",
+    examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],
+)
+
+
+def _relative_entropy(p: Any, q: Any) -> Any:
+    inside = (p > 0.0) & (q > 0.0)
+    out = p * _log_ratio(within(inside, p, 1.0), within(inside, q, 1.0))
+    return where(inside, out, where((absolute(p) <= 0.0) & (q >= 0.0), absolute(p), math.inf))
+
+
+def _divergence(p: Any, q: Any) -> Any:
+    """p (d - log(1 + d)), which has digits also where p ≈ q, with d = (q - p) / p."""
+    inside = (p > 0.0) & (q > 0.0)
+    v, w = within(inside, p, 1.0), within(inside, q, 1.0)
+    near, d, u, rest = _beside(v, w)
+    out = where(near, v * (d * u - 2.0 * u * u * u * rest), v * (_log_ratio(v, w) - 1.0) + w)
+    return where(inside, out, where((absolute(p) <= 0.0) & (q >= 0.0), q, math.inf))
+
+
+def _where_positive(p: Any, q: Any, slope: Any, outside: Any = 0) -> Any:
+    return select(or_(le(p, 0), le(q, 0)), outside, slope)
+
+
+def _divergence_slope(out: Any, p: Any, q: Any) -> Any:
+    """1 - p / q, by q."""
+    ratio = div(p, q)
+    near = and_(gt(ratio, 0.5), lt(ratio, 2))
+    inside = select(near, div(sub(q, p), q), sub(1, ratio))
+    edge = indicator(and_(eq(p, 0), ge(q, 0)), typeof(inside).dtype)
+    return _where_positive(p, q, inside, edge)
+
+
+rel_entr: Primitive = special(
+    "rel_entr",
+    _relative_entropy,
+    known=[
+        lambda out, p, q: _where_positive(p, q, add(log_ratio(p, q), 1)),
+        lambda out, p, q: _where_positive(p, q, neg(div(p, q))),
+    ],
+    doc="p log(p / q); 0 where p is 0, and inf where either is negative",
+    examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],
+)
+
+kl_div: Primitive = special(
+    "kl_div",
+    _divergence,
+    known=[lambda out, p, q: _where_positive(p, q, log_ratio(p, q)), _divergence_slope],
+    doc="p log(p / q) - p + q; q where p is 0, and inf where either is negative",
+    examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],
 )

@@ -70,6 +70,51 @@ def test_entropies_at_the_edges():
     np.testing.assert_allclose(phalanx.grad(phalanx.grad(special.entr))(2.0), -0.5)
 
 
+SIZES = np.float32([1e-30, 1e-10, 0.7, 1, 1.00001, 1e20, 8e37, 8.6e37, 3.4e38])
+
+
+def test_relative_entropies_of_all_sizes():
+    """Also where numbers are close to each other, and where few operations on them are finite."""
+    p, q = (x.ravel() for x in np.meshgrid(SIZES, SIZES))
+    wide, other = p.astype(float), q.astype(float)
+    beside = np.log(wide / other)  # of float64: what is close differs by 1e-5 at least
+    log_ratio = np.where(abs(beside) < 0.5, beside, np.log(wide / other))
+    change = 1 - wide / other
+    by_p_and_q = {
+        special.rel_entr: (log_ratio + 1, -wide / other),
+        special.kl_div: (log_ratio, np.where(abs(change) < 0.5, (other - wide) / other, change)),
+    }
+    with np.errstate(over="ignore", under="ignore"):
+        np.testing.assert_allclose(special.rel_entr(p, q), np.float32(wide * log_ratio), rtol=1e-6)
+        for f, wanted in by_p_and_q.items():
+            for got, slope in zip(phalanx.vmap(phalanx.grad(f, (0, 1)))(p, q), wanted, strict=True):
+                tolerance = {"rtol": 2e-6, "atol": 1.2e-38}  # what is smaller is 0 to XLA
+                np.testing.assert_allclose(got, slope.astype(np.float32), **tolerance)
+
+
+def test_slopes_of_logarithms_of_large_numbers():
+    """The inverse of such a number is not, but a multiple of it is."""
+    x, t = np.float32(1.5e38), np.float32(1e38)
+    for f, wanted in {
+        jnp.log: 1,
+        jnp.log1p: 1,
+        jnp.log2: 1 / np.log(2),
+        jnp.log10: 1 / np.log(10),
+    }.items():
+        np.testing.assert_allclose(phalanx.vjp(f, x)[1](t)[0], wanted * 2 / 3, rtol=1e-6)
+        np.testing.assert_allclose(phalanx.jvp(f, (x,), (t,))[1], wanted * 2 / 3, rtol=1e-6)
+    by_y = phalanx.grad(special.xlogy, 1)(t, x), phalanx.grad(special.xlog1py, 1)(t, x)
+    np.testing.assert_allclose(by_y, 2 / 3, rtol=1e-6)
+
+
+def test_divergences_of_numbers_that_are_close():
+    p, d = np.meshgrid(np.float32([1e-20, 0.3, 1, 3e38]), np.float32([-0.4, -1e-3, 1e-5, 0.1]))
+    q = p * (1 + d)
+    d = q.astype(float) / p - 1
+    series = sum((-d) ** n / n for n in range(2, 60))  # d - log(1 + d)
+    np.testing.assert_allclose(special.kl_div(p, q), p * series, rtol=2e-6)
+
+
 def test_what_is_masked_may_be_nan():
     x, mask = np.float32([1, np.nan, 2]), np.array([True, False, True])
     for f in phalanx.nn.softmax, phalanx.nn.log_softmax, phalanx.nn.logsumexp, jnp.var, jnp.prod:

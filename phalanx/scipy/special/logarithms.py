@@ -13,6 +13,8 @@ from phalanx.nn.normalize import softmax as _softmax
 from phalanx.numpy.choice import where
 from phalanx.numpy.promotion import ArrayLike, real
 from phalanx.ops.special import entr as _entr
+from phalanx.ops.special import kl_div as _kl_div
+from phalanx.ops.special import rel_entr as _rel_entr
 from phalanx.scipy.special.operands import inexact, is_complex
 
 
@@ -108,36 +110,22 @@ def entr(x: ArrayLike) -> Array:
     return _entr(*real("entr", x))
 
 
-@one_program
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q); 0 where p is 0, and inf where either is negative.
 
     >>> float(rel_entr(2.0, 2.0))
     0.0
     """
-    p, q = real("rel_entr", p, q)
-    inside, u, v = _positive(p, q)
-    edge = where((p == 0) & (q >= 0), 0, math.inf)
-    return where(inside, u * (ops.log(u) - ops.log(v)), edge)
+    return _rel_entr(*real("rel_entr", p, q))
 
 
-def _positive(p: Array, q: Array) -> tuple[Array, Array, Array]:
-    """Where both are positive or one is NaN, and the two with 1 elsewhere."""
-    inside = (p > 0) & (q > 0) | (p != p) | (q != q)
-    return inside, where(inside, p, 1), where(inside, q, 1)
-
-
-@one_program
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q) - p + q; inf where either is negative.
 
     >>> float(kl_div(2.0, 2.0))
     0.0
     """
-    p, q = real("kl_div", p, q)
-    inside, u, v = _positive(p, q)
-    edge = where((p == 0) & (q >= 0), q, math.inf)
-    return where(inside, u * (ops.log(u) - ops.log(v)) - u + v, edge)
+    return _kl_div(*real("kl_div", p, q))
 
 
 def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:

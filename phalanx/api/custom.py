@@ -24,7 +24,7 @@ from phalanx.core.primitive import ZERO
 from phalanx.core.program import plain
 from phalanx.core.refs import Ref
 from phalanx.core.types import ArrayType, Shaped, is_scalar, typeof
-from phalanx.lax.bodies import check_results
+from phalanx.lax.bodies import flatten_results
 from phalanx.transforms.stage import is_value
 
 
@@ -200,15 +200,14 @@ class RuledCall:
 
     def function(self, *leaves: Any) -> list[Any]:
         """The results of the function as leaves."""
-        results, self.out_tree = tree.flatten(self.custom.fun(*self.whole(leaves)))
-        check_results(results, self.out_tree, self.custom.who)
+        out = self.custom.fun(*self.whole(leaves))
+        results, self.out_tree = flatten_results(out, self.custom.who)
         self.out_types = [plain(typeof(y)) for y in results]
         return results
 
     def results(self, out: Any, rule: Callable, what: str) -> list[Any]:
         """The leaves of what a rule returns as the results, which must be those of the function."""
-        leaves, treedef = tree.flatten(out)
-        check_results(leaves, treedef, self.custom.who)
+        leaves, treedef = flatten_results(out, self.custom.who)
         kinds = [plain(typeof(y)) for y in leaves]
         if self.out_tree is None:
             self.out_tree, self.out_types = treedef, kinds

@@ -38,7 +38,7 @@ from phalanx.core.program import plain
 from phalanx.core.refs import Ref
 from phalanx.core.trace import ROOT, Tracer, current, trace_of
 from phalanx.core.types import Array, ArrayType, typeof
-from phalanx.lax.bodies import check_results
+from phalanx.lax.bodies import flatten_results
 from phalanx.transforms.stage import evaluate, stage
 
 Nonzero = tuple[bool, ...]
@@ -366,6 +366,6 @@ class _Pull:
         self.tree: Any = None
 
     def __call__(self, *cts: Any) -> list[Any]:
-        cotangents, self.tree = tree.flatten(self.gradient(self.in_tree.unflatten(cts)))
-        check_results(cotangents, self.tree, self.who)
+        returned = self.gradient(self.in_tree.unflatten(cts))
+        cotangents, self.tree = flatten_results(returned, self.who)
         return cotangents

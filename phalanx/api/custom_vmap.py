@@ -21,7 +21,7 @@ from phalanx.control.custom_vmap import custom_vmap as custom_vmap_primitive
 from phalanx.core.program import plain
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.lax.bodies import check_results
+from phalanx.lax.bodies import flatten_results
 from phalanx.lax.loops import map as over_rows
 from phalanx.transforms.batch import lane_type
 from phalanx.transforms.stage import is_value
@@ -117,8 +117,8 @@ class _Call:
 
     def function(self, *leaves: Any) -> list[Any]:
         """The results of the function as leaves."""
-        results, self.out_tree = tree.flatten(self.fun(*self.tree.unflatten(leaves)))
-        check_results(results, self.out_tree, self.who)
+        out = self.fun(*self.tree.unflatten(leaves))
+        results, self.out_tree = flatten_results(out, self.who)
         self.out_types = [plain(typeof(y)) for y in results]
         return results
 
@@ -136,12 +136,11 @@ class _Call:
         who = f"{self.who}: {defined_at(self.rule)} must return"
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise TypeError(f"{who} a pair (results, out_batched), got {pair!r}")
-        results, out_tree = tree.flatten(pair[0])
+        results, out_tree = flatten_results(pair[0], self.who)
         if out_tree != self.out_tree:
             raise TypeError(
                 f"{who} what the function does, {shown(self.out_tree)}, got {shown(out_tree)}"
             )
-        check_results(results, out_tree, self.who)
         try:
             marks = [bool(m) for m in tree.broadcast_prefix(pair[1], pair[0], "out_batched")]
         except TreeError as error:

@@ -16,7 +16,7 @@ from phalanx.control.linear import LinearRule
 from phalanx.control.linear import linear_call as linear_call_primitive
 from phalanx.core.program import plain
 from phalanx.core.types import ArrayType, typeof
-from phalanx.lax.bodies import check_results
+from phalanx.lax.bodies import flatten_results
 from phalanx.transforms.stage import is_value
 
 
@@ -62,8 +62,7 @@ def linear_call(
     def function(*xs: Any) -> list[Any]:
         nonlocal out_tree
         args = known_tree.unflatten(xs[:count]), linear_tree.unflatten(xs[count:])
-        results, out_tree = tree.flatten(fun(*args))
-        check_results(results, out_tree, who)
+        results, out_tree = flatten_results(fun(*args), who)
         return results
 
     def transposed(known: Sequence[Any], cts: Sequence[Any]) -> list[Any]:

@@ -116,8 +116,7 @@ class FlatFunction:
         args = self._called.unflatten(given)
         with replaying():  # nothing now: these are the user's lines
             out = self._call(*args)
-        results, self.out_tree = tree.flatten(out)
-        check_results(results, self.out_tree, self.who)
+        results, self.out_tree = flatten_results(out, self.who)
         results = numbers_as_results(results)
         return [*results, *self._stored(refs, leaves)] if refs else results
 
@@ -128,18 +127,23 @@ class FlatFunction:
         return [after[i] for i in self.stored]
 
 
-def check_results(leaves: Sequence[Any], treedef: Any, who: str) -> None:
-    """Raise TypeError unless all results of a function are arrays or numbers."""
+def flatten_results(out: Any, who: str) -> tuple[list[Any], Any]:
+    """The leaves of what a function returned, and its structure.
+
+    Raises:
+        TypeError: one is neither an array nor a number.
+    """
+    leaves, treedef = tree.flatten(out)
     for leaf in leaves:
         if not is_value(leaf):
-            paths = tree.leaves_with_path(tree.unflatten(treedef, list(leaves)))
-            path = next((tree.keystr(p) for p, x in paths if x is leaf), "")
+            path = next(tree.keystr(p) for p, x in tree.leaves_with_path(out) if x is leaf)
             if type(leaf) is Ref:
                 _refuse_result(leaf, path, who)
             raise TypeError(
                 f"{who}: the function returned {leaf!r} of type {type(leaf).__name__}"
                 f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
             )
+    return leaves, treedef
 
 
 def _refuse_result(ref: Ref, path: str, who: str) -> NoReturn:

@@ -283,8 +283,8 @@ def test_the_carry_takes_the_type_that_it_turns_into():
          r"carry starts as i32\[\] .* returns f32\[\]"),
         (lambda: lax.while_loop(lambda x: x, lambda x: x, 1), r"must return one boolean"),
         (lambda: lax.cond(1j, lambda: 1, lambda: 2), r"the predicate must be one boolean"),
-        (lambda: lax.cond(True, lambda: 1, lambda: (1, 2)), r"the same structure"),
-        (lambda: lax.cond(True, lambda: jnp.ones(2), lambda: jnp.ones(3)), r"the same types"),
+        (lambda: lax.cond(True, lambda: 1, lambda: (1, 2)), r"the same pytree structure"),
+        (lambda: lax.cond(True, lambda: jnp.ones(2), lambda: jnp.ones(3)), r"equal output types"),
         (lambda: lax.scan(lambda c, x: c, 0, jnp.ones(2)), r"must return a pair"),
     ],
 )  # fmt: skip

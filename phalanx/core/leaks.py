@@ -20,7 +20,7 @@ def leaving_nothing(transform: Callable[P, T]) -> Callable[P, T]:
 
     If the option ``check_tracer_leaks`` says so, it is looked afterwards for values that the
     function kept, in a variable, list or attribute outside. Those that were kept before do not
-    count.
+    count. A program leaves nothing, so that its derivatives and lanes need no look.
     """
 
     @functools.wraps(transform)

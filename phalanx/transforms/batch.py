@@ -98,8 +98,7 @@ class Batch(InnerTrace):
         return name is not None and name in prim.axes(params)
 
 
-@leaving_nothing
-def batch(
+def _batch(
     function: Callable[..., Sequence[Any]],
     axis: Axis,
     args: Sequence[Any],
@@ -115,11 +114,13 @@ def batch(
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 
+batch = leaving_nothing(_batch)
+
 def on_lanes(
     program: Program, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]
 ) -> list[Any]:
     """The results of ``program`` on all lanes of ``args``, which come first in each of them."""
-    values, places = batch(lambda *xs: evaluate(program, xs), axis, args, dims)
+    values, places = _batch(lambda *xs: evaluate(program, xs), axis, args, dims)
     return [place_lanes(v, d, 0, axis.size) for v, d in zip(values, places, strict=True)]
 
 
@@ -142,7 +143,7 @@ def batch_program(
             return plain
 
     def lanes(*inputs: Any) -> tuple[list[Any], Dims]:
-        values, places = batch(lambda *xs: evaluate(program, xs), axis, inputs, dims)
+        values, places = _batch(lambda *xs: evaluate(program, xs), axis, inputs, dims)
         marks = leading or (False,) * len(values)
         placed = [
             place_lanes(v, d, 0, axis.size) if first else v

@@ -163,8 +163,7 @@ class RuleTrace(InnerTrace):
         return tuple([x if mark <= d else y for x, y, d in pairs])
 
 
-@leaving_nothing
-def jvp(
+def _jvp(
     function: Callable[..., Sequence[Any]], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[list[Any], list[Any]]:
     """f(x) and f'(x) t, for a flat ``function``; a tangent in or out may be ``ZERO``."""
@@ -178,6 +177,8 @@ def jvp(
         pairs = [trace.split(y) for y in function(*inputs)]
     return [p for p, _ in pairs], [t for _, t in pairs]
 
+
+jvp = leaving_nothing(_jvp)
 
 def _variable(x: Any) -> Any:
     """``x``, but a NumPy scalar as an array: to rules, scalars are constants."""
@@ -197,7 +198,7 @@ def jvp_program(program: Program, active: tuple[bool, ...]) -> Derived[tuple[boo
     def both(*inputs: Any) -> tuple[list[Any], tuple[bool, ...]]:
         primals, rest = inputs[: len(active)], iter(inputs[len(active) :])
         tangents = [next(rest) if a else ZERO for a in active]
-        outputs, slopes = jvp(lambda *xs: evaluate(program, xs), primals, tangents)
+        outputs, slopes = _jvp(lambda *xs: evaluate(program, xs), primals, tangents)
         nonzero = tuple([t is not ZERO for t in slopes])
         return [*outputs, *(t for t in slopes if t is not ZERO)], nonzero
 
@@ -223,8 +224,7 @@ class LinearMap:
         return [next(outputs) if n else ZERO for n in self.nonzero]
 
 
-@leaving_nothing
-def linearize(
+def _linearize(
     function: Callable[..., Sequence[Any]], primals: Sequence[Any], wanted: Sequence[bool]
 ) -> tuple[list[Any], LinearMap]:
     """f(x), and f'(x) as a linear map of the tangents of the ``wanted`` arguments."""
@@ -248,6 +248,8 @@ def linearize(
     program, kept = prune(program, fixed=len(variables))
     return [p for p, _ in pairs], LinearMap(program, [residuals[i] for i in kept], nonzero)
 
+
+linearize = leaving_nothing(_linearize)
 
 class running_aside:
     """End ``trace`` with the block, without making it the current one."""
@@ -293,7 +295,7 @@ def linearize_program(program: Program, active: tuple[bool, ...]) -> Linearized:
 
 def _linearize_program(program: Program, active: tuple[bool, ...]) -> Linearized:
     def halves(*inputs: Any) -> tuple[list[Any], LinearMap]:
-        outputs, linear = linearize(lambda *xs: evaluate(program, xs), inputs, active)
+        outputs, linear = _linearize(lambda *xs: evaluate(program, xs), inputs, active)
         return [*outputs, *linear.residuals], linear
 
     made = trace_closed(halves, program.input_types, program.name)

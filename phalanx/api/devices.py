@@ -22,6 +22,7 @@ from phalanx.run.guards import Explicitly
 from phalanx.run.runtime import backend as runtime
 from phalanx.run.runtime import connect
 from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.formats import Format, sharding_of
 from phalanx.spmd.memory import Space
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PartitionSpec, PmapSharding
@@ -174,7 +175,7 @@ def _give_up(x: Any, placed: Any) -> None:
 def _is_target(x: Any) -> bool:
     return (
         x is None
-        or isinstance(x, (Sharding, PartitionSpec, Space))
+        or isinstance(x, (Sharding, PartitionSpec, Space, Format))
         or _is_device(x)
         or _is_device_sequence(x)
     )
@@ -207,6 +208,7 @@ def _targets(device: Any, x: Any, count: int) -> list[Any]:
 
 def _put(x: Any, target: Any) -> Any:
     check_leaf(x, "a leaf", "device_put")
+    target = sharding_of(target, "device_put")
     if target is None:
         return x if isinstance(x, Array) else _new(x, default_sharding())
     sharding = _in(target, x) if isinstance(target, Space) else _sharding(target, typeof(x))

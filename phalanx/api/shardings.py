@@ -9,6 +9,7 @@ from phalanx.base import tree
 from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import sharding_for
+from phalanx.spmd.formats import sharding_of
 from phalanx.spmd.named import PartitionSpec
 from phalanx.spmd.sharding import Sharding
 
@@ -25,6 +26,7 @@ class Asked:
         self.who = who
         self.what = what
         leaves, treedef = tree.flatten(spec, _is_leaf)
+        leaves = [sharding_of(leaf, f"{who}: {what}") for leaf in leaves]
         for leaf in leaves:
             if leaf is not None and not isinstance(leaf, (Sharding, PartitionSpec)):
                 raise TypeError(

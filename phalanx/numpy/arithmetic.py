@@ -48,9 +48,7 @@ def over(x: Any, value: Any) -> Any:
 
 
 @one_program
-def add(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x + y, elementwise, with broadcasting; of booleans, x or y.
 
     >>> print(jnp.add(jnp.arange(3), 10))
@@ -61,9 +59,7 @@ def add(
 
 
 @one_program
-def subtract(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x - y, elementwise, with broadcasting.
 
     >>> print(jnp.subtract(jnp.arange(3), 1))
@@ -74,9 +70,7 @@ def subtract(
 
 
 @one_program
-def multiply(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """x y, elementwise, with broadcasting; of booleans, x and y.
 
     >>> print(jnp.multiply(jnp.arange(3), 2))
@@ -87,9 +81,7 @@ def multiply(
 
 
 @one_program
-def negative(
-    x: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """-x, elementwise.
 
     >>> print(jnp.negative(jnp.arange(3)))
@@ -163,7 +155,7 @@ def square(x: ArrayLike, /) -> Array:
     x = as_array("square", x)
     if x.aval.dtype == np.bool_:
         x = convert(x, dtypes.default_int())
-    return ops.mul(x, x)
+    return ops.square(x)
 
 
 @one_program
@@ -460,9 +452,7 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @one_program
-def maximum(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The larger of x and y, elementwise; nan where either is.
 
     >>> print(jnp.maximum(jnp.arange(3), 1))
@@ -473,9 +463,7 @@ def maximum(
 
 
 @one_program
-def minimum(
-    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
-) -> Array:
+def minimum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """The smaller of x and y, elementwise; nan where either is.
 
     >>> print(jnp.minimum(jnp.arange(3), 1))

@@ -272,7 +272,6 @@ def _slope(out: Any, a: Any, x: Any, upper: bool) -> Any:
     return neg(_density(a, x)) if upper else _density(a, x)
 
 
-
 class _Upper(Differentiated):
     upper: bool
 

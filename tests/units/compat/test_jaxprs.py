@@ -78,6 +78,8 @@ def test_operations_are_known_by_identity_and_by_name():
     assert cosine.primitive is operations.cos_p and jitted.primitive is operations.jit_p
     assert jitted.params["name"] == "sin" and jitted.params["jaxpr"].eqns[0].primitive.name == "sin"
     assert operations.select_n_p is operations.select_n_p
+    (squared,) = make_jaxpr(jnp.square)(X).eqns  # interpreters invert it, and no product of x and x
+    assert squared.primitive is operations.square_p
     scan = make_jaxpr(PROGRAMS[2])(X).eqns[-1]
     assert scan.primitive is operations.scan_p and isinstance(scan.params["jaxpr"], ClosedJaxpr)
 

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -77,6 +78,57 @@ def test_modules_that_are_refused_can_be_imported():
     assert not isinstance(3, pl.BlockSpec)
     with pytest.raises(NotImplementedError, match=r"pallas.pallas_call is not offered: write the"):
         pl.pallas_call(print)
+
+
+def test_what_a_refused_module_has_may_be_a_module():
+    from jax.experimental.colocated_python import serialization
+    from jax.extend import ifrt_programs
+
+    assert not isinstance(3, serialization.DeviceList)
+    with pytest.raises(NotImplementedError, match=r"serialization.DeviceList is not offered"):
+        serialization.DeviceList()
+    with pytest.raises(NotImplementedError, match=r"ifrt_programs.ifrt_programs.make is not off"):
+        ifrt_programs.ifrt_programs.make()
+    with pytest.raises(AttributeError):
+        importlib.import_module("jax.experimental.layout").explicit_layout.part  # noqa: B018
+
+
+def test_one_process_has_nobody_to_speak_to(monkeypatch):
+    from jax._src.distributed import global_state
+
+    assert (global_state.process_id, global_state.num_processes) == (0, 1)
+    assert global_state.client is None
+    member = SimpleNamespace(process=1, count=2)
+    monkeypatch.setattr("phalanx.compat.distributed.joined_member", lambda: member)
+    assert (global_state.process_id, global_state.num_processes) == (1, 2)
+    with pytest.raises(NotImplementedError, match=r"phalanx\.experimental\.checkpoint"):
+        global_state.client  # noqa: B018
+
+
+def test_shardings_tell_their_devices_in_order():
+    import jax
+
+    order = jax.devices()[::-1]
+    mesh = jax.sharding.Mesh(order, "x")
+    sharding = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+    assert list(sharding._device_assignment) == order
+    assert list(sharding._addressable_device_assignment) == order
+
+
+def test_formats_say_where_an_array_lies():
+    import jax
+    from jax.experimental.layout import Format, Layout
+
+    last = jax.sharding.SingleDeviceSharding(jax.devices()[-1])
+    for layout in (None, Layout((0, 1)), Layout.AUTO):
+        x = jax.device_put(jnp.ones((2, 3)), Format(layout, last))
+        y = jax.jit(lambda x: x, out_shardings=Format(layout, last))(jnp.ones((2, 3)))
+        assert x.sharding.device_set == y.sharding.device_set == last.device_set
+    given = jax.device_put({"a": 1.0, "b": 2.0}, {"a": Format(None, last), "b": None})
+    assert given["a"].sharding.device_set == last.device_set
+    for refuses in (jax.device_put, lambda x, f: jax.jit(jnp.sin, in_shardings=f)(x)):
+        with pytest.raises(ValueError, match="order of dimensions in memory is the runtime's"):
+            refuses(jnp.ones((2, 3)), Format(Layout((1, 0)), last))
 
 
 def test_a_prefix_that_is_none_is_told_with_its_path():

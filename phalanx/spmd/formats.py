@@ -1,0 +1,47 @@
+"""Formats: a sharding together with the order of dimensions in memory, which is the runtime's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.base.source import user_location
+
+__all__ = ["Format", "Layout"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The order of dimensions in memory, the slowest first."""
+
+    major_to_minor: tuple[int, ...] = ()
+    tiling: Any = None
+
+    AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Format:
+    """How an array lies: its order in memory, and its sharding."""
+
+    layout: Layout | str | None = None
+    sharding: Any = None
+
+
+def sharding_of(target: Any, who: str) -> Any:
+    """What a format says besides the order in memory; what is none, as it is.
+
+    Raises:
+        ValueError: it asks for an order that is not the one there is.
+    """
+    if not isinstance(target, Format):
+        return target
+    layout = target.layout
+    if isinstance(layout, Layout):
+        order = layout.major_to_minor
+        if order != tuple(range(len(order))) or layout.tiling:
+            raise ValueError(
+                f"{who}: the order of dimensions in memory is the runtime's, the last one fastest, "
+                f"and cannot be {layout}, at {user_location()}; transpose the array"
+            )
+    return target.sharding

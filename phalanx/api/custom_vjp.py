@@ -247,7 +247,9 @@ def _leaves_above(who: str, name: str, arg: Any, ct: Any) -> list[tuple[str, Any
     """For each leaf of an argument its path, and its cotangent or the None that stands for it."""
     paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(arg)]
     given = [
-        tree.keystr(path) for path, x in tree.leaves_with_path(ct, is_leaf=is_none) if x is not None
+        tree.keystr(path)
+        for path, x in tree.leaves_with_path(ct, is_leaf=is_none)
+        if x is not None
     ]
     try:
         cotangents = tree.broadcast_prefix(ct, arg, is_leaf=is_none)

@@ -107,7 +107,8 @@ def _of_scalars(function: Callable) -> Callable:
 def _lane(positions: Positions) -> str:
     """Which lane speaks, in brackets, if there are several."""
     names = [
-        f"lane {p}" if name is None or is_internal(name) else f"{name}={p}" for name, p in positions
+        f"lane {p}" if name is None or is_internal(name) else f"{name}={p}"
+        for name, p in positions
     ]
     return f"[{', '.join(names)}] " if names else ""
 

@@ -243,7 +243,9 @@ class Pmapped(Dispatched):
             with running_at(Positions(sizes, mesh), self.who):
                 yield
 
-    def _check_replicated(self, program: Program, ins: Roles, outs: Roles, out_tree: Any) -> None:
+    def _check_replicated(
+        self, program: Program, ins: Roles, outs: Roles, out_tree: Any
+    ) -> None:
         """Raise ReplicationError if a result may differ along an axis that is not mapped in it."""
         alike = [frozenset(self.axes.names) - r.axes for r in outs]
         if not any(alike):

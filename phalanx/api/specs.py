@@ -49,7 +49,9 @@ class Specs:
             TypeError: a spec is none.
             ValueError: a spec does not fit its leaf, or the mesh.
         """
-        wanted = tree.broadcast_prefix(self.specs, args, f"shard_map {self.which}", is_leaf=is_spec)
+        wanted = tree.broadcast_prefix(
+            self.specs, args, f"shard_map {self.which}", is_leaf=is_spec
+        )
         triples = zip(wanted, types, names, strict=True)
         return tuple([self._role(spec, t, name) for spec, t, name in triples])
 

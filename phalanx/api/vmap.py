@@ -238,7 +238,8 @@ def vmap(
         wanted = output_dims(out_axes, flat.out_tree, ranks[: flat.out_tree.num_leaves], who)
         wanted += [dims[i] for i in flat.stored]
         placed = [
-            _place(v, d, to, size, who) for v, d, to in zip(values, lanes, wanted, strict=True)
+            _place(v, d, to, size, who)
+            for v, d, to in zip(values, lanes, wanted, strict=True)
         ]
         if flat.stored:
             placed = store_apart([given[i] for i in flat.stored], placed, leaves)

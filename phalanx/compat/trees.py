@@ -46,3 +46,4 @@ def prefix_errors(
         message = str(e)
         return [lambda name: TreeError(message.replace("{name}", name))]
     return []
+

@@ -46,3 +46,4 @@ class Across(InnerTrace):
             )
             out = [reshape(y, shape=typeof(y).shape[1:]) for y in results]
         return tuple(out) if prim.multi else out[0]
+

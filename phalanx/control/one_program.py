@@ -163,7 +163,9 @@ class _Arguments:
 
     __slots__ = ("can_be_held", "kept", "leaves", "names", "sequences")
 
-    def __init__(self, given: Sequence[Any], marks: Sequence[Kind], names: tuple[str, ...]) -> None:
+    def __init__(
+        self, given: Sequence[Any], marks: Sequence[Kind], names: tuple[str, ...]
+    ) -> None:
         self.names = names
         self.leaves = _leaves(given, marks)
         self.sequences: list[tuple[type[Any], int] | None] = []  # of each argument, if it is one

@@ -55,7 +55,9 @@ def transpose_rule(prim: Callable[[], Primitive]) -> Rule:
         known = [x for x, n in zip(operands, linear, strict=True) if not n]
         sums = [zeros(operands[i].type) for i in _summed(frame, linear)]
         starts = [
-            instantiate(ct, t) for ct, t, g in zip(cts, frame.result_types, given, strict=True) if g
+            instantiate(ct, t)
+            for ct, t, g in zip(cts, frame.result_types, given, strict=True)
+            if g
         ]
         results = iter(bind_frame(prim(), [*known, *sums, *starts], params, back.frame))
         cotangents: list[Any] = [None] * len(operands)
@@ -99,7 +101,9 @@ def _transposed(frame: Frame, linear: Marks, given: Marks) -> _Transposed:
     )
     types = dict(zip(_positions(frame), frame.programs[0].input_types, strict=True))
     wanted = [types[i] for i, n in zip(order, nonzero, strict=True) if n]
-    programs = tuple([filled(m.program, wanted, _among(m.about, nonzero)) for m in made])
+    programs = tuple(
+        [filled(m.program, wanted, _among(m.about, nonzero)) for m in made]
+    )
     roles = [CARRY if i in sums else frame.ins[i] for i in order]
     runs = frame.runs
     back = replace(

@@ -55,3 +55,4 @@ def along(dim: int | None, axis: Any) -> Layout:
     (((), ('i',)), ())
     """
     return () if dim is None else (*((),) * dim, (axis,))
+

@@ -70,7 +70,6 @@ class Ref(Shaped):
     __slots__ = ("__weakref__", "_freed", "_home", "_place", "_value", "aval")
 
     if TYPE_CHECKING:  # installed by the numpy room
-
         def __getitem__(self, index: Any) -> Any: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
 

@@ -85,7 +85,9 @@ init_error = Error(np.zeros(1, np.uint32))
 """The error of nothing."""
 
 
-def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any) -> None:
+def check(
+    pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs: Any
+) -> None:
     """Report ``msg`` unless ``pred`` holds.
 
     Where everything is known, that raises ``JaxRuntimeError``. In a function that is compiled it
@@ -104,7 +106,9 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     """
     holds = as_array("check", pred)
     if holds.shape or holds.dtype != np.bool_:
-        raise TypeError(f"check: takes a scalar pred of dtype bool, got {holds.aval}; see jnp.all")
+        raise TypeError(
+            f"check: takes a scalar pred of dtype bool, got {holds.aval}; see jnp.all"
+        )
     leaves, structure = tree.flatten((fmt_args, fmt_kwargs))
     values = [number_array("check", x) for x in leaves]
     types = tuple([x.aval.update(weak=False) for x in values])

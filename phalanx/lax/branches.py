@@ -40,7 +40,9 @@ __all__ = ["cond", "switch"]
 _NOTHING: Any = object()  # in place of an operand that is not given: None is one
 
 
-def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = _NOTHING) -> Any:
+def cond(
+    pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = _NOTHING
+) -> Any:
     """true_fun(*operands) if pred else false_fun(*operands); only one of them runs.
 
     Under ``vmap`` with a predicate that differs between lanes both run, and each lane takes

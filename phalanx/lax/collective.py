@@ -423,7 +423,9 @@ def all_to_all(
     return tree.map(exchange_one, x)
 
 
-def pswapaxes(x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None) -> Any:
+def pswapaxes(
+    x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
+) -> Any:
     """Swap the mapped axis with dimension ``axis``, whose length must be n.
 
     >>> import phalanx, phalanx.numpy as jnp

@@ -48,7 +48,9 @@ def over(x: Any, value: Any) -> Any:
 
 
 @one_program
-def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def add(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """x + y, elementwise, with broadcasting; of booleans, x or y.
 
     >>> print(jnp.add(jnp.arange(3), 10))
@@ -59,7 +61,9 @@ def add(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) 
 
 
 @one_program
-def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def subtract(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """x - y, elementwise, with broadcasting.
 
     >>> print(jnp.subtract(jnp.arange(3), 1))
@@ -70,7 +74,9 @@ def subtract(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
 
 
 @one_program
-def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def multiply(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """x y, elementwise, with broadcasting; of booleans, x and y.
 
     >>> print(jnp.multiply(jnp.arange(3), 2))
@@ -81,7 +87,9 @@ def multiply(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = N
 
 
 @one_program
-def negative(x: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def negative(
+    x: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """-x, elementwise.
 
     >>> print(jnp.negative(jnp.arange(3)))
@@ -452,7 +460,9 @@ def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 @one_program
-def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def maximum(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The larger of x and y, elementwise; nan where either is.
 
     >>> print(jnp.maximum(jnp.arange(3), 1))
@@ -463,7 +473,9 @@ def maximum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = No
 
 
 @one_program
-def minimum(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def minimum(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The smaller of x and y, elementwise; nan where either is.
 
     >>> print(jnp.minimum(jnp.arange(3), 1))

@@ -107,7 +107,9 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     return array(a)
 
 
-def astype(x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None) -> Array:
+def astype(
+    x: ArrayLike, dtype: DTypeLike, /, *, copy: bool = False, device: Any = None
+) -> Array:
     """``x`` in another dtype: fractions are cut off, numbers that are not 0 are True.
 
     None is the dtype of a float, as in NumPy.
@@ -363,7 +365,9 @@ def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike) -> Any
 
 
 @takes_out_sharding
-def zeros_like(a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None) -> Array:
+def zeros_like(
+    a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
     """0 everywhere, in the shape and dtype of ``a`` unless others are given.
 
     It lies over devices as ``a``, if that was placed and has the same shape.
@@ -375,7 +379,9 @@ def zeros_like(a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: An
 
 
 @takes_out_sharding
-def ones_like(a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None) -> Array:
+def ones_like(
+    a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+) -> Array:
     """1 everywhere, in the shape and dtype of ``a`` unless others are given.
 
     It lies over devices as ``a``, if that was placed and has the same shape.
@@ -426,7 +432,9 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
     return created_on(lies, _full_like, who, to_shape, value, kind, weak)
 
 
-def _full_like(who: str, shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool) -> Any:
+def _full_like(
+    who: str, shape: tuple[int, ...], value: Any, dtype: np.dtype, weak: bool
+) -> Any:
     return convert(_full(who, shape, value, dtype), dtype, weak)
 
 

@@ -102,7 +102,9 @@ def _ordered(who: str, strictly: Any, compare: Any, x: Any, y: Any) -> Any:
 
 
 @one_program
-def logical_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def logical_and(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """Whether both x and y are not zero, elementwise.
 
     >>> print(jnp.logical_and(jnp.arange(3), jnp.array([1, 1, 0])))
@@ -113,7 +115,9 @@ def logical_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
 
 
 @one_program
-def logical_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def logical_or(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """Whether x or y is not zero, elementwise.
 
     >>> print(jnp.logical_or(jnp.arange(3), 0))
@@ -124,7 +128,9 @@ def logical_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
 
 
 @one_program
-def logical_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def logical_xor(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """Whether exactly one of x and y is not zero, elementwise.
 
     >>> print(jnp.logical_xor(jnp.arange(3), 1))
@@ -151,7 +157,9 @@ def _truths(who: str, x: Any, y: Any) -> list[Any]:
 
 
 @one_program
-def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def bitwise_and(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The bits that are set in both of two integers, elementwise; of booleans, x and y.
 
     >>> print(jnp.bitwise_and(jnp.arange(4), 2))
@@ -162,7 +170,9 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None 
 
 
 @one_program
-def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def bitwise_or(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The bits that are set in either of two integers, elementwise; of booleans, x or y.
 
     >>> print(jnp.bitwise_or(jnp.arange(4), 2))
@@ -173,7 +183,9 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None =
 
 
 @one_program
-def bitwise_xor(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
+def bitwise_xor(
+    x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
+) -> Array:
     """The bits that are set in exactly one of two integers, elementwise.
 
     >>> print(jnp.bitwise_xor(jnp.arange(4), 2))

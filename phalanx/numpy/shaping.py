@@ -73,7 +73,9 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 
 @takes_out_sharding
-def reshape(a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None) -> Array:
+def reshape(
+    a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None
+) -> Array:
     """The elements of ``a`` in another shape, in which one length may be -1, for the rest.
 
     Args:
@@ -262,7 +264,9 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 
 
 @one_program
-def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
+def moveaxis(
+    a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]
+) -> Array:
     """``a`` with the dimensions ``source`` at ``destination``, the others in order.
 
     >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
@@ -431,7 +435,9 @@ def _rolled(x: Any, shift: Any, d: int) -> Any:
         cut = -shift % n
         if not cut:
             return x
-        return ops.concatenate(ops.slice_dim(x, cut, n, d), ops.slice_dim(x, 0, cut, d), dim=d)
+        return ops.concatenate(
+            ops.slice_dim(x, cut, n, d), ops.slice_dim(x, 0, cut, d), dim=d
+        )
     starts: list[Any] = [np.int32(0)] * x.ndim
     starts[d] = _first_place(shift, n)
     return ops.dynamic_slice(ops.concatenate(x, x, dim=d), *starts, sizes=x.shape)

@@ -521,7 +521,9 @@ def _at_shares(ordered: Any, shares: Any, method: str, ignore_nan: bool) -> Any:
     )
     if method in ("linear", "midpoint"):  # but between equal ones: infinities stay
         weight = convert(weight, dtype)
-        mixed = ops.add(ops.mul(below, ops.sub(literal(weight, 1), weight)), ops.mul(above, weight))
+        mixed = ops.add(
+            ops.mul(below, ops.sub(literal(weight, 1), weight)), ops.mul(above, weight)
+        )
         value = ops.select(ops.eq(below, above), below, mixed)
     else:
         value = ops.select(ops.gt(weight, literal(weight, 0)), above, below)
@@ -615,7 +617,9 @@ def _variables(x: Any, rowvar: bool) -> Any:
 def _sample_weights(rows: Any, fweights: Any, aweights: Any, less: Any) -> tuple[Any, Any]:
     """The weight of each sample, or None, and what the sum of products is divided by."""
     n = rows.shape[1]
-    given: list[Any] = [None if w is None else _vector("cov", w, n) for w in (fweights, aweights)]
+    given: list[Any] = [
+        None if w is None else _vector("cov", w, n) for w in (fweights, aweights)
+    ]
     frequency, importance = given
     if importance is None:
         if frequency is None:
@@ -650,7 +654,9 @@ def corrcoef(
     n = c.shape[0]
     flat = ops.reshape(c, shape=(n * n,))
     variances = ops.slice_dim(flat, 0, n * n, 0, n + 1)
-    deviation = ops.sqrt(ops.real(variances) if variances.aval.dtype in COMPLEXES else variances)
+    deviation = ops.sqrt(
+        ops.real(variances) if variances.aval.dtype in COMPLEXES else variances
+    )
     deviation = convert(deviation, c.aval.dtype)
     across = ops.broadcast(deviation, shape=c.shape, dims=(0,))
     down = ops.broadcast(deviation, shape=c.shape, dims=(1,))
@@ -733,7 +739,9 @@ def histogram_bin_edges(
 
 
 @one_program
-def _equal_bins(a: ArrayLike, start: ArrayLike | None, stop: ArrayLike | None, count: int) -> Array:
+def _equal_bins(
+    a: ArrayLike, start: ArrayLike | None, stop: ArrayLike | None, count: int
+) -> Array:
     """The edges of ``count`` equal intervals; of one number, those around it."""
     x = as_array("histogram", a)
     ends: list[Any] = [start, stop]
@@ -796,3 +804,4 @@ def _counts(a: ArrayLike, bins: ArrayLike, weights: ArrayLike | None, density: b
         total = ops.broadcast_to(sum(counts), counts.shape)
         counts = ops.div(ops.div(counts, convert(widths, counts.aval.dtype)), total)
     return counts
+

@@ -145,7 +145,9 @@ class ufunc:
     def _of(self, x: Any, y: Any) -> Any:
         return as_array(self.__name__, self._call(x, y))
 
-    def accumulate(self, a: ArrayLike, axis: int = 0, dtype: Any = None, out: None = None) -> Array:
+    def accumulate(
+        self, a: ArrayLike, axis: int = 0, dtype: Any = None, out: None = None
+    ) -> Array:
         """The results of ``reduce`` for all beginnings along ``axis``."""
         self._check_binary("accumulate", out)
         if self._own["accumulate"] is not None:
@@ -251,7 +253,9 @@ class ufunc:
         return x if dtype is None else x.astype(dtypes.canonical(dtype))
 
 
-def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+def frompyfunc(
+    func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None
+) -> ufunc:
     """``func``, of single elements, as a ``ufunc``.
 
     Args:

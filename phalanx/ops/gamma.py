@@ -196,6 +196,7 @@ def _polygamma_lower(b: Builder, x: Any, order: int) -> Any:
     return b.polygamma(b.constant(order, b.outs[0].dtype, b.outs[0].shape), x)
 
 
+
 class _Order(TypedDict):
     order: int
 

@@ -97,14 +97,18 @@ def _bits_type(
     return ArrayType(key.shape, key.dtype), ArrayType((*key.shape[:-1], *shape), dtype)
 
 
-def _bits_lower(b: Builder, key: Value, *, shape: Shape, dtype: np.dtype, algorithm: str) -> Values:
+def _bits_lower(
+    b: Builder, key: Value, *, shape: Shape, dtype: np.dtype, algorithm: str
+) -> Values:
     def draw(b: Builder, key: Value) -> list[Value]:
         return _next(b, key, shape, dtype, algorithm)
 
     return _in_turn(b, draw, [key], [1, len(shape)])
 
 
-def _next(b: Builder, key: Value, shape: Shape, dtype: np.dtype, algorithm: str) -> list[Value]:
+def _next(
+    b: Builder, key: Value, shape: Shape, dtype: np.dtype, algorithm: str
+) -> list[Value]:
     """The next state, and bits, of a single key; a state is u64[2] to XLA."""
     if math.prod(shape) == 0:
         return [key, b.constant(0, dtype, shape)]

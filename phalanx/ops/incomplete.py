@@ -272,6 +272,7 @@ def _slope(out: Any, a: Any, x: Any, upper: bool) -> Any:
     return neg(_density(a, x)) if upper else _density(a, x)
 
 
+
 class _Upper(Differentiated):
     upper: bool
 

@@ -69,7 +69,9 @@ class Windows(TypedDict):
     window_dilation: Ints
 
 
-def window_type(name: str, x: ArrayType, **windows: Unpack[Windows]) -> ArrayType:
+def window_type(
+    name: str, x: ArrayType, **windows: Unpack[Windows]
+) -> ArrayType:
     """The type of what a reduction over windows of ``x`` gives: one element for each."""
     given: dict[str, tuple[Any, ...]] = {name: windows[name] for name in Windows.__annotations__}
     for what, value in given.items():

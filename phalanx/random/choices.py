@@ -307,7 +307,9 @@ def categorical(
 
 
 @staged
-def _categorical(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool) -> Any:
+def _categorical(
+    key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool
+) -> Any:
     type = typeof(logits)
     shape = (*lead, *type.shape)
     noise = draw_gumbel(key, shape, type.dtype, high)
@@ -316,7 +318,9 @@ def _categorical(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high
 
 
 @staged
-def _categorical_once(key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool) -> Any:
+def _categorical_once(
+    key: Any, logits: Any, *, dim: int, lead: tuple[int, ...], high: bool
+) -> Any:
     type = typeof(logits)
     scores = add(draw_gumbel(key, type.shape, type.dtype, high), logits)
     k = math.prod(lead)

@@ -282,7 +282,9 @@ def _draw_maxwell(key: Any, shape: Lengths, dtype: np.dtype) -> Any:
     return jnp.sqrt(jnp.sum(x * x, -1))
 
 
-def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None) -> Any:
+def double_sided_maxwell(
+    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
+) -> Any:
     """``loc`` + ``scale`` x, with x of the Maxwell distribution and of either sign.
 
     Args:
@@ -308,7 +310,9 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Any = (), dtype:
 
 
 @staged
-def _double_maxwell(key: Any, loc: Any, scale: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
+def _double_maxwell(
+    key: Any, loc: Any, scale: Any, *, shape: Lengths, dtype: np.dtype
+) -> Any:
     first, second = sources(key, 2)
     x = draw_signs(second, shape, dtype) * _draw_maxwell(first, shape, dtype)
     return x * scale + loc
@@ -452,7 +456,9 @@ def weibull_min(
 
 
 @staged
-def _weibull(key: Any, scale: Any, concentration: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
+def _weibull(
+    key: Any, scale: Any, concentration: Any, *, shape: Lengths, dtype: np.dtype
+) -> Any:
     return draw_exponential(key, shape, dtype) ** (1 / concentration) * scale
 
 

@@ -110,7 +110,9 @@ def as_normal(drawn: Any, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Any:
+def truncated_normal(
+    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
+) -> Any:
     """Standard normal numbers, given that they lie in (lower, upper).
 
     Args:
@@ -226,7 +228,9 @@ def _gumbel(key: Any, *, shape: tuple[int, ...], dtype: np.dtype, high: bool) ->
     return draw_gumbel(key, shape, dtype, high)
 
 
-def draw_gumbel(key: Any, shape: tuple[int, ...], dtype: np.dtype, high: bool = False) -> Any:
+def draw_gumbel(
+    key: Any, shape: tuple[int, ...], dtype: np.dtype, high: bool = False
+) -> Any:
     """Gumbel-distributed numbers, inside a staged function; see ``gumbel`` for ``high``."""
     if not high:
         unit = draw_uniform(key, shape, dtype, dtypes.finfo(dtype).tiny)

@@ -160,7 +160,9 @@ def key_data(keys: Any) -> Any:
     return words_of(keys) if type(keys) is DeviceArray else random_unwrap(keys)
 
 
-def wrap_key_data(key_bits_array: Any, *, impl: KeySpec = None, dtype: KeySpec = None) -> Any:
+def wrap_key_data(
+    key_bits_array: Any, *, impl: KeySpec = None, dtype: KeySpec = None
+) -> Any:
     """The keys of which ``key_bits_array``, uint32[..., 2], are the words.
 
     Args:

@@ -27,7 +27,9 @@ Lengths = tuple[int, ...]
 
 
 @takes_out_sharding
-def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Any:
+def orthogonal(
+    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None
+) -> Any:
     """Matrices with orthonormal columns, or rows if there are fewer, all equally likely.
 
     By the QR decomposition of normal numbers, with positive numbers on the diagonal of R

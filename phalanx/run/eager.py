@@ -63,7 +63,9 @@ def _refuse_unhashable(prim: Primitive, params: dict[str, Any]) -> None:
             ) from None
 
 
-def _on_host(prim: Primitive, run: Rule, arrays: list[DeviceArray], params: dict[str, Any]) -> Any:
+def _on_host(
+    prim: Primitive, run: Rule, arrays: list[DeviceArray], params: dict[str, Any]
+) -> Any:
     """The results of what the host does itself, where the first operand on one device lies."""
     places = [a.sharding for a in arrays if len(a.sharding.device_list) == 1 and a.committed]
     sharding = places[0] if places else default_sharding()

@@ -76,7 +76,10 @@ class Batch(InnerTrace):
         if not prim.multi:
             return out if dim is None else BatchTracer(self, out, dim)
         return tuple(
-            [o if d is None else BatchTracer(self, o, d) for o, d in zip(out, dim, strict=True)]
+            [
+                o if d is None else BatchTracer(self, o, d)
+                for o, d in zip(out, dim, strict=True)
+            ]
         )
 
     def store(self, ref: Any, value: Any, where: Any) -> None:
@@ -103,7 +106,9 @@ def _batch(
 ) -> tuple[list[Any], list[int | None]]:
     """Run a flat ``function`` on all lanes of ``args``: results, and where their lanes are."""
     trace = Batch(current(), axis, getattr(function, "who", "vmap"))
-    inputs = [a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)]
+    inputs = [
+        a if d is None else BatchTracer(trace, a, d) for a, d in zip(args, dims, strict=True)
+    ]
     with running(trace):
         pairs = [trace.split(y) for y in function(*inputs)]
     return [v for v, _ in pairs], [d for _, d in pairs]

@@ -68,7 +68,9 @@ def divide(
     place = {a: i for i, a in enumerate(outputs) if i not in carried}
     return Divided(
         program.update(equations=storing[::-1], outputs=outputs),
-        program.update(inputs=[*program.inputs, *stored], equations=resuming[::-1], outputs=wanted),
+        program.update(
+            inputs=[*program.inputs, *stored], equations=resuming[::-1], outputs=wanted
+        ),
         tuple(place[v] for v in stored),
     )
 

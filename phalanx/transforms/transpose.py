@@ -94,7 +94,9 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
     return [cotangents.take(v) for v, x in pairs if type(x) is Linear]
 
 
-def _transpose_equation(e: Equation, operands: tuple[Any, ...], cotangents: _Cotangents) -> None:
+def _transpose_equation(
+    e: Equation, operands: tuple[Any, ...], cotangents: _Cotangents
+) -> None:
     simple = not e.prim.multi and e.prim.named_axes is None
     take = cotangents.take_part if simple else cotangents.take
     cts = tuple([take(v) for v in e.outputs])

@@ -156,7 +156,9 @@ def _find_plugin(package: str, pattern: str) -> str | None:
     return None
 
 
-def _start_plugin(name: str, path: str, options: Mapping[str, Any], distributed: Any = None) -> Any:
+def _start_plugin(
+    name: str, path: str, options: Mapping[str, Any], distributed: Any = None
+) -> Any:
     try:
         if not xla_client.pjrt_plugin_loaded(name):
             plugins[name] = xla_client.load_pjrt_plugin_dynamically(name, path)

@@ -88,7 +88,9 @@ def alias(operand: int, result: int, results: int) -> ir.Attribute:
     )
 
 
-def _sharding_rule(ins: Sequence[ArrayType], outs: Sequence[ArrayType], batch: int) -> ir.Attribute:
+def _sharding_rule(
+    ins: Sequence[ArrayType], outs: Sequence[ArrayType], batch: int
+) -> ir.Attribute:
     """What may be cut: the dimensions of the batch, which are those of all; no others."""
     lengths = list(ins[0].shape[:batch])
 

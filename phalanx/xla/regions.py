@@ -249,7 +249,9 @@ class RegionEmitter(StructuralEmitter):
             env[equation.outputs[0]] = out
 
     def _read(self, atoms: Iterable[Atom], env: dict[Any, Value]) -> list[Value]:
-        return [env[a] if type(a) is Var else self.constant(a.value, a.type.dtype) for a in atoms]
+        return [
+            env[a] if type(a) is Var else self.constant(a.value, a.type.dtype) for a in atoms
+        ]
 
     # ---- functions that others provide ----
 

@@ -14,7 +14,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx.base.config import OPTIONS
-from tests.docs import run_page
+from tests.docs import not_offered, run_page
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -93,6 +93,10 @@ def test_every_listed_name_exists():
     ]
     assert len(listed) > 100
     assert not missing
+
+
+def test_the_page_of_what_is_not_offered_is_that_of_the_tables():
+    assert not_offered.PAGE.read_text() == not_offered.page()
 
 
 def names_one_by_one():

@@ -20,6 +20,7 @@ WITHOUT_ELEMENTS = {
 }  # fmt: skip
 
 
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_every_public_function_refuses_them(room):
     accepted = set()

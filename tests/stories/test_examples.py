@@ -7,8 +7,6 @@ import phalanx
 from phalanx.cli.demo import load_example
 
 pytestmark = pytest.mark.skipif(phalanx.device_count() != 8, reason="they are for eight devices")
-
-
 def close(tree, expected, tolerance=1e-5):
     pairs = zip(phalanx.tree.leaves(tree), phalanx.tree.leaves(expected), strict=True)
     for x, y in pairs:

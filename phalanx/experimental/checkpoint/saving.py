@@ -77,7 +77,9 @@ class Saving:
     With ``copy``, nothing that happens to the arrays of the tree changes what is written.
     """
 
-    def __init__(self, directory: str | os.PathLike[str], step: int, tree: Any, copy: bool) -> None:
+    def __init__(
+        self, directory: str | os.PathLike[str], step: int, tree: Any, copy: bool
+    ) -> None:
         zarr.check_installed(_WHO)
         self.place, self.step = place_of(directory), check_step(step, _WHO)
         self._outline, leaves = outline(tree, _WHO)

@@ -49,7 +49,9 @@ def _type(
     return ArrayType(b.shape, b.dtype)
 
 
-def _lower(b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool) -> Value:
+def _lower(
+    b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool
+) -> Value:
     kind = b.type(rhs)
     batch = kind.ndim - 2
     if perturbed:

@@ -57,9 +57,8 @@ def _svd_lower(
 ) -> list[Value]:
     ndim = b.type(a).ndim
     if not min(b.type(a).shape[-2:]):
-        return [
-            identities(b, t) if t.ndim == ndim else b.constant(0, t.dtype, t.shape) for t in b.outs
-        ]
+        return [identities(b, t) if t.ndim == ndim else b.constant(0, t.dtype, t.shape)
+                for t in b.outs]
     u, s, vh = _decompose(b, a, ("A" if full else "S") if vectors else "N", routine)
     return [u, s, vh] if vectors else [s]
 

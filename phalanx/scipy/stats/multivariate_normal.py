@@ -19,7 +19,9 @@ __all__ = ["logpdf", "pdf"]
 
 
 @one_program
-def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
+def logpdf(
+    x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None
+) -> Array:
     """The logarithm of ``pdf``.
 
     Args:

@@ -306,7 +306,9 @@ def test_memory_is_given_up_or_kept_apart():
 
 def test_parts_that_do_not_fit_are_refused():
     rows = NamedSharding(MESH, P(("a", "b")))
-    parts = [phalanx.device_put(X[4 * i : 4 * i + 4], d) for i, d in enumerate(phalanx.devices())]
+    parts = [
+        phalanx.device_put(X[4 * i : 4 * i + 4], d) for i, d in enumerate(phalanx.devices())
+    ]
     make = phalanx.make_array_from_single_device_arrays
     np.testing.assert_array_equal(make(X.shape, rows, parts[::-1]), X)
     for given, message in [

@@ -9,7 +9,7 @@ import pytest
 import phalanx
 import phalanx.numpy as jnp
 from phalanx.compat.modules import MODULES
-from phalanx.compat.refused import MODULES_REFUSED
+from phalanx.compat.refused import MODULES_REFUSED, NAMES_REFUSED, NotOffered
 from phalanx.compat.serving import FINDER
 
 
@@ -56,10 +56,16 @@ def test_what_is_missing_is_told_with_what_to_use():
         from jax.numpy import nothing  # noqa: F401
 
 
-def test_names_that_are_refused_can_be_imported():
-    from jax.interpreters.mlir import LoweringRuleContext, ir_constant
+@pytest.mark.parametrize("module", NAMES_REFUSED)
+def test_no_name_is_offered_and_refused(module):
+    names = NAMES_REFUSED[module][1]
+    assert all(isinstance(getattr(importlib.import_module(module), n), NotOffered) for n in names)
 
-    assert not isinstance(3, LoweringRuleContext)
+
+def test_names_that_are_refused_can_be_imported():
+    from jax.interpreters.mlir import LoweringRule, ir_constant
+
+    assert not isinstance(3, LoweringRule)
     with pytest.raises(NotImplementedError, match=r"mlir.ir_constant is not offered: lower a func"):
         ir_constant(3)
 

@@ -8,6 +8,7 @@ rules, SIAM J. Numer. Anal. 59, 2021, theorem 1.1.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from phalanx.ops.basis import f32, mul
 from phalanx.ops.formula import (
     Differentiated,
     absolute,
+    chebyshev,
     complex_of,
     conj,
     exp,
@@ -217,7 +219,7 @@ dawsn: Primitive = special(
 
 
 def _fresnel(x: Any, sine: bool) -> Any:
-    """Near 0 by the series, elsewhere by w on the diagonal (DLMF 7.6.4, 7.6.6, 7.5.10)."""
+    """Near 0 by the series, elsewhere by auxiliary functions (DLMF 7.6.4, 7.6.6, 7.5.3, 7.5.4)."""
     size = absolute(x)
     near = size < 1.6
     v = within(near, x, 1.0)
@@ -225,7 +227,7 @@ def _fresnel(x: Any, sine: bool) -> Any:
     m = 1 if sine else 0
     terms = [
         (-1) ** k * (math.pi / 2) ** (2 * k + m) / (math.factorial(2 * k + m) * (4 * k + 2 * m + 1))
-        for k in range(14)
+        for k in range(14 if precision(x) < 1e-10 else 10)
     ]
     close = v * polynomial(square * square, terms) * (square if sine else 1.0)
     u = within(~near & (size < math.inf), size, 2.0)
@@ -234,35 +236,37 @@ def _fresnel(x: Any, sine: bool) -> Any:
     product = n * r  # u² is 4 n r + r², up to multiples of 4
     half_turns = (product - rounded(product)) * 2.0 + r * r * 0.5
     s, c = sine_of_half_turns(half_turns), cosine_of_half_turns(half_turns)
-    f, g = _auxiliary(u, s, c)
+    f, g = _auxiliary(u)
     rest = f * c + g * s if sine else g * c - f * s
     away = where(size < math.inf, 0.5 - rest, 0.5) * sign(x)
     return where(near, close, where(is_nan(x), x, away))
 
 
-def _auxiliary(u: Any, s: Any, c: Any) -> tuple[Any, Any]:
-    """f(u) and g(u), for u ≥ 1.6, where s and c are sin πu²/2 and cos πu²/2 (DLMF 7.2.10, 7.2.11).
+def _auxiliary(u: Any) -> tuple[Any, Any]:
+    """f(u) and g(u) for u ≥ 1.6: πu f and π²u³ g are smooth in 1/u² (DLMF 7.12.2, 7.12.3)."""
+    w = 1.0 / (u * math.pi)
+    of_f, of_g = _expansions(precision(u) / 16)
+    y = w * w * (2 * (1.6 * math.pi) ** 2) - 1.0
+    return chebyshev(y, of_f) * w, chebyshev(y, of_g) * (w * w * w * math.pi)
 
-    They are half of the sum and of the difference of the parts of w at z = (1 + i) u √π/2, where
-    exp(-z²) is c - is; of large u they are the first terms of their expansions (DLMF 7.12.2).
+
+@cache
+def _expansions(eps: float) -> list[list[float]]:
+    """The Chebyshev series of πu f and of π²u³ g in y, where u⁻² = (y + 1) / 2 · 1.6⁻².
+
+    They are the means of 1 / (1 + a v⁴) and of 2v² / (1 + a v⁴) over normal v of variance 1/2,
+    where a is 4 / π²u⁴ (DLMF 7.7.10 and 7.7.11 with √t = √(2/π) v / u), by the trapezoidal rule.
     """
-    _, h = _rule(u)
-    beyond = u > _far(u)
-    v = within(~beyond, u, 2.0)
-    x = v * (_SQRT_PI / 2)
-    even, odd = _midpoints(x, x)
-    near = x < math.pi / h
-    y = within(near, x, 1.0)
-    size = exp(y * (2 * math.pi / h))
-    turns = y * (2 / h)
-    re = cosine_of_half_turns(turns) * size + 1.0
-    im = sine_of_half_turns(turns) * size
-    scale = where(near, 2.0 / (re * re + im * im), 0.0)  # the pole, 2 exp(-z²) / (re - i im)
-    real_part = (c * re + s * im) * scale - odd
-    imaginary_part = (c * im - s * re) * scale + even
-    f, g = (real_part + imaginary_part) * 0.5, (real_part - imaginary_part) * 0.5
-    w = 1.0 / (within(beyond, u, 2.0) * math.pi)
-    return where(beyond, w, f), where(beyond, w * w * w * math.pi, g)
+    step, count = 0.2, 44
+    odd = np.arange(1, 2 * count, 2)
+    squares = (step * np.arange(-40, 41)) ** 2
+    weights = np.exp(-squares) * (step / _SQRT_PI)
+    waves = np.cos(np.outer(np.arange(count), odd) % (4 * count) * (math.pi / (2 * count)))
+    a = ((waves[1] + 1) / (math.pi * 1.6**2)) ** 2
+    means = weights / (1 + np.multiply.outer(a, squares**2))
+    shares = np.where(np.arange(count), 2, 1) / count
+    series = [waves @ y * shares for y in (means.sum(-1), (means * squares).sum(-1) * 2)]
+    return [s[: np.flatnonzero(np.abs(s) > eps)[-1] + 1].tolist() for s in series]
 
 
 def _fresnel_slope(out: Any, x: Any, sine: bool) -> Any:

@@ -322,6 +322,14 @@ def polynomial(x: Any, coefficients: Sequence[float]) -> Any:
     return total
 
 
+def chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
+    """c₀ + c₁ T₁(x) + c₂ T₂(x) + ..., by Clenshaw's rule (DLMF 3.11.15)."""
+    double, total, before = x * 2.0, x * 0.0, x * 0.0
+    for c in reversed(coefficients[1:]):
+        total, before = double * total - before + c, total
+    return x * total - before + coefficients[0]
+
+
 def economized(
     coefficients: Sequence[float], low: float, high: float, eps: float
 ) -> Sequence[float]:

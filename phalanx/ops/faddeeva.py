@@ -8,7 +8,7 @@ rules, SIAM J. Numer. Anal. 59, 2021, theorem 1.1.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from phalanx.ops.formula import (
     Differentiated,
     absolute,
     chebyshev,
+    chebyshev_series,
     complex_of,
     conj,
     exp,
@@ -257,16 +258,15 @@ def _expansions(eps: float) -> list[list[float]]:
     They are the means of 1 / (1 + a v⁴) and of 2v² / (1 + a v⁴) over normal v of variance 1/2,
     where a is 4 / π²u⁴ (DLMF 7.7.10 and 7.7.11 with √t = √(2/π) v / u), by the trapezoidal rule.
     """
-    step, count = 0.2, 44
-    odd = np.arange(1, 2 * count, 2)
+    step = 0.2
     squares = (step * np.arange(-40, 41)) ** 2
     weights = np.exp(-squares) * (step / _SQRT_PI)
-    waves = np.cos(np.outer(np.arange(count), odd) % (4 * count) * (math.pi / (2 * count)))
-    a = ((waves[1] + 1) / (math.pi * 1.6**2)) ** 2
-    means = weights / (1 + np.multiply.outer(a, squares**2))
-    shares = np.where(np.arange(count), 2, 1) / count
-    series = [waves @ y * shares for y in (means.sum(-1), (means * squares).sum(-1) * 2)]
-    return [s[: np.flatnonzero(np.abs(s) > eps)[-1] + 1].tolist() for s in series]
+
+    def mean(weights: np.ndarray, y: np.ndarray) -> np.ndarray:
+        a = ((y + 1) / (math.pi * 1.6**2)) ** 2
+        return (weights / (1 + np.multiply.outer(a, squares**2))).sum(-1)
+
+    return [chebyshev_series(partial(mean, w), eps) for w in (weights, 2 * weights * squares)]
 
 
 def _fresnel_slope(out: Any, x: Any, sine: bool) -> Any:

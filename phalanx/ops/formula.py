@@ -8,6 +8,7 @@ derivative by a parameter are one text.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypedDict
@@ -328,6 +329,16 @@ def chebyshev(x: Any, coefficients: Sequence[float]) -> Any:
     for c in reversed(coefficients[1:]):
         total, before = double * total - before + c, total
     return x * total - before + coefficients[0]
+
+
+def chebyshev_series(f: Callable[[np.ndarray], np.ndarray], eps: float) -> list[float]:
+    """The coefficients of ``chebyshev`` for f on [-1, 1], by interpolation; the last ones up to
+    ``eps`` are left out."""
+    count = 48
+    odd = np.arange(1, 2 * count, 2)
+    waves = np.cos(np.outer(np.arange(count), odd) % (4 * count) * (math.pi / (2 * count)))
+    found = waves @ f(waves[1]) * np.where(np.arange(count), 2, 1) / count
+    return found[: np.flatnonzero(np.abs(found) > eps)[-1] + 1].tolist()
 
 
 def economized(

@@ -28,7 +28,7 @@ _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
 _KEPT = (TypeError, ValueError, IndexError, OverflowError, PhalanxError, MemoryError)
 
 
-_MADE = "_phalanx_made"  # an attribute of functions
+_made: dict[Callable, Callable] = {}  # by function; one that wraps it is another
 
 
 def with_boundary(made: Callable[[Callable[..., None], Callable[[Exception], None]], F]) -> F:
@@ -38,7 +38,7 @@ def with_boundary(made: Callable[[Callable[..., None], Callable[[Exception], Non
     both do nothing.
     """
     function = made(_nothing, _nothing)
-    setattr(function, _MADE, made)
+    _made[function] = made
     return function
 
 
@@ -48,7 +48,7 @@ def _nothing(*_: Any) -> None:
 
 def boundary(function: F) -> F:
     """``function``, of which a user sees neither frames nor accidents."""
-    made = getattr(function, _MADE, None)
+    made = _made.get(function)
     if made is not None:
         other = made(_explain, hide_frames)
         other.__dict__.update(function.__dict__)  # what was attached since, such as `add.reduce`

@@ -44,10 +44,10 @@ def einsum(
 ) -> Array:
     """The sum of products that a formula such as "ij,jk->ik" describes.
 
-    Each letter names a dimension; letters that are missing on the right are summed over. Without
-    "->" the result has the letters that occur once, in alphabetical order. "..." stands for any
-    dimensions, which broadcast. Alternatively, each operand is followed by a list of labels,
-    and the labels of the result come last.
+    Each letter, or another character, names a dimension; those that are missing on the right are
+    summed over. Without "->" the result has those that occur once, in alphabetical order. "..."
+    stands for any dimensions, which broadcast. Alternatively, each operand is followed by a list
+    of labels, and the labels of the result come last.
 
     Args:
         subscripts: the formula.
@@ -140,8 +140,11 @@ def _parsed(formula: str, shapes: tuple[tuple[int, ...], ...]) -> tuple[tuple[La
 def _labelled(word: str, shape: tuple[int, ...], formula: str) -> Labels:
     before, dotted, after = word.partition("...")
     hidden = len(shape) - len(before) - len(after)
-    if not (before + after).isalpha() and before + after:
-        raise ValueError(f"einsum: {formula!r} may contain letters, ',', '->' and '...' only")
+    if not {*before, *after}.isdisjoint("->."):
+        raise ValueError(
+            f"einsum: {formula!r} may contain letters, or other characters in their place, and "
+            "',', '...' and one '->'"
+        )
     if hidden < 0 or (hidden and not dotted):
         raise ValueError(
             f"einsum: {word!r} in {formula!r} does not fit an operand with {len(shape)} dimensions"

@@ -116,6 +116,7 @@ def _batch(
 
 batch = leaving_nothing(_batch)
 
+
 def on_lanes(
     program: Program, axis: Axis, args: Sequence[Any], dims: Sequence[int | None]
 ) -> list[Any]:

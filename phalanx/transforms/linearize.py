@@ -180,6 +180,7 @@ def _jvp(
 
 jvp = leaving_nothing(_jvp)
 
+
 def _variable(x: Any) -> Any:
     """``x``, but a NumPy scalar as an array: to rules, scalars are constants."""
     return np.asarray(cast(np.generic, x)) if isinstance(x, np.generic) else x
@@ -250,6 +251,7 @@ def _linearize(
 
 
 linearize = leaving_nothing(_linearize)
+
 
 class running_aside:
     """End ``trace`` with the block, without making it the current one."""

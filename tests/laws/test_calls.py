@@ -38,6 +38,19 @@ def test_examples_are_accepted_by_position_and_by_keyword(room):
             assert typed(call) == typed(call.by_keyword()), call
 
 
+def test_options_that_signatures_have_are_taken():
+    refused = []
+    for call in CALLS:
+        named = inspect.signature(call.function).parameters.values()
+        for option in [p for p in named if p.kind == p.KEYWORD_ONLY and p.default is None]:
+            try:
+                call.function(**{option.name: None})
+            except Exception as error:
+                if f"unexpected keyword argument '{option.name}'" in str(error):
+                    refused.append(f"{call} {option.name}")
+    assert not refused
+
+
 def test_required_parameters_have_the_names_that_numpy_gives_them():
     wrong = {str(c): names for c in CALLS if (names := renamed(c))}
     assert not wrong

@@ -45,6 +45,16 @@ def test_einsum(formula):
     close(jnp.einsum(formula, *xs), np.einsum(formula, *xs))
 
 
+def test_any_character_names_a_dimension():
+    x, y = operands("aij,ika")
+    for formula in ("1ij,ik1->jk", "_ij,ik_->jk", "1ij,ik1->1", "0ij,ik0"):
+        letters = formula.replace("1", "a").replace("_", "a").replace("0", "A")
+        close(jnp.einsum(formula, x, y), np.einsum(letters, x, y))
+    for formula in ("i-j,jk", "i.j,jk", "ij>,jk", "ij,jk->i->k"):
+        with pytest.raises(ValueError, match="einsum: "):
+            jnp.einsum(formula, x, y)
+
+
 @pytest.mark.parametrize("formula", ["ij,jk,kb->ib", "aab,bc->ac", "...ij,...jk->...ik", "ij->"])
 def test_einsum_differentiates(formula):
     xs = operands(formula)
@@ -79,7 +89,7 @@ EINSUM_ERRORS = {
     "rank": (("ij", np.ones(2)), "'ij' in 'ij' does not fit an operand with 1 dimensions"),
     "length": (("ij,jk", np.ones((2, 3)), np.ones((4, 2))), "'j' in 'ij,jk' has lengths 3 and 4"),
     "result": (("ij->k", np.ones((2, 2))), "distinct letters of the operands"),
-    "letters": (("i1", np.ones((2, 2))), "may contain letters"),
+    "letters": (("i-", np.ones((2, 2))), "may contain letters"),
 }
 
 

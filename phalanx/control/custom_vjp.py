@@ -298,7 +298,7 @@ linear = Primitive(
     linearize=_linear_linearize,
     transpose=_linear_transpose,
     batch=_linear_batch,
-    user_rules=UserRules(),
+    user_rules=UserRules(answers_zeros=True),
     execution=Execution(run=_refuse),
     multi=True,
     doc="the linear half of a function with a rule for cotangents; only to be transposed",

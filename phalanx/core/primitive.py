@@ -218,9 +218,12 @@ class UserRules:
             that sees them, since what such a rule does belongs to more than one trace: to that of
             the primals, to that of the tangents, and, for values that the function closes over,
             to ``dual`` itself.
+        answers_zeros: whether its transpose is asked also where no result has a cotangent: the
+            rule may give something else than zeros.
     """
 
     differentiate: Rule | None = None
+    answers_zeros: bool = False
 
 
 @dataclass(frozen=True, slots=True)

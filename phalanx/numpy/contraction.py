@@ -65,7 +65,8 @@ def finished(out: Any, was_bool: bool, options: Options) -> Any:
 def _dot(x: Any, y: Any, contract: tuple, batch: tuple, options: Options) -> Any:
     if options.own is not None:
         numbers = contract, batch
-        return options.own(x, y, numbers, options.given, preferred_element_type=options.dtype)
+        dtype = options.dtype or x.aval.dtype
+        return options.own(x, y, numbers, options.given, preferred_element_type=dtype)
     return ops.dot_general(
         x, y, contract=contract, batch=batch, precision=options.precision, dtype=options.dtype
     )

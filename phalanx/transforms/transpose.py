@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 from phalanx.base.source import replaying
 from phalanx.core.interpret import interpret
 from phalanx.core.primitive import ZERO, Linear
-from phalanx.core.program import Equation, Program, Var
+from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.trace import current
 from phalanx.core.types import typeof
-from phalanx.ops.basis import add
+from phalanx.ops.basis import add, instantiate
 from phalanx.ops.collective import psum
 from phalanx.ops.vary import sorted_axes, varying_along
 
@@ -86,21 +86,28 @@ def backward(program: Program, operands: Sequence[Any], cts: Sequence[Any]) -> l
     for atom, result, ct in zip(program.outputs, results, cts, strict=True):
         if type(result) is Linear:
             cotangents.add(atom, ct)
+    used: set[Atom] = {*cotangents.wholes, *cotangents.parts}
     with replaying() as at:
         for equation, given in reversed(pending):
-            at(equation.location)
-            _transpose_equation(equation, given, cotangents)
+            if not used.isdisjoint(equation.outputs):
+                used.update(equation.inputs)
+                at(equation.location)
+                _transpose_equation(equation, given, cotangents, used)
     pairs = zip(program.inputs, operands, strict=True)
     return [cotangents.take(v) for v, x in pairs if type(x) is Linear]
 
 
 def _transpose_equation(
-    e: Equation, operands: tuple[Any, ...], cotangents: _Cotangents
+    e: Equation, operands: tuple[Any, ...], cotangents: _Cotangents, used: set[Atom]
 ) -> None:
     simple = not e.prim.multi and e.prim.named_axes is None
     take = cotangents.take_part if simple else cotangents.take
     cts = tuple([take(v) for v in e.outputs])
-    if all([ct is ZERO for ct in cts]):
+    if any([ct is ZERO for ct in cts]) and _answers_zeros(e):
+        if any(e.programs):  # which see no use of a result but by its cotangent
+            pairs = zip(cts, e.outputs, strict=True)
+            cts = tuple([instantiate(ct, v.type) if v in used else ct for ct, v in pairs])
+    elif all([ct is ZERO for ct in cts]):
         return
     results = e.prim.rule("transpose")(cts if e.prim.multi else cts[0], *operands, **e.params)
     for atom, x, ct in zip(e.inputs, operands, results, strict=True):
@@ -108,6 +115,12 @@ def _transpose_equation(
             if ct is None:
                 _refuse_nonlinear(e)
             cotangents.add(atom, ct)
+
+
+def _answers_zeros(e: Equation) -> bool:
+    """Whether there may be a cotangent of an operand although there is none of a result."""
+    inside = frozenset({e.prim}).union(*[p.primitives for p in e.programs])
+    return any(p.user_rules is not None and p.user_rules.answers_zeros for p in inside)
 
 
 def _refuse_nonlinear(e: Equation) -> NoReturn:

@@ -205,3 +205,17 @@ def test_powers_and_chains():
     close(jnp.linalg.multi_dot(ends), np.asarray(np.linalg.multi_dot(ends)))
     close(jnp.linalg.trace(m), np.linalg.trace(m))
     close(jnp.linalg.diagonal(m, offset=1), np.linalg.diagonal(m, offset=1))
+
+
+def test_what_multiplies_in_einsum_is_told_the_dtype_of_the_result():
+    told = []
+
+    def product(x, y, numbers, precision, preferred_element_type):
+        told.append(preferred_element_type)
+        return phalanx.lax.dot_general(x, y, numbers, precision, preferred_element_type)
+
+    x, y = jnp.ones((2, 3), jnp.bfloat16), jnp.ones((3, 2))
+    jnp.einsum("ij,jk", x, y, _dot_general=product)
+    jnp.einsum("ij,jk", x, x.T, _dot_general=product)
+    jnp.einsum("ij,jk", x, x.T, _dot_general=product, preferred_element_type=jnp.float32)
+    assert told == [jnp.float32, jnp.bfloat16, jnp.float32]

@@ -157,6 +157,8 @@ def static_positions(
     names = as_tuple(argnames, who, "argnames")
     if not all(isinstance(n, (int, np.integer)) for n in nums):
         raise TypeError(f"{who}: the positions of {what} arguments are integers, got {argnums!r}")
+    if not nums and not names:
+        return (), frozenset()
     known = parameters(fun)
     if known is None:
         return tuple(int(n) for n in nums), frozenset(names)

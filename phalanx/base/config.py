@@ -15,7 +15,7 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -71,6 +71,30 @@ def _count(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError("a positive integer")
     return value
+
+
+def _device_numbers(value: Any) -> tuple[int, ...] | None:
+    """Which devices: all of them, or those of the numbers."""
+    if value in (None, "all"):
+        return None
+    if isinstance(value, str):
+        value = [int(n) if n.strip().isdigit() else n for n in value.split(",")]
+    numbers = tuple(value) if isinstance(value, Iterable) else (value,)
+    if not numbers or not all(isinstance(n, int) and n >= 0 for n in numbers):
+        raise ValueError("'all', or numbers of devices, such as '0,2'")
+    return numbers
+
+
+def _entries(value: Any) -> dict[str, Any] | None:
+    """Options of a client: a dict, or its entries as text, ``name:value`` with ; between."""
+    if value is None:
+        return None
+    if isinstance(value, Mapping):
+        return {**value}
+    parts = [entry.partition(":") for entry in str(value).split(";") if entry]
+    if not all(name and colon for name, colon, _ in parts):
+        raise ValueError("a dict, or entries 'name:value' with ; between")
+    return {name.strip(): text.strip() for name, _, text in parts}
 
 
 def _count_from(text: str) -> Any:
@@ -244,7 +268,29 @@ OPTIONS: dict[str, Option] = {
             None,
             _platforms,
             str,
-            "Which platforms to start, by preference, such as 'cuda,cpu'. None: the best there is.",
+            "Which platforms there have to be, such as 'cuda,cpu'. The first one is that of arrays "
+            "that nobody places. None: the best there is.",
+        ),
+        Option(
+            "cuda_visible_devices",
+            None,
+            _device_numbers,
+            str,
+            "The numbers of the NVIDIA GPUs that are used, such as '0,2'. None: all.",
+        ),
+        Option(
+            "rocm_visible_devices",
+            None,
+            _device_numbers,
+            str,
+            "The numbers of the AMD GPUs that are used, such as '0,2'. None: all.",
+        ),
+        Option(
+            "pjrt_client_create_options",
+            None,
+            _entries,
+            str,
+            "Further options with which an accelerator is started, such as 'name:value;other:1'.",
         ),
         Option(
             "default_matmul_precision",
@@ -360,6 +406,9 @@ class LayeredOptions:
     legacy_prng_key: str
     num_cpu_devices: int | None
     platforms: str | None
+    cuda_visible_devices: tuple[int, ...] | None
+    rocm_visible_devices: tuple[int, ...] | None
+    pjrt_client_create_options: dict[str, Any] | None
     default_matmul_precision: str | None
     default_device: Any
     mesh: Any

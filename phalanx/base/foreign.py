@@ -60,7 +60,6 @@ HARMLESS: dict[str, Any] = {
 """Options that change no result, and what they say until somebody sets them."""
 
 FIXED: dict[str, tuple[Any, str]] = {
-    "cuda_visible_devices": ("all", "CUDA_VISIBLE_DEVICES in the environment says which GPUs"),
     "debug_key_reuse": (False, "nothing looks for keys that are used twice"),
     "disallow_mesh_context_manager": (False, "`with mesh:` stays allowed"),
     "dump_ir_to": ("", "jit(f).lower(x).as_text() gives the module"),

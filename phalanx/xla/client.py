@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import functools
-import glob
-import importlib.util
 import os
 import threading
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 from jaxlib import (
     utils,  # type: ignore[attr-defined]  (no stubs)
@@ -18,6 +16,8 @@ from jaxlib import (
 
 from phalanx.base.config import config
 from phalanx.base.errors import DeviceError, suggest
+from phalanx.xla import cuda, plugins
+from phalanx.xla.plugins import Plugin
 from phalanx.xla.processes import cpu_arguments, gpu_arguments
 from phalanx.xla.runtime import xc
 
@@ -32,7 +32,7 @@ def client(platform: str | None = None) -> Any:
         DeviceError: the platform is not there; the message says why.
     """
     with _lock:
-        return _named(_ALIASES.get(platform, platform)) if platform else _preferred()
+        return _named(_canonical(platform)) if platform else _preferred()
 
 
 def started() -> list[str]:
@@ -42,28 +42,90 @@ def started() -> list[str]:
 
 @functools.cache
 def _preferred() -> Any:
-    given = config.platforms
-    names = [n.strip() for n in given.split(",") if n.strip()] if given else ["tpu", "cuda", "cpu"]
-    reasons = []
-    for name in names:
-        try:
-            client = _named(_ALIASES.get(name, name))
-        except DeviceError as e:
-            reasons.append(str(e))
-        else:
-            config.freeze("platforms", f"the client of platform {name} has started", name)
-            return client
-    raise DeviceError(f"devices: no platform of {', '.join(names)} is usable: {'; '.join(reasons)}")
+    """The client of the first platform that is asked for, or of the best that there is."""
+    asked = _asked()
+    for name in asked:
+        why = _absence(name)
+        if why:
+            raise DeviceError(
+                f"Unable to initialize backend {name!r}: {why} (set JAX_PLATFORMS='' to "
+                "automatically choose an available backend)"
+            )
+    name = asked[0] if asked else _best()
+    try:
+        client = _named(name)
+    except DeviceError as e:
+        if asked:
+            raise
+        raise DeviceError(
+            f"{e}. To compute on the CPU all the same, set JAX_PLATFORMS=cpu in the environment"
+        ) from None
+    config.freeze("platforms", f"the client of platform {name} has started", name)
+    return client
+
+
+def _asked() -> list[str]:
+    given = config.platforms or ""
+    return [_canonical(n.strip()) for n in given.split(",") if n.strip()]
+
+
+def _best() -> str:
+    """The first platform whose plugin and hardware are there; one that lacks a plugin is told."""
+    there = plugins.installed()
+    for name in (*plugins.DEVICE_FILES, *(there.keys() - plugins.DEVICE_FILES)):
+        if not plugins.has_hardware(name):
+            continue
+        if name in there:
+            return name
+        warnings.warn(
+            f"this machine has {_HARDWARE[name]}, and XLA's plugin for it is not installed, so the "
+            f"CPU computes: {_REMEDIES[name]}; or say JAX_PLATFORMS=cpu",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return "cpu"
+
+
+def _absence(name: str) -> str | None:
+    """Why ``name`` cannot be had here, if it cannot."""
+    if name == "cpu":
+        return None
+    there = plugins.installed()
+    if name not in there and name not in _HARDWARE:
+        known = dict.fromkeys(("cpu", "gpu", *_HARDWARE, *there))
+        hint = suggest(name, known) or f"There are {', '.join(known)}."
+        return f"Unknown backend {name!r}. {hint}"
+    if name not in there:
+        return f"Unknown backend {name}: XLA's plugin for it is not installed; {_REMEDIES[name]}"
+    if not plugins.has_hardware(name):
+        return f"Unknown backend {name}: this machine has no {_HARDWARE[name].split(' ', 1)[1]}"
+    return None
+
+
+def _canonical(name: str) -> str:
+    """``gpu`` is whatever kind there is."""
+    if name != "gpu":
+        return name
+    here = [kind for kind in ("cuda", "rocm") if _absence(kind) is None]
+    return here[0] if here else "cuda"
+
+
+_HARDWARE: Final = {"tpu": "a TPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
+_REMEDIES: Final = {
+    "tpu": "pip install 'phalanx[tpu]'",
+    "cuda": "pip install 'phalanx[cuda13]', or [cuda12] for a driver before 580",
+    "rocm": "install AMD's plugin, such as jax-rocm7-plugin and jax-rocm7-pjrt",
+}
 
 
 def _named(name: str) -> Any:
     if name not in _clients:
-        if name not in _STARTERS:
-            hint = suggest(name, _STARTERS) or f"There are {', '.join(_STARTERS)}."
-            raise DeviceError(f"devices: Unknown backend {name!r}. {hint}")
+        why = _absence(name)
+        if why:
+            raise DeviceError(f"devices: {why}")
         if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
             utils.absl_set_min_log_level(1)
-        _clients[name] = _STARTERS[name]()
+        _clients[name] = _start_cpu() if name == "cpu" else _start(plugins.installed()[name])
         _watch_forks()
     return _clients[name]
 
@@ -124,55 +186,49 @@ def _start_cpu() -> Any:
     return started
 
 
-def _start_cuda() -> Any:
-    plugin = _find_plugin("jax_plugins", "xla_cuda*/xla_cuda_plugin.so")
-    if plugin is None:
-        raise DeviceError(
-            "Unknown backend cuda: XLA's plugin is not installed; see the extras of this package"
-        )
-    if not glob.glob("/dev/nvidia[0-9]*") and not glob.glob("/dev/dxg"):
-        raise DeviceError("Unknown backend cuda: this machine has no NVIDIA GPU")
-    options, distributed = gpu_arguments()
-    options |= xla_client.generate_pjrt_gpu_plugin_options()
-    return _start_plugin("cuda", plugin, options, distributed)
-
-
-def _start_tpu() -> Any:
-    plugin = _find_plugin("libtpu", "libtpu.so")
-    if plugin is None:
-        raise DeviceError("Unknown backend tpu: the package libtpu is not installed")
-    if not glob.glob("/dev/accel*") and not glob.glob("/dev/vfio/[0-9]*"):
-        raise DeviceError("Unknown backend tpu: this machine has no TPU")
-    return _start_plugin("tpu", plugin, {})
-
-
-def _find_plugin(package: str, pattern: str) -> str | None:
-    """The path of a plugin, without importing the package that holds it."""
-    spec = importlib.util.find_spec(package)
-    for folder in (spec.submodule_search_locations if spec else None) or ():
-        paths = sorted(glob.glob(os.path.join(folder, pattern)))
-        if paths:
-            return paths[-1]
-    return None
-
-
-def _start_plugin(
-    name: str, path: str, options: Mapping[str, Any], distributed: Any = None
-) -> Any:
+def _start(candidates: Sequence[Plugin]) -> Any:
+    """The client of a plugin; of several for CUDA that which fits the driver, else of the first."""
+    platform = candidates[0].platform
     try:
-        if not xla_client.pjrt_plugin_loaded(name):
-            plugins[name] = xla_client.load_pjrt_plugin_dynamically(name, path)
-        if not xla_client.pjrt_plugin_initialized(name):
-            xla_client.initialize_pjrt_plugin(name)
-        return xla_client.make_c_api_client(name, options, distributed)
-    except RuntimeError as e:
-        raise DeviceError(f"{name} failed to initialize: the plugin {path} says {e}") from None
+        plugin = candidates[0]
+        if platform == "cuda":
+            plugin = cuda.fitting(candidates)
+            cuda.prepare(plugin)
+        options, distributed = _arguments(plugin)
+        load(plugin)
+        return xla_client.make_c_api_client(platform, options, distributed)
+    except (RuntimeError, ValueError, OSError) as e:
+        raise DeviceError(f"Unable to initialize backend {platform!r}: {e}") from None
 
 
-plugins: dict[str, Any] = {}  # those that were loaded, for the profiler
-_ALIASES: dict[Any, str] = {"gpu": "cuda"}
-_STARTERS: dict[str, Callable[[], Any]] = {
-    "tpu": _start_tpu,
-    "cuda": _start_cuda,
-    "cpu": _start_cpu,
-}
+def load(plugin: Plugin) -> Any:
+    """The interface of a plugin, which is ready; what it calls is registered."""
+    name = plugin.platform
+    if name not in loaded:
+        loaded[name] = xla_client.load_pjrt_plugin_dynamically(name, plugin.path)
+        if name == "cuda":
+            cuda.register(plugin, loaded[name])
+    if not xla_client.pjrt_plugin_initialized(name):
+        xla_client.initialize_pjrt_plugin(name)
+    return loaded[name]
+
+
+def _arguments(plugin: Plugin) -> tuple[dict[str, Any], Any]:
+    """The options of a client, and what it speaks through to other processes."""
+    options, distributed = dict(plugin.options), None
+    name = plugin.platform
+    if name in ("cuda", "rocm"):
+        options |= xla_client.generate_pjrt_gpu_plugin_options()
+        options["platform_name"] = name
+        own, distributed = gpu_arguments()
+        options |= _visible(name) | own
+    return options | (config.pjrt_client_create_options or {}), distributed
+
+
+def _visible(name: str) -> dict[str, Any]:
+    """Those of the GPUs that the user lets this process see, if not all."""
+    asked = getattr(config, f"{name}_visible_devices")
+    return {} if asked is None else {"visible_devices": list(asked)}
+
+
+loaded: dict[str, Any] = {}  # the interfaces of plugins, for the profiler

@@ -20,6 +20,7 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.xla import maps
 from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.communication import exchanges
+from phalanx.xla.cuda import data_directory
 from phalanx.xla.failures import deleted, refused_option, translated
 from phalanx.xla.flight import (
     compiling,
@@ -139,6 +140,10 @@ def _settings(devices: tuple, free: list[bool]) -> Any:
     build.num_replicas = 1
     build.num_partitions = count
     build.device_assignment = settings.device_assignment
+    if devices[0].platform in ("cuda", "gpu"):
+        folder = data_directory()
+        if folder:
+            build.debug_options.xla_gpu_cuda_data_dir = folder
     if count > 1:
         build.use_spmd_partitioning = True
         build.use_shardy_partitioner = True

@@ -6,7 +6,7 @@ from typing import Any
 
 from jaxlib import _profile_data, _profiler  # type: ignore[attr-defined]  (they have no stubs)
 
-from phalanx.xla.client import client, plugins
+from phalanx.xla.client import client, loaded
 
 Annotation: Any = _profiler.TraceMe
 Options: Any = _profiler.ProfileOptions
@@ -20,7 +20,7 @@ _watched: set[str] = set()
 def session(options: Any = None) -> Any:
     """Begin to record; ``stop`` gives the bytes of what was recorded, ``export`` writes such."""
     client()  # a device that has not started is not recorded
-    for name, plugin in plugins.items():
+    for name, plugin in loaded.items():
         if name not in _watched:
             _watched.add(name)
             _profiler.register_plugin_profiler(plugin)

@@ -52,7 +52,7 @@ def test_a_platform_that_was_asked_for_and_is_absent():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     if done.returncode:
-        assert "DeviceError: devices: no platform of tpu, cuda is usable" in done.stderr
+        assert "DeviceError: Unable to initialize backend '" in done.stderr
     else:
         assert set(done.stdout.split()) <= {"tpu", "gpu"} and done.stdout.strip()
 

@@ -1,0 +1,136 @@
+"""Plugins of the runtime, each for a platform, and the hardware that they are for.
+
+A plugin is a shared library that offers PJRT's interface. Packages that bring one are looked for,
+never imported: what they do when they are imported needs the package jax.
+"""
+
+from __future__ import annotations
+
+import glob
+import importlib.util
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Final
+
+from phalanx.base.errors import DeviceError
+
+_NAMED = "PJRT_NAMES_AND_LIBRARY_PATHS"
+_FAMILIES = re.compile(r"xla_(cuda|rocm)(\d*)")  # the name of a package, with a version
+
+DEVICE_FILES: Final = {
+    "tpu": ("/dev/accel[0-9]*",),
+    "cuda": ("/dev/nvidia[0-9]*", "/dev/dxg", "/dev/nvgpu", "/dev/nvhost-gpu"),
+    "rocm": ("/dev/kfd",),
+}
+_PCI, _VFIO = "/sys/bus/pci/devices/*", "/dev/vfio/[0-9]*"
+_TPUS = ("0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076")  # v2 to v7
+_GOOGLE = "0x1ae0"  # its network cards are of this vendor, too
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A shared library.
+
+    Attributes:
+        platform: what it is for.
+        path: where it is.
+        version: of what it is built for, where the name of its package tells; 0 otherwise.
+        options: what its client is to be made with.
+    """
+
+    platform: str
+    path: str
+    version: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def has_hardware(platform: str) -> bool:
+    """Whether the system shows devices of ``platform``; true if nobody knows how they look."""
+    if platform not in DEVICE_FILES:
+        return True
+    files = any(map(glob.glob, DEVICE_FILES[platform]))
+    return files or (platform == "tpu" and _is_tpu_on_the_bus())
+
+
+def _is_tpu_on_the_bus() -> bool:
+    """Whether a TPU is seen that a general driver shows; where no bus is seen, such a driver."""
+    places = glob.glob(_PCI)
+    if not places:
+        return bool(glob.glob(_VFIO))
+    for place in map(Path, places):
+        try:
+            vendor, device = ((place / n).read_text().strip() for n in ("vendor", "device"))
+        except OSError:
+            continue
+        if vendor == _GOOGLE and device in _TPUS:
+            return True
+    return False
+
+
+def installed() -> dict[str, list[Plugin]]:
+    """The plugins that there are, by platform: first those that the environment names.
+
+    Raises:
+        DeviceError: what the environment says is not of the form that is expected.
+    """
+    found: dict[str, list[Plugin]] = {}
+    for plugin in (*_named_by_the_environment(), *_of_libtpu(), *_of_packages()):
+        found.setdefault(plugin.platform, []).append(plugin)
+    return found
+
+
+def _named_by_the_environment() -> Iterator[Plugin]:
+    """``name:path`` with commas between; the path of a JSON file has options besides."""
+    for entry in filter(None, os.environ.get(_NAMED, "").split(",")):
+        name, _, path = entry.partition(":")
+        if not name or not path:
+            raise DeviceError(
+                f"{_NAMED}: entries name:path with commas between are needed, got {entry!r}"
+            )
+        if not path.endswith(".json"):
+            yield Plugin(name, path)
+            continue
+        try:
+            said = json.loads(Path(path).read_text())
+            yield Plugin(name, said["library_path"], options=said.get("create_options", {}))
+        except (OSError, ValueError, KeyError) as e:
+            raise DeviceError(
+                f"{_NAMED}: {path} should be a JSON file with library_path, and create_options if "
+                f"there are any: {e!r}"
+            ) from None
+
+
+def _of_libtpu() -> Iterator[Plugin]:
+    named = os.environ.get("TPU_LIBRARY_PATH")
+    if named:
+        yield Plugin("tpu", named)
+        return
+    for folder in _folders("libtpu"):
+        path = folder / "libtpu.so"
+        if path.exists():
+            yield Plugin("tpu", str(path))
+
+
+def _of_packages() -> Iterator[Plugin]:
+    """Of packages below ``jax_plugins``, and of those that call themselves plugins of jax."""
+    folders = [p for above in _folders("jax_plugins") for p in sorted(above.glob("*/"))]
+    for point in entry_points(group="jax_plugins"):
+        package, *below = point.value.partition(":")[0].split(".")
+        folders += [folder.joinpath(*below) for folder in _folders(package)]
+    for folder in dict.fromkeys(folders):
+        libraries = sorted(folder.glob("*plugin*.so")) or sorted(folder.glob("*.so"))
+        if libraries:
+            family = _FAMILIES.fullmatch(folder.name)
+            name = family[1] if family else folder.name.removeprefix("xla_")
+            version = int(family[2] or 0) if family else 0
+            yield Plugin(name, str(libraries[-1]), version)
+
+
+def _folders(package: str) -> list[Path]:
+    spec = importlib.util.find_spec(package)
+    return [Path(p) for p in (spec.submodule_search_locations if spec else None) or ()]

@@ -1,0 +1,302 @@
+"""Which platforms are found and started: on machines that are made up."""
+
+import fnmatch
+import importlib
+import json
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from phalanx.base.config import OPTIONS, config
+from phalanx.base.errors import ConfigError, DeviceError
+from phalanx.xla import client, cuda, plugins
+from phalanx.xla.plugins import Plugin
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """files(*names): the device files that there are."""
+
+    def there(*names):
+        def glob(pattern):
+            return fnmatch.filter(names, pattern)
+
+        monkeypatch.setattr(plugins.glob, "glob", glob)
+
+    there()
+    return there
+
+
+@pytest.fixture
+def packages(monkeypatch, tmp_path):
+    """packages(**files): plugins that are installed, beside those of this machine: none."""
+
+    def install(*paths):
+        for path in paths:
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / path).write_text("")
+        importlib.invalidate_caches()
+        return tmp_path
+
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    for name in ("PJRT_NAMES_AND_LIBRARY_PATHS", "TPU_LIBRARY_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("jax_plugins", "libtpu"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return install
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """A client that nobody has asked for yet; started: which platforms were."""
+    started = []
+
+    def start(candidates):
+        started.append(candidates[0].platform)
+        return SimpleNamespace(platform=candidates[0].platform)
+
+    monkeypatch.setattr(client, "_clients", {})
+    monkeypatch.setattr(client, "_start", start)
+    monkeypatch.setattr(client, "_start_cpu", lambda: SimpleNamespace(platform="cpu"))
+    monkeypatch.setattr(client, "_watch_forks", lambda: None)
+    monkeypatch.setattr(client, "_preferred", client._preferred.__wrapped__)
+    monkeypatch.setattr(client, "config", SimpleNamespace(platforms=None, freeze=lambda *_: None))
+    return started
+
+
+CUDA12 = "jax_plugins/xla_cuda12/xla_cuda_plugin.so"
+CUDA13 = "jax_plugins/xla_cuda13/xla_cuda_plugin.so"
+
+
+# ---- what is installed --------------------------------------------------------------------------
+
+
+def test_plugins_of_packages_are_found_and_not_imported(packages):
+    top = packages(
+        CUDA12, CUDA13, "jax_plugins/xla_rocm7/xla_rocm_plugin.so", "libtpu/libtpu.so",
+        "libtpu/__init__.py", "jax_plugins/xla_mine/mine.so", "jax_plugins/empty/readme.txt",
+    )  # fmt: skip
+    for package in ("libtpu/__init__.py", "jax_plugins/xla_cuda12/__init__.py"):
+        (top / package).write_text("raise RuntimeError('imported')")
+    found = plugins.installed()
+    assert {name: [p.version for p in of] for name, of in found.items()} == {
+        "tpu": [0], "cuda": [12, 13], "mine": [0], "rocm": [7],
+    }  # fmt: skip
+    assert found["mine"][0].path == str(top / "jax_plugins/xla_mine/mine.so")
+
+
+def test_plugins_that_call_themselves_so(packages):
+    top = packages("theirs/chip/plugin.so", "theirs-1.0.dist-info/METADATA")
+    (top / "theirs-1.0.dist-info/METADATA").write_text("Name: theirs\nVersion: 1.0\n")
+    points = "[jax_plugins]\nx = theirs.chip:start\n"
+    (top / "theirs-1.0.dist-info/entry_points.txt").write_text(points)
+    assert plugins.installed()["chip"] == [Plugin("chip", str(top / "theirs/chip/plugin.so"))]
+
+
+def test_plugins_that_the_environment_names(packages, monkeypatch, tmp_path):
+    packages("libtpu/libtpu.so")
+    said = tmp_path / "chip.json"
+    said.write_text(json.dumps({"library_path": "/b.so", "create_options": {"n": 2}}))
+    monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", f"mine:/a.so,chip:{said}")
+    monkeypatch.setenv("TPU_LIBRARY_PATH", "/own/libtpu.so")
+    assert plugins.installed() == {
+        "mine": [Plugin("mine", "/a.so")],
+        "chip": [Plugin("chip", "/b.so", options={"n": 2})],
+        "tpu": [Plugin("tpu", "/own/libtpu.so")],
+    }
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("mine", "name:path"), (":/a.so", "name:path"), ("mine:/no.json", "library_path")],
+)
+def test_what_the_environment_says_wrongly(packages, monkeypatch, value, message):
+    packages()
+    monkeypatch.setenv("PJRT_NAMES_AND_LIBRARY_PATHS", value)
+    with pytest.raises(DeviceError, match=message):
+        plugins.installed()
+
+
+# ---- what hardware there is ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("there", "platforms"),
+    [
+        ((), set()),
+        (("/dev/nvidia0", "/dev/nvidiactl"), {"cuda"}),
+        (("/dev/nvidiactl",), set()),
+        (("/dev/dxg",), {"cuda"}),
+        (("/dev/kfd",), {"rocm"}),
+        (("/dev/accel0",), {"tpu"}),
+        (("/dev/accel/accel0",), set()),  # of an Intel processor
+        (("/dev/vfio/0",), {"tpu"}),
+    ],
+)
+def test_devices_are_seen_by_their_files(files, there, platforms):
+    files(*there)
+    assert {n for n in ("tpu", "cuda", "rocm") if plugins.has_hardware(n)} == platforms
+    assert plugins.has_hardware("chip")  # nobody knows how it looks
+
+
+@pytest.mark.parametrize(
+    ("device", "there"), [("0x0063", True), ("0x006f", True), ("0x0042", False)]
+)
+def test_tpus_are_seen_on_the_bus(files, tmp_path, device, there):
+    (tmp_path / "vendor").write_text("0x1ae0\n")
+    (tmp_path / "device").write_text(f"{device}\n")  # 0x0042 is a network card
+    bus = SimpleNamespace(glob=lambda p: [str(tmp_path)] if p == plugins._PCI else [])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugins, "glob", bus)
+        assert plugins.has_hardware("tpu") is there
+
+
+# ---- what is started ----------------------------------------------------------------------------
+
+
+def test_the_best_platform_is_started(files, packages, fresh):
+    files("/dev/nvidia0")
+    packages(CUDA12, "libtpu/libtpu.so")
+    assert client.client().platform == "cuda" and fresh == ["cuda"]
+    assert client.client("gpu") is client.client("cuda")
+    files("/dev/kfd")
+    packages("jax_plugins/xla_rocm7/xla_rocm_plugin.so")
+    assert client.client("gpu").platform == "rocm"
+
+
+def test_without_an_accelerator_the_cpu_computes(files, packages, fresh):
+    packages(CUDA12)
+    assert client.client().platform == "cpu" and not fresh
+
+
+@pytest.mark.parametrize(
+    ("file", "words"),
+    [
+        ("/dev/nvidia0", r"an NVIDIA GPU, .* 'phalanx\[cuda13\]'"),
+        ("/dev/accel0", r"a TPU, .* 'phalanx\[tpu\]'"),
+        ("/dev/kfd", r"an AMD GPU, .* jax-rocm7-pjrt"),
+    ],
+)
+def test_hardware_without_its_plugin_is_told(files, packages, fresh, file, words):
+    files(file)
+    packages()
+    with pytest.warns(RuntimeWarning, match=words):
+        assert client.client().platform == "cpu"
+
+
+def test_an_accelerator_that_does_not_start_is_an_error(files, packages, fresh, monkeypatch):
+    files("/dev/nvidia0")
+    packages(CUDA12)
+
+    def fail(_):
+        raise DeviceError("Unable to initialize backend 'cuda': no memory")
+
+    monkeypatch.setattr(client, "_start", fail)
+    with pytest.raises(DeviceError, match=r"cuda': no memory. To compute on the CPU .*=cpu"):
+        client.client()
+    client.config.platforms = "cpu"
+    assert client.client().platform == "cpu"
+    client.config.platforms = "cuda,cpu"
+    with pytest.raises(DeviceError, match=r"no memory$"):
+        client.client()
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("rocm,cpu", "Unable to initialize backend 'rocm': .*AMD's plugin"),
+        ("cpu,tpu", "Unable to initialize backend 'tpu': .*has no TPU"),
+        ("cudda", "Unable to initialize backend 'cudda': .*Did you mean 'cuda'"),
+    ],
+)
+def test_every_platform_that_is_asked_for_has_to_be_there(files, packages, fresh, asked, message):
+    packages("libtpu/libtpu.so")
+    client.config.platforms = asked
+    with pytest.raises(DeviceError, match=message) as caught:
+        client.client()
+    assert "JAX_PLATFORMS=''" in str(caught.value) and not fresh
+
+
+def test_the_first_platform_that_is_asked_for_is_the_default(files, packages, fresh):
+    files("/dev/nvidia0")
+    packages(CUDA12)
+    client.config.platforms = "cpu,gpu"
+    assert client.client().platform == "cpu" and not fresh
+
+
+# ---- CUDA ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("driver", "built", "chosen"),
+    [(13000, (12, 13), 13), (12080, (12, 13), 12), (13010, (12,), 12)],
+)
+def test_the_plugin_that_fits_the_driver(monkeypatch, driver, built, chosen):
+    monkeypatch.setattr(cuda, "driver_version", lambda: driver)
+    assert cuda.fitting([Plugin("cuda", "", v) for v in built]).version == chosen
+
+
+def test_a_driver_that_is_too_old_is_told(monkeypatch):
+    monkeypatch.setattr(cuda, "driver_version", lambda: 12080)
+    with pytest.raises(DeviceError, match=r"up to 12\.8, .* for CUDA 13: .*'phalanx\[cuda12\]'"):
+        cuda.fitting([Plugin("cuda", "", 13)])
+
+
+@pytest.mark.skipif(plugins.has_hardware("cuda"), reason="there is a driver here")
+def test_a_driver_that_is_not_there_is_told():
+    with pytest.raises(DeviceError, match=r"driver's library cannot be loaded .* --gpus all"):
+        cuda.driver_version()
+
+
+def test_libraries_that_are_too_old_are_told():
+    names = ("cuda_runtime", "cudnn", "cufft", "cupti", "cublas", "cusparse")
+    there = {name: 10**6 for name in names}
+    built = {f"{name}_build_version": lambda: 91002 for name in names}
+
+    def versions(**other):
+        get = {f"{n}_get_version": lambda v=v: v for n, v in {**there, **other}.items()}
+        return SimpleNamespace(**built, **get)
+
+    cuda.check_versions(versions(cudnn=91000))  # of the same minor version
+    with pytest.raises(DeviceError, match=r"cudnn is of version 90900, .*91000 .*LD_LIBRARY_PATH"):
+        cuda.check_versions(versions(cudnn=90900))
+    missing = versions()
+    missing.cufft_get_version = lambda: 1 / 0
+    with pytest.raises(DeviceError, match="cufft cannot be loaded"):
+        cuda.check_versions(missing)
+
+
+def test_the_folder_of_the_assembler(packages, monkeypatch):
+    top = packages("nvidia/cuda_nvcc/bin/ptxas", "nvidia/cublas/lib/libcublas.so.12")
+    monkeypatch.delenv("CUDA_ROOT", raising=False)
+    assert cuda.data_directory.__wrapped__() == str(top / "nvidia/cuda_nvcc")
+    monkeypatch.setenv("CUDA_ROOT", "/opt/cuda")
+    assert cuda.data_directory.__wrapped__() == "/opt/cuda"
+
+
+# ---- options ------------------------------------------------------------------------------------
+
+
+def test_options_of_a_client(monkeypatch):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.5")
+    said = {"cuda_visible_devices": "0,2", "pjrt_client_create_options": "a:1;b:two"}
+    meant = {name: OPTIONS[name].check(value) for name, value in said.items()}
+    monkeypatch.setattr(client, "config", SimpleNamespace(**meant))
+    options, _ = client._arguments(Plugin("cuda", "", 12, {"own": 1}))
+    assert options["visible_devices"] == [0, 2] and options["memory_fraction"] == 0.5
+    assert (options["own"], options["a"], options["b"]) == (1, "1", "two")
+    client.config.cuda_visible_devices = OPTIONS["cuda_visible_devices"].check("all")
+    assert "visible_devices" not in client._arguments(Plugin("cuda", "", 12))[0]
+    client.config.pjrt_client_create_options = None
+    assert client._arguments(Plugin("chip", "")) == ({}, None)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("cuda_visible_devices", "0,x"), ("rocm_visible_devices", [-1]),
+     ("pjrt_client_create_options", "alone")],
+)  # fmt: skip
+def test_options_that_mean_nothing(option, value):
+    with pytest.raises(ConfigError, match=option):
+        config.update(option, value)

@@ -82,7 +82,7 @@ def register_lowering(
     return rule
 
 
-def _on_arrays(prim: ForeignPrimitive, rule: Callable, *values: Any, **params: Any) -> Any:
+def _on_arrays(prim: ForeignPrimitive, rule: Callable, /, *values: Any, **params: Any) -> Any:
     types = [typeof(v) for v in values]
     ctx = LoweringRuleContext(prim, types, prim.result_types(*types, **params))
     if getattr(rule, "traced", False):

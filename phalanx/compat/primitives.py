@@ -72,14 +72,14 @@ class ForeignPrimitive:
         self.abstract_eval = lambda *types, **params: rule(*types, **params)[0]
         return rule
 
-    def result_types(self, *operands: ArrayType, **params: Any) -> list[ArrayType]:
+    def result_types(self, /, *operands: ArrayType, **params: Any) -> list[ArrayType]:
         """The types of the results."""
         if self.abstract_eval is None:
             raise MissingRule(f"{self.name}: no def_abstract_eval, needed at {user_location()}")
         out = self.abstract_eval(*operands, **params)
         return [_as_type(t) for t in (out if self.multiple_results else [out])]
 
-    def bind(self, *args: Any, **params: Any) -> Any:
+    def bind(self, /, *args: Any, **params: Any) -> Any:
         """The result, or the list of results, for ``args``."""
         out = self.declaration(*args, **self.own_params(params, map(typeof, args)))
         return list(out) if self.multiple_results else out
@@ -169,14 +169,14 @@ class _Rules:
     def _as_given(self, out: Sequence[Any]) -> Any:
         return tuple(out) if self.prim.multiple_results else out[0]
 
-    def type(self, *operands: ArrayType, types: Any, **params: Any) -> Any:
+    def type(self, /, *operands: ArrayType, types: Any, **params: Any) -> Any:
         return self._as_given(self.prim.result_types(*operands, **params))
 
-    def run(self, *operands: Any, types: Any, **params: Any) -> Any:
+    def run(self, /, *operands: Any, types: Any, **params: Any) -> Any:
         assert self.prim.impl is not None
         return self._as_given(self._several(self.prim.impl(*operands, **params)))
 
-    def lower(self, b: Builder, *values: Value, types: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, /, *values: Value, types: Any, **params: Any) -> Any:
         rule = LOWERINGS.get(self.prim) or self.prim.impl
         rule = rule or self._table(LOWERINGS, "jax.interpreters.mlir.register_lowering")
 
@@ -186,7 +186,7 @@ class _Rules:
         program, _ = stage(function, types, self.prim.name)
         return self._as_given(lower_call(b, *values, program=program))
 
-    def differentiate(self, dual: Dual, *args: Any, types: Any, **params: Any) -> Any:
+    def differentiate(self, dual: Dual, /, *args: Any, types: Any, **params: Any) -> Any:
         rule = self._table(JVPS, "jax.interpreters.ad.primitive_jvps")
         operands = RuleOperands.of(dual, args, 0)
         moving = iter(operands.tangents)
@@ -200,7 +200,7 @@ class _Rules:
             slopes = [_inner(dual, t) for t in self._several(tangent)]
         return self._as_given([y for y, _ in pairs]), self._as_given(slopes)
 
-    def transpose(self, ct: Any, *operands: Any, types: Any, **params: Any) -> Sequence[Any]:
+    def transpose(self, ct: Any, /, *operands: Any, types: Any, **params: Any) -> Sequence[Any]:
         rule = self._table(TRANSPOSES, "jax.interpreters.ad.primitive_transposes")
         results = self._several(self.type(*types, types=types, **params))
         cts = [
@@ -211,7 +211,7 @@ class _Rules:
         back = rule(cts if self.prim.multiple_results else cts[0], *given, **params)
         return [None if isinstance(c, ZeroTangent) else c for c in back]
 
-    def batch(self, axis: Axis, values: Any, dims: Any, *, types: Any, **params: Any) -> Any:
+    def batch(self, axis: Axis, values: Any, dims: Any, /, *, types: Any, **params: Any) -> Any:
         if self.prim in FANCY_BATCHERS:
             out, where = FANCY_BATCHERS[self.prim](axis, values, dims, **params)
         elif self.prim in AXIS_BATCHERS:

@@ -46,4 +46,3 @@ def prefix_errors(
         message = str(e)
         return [lambda name: TreeError(message.replace("{name}", name))]
     return []
-

@@ -158,3 +158,26 @@ def test_a_lowering_for_a_platform_gives_way_to_one_for_all():
     mlir.register_lowering(prim, lambda ctx, x: [x])
     mlir.register_lowering(prim, lambda ctx, x: [x.owner], platform="rocm")
     assert phalanx.jit(prim.bind)(2.0) == 2.0
+
+
+def test_parameters_may_have_any_names():
+    names = ("prim", "rule", "axis", "values", "dims", "b", "ct", "dual", "operands", "params")
+    times = Primitive("times_all")
+    times.def_abstract_eval(lambda x, **_: x)
+    compute = lambda x, /, **factors: x * sum(factors.values())  # noqa: E731
+    times.def_impl(compute)
+    mlir.register_lowering(times, mlir.lower_fun(compute, multiple_results=False))
+    ad.primitive_jvps[times] = lambda primals, tangents, /, **factors: (
+        times.bind(*primals, **factors),
+        times.bind(*tangents, **factors),
+    )
+    ad.primitive_transposes[times] = lambda ct, x, /, **factors: [times.bind(ct, **factors)]
+    batching.primitive_batchers[times] = lambda xs, dims, /, **factors: (
+        times.bind(*xs, **factors),
+        dims[0],
+    )
+    f = lambda x: times.bind(x, **dict.fromkeys(names, 1.0))  # noqa: E731
+    for way in ("called", "jit", "grad", "jvp", "vmap", "vmap of grad", "pmap", "scan"):
+        got, wanted = WAYS[way](f), WAYS[way](lambda x: x * len(names))
+        for a, b in zip(phalanx.tree.leaves(got), phalanx.tree.leaves(wanted), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5)

@@ -176,11 +176,11 @@ SCALED = [
 ]
 
 
-@pytest.mark.parametrize("name", SCALED)
-def test_scaled_initializers(name):
+@pytest.mark.parametrize("initializer", SCALED)  # cases of one statement
+def test_scaled_initializers(initializer):
     for shape in ((30, 20), (3, 3, 4, 8)):
-        ours = getattr(nn.initializers, name)()(random.key(3), shape)
-        theirs = getattr(jax.nn.initializers, name)()(jax.random.key(3), shape)
+        ours = getattr(nn.initializers, initializer)()(random.key(3), shape)
+        theirs = getattr(jax.nn.initializers, initializer)()(jax.random.key(3), shape)
         np.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 

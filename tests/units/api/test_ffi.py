@@ -1,8 +1,13 @@
 """Foreign functions: one of C++ that is compiled here, and those of LAPACK that jaxlib brings."""
 
 import ctypes
+import getpass
+import hashlib
 import shutil
 import subprocess
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,16 +70,29 @@ X = np.arange(6, dtype=np.float32).reshape(2, 3)
 ONE = np.float32([10])
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
+def built():
+    """The shared library, which is compiled once for all processes and runs."""
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         pytest.skip("there is no compiler of C++")
-    folder = tmp_path_factory.mktemp("foreign")
-    (folder / "foreign.cc").write_text(SOURCE)
     command = [compiler, "-std=c++17", "-O0", "-shared", "-fPIC", f"-I{ffi.include_dir()}"]
-    subprocess.run([*command, "-o", folder / "foreign.so", folder / "foreign.cc"], check=True)
-    loaded = ctypes.CDLL(str(folder / "foreign.so"))
+    of_what = " ".join([*command, version("jaxlib"), SOURCE])
+    told_apart = hashlib.sha256(of_what.encode()).hexdigest()
+    folder = Path(tempfile.gettempdir(), f"phalanx-tests-of-{getpass.getuser()}-foreign")
+    folder.mkdir(exist_ok=True)
+    library = folder / f"{told_apart}.so"
+    if not library.exists():
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            made = Path(place, "foreign.so")
+            Path(place, "foreign.cc").write_text(SOURCE)
+            subprocess.run([*command, "-o", made, made.with_suffix(".cc")], check=True)
+            made.replace(library)
+    return library
+
+
+@pytest.fixture(scope="module")
+def library():
+    loaded = ctypes.CDLL(str(built()))
     for name in ("scaled", "count", "told", "fails"):
         ffi.register_ffi_target(f"phalanx_test_{name}", ffi.pycapsule(getattr(loaded, name)))
     loaded.number_of_calls.restype = ctypes.c_int64

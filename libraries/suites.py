@@ -36,12 +36,13 @@ def main() -> None:
     rows = [HEADER]
     for library in given.libraries:
         source = folder_of(library, given.sources)
-        files = [file for file in test_files(source) if given.only in str(file)]
+        every = test_files(source)
+        files = [file for file in every if given.only in str(file)]
         results = given.results.resolve() / library
         peer, ours = run_all(source, files, results, given.workers, given.seconds)
         for name in differing(peer, ours):
             print(f"{library}: {name}: {ours.get(name, 'not run')}")
-        rows.append(row(source.name, peer, ours))
+        rows.append(row(source.name, len(every), peer, ours))
     print("\n".join(rows))
     if given.out:
         given.out.write_text("\n".join(rows) + "\n")
@@ -69,9 +70,24 @@ def run_all(
     turns = [(side, file) for file in files for side in (PEER, OURS)]
     with ThreadPoolExecutor(workers) as pool:
         reports = pool.map(lambda turn: run_file(source, turn[1], results, turn[0], seconds), turns)
-        for (side, file), report in zip(turns, reports, strict=True):
-            outcomes[side].update(read_report(file, report))
+        read = [dict(read_report(file, r)) for (_, file), r in zip(turns, reports, strict=True)]
+    for peer, ours in zip(read[::2], read[1::2], strict=True):
+        outcomes[PEER].update(peer)
+        outcomes[OURS].update(named_alike(peer, ours))
     return outcomes[PEER], outcomes[OURS]
+
+
+def named_alike(peer: Outcomes, ours: Outcomes) -> Outcomes:
+    """``ours`` under the names of the peer: a name may hold how a parameter prints.
+
+    Where as many tests of a file are left on both sides, they are the same, in order.
+    """
+    theirs = [name for name in peer if name not in ours]
+    own = [name for name in ours if name not in peer]
+    if len(theirs) != len(own):
+        return ours
+    names = dict(zip(own, theirs, strict=True))
+    return {names.get(name, name): outcome for name, outcome in ours.items()}
 
 
 def run_file(source: Path, file: Path, results: Path, side: str, seconds: int) -> Path:
@@ -113,14 +129,15 @@ def differing(peer: Outcomes, ours: Outcomes) -> list[str]:
 
 
 HEADER = """\
-| library | passed under jax | of these under Phalanx | |
-|---|---:|---:|---:|"""
+| library | files of tests | passed under jax | of these under Phalanx | |
+|---|---:|---:|---:|---:|"""
 
 
-def row(name: str, peer: Outcomes, ours: Outcomes) -> str:
+def row(name: str, files: int, peer: Outcomes, ours: Outcomes) -> str:
+    run = len({test.partition("::")[0] for test in peer})
     passed = sum(outcome == "passed" for outcome in peer.values())
     both = passed - len(differing(peer, ours))
-    return f"| {name} | {passed} | {both} | {both / max(passed, 1):.1%} |"
+    return f"| {name} | {run} of {files} | {passed} | {both} | {both / max(passed, 1):.1%} |"
 
 
 if __name__ == "__main__":

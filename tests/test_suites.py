@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from libraries.suites import OURS, PEER, differing, row
+from libraries.suites import OURS, PEER, differing, named_alike, row
 
 ROOT = Path(__file__).parents[1]
 TESTS = """
@@ -38,11 +38,19 @@ def test_a_library_is_run_under_both(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "tiny: some_test.py::some_test::test_the_peer_alone: failed" in done.stdout
-    assert table.read_text().splitlines()[-1] == "| tiny-1.0 | 2 | 1 | 50.0% |"
+    assert table.read_text().splitlines()[-1] == "| tiny-1.0 | 1 of 1 | 2 | 1 | 50.0% |"
     assert {path.parent.name for path in results.rglob("*.xml")} == {PEER, OURS}
 
 
 def test_tests_that_did_not_run_differ():
-    peer = {"a": "passed", "b": "passed", "c": "failed", "d": "skipped"}
-    assert differing(peer, {"a": "passed"}) == ["b"]
-    assert row("tiny-1.0", peer, {}) == "| tiny-1.0 | 2 | 0 | 0.0% |"
+    peer = {"f::a": "passed", "f::b": "passed", "f::c": "failed", "f::d": "skipped"}
+    assert differing(peer, {"f::a": "passed"}) == ["f::b"]
+    assert row("tiny-1.0", 3, peer, {}) == "| tiny-1.0 | 1 of 3 | 2 | 0 | 0.0% |"
+
+
+def test_names_in_which_parameters_print_differently_are_the_same_in_order():
+    peer = {"f::a": "passed", "f::<class jax>": "passed", "f::<function 0x1>": "failed"}
+    ours = {"f::<class phalanx>": "failed", "f::<function 0x2>": "passed", "f::a": "passed"}
+    alike = {"f::<class jax>": "failed", "f::<function 0x1>": "passed", "f::a": "passed"}
+    assert named_alike(peer, ours) == alike
+    assert named_alike(peer, {"f::b": "passed"}) == {"f::b": "passed"}

@@ -5,7 +5,17 @@ from __future__ import annotations
 import enum
 
 
-class Precision(enum.Enum):
+class _Named(enum.Enum):
+    """Members are told by their names."""
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}.{self.name}"
+
+
+class Precision(_Named):
     """How exactly products of float32 are computed where the hardware has faster, coarser ways.
 
     ``DEFAULT`` is the fastest, ``HIGHEST`` is full float32. On CPUs all are full float32.
@@ -16,7 +26,7 @@ class Precision(enum.Enum):
     HIGHEST = "highest"
 
 
-class DotAlgorithmPreset(enum.Enum):
+class DotAlgorithmPreset(_Named):
     """Ways of multiplying: the types of the operands' parts, of the sums, and how many products.
 
     Each stands for the coarsest ``Precision`` that is as exact for float32: one product of parts

@@ -22,11 +22,13 @@ __version_info__ = tuple(map(int, VERSION.split(".")))
 
 
 class Inline(enum.Enum):
-    """When a function that is compiled becomes part of the one that calls it."""
+    """When a function that is compiled becomes part of the one that calls it: the compiler says."""
 
+    JAX_EARLY = "jax_early"
+    JAX_LATE = "jax_late"
+    XLA_EARLY = "xla_early"
+    XLA_LATE = "xla_late"
     AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 def print_environment_info(return_string: bool = False) -> str | None:

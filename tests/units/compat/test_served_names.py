@@ -179,3 +179,15 @@ def test_the_class_of_a_dtype_is_what_the_field_has_there():
     assert jax.dtypes.bfloat16 is ml_dtypes.bfloat16
     assert not isinstance(1.0, jax.dtypes.bfloat16)
     assert jnp.ones(2, jax.dtypes.bfloat16).dtype == jnp.bfloat16
+
+
+def test_enumerations_are_told_as_elsewhere():
+    import jax
+
+    high = jax.lax.Precision.HIGH
+    assert (str(high), repr(high)) == ("HIGH", "Precision.HIGH")
+    assert str(jax.lax.DotAlgorithmPreset.BF16_BF16_F32) == "BF16_BF16_F32"
+    assert jax.jit(jnp.negative, inline=jax.Inline.JAX_EARLY)(1.0) == -1
+    assert {x.name for x in jax.Inline} == {
+        "JAX_EARLY", "JAX_LATE", "XLA_EARLY", "XLA_LATE", "AUTO",
+    }  # fmt: skip

@@ -2,9 +2,9 @@
 
 Of the tests it takes each statement once, and a share of its other cases.
 
-The laws of the primitives, of the sub-programs, of NaN and of mistakes, the oracles, and the tests
-of exported, sparse and Taylor-expanded functions state few things of many cases, most of which XLA
-compiles.
+The laws of the primitives, of the sub-programs, of NaN, of mistakes and of types, the oracles, and
+the tests of exported, sparse and Taylor-expanded functions state few things of many cases, most of
+which XLA compiles.
 What they state is checked in every run, in one case at least; which case, and which others besides,
 changes with the seed.
 
@@ -16,9 +16,9 @@ import hashlib
 
 SAMPLED = (
     "tests/laws/test_mistakes", "tests/laws/test_nan", "tests/laws/test_primitives",
-    "tests/laws/test_subprograms", "tests/oracles/", "tests/units/api/test_export",
-    "tests/units/compat/test_served_names", "tests/units/experimental/test_jet",
-    "tests/units/experimental/test_sparse",
+    "tests/laws/test_sizes.py::test_types", "tests/laws/test_subprograms", "tests/oracles/",
+    "tests/units/api/test_export", "tests/units/compat/test_served_names",
+    "tests/units/experimental/test_jet", "tests/units/experimental/test_sparse",
 )  # fmt: skip
 SHARE = 0.1
 OPTIMIZED = 0.2

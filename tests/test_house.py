@@ -5,8 +5,6 @@ import functools
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("phalanx", "tests", "examples", "benchmarks", "libraries", "docs")
 FILES = sorted(
@@ -36,31 +34,35 @@ def test_no_absolute_paths():
     assert not [name(path) for path in FILES if private.search(path.read_text())]
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_imports_stand_at_the_top(path):
-    functions = (
-        node
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    )
-    inside = [
+@functools.cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
+def test_imports_stand_at_the_top():
+    found = {name(path): imports_inside(path) for path in MODULES}
+    assert not {path: lines for path, lines in found.items() if lines}
+
+
+def imports_inside(path):
+    """The lines of imports in functions."""
+    return [
         child.lineno
-        for function in functions
-        for child in ast.walk(function)
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for child in ast.walk(node)
         if isinstance(child, ast.Import | ast.ImportFrom)
     ]
-    assert not inside, f"imports inside functions: lines {inside}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=name)
-def test_modules_say_what_they_are(path):
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_modules_say_what_they_are():
+    assert not [name(path) for path in MODULES if not ast.get_docstring(parsed(path))]
 
 
 def test_a_class_of_one_name_is_one_class():
     places = {}
     for path in MODULES:
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(name(path))
     assert not {made: paths for made, paths in places.items() if len(paths) > 1}
@@ -79,7 +81,7 @@ def test_sizes_are_rounded_up_in_one_place():
     places = [
         name(path)
         for path in MODULES
-        if path.suffix == ".py" and any(map(rounds_up, ast.walk(ast.parse(path.read_text()))))
+        if path.suffix == ".py" and any(map(rounds_up, ast.walk(parsed(path))))
     ]
     assert places == ["phalanx/core/blocks.py"], "core/blocks.py has `Blocks` for that"
 
@@ -87,7 +89,7 @@ def test_sizes_are_rounded_up_in_one_place():
 @functools.cache
 def code_of_modules():
     """The code of each module, comments left out."""
-    return {name(path): ast.unparse(ast.parse(path.read_text())) for path in MODULES}
+    return {name(path): ast.unparse(parsed(path)) for path in MODULES}
 
 
 def places_of(pattern):

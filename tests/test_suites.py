@@ -54,3 +54,8 @@ def test_names_in_which_parameters_print_differently_are_the_same_in_order():
     alike = {"f::<class jax>": "failed", "f::<function 0x1>": "passed", "f::a": "passed"}
     assert named_alike(peer, ours) == alike
     assert named_alike(peer, {"f::b": "passed"}) == {"f::b": "passed"}
+
+
+def test_the_docs_have_the_table_as_it_was_written():
+    page = (ROOT / "docs" / "bring-your-program.md").read_text()
+    assert (ROOT / "libraries" / "table.md").read_text() in page

@@ -20,7 +20,7 @@ _SAME: Final = [
     "experimental.sparse", "experimental.sparse.linalg", "experimental.maps",
     "experimental.mesh_utils",
     "experimental.multihost_utils", "experimental.ode", "experimental.pjit",
-    "experimental.shard_map", "numpy", "numpy.fft",
+    "experimental.shard_map", "experimental.topologies", "numpy", "numpy.fft",
     "numpy.linalg", "scipy", "scipy.cluster", "scipy.cluster.vq", "scipy.fft",
     "scipy.integrate", "scipy.interpolate", "scipy.linalg", "scipy.ndimage", "scipy.optimize",
     "scipy.signal", "scipy.sparse", "scipy.sparse.linalg", "scipy.spatial",

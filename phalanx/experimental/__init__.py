@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from phalanx.experimental import ode as ode
     from phalanx.experimental import safetensors as safetensors
     from phalanx.experimental import sparse as sparse
+    from phalanx.experimental import topologies as topologies
 else:
     __getattr__, __dir__ = _later(
         __name__,
@@ -27,6 +28,7 @@ else:
         "ode",
         "safetensors",
         "sparse",
+        "topologies",
     )
 
 __all__ = [

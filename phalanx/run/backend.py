@@ -70,6 +70,7 @@ class Executable(Protocol):
     """A compiled program, on the devices it was compiled for."""
 
     devices: tuple[Device, ...]
+    is_here: bool  # false: they are only described, and it does not run
 
     @property
     def in_shardings(self) -> tuple[Sharding, ...]:
@@ -278,6 +279,14 @@ class Backend(Protocol):
         Raises:
             ValueError: the compiler has no such option, or not with such a value.
             RuntimeFailure: the compiler failed.
+        """
+        ...
+
+    def topology(self, platform: str, name: str, options: dict[str, Any]) -> tuple[Device, ...]:
+        """Devices that are only described; ``compile`` takes them, and the result does not run.
+
+        Raises:
+            DeviceError: nothing here knows the platform or the topology.
         """
         ...
 

@@ -73,7 +73,8 @@ class Runnable(Prepared):
         self.names = names
         self.executable = executable
         count = len(constants)
-        self.fixed = [moved(c, s)._raw for c, s in zip(constants, in_shardings, strict=False)]
+        where = zip(constants, in_shardings, strict=False) if executable.is_here else ()
+        self.fixed = [moved(c, s)._raw for c, s in where]
         self.in_shardings = in_shardings[count:]
         self.misplaced = [
             i for i, s in enumerate(self.in_shardings) if sigs[i].sharding.plain is not s

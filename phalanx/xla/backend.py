@@ -21,6 +21,7 @@ from phalanx.xla.module import XlaModule
 from phalanx.xla.processes import Service, connect, leave
 from phalanx.xla.runtime import VERSION
 from phalanx.xla.sharded import held, is_deleted
+from phalanx.xla.topology import described
 
 
 @memoized(8)
@@ -41,6 +42,8 @@ class XlaBackend:
 
     def local_devices(self, platform: str | None = None) -> tuple:
         return _own_devices(client(platform))
+
+    topology = staticmethod(described)
 
     def platform(self) -> str:
         return client().platform

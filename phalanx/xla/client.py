@@ -209,6 +209,8 @@ def load(plugin: Plugin) -> Any:
         if name == "cuda":
             cuda.register(plugin, loaded[name])
     if not xla_client.pjrt_plugin_initialized(name):
+        if name == "tpu" and not plugins.has_hardware(name):
+            os.putenv("TPU_SKIP_MDS_QUERY", "1")  # or it asks Google's cloud for minutes
         xla_client.initialize_pjrt_plugin(name)
     return loaded[name]
 

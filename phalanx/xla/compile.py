@@ -21,7 +21,7 @@ from phalanx.xla import maps
 from phalanx.xla.callbacks import Stopped, refuse_in_callback
 from phalanx.xla.communication import exchanges
 from phalanx.xla.cuda import data_directory
-from phalanx.xla.failures import deleted, refused_option, translated
+from phalanx.xla.failures import deleted, only_described, refused_option, translated
 from phalanx.xla.flight import (
     compiling,
     in_flight,
@@ -35,6 +35,7 @@ from phalanx.xla.module import XlaModule, number_of
 from phalanx.xla.runtime import (
     OLD,
     device_list,
+    is_described,
     result_handler,
     sharding_of,
     xc,
@@ -60,6 +61,8 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     """Compile a module for the devices of its plan."""
     devices = lowered.plan.devices
     options = options or {}
+    if is_described(devices[0]):
+        return Elsewhere(lowered, _compile_only(lowered, devices, options))
     maps.leave_some(len(devices))
     if lowered.plan.independent:
         return Independent(lowered, _load_on_each(lowered, devices, options))
@@ -96,6 +99,17 @@ def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[
 
     try:
         return load_or_compile(lowered, devices, settings, options, anew)
+    except (RuntimeError, ValueError, TypeError) as e:
+        raise refused_option(e, options) or translated(e, "compile") from None
+
+
+def _compile_only(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> Any:
+    """The executable for devices that are not here; that of one of them where each is by itself."""
+    devices = devices[:1] if lowered.plan.independent else devices
+    settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
+    settings.env_option_overrides = list((_default_options(lowered, "") | options).items())
+    try:
+        return devices[0].client.compile(lowered.module, device_list(devices), settings)
     except (RuntimeError, ValueError, TypeError) as e:
         raise refused_option(e, options) or translated(e, "compile") from None
 
@@ -177,6 +191,7 @@ class XlaExecutable:
         "out_shardings",
     )
 
+    is_here = True
     devices: tuple[Any, ...]
     in_shardings: tuple[Sharding, ...]
     inspected: list[tuple[Any, ArrayType, Sharding]]
@@ -195,7 +210,7 @@ class XlaExecutable:
         self._donated = lowered.donate
         self._name = lowered.name
         self._loaded = loaded
-        self._execute = loaded.execute_sharded
+        self._execute: Any = getattr(loaded, "execute_sharded", None)  # none if it cannot run here
         plan, count = lowered.plan, len(lowered.out_types)
         self.in_shardings = _settled(plan, plan.in_shardings, loaded.get_parameter_shardings)
         self.out_shardings = (
@@ -292,6 +307,22 @@ class XlaExecutable:
                 )
         if OLD and any(map(is_deleted, raws)):
             raise deleted(self._name)
+
+
+class Elsewhere(XlaExecutable):
+    """For devices that are only described: it is looked at, and does not run."""
+
+    __slots__ = ()
+    is_here = False
+
+    def __call__(self, raws: list[Any], /) -> list[Any]:
+        raise only_described(self.devices[0], self._name)
+
+    def cost_analysis(self) -> dict[str, Any]:
+        try:
+            return super().cost_analysis()
+        except RuntimeError as e:
+            raise translated(e, f"{self._name}: cost_analysis") from None
 
 
 class OnOneDevice(XlaExecutable):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from phalanx.base.errors import (
     DeletedArray,
+    DeviceError,
     OutOfMemory,
     PhalanxError,
     RefusedOption,
@@ -19,6 +21,15 @@ _DELETED = re.compile(
 _OPTION = re.compile(r"(compile option|while setting option|DebugOptions|No such.*option)", re.I)
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):(\n  .*)*")
 _INTERRUPT = re.compile(r"\nKeyboardInterrupt\b|\nSystemExit: (?P<status>.*)")
+
+
+def only_described(device: Any, who: str) -> DeviceError:
+    """The exception for what a device that is not here was to do."""
+    return DeviceError(
+        f"{who}: {device.device_kind} is described and not here, so it holds no arrays and runs "
+        "nothing; programs are compiled for it and looked at, f.lower(x).compile(): "
+        "memory_analysis(), cost_analysis(), as_text(), collectives()"
+    )
 
 
 def translated(error: Exception, who: str) -> BaseException:

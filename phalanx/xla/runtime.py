@@ -18,6 +18,11 @@ from phalanx.spmd.sharding import Sharding
 xc: Any = _jax
 Device: Any = _jax.Device
 
+def is_described(device: Any) -> bool:
+    """Whether ``device`` is none that is there: programs are compiled for it ahead of time."""
+    return isinstance(device.client, _jax.CompileOnlyPyClient)
+
+
 VERSION: tuple[int, ...] = version.__version_info__
 OLD = VERSION < (0, 11)  # 0.10.x
 RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()

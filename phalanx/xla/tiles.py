@@ -20,9 +20,9 @@ from phalanx.base.recent import memoized
 from phalanx.core.blocks import Blocks, blocks_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Index, Sharding
-from phalanx.xla.failures import translated
+from phalanx.xla.failures import only_described, translated
 from phalanx.xla.flight import read
-from phalanx.xla.runtime import xc
+from phalanx.xla.runtime import is_described, xc
 from phalanx.xla.sharded import Parts, sharded_type
 
 Raw = Any
@@ -38,6 +38,8 @@ def put_part(part: np.ndarray, type: ArrayType, layout: Any, device: Any, shared
     try:
         return xc.batched_device_put(type, layout, [part], [device], True, False, how, True)
     except (RuntimeError, TypeError) as e:
+        if is_described(device):
+            raise only_described(device, "put") from None
         raise translated(e, "put") from None
 
 

@@ -1,0 +1,75 @@
+"""Accelerators that are not here, described: programs are compiled for them ahead of time.
+
+Their devices stand wherever devices do: in ``jit``, ``pmap``, meshes and shardings. What is lowered
+for them can be compiled and looked at, its memory, cost, text and collectives; it does not run.
+XLA's plugin for the platform has to be installed, and no hardware.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.api import meshes
+from phalanx.api.devices import devices
+from phalanx.run.runtime import backend
+from phalanx.spmd.mesh import Mesh
+
+
+@dataclass(frozen=True)
+class TopologyDescription:
+    """Some devices.
+
+    Attributes:
+        devices: they, in the order of the topology.
+    """
+
+    devices: list[Any]
+
+
+def get_topology_desc(
+    topology_name: str = "", platform: str | None = None, **kwargs: Any
+) -> TopologyDescription:
+    """The devices of a topology.
+
+    Args:
+        topology_name: "v5e:2x4", say, of TPUs: the generation, and how many lie along each axis of
+            the torus; "1x4x8", say, of CUDA: processes, hosts and GPUs of each.
+        platform: "tpu" or "cuda".
+        **kwargs: more that the plugin takes: ``target_config``, as text, says which GPU it is.
+
+    Raises:
+        DeviceError: the plugin is not installed, or does not know the topology.
+
+    >>> get_topology_desc("v5e:2x4", "tpux")
+    Traceback (most recent call last):
+    phalanx.base.errors.DeviceError: get_topology_desc: to compile for tpux XLA's plugin ...
+    """
+    name = "tpu" if platform is None else {"gpu": "cuda"}.get(platform, platform)
+    return TopologyDescription(list(backend().topology(name, topology_name, kwargs)))
+
+
+def get_attached_topology(platform: str | None = None) -> TopologyDescription:
+    """The devices that are here, as a description.
+
+    >>> get_attached_topology("cpu").devices == phalanx.devices("cpu")
+    True
+    """
+    return TopologyDescription(devices(platform))
+
+
+def make_mesh(
+    topo: TopologyDescription,
+    mesh_shape: Sequence[int],
+    axis_names: Sequence[str],
+    *,
+    axis_types: Any = None,
+) -> Mesh:
+    """A mesh of described devices.
+
+    >>> here = get_attached_topology("cpu")
+    >>> make_mesh(here, (len(here.devices),), ("data",)).axis_names
+    ('data',)
+    """
+    return meshes.make_mesh(mesh_shape, axis_names, axis_types, devices=topo.devices)

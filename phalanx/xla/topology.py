@@ -1,0 +1,38 @@
+"""Accelerators that are only described, for which programs are compiled ahead of time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jaxlib import xla_client
+
+from phalanx.base.errors import DeviceError
+from phalanx.base.recent import memoized
+from phalanx.xla import plugins
+from phalanx.xla.client import load
+
+
+@memoized(8)  # the same devices each time; and what describes them has to outlive them
+def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) -> tuple[Any, ...]:
+    there = plugins.installed().get(platform)
+    if not there:
+        raise DeviceError(
+            f"get_topology_desc: to compile for {platform} XLA's plugin for it is needed, which is "
+            f"not installed; there are {', '.join(plugins.installed()) or 'none'}"
+        )
+    interface = load(max(there, key=lambda p: p.version))
+    try:
+        if platform == "tpu":
+            made = xla_client.make_tfrt_tpu_c_api_device_topology(name, **dict(options))
+        else:
+            made = xla_client.make_c_api_device_topology(interface, name, **dict(options))
+        return made, *made._make_compile_only_devices()
+    except (RuntimeError, ValueError, TypeError) as e:
+        raise DeviceError(f"get_topology_desc: {platform}, {name!r}: {e}") from None
+
+
+def described(platform: str, name: str, options: dict[str, Any]) -> tuple[Any, ...]:
+    """The devices of a topology: v5e:2x4, say, of TPUs, or 1x4x8, hosts and GPUs, of CUDA."""
+    if platform == "cuda":
+        options, name = {"topology": name, **options}, ""
+    return _topology(platform, name, tuple(sorted(options.items())))[1:]

@@ -1,0 +1,77 @@
+"""Accelerators that are only described, for which programs compile."""
+
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+import phalanx
+from phalanx.errors import DeviceError
+from phalanx.experimental import topologies
+
+
+def test_devices_that_are_here_are_a_description_too():
+    here = topologies.get_attached_topology("cpu")
+    assert here.devices == phalanx.devices("cpu")
+    mesh = topologies.make_mesh(here, (1, len(here.devices)), ("data", "model"))
+    assert mesh.shape == {"data": 1, "model": len(here.devices)}
+
+
+def test_a_platform_that_nothing_here_knows():
+    with pytest.raises(DeviceError, match=r"get_topology_desc: to compile for chip .* plugin"):
+        topologies.get_topology_desc("2x2", platform="chip")
+
+
+PROGRAMS = """
+import numpy as np
+import phalanx, phalanx.numpy as jnp
+from phalanx import lax
+from phalanx.errors import DeviceError
+from phalanx.experimental import topologies
+from phalanx.sharding import NamedSharding, PartitionSpec as P
+
+pod = topologies.get_topology_desc("v5e:2x4", platform="tpu")
+assert topologies.get_topology_desc("v5e:2x4", platform="tpu").devices == pod.devices
+d, large = pod.devices, jnp.arange(100_000.0)
+x = phalanx.ShapeDtypeStruct((64, 64), jnp.float32)
+
+one = phalanx.jit(lambda x: x @ x + large.sum(), device=d[3]).lower(x).compile()
+assert one.memory_analysis().argument_size_in_bytes >= 4 * (64 * 64 + 100_000)
+assert one.cost_analysis()["flops"] > 0 and "fusion" in one.as_text()
+
+total = lambda x: lax.psum(x, "i")
+for lanes in (8, 19):
+    rows = phalanx.ShapeDtypeStruct((lanes, 64), jnp.float32)
+    summed = phalanx.pmap(total, "i", devices=d).lower(rows).compile()
+    assert [c.operation for c in summed.collectives()] == ["all-reduce"]
+    phalanx.pmap(jnp.sin, devices=d).lower(rows).compile().memory_analysis()
+
+mesh = topologies.make_mesh(pod, (4, 2), ("data", "model"))
+cut = NamedSharding(mesh, P("data", "model"))
+assert phalanx.jit(jnp.matmul, in_shardings=(cut, cut)).lower(x, x).compile().collectives()
+
+for use in (
+    lambda: phalanx.device_put(1.0, d[0]),
+    lambda: phalanx.jit(jnp.sin, device=d[0])(1.0),
+    lambda: one(np.ones((64, 64), np.float32)),
+    lambda: phalanx.pmap(total, "i", devices=d)(jnp.ones((8, 2))),
+):
+    try:
+        use()
+    except DeviceError as e:
+        assert "is described and not here" in str(e), e
+    else:
+        raise AssertionError("it ran")
+try:
+    topologies.get_topology_desc("v5e:2x3", platform="tpu")
+except DeviceError as e:
+    assert "v5e:2x3" in str(e)
+print("all compiled")
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs the extra tpu")
+def test_programs_compile_for_tpus_that_are_not_here():
+    done = subprocess.run([sys.executable, "-c", PROGRAMS], capture_output=True, text=True)
+    assert done.stdout == "all compiled\n", done.stderr[-2000:]

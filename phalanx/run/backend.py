@@ -282,6 +282,10 @@ class Backend(Protocol):
         """
         ...
 
+    def absences(self) -> dict[str, str]:
+        """The accelerators that cannot be had here, each with the reason."""
+        ...
+
     def topology(self, platform: str, name: str, options: dict[str, Any]) -> tuple[Device, ...]:
         """Devices that are only described; ``compile`` takes them, and the result does not run.
 

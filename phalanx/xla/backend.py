@@ -14,7 +14,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.xla import compile as compiling
 from phalanx.xla import foreign, transfer
 from phalanx.xla.callbacks import wait_for_callbacks
-from phalanx.xla.client import client, started
+from phalanx.xla.client import absences, client, started
 from phalanx.xla.flight import complete, end_anyway
 from phalanx.xla.memory import free_memory
 from phalanx.xla.module import XlaModule
@@ -43,6 +43,7 @@ class XlaBackend:
     def local_devices(self, platform: str | None = None) -> tuple:
         return _own_devices(client(platform))
 
+    absences = staticmethod(absences)
     topology = staticmethod(described)
 
     def platform(self) -> str:

@@ -93,13 +93,18 @@ def _absence(name: str) -> str | None:
     there = plugins.installed()
     if name not in there and name not in _HARDWARE:
         known = dict.fromkeys(("cpu", "gpu", *_HARDWARE, *there))
-        hint = suggest(name, known) or f"There are {', '.join(known)}."
-        return f"Unknown backend {name!r}. {hint}"
+        return suggest(name, known) or f"There are {', '.join(known)}"
     if name not in there:
-        return f"Unknown backend {name}: XLA's plugin for it is not installed; {_REMEDIES[name]}"
+        return f"XLA's plugin for it is not installed; {_REMEDIES[name]}"
     if not plugins.has_hardware(name):
-        return f"Unknown backend {name}: this machine has no {_HARDWARE[name].split(' ', 1)[1]}"
+        return f"This machine has no {_HARDWARE[name].split(' ', 1)[1]}"
     return None
+
+
+def absences() -> dict[str, str]:
+    """The accelerators that cannot be had here, each with the reason."""
+    names = dict.fromkeys((*_HARDWARE, *plugins.installed()))
+    return {name: why for name in names if (why := _absence(name)) is not None}
 
 
 def _canonical(name: str) -> str:
@@ -122,7 +127,7 @@ def _named(name: str) -> Any:
     if name not in _clients:
         why = _absence(name)
         if why:
-            raise DeviceError(f"devices: {why}")
+            raise DeviceError(f"devices: Unknown backend {name!r}. {why}")
         if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
             utils.absl_set_min_log_level(1)
         _clients[name] = _start_cpu() if name == "cpu" else _start(plugins.installed()[name])

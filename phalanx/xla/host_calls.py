@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from jaxlib.mlir import ir
 
+from phalanx.base.errors import DeviceError
 from phalanx.spmd.plan import Plan
 from phalanx.xla.axes import RegionAxesEmitter
 from phalanx.xla.callbacks import Callbacks, Function, Types
 
-_TARGETS = {"cpu": "xla_ffi_python_cpu_callback"}
-_GPU_TARGET = "xla_ffi_python_gpu_callback"
+_TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
 
 
 class HostCallEmitter(RegionAxesEmitter):
@@ -51,8 +51,14 @@ class HostCallEmitter(RegionAxesEmitter):
     def _host_call(
         self, function: Function, args: Sequence[ir.Value], out_types: Types, has_side_effect: bool
     ) -> list[ir.Value]:
+        target = _TARGETS.get(self.platform)
+        if target is None:
+            raise DeviceError(
+                f"a function of Python is called, which devices of platform {self.platform} cannot "
+                "do: leave out pure_callback, io_callback, debug.print and debug.callback there, "
+                "or run this part on a CPU, jit(f, device=phalanx.devices('cpu')[0])"
+            )
         index = np.uint64(self.callbacks.add(function, out_types))
-        target = _TARGETS.get(self.platform, _GPU_TARGET)
         return self.custom_call(target, args, out_types, {"index": index}, has_side_effect)
 
     def _of_first_device(self, x: ir.Value, along: Sequence[str]) -> ir.Value:

@@ -12,6 +12,7 @@ import pytest
 import phalanx
 from phalanx.cli import demo, main
 from phalanx.cli.main import parser
+from phalanx.run.runtime import backend
 
 ROOT = Path(__file__).parents[3]
 
@@ -62,6 +63,8 @@ def test_devices_lists_all(capsys):
     out = capsys.readouterr().out
     assert f"backend: {phalanx.default_backend()}" in out
     assert out.count(phalanx.devices()[0].platform) >= phalanx.device_count()
+    reasons = dict(re.findall(r"^no (\w+): (.+)$", out, re.MULTILINE))
+    assert reasons == backend().absences() and reasons.keys() <= {"tpu", "cuda", "rocm"}
 
 
 def test_a_missing_package_is_named(monkeypatch, capsys):

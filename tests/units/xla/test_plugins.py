@@ -300,3 +300,11 @@ def test_options_of_a_client(monkeypatch):
 def test_options_that_mean_nothing(option, value):
     with pytest.raises(ConfigError, match=option):
         config.update(option, value)
+
+
+def test_what_cannot_be_had_is_told_with_the_reason(files, packages):
+    files("/dev/kfd")
+    packages(CUDA12)
+    reasons = client.absences()
+    assert list(reasons) == ["tpu", "cuda", "rocm"] and "NVIDIA GPU" in reasons["cuda"]
+    assert "plugin" in reasons["tpu"] and "plugin" in reasons["rocm"]

@@ -42,7 +42,7 @@ def get_topology_desc(
     Raises:
         DeviceError: the plugin is not installed, or does not know the topology.
 
-    >>> get_topology_desc("v5e:2x4", "tpux")
+    >>> get_topology_desc("v5e:2x4", "tpux")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     phalanx.base.errors.DeviceError: get_topology_desc: to compile for tpux XLA's plugin ...
     """
@@ -53,6 +53,7 @@ def get_topology_desc(
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     """The devices that are here, as a description.
 
+    >>> import phalanx
     >>> get_attached_topology("cpu").devices == phalanx.devices("cpu")
     True
     """

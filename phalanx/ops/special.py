@@ -160,11 +160,11 @@ def _beside(p: Any, q: Any) -> tuple[Any, Any, Any, Any]:
 
 def _log_ratio(p: Any, q: Any) -> Any:
     """log(p / q), also where a float does not hold the quotient."""
-    near, _, u, rest = _beside(p, q)
+    near, _, u, rest = _beside(q, p)
     ratio = p / q
     held = (ratio > 1e-37) & (ratio < math.inf)
     far = where(held, log(within(held, ratio, 1.0)), log(p) - log(q))
-    return where(near, -2.0 * (u + u * u * u * rest), far)
+    return where(near, 2.0 * (u + u * u * u * rest), far)
 
 
 log_ratio: Primitive = special(

@@ -72,7 +72,7 @@ def _asked() -> list[str]:
 def _best() -> str:
     """The first platform whose plugin and hardware are there; one that lacks a plugin is told."""
     there = plugins.installed()
-    for name in (*plugins.DEVICE_FILES, *(there.keys() - plugins.DEVICE_FILES)):
+    for name in dict.fromkeys((*plugins.DEVICE_FILES, *there)):
         if not plugins.has_hardware(name):
             continue
         if name in there:
@@ -90,11 +90,11 @@ def _absence(name: str) -> str | None:
     """Why ``name`` cannot be had here, if it cannot."""
     if name == "cpu":
         return None
-    there = plugins.installed()
-    if name not in there and name not in _HARDWARE:
-        known = dict.fromkeys(("cpu", "gpu", *_HARDWARE, *there))
+    there = _plugins(name)
+    if not there and name not in _HARDWARE:
+        known = dict.fromkeys(("cpu", "gpu", *_HARDWARE, *plugins.installed()))
         return suggest(name, known) or f"There are {', '.join(known)}"
-    if name not in there:
+    if not there:
         return f"XLA's plugin for it is not installed; {_REMEDIES[name]}"
     if not plugins.has_hardware(name):
         return f"This machine has no {_HARDWARE[name].split(' ', 1)[1]}"
@@ -103,8 +103,12 @@ def _absence(name: str) -> str | None:
 
 def absences() -> dict[str, str]:
     """The accelerators that cannot be had here, each with the reason."""
-    names = dict.fromkeys((*_HARDWARE, *plugins.installed()))
+    names = dict.fromkeys((*_HARDWARE, *plugins.installed(), *plugins.announced()))
     return {name: why for name in names if (why := _absence(name)) is not None}
+
+
+def _plugins(name: str) -> list[Plugin]:
+    return plugins.installed().get(name) or plugins.announced().get(name, [])
 
 
 def _canonical(name: str) -> str:
@@ -130,7 +134,7 @@ def _named(name: str) -> Any:
             raise DeviceError(f"devices: Unknown backend {name!r}. {why}")
         if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
             utils.absl_set_min_log_level(1)
-        _clients[name] = _start_cpu() if name == "cpu" else _start(plugins.installed()[name])
+        _clients[name] = _start_cpu() if name == "cpu" else _start(_plugins(name))
         _watch_forks()
     return _clients[name]
 

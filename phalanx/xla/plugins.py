@@ -11,7 +11,7 @@ import importlib.util
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -53,15 +53,14 @@ def has_hardware(platform: str) -> bool:
     """Whether the system shows devices of ``platform``; true if nobody knows how they look."""
     if platform not in DEVICE_FILES:
         return True
-    files = any(map(glob.glob, DEVICE_FILES[platform]))
-    return files or (platform == "tpu" and _is_tpu_on_the_bus())
+    if any(map(glob.glob, DEVICE_FILES[platform])):
+        return True
+    return platform == "tpu" and bool(glob.glob(_VFIO)) and _is_tpu_on_the_bus()
 
 
 def _is_tpu_on_the_bus() -> bool:
-    """Whether a TPU is seen that a general driver shows; where no bus is seen, such a driver."""
+    """Whether what a general driver shows is a TPU; it may be, where nobody may look at the bus."""
     places = glob.glob(_PCI)
-    if not places:
-        return bool(glob.glob(_VFIO))
     for place in map(Path, places):
         try:
             vendor, device = ((place / n).read_text().strip() for n in ("vendor", "device"))
@@ -69,17 +68,34 @@ def _is_tpu_on_the_bus() -> bool:
             continue
         if vendor == _GOOGLE and device in _TPUS:
             return True
-    return False
+    return not places
 
 
 def installed() -> dict[str, list[Plugin]]:
     """The plugins that there are, by platform: first those that the environment names.
 
+    Packages that only announce one are not among them: to look for those takes longer than all
+    else that is done until a program runs.
+
     Raises:
         DeviceError: what the environment says is not of the form that is expected.
     """
+    below = [p for above in _folders("jax_plugins") for p in sorted(above.glob("*/"))]
+    return _by_platform(*_named_by_the_environment(), *_of_libtpu(), *_in(below))
+
+
+def announced() -> dict[str, list[Plugin]]:
+    """The plugins of packages that call themselves one of jax, by platform."""
+    folders: list[Path] = []
+    for point in entry_points(group="jax_plugins"):
+        package, *below = point.value.partition(":")[0].split(".")
+        folders += [folder.joinpath(*below) for folder in _folders(package)]
+    return _by_platform(*_in(folders))
+
+
+def _by_platform(*plugins: Plugin) -> dict[str, list[Plugin]]:
     found: dict[str, list[Plugin]] = {}
-    for plugin in (*_named_by_the_environment(), *_of_libtpu(), *_of_packages()):
+    for plugin in plugins:
         found.setdefault(plugin.platform, []).append(plugin)
     return found
 
@@ -116,12 +132,7 @@ def _of_libtpu() -> Iterator[Plugin]:
             yield Plugin("tpu", str(path))
 
 
-def _of_packages() -> Iterator[Plugin]:
-    """Of packages below ``jax_plugins``, and of those that call themselves plugins of jax."""
-    folders = [p for above in _folders("jax_plugins") for p in sorted(above.glob("*/"))]
-    for point in entry_points(group="jax_plugins"):
-        package, *below = point.value.partition(":")[0].split(".")
-        folders += [folder.joinpath(*below) for folder in _folders(package)]
+def _in(folders: Sequence[Path]) -> Iterator[Plugin]:
     for folder in dict.fromkeys(folders):
         libraries = sorted(folder.glob("*plugin*.so")) or sorted(folder.glob("*.so"))
         if libraries:

@@ -91,7 +91,9 @@ def test_plugins_that_call_themselves_so(packages):
     (top / "theirs-1.0.dist-info/METADATA").write_text("Name: theirs\nVersion: 1.0\n")
     points = "[jax_plugins]\nx = theirs.chip:start\n"
     (top / "theirs-1.0.dist-info/entry_points.txt").write_text(points)
-    assert plugins.installed()["chip"] == [Plugin("chip", str(top / "theirs/chip/plugin.so"))]
+    plugin = Plugin("chip", str(top / "theirs/chip/plugin.so"))
+    assert plugins.announced() == {"chip": [plugin]} and not plugins.installed()
+    assert client._absence("chip") is None
 
 
 def test_plugins_that_the_environment_names(packages, monkeypatch, tmp_path):
@@ -143,13 +145,14 @@ def test_devices_are_seen_by_their_files(files, there, platforms):
 @pytest.mark.parametrize(
     ("device", "there"), [("0x0063", True), ("0x006f", True), ("0x0042", False)]
 )
-def test_tpus_are_seen_on_the_bus(files, tmp_path, device, there):
+def test_tpus_are_seen_on_the_bus(files, monkeypatch, tmp_path, device, there):
     (tmp_path / "vendor").write_text("0x1ae0\n")
     (tmp_path / "device").write_text(f"{device}\n")  # 0x0042 is a network card
-    bus = SimpleNamespace(glob=lambda p: [str(tmp_path)] if p == plugins._PCI else [])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plugins, "glob", bus)
-        assert plugins.has_hardware("tpu") is there
+    monkeypatch.setattr(plugins, "_PCI", str(tmp_path))
+    files(str(tmp_path))
+    assert not plugins.has_hardware("tpu")  # no driver shows it
+    files(str(tmp_path), "/dev/vfio/0")
+    assert plugins.has_hardware("tpu") is there
 
 
 # ---- what is started ----------------------------------------------------------------------------

@@ -211,9 +211,12 @@ def _start(candidates: Sequence[Plugin]) -> Any:
 
 
 def load(plugin: Plugin) -> Any:
-    """The interface of a plugin, which is ready; what it calls is registered."""
+    """The interface of a plugin, which is ready; what it calls is registered.
+
+    None if it was another library in this process that loaded it, and did all that.
+    """
     name = plugin.platform
-    if name not in loaded:
+    if not xla_client.pjrt_plugin_loaded(name):
         loaded[name] = xla_client.load_pjrt_plugin_dynamically(name, plugin.path)
         if name == "cuda":
             cuda.register(plugin, loaded[name])
@@ -221,7 +224,7 @@ def load(plugin: Plugin) -> Any:
         if name == "tpu" and not plugins.has_hardware(name):
             os.putenv("TPU_SKIP_MDS_QUERY", "1")  # or it asks Google's cloud for minutes
         xla_client.initialize_pjrt_plugin(name)
-    return loaded[name]
+    return loaded.get(name)
 
 
 def _arguments(plugin: Plugin) -> tuple[dict[str, Any], Any]:

@@ -21,6 +21,11 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
             f"not installed; there are {', '.join(plugins.installed()) or 'none'}"
         )
     interface = load(max(there, key=lambda p: p.version))
+    if interface is None:
+        raise DeviceError(
+            f"get_topology_desc: the plugin for {platform} was loaded by another library in this "
+            "process; describe devices in a process of its own"
+        )
     try:
         if platform == "tpu":
             made = xla_client.make_tfrt_tpu_c_api_device_topology(name, **dict(options))

@@ -311,3 +311,19 @@ def test_what_cannot_be_had_is_told_with_the_reason(files, packages):
     reasons = client.absences()
     assert list(reasons) == ["tpu", "cuda", "rocm"] and "NVIDIA GPU" in reasons["cuda"]
     assert "plugin" in reasons["tpu"] and "plugin" in reasons["rocm"]
+
+
+@pytest.mark.parametrize("by_another", [False, True])
+def test_a_plugin_is_loaded_and_made_ready_once(monkeypatch, by_another):
+    done = ["loaded", "ready"] if by_another else []
+    monkeypatch.setattr(client, "loaded", {})
+    fake = SimpleNamespace(
+        pjrt_plugin_loaded=lambda _: "loaded" in done,
+        pjrt_plugin_initialized=lambda _: "ready" in done,
+        load_pjrt_plugin_dynamically=lambda *_: done.append("loaded") or "interface",
+        initialize_pjrt_plugin=lambda _: done.append("ready"),
+    )
+    monkeypatch.setattr(client, "xla_client", fake)
+    for _ in range(2):
+        assert client.load(Plugin("chip", "/a.so")) == (None if by_another else "interface")
+    assert done == ["loaded", "ready"]

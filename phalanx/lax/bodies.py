@@ -37,9 +37,9 @@ def leaves_of(
         TypeError: a leaf is neither an array nor a number; ``what`` is the name of ``x``.
     """
     leaves, treedef = tree.flatten(x)
-    for leaf in leaves:
+    for i, leaf in enumerate(leaves):
         if not is_value(leaf) and not (refs and type(leaf) is Ref):
-            path = next(tree.keystr(p) for p, other in tree.leaves_with_path(x) if other is leaf)
+            path = _path_of_leaf(x, i)
             if type(leaf) is Ref:
                 raise RefError(
                     f"{who}: {what}{path} is a {leaf._describe()}, at {user_location()}, and only "
@@ -134,9 +134,9 @@ def flatten_results(out: Any, who: str) -> tuple[list[Any], Any]:
         TypeError: one is neither an array nor a number.
     """
     leaves, treedef = tree.flatten(out)
-    for leaf in leaves:
+    for i, leaf in enumerate(leaves):
         if not is_value(leaf):
-            path = next(tree.keystr(p) for p, x in tree.leaves_with_path(out) if x is leaf)
+            path = _path_of_leaf(out, i)
             if type(leaf) is Ref:
                 _refuse_result(leaf, path, who)
             raise TypeError(
@@ -144,6 +144,11 @@ def flatten_results(out: Any, who: str) -> tuple[list[Any], Any]:
                 f"{' at ' + path if path else ''}; it must return arrays, numbers, or trees of them"
             )
     return leaves, treedef
+
+
+def _path_of_leaf(x: Any, i: int) -> str:
+    """The path to leaf ``i``: by its number, since a class may make its leaves when it is asked."""
+    return tree.keystr(tree.leaves_with_path(x)[i][0])
 
 
 def _refuse_result(ref: Ref, path: str, who: str) -> NoReturn:

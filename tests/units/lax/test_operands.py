@@ -219,3 +219,24 @@ def test_products_of_floats_of_8_bits_are_those_of_their_values(lhs, rhs):
 def test_the_dtype_none_is_that_of_a_float():
     assert jnp.arange(3).astype(None).dtype == jnp.arange(3.0).dtype
     assert jnp.astype(jnp.ones(2, "bfloat16"), None).dtype == jnp.arange(3.0).dtype
+
+
+class Fresh:
+    """A tree that makes its leaf anew each time it is flattened."""
+
+
+phalanx.tree_util.register_pytree_node(Fresh, lambda _: ((object(),), None), lambda *_: Fresh())
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda t: phalanx.jit(lambda _: t)(1.0),
+        lambda t: phalanx.vmap(lambda _: t)(jnp.ones(2)),
+        lambda t: lax.cond(True, lambda _: 1, lambda _: 2, t),
+        lambda t: lax.scan(lambda c, _: (c, None), t, None, length=2),
+    ],
+)
+def test_a_leaf_that_is_made_when_it_is_asked_for_is_told_with_its_path(call):
+    with pytest.raises(TypeError, match=r"\['b'\].*<object object .*|<object object .*\['b'\]"):
+        call({"b": [Fresh()], "a": 1.0})

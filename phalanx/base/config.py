@@ -75,7 +75,7 @@ def _count(value: Any) -> int:
 
 def _device_numbers(value: Any) -> tuple[int, ...] | None:
     """Which devices: all of them, or those of the numbers."""
-    if value in (None, "all"):
+    if value in (None, "", "all"):
         return None
     if isinstance(value, str):
         value = [int(n) if n.strip().isdigit() else n for n in value.split(",")]

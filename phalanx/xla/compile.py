@@ -62,7 +62,7 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     devices = lowered.plan.devices
     options = options or {}
     if is_described(devices[0]):
-        return Elsewhere(lowered, _compile_only(lowered, devices, options))
+        return CompileOnly(lowered, _compile_only(lowered, devices, options))
     maps.leave_some(len(devices))
     if lowered.plan.independent:
         return Independent(lowered, _load_on_each(lowered, devices, options))
@@ -154,7 +154,7 @@ def _settings(devices: tuple, free: list[bool]) -> Any:
     build.num_replicas = 1
     build.num_partitions = count
     build.device_assignment = settings.device_assignment
-    if devices[0].platform in ("cuda", "gpu"):
+    if devices[0].platform == "gpu":
         folder = data_directory()
         if folder:
             build.debug_options.xla_gpu_cuda_data_dir = folder
@@ -309,7 +309,7 @@ class XlaExecutable:
             raise deleted(self._name)
 
 
-class Elsewhere(XlaExecutable):
+class CompileOnly(XlaExecutable):
     """For devices that are only described: it is looked at, and does not run."""
 
     __slots__ = ()

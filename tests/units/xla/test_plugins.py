@@ -289,7 +289,9 @@ def test_options_of_a_client(monkeypatch):
     options, _ = client._arguments(Plugin("cuda", "", 12, {"own": 1}))
     assert options["visible_devices"] == [0, 2] and options["memory_fraction"] == 0.5
     assert (options["own"], options["a"], options["b"]) == (1, "1", "two")
-    client.config.cuda_visible_devices = OPTIONS["cuda_visible_devices"].check("all")
+    check = OPTIONS["cuda_visible_devices"].check
+    assert check("") is check("all") is None  # an empty variable says nothing
+    client.config.cuda_visible_devices = check("all")
     assert "visible_devices" not in client._arguments(Plugin("cuda", "", 12))[0]
     client.config.pjrt_client_create_options = None
     assert client._arguments(Plugin("chip", "")) == ({}, None)

@@ -25,11 +25,13 @@ from phalanx.compat.jaxprs import (
     subjaxprs,
 )
 from phalanx.compat.primitives import ForeignPrimitive
+from phalanx.compat.traces import TraceTag, UserTrace, set_current_trace, take_current_trace
 from phalanx.core import refs
+from phalanx.core import trace as ours
 from phalanx.core.check import check
 from phalanx.core.program import Literal, Var
 from phalanx.core.refs import AbstractRef
-from phalanx.core.trace import ROOT, Trace, Tracer, current, known_value, owner_of
+from phalanx.core.trace import ROOT, Tracer, current, known_value, owner_of
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 
 __all__ = [
@@ -52,6 +54,7 @@ __all__ = [
     "ShapedArray",
     "Token",
     "Trace",
+    "TraceTag",
     "Tracer",
     "TypedNdArray",
     "Value",
@@ -84,6 +87,7 @@ __all__ = [
 ]
 
 Primitive = ForeignPrimitive
+Trace = UserTrace
 Atom = Union[Var, Literal]  # noqa: UP007  (others take it apart)
 Value = Any
 ParamDict = dict[str, Any]
@@ -179,20 +183,12 @@ def trace_state_clean() -> bool:
     return current() is ROOT
 
 
-def find_top_trace(xs: Any) -> Trace:
+def find_top_trace(xs: Any) -> ours.Trace:
     """The innermost transformation to which one of ``xs`` belongs."""
     return owner_of(xs, current())
 
 
-Trace.main = property(lambda trace: trace)  # type: ignore[attr-defined]  (traces have no levels)
-
-
-def take_current_trace() -> Any:
-    """A block in which no transformation is under way is not offered."""
-    raise NotImplementedError("traces of another library cannot take over from those of Phalanx")
-
-
-set_current_trace = take_current_trace
+ours.Trace.main = property(lambda trace: trace)  # type: ignore[attr-defined]  (traces have no levels)
 
 
 def max_dim(a: int, b: int) -> int:

@@ -8,6 +8,9 @@ from typing import Any, Final
 from phalanx.core import primitive as core
 from phalanx.core.program import Program
 
+# a parameter of operations that others declare; nobody's may have the same name
+TYPES: Final = "types of operands"
+
 _REDUCED: Final = {"dims": "axes"}
 
 # of our operations, what the field calls them, and their parameters where it calls these otherwise
@@ -47,7 +50,7 @@ def name_in_the_field(prim: core.Primitive) -> str:
 def theirs(prim: core.Primitive, params: Mapping[str, Any], shown: Callable) -> dict[str, Any]:
     """``params`` under the field's names; programs are ``shown``."""
     _, names = NAMES.get(prim.name, (prim.name, {}))
-    out = {names.get(k, k): _each(v, Program, shown) for k, v in params.items() if k != "types"}
+    out = {names.get(k, k): _each(v, Program, shown) for k, v in params.items() if k != TYPES}
     if prim.name == "call":
         out["name"] = params["program"].name
     if prim.name == "dot_general":

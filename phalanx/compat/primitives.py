@@ -12,7 +12,7 @@ from typing import Any
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
-from phalanx.compat.names import name_in_the_field, ours
+from phalanx.compat.names import TYPES, name_in_the_field, ours
 from phalanx.compat.zeros import UndefinedPrimal, ZeroTangent
 from phalanx.control.call import lower_call
 from phalanx.control.custom import RuleOperands
@@ -20,7 +20,7 @@ from phalanx.core import primitive as core
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import ZERO, Execution, Linear, UserRules
-from phalanx.core.trace import entering
+from phalanx.core.trace import Trace, entering
 from phalanx.core.types import NOWHERE, ArrayType, typeof
 from phalanx.transforms.linearize import Dual, RuleTrace
 from phalanx.transforms.stage import stage
@@ -84,9 +84,14 @@ class ForeignPrimitive:
         out = self.declaration(*args, **self.own_params(params, map(typeof, args)))
         return list(out) if self.multiple_results else out
 
+    def bind_with_trace(self, trace: Trace, args: Iterable[Any], avals: Any, params: dict) -> Any:
+        """The same as ``trace`` interprets it."""
+        with entering(trace):
+            return self.bind(*args, **params)
+
     def own_params(self, params: Mapping[str, Any], operands: Iterable[ArrayType]) -> dict:
         """The parameters of the declaration."""
-        return {**params, "types": tuple([t.update(varying=NOWHERE) for t in operands])}
+        return {**params, TYPES: tuple([t.update(varying=NOWHERE) for t in operands])}
 
     def get_bind_params(self, params: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Functions to bind besides operands, of which there are none, and the parameters."""
@@ -148,7 +153,7 @@ def _declared(prim: ForeignPrimitive) -> core.Primitive:
 class _Rules:
     """Those of ``prim``, in our terms.
 
-    ``types`` are those of the operands: the lowering is a function to be traced at them.
+    The lowering is a function, to be traced at the types of the operands.
     """
 
     def __init__(self, prim: ForeignPrimitive) -> None:
@@ -169,24 +174,24 @@ class _Rules:
     def _as_given(self, out: Sequence[Any]) -> Any:
         return tuple(out) if self.prim.multiple_results else out[0]
 
-    def type(self, /, *operands: ArrayType, types: Any, **params: Any) -> Any:
-        return self._as_given(self.prim.result_types(*operands, **params))
+    def type(self, /, *operands: ArrayType, **params: Any) -> Any:
+        return self._as_given(self.prim.result_types(*operands, **_given(params)))
 
-    def run(self, /, *operands: Any, types: Any, **params: Any) -> Any:
+    def run(self, /, *operands: Any, **params: Any) -> Any:
         assert self.prim.impl is not None
-        return self._as_given(self._several(self.prim.impl(*operands, **params)))
+        return self._as_given(self._several(self.prim.impl(*operands, **_given(params))))
 
-    def lower(self, b: Builder, /, *values: Value, types: Any, **params: Any) -> Any:
+    def lower(self, b: Builder, /, *values: Value, **params: Any) -> Any:
         rule = LOWERINGS.get(self.prim) or self.prim.impl
         rule = rule or self._table(LOWERINGS, "jax.interpreters.mlir.register_lowering")
 
         def function(*xs: Any) -> tuple[Any, ...]:
-            return self._several(rule(*xs, **params))
+            return self._several(rule(*xs, **_given(params)))
 
-        program, _ = stage(function, types, self.prim.name)
+        program, _ = stage(function, params[TYPES], self.prim.name)
         return self._as_given(lower_call(b, *values, program=program))
 
-    def differentiate(self, dual: Dual, /, *args: Any, types: Any, **params: Any) -> Any:
+    def differentiate(self, dual: Dual, /, *args: Any, **params: Any) -> Any:
         rule = self._table(JVPS, "jax.interpreters.ad.primitive_jvps")
         operands = RuleOperands.of(dual, args, 0)
         moving = iter(operands.tangents)
@@ -195,23 +200,24 @@ class _Rules:
                 next(moving) if n else ZeroTangent(typeof(x))
                 for x, n in zip(operands.seen, operands.nonzero, strict=True)
             ]
-            out, tangent = rule(list(operands.seen), tangents, **params)
+            out, tangent = rule(list(operands.seen), tangents, **_given(params))
             pairs = [dual.split(y) for y in self._several(out)]
             slopes = [_inner(dual, t) for t in self._several(tangent)]
         return self._as_given([y for y, _ in pairs]), self._as_given(slopes)
 
-    def transpose(self, ct: Any, /, *operands: Any, types: Any, **params: Any) -> Sequence[Any]:
+    def transpose(self, ct: Any, /, *operands: Any, **params: Any) -> Sequence[Any]:
         rule = self._table(TRANSPOSES, "jax.interpreters.ad.primitive_transposes")
-        results = self._several(self.type(*types, types=types, **params))
+        results = self._several(self.type(*params[TYPES], **params))
         cts = [
             ZeroTangent(t) if c is ZERO or c is None else c
             for c, t in zip(self._several(ct), results, strict=True)
         ]
         given = [UndefinedPrimal(x.type) if isinstance(x, Linear) else x for x in operands]
-        back = rule(cts if self.prim.multiple_results else cts[0], *given, **params)
+        back = rule(cts if self.prim.multiple_results else cts[0], *given, **_given(params))
         return [None if isinstance(c, ZeroTangent) else c for c in back]
 
-    def batch(self, axis: Axis, values: Any, dims: Any, /, *, types: Any, **params: Any) -> Any:
+    def batch(self, axis: Axis, values: Any, dims: Any, /, **params: Any) -> Any:
+        params = _given(params)
         if self.prim in FANCY_BATCHERS:
             out, where = FANCY_BATCHERS[self.prim](axis, values, dims, **params)
         elif self.prim in AXIS_BATCHERS:
@@ -221,6 +227,11 @@ class _Rules:
             rule = self._table(BATCHERS, "jax.interpreters.batching.primitive_batchers")
             out, where = rule(list(values), list(dims), **params)
         return self._as_given(self._several(out)), self._as_given(self._several(where))
+
+
+def _given(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters without that of ours."""
+    return {name: value for name, value in params.items() if name != TYPES}
 
 
 def _as_type(t: Any) -> ArrayType:

@@ -69,7 +69,6 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
     "jax.extend.core": (
         "bind what a function does with jax.jit or jax.custom_jvp",
         [
-            "TraceTag",
             "create_call_primitive",
             "eval_jaxpr_transpose",
             "nonempty_axis_env_DO_NOT_USE",

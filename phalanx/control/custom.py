@@ -30,7 +30,7 @@ from phalanx.ops.vary import varying_along
 from phalanx.transforms.batch import Dims, batch
 from phalanx.transforms.closures import Closure, closed_over, resolve
 from phalanx.transforms.linearize import Dual, DualTracer
-from phalanx.transforms.stage import Stage, StagedTracer, stage
+from phalanx.transforms.stage import StagedTracer, stage
 
 Flat = Callable[..., Sequence[Any]]
 
@@ -169,9 +169,9 @@ def _lives_in(trace: Trace | None, x: Any) -> bool:
 
 
 def _recording(trace: Trace | None, xs: Sequence[Any]) -> bool:
-    """Whether what is done now becomes part of a program."""
+    """Whether what is done now becomes part of a program, or of another record."""
     while trace is not None:
-        if type(trace) is Stage:
+        if trace.records:
             return True
         trace = trace.parent
     return any(isinstance(inner, StagedTracer) for x in xs for inner in _layers(x))

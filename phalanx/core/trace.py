@@ -25,10 +25,14 @@ Bound = Any  # a Primitive (`primitive.py`), into which nothing here looks
 class Trace:
     """An interpretation of primitives. ``alive`` ends with the transformation that made it.
 
-    ``name`` is the transformation in the user's words, such as ``jit(loss)``.
+    ``name`` is the transformation in the user's words, such as ``jit(loss)``. ``records`` is
+    whether operations go into something that outlives them, which is why a function with rules of
+    its own is to be one.
     """
 
     __slots__ = ("alive", "name", "parent")
+
+    records = False
 
     def __init__(self, parent: Trace | None, name: str) -> None:
         self.parent = parent

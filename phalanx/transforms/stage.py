@@ -76,6 +76,8 @@ class Stage(Trace):
 
     __slots__ = ("along", "captured", "constants", "equations", "origins", "refs", "varied")
 
+    records = True
+
     def __init__(
         self, parent: Trace | None, name: str, along: frozenset[Any] = NOWHERE
     ) -> None:

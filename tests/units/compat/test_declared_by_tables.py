@@ -161,7 +161,10 @@ def test_a_lowering_for_a_platform_gives_way_to_one_for_all():
 
 
 def test_parameters_may_have_any_names():
-    names = ("prim", "rule", "axis", "values", "dims", "b", "ct", "dual", "operands", "params")
+    names = [
+        *("prim", "rule", "axis", "values", "dims", "b", "ct", "dual"),
+        *("operands", "params", "types"),
+    ]
     times = Primitive("times_all")
     times.def_abstract_eval(lambda x, **_: x)
     compute = lambda x, /, **factors: x * sum(factors.values())  # noqa: E731

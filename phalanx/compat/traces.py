@@ -1,0 +1,134 @@
+"""Traces of others: interpreters that are asked about each operation, as ``jax.core`` has them.
+
+Such a trace hands on to the one around it by ``primitive.bind_with_trace(parent, ...)``. Tracers
+belong to one trace, so nothing is said by the tags that tell traces apart elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from types import GenericAlias
+from typing import Any, Final, NoReturn
+
+from phalanx.compat.jaxprs import ClosedJaxpr
+from phalanx.compat.linear_util import WrappedFun, wrap_init
+from phalanx.compat.names import theirs
+from phalanx.compat.primitives import ForeignPrimitive, view
+from phalanx.control.custom_jvp import custom_jvp
+from phalanx.control.custom_vjp import custom_vjp
+from phalanx.core import primitive as core
+from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering
+from phalanx.transforms.stage import evaluate
+
+
+class TraceTag:
+    """What tells the traces of one interpreter from those of another."""
+
+
+class Traces(type):
+    """The class of classes of traces: ours are instances of ``jax.core.Trace``, too."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return super().__instancecheck__(x) or (cls is UserTrace and isinstance(x, Trace))
+
+
+class UserTrace(InnerTrace, metaclass=Traces):
+    """An interpreter: a class of this kind says what each operation is to do.
+
+    >>> class Counted(UserTrace):
+    ...     seen = []
+    ...     def process_primitive(self, primitive, operands, params):
+    ...         self.seen.append(primitive.name)
+    ...         return primitive.bind_with_trace(self.parent_trace, operands, None, params)
+    >>> from phalanx import lax
+    >>> with take_current_trace() as parent:
+    ...     trace = Counted()
+    ...     trace.parent_trace = parent
+    ...     with set_current_trace(trace):
+    ...         x = lax.mul(lax.tanh(1.0), 2.0)
+    >>> trace.seen
+    ['tanh', 'mul']
+    """
+
+    records = True
+    __class_getitem__ = classmethod(GenericAlias)
+
+    def __init__(self) -> None:
+        super().__init__(current(), type(self).__name__)
+
+    def process(self, prim: core.Primitive, args: Sequence[Any], params: dict[str, Any]) -> Any:
+        custom = _CUSTOM.get(prim)
+        if custom is None:
+            out = self.process_primitive(view(prim), args, theirs(prim, params, ClosedJaxpr.of))
+        else:
+            fun = wrap_init(self._function(params["program"]))
+            out = custom(self, view(prim), fun, list(args))
+        return tuple(out) if prim.multi else out
+
+    def _function(self, program: Any) -> Callable:
+        """What ``program`` computes; where its operands belong to this trace, as seen from here."""
+
+        def function(*xs: Any) -> list[Any]:
+            mine = any(isinstance(x, Tracer) and self.owns(x) for x in xs)
+            with entering(self if mine else current()):
+                return list(evaluate(program, xs))
+
+        return function
+
+    def process_primitive(self, primitive: ForeignPrimitive, tracers: Any, params: dict) -> Any:
+        """The result of an operation, or the list of its results."""
+        self._refuse("process_primitive", primitive)
+
+    def process_custom_jvp_call(
+        self,
+        primitive: ForeignPrimitive,
+        fun: WrappedFun,
+        jvp: WrappedFun,
+        tracers: Any,
+        *,
+        symbolic_zeros: bool,
+    ) -> Any:
+        """The results of a function with a rule for its tangents."""
+        self._refuse("process_custom_jvp_call", primitive)
+
+    def process_custom_vjp_call(
+        self,
+        primitive: ForeignPrimitive,
+        fun: WrappedFun,
+        fwd: WrappedFun,
+        bwd: WrappedFun,
+        tracers: Any,
+        out_trees: Callable,
+        symbolic_zeros: bool,
+    ) -> Any:
+        """The results of a function with rules for its cotangents."""
+        self._refuse("process_custom_vjp_call", primitive)
+
+    def _refuse(self, method: str, primitive: ForeignPrimitive) -> NoReturn:
+        raise NotImplementedError(f"{self.name} has no method {method}, needed for {primitive}")
+
+
+def _rule_in_another_trace(*_: Any) -> NoReturn:
+    raise NotImplementedError("rules of derivatives are not offered to traces of other libraries")
+
+
+_RULE: Final = wrap_init(_rule_in_another_trace)
+_CUSTOM: Final[dict[core.Primitive, Callable]] = {
+    custom_jvp: lambda trace, prim, fun, xs: trace.process_custom_jvp_call(
+        prim, fun, _RULE, xs, symbolic_zeros=False
+    ),
+    custom_vjp: lambda trace, prim, fun, xs: trace.process_custom_vjp_call(
+        prim, fun, _RULE, _RULE, xs, _rule_in_another_trace, False
+    ),
+}
+
+
+def take_current_trace() -> AbstractContextManager[Trace]:
+    """A block that is given the trace that interprets operations here."""
+    return nullcontext(current())
+
+
+def set_current_trace(trace: Trace) -> AbstractContextManager[Trace]:
+    """A block in which ``trace`` interprets operations."""
+    return entering(trace)

@@ -13,6 +13,7 @@ from phalanx.api.custom_vjp import custom_vjp
 from phalanx.api.derivatives import vjp
 from phalanx.api.devices import default_backend
 from phalanx.api.jit import jit
+from phalanx.api.platforms import checked_platforms
 from phalanx.api.portable_bytes import (
     describe_tree,
     describe_type,
@@ -42,7 +43,6 @@ from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import is_abstract
 from phalanx.spmd.sharding import Sharding
 
-PLATFORMS = ("cpu", "cuda", "rocm", "tpu", "gpu")
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10  # they differ in what these modules do not have
 
@@ -339,7 +339,8 @@ def export(
             "export: Function to be exported must be the result of `jit` or `pmap`, got "
             f"{fun_jit!r}; export(phalanx.jit(f))"
         )
-    names = _platforms(platforms)
+    given = (default_export_platform(),) if platforms is None else platforms
+    names = checked_platforms(given, "export")
     checks = tuple(disabled_checks)
 
     @hiding
@@ -388,16 +389,6 @@ def _described(words: dict[str, Any], artifact: bytes, derivative: Exported | No
         calling_convention_version=words["calling_convention_version"],
         _derivative=lambda: derivative,
     )
-
-
-def _platforms(given: Sequence[str] | None) -> tuple[str, ...]:
-    if given is None:
-        return (default_export_platform(),)
-    names = (given,) if isinstance(given, str) else tuple(dict.fromkeys(given))
-    unknown = [name for name in names if name not in PLATFORMS]
-    if unknown or not names:
-        raise ValueError(f"export: platforms must be some of {', '.join(PLATFORMS)}, got {given!r}")
-    return names
 
 
 def _exported(

@@ -12,6 +12,7 @@ from phalanx.api.aot import abstract, struct
 from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
 from phalanx.api.communication import Collectives, collectives
 from phalanx.api.passing import Passed
+from phalanx.api.platforms import checked_platforms
 from phalanx.base import tree
 from phalanx.base.boundary import hide_frames
 from phalanx.base.errors import ConcretizationTypeError, suggest
@@ -19,6 +20,7 @@ from phalanx.core.program import Program
 from phalanx.core.refs import Ref, load, refuse_aliases
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import ArrayType
+from phalanx.ops.platform import platform_of_devices
 from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
 from phalanx.run.calls import Prepared
@@ -173,9 +175,25 @@ class Traced(AheadOfTime):
 
     jaxpr = program  # the name that other tools use
 
-    def lower(self) -> Lowered:
-        """Choose devices and layouts, and write the StableHLO module."""
-        return Lowered(self._traced)
+    def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
+        """Choose devices and layouts, and write the StableHLO module.
+
+        Args:
+            lowering_platforms: those that it is written for, "cpu", "cuda", "rocm" or "tpu", in
+                place of that of the devices; they need not be there. What is for several takes the
+                number of one of them before everything else.
+
+        Raises:
+            ValueError: there is no such platform; there are several, and several devices.
+
+        >>> import phalanx, phalanx.numpy as jnp
+        >>> keys = phalanx.jit(jnp.sort).trace(phalanx.ShapeDtypeStruct((8,), "float32"))
+        >>> "stablehlo.sort" in keys.lower(lowering_platforms=("tpu",)).as_text()
+        True
+        """
+        if lowering_platforms is None:
+            return Lowered(self._traced)
+        return Lowered(self._traced, checked_platforms(lowering_platforms, "lower"))
 
 
 class Lowered(AheadOfTime):
@@ -187,8 +205,10 @@ class Lowered(AheadOfTime):
     True
     """
 
-    def __init__(self, traced: TracedCall) -> None:
+    def __init__(self, traced: TracedCall, platforms: Sequence[str] = ()) -> None:
+        """For ``platforms`` in place of that of the devices, if there are any."""
         super().__init__(traced)
+        self._platforms = platforms
         self._whole = whole = traced.with_captured() if traced.captured else traced
         self._passed = Passed.of(
             whole.program, whole.donated, whole.names, whole.who, whole.keep_unused
@@ -200,8 +220,9 @@ class Lowered(AheadOfTime):
         self._places = whole.places.taking(self._passed.kept)
         check_devices(self._passed.program, self._sigs, self._places, self._name)
         self._module = execute.lower_program(
-            self._passed.program, self._sigs, self._passed.donate, self._places
-        )
+            self._passed.program, self._sigs, self._passed.donate, self._places,
+            list(map(platform_of_devices, platforms)),
+        )  # fmt: skip
 
     def _name(self, n: int) -> str:
         """What messages call input number ``n``."""
@@ -237,14 +258,24 @@ class Lowered(AheadOfTime):
         Calling the function itself afterwards does not compile again.
 
         Raises:
-            ValueError: XLA does not know an option, or not the value.
+            ValueError: XLA does not know an option, or not the value; it was lowered for other
+                platforms than that of the devices.
         """
+        self._check_platform()
         compiled = execute.compile_program(
             self._passed.program, self._sigs, self._passed.donate,
             self._traced.compiler_options | (compiler_options or {}), self._module,
             self._places, self._name,
         )  # fmt: skip
         return Compiled(self._traced, self._whole, compiled, self._passed.kept)
+
+    def _check_platform(self) -> None:
+        if len(self._platforms) > 1 or not self._module.is_for_its_devices:
+            raise ValueError(
+                f"{self._traced.who}: {self.fun_name} was lowered for platforms "
+                f"{', '.join(self._platforms)}, and not for its devices; to compile for devices "
+                "that are not here, describe them: phalanx.experimental.topologies"
+            )
 
     def cost_analysis(self) -> dict[str, Any]:
         """XLA's estimate of the work, such as ``{"flops": ...}``."""

@@ -144,6 +144,11 @@ class Executable(Protocol):
 class Module(Protocol):
     """A program in StableHLO, not compiled yet."""
 
+    @property
+    def is_for_its_devices(self) -> bool:
+        """Whether it was written for the platform of the devices that it was planned for."""
+        ...
+
     def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
         """The program in a dialect, "stablehlo" or "hlo"; on request with the user's lines."""
         ...
@@ -231,6 +236,10 @@ class Backend(Protocol):
         name: str | None = None,
     ) -> Module:
         """``program`` as a module laid out by ``plan``; inputs ``donate`` give their memory."""
+        ...
+
+    def lower_for_each(self, program: Program, plan: Plan, platforms: Sequence[str]) -> Module:
+        """``program`` for one device of any of ``platforms``, whose number it takes first."""
         ...
 
     def export(

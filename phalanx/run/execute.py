@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -266,13 +266,28 @@ def lower_program(
     sigs: Sequence[Signature],
     donate: tuple[int, ...] = (),
     places: RequestedShardings | None = None,
+    platforms: Sequence[str] = (),
 ) -> Module:
-    """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``."""
+    """The module that ``compile_program`` compiles for inputs of the signatures ``sigs``.
+
+    If ``platforms`` are given, it is for such devices in place of those that are used.
+
+    Raises:
+        ValueError: there are several platforms, and several devices.
+    """
     if launches(program):
         return NoModule(program.name)
     taking = _ready(program)
     plan, _ = _planned(program, taking, [*(c._sig for c in taking.constants), *sigs], places)
-    return _lowered(taking, plan, _donated(donate))
+    if len(platforms) < 2:
+        plan = replace(plan, platform=next(iter(platforms), None))
+        return _lowered(taking, plan, _donated(donate))
+    if len(plan.devices) > 1:
+        raise ValueError(
+            f"{program.name}: over {len(plan.devices)} devices it is lowered for one platform at a "
+            f"time, got {', '.join(platforms)}"
+        )
+    return backend().lower_for_each(taking.program, plan, platforms)
 
 
 def _lowered(taking: _Ready, plan: Plan, donate: tuple[int, ...]) -> Module:

@@ -153,6 +153,11 @@ class NoModule:
     def __init__(self, name: str) -> None:
         self._name = name
 
+    @property
+    def is_for_its_devices(self) -> bool:
+        """Whether the pieces will be: it is not asked for more."""
+        return True
+
     def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
         """Raise DeviceError."""
         raise _no_module(self._name)

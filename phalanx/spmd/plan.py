@@ -38,7 +38,7 @@ class Plan:
     which axes of the mesh regions lie, by their depth of nesting. Where devices are
     ``independent`` they do not communicate: each runs a program of its own on its parts of the
     inputs. What is written for them is for fewer lanes at once after ``halvings``, where it did not
-    fit their memory before.
+    fit their memory before, and for devices of another ``platform``, where one is given.
     """
 
     devices: Devices
@@ -48,11 +48,12 @@ class Plan:
     levels: tuple[MeshAxes, ...] = ()
     independent: bool = False
     halvings: int = 0
+    platform: str | None = None
 
     @property
     def target(self) -> Target:
         """What the programs of the devices are written for."""
-        return Target(self.devices[0].platform, self.halvings)
+        return Target(self.platform or self.devices[0].platform, self.halvings)
 
     @property
     def mesh(self) -> ProgramMesh:

@@ -72,6 +72,10 @@ class XlaBackend:
         return xla.lower.lower(program, plan, donate, name)
 
     @staticmethod
+    def lower_for_each(program: Program, plan: Plan, platforms: Sequence[str]) -> XlaModule:
+        return xla.portable.lower_for_each(program, plan, platforms)
+
+    @staticmethod
     def export(
         program: Program, constants: Sequence[np.ndarray], platforms: Sequence[str], name: str
     ) -> bytes:

@@ -66,7 +66,7 @@ class Emitter:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.platform = plan.devices[0].platform
+        self.platform = plan.target.platform
         self.equation: Equation | None = None  # that is being lowered
         self.scope: dict[Any, Any] = {}
         self._tensors: dict[tuple, ir.Type] = {}

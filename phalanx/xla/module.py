@@ -33,6 +33,11 @@ class XlaModule:
     inspections: tuple[Inspection, ...]
     name: str
 
+    @property
+    def is_for_its_devices(self) -> bool:
+        """Whether it was written for the platform of the devices of the plan."""
+        return self.plan.platform in (None, self.plan.devices[0].platform)
+
     def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
         """The module in a dialect, with the lines of Python if ``locations``."""
         if dialect == "hlo":

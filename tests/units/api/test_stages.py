@@ -131,3 +131,44 @@ def test_a_compiled_function_keeps_what_it_captured():
     np.testing.assert_array_equal(compiled(X), X * X)
     with pytest.raises(TypeError, match="structure"):
         compiled()
+
+
+# ---- for platforms that are not here ------------------------------------------------------------
+
+
+def sorted_and_bits(x, key):
+    return jnp.sort(x) + phalanx.random.uniform(key, x.shape)
+
+
+def test_a_function_is_lowered_for_a_platform_that_is_not_here():
+    traced = phalanx.jit(sorted_and_bits).trace(np.ones(8, np.float32), phalanx.random.key(0))
+    texts = [traced.lower(lowering_platforms=(p,)).as_text() for p in ("cpu", "cuda", "tpu")]
+    assert texts[0] == traced.lower().as_text()
+    assert len(set(texts)) == 3  # the rounds of random bits, and keys that are packed
+    assert traced.lower(lowering_platforms=("cpu",)).compile().out_info.shape == (8,)
+
+
+def test_what_is_lowered_for_several_platforms_takes_the_number_of_one():
+    traced = phalanx.jit(sorted_and_bits).trace(np.ones(8, np.float32), phalanx.random.key(0))
+    text = traced.lower(lowering_platforms=("tpu", "cuda")).as_text()
+    assert "@main(%arg0: tensor<i32>, %arg1: tensor<8xf32>, %arg2: tensor<2xui32>)" in text
+    assert "stablehlo.case" in text
+
+
+@pytest.mark.spmd
+def test_lanes_are_lowered_for_one_other_platform():
+    count = phalanx.device_count()
+    total = phalanx.pmap(lambda x: phalanx.lax.psum(x, "i"), "i").trace(jnp.ones((count, 2)))
+    assert "reduce" in total.lower(lowering_platforms=("tpu",)).as_text() or count == 1
+    if count > 1:
+        with pytest.raises(ValueError, match=r"over \d devices .* one platform at a time, got"):
+            total.lower(lowering_platforms=("tpu", "cuda"))
+
+
+def test_what_is_lowered_for_others_is_not_compiled_for_these_devices():
+    traced = phalanx.jit(jnp.sin).trace(1.0)
+    for platforms in (("tpu",), ("cpu", "tpu")):
+        with pytest.raises(ValueError, match=r"was lowered for platforms .* topologies"):
+            traced.lower(lowering_platforms=platforms).compile()
+    with pytest.raises(ValueError, match=r"platforms must be some of cpu, .* got \('tpux',\)"):
+        traced.lower(lowering_platforms=("tpux",))

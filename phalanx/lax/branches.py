@@ -73,7 +73,7 @@ def cond(
     truth = _truth(pred)
     if config.disable_jit and is_known(truth):
         return (true_fun if truth else false_fun)(*held(operands))
-    return _choose("cond", _whole_number(truth), [false_fun, true_fun], operands)
+    return choose("cond", _whole_number(truth), [false_fun, true_fun], operands)
 
 
 def _check_callable(who: str, *functions: Any) -> None:
@@ -149,7 +149,7 @@ def switch(
         which: Any = np.int32(min(max(int(index), 0), len(branches) - 1))
     else:
         which = clamp(np.int32(0), _whole_number(index), np.int32(len(branches) - 1))
-    return _choose("switch", which, branches, operands)
+    return choose("switch", which, branches, operands)
 
 
 def _whole_number(x: Any) -> Any:
@@ -171,7 +171,8 @@ class _Choice:
     written: dict[Ref, Any]
 
 
-def _choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple) -> Any:
+def choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple) -> Any:
+    """functions[index](*operands), where the index is in range."""
     # What a branch takes varies where the choice does: sums over the positions of what it does with
     # that, as of cotangents, are then made outside, where all positions are.
     along = typeof(index).varying

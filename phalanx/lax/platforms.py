@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from phalanx.lax.branches import switch
+from phalanx.lax.branches import choose
 from phalanx.ops.platform import platform_index
 
 
@@ -14,7 +14,7 @@ def platform_dependent(
 ) -> Any:
     """The function for the platform that the program is compiled for, of ``args``.
 
-    All of them are traced, as the branches of ``switch``; the compiler drops the others.
+    All of them are traced, as the branches of ``switch``; for the others nothing is compiled.
 
     Args:
         *args: trees of arrays.
@@ -33,4 +33,4 @@ def platform_dependent(
         raise TypeError("platform_dependent: no function is given; pass default, or one by name")
     branches = [*per_platform.values(), *([] if default is None else [default])]
     index = platform_index(platforms=tuple(per_platform), default=default is not None)
-    return switch(index, branches, *args)
+    return choose("platform_dependent", index, branches, args)

@@ -38,6 +38,13 @@ def gives_nothing(equation: Equation) -> bool:
     return not written and not any(v.type.size for v in results)
 
 
+def _number(x: Value) -> int | None:
+    """What ``x`` is, if it stands in the module as an integer."""
+    if getattr(x.owner, "name", None) != "stablehlo.constant":
+        return None
+    return int(ir.DenseIntElementsAttr(x.owner.attributes["value"])[0])
+
+
 class RegionEmitter(StructuralEmitter):
     """Operations that take functions, and functions of the module."""
 
@@ -155,6 +162,9 @@ class RegionEmitter(StructuralEmitter):
         return self.region_op("stablehlo.while", types, inits, None, (types, cond), (types, body))
 
     def case(self, index: Value, branches: Sequence[Body]) -> list[Value]:
+        known = _number(index)
+        if known is not None:
+            return branches[known if known in range(len(branches)) else -1](self.builder)
         # The result types are known once a branch is written: into a scratch operation first.
         count = len(branches)
         scratch = ir.Operation.create("stablehlo.case", operands=[index], regions=count)

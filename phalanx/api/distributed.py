@@ -104,8 +104,9 @@ def initialize(
         num_processes: how many there are.
         process_id: which one this is, from 0.
         local_device_ids: the GPUs of this machine that are for this process, as numbers among
-            those that ``CUDA_VISIBLE_DEVICES`` leaves; default all. A CPU is divided into
-            ``num_cpu_devices`` in every process.
+            those that ``CUDA_VISIBLE_DEVICES`` leaves. By default the processes of a machine share
+            them out evenly, where a launcher tells how many there are, or take all of them. A CPU
+            is divided into ``num_cpu_devices`` in every process.
         cluster_detection_method: which scheduler to ask: "slurm", "ompi", "pmi", "k8s", "torchrun"
             or "tpu"; "deactivate" for none. Default: the first that is there.
         initialization_timeout: how many seconds to wait for the others.
@@ -131,7 +132,8 @@ def initialize(
             answers at the address, somebody has not come in time, they were told different counts,
             two of them the same number, their versions differ, or one does not take the
             certificate of another.
-        ValueError: something is not given and was not found, or makes no sense.
+        ValueError: something is not given and was not found, or makes no sense; the accelerators
+            of this machine cannot be dealt out to its processes.
         OSError: the file of a certificate cannot be read.
 
     >>> import phalanx
@@ -162,6 +164,7 @@ def initialize(
         mtls_cert_file, mtls_key_file, mtls_ca_file, mtls_peer_uri_prefix, verify_secure_credentials
     )
     settings = _settings(given, patience, silence, credentials)
+    gpus = _gpus(given)
     try:
         if settings.process == settings.home:
             address = coordinator_bind_address or settings.address
@@ -171,7 +174,7 @@ def initialize(
             )
             _coordinating[:] = [(started, lingering)]
         member = join(settings, _alike())
-        backend().meet(member, given.local_device_ids)
+        backend().meet(member, gpus)
     except AddressTaken as taken:
         raise _refused_there(settings) or RendezvousError(str(taken)) from None
     except RendezvousError:
@@ -183,6 +186,13 @@ def initialize(
     tell_of_exceptions()
     atexit.register(backend().end_anyway)  # after `shutdown`
     atexit.register(shutdown)
+
+
+def _gpus(given: cluster.Found) -> Sequence[int] | None:
+    """The GPUs for this process; None: all."""
+    if given.local_device_ids is not None or given.of_host is None:
+        return given.local_device_ids
+    return backend().dealt(given.of_host)
 
 
 def _seconds(name: str, given: object) -> float:

@@ -50,6 +50,11 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         help="where the first machine listens for the others (default: this machine alone)",
     )  # fmt: skip
     command.add_argument(
+        "--devices-per-process", type=positive, metavar="N",
+        help="GPUs of the machine, or parts of the CPU, for each process (default: all GPUs, dealt "
+        "out evenly)",
+    )  # fmt: skip
+    command.add_argument(
         "--max-restarts", type=natural, default=0, metavar="N",
         help="how often to start all again when one has failed (default: 0)",
     )  # fmt: skip
@@ -142,9 +147,14 @@ class _Attempt:
             "PHALANX_COORDINATOR_STARTED": "1",
             "PHALANX_NUM_PROCESSES": str(self._count),
             "PHALANX_PROCESS_ID": str(process),
+            "PHALANX_NUM_LOCAL_PROCESSES": str(given.nproc),
+            "PHALANX_LOCAL_PROCESS_ID": str(process - self._first),
             "PHALANX_RESTART": str(self._attempt),
             "PYTHONUNBUFFERED": "1",
         }
+        if given.devices_per_process:
+            each = str(given.devices_per_process)
+            told |= {"PHALANX_DEVICES_PER_PROCESS": each, "PHALANX_NUM_CPU_DEVICES": each}
         if self._token:
             told["PHALANX_TOKEN"] = self._token
         self._children[process] = child = subprocess.Popen(

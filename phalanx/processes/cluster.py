@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from phalanx.base.errors import ConfigError, suggest
+from phalanx.processes.dealing import OfHost
 
 Env = Mapping[str, str]
 PORT = 8476
@@ -29,6 +30,7 @@ class Found:
     num_processes: int | None = None
     process_id: int | None = None
     local_device_ids: Sequence[int] | None = None
+    of_host: OfHost | None = None
     job: str | None = None  # what the scheduler calls all of them, and nothing else that it runs
 
     def or_else(self, other: Found) -> Found:
@@ -61,8 +63,13 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _only(device: int | None) -> Sequence[int] | None:
-    return None if device is None else (device,)
+def _of_host(env: Env, number: str, count: str) -> OfHost | None:
+    """Which process of its machine this is, by the variables of those names."""
+    which, every = _int(env, number), _int(env, count)
+    if which is None or every is None:
+        return None
+    each = _int(env, "PHALANX_DEVICES_PER_PROCESS")
+    return OfHost(which, every, each)
 
 
 def own(env: Env) -> Found:
@@ -77,6 +84,7 @@ def own(env: Env) -> Found:
         _int(env, "PHALANX_NUM_PROCESSES"),
         _int(env, "PHALANX_PROCESS_ID"),
         [int(n) for n in devices.split(",")] if devices else None,
+        _of_host(env, "PHALANX_LOCAL_PROCESS_ID", "PHALANX_NUM_LOCAL_PROCESSES"),
     )
 
 
@@ -87,9 +95,32 @@ def _slurm(env: Env) -> Found:
         f"{first_host(hosts)}:{_port_of(job)}",
         _int(env, "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"),
         _int(env, "SLURM_PROCID"),
-        _only(_int(env, "SLURM_LOCALID")) if env.get("SLURM_STEP_GPUS") else None,
-        job,
+        of_host=_of_slurm(env),
+        job=job,
     )
+
+
+def _of_slurm(env: Env) -> OfHost | None:
+    """None where each task has GPUs of its own, and sees no others."""
+    gpus = env.get("SLURM_STEP_GPUS", "").split(",")
+    seen = env.get("CUDA_VISIBLE_DEVICES", env.get("ROCR_VISIBLE_DEVICES", "")).split(",")
+    if len(seen) < len(gpus) or not gpus[0]:
+        return None
+    tasks = env.get("SLURM_STEP_TASKS_PER_NODE", "1")
+    node = _int(env, "SLURM_NODEID") or 0
+    each = env | {"tasks on this node": str(tasks_on(tasks, node))}
+    return _of_host(each, "SLURM_LOCALID", "tasks on this node")
+
+
+def tasks_on(listed: str, node: int) -> int:
+    """How many tasks a node has, of a list as Slurm writes it.
+
+    >>> [tasks_on("4(x2),3", node) for node in range(3)]
+    [4, 4, 3]
+    """
+    every = re.findall(r"(\d+)(?:\(x(\d+)\))?", listed)
+    counts = [int(count) for count, times in every for _ in range(int(times or 1))]
+    return counts[node]
 
 
 def first_host(hosts: str) -> str:
@@ -113,6 +144,7 @@ def _openmpi(env: Env) -> Found:
         f"{host}:{_port_of(job)}" if host else None,
         _int(env, "OMPI_COMM_WORLD_SIZE"),
         _int(env, "OMPI_COMM_WORLD_RANK"),
+        of_host=_of_host(env, "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"),
         job=job,
     )
 
@@ -126,6 +158,7 @@ def _hydra(env: Env) -> Found:
         job and f"127.0.0.1:{_port_of(job)}",
         _int(env, "PMI_SIZE"),
         _int(env, "PMI_RANK"),
+        of_host=_of_host(env, "MPI_LOCALRANKID", "MPI_LOCALNRANKS"),
         job=job,
     )
 
@@ -162,8 +195,8 @@ def _torchrun(env: Env) -> Found:
         f"{env['MASTER_ADDR']}:{port}",
         _int(env, "WORLD_SIZE"),
         _int(env, "RANK"),
-        _only(_int(env, "LOCAL_RANK")),
-        f"torchrun {run}" if (run := env.get("TORCHELASTIC_RUN_ID")) else None,
+        of_host=_of_host(env, "LOCAL_RANK", "LOCAL_WORLD_SIZE"),
+        job=f"torchrun {run}" if (run := env.get("TORCHELASTIC_RUN_ID")) else None,
     )
 
 

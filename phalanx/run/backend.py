@@ -16,6 +16,7 @@ import numpy as np
 
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
+from phalanx.processes.dealing import OfHost
 from phalanx.processes.member import Member
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
@@ -197,6 +198,14 @@ class Backend(Protocol):
 
     def coordinate(self, count: int) -> Coordination:
         """Start what the runtimes of ``count`` processes need to find each other."""
+        ...
+
+    def dealt(self, process: OfHost) -> Sequence[int] | None:
+        """The GPUs of this machine for one of its processes, if the others have their own.
+
+        Raises:
+            ConfigError: they cannot be dealt out.
+        """
         ...
 
     def meet(self, member: Member, gpus: Sequence[int] | None) -> None:

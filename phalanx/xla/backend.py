@@ -14,7 +14,7 @@ from phalanx.spmd.plan import Plan
 from phalanx.xla import compile as compiling
 from phalanx.xla import foreign, transfer
 from phalanx.xla.callbacks import wait_for_callbacks
-from phalanx.xla.client import absences, client, started
+from phalanx.xla.client import absences, client, dealt, started
 from phalanx.xla.flight import complete, end_anyway
 from phalanx.xla.memory import free_memory
 from phalanx.xla.module import XlaModule
@@ -51,6 +51,7 @@ class XlaBackend:
 
     started = staticmethod(started)
     coordinate = staticmethod(Service)
+    dealt = staticmethod(dealt)
     meet = staticmethod(connect)
     complete = staticmethod(complete)
     end_anyway = staticmethod(end_anyway)

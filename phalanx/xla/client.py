@@ -15,10 +15,11 @@ from jaxlib import (
 )
 
 from phalanx.base.config import config
-from phalanx.base.errors import DeviceError, suggest
+from phalanx.base.errors import ConfigError, DeviceError, suggest
+from phalanx.processes.dealing import OfHost
 from phalanx.xla import cuda, plugins
 from phalanx.xla.plugins import Plugin
-from phalanx.xla.processes import cpu_arguments, gpu_arguments
+from phalanx.xla.processes import cpu_arguments, distributed_client, gpu_arguments
 from phalanx.xla.runtime import xc
 
 _lock = threading.RLock()
@@ -105,6 +106,31 @@ def absences() -> dict[str, str]:
     """The accelerators that cannot be had here, each with the reason."""
     names = dict.fromkeys((*_HARDWARE, *plugins.installed(), *plugins.announced()))
     return {name: why for name in names if (why := _absence(name)) is not None}
+
+
+def dealt(process: OfHost) -> Sequence[int] | None:
+    """The GPUs of this machine for one of its processes, if the others have their own.
+
+    Raises:
+        ConfigError: they cannot be dealt out.
+    """
+    asked = _asked()
+    names = [n for n in asked or _HARDWARE if n in _HARDWARE and _absence(n) is None]
+    if not names:
+        return None
+    if names[0] == "tpu":
+        if process.count == 1 or os.environ.keys() & _PARTS_OF_A_HOST:
+            return None
+        raise ConfigError(
+            f"{process.count} processes on this machine are to share its TPU, of which one process "
+            "takes all chips; start one process on each machine, or say in TPU_VISIBLE_CHIPS and "
+            "TPU_PROCESS_BOUNDS which are whose"
+        )
+    count = plugins.count_of_gpus(names[0])
+    return None if count is None else process.dealt(count, os.environ)
+
+
+_PARTS_OF_A_HOST: Final = {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_PROCESS_BOUNDS"}
 
 
 def _plugins(name: str) -> list[Plugin]:
@@ -229,14 +255,13 @@ def load(plugin: Plugin) -> Any:
 
 def _arguments(plugin: Plugin) -> tuple[dict[str, Any], Any]:
     """The options of a client, and what it speaks through to other processes."""
-    options, distributed = dict(plugin.options), None
+    options = dict(plugin.options)
     name = plugin.platform
     if name in ("cuda", "rocm"):
         options |= xla_client.generate_pjrt_gpu_plugin_options()
         options["platform_name"] = name
-        own, distributed = gpu_arguments()
-        options |= _visible(name) | own
-    return options | (config.pjrt_client_create_options or {}), distributed
+        options |= _visible(name) | gpu_arguments()
+    return options | (config.pjrt_client_create_options or {}), distributed_client()
 
 
 def _visible(name: str) -> dict[str, Any]:

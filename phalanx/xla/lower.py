@@ -54,7 +54,8 @@ def lower(
 
 def _of_one_device(program: Program, plan: Plan, donate: tuple[int, ...], name: str) -> XlaModule:
     own = block_of(program, plan.mesh, plan.target).program
-    lowered = lower(own, Plan(plan.devices[:1], halvings=plan.halvings, platform=plan.platform), donate, name)
+    one = Plan(plan.devices[:1], halvings=plan.halvings, platform=plan.platform)
+    lowered = lower(own, one, donate, name)
     return replace(lowered, plan=plan, out_types=program.output_types)
 
 

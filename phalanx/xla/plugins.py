@@ -58,6 +58,21 @@ def has_hardware(platform: str) -> bool:
     return platform == "tpu" and bool(glob.glob(_VFIO)) and _is_tpu_on_the_bus()
 
 
+def count_of_gpus(platform: str) -> int | None:
+    """How many GPUs a process sees, as the system and the environment tell; None: they do not."""
+    seen, files = _SEEN[platform]
+    for name in seen:
+        if name in os.environ:
+            return len([n for n in os.environ[name].split(",") if n.strip()])
+    return len(glob.glob(files)) or None
+
+
+_SEEN: Final = {  # what restricts them, and a file for each
+    "cuda": (("CUDA_VISIBLE_DEVICES",), "/dev/nvidia[0-9]*"),
+    "rocm": (("HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"), "/dev/dri/renderD*"),
+}
+
+
 def _is_tpu_on_the_bus() -> bool:
     """Whether what a general driver shows is a TPU; it may be, where nobody may look at the bus."""
     places = glob.glob(_PCI)

@@ -83,13 +83,18 @@ def cpu_arguments() -> dict[str, Any]:
     }
 
 
-def gpu_arguments() -> tuple[dict[str, Any], Any]:
-    """The options of the GPU client that others concern, and the runtime's client."""
+def gpu_arguments() -> dict[str, Any]:
+    """The options of the GPU client that others concern."""
     options: dict[str, Any] = {"visible_devices": _visible} if _visible else {}
     if not _connected:
-        return options, None
-    member, client = _connected[0]
-    return options | {"node_id": member.process, "num_nodes": member.count}, client
+        return options
+    member, _ = _connected[0]
+    return options | {"node_id": member.process, "num_nodes": member.count}
+
+
+def distributed_client() -> Any:
+    """What clients of plugins speak through to other processes; None if there are none."""
+    return _connected[0][1] if _connected else None
 
 
 @contextmanager

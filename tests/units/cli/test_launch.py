@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from phalanx.cli import launch
+from phalanx.cli.main import main
 
 
 @pytest.mark.parametrize(
@@ -32,3 +33,13 @@ def test_lines_have_the_number_of_their_process(written, shown, monkeypatch, tmp
         assert last == b"[3] end\n"
     else:
         assert told.getvalue() == shown
+
+
+def test_every_process_is_told_which_of_its_machine_it_is(capfdbinary, tmp_path):
+    script = tmp_path / "script.py"
+    names = ["PROCESS_ID", "LOCAL_PROCESS_ID", "NUM_LOCAL_PROCESSES", "DEVICES_PER_PROCESS"]
+    shown = [f'os.environ["PHALANX_{name}"]' for name in [*names, "NUM_CPU_DEVICES"]]
+    script.write_text(f"import os\nprint({', '.join(shown)})\n")
+    assert main(["launch", "-n", "2", "--devices-per-process", "3", str(script)]) == 0
+    lines = sorted(capfdbinary.readouterr().out.splitlines())
+    assert lines == [b"[0] 0 0 2 3 3", b"[1] 1 1 2 3 3"]

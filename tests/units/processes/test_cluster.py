@@ -11,6 +11,7 @@ import pytest
 
 from phalanx.base.errors import ConfigError
 from phalanx.processes.cluster import Found, detected, own
+from phalanx.processes.dealing import OfHost
 
 SLURM = {
     "SLURM_JOB_ID": "1234567",
@@ -44,8 +45,9 @@ TPU = {"TPU_WORKER_HOSTNAMES": "t0,t1,t2", "TPU_WORKER_ID": "1"}
         (SLURM, Found(f"gpu007:{port('slurm 1234567.2')}", 16, 5, job="slurm 1234567.2")),
         (TORCHRUN, Found("10.1.2.3:29500", 8, 3)),
         (
-            TORCHRUN | {"TORCHELASTIC_USE_AGENT_STORE": "True", "LOCAL_RANK": "1"},
-            Found("10.1.2.3:29501", 8, 3, (1,)),
+            TORCHRUN
+            | {"TORCHELASTIC_USE_AGENT_STORE": "True", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"},
+            Found("10.1.2.3:29501", 8, 3, of_host=OfHost(1, 4)),
         ),
         (OMPI, Found(f"10.96.0.1:{port('ompi 1531576321')}", 4, 2, job="ompi 1531576321")),
         (OMPI | SLURM, Found(f"10.96.0.1:{port('ompi 1531576321')}", 4, 2, job="ompi 1531576321")),
@@ -57,6 +59,38 @@ TPU = {"TPU_WORKER_HOSTNAMES": "t0,t1,t2", "TPU_WORKER_ID": "1"}
 )
 def test_what_schedulers_tell(env, found):
     assert detected(None, env) == found
+
+
+GPUS = {"SLURM_STEP_GPUS": "0,1,2,3", "SLURM_LOCALID": "1"}
+EVEN = {"SLURM_STEP_TASKS_PER_NODE": "4(x3),2", "SLURM_NODEID": "3"}
+
+
+@pytest.mark.parametrize(
+    ("env", "of_host"),
+    [
+        (SLURM | {"SLURM_LOCALID": "1"} | EVEN, None),  # no GPUs
+        (SLURM | GPUS | EVEN | {"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, OfHost(1, 2)),
+        (SLURM | GPUS | EVEN | {"CUDA_VISIBLE_DEVICES": "1"}, None),  # the task has one of its own
+        (OMPI | {"OMPI_COMM_WORLD_LOCAL_RANK": "1"}, OfHost(1, 2)),
+        (
+            {"PMI_RANK": "5", "PMI_SIZE": "8", "MPI_LOCALRANKID": "1", "MPI_LOCALNRANKS": "4"},
+            OfHost(1, 4),
+        ),
+        (
+            TORCHRUN
+            | {"LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2", "PHALANX_DEVICES_PER_PROCESS": "3"},
+            OfHost(0, 2, 3),
+        ),
+    ],
+)
+def test_which_process_of_its_machine_it_is(env, of_host):
+    assert detected(None, env).of_host == of_host
+
+
+def test_the_launcher_tells_it():
+    told = {"PHALANX_LOCAL_PROCESS_ID": "2", "PHALANX_NUM_LOCAL_PROCESSES": "4"}
+    assert own(told).of_host == OfHost(2, 4)
+    assert own({"PHALANX_LOCAL_DEVICE_IDS": "0,3"} | told).local_device_ids == [0, 3]
 
 
 def test_processes_of_one_machine_meet_there(tmp_path):

@@ -10,6 +10,7 @@ import pytest
 
 from phalanx.base.config import OPTIONS, config
 from phalanx.base.errors import ConfigError, DeviceError
+from phalanx.processes.dealing import OfHost
 from phalanx.xla import client, cuda, plugins
 from phalanx.xla.plugins import Plugin
 
@@ -329,3 +330,39 @@ def test_a_plugin_is_loaded_and_made_ready_once(monkeypatch, by_another):
     for _ in range(2):
         assert client.load(Plugin("chip", "/a.so")) == (None if by_another else "interface")
     assert done == ["loaded", "ready"]
+
+
+# ---- for which process --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("there", "platforms", "env", "dealt"),
+    [
+        (("/dev/nvidia0", "/dev/nvidia1", "/dev/nvidiactl"), None, {}, (1,)),
+        (("/dev/nvidia0", "/dev/nvidia1"), "cpu", {}, None),
+        (("/dev/nvidia0", "/dev/nvidia1"), "cuda,cpu", {"CUDA_VISIBLE_DEVICES": "1"}, None),
+        (("/dev/nvidia0", "/dev/nvidia1"), "gpu", {"CUDA_VISIBLE_DEVICES": "0,1"}, (1,)),
+        (("/dev/dxg",), None, {}, None),  # which does not tell how many there are
+        (("/dev/accel0",), None, {"TPU_VISIBLE_CHIPS": "1"}, None),
+        ((), None, {}, None),
+    ],
+)
+def test_gpus_are_dealt_out_to_the_processes_of_a_machine(
+    files, packages, fresh, monkeypatch, there, platforms, env, dealt
+):
+    files(*there)
+    packages(CUDA13, "libtpu/libtpu.so")
+    client.config.platforms = platforms
+    for name in ("CUDA_VISIBLE_DEVICES", "TPU_VISIBLE_CHIPS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert client.dealt(OfHost(1, 2)) == dealt
+
+
+def test_a_tpu_is_not_dealt_out(files, packages, fresh):
+    files("/dev/accel0")
+    packages("libtpu/libtpu.so")
+    assert client.dealt(OfHost(0, 1)) is None
+    with pytest.raises(ConfigError, match=r"2 processes on this machine.*TPU_VISIBLE_CHIPS"):
+        client.dealt(OfHost(0, 2))

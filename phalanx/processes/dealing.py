@@ -1,0 +1,53 @@
+"""The accelerators of a machine, dealt out to the processes that run on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from phalanx.base.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class OfHost:
+    """Which process of a machine this is.
+
+    Attributes:
+        number: which one, from 0.
+        count: of how many.
+        each: how many devices each takes; None: all are dealt out evenly.
+    """
+
+    number: int
+    count: int
+    each: int | None = None
+
+    def dealt(self, gpus: int, env: Mapping[str, str]) -> Sequence[int] | None:
+        """The numbers of this process's among so many ``gpus`` that it sees; None: all of them.
+
+        What does not suffice for all processes is what one of them was given.
+
+        Raises:
+            ConfigError: they cannot be dealt out; the message says how else.
+
+        >>> OfHost(1, 4).dealt(8, {}), OfHost(1, 4, each=1).dealt(8, {})
+        ((2, 3), (1,))
+        >>> OfHost(1, 4).dealt(1, {"CUDA_VISIBLE_DEVICES": "1"})
+        """
+        if self.count == 1 and self.each is None:
+            return None
+        given = any(env.get(name) for name in _VISIBLE)
+        if gpus < self.count and given:
+            return None
+        each = self.each or gpus // self.count
+        if not each or each * self.count > gpus or (self.each is None and gpus % self.count):
+            raise ConfigError(
+                f"this machine shows {gpus} GPUs, which cannot be dealt out to {self.count} "
+                f"processes, {self.each or 'as many'} to each; start fewer, say how many each "
+                "takes with phalanx launch --devices-per-process N or "
+                "PHALANX_DEVICES_PER_PROCESS=N, or compute on the CPU with JAX_PLATFORMS=cpu"
+            )
+        return tuple(range(self.number * each, (self.number + 1) * each))
+
+
+_VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")

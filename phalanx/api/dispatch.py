@@ -262,6 +262,9 @@ class Dispatched:
         if call is None:
             call = self._compiled(static, args, kwargs, leaves, treedef)
             self.caches.calls[key] = call
+            if stages.on_compiled:
+                given, named = static.restore(args, kwargs)
+                stages.tell_of(self.trace(*given, **named))
         if not config.looks_for_nonfinite:
             return call.run(leaves)
         return self._watched(call, leaves, static, args, kwargs)

@@ -196,6 +196,15 @@ class Traced(AheadOfTime):
         return Lowered(self._traced, checked_platforms(lowering_platforms, "lower"))
 
 
+on_compiled: list[Callable[[Traced], None]] = []  # told of each function that is compiled
+
+
+def tell_of(traced: Traced) -> None:
+    """Tell whoever wants to know that a function was compiled."""
+    for watch in on_compiled:
+        watch(traced)
+
+
 class Lowered(AheadOfTime):
     """A traced function as a module for certain devices: ``jit(f).lower(x)``.
 
@@ -267,6 +276,7 @@ class Lowered(AheadOfTime):
             self._traced.compiler_options | (compiler_options or {}), self._module,
             self._places, self._name,
         )  # fmt: skip
+        tell_of(Traced(self._traced))
         return Compiled(self._traced, self._whole, compiled, self._passed.kept)
 
     def _check_platform(self) -> None:

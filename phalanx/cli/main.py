@@ -33,6 +33,20 @@ def parser() -> argparse.ArgumentParser:
     cache.set_defaults(run=_run_of("cache"))
 
     launch.add_command(commands)
+
+    compiling = commands.add_parser(
+        "compile",
+        help="run a script, and compile its functions for accelerators that are not here",
+        usage="phalanx compile script.py --for v5e:2x4 [--gpu FILE] [arguments ...]",
+    )
+    compiling.add_argument("-m", dest="module", action="store_true", help="script is a module")
+    compiling.add_argument("script")
+    compiling.add_argument(
+        "arguments", nargs=argparse.REMAINDER,
+        help="--for names the accelerators: v5e:2x4, or cuda:1x2x4 for processes, hosts and GPUs "
+        "of each, which --gpu describes; the others are those of the script",
+    )  # fmt: skip
+    compiling.set_defaults(run=_run_of("compiling"))
     return top
 
 

@@ -158,11 +158,19 @@ def _named(name: str) -> Any:
         why = _absence(name)
         if why:
             raise DeviceError(f"devices: Unknown backend {name!r}. {why}")
-        if "TF_CPP_MIN_LOG_LEVEL" not in os.environ:
-            utils.absl_set_min_log_level(1)
+        _be_quiet()
         _clients[name] = _start_cpu() if name == "cpu" else _start(_plugins(name))
         _watch_forks()
     return _clients[name]
+
+
+def _be_quiet() -> None:
+    """Let the runtime tell of warnings and errors alone, where the user said nothing."""
+    if _LEVEL not in os.environ:
+        utils.absl_set_min_log_level(1)
+
+
+_LEVEL: Final = "TF_CPP_MIN_LOG_LEVEL"
 
 
 @functools.cache
@@ -242,15 +250,28 @@ def load(plugin: Plugin) -> Any:
     None if it was another library in this process that loaded it, and did all that.
     """
     name = plugin.platform
+    _be_quiet()
     if not xla_client.pjrt_plugin_loaded(name):
+        if _LEVEL not in os.environ:
+            os.putenv(_LEVEL, "1")  # plugins read it when they are loaded
         loaded[name] = xla_client.load_pjrt_plugin_dynamically(name, plugin.path)
         if name == "cuda":
             cuda.register(plugin, loaded[name])
     if not xla_client.pjrt_plugin_initialized(name):
         if name == "tpu" and not plugins.has_hardware(name):
-            os.putenv("TPU_SKIP_MDS_QUERY", "1")  # or it asks Google's cloud for minutes
+            for variable in _NO_TPU_HERE.keys() - os.environ.keys():
+                os.putenv(variable, _NO_TPU_HERE[variable])
         xla_client.initialize_pjrt_plugin(name)
     return loaded.get(name)
+
+
+# A TPU library looks for the machine that it is on: it would ask Google's cloud for minutes, and
+# complain of what it did not find.
+_NO_TPU_HERE: Final = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-8",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+}
 
 
 def _arguments(plugin: Plugin) -> tuple[dict[str, Any], Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 
 from phalanx import xla
 from phalanx.base.config import config
-from phalanx.base.errors import DeletedArray, RuntimeFailure
+from phalanx.base.errors import DeletedArray, DeviceError, RuntimeFailure
 from phalanx.core.types import ArrayType
 from phalanx.processes.member import group_over
 from phalanx.run.backend import Exchange, Single
@@ -71,6 +72,18 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
         return CallingBack(lowered, loaded)
     make = OnOneDevice if len(devices) == 1 else OnSeveralDevices
     return make(lowered, loaded)
+
+
+def compile_for(lowered: XlaModule, devices: Sequence[Any]) -> XlaExecutable:
+    """Compile a module for others of ``devices`` than those of its plan, as many of them."""
+    count = len(lowered.plan.devices)
+    if len(devices) < count:
+        raise DeviceError(
+            f"{lowered.name} is for {count} devices, and there are {len(devices)} of platform "
+            f"{devices[0].platform}; describe more of them"
+        )
+    plan = replace(lowered.plan, devices=tuple(devices[:count]), platform=None)
+    return compile(replace(lowered, plan=plan))
 
 
 def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from jaxlib import xla_client
 
-from phalanx.base.errors import DeviceError
+from phalanx.base.errors import DeviceError, suggest
 from phalanx.base.recent import memoized
 from phalanx.xla import plugins
 from phalanx.xla.client import load
@@ -33,7 +33,19 @@ def _topology(platform: str, name: str, options: tuple[tuple[str, Any], ...]) ->
             made = xla_client.make_c_api_device_topology(interface, name, **dict(options))
         return made, *made._make_compile_only_devices()
     except (RuntimeError, ValueError, TypeError) as e:
-        raise DeviceError(f"get_topology_desc: {platform}, {name!r}: {e}") from None
+        advice = _advice(name) if platform == "tpu" else ""
+        raise DeviceError(f"get_topology_desc: {platform}, {name!r}: {e}{advice}") from None
+
+
+def _advice(name: str) -> str:
+    generation = name.partition(":")[0]
+    if generation in _GENERATIONS:
+        return ". The chips lie in a grid, as in v5e:2x4 or v5p:4x4x4"
+    near = suggest(generation, _GENERATIONS) or f"There are {', '.join(_GENERATIONS)}."
+    return f". {near} How many chips there are comes after it, as in v5e:2x4"
+
+
+_GENERATIONS: Final = ("v2", "v3", "v4", "v5e", "v5p", "v6e", "tpu7x")
 
 
 def described(platform: str, name: str, options: dict[str, Any]) -> tuple[Any, ...]:

@@ -1,0 +1,21 @@
+"""Programs that run here, compiled for accelerators that are only described."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from phalanx.api.stages import Traced
+from phalanx.run.backend import Executable
+from phalanx.run.runtime import backend
+
+
+def compiled_for(traced: Traced, devices: Sequence[Any]) -> Executable:
+    """``traced`` as compiled for the first of ``devices``, as many as it is for here.
+
+    Raises:
+        DeviceError: there are too few of them.
+        OutOfMemory, RuntimeFailure: the compiler refuses it.
+    """
+    lowered = traced.lower(lowering_platforms=(devices[0].platform,))
+    return backend().compile_for(lowered._module, devices)

@@ -1,0 +1,123 @@
+"""`phalanx compile script.py --for v5e:2x4` says what functions take on chips that are not here.
+
+The script runs, on the CPU, which is divided into as many devices as there are chips. Whatever it
+compiles is compiled for the chips besides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import runpy
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+import phalanx
+from phalanx.api.described import compiled_for
+from phalanx.api.stages import Traced, on_compiled
+from phalanx.base.errors import DeviceError, OutOfMemory, PhalanxError
+from phalanx.base.source import user_location
+from phalanx.experimental.topologies import get_topology_desc
+
+_COLUMNS = ("function", "at", "chips", "takes", "gives", "between", "exchanged")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the script; 1 if something does not fit, or cannot be compiled."""
+    asked, rest = _options().parse_known_args(arguments.arguments)
+    try:
+        devices, memory = _described(asked.accelerators, asked.gpu)
+    except (DeviceError, OSError) as e:
+        print(f"phalanx compile: {e}", file=sys.stderr)
+        return 2
+    phalanx.config.update("platforms", "cpu")
+    phalanx.config.update("num_cpu_devices", len(devices))
+    table = Table(title=f"{len(devices)} x {devices[0].device_kind}", title_justify="left")
+    for column in _COLUMNS:
+        in_words = column in _COLUMNS[:2]
+        side = "left" if in_words else "right"
+        table.add_column(column, justify=side, no_wrap=not in_words, overflow="fold")
+    faults: list[str] = []
+    watch = _watcher(devices, memory, table, faults)
+    on_compiled.append(watch)
+    try:
+        _run_script(arguments.script, arguments.module, rest)
+    finally:
+        on_compiled.remove(watch)
+        console = Console()
+        console.print(table)
+        for fault in faults:
+            console.print(fault, soft_wrap=True, markup=False, highlight=False)
+    return 1 if faults else 0
+
+
+def _options() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="phalanx compile", add_help=False)
+    parser.add_argument("--for", dest="accelerators", required=True, metavar="NAME")
+    parser.add_argument("--gpu", type=Path, metavar="FILE")
+    return parser
+
+
+def _described(name: str, gpu: Path | None) -> tuple[list[Any], float]:
+    """The devices, and how much memory each has, where that is said."""
+    platform, _, topology = name.partition(":")
+    if platform != "cuda":
+        return get_topology_desc(name, "tpu").devices, float("inf")
+    if gpu is None:
+        raise DeviceError("--for cuda needs --gpu FILE, the text of XLA's GpuTargetConfigProto")
+    said = gpu.read_text()
+    memory = re.search(r"device_memory_size:\s*(\d+)", said)
+    devices = get_topology_desc(topology, "cuda", target_config=said).devices
+    return devices, float(memory[1]) if memory else float("inf")
+
+
+def _watcher(
+    devices: Sequence[Any], memory: float, table: Table, faults: list[str]
+) -> Callable[[Traced], None]:
+    def watch(traced: Traced) -> None:
+        place = user_location()
+        name, line = traced.fun_name, f"{Path(place.file).name}:{place.line}"
+        try:
+            made = compiled_for(traced, devices)
+            sizes = made.memory_analysis()
+        except (PhalanxError, NotImplementedError) as e:
+            table.add_row(name, line, *[""] * (len(_COLUMNS) - 2))
+            what = "does not fit" if isinstance(e, OutOfMemory) else "cannot be compiled"
+            faults.append(f"{name}, at {line}, {what}: {e}")
+            return
+        parts = [sizes[key] for key in ("arguments", "outputs", "temporaries")]
+        exchanged = sum(e.bytes * e.count for e in made.exchanges())
+        table.add_row(name, line, str(len(made.devices)), *map(_shown, [*parts, exchanged]))
+        if sum(parts) - sizes["aliased"] > memory:
+            needed = _shown(sum(parts) - sizes["aliased"])
+            faults.append(f"{name}, at {line}, does not fit: {needed} of {_shown(memory)}")
+
+    return watch
+
+
+def _shown(count: float) -> str:
+    """Bytes as one reads them.
+
+    >>> _shown(512), _shown(3 * 2**20), _shown(2.5 * 2**30)
+    ('512 B', '3.0 MiB', '2.5 GiB')
+    """
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError(count)
+
+
+def _run_script(script: str, is_module: bool, arguments: Sequence[str]) -> None:
+    sys.argv = [script, *arguments]
+    if is_module:
+        sys.path.insert(0, "")
+        runpy.run_module(script, run_name="__main__", alter_sys=True)
+    else:
+        sys.path.insert(0, str(Path(script).resolve().parent))
+        runpy.run_path(script, run_name="__main__")

@@ -108,8 +108,8 @@ def _of_slurm(env: Env) -> OfHost | None:
         return None
     tasks = env.get("SLURM_STEP_TASKS_PER_NODE", "1")
     node = _int(env, "SLURM_NODEID") or 0
-    each = env | {"tasks on this node": str(tasks_on(tasks, node))}
-    return _of_host(each, "SLURM_LOCALID", "tasks on this node")
+    known = {**env, "tasks on this node": str(tasks_on(tasks, node))}
+    return _of_host(known, "SLURM_LOCALID", "tasks on this node")
 
 
 def tasks_on(listed: str, node: int) -> int:

@@ -40,9 +40,10 @@ def gives_nothing(equation: Equation) -> bool:
 
 def _number(x: Value) -> int | None:
     """What ``x`` is, if it stands in the module as an integer."""
-    if getattr(x.owner, "name", None) != "stablehlo.constant":
+    made: Any = x.owner
+    if getattr(made, "name", None) != "stablehlo.constant":
         return None
-    return int(ir.DenseIntElementsAttr(x.owner.attributes["value"])[0])
+    return int(ir.DenseIntElementsAttr(made.attributes["value"])[0])
 
 
 class RegionEmitter(StructuralEmitter):
@@ -164,7 +165,8 @@ class RegionEmitter(StructuralEmitter):
     def case(self, index: Value, branches: Sequence[Body]) -> list[Value]:
         known = _number(index)
         if known is not None:
-            return branches[known if known in range(len(branches)) else -1](self.builder)
+            branch: Any = branches[known if known in range(len(branches)) else -1]
+            return list(branch(self.builder))
         # The result types are known once a branch is written: into a scratch operation first.
         count = len(branches)
         scratch = ir.Operation.create("stablehlo.case", operands=[index], regions=count)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
+from jaxlib.mlir import ir
 
 from phalanx import xla
 from phalanx.base.config import config
@@ -46,8 +47,11 @@ from phalanx.xla.stored import load, load_or_compile, serialized
 
 # XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
 # that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py). Where there are
-# none, such fusions make long chains of elementwise operations several times as fast.
+# none, such fusions make sums and long chains of elementwise operations several times as fast.
 _PRODUCTS = (b"dot_general", b"convolution")
+# A sum of products it takes for one, and gives other numbers where all factors are the same along a
+# dimension of the result (seen in 0.12). Quotients and powers may become products.
+_FACTORS = (b"multiply", b"divide", b"power")
 _SAFE = {"xla_cpu_experimental_ynn_fusion_type": ""}
 # In 0.10 it takes barriers away before it fuses, so that what stands behind one is made again, and
 # it cannot write them into the functions that it makes of small loops.
@@ -132,13 +136,29 @@ def _default_options(lowered: XlaModule, platform: str) -> dict[str, Any]:
     on_cpu = platform == "cpu"
     options: dict[str, Any] = {}
     code = lowered.bytecode if on_cpu else b""
-    if any(product in code for product in _PRODUCTS):
+    if any(product in code for product in _PRODUCTS) or _may_sum_products(lowered, code):
         options |= _SAFE
     if OLD and b"optimization_barrier" in code:
         options |= _BARRIERS_STAY
     if config.disable_most_optimizations:
         options = options | _QUICK | (_QUICK_ON_CPU if on_cpu else {})
     return options
+
+
+def _may_sum_products(lowered: XlaModule, code: bytes) -> bool:
+    """Whether there may be a sum of products of what is the same along a dimension."""
+    if b"\0reduce\0" not in code or not any(factor in code for factor in _FACTORS):
+        return False
+    found = False
+
+    def look(op: ir.Operation) -> ir.WalkResult:
+        nonlocal found
+        spread = op.name == "stablehlo.broadcast_in_dim" and op.operands[0].type.rank > 0
+        found |= spread or op.name == "stablehlo.iota"
+        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
+
+    lowered.module.operation.walk(look)
+    return found
 
 
 def _load_on_each(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> list[Any]:

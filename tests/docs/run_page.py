@@ -4,6 +4,9 @@ A ```text block that follows a Python block must be what that block prints.
 
     python -m tests.docs.run_page PAGE             fails where the page says something else
     python -m tests.docs.run_page --update PAGE    writes what is printed into the page
+
+Pages below docs/libraries have blocks of `py`, which import libraries: install these, and begin
+with `python -m phalanx.as_jax -m tests.docs.run_page`.
 """
 
 import contextlib
@@ -14,6 +17,11 @@ import sys
 from pathlib import Path
 
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def language_of(path):
+    """The language of the blocks that run."""
+    return "py" if path.parent.name == "libraries" else "python"
 
 
 def blocks(page):
@@ -36,7 +44,7 @@ def run(path):
     page = path.read_text(encoding="utf-8")
     namespace, printed, parts, end = {"__name__": "__main__"}, None, [], 0
     for fence, (language, code, line) in zip(FENCE.finditer(page), blocks(page), strict=True):
-        if language == "python":
+        if language == language_of(path):
             printed = printed_by(code, path, line, namespace)
         elif language == "text" and printed is not None:
             parts += [page[end : fence.start(2)], printed]

@@ -17,6 +17,7 @@ from phalanx.base.config import OPTIONS
 from tests.docs import not_offered, run_page
 
 ROOT = Path(__file__).parents[2]
+BRING = ROOT / "docs" / "bring-your-program.md"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -66,8 +67,20 @@ def test_pages_show_functions_of_examples_as_they_are(page):
 
 def test_navigation_names_every_page():
     navigation = (ROOT / "mkdocs.yml").read_text()
-    pages = [page.name for page in (ROOT / "docs").glob("*.md")]
-    assert not [page for page in pages if page not in navigation]
+    pages = [str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")]
+    assert not [page for page in pages if f": {page}\n" not in navigation]
+
+
+LIBRARIES = [page for page in PAGES if page.parent.name == "libraries"]
+
+
+@pytest.mark.parametrize("page", LIBRARIES, ids=name)
+def test_a_page_of_a_library_has_a_program_with_lanes_and_what_it_prints(page):
+    text = page.read_text(encoding="utf-8")
+    (program,) = [code for language, code, _ in run_page.blocks(text) if language == "py"]
+    (printed,) = [code for language, code, _ in run_page.blocks(text) if language == "text"]
+    assert "pmap" in program and ast.parse(program) and printed.strip()
+    assert "as_jax" in text and f"libraries/{page.name}" in BRING.read_text(encoding="utf-8")
 
 
 def listed_names():

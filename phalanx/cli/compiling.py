@@ -7,7 +7,6 @@ compiles is compiled for the chips besides.
 from __future__ import annotations
 
 import argparse
-import re
 import runpy
 import sys
 from collections.abc import Callable, Sequence
@@ -22,7 +21,7 @@ from phalanx.api.described import compiled_for
 from phalanx.api.stages import Traced, on_compiled
 from phalanx.base.errors import DeviceError, OutOfMemory, PhalanxError
 from phalanx.base.source import user_location
-from phalanx.experimental.topologies import get_topology_desc
+from phalanx.cli.chips import described
 
 _COLUMNS = ("function", "at", "chips", "takes", "gives", "between", "exchanged")
 
@@ -31,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the script; 1 if something does not fit, or cannot be compiled."""
     asked, rest = _options().parse_known_args(arguments.arguments)
     try:
-        devices, memory = _described(asked.accelerators, asked.gpu)
+        devices, memory = described(asked.accelerators, asked.gpu)
     except (DeviceError, OSError) as e:
         print(f"phalanx compile: {e}", file=sys.stderr)
         return 2
@@ -61,19 +60,6 @@ def _options() -> argparse.ArgumentParser:
     parser.add_argument("--for", dest="accelerators", required=True, metavar="NAME")
     parser.add_argument("--gpu", type=Path, metavar="FILE")
     return parser
-
-
-def _described(name: str, gpu: Path | None) -> tuple[list[Any], float]:
-    """The devices, and how much memory each has, where that is said."""
-    platform, _, topology = name.partition(":")
-    if platform != "cuda":
-        return get_topology_desc(name, "tpu").devices, float("inf")
-    if gpu is None:
-        raise DeviceError("--for cuda needs --gpu FILE, the text of XLA's GpuTargetConfigProto")
-    said = gpu.read_text()
-    memory = re.search(r"device_memory_size:\s*(\d+)", said)
-    devices = get_topology_desc(topology, "cuda", target_config=said).devices
-    return devices, float(memory[1]) if memory else float("inf")
 
 
 def _watcher(

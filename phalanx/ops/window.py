@@ -8,7 +8,7 @@ with window dilation d between those of a window. Padding and holes hold no elem
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -427,6 +427,15 @@ def _scatter_lower(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, sel
     )
 
 
+def _scatter_on_tpu(b: Builder, ct: Any, x: Any, window: Ints, strides: Ints, select: str) -> Any:
+    """TPUs want two dimensions at least along which windows have length 1."""
+    more = (1,) * max(0, 2 - sum(size == 1 for size in window))
+    kinds = b.type(ct), b.type(x)
+    ct, x = (b.reshape(v, (*more, *t.shape)) for v, t in zip((ct, x), kinds, strict=True))
+    out = _scatter_lower(b, ct, x, (*more, *window), (*more, *strides), select)
+    return b.reshape(out, kinds[1].shape)
+
+
 def _selecting(
     name: str,
     type: TypeRule,
@@ -434,6 +443,7 @@ def _selecting(
     transpose: Callable[[], Primitive],
     doc: str,
     example: Example,
+    lower_on: Mapping[str, LowerRule] | None = None,
 ) -> Primitive:
     """A primitive that is linear in its first operand, at the places the second decides."""
 
@@ -453,6 +463,7 @@ def _selecting(
         batch=batch,
         doc=doc,
         examples=[example],
+        lower_on=dict(lower_on or {}),
     )
     return prim
 
@@ -476,4 +487,5 @@ select_and_scatter_add = _selecting(
     lambda: select_and_gather_add,
     "zeros, plus t added where x is extreme in each window; stablehlo.select_and_scatter",
     Example((f32(2, 4), _OPERAND), _WINDOWS),
+    {"tpu": _scatter_on_tpu},
 )

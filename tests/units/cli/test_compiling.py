@@ -24,7 +24,7 @@ import phalanx
 from phalanx.cli import compiling
 from phalanx.cli.main import main
 phalanx.config.update("num_cpu_devices", 4)
-compiling._described = lambda *_: (phalanx.devices("cpu"), 2.0**20)
+compiling.described = lambda *_: (phalanx.devices("cpu"), 2.0**20)
 sys.exit(main(["compile", *sys.argv[1:]]))
 """
 

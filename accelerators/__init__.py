@@ -1,0 +1,1 @@
+"""What compiles for accelerators: everything there is, for chips that are only described."""

@@ -1,0 +1,102 @@
+"""`python -m accelerators.compiling v5e:2x4 cuda:1x1x8 [--gpu FILE] [--out table.md]`.
+
+Compiles everything for chips that are not here, and writes a table of what did. XLA's plugins have
+to be installed: the extra `aot`. A compiler that ends its process is no reason to end this one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from accelerators.subjects import DEVICES
+
+COMPILED, REFUSED, FAILED, NONE = "compiled", "refused", "failed", "no program"
+KINDS = {"operation": "operations", "function": "functions", "program": "programs over 8 devices"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("chips", nargs="+", help="v5e:2x4, or cuda:1x1x8 with --gpu")
+    parser.add_argument("--gpu", type=Path, help="the text of XLA's GpuTargetConfigProto")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--every", type=int, default=1, help="take one of so many subjects")
+    parser.add_argument("--first", type=int, default=0, help="beginning with this one")
+    parser.add_argument("--out", type=Path, help="write the table of Markdown here")
+    given = parser.parse_args()
+    rows = [(chips, all_outcomes(chips, given)) for chips in given.chips]
+    text = table(rows)
+    print(text)
+    if given.out:
+        given.out.write_text(text + "\n")
+    return any(found["outcome"] == FAILED for _, every in rows for found in every)
+
+
+def all_outcomes(chips: str, given: argparse.Namespace) -> list[dict[str, str]]:
+    """What became of the subjects, which several processes compile."""
+    every = given.every * given.workers
+    starts = range(given.first, given.first + every, given.every)
+    with ThreadPoolExecutor(given.workers) as pool:
+        parts = pool.map(lambda start: list(outcomes(chips, given.gpu, start, every)), starts)
+        return [found for part in parts for found in part]
+
+
+def outcomes(chips: str, gpu: Path | None, start: int, every: int) -> Iterator[dict[str, str]]:
+    """What became of subject ``start`` and each further of ``every``."""
+    command = [sys.executable, "-m", "accelerators.worker", chips, str(gpu or "")]
+    env = os.environ | {"JAX_PLATFORMS": "cpu", "PHALANX_NUM_CPU_DEVICES": str(DEVICES)}
+    while True:
+        worker = subprocess.Popen(
+            [*command, str(start), str(every)], stdout=subprocess.PIPE, text=True, env=env
+        )
+        assert worker.stdout is not None
+        begun = None
+        for line in worker.stdout:
+            if not line.startswith("{"):
+                continue
+            said = json.loads(line)
+            if "outcome" in said:
+                yield said
+                begun = None
+            else:
+                begun = said
+            start = said["number"] + every
+        if worker.wait() == 0:
+            return
+        if begun is None:
+            raise SystemExit(f"{chips}: the worker ended with {worker.returncode}")
+        why = f"the compiler ended the process with {worker.returncode}"
+        yield {**begun, "outcome": FAILED, "why": why}
+
+
+def table(rows: Sequence[tuple[str, Sequence[dict[str, str]]]]) -> str:
+    """Counts by kind, and what did not compile, with the reason."""
+    lines = ["| chips | " + " | ".join(KINDS.values()) + " |", "|---|" + "---|" * len(KINDS)]
+    for chips, found in rows:
+        cells = []
+        for kind in KINDS:
+            counts = Counter(f["outcome"] for f in found if f["kind"] == kind)
+            whole = sum(counts.values()) - counts[NONE]
+            cells.append(f"{counts[COMPILED]} of {whole}")
+        lines.append(f"| {chips} | " + " | ".join(cells) + " |")
+    for outcome in (REFUSED, FAILED):
+        for chips, found in rows:
+            names = defaultdict(list)
+            for f in found:
+                if f["outcome"] == outcome:
+                    names[f["why"]].append(f["name"])
+            if names:
+                lines += ["", f"{chips}, {outcome}:", ""]
+                lines += [f"- {', '.join(of)}: {why}" for why, of in names.items()]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,51 @@
+"""`python -m accelerators.worker CHIPS GPU START EVERY` compiles some subjects, one after another.
+
+It prints a line of JSON when it begins with one, and another when that is done.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from accelerators.compiling import COMPILED, FAILED, NONE, REFUSED
+from accelerators.subjects import Subject, subjects
+from phalanx.api.described import compiled_for
+from phalanx.base.errors import DeviceError, MissingRule, PhalanxError
+from phalanx.cli.chips import described
+
+
+def main() -> None:
+    chips, gpu, start, every = sys.argv[1:]
+    devices, _ = described(chips, Path(gpu) if gpu else None)
+    numbered = enumerate(subjects())
+    for number, subject in islice(numbered, int(start), None, int(every)):
+        head = {"number": number, "kind": subject.kind, "name": subject.name}
+        print(json.dumps(head), flush=True)
+        outcome, why = tried(subject, devices)
+        print(json.dumps({**head, "outcome": outcome, "why": why}), flush=True)
+
+
+def tried(subject: Subject, devices: Any) -> tuple[str, str]:
+    """What became of ``subject``, and why."""
+    try:
+        traced = subject.trace()
+        if traced is None:
+            return NONE, ""
+        compiled_for(traced, devices)
+    except (DeviceError, MissingRule, NotImplementedError) as e:
+        return REFUSED, first_line(e)
+    except (PhalanxError, RuntimeError, ValueError, TypeError) as e:
+        return FAILED, first_line(e)
+    return COMPILED, ""
+
+
+def first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Everything that is lowered for one platform is lowered for all of them, or is refused in words.
+
+The compilers of accelerators are asked where they are installed (the extra ``aot``).
+"""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import phalanx
+from accelerators.subjects import DEVICES, subjects
+from phalanx.errors import DeviceError, MissingRule
+
+ROOT = Path(__file__).parents[2]
+OF_ONE_DEVICE = [s for s in subjects() if s.kind != "program"]
+PROGRAMS = [s for s in subjects() if s.kind == "program"]
+
+
+@pytest.mark.parametrize("subject", OF_ONE_DEVICE, ids=lambda s: f"{s.kind} {s.name}")
+def test_what_is_lowered_here_is_lowered_for_accelerators(subject):
+    lowered_everywhere(subject)
+
+
+@pytest.mark.skipif(phalanx.device_count() != DEVICES, reason="it is over eight devices")
+@pytest.mark.parametrize("subject", PROGRAMS, ids=lambda s: s.name)
+def test_programs_over_devices_are_lowered_for_accelerators(subject):
+    refused = {"tpu"} if subject.name == "debug.print" else set()
+    assert lowered_everywhere(subject) == {"cpu", "cuda", "rocm", "tpu"} - refused
+
+
+def lowered_everywhere(subject):
+    """The platforms for which it is lowered; it is refused in a sentence by the others."""
+    traced = subject.trace()
+    if traced is None:
+        return set()
+    there = {"cpu"}
+    assert "func.func public @main" in traced.lower(lowering_platforms=("cpu",)).as_text()
+    for platform in ("cuda", "rocm", "tpu"):
+        try:
+            traced.lower(lowering_platforms=(platform,))
+            there.add(platform)
+        except (DeviceError, MissingRule, NotImplementedError) as e:
+            assert str(e).splitlines()[0][:4] not in ("", "None")
+    return there
+
+
+@pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs the extra aot")
+def test_some_of_it_compiles_for_tpus():
+    command = [sys.executable, "-m", "accelerators.compiling", "v5e:2x4", "--every", "30"]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "| v5e:2x4 | " in done.stdout

@@ -13,6 +13,7 @@ from phalanx.base.errors import DeviceError
 from phalanx.base.source import user_location
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import NO_MESH, AxisType, Mesh
+from phalanx.spmd.torus import across_granules, along_torus
 
 
 def make_mesh(
@@ -28,8 +29,8 @@ def make_mesh(
         axis_shapes: the size of each axis.
         axis_names: the name of each axis.
         axis_types: for each axis, who decides how arrays lie along it; Auto if not given.
-        devices: those to use, in the order in which they fill the grid; if not given all, in the
-            order of their coordinates where they have some, so that neighbours lie together.
+        devices: those to use, in the order in which they fill the grid; all if not given. Those
+            that lie in a torus, as TPUs do, are arranged along its axes.
 
     Raises:
         DeviceError: there are too few devices.
@@ -43,18 +44,31 @@ def make_mesh(
 
 
 def create_device_mesh(
-    mesh_shape: Sequence[int], devices: Sequence[Any] | None = None, **options: Any
+    mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    contiguous_submeshes: bool = False,
+    allow_split_physical_axes: bool = True,
 ) -> np.ndarray:
     """The devices of a mesh of that shape, as a grid.
+
+    Devices in a torus are arranged so that each axis of the mesh goes along axes of the torus,
+    where that can be; others come in their order, those of one process together.
 
     Args:
         mesh_shape: the size of each axis.
         devices: those to use; all if not given.
-        **options: accepted; they are about the topology of devices of other kinds.
+        contiguous_submeshes: accepted; blocks of axes of a torus are contiguous.
+        allow_split_physical_axes: whether an axis of a torus may serve several of the mesh.
 
     Raises:
         DeviceError: there are too few devices.
+        ValueError: an axis has no position.
+
+    >>> create_device_mesh((1, 1)).shape
+    (1, 1)
     """
+    del contiguous_submeshes
     shape = tuple(int(n) for n in mesh_shape)
     there = backend().devices() if devices is None else tuple(devices)
     if devices is None:
@@ -70,14 +84,75 @@ def create_device_mesh(
             f"make_mesh: a mesh of shape {shape} needs {count} devices, but there are "
             f"{len(there)}, at {user_location()}; make an axis smaller, or give more devices"
         )
+    arranged = along_torus(shape, there[:count], allow_split_physical_axes)
+    if arranged is not None:
+        return arranged
     grid = np.empty(count, dtype=object)
     grid[:] = there[:count]
     return grid.reshape(shape)
 
 
+def create_hybrid_device_mesh(
+    mesh_shape: Sequence[int],
+    dcn_mesh_shape: Sequence[int],
+    devices: Sequence[Any] | None = None,
+    *,
+    process_is_granule: bool = False,
+    should_sort_granules_by_key: bool = True,
+    allow_split_physical_axes: bool = True,
+) -> np.ndarray:
+    """The devices of a mesh over slices of TPUs, or over machines, as a grid.
+
+    Axis i has ``mesh_shape[i] * dcn_mesh_shape[i]`` positions, and those of one slice lie together:
+    what crosses the slower network is told by ``dcn_mesh_shape``.
+
+    Args:
+        mesh_shape: the grid of the devices of one slice.
+        dcn_mesh_shape: the grid of slices; as many axes.
+        devices: those to use; all if not given.
+        process_is_granule: whether the devices of a process take the place of a slice, as GPUs of
+            a machine do.
+        should_sort_granules_by_key: accepted; slices come by their numbers.
+        allow_split_physical_axes: whether an axis of a torus may serve several of the mesh.
+
+    Raises:
+        ValueError: the shapes have different numbers of axes, or there are more or fewer slices.
+        DeviceError: a slice has too few devices.
+
+    >>> import phalanx
+    >>> create_hybrid_device_mesh((phalanx.device_count(), 1), (1, 1)).shape[1]
+    1
+    """
+    del should_sort_granules_by_key
+    inner, outer = tuple(map(int, mesh_shape)), tuple(map(int, dcn_mesh_shape))
+    if len(inner) != len(outer):
+        raise ValueError(
+            f"create_hybrid_device_mesh: mesh_shape {inner} and dcn_mesh_shape {outer} must have "
+            f"as many axes, at {user_location()}"
+        )
+    there = backend().devices() if devices is None else tuple(devices)
+    try:
+        return across_granules(
+            inner, outer, there,
+            (lambda d: d.process_index) if process_is_granule else _slice_of,
+            lambda shape, some: create_device_mesh(
+                shape, some, allow_split_physical_axes=allow_split_physical_axes
+            ),
+        )  # fmt: skip
+    except ValueError as e:
+        raise ValueError(
+            f"create_hybrid_device_mesh: {e}, at {user_location()}; with process_is_granule=True "
+            "the devices of a process take the place of a slice"
+        ) from None
+
+
 def _place(device: Any) -> tuple[Any, ...]:
     coordinates = getattr(device, "coords", None) or ()
-    return getattr(device, "slice_index", None) or 0, *reversed(coordinates), device.id
+    return _slice_of(device), *reversed(coordinates), device.id
+
+
+def _slice_of(device: Any) -> int:
+    return getattr(device, "slice_index", None) or 0
 
 
 class set_mesh:

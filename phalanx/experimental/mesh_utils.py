@@ -1,5 +1,5 @@
-"""``create_device_mesh``, in the place where it used to be."""
+"""Grids of devices, in the place where they used to be."""
 
-from phalanx.api.meshes import create_device_mesh
+from phalanx.api.meshes import create_device_mesh, create_hybrid_device_mesh
 
-__all__ = ["create_device_mesh"]
+__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]

@@ -1,0 +1,110 @@
+"""Meshes that lie along the links of their devices: tori of chips, and slices or machines."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Shape = tuple[int, ...]
+Steps = list[tuple[int, ...]]
+
+
+def along_torus(shape: Shape, devices: Sequence[Any], split: bool = True) -> np.ndarray | None:
+    """A grid of that shape over ``devices``, whose axes go along those of the torus they lie in.
+
+    Each axis of the mesh gets whole axes of the torus, or if ``split``, parts of them; those of
+    the most positions choose first. None where the devices fill no box, or no axes fit.
+    """
+    box = _box(devices)
+    if box is None or box.size != math.prod(shape):
+        return None
+    whole = [n for n in box.shape if n > 1]
+    ways = [whole, [p for n in whole for p in _factors(n)]] if split else [whole]
+    for lengths in ways:
+        chosen = _dealt(shape, lengths)
+        if chosen is not None:
+            order = [dim for dims in chosen for dim in dims]
+            return box.reshape(lengths).transpose(order).reshape(shape)
+    return None
+
+
+def _box(devices: Sequence[Any]) -> np.ndarray | None:
+    """The devices by their coordinates, cores of a chip last; None if some places are empty."""
+    places = [_coordinates(d) for d in devices]
+    slices = {getattr(d, "slice_index", None) for d in devices}
+    if not places or None in places or len(slices) > 1:
+        return None
+    table = np.array(places)
+    table -= table.min(0)
+    box = np.full(tuple(table.max(0) + 1), None, dtype=object)
+    for place, device in zip(table, devices, strict=True):
+        box[tuple(place)] = device
+    return None if box.size != len(devices) or None in box.flat else box
+
+
+def _coordinates(device: Any) -> tuple[int, ...] | None:
+    place = getattr(device, "coords", None)
+    return (*place, getattr(device, "core_on_chip", 0) or 0) if place else None
+
+
+def _factors(n: int) -> list[int]:
+    """The primes whose product is ``n``.
+
+    >>> _factors(12), _factors(1)
+    ([2, 2, 3], [])
+    """
+    p = next((p for p in range(2, math.isqrt(n) + 1) if n % p == 0), n)
+    return [] if n == 1 else [p, *_factors(n // p)]
+
+
+def _dealt(shape: Shape, lengths: Sequence[int]) -> Steps | None:
+    """For each axis of the mesh the fewest dimensions of the torus whose product it is."""
+    chosen: Steps = [()] * len(shape)
+    free = list(range(len(lengths)))
+    for axis in sorted(range(len(shape)), key=lambda axis: -shape[axis]):
+        ways = (
+            dims
+            for count in range(len(free) + 1)
+            for dims in itertools.combinations(free, count)
+            if math.prod(lengths[d] for d in dims) == shape[axis]
+        )
+        found = next(ways, None)
+        if found is None:
+            return None
+        chosen[axis] = found
+        free = [d for d in free if d not in found]
+    return chosen
+
+
+def across_granules(
+    inner: Shape,
+    outer: Shape,
+    devices: Sequence[Any],
+    granule_of: Callable[[Any], Any],
+    arrange: Callable[[Shape, Sequence[Any]], np.ndarray],
+) -> np.ndarray:
+    """A grid whose axis i has outer[i] granules, slices or machines, with inner[i] devices of each.
+
+    Args:
+        inner: the grid within a granule.
+        outer: the grid of granules.
+        devices: all of them.
+        granule_of: what tells to which granule a device belongs.
+        arrange: makes the grid of a granule.
+
+    Raises:
+        ValueError: there are more or fewer granules than ``outer`` needs.
+    """
+    granules: dict[Any, list[Any]] = {}
+    for device in devices:
+        granules.setdefault(granule_of(device), []).append(device)
+    if len(granules) != math.prod(outer):
+        raise ValueError(f"{math.prod(outer)} slices are needed, and there are {len(granules)}")
+    grids = [arrange(inner, granules[key]) for key in sorted(granules)]
+    joined = np.stack(grids).reshape(*outer, *inner)
+    pairs = [d for axis in range(len(inner)) for d in (axis, len(outer) + axis)]
+    return joined.transpose(pairs).reshape([a * b for a, b in zip(outer, inner, strict=True)])

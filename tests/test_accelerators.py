@@ -1,0 +1,59 @@
+"""The commands that compile and run everything for accelerators, on CPUs."""
+
+import functools
+import operator
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import phalanx
+from accelerators.compiling import COMPILED, FAILED, NONE, REFUSED, table
+from accelerators.here import DIFFERS, SAME, compared
+from accelerators.subjects import Subject
+
+ROOT = Path(__file__).parents[1]
+
+
+def found(kind, name, outcome, why=""):
+    return {"kind": kind, "name": name, "outcome": outcome, "why": why}
+
+
+def test_the_table_counts_and_names_what_did_not_compile():
+    rows = [
+        found("operation", "sin", COMPILED), found("operation", "schur", REFUSED, "no"),
+        found("operation", "eig", REFUSED, "no"), found("function", "numpy.sum", COMPILED),
+        found("function", "numpy.save", NONE), found("program", "psum", FAILED, "crash"),
+    ]  # fmt: skip
+    lines = table([("v5e:2x4", rows)]).splitlines()
+    assert lines[2] == "| v5e:2x4 | 1 of 3 | 1 of 1 | 0 of 1 |"
+    assert lines[3:] == [
+        "", "v5e:2x4, refused:", "", "- schur, eig: no", "", "v5e:2x4, failed:", "", "- psum: crash"
+    ]  # fmt: skip
+
+
+def of_factors(*factors):
+    """What is made three times: to be traced, to run here, and to run on a CPU."""
+    given = iter(factors)
+    return Subject(
+        "operation", "x", lambda: (phalanx.jit(functools.partial(operator.mul, next(given))), [1.0])
+    )
+
+
+def test_what_differs_from_a_cpu_is_found():
+    assert compared(of_factors(2.0, 2.0, 2.0)) == (SAME, "")
+    assert compared(of_factors(2.0, 2.0, 2.0 + 1e-6)) == (SAME, "")
+    outcome, why = compared(of_factors(2.0, 2.0, 2.01))
+    assert outcome == DIFFERS
+    assert why.endswith("times what rounding explains")
+
+
+def test_everything_runs_here_within_the_time(tmp_path):
+    out = tmp_path / "table.md"
+    command = [sys.executable, "-m", "accelerators.here", "--minutes", "0.05", "--out", str(out)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    counts = dict(re.findall(r"\| (same|differs|refused|failed) \| (\d+) \|", out.read_text()))
+    assert int(counts.pop("same")) > 0
+    assert {*counts.values()} == {"0"}
+    assert "| a training step in 8 lanes | " in out.read_text()

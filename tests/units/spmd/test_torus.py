@@ -1,0 +1,101 @@
+"""Meshes along the links of their devices."""
+
+import itertools
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from phalanx.api.meshes import create_device_mesh, create_hybrid_device_mesh
+from phalanx.spmd.torus import along_torus
+
+
+def chips(*box, cores=1, slices=1):
+    """Devices of tori, in the order in which a runtime may number them: x fastest."""
+    places = itertools.product(range(slices), *map(range, reversed(box)), range(cores))
+    return [
+        SimpleNamespace(id=i, coords=[*reversed(place)], core_on_chip=core, slice_index=part)
+        for i, (part, *place, core) in enumerate(places)
+    ]
+
+
+def steps(grid, axis):
+    """In how many coordinates neighbours along an axis of the mesh differ, at most."""
+    rows = np.moveaxis(grid, axis, -1).reshape(-1, grid.shape[axis])
+    pairs = ((a, b) for row in rows for a, b in itertools.pairwise(row))
+    return max(
+        (sum(x != y for x, y in zip((*a.coords, a.core_on_chip), (*b.coords, b.core_on_chip),
+                                    strict=True)) for a, b in pairs),
+        default=0,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("box", "shape"),
+    [
+        ((4, 4, 4), (4, 4, 4)), ((4, 4, 4), (16, 4)), ((4, 4, 4), (4, 16)), ((4, 4, 4), (64,)),
+        ((2, 4, 1), (4, 2)), ((2, 4, 1), (2, 4)), ((8, 16, 1), (16, 8)), ((4, 8, 2), (8, 1, 8)),
+    ],
+)  # fmt: skip
+def test_axes_go_along_those_of_the_torus(box, shape):
+    devices = chips(*box)
+    grid = along_torus(shape, devices)
+    assert grid.shape == shape
+    assert {d.id for d in grid.flat} == {d.id for d in devices}
+    for axis, size in enumerate(shape):
+        alone = box.count(size) >= shape.count(size) > 0
+        lines = 1 if alone else sum(n > 1 for n in box)
+        assert steps(grid, axis) <= lines
+
+
+def test_an_axis_of_the_torus_is_parted_where_it_may_be():
+    devices = chips(4, 4, 1)
+    grid = along_torus((2, 8), devices)
+    assert grid.shape == (2, 8)
+    assert along_torus((2, 8), devices, split=False) is None
+    assert create_device_mesh((2, 8), devices, allow_split_physical_axes=False).shape == (2, 8)
+
+
+def test_cores_of_a_chip_lie_together():
+    grid = along_torus((4, 2), chips(2, 2, 1, cores=2))
+    assert all(a.coords == b.coords for a, b in grid)
+
+
+def test_what_is_no_torus_keeps_its_order():
+    assert along_torus((4,), chips(2, 2, 1)[:3]) is None
+    assert along_torus((3,), chips(2, 2, 1)[:3]) is None  # a place of the box is empty
+    plain = [SimpleNamespace(id=i, process_index=i // 2) for i in range(4)]
+    assert along_torus((4,), plain) is None
+    assert create_device_mesh((2, 2), plain).ravel().tolist() == plain
+
+
+def test_slices_are_the_slow_part_of_an_axis():
+    devices = chips(2, 2, 1, slices=4)
+    grid = create_hybrid_device_mesh((2, 2), (4, 1), devices)
+    assert grid.shape == (8, 2)
+    assert [[d.slice_index for d in row] for row in grid] == [[i // 2] * 2 for i in range(8)]
+    columns = create_hybrid_device_mesh((2, 4), (4, 1), chips(2, 4, 1, slices=4))
+    assert all(steps(part, axis) == 1 for part in columns.reshape(4, 2, 4) for axis in (0, 1))
+    both = create_hybrid_device_mesh((2, 2), (2, 2), devices)
+    assert [[d.slice_index for d in row] for row in both] == [
+        [0, 0, 1, 1], [0, 0, 1, 1], [2, 2, 3, 3], [2, 2, 3, 3],
+    ]  # fmt: skip
+
+
+def test_processes_may_take_the_place_of_slices():
+    gpus = [SimpleNamespace(id=i, process_index=i // 4) for i in range(8)]
+    grid = create_hybrid_device_mesh((1, 4), (2, 1), gpus, process_is_granule=True)
+    assert [[d.id for d in row] for row in grid] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    with pytest.raises(ValueError, match=r"2 slices are needed, and there are 1.*process_is_gran"):
+        create_hybrid_device_mesh((1, 4), (2, 1), gpus)
+    with pytest.raises(ValueError, match=r"\(4,\) and dcn_mesh_shape \(2, 1\) must have as many"):
+        create_hybrid_device_mesh((4,), (2, 1), gpus)
+
+
+def test_every_shape_has_a_grid_of_all_devices():
+    devices = chips(4, 2, 2)
+    for shape in {s for s in itertools.product((1, 2, 4, 8, 16), repeat=3) if math.prod(s) == 16}:
+        grid = create_device_mesh(shape, devices)
+        assert grid.shape == shape
+        assert len({d.id for d in grid.flat}) == 16

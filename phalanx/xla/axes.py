@@ -11,7 +11,7 @@ import numpy as np
 from jaxlib.mlir import ir
 
 from phalanx.core.builder import Body
-from phalanx.core.layouts import Cut, Layout, Target
+from phalanx.core.layouts import Cut, Layout
 from phalanx.core.region import Region
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
@@ -33,11 +33,6 @@ class RegionAxesEmitter(ElementwiseEmitter, CollectiveEmitter):
     def cuts(self, region: Region) -> tuple[Cut, ...]:
         """How the axes of a region here are dealt out."""
         return self.plan.mesh.cuts(region, self._depth)
-
-    @property
-    def target(self) -> Target:
-        """What the program is written for."""
-        return self.plan.target
 
     def parts_work_within(self, region: Region) -> bool:
         """Whether there are axes along which the compiler parts what a region does."""

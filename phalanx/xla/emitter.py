@@ -12,6 +12,7 @@ from jaxlib.mlir import ir
 from phalanx.base.dtypes import float0
 from phalanx.base.source import Location
 from phalanx.core.builder import Body, Builder
+from phalanx.core.layouts import Target
 from phalanx.core.program import Equation
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
@@ -66,7 +67,7 @@ class Emitter:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.platform = plan.target.platform
+        self.of_its_platform = False  # whether it may write something else for another
         self.equation: Equation | None = None  # that is being lowered
         self.scope: dict[Any, Any] = {}
         self._tensors: dict[tuple, ir.Type] = {}
@@ -75,6 +76,12 @@ class Emitter:
         self._places: dict[tuple, tuple[Location, ir.Location]] = {}
         self._written: dict[tuple, ir.Value] = {}
         self._i64 = ir.IntegerType.get_signless(64)
+
+    @property
+    def target(self) -> Target:
+        """What the program is written for. Who asks writes another for another platform."""
+        self.of_its_platform = True
+        return self.plan.target
 
     @property
     def builder(self) -> Builder:

@@ -51,10 +51,11 @@ class HostCallEmitter(RegionAxesEmitter):
     def _host_call(
         self, function: Function, args: Sequence[ir.Value], out_types: Types, has_side_effect: bool
     ) -> list[ir.Value]:
-        target = _TARGETS.get(self.platform)
+        platform = self.target.platform
+        target = _TARGETS.get(platform)
         if target is None:
             raise DeviceError(
-                f"a function of Python is called, which devices of platform {self.platform} cannot "
+                f"a function of Python is called, which devices of platform {platform} cannot "
                 "do: leave out pure_callback, io_callback, debug.print and debug.callback there, "
                 "or run this part on a CPU, jit(f, device=phalanx.devices('cpu')[0])"
             )

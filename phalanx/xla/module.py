@@ -32,6 +32,7 @@ class XlaModule:
     callbacks: Callbacks
     inspections: tuple[Inspection, ...]
     name: str
+    of_its_platform: bool  # whether it may be another for another platform
 
     @property
     def is_for_its_devices(self) -> bool:

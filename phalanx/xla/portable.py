@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,10 +12,11 @@ from phalanx.core.builder import Builder
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, Types
 from phalanx.spmd.plan import Plan
-from phalanx.xla.artifacts import artifact_of, text_of
-from phalanx.xla.lower import build, lower
+from phalanx.xla.artifacts import artifact_of
+from phalanx.xla.lower import build
 from phalanx.xla.module import XlaModule
 
+Emit = Callable[..., Any]
 _INDEX = ArrayType((), np.dtype(np.int32))
 
 
@@ -36,29 +36,33 @@ def export(
 
     # the device need not be there, for a module is written for any
     plans = [Plan((SimpleNamespace(platform=platform),)) for platform in platforms]
-    written = [build(*types, plan, emit, name=name) for plan in plans]
-    return artifact_of((written[0] if len(written) == 1 else _chosen(types, written)).bytecode)
+    if len(plans) == 1:
+        return artifact_of(build(*types, plans[0], emit, name=name).bytecode)
+    return artifact_of(_of_several(types, plans, emit, name).bytecode)
 
 
 def lower_for_each(program: Program, plan: Plan, platforms: Sequence[str]) -> XlaModule:
     """``program`` for one device of any of ``platforms``, whose number it takes first."""
-    written = [lower(program, replace(plan, platform=platform)) for platform in platforms]
-    return _chosen((program.input_types, program.output_types), written)
+    types = program.input_types, program.output_types
+    plans = [Plan(plan.devices, platform=platform) for platform in platforms]
+    return _of_several(types, plans, lambda b, *values: b.inline(program, *values), program.name)
 
 
-def _chosen(types: tuple[Types, Types], written: Sequence[XlaModule]) -> XlaModule:
-    """The module that is the one among those ``written`` whose number it takes first."""
-    artifacts = [artifact_of(module.bytecode) for module in written]
-    if len(set(map(text_of, artifacts))) == 1:
-        artifacts = artifacts[:1]
+def _of_several(
+    types: tuple[Types, Types], plans: Sequence[Plan], emit: Emit, name: str
+) -> XlaModule:
+    """What ``emit`` writes, for the one among ``plans`` whose number it takes first."""
+    ins, outs = types
+    first = (_INDEX, *ins)
+    module = build(first, outs, plans[0], lambda b, _, *values: emit(b, *values), name=name)
+    if not module.of_its_platform:
+        return module
+    artifacts = [artifact_of(build(ins, outs, plan, emit, name=name).bytecode) for plan in plans]
 
-    def emit(b: Builder, index: Any, *values: Any) -> list[Any]:
-        def on(module: bytes) -> Any:
-            return lambda b: b.module_call(module, values, types[1])
+    def choose(b: Builder, index: Any, *values: Any) -> list[Any]:
+        def on(artifact: bytes) -> Any:
+            return lambda b: b.module_call(artifact, values, outs)
 
-        if len(artifacts) == 1:
-            return on(artifacts[0])(b)
         return b.case(index, list(map(on, artifacts)))
 
-    plan = Plan(written[0].plan.devices)
-    return build((_INDEX, *types[0]), types[1], plan, emit, name=written[0].name)
+    return build(first, outs, plans[0], choose, name=name)

@@ -251,7 +251,8 @@ class RegionEmitter(StructuralEmitter):
         operands = self._read(equation.inputs, env)
         outer, self.conditional = self.conditional, self.conditional or prim.decides is not None
         try:
-            out = prim.lowering(self.platform)(self.builder, *operands, **equation.params)
+            platform = self.target.platform if prim.lower_on else ""
+            out = prim.lowering(platform)(self.builder, *operands, **equation.params)
         except ir.MLIRError as error:
             raise refused(error, prim.name, equation.location) from None
         self.conditional = outer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -162,14 +163,15 @@ def _may_sum_products(lowered: XlaModule, code: bytes) -> bool:
 
 
 def _load_on_each(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> list[Any]:
-    """Compiled once, and loaded for every device by itself."""
+    """Compiled once, and loaded for every device by itself; compiled for it where that fails."""
     first, content = _load(lowered, devices[:1], options)
     content = content or serialized(first)
 
     def elsewhere(device: Any) -> Any:
-        if content is None:
-            return _load(lowered, (device,), options)[0]
-        return load(content, (device,), _settings((device,), []))
+        if content is not None:
+            with suppress(RuntimeError, ValueError, TypeError):
+                return load(content, (device,), _settings((device,), []))
+        return _load(lowered, (device,), options)[0]
 
     return [first, *map(elsewhere, devices[1:])]
 

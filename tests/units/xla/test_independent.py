@@ -9,7 +9,7 @@ import pytest
 import phalanx
 from phalanx.base.config import config
 from phalanx.errors import DeletedArray
-from phalanx.xla import flight
+from phalanx.xla import compile, flight
 
 pytestmark = pytest.mark.spmd
 COUNT = phalanx.local_device_count()
@@ -55,6 +55,16 @@ def test_which_programs_are_independent(size):
     assert spans_devices(phalanx.jit(lambda x: mapped(x) + 1), x)
     assert not spans_devices(phalanx.pmap(phalanx.pmap(lambda v: v * 2)), x)
     assert spans_devices(phalanx.pmap(phalanx.pmap(lambda v: v * 2)), rows(1, COUNT))
+
+
+@several
+def test_what_cannot_be_loaded_for_other_devices_is_compiled_for_them(monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("INTERNAL: it was made for device 0")
+
+    monkeypatch.setattr(compile, "load", refuse)
+    x = rows(COUNT, 2)
+    np.testing.assert_array_equal(phalanx.pmap(lambda x: x - 3)(x), x - 3)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -298,6 +298,10 @@ class Regions(Protocol):
         """The outputs of ``program`` for these inputs, written here."""
         ...
 
+    def traced(self, function: Callable[..., Any], *values: Value) -> Any:
+        """What a function of arrays, by operations, gives: one value, or a list of them."""
+        ...
+
     def custom_call(
         self,
         name: str,
@@ -324,6 +328,12 @@ class Regions(Protocol):
         one place along them depends on nothing else. ``in_place`` are the operands over which
         the function writes results.
         """
+        ...
+
+    def expanded_call(
+        self, name: str, args: Values, out_types: Sequence[ArrayType], options: str
+    ) -> list[Value]:
+        """A function of matrices that the compiler knows by its name, and writes out."""
         ...
 
     def host_call(

@@ -181,9 +181,11 @@ def register(plugin: Plugin, interface: Any) -> None:
         xla_client.register_custom_type(name, value, platform=PLATFORM)
     for name, value in own.ffi_handlers().items():
         xla_client.register_custom_call_target(name, value, platform=PLATFORM, api_version=1)
-    for module in ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse"):
-        targets = importlib.import_module(f"jaxlib.{module}").registrations()
-        for name, value, version in targets.get(PLATFORM, []):
+    for name in ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse"):
+        module = importlib.import_module(f"jaxlib.{name}")
+        for target, value, version in module.registrations().get(PLATFORM, []):
             xla_client.register_custom_call_target(
-                name, value, platform=PLATFORM, api_version=version
+                target, value, platform=PLATFORM, api_version=version
             )
+        for target in getattr(module, "batch_partitionable_targets", list)():
+            xla_client.register_custom_call_as_batch_partitionable(target, c_api=interface)

@@ -1,7 +1,8 @@
-"""Builder: functions of matrices that are registered with XLA, such as those of LAPACK.
+"""Builder: functions of matrices that are registered with XLA, or that it knows by name.
 
-They are registered when the first of them is written: that imports SciPy, whose LAPACK they call.
-jaxlib depends on SciPy for it, so it is there wherever jaxlib is.
+Those of LAPACK are registered when the first of them is written: that imports SciPy, whose LAPACK
+they call. jaxlib depends on SciPy for it, so it is there wherever jaxlib is. Those for GPUs are
+registered with the plugin.
 """
 
 from __future__ import annotations
@@ -32,6 +33,26 @@ def register_lapack() -> None:
         xc.register_custom_call_as_batch_partitionable(name)
 
 
+@functools.cache
+def prepare_hybrid() -> None:
+    """Tell the functions that run on the host, for GPUs, where LAPACK is."""
+    importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
+
+
+_PREPARED = {
+    "lapack_": register_lapack,
+    "tridiagonal_": register_lapack,
+    "cuhybrid_": prepare_hybrid,
+}
+
+
+def prepare(name: str) -> None:
+    """What is to be done before a program that calls the function ``name`` runs."""
+    for prefix, make in _PREPARED.items():
+        if name.startswith(prefix):
+            make()
+
+
 class MatrixEmitter(RegionEmitter):
     """Functions of matrices that are registered with XLA."""
 
@@ -44,7 +65,7 @@ class MatrixEmitter(RegionEmitter):
         config: Mapping[str, Any],
         in_place: Mapping[int, int],
     ) -> list[ir.Value]:
-        register_lapack()
+        prepare(name)
         ins = [self.type(x) for x in args]
         attributes: dict[str, ir.Attribute] = {
             "call_target_name": ir.StringAttr.get(name),
@@ -61,6 +82,20 @@ class MatrixEmitter(RegionEmitter):
             attributes["output_operand_aliases"] = ir.ArrayAttr.get(
                 [alias(i, o, len(out_types)) for i, o in in_place.items()]
             )
+        results = [self.tensor_of(t) for t in out_types]
+        return self.region_op("stablehlo.custom_call", results, args, attributes)
+
+    def expanded_call(
+        self,
+        name: str,
+        args: Sequence[ir.Value],
+        out_types: Sequence[ArrayType],
+        options: str,
+    ) -> list[ir.Value]:
+        attributes: dict[str, ir.Attribute] = {
+            "call_target_name": ir.StringAttr.get(name),
+            "backend_config": ir.StringAttr.get(options),
+        }
         results = [self.tensor_of(t) for t in out_types]
         return self.region_op("stablehlo.custom_call", results, args, attributes)
 

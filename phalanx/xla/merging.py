@@ -9,7 +9,7 @@ from jaxlib.mlir import ir
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.artifacts import read
-from phalanx.xla.matrices import MatrixEmitter, register_lapack
+from phalanx.xla.matrices import MatrixEmitter, prepare
 
 
 class MergingEmitter(MatrixEmitter):
@@ -39,8 +39,8 @@ class MergingEmitter(MatrixEmitter):
             ir.SymbolTable.replace_all_symbol_uses(name, fresh[name], module.operation)
             symbols.set_symbol_name(f, fresh[name])
             ir.SymbolTable.set_visibility(f, "private")
-        if any(name.startswith("lapack_") for name in custom_calls(module)):
-            register_lapack()
+        for name in custom_calls(module):
+            prepare(name)
         for f in functions:
             self.module.body.append(f)
         return fresh["main"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -15,6 +15,7 @@ from phalanx.core.builder import Body
 from phalanx.core.program import Atom, Equation, Program, Var
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
+from phalanx.transforms.derive import trace_closed
 from phalanx.xla.emitter import element_type
 from phalanx.xla.failures import refused
 from phalanx.xla.structural import StructuralEmitter
@@ -241,6 +242,21 @@ class RegionEmitter(StructuralEmitter):
                     self._write(equation, env)
         self.equation = outer
         return self._read(program.outputs, env)
+
+    def traced(self, function: Callable[..., Any], *values: Value) -> Any:
+        single = False
+
+        def results(*arrays: Any) -> tuple[Sequence[Any], None]:
+            nonlocal single
+            out = function(*arrays)
+            single = not isinstance(out, (list, tuple))
+            return ([out] if single else out), None
+
+        types = [self.type(v) for v in values]
+        program = trace_closed(results, types, "traced").program
+        here = [Equation(e.prim, e.inputs, e.params, e.outputs, None) for e in program.equations]
+        written = self.inline(program.update(equations=here), *values)
+        return written[0] if single else written
 
     def _write(self, equation: Equation, env: dict[Any, Value]) -> None:
         self.equation = equation

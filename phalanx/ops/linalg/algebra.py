@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from phalanx.ops.elementwise import div
 from phalanx.ops.index import GatherNumbers, gather
 from phalanx.ops.shape import expand_dims, iota, pad, zeros_like
 
+_EXACT: Final = ("highest", "highest")  # precision of the operands of products
+
 
 def matmul(x: Any, y: Any) -> Any:
-    """Σ x[..., i, k] y[..., k, j] over k."""
+    """Σ x[..., i, k] y[..., k, j] over k, not rounded further than the dtype is."""
     ndim = typeof(x).ndim
-    batch = tuple(range(ndim - 2))
-    return dot_general(x, y, contract=((ndim - 1,), (ndim - 2,)), batch=(batch, batch))
+    batch, contract = tuple(range(ndim - 2)), ((ndim - 1,), (ndim - 2,))
+    return dot_general(x, y, contract=contract, batch=(batch, batch), precision=_EXACT)
 
 
 def matrix_transposed(x: Any) -> Any:

@@ -6,7 +6,7 @@ lie outside of the matrix.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from phalanx.base.dtypes import is_complex
 from phalanx.base.errors import ShapeError
@@ -22,11 +22,13 @@ from phalanx.core.primitive import (
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import add_tangents, broadcast, f32, mul, neg
 from phalanx.ops.complex import c64
+from phalanx.ops.linalg.elimination import eliminated
 from phalanx.ops.linalg.family import (
     INFO,
-    by_lapack,
     check_matrices,
+    factorization,
     lapack,
+    on_cuda,
     where_done,
 )
 from phalanx.ops.shape import concatenate, slice_dim, zeros_like
@@ -49,7 +51,7 @@ def _type(
     return ArrayType(b.shape, b.dtype)
 
 
-def _lower(
+def _on_cpu(
     b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool
 ) -> Value:
     kind = b.type(rhs)
@@ -67,6 +69,22 @@ def _lower(
         in_place={i: i for i in range(4)},
     )
     return where_done(b, info, x)[0]
+
+
+_LEAST: Final = 3  # rows that cuSPARSE needs
+
+
+def _on_gpu(
+    b: Builder, dl: Value, d: Value, du: Value, rhs: Value, *, perturbed: bool
+) -> Value:
+    kind, args = b.type(rhs), [dl, d, du, rhs]
+    outs, batch = [(kind.shape[-2:], kind.dtype)], kind.ndim - 2
+    if perturbed:
+        name = "cu_tridiagonal_solve_perturbed"
+        return on_cuda(b, name, args, outs, batch=batch, in_place={})[0]
+    if kind.shape[-2] < _LEAST:
+        return eliminated(b, dl, d, du, rhs, perturbed=False)
+    return on_cuda(b, "cusparse_gtsv2_ffi", args, outs, batch=batch, in_place={3: 0})[0]
 
 
 def _shifted(x: Any, by: int, dim: int) -> Any:
@@ -107,10 +125,11 @@ def _transpose(ct: Any, dl: Any, d: Any, du: Any, b: Any, **params: bool) -> Cot
     return [None, None, None, tridiagonal_solve(below, d, above, ct, **params)]
 
 
-tridiagonal_solve = by_lapack(
+tridiagonal_solve = factorization(
     "tridiagonal_solve",
     _type,
-    _lower,
+    eliminated,
+    lower_on={"cpu": _on_cpu, "gpu": _on_gpu},
     linearize=_linearize,
     transpose=_transpose,
     doc="x with dl[i] x[i - 1] + d[i] x[i] + du[i] x[i + 1] = b[i]; LAPACK gtsv",

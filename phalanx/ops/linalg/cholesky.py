@@ -22,7 +22,7 @@ from phalanx.ops.linalg.family import (
     batch_in_front,
     check_square,
     lapack,
-    lower_triangle,
+    on_cuda,
     where_done,
 )
 from phalanx.ops.linalg.triangular import triangular_solve
@@ -34,14 +34,22 @@ def _type(a: ArrayType) -> ArrayType:
 
 
 def _lower(b: Builder, a: Value) -> Value:
-    return lower_triangle(b, b.cholesky(a, True))
+    return b.traced(lower_part, b.cholesky(a, True))
 
 
 def _lower_on_cpu(b: Builder, a: Value) -> Value:
     kind = b.type(a)
     outs = [(kind.shape[-2:], kind.dtype), INFO]
     factor, info = lapack(b, "potrf", [a], outs, batch=kind.ndim - 2, uplo="L")
-    return lower_triangle(b, where_done(b, info, factor)[0])
+    return b.traced(lower_part, *where_done(b, info, factor))
+
+
+def _lower_on_gpu(b: Builder, a: Value) -> Value:
+    kind = b.type(a)
+    outs = [(kind.shape[-2:], kind.dtype), INFO]
+    name = "cusolver_potrf_ffi"
+    factor, info = on_cuda(b, name, [a], outs, batch=kind.ndim - 2, lower=True)
+    return b.traced(lower_part, *where_done(b, info, factor))
 
 
 def _linearize(active: Active, a: Any) -> Derivative:
@@ -62,7 +70,7 @@ cholesky = Primitive(
     "cholesky",
     _type,
     _lower,
-    lower_on={"cpu": _lower_on_cpu},
+    lower_on={"cpu": _lower_on_cpu, "gpu": _lower_on_gpu},
     linearize=_linearize,
     transpose=NOT_LINEAR,
     batch=batch_in_front(lambda: cholesky),

@@ -7,8 +7,8 @@ from typing import Any
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Active, Derivative, Example
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import I32, add, broadcast, f32, mul, reduce_sum
-from phalanx.ops.compare import eq, select
+from phalanx.ops.basis import I32, add, broadcast, f32, mul, neg, reduce_sum
+from phalanx.ops.compare import eq, ne, select
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.algebra import (
     adjoint,
@@ -23,12 +23,12 @@ from phalanx.ops.linalg.algebra import (
     times_columns,
     upper,
 )
-from phalanx.ops.linalg.family import by_lapack, check_square
-from phalanx.ops.linalg.lu import factorize
+from phalanx.ops.linalg.family import check_square, factorization
+from phalanx.ops.linalg.lu import lu
 from phalanx.ops.linalg.qr import qr
 from phalanx.ops.linalg.triangular import triangular_solve
 from phalanx.ops.reduce import reduce_prod
-from phalanx.ops.shape import concatenate, slice_dim, zeros_like
+from phalanx.ops.shape import concatenate, iota, slice_dim, zeros_like
 
 
 def _type(a: ArrayType) -> ArrayType:
@@ -37,20 +37,15 @@ def _type(a: ArrayType) -> ArrayType:
 
 
 def _lower(b: Builder, a: Value) -> Value:
+    return b.traced(_by_lu, a)
+
+
+def _by_lu(a: Any) -> Any:
     """The product of the diagonal of u, with a sign for each row that was exchanged."""
-    kind = b.type(a)
-    last = kind.ndim - 2
-    factors, pivots, _ = factorize(b, a)
-    rows, columns = (b.iota(I32, kind.shape, d) for d in (last, last + 1))
-    one = b.constant(1, kind.dtype, kind.shape)
-    values = _product(b, b.select(b.compare(rows, columns, "EQ"), factors, one), (last,))
-    exchanged = b.compare(pivots, b.iota(I32, b.type(pivots).shape, last), "NE")
-    return _product(b, b.select(exchanged, b.negate(values), values), (last,))
-
-
-def _product(b: Builder, x: Value, dims: tuple[int, ...]) -> Value:
-    one = b.constant(1, b.type(x).dtype)
-    return b.reduce([x], [one], dims, lambda b, x, y: [b.multiply(x, y)])[0]
+    factors, pivots, _ = lu(a)
+    values, last = diagonal(factors), typeof(pivots).ndim - 1
+    places = iota(dtype=I32, shape=typeof(pivots).shape, dim=last)
+    return reduce_prod(select(ne(pivots, places), neg(values), values), dims=(last,))
 
 
 def _linearize(active: Active, a: Any) -> Derivative:
@@ -92,7 +87,7 @@ def _adjugate(a: Any) -> Any:
     return take_rows(matmul(times_columns(inverse, scale), adjoint(q)), back)
 
 
-det = by_lapack(
+det = factorization(
     "det",
     _type,
     _lower,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Active, Derivative, Example
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import ArrayType, Shape, typeof
 from phalanx.ops.basis import I32, broadcast, f32, mul, reduce_sum, sub
 from phalanx.ops.compare import eq, select
 from phalanx.ops.complex import c64, complex, conj, imag, real
@@ -23,10 +25,11 @@ from phalanx.ops.linalg.algebra import (
 )
 from phalanx.ops.linalg.family import (
     INFO,
-    by_lapack,
     check_square,
     complex_of,
+    factorization,
     lapack,
+    on_cuda,
     where_done,
 )
 from phalanx.ops.linalg.lu import lu, lu_solve
@@ -41,21 +44,32 @@ def _type(a: ArrayType, *, left: bool, right: bool) -> tuple[ArrayType, ...]:
     return ArrayType(a.shape[:-1], dtype), *vectors
 
 
-def _lower(b: Builder, a: Value, *, left: bool, right: bool) -> list[Value]:
+def _on_cpu(b: Builder, a: Value, *, left: bool, right: bool) -> list[Value]:
+    letters = {"compute_left": "V" if left else "N", "compute_right": "V" if right else "N"}
+    batch = b.type(a).ndim - 2
+    results = lapack(b, "geev", [a], _results(b, a), batch=batch, in_place={}, **letters)
+    return _wanted(b, results, left, right)
+
+
+def _on_gpu(b: Builder, a: Value, *, left: bool, right: bool) -> list[Value]:
+    """By LAPACK on the host; large ones by MAGMA, if it is installed."""
+    name = "cuhybrid_eig_comp" if dtypes.is_complex(b.type(a).dtype) else "cuhybrid_eig_real"
+    how, batch = {"left": left, "right": right, "magma": "auto"}, b.type(a).ndim - 2
+    results = on_cuda(b, name, [a], _results(b, a), batch=batch, in_place={}, **how)
+    return _wanted(b, results, left, right)
+
+
+def _results(b: Builder, a: Value) -> list[tuple[Shape, np.dtype]]:
+    """Eigenvalues, of real matrices in two parts; left and right vectors; and how it went."""
     kind = b.type(a)
     parts = 1 if dtypes.is_complex(kind.dtype) else 2
     vectors = (kind.shape[-2:], complex_of(kind.dtype))
-    *values, vl, vr, info = lapack(
-        b,
-        "geev",
-        [a],
-        [(kind.shape[-1:], kind.dtype)] * parts + [vectors, vectors, INFO],
-        batch=kind.ndim - 2,
-        in_place={},
-        compute_left="V" if left else "N",
-        compute_right="V" if right else "N",
-    )
-    w = values[0] if parts == 1 else b.complex(*values)
+    return [(kind.shape[-1:], kind.dtype)] * parts + [vectors, vectors, INFO]
+
+
+def _wanted(b: Builder, results: Sequence[Value], left: bool, right: bool) -> list[Value]:
+    *values, vl, vr, info = results
+    w = values[0] if len(values) == 1 else b.complex(*values)
     return where_done(b, info, w, *([vl] if left else []), *([vr] if right else []))
 
 
@@ -111,10 +125,10 @@ def _vector_slope(w: Any, v: Any) -> Callable[[Any], Any]:
     return linear
 
 
-eig = by_lapack(
+eig = factorization(
     "eig",
     _type,
-    _lower,
+    lower_on={"cpu": _on_cpu, "gpu": _on_gpu},
     linearize=_linearize,
     multi=True,
     doc="w of a v = v diag(w), left vectors, right vectors, as wanted, all complex; LAPACK geev",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Active, Derivative, Example
-from phalanx.core.types import ArrayType
+from phalanx.core.types import ArrayType, Shape
 from phalanx.ops.basis import f32, mul
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.algebra import (
@@ -20,9 +22,11 @@ from phalanx.ops.linalg.algebra import (
 )
 from phalanx.ops.linalg.family import (
     INFO,
-    by_lapack,
     check_square,
+    expanded,
+    factorization,
     lapack,
+    on_cuda,
     real_of,
     where_done,
 )
@@ -34,12 +38,32 @@ def _type(a: ArrayType, *, vectors: bool) -> tuple[ArrayType, ...]:
     return (ArrayType(a.shape, a.dtype), values) if vectors else (values,)
 
 
-def _lower(b: Builder, a: Value, *, vectors: bool) -> list[Value]:
-    kind = b.type(a)
-    outs = [(kind.shape[-2:], kind.dtype), (kind.shape[-1:], real_of(kind.dtype)), INFO]
+def _on_cpu(b: Builder, a: Value, *, vectors: bool) -> list[Value]:
+    outs, batch = [*_results(b, a), INFO], b.type(a).ndim - 2
     mode = "V" if vectors else "N"
-    v, w, info = lapack(b, "syevd", [a], outs, batch=kind.ndim - 2, mode=mode, uplo="L")
+    v, w, info = lapack(b, "syevd", [a], outs, batch=batch, mode=mode, uplo="L")
     return where_done(b, info, *([v, w] if vectors else [w]))
+
+
+def _on_gpu(b: Builder, a: Value, *, vectors: bool) -> list[Value]:
+    outs, batch = [*_results(b, a), INFO], b.type(a).ndim - 2
+    by_size = np.uint8(0)  # cuSOLVER's own choice: small matrices by Jacobi's rotations
+    name = "cusolver_syevd_ffi"
+    v, w, info = on_cuda(b, name, [a], outs, batch=batch, lower=True, algorithm=by_size)
+    return where_done(b, info, *([v, w] if vectors else [w]))
+
+
+def _on_tpu(b: Builder, a: Value, *, vectors: bool) -> list[Value]:
+    """By Jacobi's rotations; of 64 bits the vectors have about half of the digits."""
+    small = {4: "1e-6", 8: "1e-14"}[real_of(b.type(a).dtype).itemsize]
+    options = f"1,1,100,{small}"  # the lower triangle, ascending, at most 100 sweeps
+    v, w = expanded(b, "Eigh", [a], _results(b, a), options)
+    return [v, w] if vectors else [w]
+
+
+def _results(b: Builder, a: Value) -> list[tuple[Shape, np.dtype]]:
+    kind = b.type(a)
+    return [(kind.shape[-2:], kind.dtype), (kind.shape[-1:], real_of(kind.dtype))]
 
 
 def _linearize(active: Active, a: Any, *, vectors: bool) -> Derivative:
@@ -62,10 +86,10 @@ def _linearize(active: Active, a: Any, *, vectors: bool) -> Derivative:
     return (v, w), linear
 
 
-eigh = by_lapack(
+eigh = factorization(
     "eigh",
     _type,
-    _lower,
+    lower_on={"cpu": _on_cpu, "gpu": _on_gpu, "tpu": _on_tpu},
     linearize=_linearize,
     multi=True,
     doc="v and w ascending of a v = v diag(w), a given by its lower triangle; LAPACK syevd",

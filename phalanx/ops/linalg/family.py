@@ -1,8 +1,10 @@
 """The family of primitives on matrices [..., m, n]: dimensions in front are a batch of them.
 
 A lane is one more of the batch, so all members share their batching rule. On CPUs they are lowered
-to functions of LAPACK, in float32, float64, complex64 and complex128; where such a function fails,
-as it does where a matrix is singular, the results are NaN.
+to functions of LAPACK, in float32, float64, complex64 and complex128; on GPUs to those of cuSOLVER
+and jaxlib; on TPUs to those that the compiler writes out. Where one fails, as it does where a
+matrix is singular, the results are NaN. What is made of other operations has one rule, in their
+words, for all platforms.
 """
 
 from __future__ import annotations
@@ -99,24 +101,26 @@ def batch_in_front(prim: Callable[[], Primitive]) -> BatchRule:
     return rule
 
 
-def by_lapack(
+def factorization(
     name: str,
     type: TypeRule,
-    lower: LowerRule,
+    lower: LowerRule | None = None,
     *,
+    lower_on: Mapping[str, LowerRule] | None = None,
     transpose: TransposeRule | NoRule = NOT_LINEAR,
     **rules: Any,
 ) -> Primitive:
-    """Declare an operation on matrices that LAPACK does on CPUs, and nothing elsewhere."""
+    """Declare an operation on matrices, which is refused where there is no rule for a platform."""
 
     def itself() -> Primitive:
         return prim
 
+    on = lower_on or {}
     prim = Primitive(
         name,
         type,
-        _only_on_cpu(name),
-        lower_on={"cpu": lower},
+        lower or _refused(name, [*on]),
+        lower_on=on,
         batch=batch_in_front(itself),
         transpose=transpose,
         **rules,
@@ -124,12 +128,12 @@ def by_lapack(
     return prim
 
 
-def _only_on_cpu(name: str) -> LowerRule:
-    """In place of the lowering to LAPACK on other platforms: there is none."""
+def _refused(name: str, platforms: Sequence[str]) -> LowerRule:
+    """In place of a lowering where there is none."""
 
     def lower(b: Builder, *values: Value, **params: Any) -> Any:
         raise DeviceError(
-            f"{name}: matrices are factorized on CPUs alone; run this part under "
+            f"{name}: it is computed on {' and '.join(platforms)} alone; run this part under "
             "phalanx.default_device(phalanx.devices('cpu')[0]), or jit it for that device"
         )
 
@@ -159,11 +163,53 @@ def lapack(
     kind = b.type(args[0])
     if dtypes.is_complex(kind.dtype):
         routine = _OF_COMPLEX.get(routine, routine)
-    types = [ArrayType((*kind.shape[:batch], *shape), dtype) for shape, dtype in outs]
+    types = _batched(b, args[0], batch, outs)
     config = {k: np.uint8(ord(v)) if isinstance(v, str) else v for k, v in options.items()}
     name = f"lapack_{_LETTERS[kind.dtype.type]}{routine}_ffi"
     return b.matrix_call(name, args, types, batch, config, {0: 0} if in_place is None else in_place)
 
+
+# ---- accelerators ---------------------------------------------------------------------------
+
+
+def on_cuda(
+    b: Builder,
+    name: str,
+    args: Sequence[Value],
+    outs: Sequence[tuple[Shape, np.dtype]],
+    *,
+    batch: int,
+    in_place: Mapping[int, int] | None = None,
+    **options: str | bool | np.generic,
+) -> list[Value]:
+    """The results of a function that jaxlib has for CUDA, of cuSOLVER most of them, or its own.
+
+    ``outs`` are the shapes without the batch, as those of ``lapack``; so is what is ``in_place``.
+    """
+    types, over = _batched(b, args[0], batch, outs), {0: 0} if in_place is None else in_place
+    return b.matrix_call(name, args, types, batch, options, over)
+
+
+def expanded(
+    b: Builder,
+    name: str,
+    args: Sequence[Value],
+    outs: Sequence[tuple[Shape, np.dtype]],
+    options: str = "",
+) -> list[Value]:
+    """The results of a function of matrices that XLA knows by name and writes out for TPUs."""
+    batch = b.type(args[0]).ndim - 2
+    return b.expanded_call(name, args, _batched(b, args[0], batch, outs), options)
+
+
+def _batched(
+    b: Builder, x: Value, batch: int, outs: Sequence[tuple[Shape, np.dtype]]
+) -> list[ArrayType]:
+    front = b.type(x).shape[:batch]
+    return [ArrayType((*front, *shape), dtype) for shape, dtype in outs]
+
+
+# ---- failures -------------------------------------------------------------------------------
 
 INFO: Final = ((), I32)  # the result of a routine that says what went wrong; 0: nothing
 
@@ -179,30 +225,3 @@ def _where(b: Builder, done: Value, x: Value) -> Value:
     nan = complex(np.nan, np.nan) if dtypes.is_complex(kind.dtype) else np.nan
     everywhere = b.broadcast_in_dim(done, kind.shape, tuple(range(b.type(done).ndim)))
     return b.select(everywhere, x, b.constant(nan, kind.dtype, kind.shape))
-
-
-# ---- words of builders ----------------------------------------------------------------------
-
-
-def lower_triangle(b: Builder, x: Value) -> Value:
-    """The elements of matrices on and below the diagonal, zeros above it."""
-    return _triangle(b, x, "GE")
-
-
-def upper_triangle(b: Builder, x: Value) -> Value:
-    """The elements of matrices on and above the diagonal, zeros below it."""
-    return _triangle(b, x, "LE")
-
-
-def _triangle(b: Builder, x: Value, direction: str) -> Value:
-    kind = b.type(x)
-    rows, columns = (b.iota(I32, kind.shape, kind.ndim - d) for d in (2, 1))
-    zero = b.constant(0, kind.dtype, kind.shape)
-    return b.select(b.compare(rows, columns, direction), x, zero)
-
-
-def identities(b: Builder, type: ArrayType) -> Value:
-    """Matrices with ones on the diagonal, zeros elsewhere."""
-    rows, columns = (b.iota(I32, type.shape, type.ndim - d) for d in (2, 1))
-    one, zero = (b.constant(v, type.dtype, type.shape) for v in (1, 0))
-    return b.select(b.compare(rows, columns, "EQ"), one, zero)

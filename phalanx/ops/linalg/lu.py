@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from phalanx.base import dtypes
@@ -28,7 +29,6 @@ from phalanx.ops.linalg.algebra import (
     matrix_transposed,
     on_diagonal,
     padded,
-    row_numbers,
     take_rows,
     upper,
 )
@@ -36,12 +36,14 @@ from phalanx.ops.linalg.family import (
     INFO,
     NOT_LINEAR,
     batch_in_front,
-    by_lapack,
     check_matrices,
     check_square,
+    expanded,
+    factorization,
     lapack,
+    on_cuda,
 )
-from phalanx.ops.linalg.triangular import solve_triangle, triangular_solve
+from phalanx.ops.linalg.triangular import triangular_solve
 from phalanx.ops.shape import concatenate, slice_dim
 
 # ---- exchanges of rows ----------------------------------------------------------------------
@@ -92,10 +94,19 @@ def permutation_of(b: Builder, pivots: Value, size: int) -> Value:
     )[1]
 
 
+def _permutation_on_gpu(b: Builder, pivots: Value, size: int) -> Value:
+    kind = b.type(pivots)
+    if not kind.size:
+        return permutation_of(b, pivots, size)
+    name = "cu_lu_pivots_to_permutation"
+    return on_cuda(b, name, [pivots], [((size,), I32)], batch=kind.ndim - 1, in_place={})[0]
+
+
 lu_pivots_to_permutation = Primitive(
     "lu_pivots_to_permutation",
     _permutation_type,
     permutation_of,
+    lower_on={"gpu": _permutation_on_gpu},
     linearize=ZeroDerivative("rows are counted by integers"),
     transpose=NOT_LINEAR,
     batch=batch_in_front(lambda: lu_pivots_to_permutation),
@@ -116,20 +127,38 @@ def _lu_type(a: ArrayType) -> tuple[ArrayType, ArrayType, ArrayType]:
     )
 
 
-def factorize(b: Builder, a: Value) -> list[Value]:
-    """The packed factors, the pivots, and the order of the rows.
+def _lu_on_cpu(b: Builder, a: Value) -> list[Value]:
+    factors, pivots = _factors(b, a, "getrf", lapack)
+    return [factors, pivots, permutation_of(b, pivots, b.type(a).shape[-2])]
+
+
+def _lu_on_gpu(b: Builder, a: Value) -> list[Value]:
+    factors, pivots = _factors(b, a, "cusolver_getrf_ffi", on_cuda)
+    return [factors, pivots, _permutation_on_gpu(b, pivots, b.type(a).shape[-2])]
+
+
+def _factors(b: Builder, a: Value, name: str, call: Callable[..., list[Value]]) -> list[Value]:
+    """The packed factors, and the pivots.
 
     ``info`` says where a pivot is zero: that is no failure, the factors say so, too.
     """
     kind = b.type(a)
-    rows, columns = kind.shape[-2:]
-    if not min(rows, columns):
+    least = min(kind.shape[-2:])
+    if not least:
+        return [a, b.constant(0, I32, (*kind.shape[:-2], 0))]
+    outs = [(kind.shape[-2:], kind.dtype), ((least,), I32), INFO]
+    factors, pivots, _ = call(b, name, [a], outs, batch=kind.ndim - 2)
+    return [factors, b.subtract(pivots, b.constant(1, I32, b.type(pivots).shape))]
+
+
+def _lu_on_tpu(b: Builder, a: Value) -> list[Value]:
+    kind = b.type(a)
+    rows, least = kind.shape[-2], min(kind.shape[-2:])
+    if not least:
         pivots = b.constant(0, I32, (*kind.shape[:-2], 0))
         return [a, pivots, permutation_of(b, pivots, rows)]
-    outs = [(kind.shape[-2:], kind.dtype), ((min(rows, columns),), I32), INFO]
-    factors, pivots, _ = lapack(b, "getrf", [a], outs, batch=kind.ndim - 2)
-    pivots = b.subtract(pivots, b.constant(1, I32, b.type(pivots).shape))
-    return [factors, pivots, permutation_of(b, pivots, rows)]
+    outs = [(kind.shape[-2:], kind.dtype), ((least,), I32), ((rows,), I32)]
+    return expanded(b, "LuDecomposition", [a], outs)
 
 
 def _lu_linearize(active: Active, a: Any) -> Derivative:
@@ -153,10 +182,10 @@ def _lu_linearize(active: Active, a: Any) -> Derivative:
     return (factors, pivots, permutation), linear
 
 
-lu = by_lapack(
+lu = factorization(
     "lu",
     _lu_type,
-    factorize,
+    lower_on={"cpu": _lu_on_cpu, "gpu": _lu_on_gpu, "tpu": _lu_on_tpu},
     linearize=_lu_linearize,
     multi=True,
     doc="l below the diagonal and u, of a[order] = l u; pivots; order; LAPACK getrf",
@@ -194,17 +223,11 @@ def _solve_type(a: ArrayType, b: ArrayType) -> ArrayType:
 
 
 def _solve_lower(b: Builder, a: Value, rhs: Value) -> Value:
-    factors, _, order = factorize(b, a)
-    rhs = rows_of(b, rhs, order)
-    rhs = solve_triangle(b, factors, rhs, low=True, unit=True)
-    return solve_triangle(b, factors, rhs, low=False, unit=False)
+    def solved(a: Any, rhs: Any) -> Any:
+        factors, _, order = lu(a)
+        return lu_solve(factors, order, rhs)
 
-
-def rows_of(b: Builder, x: Value, order: Value) -> Value:
-    """x[..., order[..., i], j]"""
-    kind, taken = b.type(x), b.type(order).shape
-    numbers, sizes = row_numbers(kind.shape)
-    return b.gather(x, b.reshape(order, (*taken, 1)), numbers, sizes, False)
+    return b.traced(solved, a, rhs)
 
 
 def _solve_linearize(active: Active, a: Any, b: Any) -> Derivative:
@@ -225,7 +248,7 @@ def _solve_transpose(ct: Any, a: Any, b: Any) -> Cotangents:
     return [None, solve(matrix_transposed(a), ct)]
 
 
-solve = by_lapack(
+solve = factorization(
     "solve",
     _solve_type,
     _solve_lower,

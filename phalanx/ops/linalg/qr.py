@@ -5,7 +5,11 @@ Reflection i is 1 - taus[i] v vᴴ, where v is 0 above row i, 1 there, and below
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from phalanx.base.errors import ShapeError
 from phalanx.core.builder import Builder, Value
@@ -16,23 +20,26 @@ from phalanx.core.primitive import (
     Example,
     NoRule,
 )
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import ArrayType, Shape, typeof
 from phalanx.ops.basis import I32, add, f32, mul, sub
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.algebra import (
     adjoint,
+    identity_like,
     lower_part,
     matmul,
     padded,
     take_columns,
+    upper,
 )
 from phalanx.ops.linalg.family import (
-    by_lapack,
     check_matrices,
-    identities,
+    expanded,
+    factorization,
     lapack,
-    upper_triangle,
+    on_cuda,
 )
+from phalanx.ops.linalg.reflections import pivoted, reflected
 from phalanx.ops.linalg.triangular import triangular_solve
 from phalanx.ops.shape import slice_dim
 
@@ -46,16 +53,28 @@ def _geqrf_type(a: ArrayType) -> tuple[ArrayType, ArrayType]:
     return ArrayType(a.shape, a.dtype), ArrayType((*batch, min(a.shape[-2:])), a.dtype)
 
 
-def _reflections(b: Builder, a: Value) -> list[Value]:
+def _geqrf_on_cpu(b: Builder, a: Value) -> list[Value]:
+    return lapack(b, "geqrf", [a], _geqrf_results(b, a), batch=b.type(a).ndim - 2)
+
+
+def _geqrf_on_gpu(b: Builder, a: Value) -> list[Value]:
+    outs = _geqrf_results(b, a)
+    return on_cuda(b, "cusolver_geqrf_ffi", [a], outs, batch=b.type(a).ndim - 2)
+
+
+def _geqrf_on_tpu(b: Builder, a: Value) -> list[Value]:
+    return expanded(b, "Qr", [a], _geqrf_results(b, a))
+
+
+def _geqrf_results(b: Builder, a: Value) -> list[tuple[Shape, np.dtype]]:
     kind = b.type(a)
-    outs = [(kind.shape[-2:], kind.dtype), ((min(kind.shape[-2:]),), kind.dtype)]
-    return lapack(b, "geqrf", [a], outs, batch=kind.ndim - 2)
+    return [(kind.shape[-2:], kind.dtype), ((min(kind.shape[-2:]),), kind.dtype)]
 
 
-geqrf = by_lapack(
+geqrf = factorization(
     "geqrf",
     _geqrf_type,
-    _reflections,
+    lower_on={"cpu": _geqrf_on_cpu, "gpu": _geqrf_on_gpu, "tpu": _geqrf_on_tpu},
     linearize=_OF_QR,
     multi=True,
     doc="r, below it reflections whose product is q, and their taus, of a = q r; LAPACK geqrf",
@@ -68,24 +87,35 @@ def _geqp3_type(a: ArrayType) -> tuple[ArrayType, ArrayType, ArrayType]:
     return factors, ArrayType((*a.shape[:-2], a.shape[-1]), I32), taus
 
 
-def _pivoted_reflections(b: Builder, a: Value) -> list[Value]:
+def _geqp3_on_cpu(b: Builder, a: Value) -> list[Value]:
+    return _geqp3(b, a, "geqp3", lapack)
+
+
+def _geqp3_on_gpu(b: Builder, a: Value) -> list[Value]:
+    """By LAPACK on the host; large ones by MAGMA, if it is installed."""
+    return _geqp3(b, a, "cuhybrid_geqp3", on_cuda, magma="auto")
+
+
+def _geqp3(
+    b: Builder, a: Value, name: str, call: Callable[..., list[Value]], **options: str
+) -> list[Value]:
     kind = b.type(a)
     rows, columns = kind.shape[-2:]
     if not min(rows, columns):
-        _, order, taus = b.outs
-        return [a, b.iota(I32, order.shape, kind.ndim - 2), b.constant(0, taus.dtype, taus.shape)]
+        return pivoted(b, a)
     free = b.constant(0, I32, (*kind.shape[:-2], columns))
     outs = [(kind.shape[-2:], kind.dtype), ((columns,), I32), ((min(rows, columns),), kind.dtype)]
-    factors, order, taus = lapack(
-        b, "geqp3", [a, free], outs, batch=kind.ndim - 2, in_place={0: 0, 1: 1}
-    )
+    places = {0: 0, 1: 1}
+    results = call(b, name, [a, free], outs, batch=kind.ndim - 2, in_place=places, **options)
+    factors, order, taus = results
     return [factors, b.subtract(order, b.constant(1, I32, b.type(order).shape)), taus]
 
 
-geqp3 = by_lapack(
+geqp3 = factorization(
     "geqp3",
     _geqp3_type,
-    _pivoted_reflections,
+    pivoted,
+    lower_on={"cpu": _geqp3_on_cpu, "gpu": _geqp3_on_gpu},
     linearize=_OF_QR,
     multi=True,
     doc="as geqrf of a[:, order], where the diagonal of r falls; order second; LAPACK geqp3",
@@ -113,17 +143,39 @@ def _product_type(a: ArrayType, taus: ArrayType) -> ArrayType:
     return ArrayType(a.shape, a.dtype)
 
 
-def _product(b: Builder, a: Value, taus: Value) -> Value:
+def _product_on_cpu(b: Builder, a: Value, taus: Value) -> Value:
+    return _product(b, a, taus, "orgqr", lapack)
+
+
+def _product_on_gpu(b: Builder, a: Value, taus: Value) -> Value:
+    return _product(b, a, taus, "cusolver_orgqr_ffi", on_cuda)
+
+
+def _product(
+    b: Builder, a: Value, taus: Value, name: str, call: Callable[..., list[Value]]
+) -> Value:
     kind = b.type(a)
     if not b.type(taus).shape[-1]:
-        return identities(b, kind)
-    return lapack(b, "orgqr", [a, taus], [(kind.shape[-2:], kind.dtype)], batch=kind.ndim - 2)[0]
+        return b.traced(identity_like, a)
+    return call(b, name, [a, taus], [(kind.shape[-2:], kind.dtype)], batch=kind.ndim - 2)[0]
 
 
-householder_product = by_lapack(
+def _product_on_tpu(b: Builder, a: Value, taus: Value) -> Value:
+    """The function takes a reflection for each column, of which those without a tau are none."""
+    kind, given = b.type(a), b.type(taus)
+    if not given.shape[-1]:
+        return b.traced(identity_like, a)
+    ends = (*(0 for _ in given.shape[1:]), kind.shape[-1] - given.shape[-1])
+    none = (0,) * given.ndim
+    taus = b.pad(taus, b.constant(0, given.dtype), none, ends, none)
+    name = "ProductOfElementaryHouseholderReflectors"
+    return expanded(b, name, [a, taus], [(kind.shape[-2:], kind.dtype)])[0]
+
+
+householder_product = factorization(
     "householder_product",
     _product_type,
-    _product,
+    lower_on={"cpu": _product_on_cpu, "gpu": _product_on_gpu, "tpu": _product_on_tpu},
     linearize=_OF_QR,
     doc="the first n columns of the product of reflections a [..., m, n]; LAPACK orgqr",
     examples=[
@@ -147,28 +199,44 @@ def _ormqr_type(
     return ArrayType(c.shape, c.dtype)
 
 
-def _ormqr_lower(
+def _ormqr(
     b: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool
 ) -> Value:
+    return b.traced(partial(reflected, left=left, transpose=transpose), a, taus, c)
+
+
+def _ormqr_on_cpu(
+    b: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool
+) -> Value:
+    return _multiplied(b, (a, taus, c), "ormqr", lapack, left=left, transpose=transpose)
+
+
+def _ormqr_on_gpu(
+    b: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool
+) -> Value:
+    name = "cusolver_ormqr_ffi"
+    return _multiplied(b, (a, taus, c), name, on_cuda, left=left, transpose=transpose)
+
+
+def _multiplied(
+    b: Builder,
+    args: tuple[Value, Value, Value],
+    name: str,
+    call: Callable[..., list[Value]],
+    **how: bool,
+) -> Value:
+    _, taus, c = args
     if not b.type(taus).shape[-1]:
         return c
     kind, outs = b.type(c), [(b.type(c).shape[-2:], b.type(c).dtype)]
-    return lapack(
-        b,
-        "ormqr",
-        [a, taus, c],
-        outs,
-        batch=kind.ndim - 2,
-        in_place={2: 0},
-        left=left,
-        transpose=transpose,
-    )[0]
+    return call(b, name, args, outs, batch=kind.ndim - 2, in_place={2: 0}, **how)[0]
 
 
-ormqr = by_lapack(
+ormqr = factorization(
     "ormqr",
     _ormqr_type,
-    _ormqr_lower,
+    _ormqr,
+    lower_on={"cpu": _ormqr_on_cpu, "gpu": _ormqr_on_gpu},
     linearize=_OF_QR,
     doc="q c or c q, or with qᴴ, q the product of reflections, a square matrix; LAPACK ormqr",
     examples=[
@@ -190,25 +258,15 @@ def _qr_type(a: ArrayType, *, full: bool, pivoting: bool) -> tuple[ArrayType, ..
 
 
 def _qr_lower(b: Builder, a: Value, *, full: bool, pivoting: bool) -> list[Value]:
-    kind = b.type(a)
-    ndim, (rows, columns) = kind.ndim, kind.shape[-2:]
-    if not min(rows, columns):
-        q, r, *order = b.outs
-        first = [b.iota(I32, t.shape, ndim - 2) for t in order]
-        return [identities(b, q), identities(b, r), *first]
-    factors, *order, taus = (_pivoted_reflections if pivoting else _reflections)(b, a)
+    return b.traced(partial(_by_reflections, full=full, pivoting=pivoting), a)
+
+
+def _by_reflections(a: Any, *, full: bool, pivoting: bool) -> list[Any]:
+    rows, columns = typeof(a).shape[-2:]
+    factors, *order, taus = (geqp3 if pivoting else geqrf)(a)
     inner = rows if full else min(rows, columns)
-    q = _product(b, _with_columns(b, factors, inner), taus)
-    r = b.slice(factors, (0,) * ndim, (*kind.shape[:-2], min(inner, rows), columns), (1,) * ndim)
-    return [q, upper_triangle(b, r), *order]
-
-
-def _with_columns(b: Builder, x: Value, count: int) -> Value:
-    """The first ``count`` columns; zeros for those that there are not."""
-    kind = b.type(x)
-    none = (0,) * kind.ndim
-    more = (*none[1:], count - kind.shape[-1])
-    return b.pad(x, b.constant(0, kind.dtype), none, more, none)
+    q = householder_product(padded(factors, (rows, inner)), taus)
+    return [q, upper(slice_dim(factors, 0, inner, typeof(a).ndim - 2)), *order]
 
 
 def _qr_linearize(active: Active, a: Any, *, full: bool, pivoting: bool) -> Derivative:
@@ -240,7 +298,7 @@ def _qr_linearize(active: Active, a: Any, *, full: bool, pivoting: bool) -> Deri
     return (q, r, *order), linear
 
 
-qr = by_lapack(
+qr = factorization(
     "qr",
     _qr_type,
     _qr_lower,

@@ -7,14 +7,15 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import Example, NoRule
-from phalanx.core.types import ArrayType
+from phalanx.core.types import ArrayType, Shape
 from phalanx.ops.basis import I32, f32
 from phalanx.ops.complex import c64
 from phalanx.ops.linalg.family import (
     INFO,
-    by_lapack,
     check_square,
+    factorization,
     lapack,
+    on_cuda,
     real_of,
     where_done,
 )
@@ -43,10 +44,10 @@ def _schur_lower(b: Builder, a: Value, *, vectors: bool) -> list[Value]:
     return where_done(b, info, *([t, q] if vectors else [t]))
 
 
-schur = by_lapack(
+schur = factorization(
     "schur",
     _schur_type,
-    _schur_lower,
+    lower_on={"cpu": _schur_lower},
     linearize=NoRule("the Schur form has no derivative here; that of eigenvalues is that of eig"),
     multi=True,
     doc="t, a triangle but for 2x2 blocks if real, and q, of a = q t qᴴ; LAPACK gees",
@@ -80,10 +81,10 @@ def _hessenberg_lower(b: Builder, a: Value) -> list[Value]:
     return where_done(b, info, h, taus)
 
 
-hessenberg = by_lapack(
+hessenberg = factorization(
     "hessenberg",
     _hessenberg_type,
-    _hessenberg_lower,
+    lower_on={"cpu": _hessenberg_lower},
     linearize=_REFLECTIONS,
     multi=True,
     doc="h, zero below its first subdiagonal, where reflections stand; their taus; LAPACK gehrd",
@@ -104,18 +105,28 @@ def _tridiagonal_type(a: ArrayType, *, low: bool) -> tuple[ArrayType, ...]:
     )
 
 
-def _tridiagonal_lower(b: Builder, a: Value, *, low: bool) -> list[Value]:
-    kind = b.type(a)
-    (n,), real = kind.shape[-1:], real_of(kind.dtype)
-    outs = [((n, n), kind.dtype), ((n,), real), ((n - 1,), real), ((n - 1,), kind.dtype), INFO]
-    *results, info = lapack(b, "sytrd", [a], outs, batch=kind.ndim - 2, uplo="L" if low else "U")
+def _tridiagonal_on_cpu(b: Builder, a: Value, *, low: bool) -> list[Value]:
+    outs, batch, uplo = _tridiagonal_results(b, a), b.type(a).ndim - 2, "L" if low else "U"
+    *results, info = lapack(b, "sytrd", [a], outs, batch=batch, uplo=uplo)
     return where_done(b, info, *results)
 
 
-tridiagonal = by_lapack(
+def _tridiagonal_on_gpu(b: Builder, a: Value, *, low: bool) -> list[Value]:
+    outs, batch = _tridiagonal_results(b, a), b.type(a).ndim - 2
+    *results, info = on_cuda(b, "cusolver_sytrd_ffi", [a], outs, batch=batch, lower=low)
+    return where_done(b, info, *results)
+
+
+def _tridiagonal_results(b: Builder, a: Value) -> list[tuple[Shape, np.dtype]]:
+    kind = b.type(a)
+    (n,), real = kind.shape[-1:], real_of(kind.dtype)
+    return [((n, n), kind.dtype), ((n,), real), ((n - 1,), real), ((n - 1,), kind.dtype), INFO]
+
+
+tridiagonal = factorization(
     "tridiagonal",
     _tridiagonal_type,
-    _tridiagonal_lower,
+    lower_on={"cpu": _tridiagonal_on_cpu, "gpu": _tridiagonal_on_gpu},
     linearize=_REFLECTIONS,
     multi=True,
     doc="reflections beside the diagonals, the diagonal, the one beside it, taus; LAPACK sytrd",

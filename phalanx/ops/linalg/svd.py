@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from phalanx.base import dtypes
 from phalanx.base.errors import MissingRule, ShapeError
 from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import ZERO, Active, Derivative, Example
 from phalanx.core.types import ArrayType, typeof
-from phalanx.ops.basis import add, f32, mul, sub
+from phalanx.ops.basis import add, broadcast, f32, mul, sub
+from phalanx.ops.compare import le, select
 from phalanx.ops.complex import c64
+from phalanx.ops.elementwise import div
 from phalanx.ops.linalg.algebra import (
     adjoint,
     complex_as,
     diagonal,
     diagonal_matrix,
     divided_columns,
+    identity_like,
     matmul,
     real_part,
     reciprocal_differences,
@@ -26,13 +28,16 @@ from phalanx.ops.linalg.algebra import (
 )
 from phalanx.ops.linalg.family import (
     INFO,
-    by_lapack,
     check_matrices,
-    identities,
+    factorization,
     lapack,
+    on_cuda,
     real_of,
     where_done,
 )
+from phalanx.ops.linalg.polar import svd_by_polar
+from phalanx.ops.reduce import reduce_max
+from phalanx.ops.shape import slice_dim
 
 _DEFAULT = "gesdd"  # of LAPACK, by divide and conquer; gesvd iterates
 
@@ -52,19 +57,12 @@ def _svd_type(
     return left, values, ArrayType((*batch, columns if full else least, columns), a.dtype)
 
 
-def _svd_lower(
+def _on_cpu(
     b: Builder, a: Value, *, full: bool, vectors: bool, routine: str = _DEFAULT
 ) -> list[Value]:
-    ndim = b.type(a).ndim
     if not min(b.type(a).shape[-2:]):
-        return [identities(b, t) if t.ndim == ndim else b.constant(0, t.dtype, t.shape)
-                for t in b.outs]
-    u, s, vh = _decompose(b, a, ("A" if full else "S") if vectors else "N", routine)
-    return [u, s, vh] if vectors else [s]
-
-
-def _decompose(b: Builder, a: Value, mode: str, routine: str) -> list[Value]:
-    """u, s and vᴴ: square ("A"), with as many vectors as values ("S"), or without meaning ("N")."""
+        return _of_nothing(b, a, full, vectors)
+    mode = ("A" if full else "S") if vectors else "N"
     kind = b.type(a)
     rows, columns = kind.shape[-2:]
     least = min(rows, columns)
@@ -76,7 +74,92 @@ def _decompose(b: Builder, a: Value, mode: str, routine: str) -> list[Value]:
         INFO,
     ]
     _, s, u, vh, info = lapack(b, routine, [a], outs, batch=kind.ndim - 2, mode=mode)
+    return where_done(b, info, *([u, s, vh] if vectors else [s]))
+
+
+def _of_nothing(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value]:
+    """The results for matrices without elements: any orthonormal vectors will do."""
+    u, *others = _svd_type(b.type(a), full=full, vectors=vectors)
+    if not vectors:
+        return [b.constant(0, u.dtype, u.shape)]
+    s, vh = others
+    square = [b.traced(identity_like, b.constant(0, t.dtype, t.shape)) for t in (u, vh)]
+    return [square[0], b.constant(0, s.dtype, s.shape), square[1]]
+
+
+_BY_ROTATIONS = 1024  # rows and columns up to which rotations are the faster way on GPUs
+
+
+def _on_gpu(
+    b: Builder, a: Value, *, full: bool, vectors: bool, routine: str = _DEFAULT
+) -> list[Value]:
+    shape = b.type(a).shape[-2:]
+    if not min(shape):
+        return _of_nothing(b, a, full, vectors)
+    small = routine == _DEFAULT and max(shape) <= _BY_ROTATIONS
+    return (_by_rotations if small else _by_iteration)(b, a, full, vectors)
+
+
+def _by_rotations(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value]:
+    """By Jacobi's rotations; the function gives square matrices of vectors, and v itself."""
+    kind = b.type(a)
+    rows, columns = kind.shape[-2:]
+    least = min(rows, columns)
+    outs = [
+        ((rows, columns), kind.dtype),
+        ((least,), real_of(kind.dtype)),
+        ((rows, rows), kind.dtype),
+        ((columns, columns), kind.dtype),
+        INFO,
+    ]
+    name, batch = "cusolver_gesvdj_ffi", kind.ndim - 2
+    results = on_cuda(b, name, [a], outs, batch=batch, full_matrices=True, compute_uv=vectors)
+    _, s, u, v, info = results
+    if not vectors:
+        return where_done(b, info, s)
+
+    def wanted(u: Any, v: Any) -> list[Any]:
+        ends = (rows, columns) if full else (least, least)
+        u, v = (slice_dim(x, 0, n, kind.ndim - 1) for x, n in zip((u, v), ends, strict=True))
+        return [u, adjoint(v)]
+
+    u, vh = b.traced(wanted, u, v)
     return where_done(b, info, u, s, vh)
+
+
+def _by_iteration(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value]:
+    """By QR iteration; the function takes matrices with at least as many rows as columns."""
+    kind = b.type(a)
+    rows, columns = kind.shape[-2:]
+    if rows < columns:
+        out = _by_iteration(b, b.traced(adjoint, a), full, vectors)
+        return [b.traced(adjoint, out[2]), out[1], b.traced(adjoint, out[0])] if vectors else out
+    outs = [
+        ((rows, columns), kind.dtype),
+        ((columns,), real_of(kind.dtype)),
+        ((rows, rows if full else columns), kind.dtype),
+        ((columns, columns), kind.dtype),
+        INFO,
+    ]
+    _, s, u, vh, info = on_cuda(
+        b,
+        "cusolver_gesvd_ffi",
+        [a],
+        outs,
+        batch=kind.ndim - 2,
+        full_matrices=full,
+        compute_uv=vectors,
+        transposed=False,
+    )
+    return where_done(b, info, *([u, s, vh] if vectors else [s]))
+
+
+def _on_tpu(
+    b: Builder, a: Value, *, full: bool, vectors: bool, routine: str = _DEFAULT
+) -> list[Value]:
+    if not min(b.type(a).shape[-2:]):
+        return _of_nothing(b, a, full, vectors)
+    return svd_by_polar(b, a, full=full, vectors=vectors)
 
 
 def _svd_linearize(
@@ -119,10 +202,10 @@ def _svd_linearize(
     return (u, s, vh), linear
 
 
-svd = by_lapack(
+svd = factorization(
     "svd",
     _svd_type,
-    _svd_lower,
+    lower_on={"cpu": _on_cpu, "gpu": _on_gpu, "tpu": _on_tpu},
     linearize=_svd_linearize,
     multi=True,
     doc="u, s descending, vᴴ of a = u diag(s) vᴴ; or s alone; LAPACK gesdd or gesvd",
@@ -148,20 +231,16 @@ def _pinv_type(a: ArrayType, tolerance: ArrayType) -> ArrayType:
 
 
 def _pinv_lower(b: Builder, a: Value, tolerance: Value) -> Value:
-    kind = b.type(a)
-    ndim, batch = kind.ndim, tuple(range(kind.ndim - 2))
-    u, s, vh = _decompose(b, a, "S", _DEFAULT)
-    values = b.type(s)
-    one, zero = (b.constant(x, values.dtype, values.shape) for x in (1, 0))
-    largest = b.slice(s, (0,) * (ndim - 1), (*kind.shape[:-2], 1), (1,) * (ndim - 1))
-    bound = b.multiply(b.reshape(largest, kind.shape[:-2]), tolerance)
-    bound = b.broadcast_in_dim(bound, values.shape, batch)
-    inverse = b.select(b.compare(s, bound, "LE"), zero, b.divide(one, s))
-    inverse = b.convert(inverse, kind.dtype)
-    scaled = b.multiply(u, b.broadcast_in_dim(inverse, b.type(u).shape, (*batch, ndim - 1)))
-    contract = (ndim - 2,), (ndim - 1,)
-    product = b.dot_general(vh, scaled, contract, (batch, batch), kind.dtype, None)
-    return b.conj(product) if dtypes.is_complex(kind.dtype) else product
+    return b.traced(_inverted, a, tolerance)
+
+
+def _inverted(a: Any, tolerance: Any) -> Any:
+    u, s, vh = svd(a, full=False, vectors=True)
+    last = typeof(s).ndim - 1
+    bound = mul(reduce_max(s, dims=(last,)), tolerance)
+    bound = broadcast(bound, shape=typeof(s).shape, dims=tuple(range(last)))
+    inverse = select(le(s, bound), 0, div(1, s))
+    return matmul(adjoint(vh), adjoint(times_columns(u, inverse)))
 
 
 def _pinv_linearize(active: Active, a: Any, tolerance: Any) -> Derivative:
@@ -183,7 +262,7 @@ def _pinv_linearize(active: Active, a: Any, tolerance: Any) -> Derivative:
     return inverse, linear
 
 
-pinv = by_lapack(
+pinv = factorization(
     "pinv",
     _pinv_type,
     _pinv_lower,

@@ -52,10 +52,9 @@ def _type(a: ArrayType, b: ArrayType, *, left: bool, low: bool, op: str, unit: b
     return ArrayType(b.shape, b.dtype)
 
 
-def solve_triangle(
-    b: Builder, a: Value, rhs: Value, *, left: bool = True, low: bool, op: str = "N", unit: bool
+def _lower_on_cpu(
+    b: Builder, a: Value, rhs: Value, *, left: bool, low: bool, op: str, unit: bool
 ) -> Value:
-    """The lowering for CPUs."""
     if op == "R":
         a, op = b.conj(a), "N"
     kind = b.type(rhs)
@@ -131,7 +130,7 @@ triangular_solve = Primitive(
     "triangular_solve",
     _type,
     _lower,
-    lower_on={"cpu": solve_triangle},
+    lower_on={"cpu": _lower_on_cpu},
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,

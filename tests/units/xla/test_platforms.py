@@ -14,10 +14,12 @@ from phalanx import ops
 from phalanx.core.primitive import REGISTRY
 from phalanx.errors import DeviceError
 from phalanx.laws.primitives import Case
+from phalanx.ops import linalg
 from phalanx.spmd.plan import Plan
 from phalanx.transforms.passes import ready
 from phalanx.xla.lower import lower
 
+PRODUCT = "ProductOfElementaryHouseholderReflectors"
 KEYS = np.array([3.0, 1.0, 2.0], np.float32)
 WORDS = np.arange(4, dtype=np.uint32)
 
@@ -77,22 +79,95 @@ def refused(platform):
     return names
 
 
-FACTORIZATIONS = {
-    "det", "eig", "eigh", "geqp3", "geqrf", "hessenberg", "householder_product", "lu", "ormqr",
-    "pinv", "qr", "schur", "solve", "svd", "tridiagonal", "tridiagonal_solve",
-}  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("platform", "missing"),
     [
         ("cpu", set()),
-        ("gpu", {*FACTORIZATIONS, "platform_index"}),  # whose example has no function for it
-        ("tpu", FACTORIZATIONS),
+        ("gpu", {"hessenberg", "schur", "platform_index"}),  # whose example has no function for it
+        ("tpu", {"eig", "hessenberg", "schur", "tridiagonal"}),
     ],
 )
 def test_every_operation_is_lowered_for_every_platform_or_refused(platform, missing):
     assert refused(platform) == missing
+
+
+# ---- matrices -----------------------------------------------------------------------------------
+
+CALLS = {
+    "cholesky": ({"cusolver_potrf_ffi"}, set()),
+    "det": ({"cusolver_getrf_ffi", "cu_lu_pivots_to_permutation"}, {"LuDecomposition"}),
+    "eig": ({"cuhybrid_eig_real", "cuhybrid_eig_comp"}, None),
+    "eigh": ({"cusolver_syevd_ffi"}, {"Eigh"}),
+    "geqp3": ({"cuhybrid_geqp3"}, set()),
+    "geqrf": ({"cusolver_geqrf_ffi"}, {"Qr"}),
+    "householder_product": ({"cusolver_orgqr_ffi"}, {PRODUCT}),
+    "lu": ({"cusolver_getrf_ffi", "cu_lu_pivots_to_permutation"}, {"LuDecomposition"}),
+    "lu_pivots_to_permutation": ({"cu_lu_pivots_to_permutation"}, set()),
+    "ormqr": ({"cusolver_ormqr_ffi"}, set()),
+    "pinv": ({"cusolver_gesvdj_ffi"}, {"Eigh", "Qr", PRODUCT}),
+    "qr": ({"cusolver_geqrf_ffi", "cusolver_orgqr_ffi", "cuhybrid_geqp3"}, {"Qr", PRODUCT}),
+    "solve": ({"cusolver_getrf_ffi", "cu_lu_pivots_to_permutation"}, {"LuDecomposition"}),
+    "svd": ({"cusolver_gesvdj_ffi"}, {"Eigh", "Qr", PRODUCT}),
+    "triangular_solve": (set(), set()),
+    "tridiagonal": ({"cusolver_sytrd_ffi"}, None),
+    "tridiagonal_solve": ({"cusparse_gtsv2_ffi", "cu_tridiagonal_solve_perturbed"}, set()),
+}
+
+
+def calls(program, platform):
+    text = lower(program, Plan((SimpleNamespace(platform=platform),))).as_text()
+    return set(re.findall(r"custom_call @(\w+)", text))
+
+
+def in_64_bits(case):
+    wide = {"f": np.float64, "c": np.complex128}
+    operands = [np.asarray(x) for x in case.operands()]
+    return [x.astype(wide.get(x.dtype.kind, x.dtype)) for x in operands]
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_matrices_are_factorized_by_what_the_platform_has(name):
+    prim = REGISTRY[name]
+    cases = [Case(prim, e) for e in prim.examples]
+    narrow = [phalanx.make_program(c)(*c.operands()) for c in cases]
+    of_arrays = [c for c in cases if len(c.operands()) == len(c.example.args)]
+    with phalanx.enable_x64(True):
+        wide = [phalanx.make_program(c)(*in_64_bits(c)) for c in of_arrays] or narrow
+        for platform, expected in zip(("gpu", "tpu"), CALLS[name], strict=True):
+            if expected is not None:
+                for made in (narrow, wide):
+                    assert set().union(*[calls(p, platform) for p in made]) == expected
+
+
+@pytest.mark.parametrize("platform", ["gpu", "tpu"])
+@pytest.mark.parametrize("shape", [(0, 0), (0, 3), (3, 0), (2, 0, 3), (0, 2, 2)])
+def test_matrices_without_elements_are_not_factorized(platform, shape):
+    m, n = shape[-2:]
+    a, taus = np.zeros(shape, np.float32), np.zeros((*shape[:-2], 0), np.float32)
+    whole = [
+        lambda a: linalg.svd(a, full=True, vectors=True),
+        lambda a: linalg.qr(a, full=True, pivoting=True),
+        linalg.lu,
+        linalg.geqrf,
+        linalg.geqp3,
+        lambda a: linalg.pinv(a, np.zeros(shape[:-2], np.float32)),
+        *([linalg.det, lambda a: linalg.solve(a, a)] if m == n else []),
+        *([lambda a: linalg.householder_product(a, taus)] if m >= n else []),
+    ]
+    for f in whole:
+        assert "custom_call" not in text_on(platform, f, a)
+
+
+@pytest.mark.parametrize(
+    ("shape", "routine", "name"),
+    [((1024, 9), "gesdd", "gesvdj"), ((1025, 9), "gesdd", "gesvd"), ((4, 3), "gesvd", "gesvd")],
+)
+def test_singular_values_on_gpus_are_found_by_size(shape, routine, name):
+    def f(a):
+        return linalg.svd(a, full=False, vectors=True, routine=routine)
+
+    for a in (np.ones(shape, np.float32), np.ones(shape[::-1], np.float32)):
+        assert f"@cusolver_{name}_ffi(" in text_on("gpu", f, a)
 
 
 def test_calls_of_python_are_refused_where_there_are_none():

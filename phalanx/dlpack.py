@@ -32,12 +32,7 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
     >>> print(from_dlpack(np.arange(3)))
     [0 1 2]
     """
-    if copy is False:
-        raise ValueError(
-            "from_dlpack: memory of another library is not shared, since arrays here never change; "
-            "leave copy=False out"
-        )
-    return of_another_library(external_array, device=device)
+    return of_another_library(external_array, device=device, copy=copy)
 
 
 def is_supported_dtype(dtype: Any) -> bool:

@@ -593,13 +593,13 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     >>> isdtype("float32", "real floating"), isdtype("int8", ("bool", "int16"))
     (True, False)
     """
-    given = canonical(dtype)
+    given = as_dtype(dtype)
     if isinstance(kind, tuple):
-        return any(isdtype(given, k) for k in kind)
+        return any([isdtype(given, k) for k in kind])  # a list: all of them are looked at
     if isinstance(kind, str) and kind in _KINDS:
         return _KINDS[kind](given)
     try:
-        return given == canonical(kind)
+        return given == as_dtype(kind)
     except TypeError:
         raise ValueError(
             f"isdtype: a dtype or one of {', '.join(map(repr, _KINDS))} is needed, got {kind!r}"
@@ -685,10 +685,12 @@ class ScalarType:
         return self.dtype.name
 
     def __eq__(self, other: object) -> bool:
-        try:
-            return self.dtype == np.dtype(other)  # type: ignore[arg-type]
-        except TypeError:
-            return NotImplemented
+        if isinstance(other, (ScalarType, np.dtype, type, str)):  # what may mean a dtype
+            try:
+                return self.dtype == np.dtype(other)  # type: ignore[arg-type]
+            except TypeError:
+                return NotImplemented
+        return NotImplemented
 
     def __hash__(self) -> int:
         return hash(self.dtype.type)  # tables of others have NumPy's classes as keys

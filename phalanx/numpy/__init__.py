@@ -355,6 +355,7 @@ from phalanx.numpy.shaping import (
     swapaxes,
     transpose,
 )
+from phalanx.numpy.standard import __array_api_version__, __array_namespace_info__
 from phalanx.numpy.statistics import (
     average,
     bincount,

@@ -279,7 +279,24 @@ def _remainder(x: Any, y: Any) -> Any:
     rest = _truncated_remainder(x, y)
     if is_unsigned(typeof(rest).dtype):
         return rest
-    return ops.select(_opposite(rest, y), ops.add(rest, y), rest)
+    return _floored(rest, y)
+
+
+def _floored(rest: Any, y: Any) -> Any:
+    """The remainder with the sign of y, zeros too, of that with the sign of x."""
+    floored = ops.select(_opposite(rest, y), ops.add(rest, y), rest)
+    if typeof(rest).dtype not in FLOATS:
+        return floored
+    fixed = ops.stop_gradient(rest)  # what follows are zeros, with the derivative of the remainder
+    below, above = ops.neg(ops.sub(fixed, rest)), ops.sub(rest, fixed)
+    zero = ops.select(_negative_like(rest, y), below, above)
+    return ops.select(ops.eq(rest, literal(rest, 0)), zero, floored)
+
+
+def _negative_like(x: Any, y: Any) -> Any:
+    """Whether y is below zero, in the shape of x: a constant is alike everywhere."""
+    negative = _is_negative(y)
+    return negative if isinstance(negative, Array) else ops.full(x.shape, negative, np.dtype(bool))
 
 
 def _truncated_remainder(x: Any, y: Any) -> Any:
@@ -327,7 +344,10 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
     quotient = ops.round(ops.div(ops.sub(x, rest), y), mode="even")  # was one, but for rounding
     opposite = _opposite(rest, y)
     quotient = ops.select(opposite, ops.sub(quotient, literal(quotient, 1)), quotient)
-    rest = ops.select(opposite, ops.add(rest, y), rest)
+    sign = ops.mul(_sign(x), _sign(y))
+    zero = literal(quotient, 0)
+    quotient = ops.select(ops.eq(quotient, zero), ops.mul(sign, zero), quotient)
+    rest = _floored(rest, y)
     if isinstance(y, np.generic):
         return (quotient if y else ops.div(x, y)), rest
     return ops.select(ops.eq(y, literal(y, 0)), ops.div(x, y), quotient), rest

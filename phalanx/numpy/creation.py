@@ -17,6 +17,7 @@ from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
+from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import SCALARS, Array
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
@@ -142,6 +143,11 @@ def on_device(x: Any, device: Any) -> Any:
     if device is None:
         return x
     given = isinstance(device, (Sharding, PartitionSpec))
+    if not given and not hasattr(device, "platform"):
+        raise TypeError(
+            "device: one of phalanx.devices(), or a sharding, is needed, got "
+            f"{device!r} of type {type(device).__name__}, at {user_location()}"
+        )
     to = sharding_for(device, "device") if given else SingleDeviceSharding(device)
     return device_put(x, to=to, back=None)
 
@@ -288,8 +294,15 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Array:
     """An array of another library, handed over by the DLPack protocol, copied.
 
+    Args:
+        x: an array with the methods ``__dlpack__`` and ``__dlpack_device__``.
+        device: where it is to lie; default the first device.
+        copy: False asks for shared memory, which is refused for arrays of other libraries: those
+            here never change.
+
     Raises:
         TypeError: ``x`` does not speak the protocol.
+        ValueError: ``copy`` is False.
 
     >>> print(jnp.from_dlpack(np.arange(3)))
     [0 1 2]
@@ -300,7 +313,14 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
             f"{type(x).__name__}; see jnp.asarray"
         )
     dtypes.refuse_masked(x)
-    return on_device(x if isinstance(x, Array) else from_host(np.from_dlpack(x)), device)
+    if isinstance(x, Array):
+        return on_device(x, device)
+    if copy is False:
+        raise ValueError(
+            "from_dlpack: memory of another library is not shared, since arrays here never change; "
+            "leave copy=False out"
+        )
+    return on_device(from_host(np.from_dlpack(x)), device)
 
 
 # ---- constant arrays ------------------------------------------------------------------------

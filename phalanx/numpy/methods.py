@@ -35,6 +35,7 @@ from phalanx.numpy.at import At
 from phalanx.numpy.indexing import getitem
 from phalanx.numpy.joining import repeat
 from phalanx.numpy.promotion import convert
+from phalanx.numpy.standard import in_version
 from phalanx.ops.basis import check_domain, number_or_bool
 from phalanx.run.array import DeviceArray
 from phalanx.run.reading import read
@@ -149,8 +150,12 @@ def install(array: type, namespace: ModuleType) -> None:
     """
 
     def __array_namespace__(self: Any, *, api_version: str | None = None) -> ModuleType:
-        """The module of functions for such arrays, named as in the array API standard."""
-        return namespace
+        """The module of functions for such arrays, named as in the array API standard.
+
+        Raises:
+            ValueError: ``api_version`` is none that is followed.
+        """
+        return in_version(namespace, api_version)
 
     array.__array_namespace__ = __array_namespace__  # type: ignore[attr-defined]
     for name, (symbol, function) in _BINARY.items():

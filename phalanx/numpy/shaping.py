@@ -315,7 +315,7 @@ def broadcast_to(array: ArrayLike, shape: Any) -> Array:
     return ops.broadcast_to(x, target)
 
 
-def broadcast_arrays(*args: ArrayLike) -> list[Array]:
+def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """The arrays repeated to the shape that they broadcast to.
 
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
@@ -323,9 +323,9 @@ def broadcast_arrays(*args: ArrayLike) -> list[Array]:
     """
     xs = [as_array("broadcast_arrays", a) for a in args]
     if not xs:
-        return []
+        return ()
     target = common_shape("broadcast_arrays", *(x.shape for x in xs))
-    return [ops.broadcast_to(x, target) for x in xs]
+    return tuple(ops.broadcast_to(x, target) for x in xs)
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:

@@ -375,7 +375,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: str = "xy"
-) -> list[Array]:
+) -> tuple[Array, ...]:
     """The coordinates of the points of a grid, from the coordinates along each axis.
 
     Args:
@@ -405,7 +405,7 @@ def meshgrid(
     for d, x in zip(order, vectors, strict=True):
         thin = ops.reshape(x, shape=tuple(n if i == d else 1 for i, n in enumerate(shape)))
         out.append(thin if sparse else ops.broadcast_to(thin, tuple(shape)))
-    return out
+    return tuple(out)
 
 
 def indices(dimensions: Any, dtype: DTypeLike = None, sparse: bool = False) -> Any:

@@ -23,6 +23,7 @@ from phalanx.core.primitive import (
     Primitive,
 )
 from phalanx.core.types import typeof
+from phalanx.ops import complex_edges as edges
 from phalanx.ops.basis import (
     Domain,
     add,
@@ -94,7 +95,7 @@ def _sign_linearize(active: Active, x: Any) -> Derivative:
 
 abs = pointwise(
     "abs",
-    lambda b, x: x if dtypes.is_unsigned(b.type(x).dtype) else b.abs(x),
+    lambda b, x: x if dtypes.is_unsigned(b.type(x).dtype) else edges.abs_lower(b, x),
     on=number,
     result=dtypes.to_real,
     linearize=_abs_linearize,
@@ -375,7 +376,7 @@ pow = pointwise(
 
 sqrt = pointwise(
     "sqrt",
-    lambda b, x: b.sqrt(x),
+    edges.at_edges("sqrt", edges.sqrt_edges),
     on=dtypes.is_inexact,
     partials=[lambda y, x: div(0.5, y)],
     doc="√x; stablehlo.sqrt",
@@ -421,11 +422,16 @@ def _exp2_lower(b: Builder, x: Any) -> Any:
     return b.power(b.constant(2, b.outs[0].dtype, b.outs[0].shape), x)
 
 
-exp = _function("exp", lambda b, x: b.exponential(x), lambda y, x: y, "e^x; stablehlo.exponential")
+exp = _function(
+    "exp",
+    edges.at_edges("exponential", edges.exp_edges),
+    lambda y, x: y,
+    "e^x; stablehlo.exponential",
+)
 exp2 = _function("exp2", _exp2_lower, lambda y, x: mul(y, math.log(2)), "2^x; stablehlo.power")
 expm1 = _function(
     "expm1",
-    lambda b, x: b.exponential_minus_one(x),
+    edges.at_edges("exponential_minus_one", edges.expm1_edges),
     lambda y, x: add(y, 1),
     "e^x - 1, exact near 0; stablehlo.exponential_minus_one",
 )
@@ -448,7 +454,7 @@ def _logarithm(
 
 log = _logarithm(
     "log",
-    lambda b, x: b.log(x),
+    edges.at_edges("log", edges.log_edges),
     lambda x: x,
     "the natural logarithm; stablehlo.log",
     _POSITIVE,
@@ -456,7 +462,7 @@ log = _logarithm(
 )
 log1p = _logarithm(
     "log1p",
-    lambda b, x: b.log_plus_one(x),
+    edges.at_edges("log_plus_one", edges.log_edges),
     lambda x: add(x, 1),
     "log(1 + x), exact near 0; stablehlo.log_plus_one",
     _OPEN,
@@ -515,13 +521,26 @@ one_minus_square = pointwise(
 )
 
 sin: Primitive = _function(
-    "sin", lambda b, x: b.sine(x), lambda y, x: cos(x), "sin x; stablehlo.sine"
+    "sin",
+    edges.at_edges("sine", edges.turned(edges.sinh_edges)),
+    lambda y, x: cos(x),
+    "sin x; stablehlo.sine",
 )
-cos = _function("cos", lambda b, x: b.cosine(x), lambda y, x: neg(sin(x)), "stablehlo.cosine")
-tan = _function("tan", lambda b, x: b.tan(x), lambda y, x: add(1, square(y)), "stablehlo.tan")
+cos = _function(
+    "cos",
+    edges.at_edges("cosine", edges.turned_within(edges.cosh_edges)),
+    lambda y, x: neg(sin(x)),
+    "stablehlo.cosine",
+)
+tan = _function(
+    "tan",
+    edges.at_edges("tan", edges.turned(edges.tanh_edges)),
+    lambda y, x: add(1, square(y)),
+    "stablehlo.tan",
+)
 asin = _function(
     "asin",
-    lambda b, x: b.asin(x),
+    edges.at_edges("asin", edges.turned(edges.asinh_edges)),
     lambda y, x: rsqrt(one_minus_square(x)),
     "arcsin x; chlo.asin",
     _OPEN,
@@ -529,7 +548,7 @@ asin = _function(
 )
 acos = _function(
     "acos",
-    lambda b, x: b.acos(x),
+    edges.at_edges("acos", edges.acos_edges),
     lambda y, x: neg(rsqrt(one_minus_square(x))),
     "arccos x; chlo.acos",
     _OPEN,
@@ -537,22 +556,30 @@ acos = _function(
 )
 atan = _function(
     "atan",
-    lambda b, x: b.atan(x),
+    edges.at_edges("atan", edges.turned(edges.atanh_edges)),
     lambda y, x: _inverse(add(1, square(x))),
     "arctan x; chlo.atan",
     _F,
     Example((c64(3),), low=-0.5, high=0.5),
 )
 sinh: Primitive = _function(
-    "sinh", lambda b, x: b.sinh(x), lambda y, x: cosh(x), "sinh x; chlo.sinh"
+    "sinh", edges.at_edges("sinh", edges.sinh_edges), lambda y, x: cosh(x), "sinh x; chlo.sinh"
 )
-cosh = _function("cosh", lambda b, x: b.cosh(x), lambda y, x: sinh(x), "cosh x; chlo.cosh")
+cosh = _function(
+    "cosh",
+    edges.at_edges("cosh", edges.cosh_edges),
+    lambda y, x: sinh(x),
+    "cosh x; chlo.cosh",
+)
 tanh = _function(
-    "tanh", lambda b, x: b.tanh(x), lambda y, x: one_minus_square(y), "tanh x; stablehlo.tanh"
+    "tanh",
+    edges.at_edges("tanh", edges.tanh_edges),
+    lambda y, x: one_minus_square(y),
+    "tanh x; stablehlo.tanh",
 )
 asinh = _function(
     "asinh",
-    lambda b, x: b.asinh(x),
+    edges.at_edges("asinh", edges.asinh_edges),
     lambda y, x: rsqrt(add(square(x), 1)),
     "arsinh x; chlo.asinh",
     _F,
@@ -560,7 +587,7 @@ asinh = _function(
 )
 acosh = _function(
     "acosh",
-    lambda b, x: b.acosh(x),
+    edges.acosh_lower,
     lambda y, x: mul(rsqrt(sub(x, 1)), rsqrt(add(x, 1))),
     "arcosh x; chlo.acosh",
     Example((f32(2, 3),), low=1.5, high=3.0),
@@ -568,7 +595,7 @@ acosh = _function(
 )
 atanh = _function(
     "atanh",
-    lambda b, x: b.atanh(x),
+    edges.at_edges("atanh", edges.atanh_edges),
     lambda y, x: _inverse(one_minus_square(x)),
     "artanh x; chlo.atanh",
     _OPEN,

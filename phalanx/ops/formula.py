@@ -299,6 +299,11 @@ def lesser(x: Any, y: Any) -> Any:
     return where(x < y, x, y)
 
 
+def equal(x: Any, y: Any) -> Number:
+    """Whether ``x`` is ``y``; zeros of either sign are the same."""
+    return _compare(x, y, "EQ")
+
+
 def is_nan(x: Any) -> Number:
     """Whether ``x`` is no number."""
     return _compare(x, x, "NE")

@@ -271,7 +271,25 @@ class DeviceArray(Array):
             return value.astype(dtype)
         return value.copy() if copy else value
 
-    def __dlpack__(self, *, stream: int | None = None, **options: Any) -> Any:
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The array for another library, by the DLPack protocol.
+
+        Args:
+            stream: that of the consumer, on a GPU, which is to wait for the value.
+            max_version: the newest version of the protocol that the consumer knows.
+            dl_device: where it wants the array; the CPU, with a copy, or where the array lies.
+            copy: whether it wants memory of its own; None leaves that open.
+
+        Raises:
+            BufferError: this array, or that device, cannot be exported.
+        """
         self._check_alive()
         if is_key(self.aval.dtype):
             raise BufferError(f"__dlpack__: {self.aval} cannot be exported: {ADVICE}")
@@ -280,7 +298,32 @@ class DeviceArray(Array):
                 f"__dlpack__: array {self.aval} lies on {self.sharding.num_devices} devices; "
                 "export one part, x.addressable_shards[i].data, or gather it with device_put"
             )
-        return backend().to_dlpack(self._raw, stream)
+        given = self._on_dlpack_device(dl_device, copy)
+        return backend().to_dlpack(given._raw, stream, max_version, given is not self)
+
+    def _on_dlpack_device(self, wanted: tuple[int, int] | None, copy: bool | None) -> DeviceArray:
+        """This array, or a copy, where a consumer wants it."""
+        here = self.__dlpack_device__()
+        if wanted is None or tuple(map(int, wanted)) == here:
+            return place(self._value, self.aval, self.sharding) if copy else self
+        if copy is False or int(wanted[0]) != _DLPACK_KINDS["cpu"]:
+            raise BufferError(
+                f"__dlpack__: {self.aval} lies on DLPack's device {here}, and cannot be exported "
+                f"to {tuple(map(int, wanted))} with copy={copy}; move it with device_put"
+            )
+        to = Sharding((backend().local_devices("cpu")[0],))
+        return place(self._value, self.aval, to)
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """The elements as read-only memory of the host, for ``memoryview`` (from Python 3.12)."""
+        value = self._value
+        try:
+            return memoryview(value)
+        except ValueError:
+            raise BufferError(
+                f"memoryview: Python has no format for elements of {self.aval}; use x.view, or "
+                "x.astype of another dtype"
+            ) from None
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.sharding.device_list[0]

@@ -381,8 +381,15 @@ class Backend(Protocol):
         """The address of a single-device array in the memory of its device."""
         ...
 
-    def to_dlpack(self, raw: Raw, stream: int | None = None) -> Any:
-        """A DLPack capsule that shares the memory of a single-device array."""
+    def to_dlpack(
+        self,
+        raw: Raw,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        copied: bool = False,
+    ) -> Any:
+        """A DLPack capsule that shares the memory of a single-device array; ``copied`` says
+        whether this was made for the consumer."""
         ...
 
     def from_dlpack(self, external: Any, device: Device) -> tuple[Raw, ArrayType]:

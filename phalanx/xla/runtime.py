@@ -27,6 +27,7 @@ VERSION: tuple[int, ...] = version.__version_info__
 OLD = VERSION < (0, 11)  # 0.10.x
 RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()
 DIRECT = hasattr(xc.ArrayImpl, "_to_np_array_did_copy")  # to NumPy without looking for jax
+VERSIONED_CAPSULES = hasattr(xc, "dlpack_version")  # DLPack's, which say what may be written
 
 
 class _WithoutJax(threading.local):

@@ -15,7 +15,7 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.flight import read, waited
 from phalanx.xla.reshard import reshard
-from phalanx.xla.runtime import device_list, raw_sharding, without_jax, xc
+from phalanx.xla.runtime import VERSIONED_CAPSULES, device_list, raw_sharding, without_jax, xc
 from phalanx.xla.sharded import Parts, held, is_deleted, lent, parts_of, sharded_type, whole_of
 from phalanx.xla.tiles import cut, in_host_memory, joined_tiles, put_part, rearranged
 
@@ -164,10 +164,20 @@ def block(raws: Sequence[Raw]) -> None:
         raise translated(e, "waiting for an array") from None
 
 
-def to_dlpack(raw: Raw, stream: int | None = None) -> Any:
-    """A capsule that shares the memory of a single-device array."""
+def to_dlpack(
+    raw: Raw,
+    stream: int | None = None,
+    max_version: tuple[int, int] | None = None,
+    copied: bool = False,
+) -> Any:
+    """A capsule that shares the memory of a single-device array.
+
+    It has a version, and says that it must not be written, where the consumer knows versions.
+    """
+    further = {"max_version": max_version, "copied": copied} if VERSIONED_CAPSULES else {}
+    export = functools.partial(xc.buffer_to_dlpack_managed_tensor, raw, stream, **further)
     try:
-        return waited((raw,), lambda: xc.buffer_to_dlpack_managed_tensor(raw, stream), "to_dlpack")
+        return waited((raw,), export, "to_dlpack")
     except RuntimeError as e:
         raise translated(e, "to_dlpack") from None
 

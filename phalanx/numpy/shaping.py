@@ -29,11 +29,14 @@ from phalanx.numpy.promotion import (
 
 
 def shape(a: Any) -> tuple[int, ...]:
-    """The lengths of the dimensions of ``a``.
+    """The lengths of the dimensions of ``a``, an array, a number, nested lists, or whatever tells.
 
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
+    told = getattr(a, "shape", None)
+    if isinstance(told, tuple):
+        return told
     if isinstance(a, (list, tuple)):  # nothing is put on a device to know its shape
         return (len(a), *_inner_shape(a)) if a else (0,)
     a = operand("shape", a)

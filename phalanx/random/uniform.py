@@ -240,12 +240,13 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -
     Args:
         key: a single key.
         shape: of the result.
-        minval: an integer, or an integer array that broadcasts to ``shape``.
+        minval: an integer, or an integer array that broadcasts to ``shape``. Of floats the
+            fraction is cut, and those beyond the dtype's range are brought into it.
         maxval: likewise.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
 
     Raises:
-        TypeError: ``dtype`` or a bound is not integer.
+        TypeError: ``dtype`` is not integer, or a bound is complex or no number.
         ValueError: the bounds do not broadcast to ``shape``.
 
     >>> from phalanx import random
@@ -269,6 +270,8 @@ def _bound(name: str, x: Any, dtype: np.dtype) -> tuple[Any, Any]:
         return dtypes.scalar(clipped, dtype), np.bool_(True) if int(x) > limits.max else None
     x = x if hasattr(x, "dtype") else np.asarray(x)
     type = typeof(x)
+    if dtypes.is_floating(type.dtype):
+        return convert(x, dtype=dtype, weak=False), None
     if not dtypes.is_integer(type.dtype):
         raise TypeError(f"randint: {name} must be integer, got {type}")
     if type.dtype == dtype:

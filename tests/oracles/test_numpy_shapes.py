@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import phalanx
 import phalanx.numpy as jnp
@@ -343,6 +344,12 @@ def test_traced_diagonals(k):
 def test_shapes_of_lists():
     nested = [[1, 2, 3], [4, 5, 6]]
     assert jnp.shape(nested) == (2, 3) and jnp.ndim(nested) == 2 and jnp.size(nested, 1) == 3
+
+
+def test_shapes_of_what_tells_them():
+    sparse = scipy.sparse.csr_matrix(np.eye(2, 3))
+    for x in (sparse, phalanx.ShapeDtypeStruct((2, 3), "float32")):
+        assert jnp.shape(x) == (2, 3) and jnp.ndim(x) == 2 and jnp.size(x, 1) == 3
 
 
 def test_positions_of_dimensions_as_arrays():

@@ -170,6 +170,16 @@ def test_randint_over_the_whole_range():
     same("randint", (20,), np.arange(20, dtype=np.int32), 50)
 
 
+def test_bounds_of_integers_may_be_floats_whose_fraction_is_cut():
+    low, high = np.float32([-2.7, 0.0, 3.9]), np.float32([2.7, 4.7, 3.2])
+    same("randint", (50, 3), low, high)
+    same("randint", (50, 3), -2.7, np.float16([2.7, 4.7, 3.2]))
+    found = random.randint(random.key(0), (2000,), 0, jnp.float32(1e20))
+    assert found.max() > 2**31 - 2**24 and found.min() >= 0
+    with pytest.raises(TypeError, match=r"maxval must be integer, got c64"):
+        random.randint(random.key(0), (2,), 0, jnp.array(3j))
+
+
 def test_coins():
     same("bernoulli", 0.3, (500,))
     same("bernoulli")

@@ -31,12 +31,14 @@ from phalanx.numpy.promotion import (
 def shape(a: Any) -> tuple[int, ...]:
     """The lengths of the dimensions of ``a``, an array, a number, nested lists, or whatever tells.
 
+    None has none, as in NumPy.
+
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
     told = getattr(a, "shape", None)
-    if isinstance(told, tuple):
-        return told
+    if isinstance(told, tuple) or a is None:
+        return told or ()
     if isinstance(a, (list, tuple)):  # nothing is put on a device to know its shape
         return (len(a), *_inner_shape(a)) if a else (0,)
     a = operand("shape", a)

@@ -352,6 +352,10 @@ def test_shapes_of_what_tells_them():
         assert jnp.shape(x) == (2, 3) and jnp.ndim(x) == 2 and jnp.size(x, 1) == 3
 
 
+def test_none_has_no_dimensions():
+    assert jnp.shape(None) == np.shape(None) == () and jnp.ndim(None) == 0
+
+
 def test_positions_of_dimensions_as_arrays():
     for axis in (np.array(1), jnp.array(1), np.array([0, 3]), [0, -1], ()):
         found = jnp.expand_dims(V[:, None], axis)

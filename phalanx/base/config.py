@@ -3,18 +3,21 @@
 ``config.update(name, value)`` changes an option for the whole process. ``config.override``
 changes it for a block of code in the running thread or task. Environment variables
 ``PHALANX_<NAME>`` set the values to begin with, or else ``JAX_<NAME>`` for all that does not
-concern the compilation cache, and ``PHALANX_CACHE_DIR`` says where that lies; where nothing else
+concern the compilation cache, and ``PHALANX_CACHE_DIR`` says where that lies, too; one that is
+nearly the name of an option is warned of. Where nothing else
 says into how many devices the CPU is divided, XLA's flag
 ``--xla_force_host_platform_device_count`` in ``XLA_FLAGS`` counts, as it is at the first use.
 """
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import os
 import re
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar
@@ -47,12 +50,12 @@ class Option:
     @property
     def variables(self) -> tuple[str, ...]:
         """The environment variables that set the value to begin with; the first counts."""
-        own = f"PHALANX_{(self.short or self.name).upper()}"
+        own = [f"PHALANX_{name.upper()}" for name in (self.short, self.name) if name]
         if self.own:
-            return (own,)
+            return (*own,)
         others = [name.upper() for name, meant in _OTHER_NAMES.items() if self.name in meant]
         of_others = [f"{prefix}_{name}" for name in others for prefix in ("PHALANX", "JAX")]
-        return (own, f"JAX_{self.name.upper()}", *of_others)
+        return (*own, f"JAX_{self.name.upper()}", *of_others)
 
 
 def _boolean(value: Any) -> bool:
@@ -659,5 +662,21 @@ def _read_environment() -> None:
     _of_process.refresh(())
 
 
+def _tell_of_misspelt() -> None:
+    """Warn of variables of the environment that are nearly the name of an option's."""
+    known = {v for option in OPTIONS.values() for v in option.variables}
+    bare = {v.removeprefix("PHALANX_"): v for v in known if v.startswith("PHALANX_")}
+    for variable in sorted(os.environ.keys() - known):
+        if variable.startswith("PHALANX_"):
+            near = difflib.get_close_matches(variable.removeprefix("PHALANX_"), bare, 1, 0.8)
+            if near:
+                warnings.warn(
+                    f"the environment variable {variable} is that of no option. "
+                    f"Did you mean {bare[near[0]]}?",
+                    stacklevel=2,
+                )
+
+
 _read_environment()
+_tell_of_misspelt()
 config = Config()

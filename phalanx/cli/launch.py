@@ -35,6 +35,9 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         "launch",
         help="run a program in several processes",
         usage="phalanx launch [-n N] [options] script.py [arguments ...]",
+        description="Run a program in several processes, on this machine or on several, which "
+        "meet in phalanx.distributed.initialize() and compute together.",
+        epilog="example: phalanx launch -n 2 train.py --epochs 5",
     )
     command.add_argument(
         "-n", "--nproc", type=positive, default=1, metavar="N", help="processes on this machine"
@@ -59,8 +62,8 @@ def add_command(commands: argparse._SubParsersAction) -> None:
         help="how often to start all again when one has failed (default: 0)",
     )  # fmt: skip
     command.add_argument("-m", dest="module", action="store_true", help="script is a module")
-    command.add_argument("script")
-    command.add_argument("arguments", nargs=argparse.REMAINDER)
+    command.add_argument("script", help="the file of the program, or with -m its module")
+    command.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program is given")
     command.set_defaults(run=run)
 
 

@@ -15,21 +15,48 @@ from phalanx.cli.numbers import positive
 
 def parser() -> argparse.ArgumentParser:
     """The grammar of the command line."""
-    top = argparse.ArgumentParser(prog="phalanx", description=phalanx.__doc__)
+    top = argparse.ArgumentParser(
+        prog="phalanx",
+        description="Array programs on many devices: what is there, and programs run over it.",
+        epilog="phalanx COMMAND -h tells more of a command; example: phalanx devices",
+    )
     top.add_argument("--version", action="version", version=f"phalanx {phalanx.__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="command")
+    commands = top.add_subparsers(dest="command", metavar="command")
 
-    demo = commands.add_parser("demo", help="train a classifier of digits in eight lanes")
+    demo = commands.add_parser(
+        "demo",
+        help="train a classifier of digits in eight lanes",
+        description="Train a classifier of handwritten digits in eight lanes, and draw its loss. "
+        "It needs scikit-learn and matplotlib: pip install 'phalanx[demo]'.",
+        epilog="example: phalanx demo --epochs 5 --out loss.png",
+    )
     demo.add_argument("--devices", type=positive, metavar="N", help="how many (default: all)")
     demo.add_argument("--epochs", type=positive, default=30, metavar="N", help="default: 30")
-    demo.add_argument("--out", type=Path, default=Path("curve.png"), metavar="PNG")
+    demo.add_argument(
+        "--out", type=Path, default=Path("curve.png"), metavar="PNG",
+        help="where the curve of the loss is written (default: %(default)s)",
+    )  # fmt: skip
     demo.set_defaults(run=run_demo)
 
-    devices = commands.add_parser("devices", help="list the devices that phalanx sees")
+    devices = commands.add_parser(
+        "devices",
+        help="list the devices that phalanx sees",
+        description="List the devices that phalanx sees, and why an accelerator is not among them.",
+        epilog="example: PHALANX_NUM_CPU_DEVICES=8 phalanx devices",
+    )
     devices.set_defaults(run=_run_of("devices"))
 
-    cache = commands.add_parser("cache", help="show or clear the cache of compiled programs")
-    cache.add_argument("action", nargs="?", choices=["show", "clear"], default="show")
+    cache = commands.add_parser(
+        "cache",
+        help="show or clear the cache of compiled programs",
+        description="Show or clear the folder in which compiled programs are kept, so that the "
+        "next process need not compile them.",
+        epilog="example: phalanx cache clear",
+    )
+    cache.add_argument(
+        "action", nargs="?", choices=["show", "clear"], default="show",
+        help="show where it is and how large, or delete what is in it (default: show)",
+    )  # fmt: skip
     cache.set_defaults(run=_run_of("cache"))
 
     launch.add_command(commands)
@@ -38,9 +65,12 @@ def parser() -> argparse.ArgumentParser:
         "compile",
         help="run a script, and compile its functions for accelerators that are not here",
         usage="phalanx compile script.py --for v5e:2x4 [--gpu FILE] [arguments ...]",
+        description="Run a script, and tell what each of its compiled functions would need on "
+        "accelerators that are not here.",
+        epilog="example: phalanx compile train.py --for v5e:2x4",
     )
     compiling.add_argument("-m", dest="module", action="store_true", help="script is a module")
-    compiling.add_argument("script")
+    compiling.add_argument("script", help="the file of the script, or with -m its module")
     compiling.add_argument(
         "arguments", nargs=argparse.REMAINDER,
         help="--for names the accelerators: v5e:2x4, or cuda:1x2x4 for processes, hosts and GPUs "
@@ -72,5 +102,9 @@ def run_demo(arguments: argparse.Namespace) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; returns the exit status."""
-    arguments = parser().parse_args(argv)
+    grammar = parser()
+    arguments = grammar.parse_args(argv)
+    if arguments.command is None:
+        grammar.print_help()
+        return 0
     return arguments.run(arguments)

@@ -300,6 +300,31 @@ def test_options_come_from_the_environment_and_from_arguments():
     assert "/x" not in found.stdout.split()
 
 
+def test_every_option_has_a_variable_of_its_name():
+    assert [n for n, o in OPTIONS.items() if f"PHALANX_{n.upper()}" not in o.variables] == []
+    for variable in ("PHALANX_CACHE_DIR", "PHALANX_COMPILATION_CACHE_DIR"):
+        found = in_a_process("print(config.compilation_cache_dir)", **{variable: "/x"})
+        assert (found.stdout, found.stderr) == ("/x\n", "")
+
+
+@pytest.mark.parametrize(
+    "misspelt, meant",
+    [
+        ("ENABEL_X64", "ENABLE_X64"),
+        ("NUM_CPU_DEVICE", "NUM_CPU_DEVICES"),
+        ("DEBUG_NAN", "DEBUG_NANS"),
+    ],
+)
+def test_a_misspelt_variable_is_told_of(misspelt, meant):
+    found = in_a_process("", **{f"PHALANX_{misspelt}": "1"})
+    assert f"PHALANX_{misspelt} is that of no option. Did you mean PHALANX_{meant}?" in found.stderr
+
+
+def test_variables_of_others_are_not_options():
+    names = ("TOKEN", "PROCESS_ID", "NUM_PROCESSES", "LOCAL_DEVICE_IDS", "AS_JAX", "MY_OWN")
+    assert in_a_process("", **{f"PHALANX_{name}": "1" for name in names}).stderr == ""
+
+
 def test_options_with_other_names():
     config.update("jax_platform_name", "cpu")
     assert config.platforms == config.jax_platform_name == "cpu"

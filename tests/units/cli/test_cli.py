@@ -37,11 +37,26 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"phalanx {phalanx.__version__}\n"
 
 
-def test_no_command_is_an_error(capsys):
+COMMANDS = ("demo", "devices", "cache", "launch", "compile")
+
+
+def test_no_command_is_help(capsys):
+    assert main([]) == 0
+    told = capsys.readouterr().out
+    assert "usage: phalanx" in told and "example: phalanx devices" in told
+    assert all(command in told for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_words_and_an_example(command, capsys):
     with pytest.raises(SystemExit) as exit:
-        main([])
-    assert exit.value.code == 2
-    assert "usage: phalanx" in capsys.readouterr().err
+        main([command, "-h"])
+    assert exit.value.code == 0
+    told = capsys.readouterr().out
+    assert f"usage: phalanx {command}" in told and f"phalanx {command}" in told.split("example:")[1]
+    grammar = parser()._subparsers._group_actions[0].choices[command]
+    assert grammar.description.endswith(".")
+    assert [a.dest for a in grammar._actions if not a.help] == []
 
 
 @pytest.mark.parametrize("wrong", ["0", "-3", "many"])

@@ -112,8 +112,8 @@ def _bound(x: Any) -> Any:
     columns, rows = (reduce_sum(size, dims=(d,)) for d in (last - 1, last))
     if not typeof(x).shape[-1]:
         return reduce_sum(rows, dims=(last - 1,))
-    both = [reduce_max(each, dims=(last - 1,)) for each in (columns, rows)]
-    bound = sqrt(mul(*both))
+    both = [sqrt(reduce_max(each, dims=(last - 1,))) for each in (columns, rows)]
+    bound = mul(*both)
     return select(eq(bound, 0), 1, bound)
 
 
@@ -131,12 +131,13 @@ def svd_by_polar(b: Builder, a: Value, *, full: bool, vectors: bool) -> list[Val
     if rows < columns:
         out = svd_by_polar(b, b.traced(adjoint, a), full=full, vectors=vectors)
         return [b.traced(adjoint, out[2]), out[1], b.traced(adjoint, out[0])] if vectors else out
-    q, r, p = b.traced(_square, a)
+    q, r, bound = b.traced(_square, a)
+    p = r
     every = list(weights(rounding_error(b.type(a))))
     for way in (_by_qr, _by_cholesky):
         chosen = [_factors(*w) for w in every if (w[2] > _LARGE) == (way is _by_qr)]
         p = _iterated(b, p, way, np.asarray(chosen, real_of(b.type(a).dtype)))
-    return b.traced(_values if not vectors else partial(_vectors, full=full), q, r, p)
+    return b.traced(partial(_vectors, full=full) if vectors else _values, q, r, bound, p)
 
 
 def _iterated(b: Builder, x: Value, way: Callable[..., Any], factors: np.ndarray) -> Value:
@@ -155,30 +156,29 @@ def _iterated(b: Builder, x: Value, way: Callable[..., Any], factors: np.ndarray
 
 
 def _square(a: Any) -> list[Any]:
-    """q and a square r with a = q r, and what is iterated."""
+    """q, a square r without a singular value above 1, and a number; a is their product."""
     rows, columns = typeof(a).shape[-2:]
-    if rows == columns:
-        return [identity_like(a), a, scaled(a)]
-    q, r = qr(a, full=False, pivoting=False)
-    return [q, r, scaled(r)]
+    q, r = (identity_like(a), a) if rows == columns else qr(a, full=False, pivoting=False)
+    return [q, scaled(r), _bound(r)]
 
 
-def _values(q: Any, r: Any, p: Any) -> list[Any]:
+def _values(q: Any, r: Any, bound: Any, p: Any) -> list[Any]:
     (s,) = eigh(symmetrized(matmul(adjoint(p), r)), vectors=False)
-    return [_descending(s)]
+    return [_descending(s, bound)]
 
 
-def _vectors(q: Any, r: Any, p: Any, *, full: bool) -> list[Any]:
+def _vectors(q: Any, r: Any, bound: Any, p: Any, *, full: bool) -> list[Any]:
     """What of u belongs to singular values that are as good as 0 is made orthonormal at the end."""
     v, s = eigh(symmetrized(matmul(adjoint(p), r)), vectors=True)
     v = reverse(v, dims=(typeof(v).ndim - 1,))
     u = matmul(p, v)
     u = u if typeof(q).shape == typeof(u).shape else matmul(q, u)
-    return [_orthonormal(u, full), _descending(s), adjoint(v)]
+    return [_orthonormal(u, full), _descending(s, bound), adjoint(v)]
 
 
-def _descending(s: Any) -> Any:
-    return max(reverse(s, dims=(typeof(s).ndim - 1,)), 0)
+def _descending(s: Any, bound: Any) -> Any:
+    s = max(reverse(s, dims=(typeof(s).ndim - 1,)), 0)
+    return mul(s, broadcast(bound, shape=typeof(s).shape, dims=tuple(range(typeof(s).ndim - 1))))
 
 
 def _orthonormal(u: Any, full: bool) -> Any:

@@ -70,6 +70,14 @@ def test_singular_values_by_the_polar_decomposition(shape, dtype, by_rules_of_tp
     assert_orthonormal(adjoint(vh))
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
+def test_singular_values_of_small_and_large_matrices(scale, by_rules_of_tpus):
+    by_rules_of_tpus("svd")
+    a = np.float32(scale) * numbers((3, 3), np.float32)
+    (s,) = run(lambda a: linalg.svd(a, full=False, vectors=False), a)
+    np.testing.assert_allclose(s, np.linalg.svd(a, compute_uv=False), rtol=1e-4)
+
+
 def test_singular_values_alone(by_rules_of_tpus):
     by_rules_of_tpus("svd")
     a = numbers((3, 5), np.float64)

@@ -35,6 +35,11 @@ class Served(ModuleType):
         return sorted({*_names(self.__name__), *_below(self.__name__)})
 
 
+def _is_standard(name: str) -> bool:
+    """Whether the array API standard names it so, of modules: ``__array_api_version__``."""
+    return name.startswith("__array_") and name.endswith("__")
+
+
 def _found(module: str, name: str) -> Any:
     if name == "__all__":
         return _names(module)
@@ -43,8 +48,10 @@ def _found(module: str, name: str) -> Any:
     if module in MODULES_REFUSED:
         return _MISSING if name.startswith("_") else not_offered(module, name)
     for source in MODULES[module]:
-        # what Phalanx keeps to itself is not for others; the files here are written for them
-        if name.startswith("_") and not source.startswith("phalanx.compat."):
+        # what Phalanx keeps to itself is not for others: they may have what is written for them,
+        # and what the array API standard names so
+        for_others = source.startswith("phalanx.compat.") or _is_standard(name)
+        if name.startswith("_") and not for_others:
             continue
         value = getattr(importlib.import_module(source), name, _MISSING)
         if value is not _MISSING and not isinstance(value, ModuleType):

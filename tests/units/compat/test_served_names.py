@@ -31,6 +31,13 @@ def test_every_module_is_there_with_all_names_that_it_lists(served_module):
     assert all(hasattr(module, each) for each in dir(module))
 
 
+def test_the_array_api_standard_is_served():
+    import jax.numpy
+
+    assert jax.numpy.__array_api_version__ == jnp.__array_api_version__
+    assert jax.numpy.__array_namespace_info__ is jnp.__array_namespace_info__
+
+
 def test_names_are_those_of_phalanx():
     import jax
     import jax.numpy.linalg

@@ -37,14 +37,14 @@ def tried(subject: Subject, devices: Any) -> tuple[str, str]:
             return NONE, ""
         compiled_for(traced, devices)
     except (DeviceError, MissingRule, NotImplementedError) as e:
-        return REFUSED, first_line(e)
+        return REFUSED, _first_line(e).partition(";")[0]  # what to do about it comes after
     except (PhalanxError, RuntimeError, ValueError, TypeError) as e:
-        return FAILED, first_line(e)
+        return FAILED, f"{type(e).__name__}: {_first_line(e)}"
     return COMPILED, ""
 
 
-def first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
 
 
 if __name__ == "__main__":

@@ -244,18 +244,17 @@ def _cotangents(call: RuledCall, returned: Any) -> list[Any]:
 
 
 def _leaves_above(who: str, name: str, arg: Any, ct: Any) -> list[tuple[str, Any]]:
-    """For each leaf of an argument its path, and its cotangent or the None that stands for it."""
+    """For each leaf of an argument its path, and its cotangent or the None that stands for it.
+
+    A node that holds one leaf may be stood for by the cotangent of that.
+    """
     paths = [tree.keystr(path) for path, _ in tree.leaves_with_path(arg)]
-    given = [
-        tree.keystr(path)
-        for path, x in tree.leaves_with_path(ct, is_leaf=is_none)
-        if x is not None
-    ]
+    given = [x for x in tree.leaves(ct, is_leaf=is_none) if x is not None]
     try:
         cotangents = tree.broadcast_prefix(ct, arg, is_leaf=is_none)
     except TreeError:
         cotangents = None
-    if cotangents is None or not set(given) <= set(paths):
+    if cotangents is None or sum(x is not None for x in cotangents) != len(given):
         raise TypeError(
             f"{who} must return cotangents like the arguments: for {name} structure "
             f"{shown(tree.structure(arg))} is expected, got "

@@ -343,3 +343,32 @@ def test_nested_axes(outer, inner):
     m = np.arange(6.0, dtype=np.float32).reshape(2, 3)
     mapped = outer(inner(f, axis_name="j"), axis_name="i")
     near(px.grad(lambda x: jnp.sum(mapped(x) * m))(m), np.full((2, 3), m.sum()))
+
+
+@px.tree_util.register_pytree_node_class
+class Box:
+    """A node of one leaf."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def tree_flatten(self):
+        return (self.value,), None
+
+    @classmethod
+    def tree_unflatten(cls, _, children):
+        return cls(*children)
+
+
+def test_the_cotangent_of_a_leaf_stands_for_a_node_that_holds_it_alone():
+    @px.custom_vjp
+    def f(box, pair):
+        return 2 * box.value + pair[0]
+
+    f.defvjp(lambda box, pair: (f(box, pair), None), lambda _, ct: (5 * ct, (ct, None)))
+    box, pair = px.grad(f, argnums=(0, 1))(Box(1.0), (1.0, 2.0))
+    assert type(box) is Box
+    assert (float(box.value), *map(float, pair)) == (5, 1, 0)
+    f.defvjp(lambda box, pair: (f(box, pair), None), lambda _, ct: (ct, ct))  # of which leaf?
+    with pytest.raises(TypeError, match=r"for pair structure \(\*, \*\) is expected, got \*"):
+        px.grad(f, argnums=(0, 1))(Box(1.0), (1.0, 2.0))

@@ -15,10 +15,10 @@ REFUSED = r"masked array of NumPy, of shape .* at .*x\.filled"
 WITHOUT_ELEMENTS = {
     "block_until_ready", "device_get", "linear_transpose", "nn.initializers.ones",
     "nn.initializers.zeros", "numpy.empty_like", "numpy.full_like", "numpy.iscomplexobj",
-    "numpy.isrealobj", "numpy.isscalar", "numpy.iterable", "numpy.ones_like", "numpy.result_type",
-    "numpy.save", "numpy.savez", "numpy.zeros_like",
+    "numpy.isrealobj", "numpy.isscalar", "numpy.iterable", "numpy.ndim", "numpy.ones_like",
+    "numpy.result_type", "numpy.save", "numpy.savez", "numpy.shape", "numpy.size",
+    "numpy.zeros_like",
 }  # fmt: skip
-
 
 
 @pytest.mark.parametrize("room", ROOMS)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
-from jaxlib.mlir import ir
 
 from phalanx import xla
 from phalanx.base.config import config
@@ -150,16 +149,7 @@ def _may_sum_products(lowered: XlaModule, code: bytes) -> bool:
     """Whether there may be a sum of products of what is the same along a dimension."""
     if b"\0reduce\0" not in code or not any(factor in code for factor in _FACTORS):
         return False
-    found = False
-
-    def look(op: ir.Operation) -> ir.WalkResult:
-        nonlocal found
-        spread = op.name == "stablehlo.broadcast_in_dim" and op.operands[0].type.rank > 0
-        found |= spread or op.name == "stablehlo.iota"
-        return ir.WalkResult.INTERRUPT if found else ir.WalkResult.ADVANCE
-
-    lowered.module.operation.walk(look)
-    return found
+    return xla.lower.spreads_arrays(lowered.module)
 
 
 def _load_on_each(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> list[Any]:

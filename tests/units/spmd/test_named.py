@@ -73,7 +73,7 @@ def test_only_a_constraint_leaves_a_dimension_open():
 @pytest.mark.parametrize("mesh", [AbstractMesh((), ()), Mesh(None, ())])
 def test_over_an_empty_mesh_there_is_a_spec_and_no_layout(mesh):
     nowhere = NamedSharding(mesh, P(None))
-    assert nowhere.spec == P(None) and nowhere.mesh is mesh and nowhere.is_fully_replicated
+    assert nowhere.spec == P(None) and nowhere.mesh == mesh and nowhere.is_fully_replicated
     assert nowhere.update(spec=P()) is NamedSharding(mesh, P())
     assert nowhere.shard_shape((2,)) == (2,)
     with pytest.raises(ValueError, match="has no devices"):

@@ -314,17 +314,6 @@ class DeviceArray(Array):
         to = Sharding((backend().local_devices("cpu")[0],))
         return place(self._value, self.aval, to)
 
-    def __buffer__(self, flags: int) -> memoryview:
-        """The elements as read-only memory of the host, for ``memoryview`` (from Python 3.12)."""
-        value = self._value
-        try:
-            return memoryview(value)
-        except ValueError:
-            raise BufferError(
-                f"memoryview: Python has no format for elements of {self.aval}; use x.view, or "
-                "x.astype of another dtype"
-            ) from None
-
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.sharding.device_list[0]
         return _DLPACK_KINDS.get(device.platform, 1), device.local_hardware_id or 0

@@ -4,10 +4,8 @@ Signatures and special cases are the standard's own. Values at special cases are
 follows C: the standard asks for the same, and leaves open what is listed as open.
 """
 
-import collections.abc
 import inspect
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -177,23 +175,6 @@ def test_memory_of_others_is_not_shared():
     assert jnp.from_dlpack(jnp.ones(2), copy=False).tolist() == [1, 1]
     with pytest.raises(ValueError, match="copy=False"):
         jnp.from_dlpack(np.ones(2), copy=False)
-
-
-@pytest.mark.skipif(sys.version_info < (3, 12), reason="Python's own protocol is of 3.12")
-def test_memory_views():
-    x = jnp.arange(6, dtype=jnp.int16).reshape(2, 3)
-    view = memoryview(x)
-    assert (view.shape, view.format, view.readonly) == ((2, 3), "h", True)
-    assert view.tolist() == x.tolist() and bytes(x) == x.tobytes()
-    assert isinstance(x, collections.abc.Buffer)
-    for unfit in (jnp.ones(2, jnp.bfloat16), jnp.array(1.0, jnp.bfloat16)):
-        with pytest.raises(BufferError, match="no format for elements of bf16"):
-            memoryview(unfit)
-    x.delete()
-    with pytest.raises(phalanx.errors.DeletedArray):
-        memoryview(x)
-    with pytest.raises(phalanx.errors.DeletedArray):
-        np.asarray(x)
 
 
 # ---- dtypes -------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 Of the tests it takes each statement once, and a share of its other cases.
 
 The laws of the primitives, of the sub-programs, of NaN, of mistakes and of types, the oracles, and
-the tests of exported, sparse and Taylor-expanded functions state few things of many cases, most of
-which XLA compiles.
+the tests of constants in sub-programs and of exported, sparse and Taylor-expanded functions state
+few things of many cases, most of which XLA compiles.
 What they state is checked in every run, in one case at least; which case, and which others besides,
 changes with the seed.
 
@@ -15,11 +15,12 @@ modules, which changes with the seed too, has its programs optimized, as those o
 import hashlib
 
 SAMPLED = (
-    "tests/laws/test_mistakes", "tests/laws/test_nan", "tests/laws/test_platforms",
-    "tests/laws/test_primitives",
+    "tests/laws/test_dtypes_of_drawn_numbers", "tests/laws/test_mistakes", "tests/laws/test_nan",
+    "tests/laws/test_platforms", "tests/laws/test_primitives",
     "tests/laws/test_sizes.py::test_types", "tests/laws/test_subprograms", "tests/oracles/",
     "tests/units/api/test_export", "tests/units/compat/test_served_names",
-    "tests/units/experimental/test_jet", "tests/units/experimental/test_sparse",
+    "tests/units/control/test_constants", "tests/units/experimental/test_jet",
+    "tests/units/experimental/test_sparse",
 )  # fmt: skip
 SHARE = 0.1
 OPTIMIZED = 0.2

@@ -13,7 +13,7 @@ from phalanx.base.errors import DeviceError
 from phalanx.base.source import user_location
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import NO_MESH, AxisType, Mesh
-from phalanx.spmd.torus import across_granules, along_torus
+from phalanx.spmd.torus import across_granules, along_torus, granules
 
 
 def make_mesh(
@@ -131,19 +131,17 @@ def create_hybrid_device_mesh(
             f"as many axes, at {user_location()}"
         )
     there = backend().devices() if devices is None else tuple(devices)
-    try:
-        return across_granules(
-            inner, outer, there,
-            (lambda d: d.process_index) if process_is_granule else _slice_of,
-            lambda shape, some: create_device_mesh(
-                shape, some, allow_split_physical_axes=allow_split_physical_axes
-            ),
-        )  # fmt: skip
-    except ValueError as e:
+    slices = granules(there, (lambda d: d.process_index) if process_is_granule else _slice_of)
+    if len(slices) != math.prod(outer):
+        what = "processes" if process_is_granule else "slices"
         raise ValueError(
-            f"create_hybrid_device_mesh: {e}, at {user_location()}; with process_is_granule=True "
-            "the devices of a process take the place of a slice"
-        ) from None
+            f"create_hybrid_device_mesh: dcn_mesh_shape {outer} needs {math.prod(outer)} {what}, "
+            f"and there are {len(slices)}, at {user_location()}; with process_is_granule=True the "
+            "devices of a process take the place of a slice"
+        )
+    split = allow_split_physical_axes
+    grids = [create_device_mesh(inner, s, allow_split_physical_axes=split) for s in slices]
+    return across_granules(inner, outer, grids)
 
 
 def _place(device: Any) -> tuple[Any, ...]:

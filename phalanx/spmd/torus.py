@@ -80,31 +80,26 @@ def _dealt(shape: Shape, lengths: Sequence[int]) -> Steps | None:
     return chosen
 
 
-def across_granules(
-    inner: Shape,
-    outer: Shape,
-    devices: Sequence[Any],
-    granule_of: Callable[[Any], Any],
-    arrange: Callable[[Shape, Sequence[Any]], np.ndarray],
-) -> np.ndarray:
-    """A grid whose axis i has outer[i] granules, slices or machines, with inner[i] devices of each.
+def granules(devices: Sequence[Any], granule_of: Callable[[Any], int]) -> list[list[Any]]:
+    """The devices of each slice or machine, in the order of the numbers that ``granule_of`` tells.
+
+    >>> granules([5, 2, 4, 1], lambda device: device % 2)
+    [[2, 4], [5, 1]]
+    """
+    found: dict[int, list[Any]] = {}
+    for device in devices:
+        found.setdefault(granule_of(device), []).append(device)
+    return [found[number] for number in sorted(found)]
+
+
+def across_granules(inner: Shape, outer: Shape, grids: Sequence[np.ndarray]) -> np.ndarray:
+    """One grid whose axis i has outer[i] granules, with inner[i] devices of each.
 
     Args:
-        inner: the grid within a granule.
-        outer: the grid of granules.
-        devices: all of them.
-        granule_of: what tells to which granule a device belongs.
-        arrange: makes the grid of a granule.
-
-    Raises:
-        ValueError: there are more or fewer granules than ``outer`` needs.
+        inner: the shape of the grid of a granule.
+        outer: the shape of the grid of granules.
+        grids: that of each granule.
     """
-    granules: dict[Any, list[Any]] = {}
-    for device in devices:
-        granules.setdefault(granule_of(device), []).append(device)
-    if len(granules) != math.prod(outer):
-        raise ValueError(f"{math.prod(outer)} slices are needed, and there are {len(granules)}")
-    grids = [arrange(inner, granules[key]) for key in sorted(granules)]
     joined = np.stack(grids).reshape(*outer, *inner)
     pairs = [d for axis in range(len(inner)) for d in (axis, len(outer) + axis)]
     return joined.transpose(pairs).reshape([a * b for a, b in zip(outer, inner, strict=True)])

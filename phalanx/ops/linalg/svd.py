@@ -64,17 +64,23 @@ def _on_cpu(
         return _of_nothing(b, a, full, vectors)
     mode = ("A" if full else "S") if vectors else "N"
     kind = b.type(a)
-    rows, columns = kind.shape[-2:]
-    least = min(rows, columns)
-    outs = [
-        ((rows, columns), kind.dtype),
-        ((least,), real_of(kind.dtype)),
-        ((rows, least if mode == "S" else rows), kind.dtype),
-        ((least if mode == "S" else columns, columns), kind.dtype),
-        INFO,
-    ]
+    sizes = [min(kind.shape[-2:])] * 2 if mode == "S" else kind.shape[-2:]
+    outs = _results(kind, *sizes)
     _, s, u, vh, info = lapack(b, routine, [a], outs, batch=kind.ndim - 2, mode=mode)
     return where_done(b, info, *([u, s, vh] if vectors else [s]))
+
+
+def _results(kind: ArrayType, left: int, right: int) -> list[Any]:
+    """What a routine gives: a copy of the matrix, the values, ``left`` columns of u, ``right``
+    rows of vᴴ, and how it ended."""
+    rows, columns = kind.shape[-2:]
+    return [
+        ((rows, columns), kind.dtype),
+        ((min(rows, columns),), real_of(kind.dtype)),
+        ((rows, left), kind.dtype),
+        ((right, columns), kind.dtype),
+        INFO,
+    ]
 
 
 def _of_nothing(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value]:
@@ -104,14 +110,7 @@ def _by_rotations(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value
     """By Jacobi's rotations; the function gives square matrices of vectors, and v itself."""
     kind = b.type(a)
     rows, columns = kind.shape[-2:]
-    least = min(rows, columns)
-    outs = [
-        ((rows, columns), kind.dtype),
-        ((least,), real_of(kind.dtype)),
-        ((rows, rows), kind.dtype),
-        ((columns, columns), kind.dtype),
-        INFO,
-    ]
+    outs = _results(kind, rows, columns)
     name, batch = "cusolver_gesvdj_ffi", kind.ndim - 2
     results = on_cuda(b, name, [a], outs, batch=batch, full_matrices=True, compute_uv=vectors)
     _, s, u, v, info = results
@@ -119,7 +118,7 @@ def _by_rotations(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value
         return where_done(b, info, s)
 
     def wanted(u: Any, v: Any) -> list[Any]:
-        ends = (rows, columns) if full else (least, least)
+        ends = (rows, columns) if full else [min(rows, columns)] * 2
         u, v = (slice_dim(x, 0, n, kind.ndim - 1) for x, n in zip((u, v), ends, strict=True))
         return [u, adjoint(v)]
 
@@ -134,13 +133,7 @@ def _by_iteration(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value
     if rows < columns:
         out = _by_iteration(b, b.traced(adjoint, a), full, vectors)
         return [b.traced(adjoint, out[2]), out[1], b.traced(adjoint, out[0])] if vectors else out
-    outs = [
-        ((rows, columns), kind.dtype),
-        ((columns,), real_of(kind.dtype)),
-        ((rows, rows if full else columns), kind.dtype),
-        ((columns, columns), kind.dtype),
-        INFO,
-    ]
+    outs = _results(kind, rows if full else columns, columns)
     _, s, u, vh, info = on_cuda(
         b,
         "cusolver_gesvd_ffi",

@@ -87,7 +87,7 @@ def test_processes_may_take_the_place_of_slices():
     gpus = [SimpleNamespace(id=i, process_index=i // 4) for i in range(8)]
     grid = create_hybrid_device_mesh((1, 4), (2, 1), gpus, process_is_granule=True)
     assert [[d.id for d in row] for row in grid] == [[0, 1, 2, 3], [4, 5, 6, 7]]
-    with pytest.raises(ValueError, match=r"2 slices are needed, and there are 1.*process_is_gran"):
+    with pytest.raises(ValueError, match=r"needs 2 slices, and there are 1.*process_is_granule"):
         create_hybrid_device_mesh((1, 4), (2, 1), gpus)
     with pytest.raises(ValueError, match=r"\(4,\) and dcn_mesh_shape \(2, 1\) must have as many"):
         create_hybrid_device_mesh((4,), (2, 1), gpus)

@@ -1,8 +1,10 @@
 """Functions of complex numbers at zeros, infinities and NaN, as C has them.
 
-The compiler's functions are exact between. Where a part of z = x + i y is 0, infinite or NaN, C
-(ISO C, Annex G) says what the parts of the result are, with their signs, and the array API standard
-says the same. Functions here take x, y and the parts of the compiler's result.
+Between, most of the compiler's functions are accurate in both parts; sines and cosines, hyperbolic
+ones too, lose all digits of a part that is near 0, and are formulas of real functions here. Where a
+part of z = x + i y is 0, infinite or NaN, C (ISO C, Annex G) says what the parts of the result are,
+with their signs, and the array API standard says the same. Functions of edges take x, y and the
+parts of the compiler's result.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from phalanx.ops.formula import (
     complex_of,
     cos,
     equal,
+    exp,
     expm1,
     imag,
     is_nan,
@@ -33,19 +36,8 @@ _Edges = Callable[[Number, Number, Number, Number], _Parts]
 _INF = math.inf
 
 
-def _call(method: str) -> Callable[..., Number]:
-    """The function ``method`` of the builder, of real numbers."""
-
-    def function(x: Number, *others: Number) -> Number:
-        return Number(x.b, getattr(x.b, method)(x.value, *(y.value for y in others)))
-
-    return function
-
-
-_INVERSES = ("acos", "acosh", "asin", "asinh", "atan", "atanh")
-_acos, _acosh, _asin, _asinh, _atan, _atanh = map(_call, _INVERSES)
-_sinh, _cosh, _tanh = map(_call, ("sinh", "cosh", "tanh"))
-_atan2, _finite = _call("atan2"), _call("is_finite")
+def _finite(x: Number) -> Number:
+    return Number(x.b, x.b.is_finite(x.value))
 
 
 def _negative(x: Number) -> Number:
@@ -63,6 +55,13 @@ def _infinite(x: Number) -> Number:
     return equal(absolute(x), _INF)
 
 
+def _direction(x: Number, y: Number) -> Any:
+    """The angle from 0 to π between the real axis and where x + i y lies, infinitely far away."""
+    quarter, zero = x.like(math.pi / 4), x.like(0.0)
+    up = where(_infinite(y), where(_infinite(x), quarter, quarter * 2.0), zero)
+    return where(is_nan(x) | is_nan(y), math.nan, where(x < 0.0, math.pi - up, up))
+
+
 def at_edges(method: str, edges: _Edges) -> Callable[[Builder, Any], Any]:
     """The function ``method`` of the builder, whose complex results are right at the edges, too."""
 
@@ -76,19 +75,31 @@ def at_edges(method: str, edges: _Edges) -> Callable[[Builder, Any], Any]:
     return lower
 
 
-def turned(edges: _Edges) -> _Edges:
-    """Those of g(z) = -i f(i z), of those of f: sin of sinh, asin of asinh, and the like."""
+def in_parts(method: str, formula: Callable[[Number, Number], _Parts]) -> Callable[..., Any]:
+    """The function ``method`` of the builder for real numbers, a formula for complex ones."""
 
-    def of(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-        along, up = edges(-y, x, -im, re)
+    def lower(b: Builder, z: Any) -> Any:
+        if not dtypes.is_complex(b.type(z).dtype):
+            return getattr(b, method)(z)
+        given = Number(b, z)
+        return complex_of(*formula(real(given), imag(given))).value
+
+    return lower
+
+
+def turned(f: Callable[..., _Parts]) -> Callable[..., _Parts]:
+    """g(z) = -i f(i z) of f, with what the compiler found if f takes it: sin of sinh, and such."""
+
+    def of(x: Number, y: Number, *found: Number) -> _Parts:
+        along, up = f(-y, x, *((-found[1], found[0]) if found else ()))
         return up, -along
 
     return of
 
 
-def turned_within(edges: _Edges) -> _Edges:
-    """Those of g(z) = f(i z), of those of f: cos of cosh."""
-    return lambda x, y, re, im: edges(-y, x, re, im)
+def turned_within(f: Callable[[Number, Number], _Parts]) -> Callable[[Number, Number], _Parts]:
+    """g(z) = f(i z) of f: cos of cosh."""
+    return lambda x, y: f(-y, x)
 
 
 # ---- exponentials, logarithms, roots --------------------------------------------------------
@@ -102,8 +113,9 @@ def exp_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
 
 
 def expm1_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of e^z - 1."""
-    re, im = exp_edges(x, y, re, im)
+    """Of e^z - 1, whose compiled imaginary part is that of (e^x - 1) + 1."""
+    root = exp(x * 0.5)
+    re, im = exp_edges(x, y, re, root * sin(y) * root)
     lost = equal(x, -_INF) & ~_finite(y)
     return where(equal(y, 0.0), expm1(x), where(lost, -1.0, re)), im
 
@@ -111,7 +123,7 @@ def expm1_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
 def log_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
     """Of log z and log(1 + z)."""
     beyond = _infinite(x) | _infinite(y)
-    return where(beyond, _INF, re), where(beyond, _atan2(y, x), im)
+    return where(beyond, _INF, re), where(beyond, _copysign(_direction(x, y), y), im)
 
 
 def sqrt_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
@@ -137,31 +149,52 @@ def abs_lower(b: Builder, z: Any) -> Any:
     return where(beyond, _INF, Number(b, size)).value
 
 
-# ---- hyperbolic functions -------------------------------------------------------------------
+# ---- sines, cosines, tangents ---------------------------------------------------------------
 
 
-def sinh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of sinh z = sinh x cos y + i cosh x sin y."""
-    flat, upright, wide = equal(y, 0.0), equal(x, 0.0), _infinite(x)
-    along = where(_finite(y), x * cos(y), x)
-    re = where(flat, _sinh(x), where(upright | wide, along, re))
-    return re, where(flat, y, where(wide, absolute(x) * sin(y), im))
+def _halves(x: Number) -> tuple[Number, Number, Number]:
+    """The half of e^(x/2) - e^(-x/2), e^(|x|/2), and its inverse.
+
+    sinh x and cosh x are made of these without loss near 0, and overflow in no product that does
+    not.
+    """
+    size = absolute(x)
+    above = expm1(size * 0.5)
+    root = above + 1.0
+    inverse = 1.0 / root
+    half = where(size < 1.0, above + above * inverse, root - inverse) * 0.5
+    return _copysign(half, x), root, inverse
 
 
-def cosh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of cosh z = cosh x cos y + i sinh x sin y."""
-    flat, upright, wide = equal(y, 0.0), equal(x, 0.0), _infinite(x)
-    along = where(_finite(y), absolute(x) * cos(y), _INF)
-    up = where(upright & ~_finite(y), x, x * sin(y))
-    re = where(flat, _cosh(x), where(wide, along, re))
-    return re, where(flat, where(_negative(x), -y, y), where(upright | wide, up, im))
+def _sinh(x: Number, y: Number) -> _Parts:
+    """sinh z = sinh x cos y + i cosh x sin y."""
+    half, root, inverse = _halves(x)
+    along, up = cos(y), sin(y) * 0.5
+    re = half * along * (root + inverse)
+    im = root * up * root + inverse * up * inverse
+    alone = (equal(x, 0.0) | _infinite(x)) & ~_finite(y)
+    return where(alone, x, re), where(equal(y, 0.0), y, im)
+
+
+def _cosh(x: Number, y: Number) -> _Parts:
+    """cosh z = cosh x cos y + i sinh x sin y."""
+    half, root, inverse = _halves(x)
+    along, up, lost = cos(y) * 0.5, sin(y), ~_finite(y)
+    re = root * along * root + inverse * along * inverse
+    im = where(equal(x, 0.0) & lost, x, half * up * (root + inverse))
+    flat = where(is_nan(x) | ~_negative(x), y, -y)
+    return where(_infinite(x) & lost, _INF, re), where(equal(y, 0.0), flat, im)
+
+
+sinh_lower, cosh_lower = in_parts("sinh", _sinh), in_parts("cosh", _cosh)
+sin_lower, cos_lower = in_parts("sine", turned(_sinh)), in_parts("cosine", turned_within(_cosh))
 
 
 def tanh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
     """Of tanh z, which is 1 at the far right, and tan y / i up the axis."""
     flat, upright, wide = equal(y, 0.0), equal(x, 0.0), _infinite(x)
-    re = where(flat, _tanh(x), where(upright, x, where(wide, _copysign(1.0, x), re)))
-    far = _copysign(0.0, where(_finite(y), sin(y * 2.0), y))
+    re = where(upright, x, where(wide, _copysign(1.0, x), re))
+    far = _copysign(0.0, where(_finite(y), sin(y) * cos(y), y))
     return re, where(flat, y, where(wide, far, im))
 
 
@@ -169,26 +202,18 @@ def tanh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
 
 
 def asinh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of arsinh z."""
-    flat, upright, beyond = equal(y, 0.0), equal(x, 0.0), _infinite(x) | _infinite(y)
-    near, height = absolute(y) <= 1.0, absolute(y)
-    along = where(near, 0.0, _acosh(height))
-    up = where(near, _asin(y), _copysign(math.pi / 2, y) + y * 0.0)
-    far = _atan2(y, absolute(x))
-    re = where(flat, _asinh(x), where(upright, _copysign(along, x), re))
-    im = where(flat, y, where(upright, up, im))
-    return where(beyond, _copysign(_INF, x), re), where(beyond, far, im)
+    """Of arsinh z, which lies in the quadrant of z."""
+    beyond = _infinite(x) | _infinite(y)
+    re = _copysign(where(beyond, _INF, absolute(re)), x)
+    im = _copysign(where(beyond, _direction(absolute(x), y), absolute(im)), y)
+    return re, where(equal(y, 0.0), y, im)
 
 
 def acos_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of arccos z."""
-    flat, upright, beyond = equal(y, 0.0), equal(x, 0.0), _infinite(x) | _infinite(y)
-    near = absolute(x) <= 1.0
-    along = where(near, _acos(x), where(x < 0.0, math.pi, x * 0.0))
-    down = where(near, 0.0, _acosh(absolute(x)))
-    re = where(beyond, _atan2(absolute(y), x), where(flat, along, where(upright, math.pi / 2, re)))
-    im = where(flat, _copysign(down, -y), where(upright, -_asinh(y), im))
-    return re, where(beyond, _copysign(_INF, -y), im)
+    """Of arccos z, which is never on the left, and has the sign of y turned."""
+    beyond, upright = _infinite(x) | _infinite(y), equal(x, 0.0)
+    re = where(beyond, _direction(x, y), where(upright, math.pi / 2, re))
+    return re, _copysign(where(beyond, _INF, absolute(im)), -y)
 
 
 def acosh_lower(b: Builder, z: Any) -> Any:
@@ -202,12 +227,10 @@ def acosh_lower(b: Builder, z: Any) -> Any:
 
 
 def atanh_edges(x: Number, y: Number, re: Number, im: Number) -> _Parts:
-    """Of artanh z."""
-    flat, upright, beyond = equal(y, 0.0), equal(x, 0.0), _infinite(x) | _infinite(y)
-    near, quarter, nan = absolute(x) <= 1.0, _copysign(math.pi / 2, y), is_nan(x) | is_nan(y)
-    along = _atanh(where(near, x, 1.0 / x))
-    up = where(near, y, quarter + x * 0.0)
-    far = where(is_nan(y), y, quarter)
-    re = where(flat, along, where(upright, x, where(nan, math.nan, re)))
-    im = where(flat, up, where(upright, _atan(y), where(nan, math.nan, im)))
-    return where(beyond, _copysign(0.0, x), re), where(beyond, far, im)
+    """Of artanh z, which lies in the quadrant of z."""
+    beyond, upright = _infinite(x) | _infinite(y), equal(x, 0.0)
+    nan = is_nan(x) | is_nan(y)
+    far = where(is_nan(y), y, math.pi / 2)
+    re = where(upright | beyond, 0.0, where(nan, math.nan, absolute(re)))
+    im = where(beyond, far, where(nan, math.nan, absolute(im)))
+    return _copysign(re, x), _copysign(im, y)

@@ -520,18 +520,8 @@ one_minus_square = pointwise(
     examples=[_F, _C, _I],
 )
 
-sin: Primitive = _function(
-    "sin",
-    edges.at_edges("sine", edges.turned(edges.sinh_edges)),
-    lambda y, x: cos(x),
-    "sin x; stablehlo.sine",
-)
-cos = _function(
-    "cos",
-    edges.at_edges("cosine", edges.turned_within(edges.cosh_edges)),
-    lambda y, x: neg(sin(x)),
-    "stablehlo.cosine",
-)
+sin: Primitive = _function("sin", edges.sin_lower, lambda y, x: cos(x), "sin x; stablehlo.sine")
+cos = _function("cos", edges.cos_lower, lambda y, x: neg(sin(x)), "cos x; stablehlo.cosine")
 tan = _function(
     "tan",
     edges.at_edges("tan", edges.turned(edges.tanh_edges)),
@@ -562,15 +552,8 @@ atan = _function(
     _F,
     Example((c64(3),), low=-0.5, high=0.5),
 )
-sinh: Primitive = _function(
-    "sinh", edges.at_edges("sinh", edges.sinh_edges), lambda y, x: cosh(x), "sinh x; chlo.sinh"
-)
-cosh = _function(
-    "cosh",
-    edges.at_edges("cosh", edges.cosh_edges),
-    lambda y, x: sinh(x),
-    "cosh x; chlo.cosh",
-)
+sinh: Primitive = _function("sinh", edges.sinh_lower, lambda y, x: cosh(x), "sinh x; chlo.sinh")
+cosh = _function("cosh", edges.cosh_lower, lambda y, x: sinh(x), "cosh x; chlo.cosh")
 tanh = _function(
     "tanh",
     edges.at_edges("tanh", edges.tanh_edges),

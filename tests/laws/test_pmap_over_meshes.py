@@ -2,10 +2,10 @@
 
 The oracle is that of the pmap law: the lanes one by one in NumPy, and finite differences of them.
 
-Nested pmaps and one over a mesh give the same bits. Their derivatives are the same up to rounding:
-where an argument is copied along several axes, its cotangents are added up along all of them at
-once, and by nested pmaps along one after the other; and XLA, which fuses products and sums with how
-a device gets at its part, may round a product before it is added or not.
+Nested pmaps and one over a mesh are the same up to rounding: XLA, which fuses products and sums
+with how a device gets at its part, may round a product before it is added or not; and where an
+argument is copied along several axes, its cotangents are added up along all of them at once, and by
+nested pmaps along one after the other.
 """
 
 from dataclasses import replace
@@ -97,11 +97,11 @@ def test_values_and_derivatives(program, data):
 
 @fewer
 @given(programs(most_steps=3))
-def test_nested_pmaps_agree_bit_for_bit(program):
+def test_nested_pmaps_agree(program):
     note(program)
     nested, at_once = nested_and_at_once(program)
     args = program.arguments()
-    np.testing.assert_array_equal(nested(*args), at_once(*args))
+    close(nested(*args), at_once(*args), 1e-13)
     close(slope_of(nested)(*args), slope_of(at_once)(*args), 1e-11)
     with phalanx.disable_jit():
         close(at_once(*args), program.oracle(*args))

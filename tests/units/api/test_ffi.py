@@ -18,11 +18,12 @@ from phalanx import ffi, lax
 from phalanx.core.foreign import ForeignFunction, attributes_of
 
 SOURCE = r"""
+#include <atomic>
 #include <cstdint>
 #include "xla/ffi/api/ffi.h"
 namespace ffi = xla::ffi;
 
-static int64_t calls = 0;
+static std::atomic<int64_t> calls = 0;  // lanes on several devices call side by side
 
 // y = scale * x + shift[0] in every row; it says how many rows there were
 static ffi::Error Scaled(ffi::Buffer<ffi::F32> x, ffi::Buffer<ffi::F32> shift, float scale,

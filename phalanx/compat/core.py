@@ -10,6 +10,7 @@ import numpy as np
 from phalanx.api.contexts import ensure_compile_time_eval
 from phalanx.base.dtypes import of_tangents as primal_dtype_to_tangent_dtype
 from phalanx.base.errors import InconclusiveDimensionOperation
+from phalanx.compat import hijax
 from phalanx.compat.api_util import DebugInfo
 from phalanx.compat.avals import AbstractValue, ShapedArray
 from phalanx.compat.jaxprs import (
@@ -26,11 +27,9 @@ from phalanx.compat.jaxprs import (
 )
 from phalanx.compat.primitives import ForeignPrimitive
 from phalanx.compat.traces import TraceTag, UserTrace, set_current_trace, take_current_trace
-from phalanx.core import refs
 from phalanx.core import trace as ours
 from phalanx.core.check import check
 from phalanx.core.program import Literal, Var
-from phalanx.core.refs import AbstractRef
 from phalanx.core.trace import ROOT, Tracer, current, known_value, owner_of
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 
@@ -115,9 +114,9 @@ class TypedNdArray(np.ndarray):
     """A literal of NumPy with a dtype of its own. Here literals are ordinary arrays."""
 
 
-def get_aval(x: Any) -> ArrayType | AbstractRef:
+def get_aval(x: Any) -> Any:
     """The type of ``x``."""
-    return refs.typeof(x)
+    return hijax.typeof(x)
 
 
 def valid_jaxtype(x: Any) -> bool:

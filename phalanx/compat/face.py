@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 
 from phalanx import print_environment_info as _ours
+from phalanx.compat.hijax import typeof
 from phalanx.compat.jaxprs import make_jaxpr
 from phalanx.compat.modules import VERSION
 from phalanx.compat.sharding import use_abstract_mesh
@@ -15,6 +16,7 @@ __all__ = [
     "__version_info__",
     "make_jaxpr",
     "print_environment_info",
+    "typeof",
     "use_abstract_mesh",
 ]
 __version__ = VERSION

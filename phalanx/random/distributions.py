@@ -124,7 +124,7 @@ def truncated_normal(
 
     >>> from phalanx import random
     >>> x = random.truncated_normal(random.key(0), -2, 2, (100,))
-    >>> bool((abs(x) < 2).all())
+    >>> bool((jnp.abs(x) < 2).all())
     True
     """
     chosen = float_dtype("truncated_normal", dtype)

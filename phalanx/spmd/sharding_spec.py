@@ -33,9 +33,9 @@ class Replicated(NamedTuple):
 class ShardingSpec(NamedTuple):
     """What cuts an array, per dimension, and what follows each axis of the mesh, in order.
 
-    >>> spec = sharding_spec_of((("lanes", 4), ("copies", 2)), (("lanes",), ()))
-    >>> spec.sharding, spec.mesh_mapping
-    ((Chunked(chunks=(4,)), NoSharding()), (ShardedAxis(axis=0), Replicated(replicas=2)))
+    >>> spec = ShardingSpec((Chunked((4,)), NoSharding()), (ShardedAxis(0), Replicated(2)))
+    >>> spec.sharding[0].chunks, spec.mesh_mapping[1].replicas
+    ((4,), 2)
     """
 
     sharding: tuple[NoSharding | Chunked, ...]

@@ -1,0 +1,91 @@
+"""The site: what Sphinx reads when `./dev docs` builds it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS.parent))
+
+from docs.generator import pages, public  # noqa: E402  (found by the line above)
+from phalanx.version import __version__  # noqa: E402
+
+project = "Phalanx"
+release = __version__
+extensions = ["myst_parser", "docs.generator.links", "docs.generator.sidebar"]
+exclude_patterns = ["generator", "pictures"]
+root_doc = "index"
+
+html_theme = "furo"
+html_title = f"Phalanx {release}"
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False
+pygments_style = "tango"
+pygments_dark_style = "monokai"
+python_maximum_signature_line_length = 78
+toc_object_entries_show_parents = "hide"
+
+myst_enable_extensions = ["deflist"]
+myst_heading_anchors = 4
+suppress_warnings = ["misc.highlighting_failure"]
+
+NAVIGATION = {  # the titles of the parts, and their pages
+    "Start": ["bring-your-program"],
+    "Libraries": [
+        "libraries/optax",
+        "libraries/flax-linen",
+        "libraries/flax-nnx",
+        "libraries/equinox",
+        "libraries/haiku",
+        "libraries/numpyro",
+        "libraries/blackjax",
+        "libraries/diffrax",
+    ],
+    "Guides": [
+        "pmap",
+        "lanes",
+        "axes",
+        "composing",
+        "control",
+        "refs",
+        "rules",
+        "effects",
+        "linalg",
+        "gradients",
+        "memory",
+        "checkpoints",
+        "cache",
+        "export",
+        "ffi",
+        "processes",
+        "accelerators",
+    ],
+    "Programs on meshes": ["transformer", "ring", "fsdp", "pipeline", "experts"],
+    "Reference": [
+        "api",
+        *(f"{pages.FOLDER}/{name}" for name in public.PAGES),
+        "names",
+        "not-offered",
+        "errors",
+        "differences",
+        "limits",
+    ],
+    "Working on Phalanx": ["architecture", "primitives", "benchmarks"],
+}
+
+
+def navigation(_: Any, page: str, source: list[str]) -> None:
+    """Put the table above into the first page, where Sphinx looks for it."""
+    if page == root_doc:
+        for title, named in NAVIGATION.items():
+            options = ":hidden:\n:caption: " + title
+            source[0] += "\n\n```{toctree}\n" + options + "\n\n" + "\n".join(named) + "\n```\n"
+
+
+def setup(app: Any) -> None:
+    """Make the reference, and have the navigation read."""
+    pages.write(DOCS)
+    app.connect("source-read", navigation)

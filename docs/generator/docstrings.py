@@ -1,0 +1,115 @@
+"""Docstrings as they are written here, taken apart; and their text as Markdown."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+SECTIONS = ("Args", "Returns", "Raises", "Attributes")
+_ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)", re.DOTALL)
+_SPECIAL = re.compile(r"([\\`*_<>\[\]{}$|#])")
+
+
+@dataclass
+class Doc:
+    """A docstring in parts.
+
+    Attributes:
+        summary: its first paragraph.
+        body: the other paragraphs.
+        args: what it says of each parameter.
+        attributes: what it says of each attribute.
+        returns: what is returned.
+        raises: the errors, and when they are raised.
+        examples: blocks of an interpreter's session.
+    """
+
+    summary: str = ""
+    body: list[str] = field(default_factory=list)
+    args: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, str] = field(default_factory=dict)
+    returns: str = ""
+    raises: list[tuple[str, str]] = field(default_factory=list)
+    examples: list[str] = field(default_factory=list)
+
+
+def doc_of(value: Any) -> Doc:
+    """The docstring of a function or class, in parts."""
+    return parsed(_own_docstring(value))
+
+
+def _own_docstring(value: Any) -> str:
+    if isinstance(value, type):  # not that of a base, which may be Python's
+        return inspect.cleandoc(value.__dict__.get("__doc__") or "")
+    return inspect.getdoc(value) or ""
+
+
+def parsed(text: str) -> Doc:
+    """A docstring in parts."""
+    doc = Doc()
+    for title, paragraph in _paragraphs(text):
+        if title:
+            _put(doc, title, paragraph)
+        elif paragraph.startswith(">>>"):
+            doc.examples.append(paragraph)
+        elif doc.summary:
+            doc.body.append(paragraph)
+        else:
+            doc.summary = paragraph
+    return doc
+
+
+def _paragraphs(text: str) -> Iterator[tuple[str, str]]:
+    """Paragraphs, and of those that are a section its title."""
+    for block in re.split(r"\n\s*\n(?! )", text):
+        first, _, rest = block.partition("\n")
+        title = first.removesuffix(":")
+        if title in SECTIONS and first.endswith(":"):
+            yield title, inspect.cleandoc(f"\n{rest}")
+        elif block.strip():
+            yield "", block.strip("\n")
+
+
+def _put(doc: Doc, title: str, text: str) -> None:
+    if title == "Returns":
+        doc.returns = text
+        return
+    for names, said in _items(text):
+        if title == "Raises":
+            doc.raises.append((names, said))
+            continue
+        into = doc.args if title == "Args" else doc.attributes
+        into.update({name.strip("* "): said for name in names.split(",")})
+
+
+def _items(text: str) -> Iterator[tuple[str, str]]:
+    """``name: what it is``, one below the other, with lines that go on indented."""
+    for item in re.split(r"\n(?=\S)", text):
+        found = _ITEM.fullmatch(item)
+        if found:
+            first, _, rest = found[2].partition("\n")
+            yield found[1], f"{first}\n{inspect.cleandoc(rest)}".strip()
+
+
+def markdown(text: str) -> str:
+    """Prose of a docstring as Markdown: code stays code, and nothing else has a meaning."""
+    if text.startswith("    "):
+        return f"```text\n{inspect.cleandoc(text)}\n```"
+    parts = re.split(r"(``.+?``|`[^`]+`)", text, flags=re.DOTALL)
+    return "".join(
+        _code(part) if part.startswith("`") and len(part) > 2 else _SPECIAL.sub(r"\\\1", part)
+        for part in parts
+    )
+
+
+def _code(part: str) -> str:
+    inside = " ".join(part.strip("`").split())
+    return f"`` {inside} ``" if "`" in inside else f"`{inside}`"
+
+
+def one_line(text: str) -> str:
+    """A paragraph in one line, as Markdown."""
+    return markdown(" ".join(text.split()))

@@ -1,0 +1,268 @@
+"""The pages of the reference, as Markdown."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from docs.generator import public
+from docs.generator.docstrings import Doc, doc_of, markdown, one_line
+from docs.generator.examples import session
+from docs.generator.names import named
+from docs.generator.parameters import explained, shown
+from docs.generator.public import PAGES, Entry
+
+FOLDER = "reference"
+
+
+def write(docs: Path) -> None:
+    """Write the pages below ``docs``, and remove what is left of others."""
+    folder = docs / FOLDER
+    folder.mkdir(exist_ok=True)
+    mentions = mentions_in(docs)
+    made = {f"{entry.page}.md": page(entry, mentions) for entry in public.entries()}
+    made |= {f"{name}.md": list_of(name) for name in PAGES}
+    for name, text in made.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    for path in folder.iterdir():
+        if path.name not in made:
+            path.unlink()
+
+
+def mentions_in(docs: Path) -> dict[str, list[tuple[str, str]]]:
+    """Of each public name the guides that speak of it: their files and titles."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for path in sorted(docs.glob("*.md")):
+        text = path.read_text(encoding="utf-8")
+        title = text.partition("\n")[0].lstrip("# ")
+        if path.stem not in {"api", "names", "not-offered"}:
+            for name in sorted(set(_spoken(text))):
+                found.setdefault(name, []).append((path.name, title))
+    return found
+
+
+def _spoken(text: str) -> Iterator[str]:
+    """Public names that a page writes with their module, or that ``phalanx`` itself has."""
+    for name in {*re.findall(r"\b[a-z]+\.\w+", text), *re.findall(r"`(\w+)`", text)}:
+        entry = named(name)
+        if entry is not None and ("." in name or entry.module == "phalanx"):
+            yield entry.name
+
+
+# ---- lists ----------------------------------------------------------------------------------
+
+
+def list_of(name: str) -> str:
+    """The page that lists the names of some modules, by subject."""
+    title, modules = PAGES[name]
+    own = [*modules]
+    if name == "phalanx.scipy.stats":
+        own += [f"{name}.{each}" for each in public.distributions()]
+    parts = [f"# {name}: {title}"]
+    for module in own:
+        if len(own) > 1:
+            parts.append(f"## {module}")
+        doc = doc_of(public.modules()[module])
+        parts += [markdown(text) for text in (doc.summary, *doc.body)]
+        for subject, entries in public.subjects(module):
+            level = "###" if len(own) > 1 else "##"
+            parts += [f"{level} {subject}"] if subject else []
+            parts.append("\n".join(_line(module, entry) for entry in entries))
+    return "\n\n".join(parts) + "\n"
+
+
+def _line(module: str, entry: Entry) -> str:
+    names = [name for name in (entry.name, *entry.others) if name.rpartition(".")[0] == module]
+    called = ", ".join(f"[`{name.rpartition('.')[2]}`]({entry.page}.md)" for name in names)
+    return f"- {called}: {one_line(doc_of(entry.value).summary)}"
+
+
+# ---- a function or class --------------------------------------------------------------------
+
+
+def page(entry: Entry, mentions: dict[str, list[tuple[str, str]]]) -> str:
+    """The page of a function or class."""
+    doc = doc_of(entry.value)
+    parts = ["---\norphan: true\n---", f"# {entry.name}", _trail(entry), _head(entry)]
+    parts += [markdown(text) for text in (doc.summary, *doc.body) if text]
+    parts += _details(entry.home, doc, explained(entry, doc))
+    if isinstance(entry.value, type):
+        parts += _class(entry)
+    parts += _see_also(entry, mentions)
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _trail(entry: Entry) -> str:
+    listed = next(
+        (name for name, (_, own) in PAGES.items() if entry.module in own), "phalanx.scipy.stats"
+    )
+    subject = next(
+        (title for title, group in public.subjects(entry.module) if entry in group), ""
+    )
+    steps = ["[Reference](../api.md)", f"[{listed}]({listed}.md)", subject]
+    return " › ".join(filter(None, steps))
+
+
+def _head(entry: Entry) -> str:
+    kind = "class" if isinstance(entry.value, type) else "function"
+    found = public.signature(entry.value)
+    if isinstance(entry.value, type) and issubclass(entry.value, Enum):
+        found = None
+    return _directive(f"py:{kind}", entry.name, found)
+
+
+def _directive(kind: str, name: str, found: inspect.Signature | None, *options: str) -> str:
+    text = name + (_signature(found) if found else "")
+    return "\n".join([f"```{{{kind}}} {text}", *options, "```"])
+
+
+def _signature(found: inspect.Signature, skipped: tuple[str, ...] = ()) -> str:
+    """A signature in one line that a parser of Python reads."""
+    parts: list[str] = []
+    before: Any = None
+    for parameter in found.parameters.values():
+        if parameter.name.startswith("_") or parameter.name in skipped:
+            continue
+        parts += _separators(before, parameter.kind, parts)
+        parts.append(_parameter(parameter))
+        before = parameter.kind
+    if before is inspect.Parameter.POSITIONAL_ONLY:
+        parts.append("/")
+    result = _annotation(found.return_annotation)
+    return f"({', '.join(parts)})" + (f" -> {result}" if result not in {"", "Any"} else "")
+
+
+def _separators(before: Any, kind: Any, parts: list[str]) -> list[str]:
+    of = inspect.Parameter
+    ends = before is of.POSITIONAL_ONLY and kind is not before
+    stars = kind is of.KEYWORD_ONLY and before not in (of.KEYWORD_ONLY, of.VAR_POSITIONAL)
+    return ["/"] * ends + ["*"] * stars
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    text = stars + parameter.name
+    kind = _annotation(parameter.annotation)
+    kind = "" if kind == "Any" else kind
+    text += f": {kind}" if kind else ""
+    if parameter.default is not parameter.empty:
+        default = shown(parameter)
+        text += f" = {default}" if kind else f"={default}"
+    return text
+
+
+def _annotation(annotation: Any) -> str:
+    """A type as it is written; what only we call so, as what it is."""
+    if annotation is inspect.Signature.empty:
+        return ""
+    if annotation is None:
+        return "None"
+    if not isinstance(annotation, str):
+        annotation = getattr(annotation, "__name__", str(annotation))
+    for name, meant in _OURS.items():
+        annotation = re.sub(rf"\b{name}\b", meant, annotation)
+    return " ".join(annotation.split())
+
+
+_OURS = {  # names of types in our own code
+    "Axis": "int | Sequence[int] | None",
+    "AxisName": "Hashable | Sequence[Hashable]",
+    "Groups": "Sequence[Sequence[int]] | None",
+    "AtOnce": "int | str | None",
+}
+
+
+def _details(home: str, doc: Doc, parameters: dict[str, str]) -> Iterator[str]:
+    """Parameters, attributes, results, errors and examples."""
+    for title, table in (("Args", parameters), ("Attributes", doc.attributes)):
+        if any(table.values()):
+            yield _rubric(title)
+            yield "\n\n".join(f"`{k}`\n: {_inside(v)}" for k, v in table.items() if v)
+    if doc.returns:
+        yield _rubric("Returns")
+        yield markdown(doc.returns)
+    if doc.raises:
+        yield _rubric("Raises")
+        yield "\n\n".join(f"`{kind}`\n: {_inside(when)}" for kind, when in doc.raises)
+    if doc.examples:
+        yield _rubric("Example" if len(doc.examples) == 1 else "Examples")
+        yield f"```pycon\n{session(home, doc.examples)}\n```"
+
+
+def _rubric(title: str) -> str:
+    return f"```{{rubric}} {title}\n```"
+
+
+def _inside(text: str) -> str:
+    return one_line(text.strip()[:1].upper() + text.strip()[1:])
+
+
+# ---- what classes have ----------------------------------------------------------------------
+
+
+def _class(entry: Entry) -> Iterator[str]:
+    kind = entry.value
+    if issubclass(kind, Enum):
+        yield _rubric("Values")
+        yield "\n".join(f"- `{entry.short}.{name}`" for name in kind.__members__)
+    found = [
+        (name, held)
+        for name, held in public.members(kind)
+        if public.is_ours(public.function_of(held))
+    ]
+    for title, properties in (("Properties", True), ("Methods", False)):
+        chosen = [(n, h) for n, h in found if public.is_property(h) == properties]
+        if chosen:
+            yield f"## {title}"
+            for name, held in chosen:
+                yield from _member(entry, name, held)
+
+
+def _member(entry: Entry, name: str, held: Any) -> Iterator[str]:
+    function = public.function_of(held)
+    doc = doc_of(function)
+    full = f"{entry.name}.{name}"
+    if public.is_property(held):
+        yield _directive("py:property", full, None)
+    else:
+        found = public.signature(function)
+        first = next(iter(found.parameters), "") if found else ""
+        bare = not isinstance(held, staticmethod)
+        text = _signature(found, (first,) if bare else ()) if found else "()"
+        yield f"```{{py:method}} {full}{text}\n```"
+    yield from (markdown(text) for text in (doc.summary, *doc.body) if text)
+    if not re.match(r"See ``[\w.]+``\.$", doc.summary):
+        yield from _details(entry.home, doc, doc.args)
+
+
+# ---- see also -------------------------------------------------------------------------------
+
+
+def _see_also(entry: Entry, mentions: dict[str, list[tuple[str, str]]]) -> Iterator[str]:
+    lines = []
+    if entry.others:
+        lines.append("- the same under other names: " + _codes(entry.others))
+    alike = [
+        other.name
+        for other in public.entries()
+        if other.short == entry.short and other.name != entry.name
+    ]
+    if alike and entry.module.count(".") < 3:
+        lines.append("- by the same name: " + _codes(tuple(alike[:6])))
+    guides = mentions.get(entry.name, ())
+    if guides:
+        named_so = ", ".join(f"[{title}](../{file})" for file, title in guides[:12])
+        lines.append(f"- guides that speak of it: {named_so}")
+    if lines:
+        yield _rubric("See also")
+        yield "\n".join(lines)
+
+
+def _codes(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

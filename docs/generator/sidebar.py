@@ -1,0 +1,34 @@
+"""The table of contents beside the pages of functions: the same beside each, so made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from docs.generator.pages import FOLDER
+
+_made: dict[tuple[tuple[str, Any], ...], str] = {}
+
+
+def keep(app: Sphinx, page: str, _: str, context: dict[str, Any], __: Any) -> None:
+    """Give a page that stands in no table of contents the one that was made for the first."""
+    if page.startswith(FOLDER) and "orphan" in app.env.metadata.get(page, {}):
+        context["toctree"] = _once(context["toctree"])
+
+
+def _once(make: Callable[..., str]) -> Callable[..., str]:
+    def toctree(**options: Any) -> str:
+        key = tuple(sorted(options.items()))
+        if key not in _made:
+            _made[key] = make(**options)
+        return _made[key]
+
+    return toctree
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """What Sphinx calls; before the theme looks at the page."""
+    app.connect("html-page-context", keep, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

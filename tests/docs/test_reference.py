@@ -1,0 +1,266 @@
+"""The reference: every public name has a page, which explains every parameter, and an example."""
+
+import functools
+import re
+from pathlib import Path
+
+import pytest
+
+from docs import conf
+from docs.generator import names, pages, public
+from docs.generator.docstrings import doc_of, parsed
+from docs.generator.examples import imports
+from docs.generator.parameters import SENTENCES, explained
+from docs.generator.public import PAGES
+
+ROOT = Path(__file__).parents[2]
+ENTRIES = public.entries()
+
+# Modules some of whose functions have parameters that nothing explains yet.
+UNEXPLAINED = {
+    "phalanx",
+    "phalanx.numpy",
+    "phalanx.numpy.linalg",
+    "phalanx.numpy.fft",
+    "phalanx.lax",
+    "phalanx.lax.linalg",
+    "phalanx.nn",
+    "phalanx.nn.initializers",
+    "phalanx.random",
+    "phalanx.scipy.linalg",
+    "phalanx.scipy.fft",
+    "phalanx.scipy.signal",
+    "phalanx.scipy.optimize",
+    "phalanx.scipy.sparse.linalg",
+    "phalanx.scipy.spatial.transform",
+    "phalanx.scipy.special",
+    "phalanx.image",
+    "phalanx.ops",
+    "phalanx.tree",
+    "phalanx.tree_util",
+    "phalanx.sharding",
+    "phalanx.memory",
+    "phalanx.experimental.multihost_utils",
+    "phalanx.ref",
+    "phalanx.custom_derivatives",
+    "phalanx.custom_batching",
+    "phalanx.ad_checkpoint",
+    "phalanx.ad_checkpoint.checkpoint_policies",
+    "phalanx.primitives",
+    "phalanx.stages",
+    "phalanx.export",
+    "phalanx.ffi",
+    "phalanx.debug",
+    "phalanx.experimental.checkify",
+    "phalanx.profiler",
+    "phalanx.monitoring",
+    "phalanx.test_util",
+    "phalanx.dtypes",
+    "phalanx.experimental.checkpoint",
+    "phalanx.experimental.safetensors",
+    "phalanx.experimental.sparse",
+    "phalanx.experimental.jet",
+    "phalanx.experimental.topologies",
+    "phalanx.example_libraries.optimizers",
+    "phalanx.example_libraries.stax",
+    "phalanx.scipy.stats.bernoulli",
+    "phalanx.scipy.stats.beta",
+    "phalanx.scipy.stats.betabinom",
+    "phalanx.scipy.stats.binom",
+    "phalanx.scipy.stats.cauchy",
+    "phalanx.scipy.stats.chi2",
+    "phalanx.scipy.stats.expon",
+    "phalanx.scipy.stats.gamma",
+    "phalanx.scipy.stats.gennorm",
+    "phalanx.scipy.stats.geom",
+    "phalanx.scipy.stats.gumbel_l",
+    "phalanx.scipy.stats.gumbel_r",
+    "phalanx.scipy.stats.laplace",
+    "phalanx.scipy.stats.logistic",
+    "phalanx.scipy.stats.nbinom",
+    "phalanx.scipy.stats.norm",
+    "phalanx.scipy.stats.pareto",
+    "phalanx.scipy.stats.poisson",
+    "phalanx.scipy.stats.t",
+    "phalanx.scipy.stats.truncnorm",
+    "phalanx.scipy.stats.uniform",
+    "phalanx.scipy.stats.vonmises",
+    "phalanx.scipy.stats.wrapcauchy",
+}
+# Modules some of whose functions and classes show no example yet.
+WITHOUT_EXAMPLES = {
+    "phalanx",
+    "phalanx.numpy",
+    "phalanx.lax",
+    "phalanx.lax.linalg",
+    "phalanx.random",
+    "phalanx.scipy.optimize",
+    "phalanx.image",
+    "phalanx.tree",
+    "phalanx.tree_util",
+    "phalanx.sharding",
+    "phalanx.distributed",
+    "phalanx.ref",
+    "phalanx.custom_derivatives",
+    "phalanx.ad_checkpoint.checkpoint_policies",
+    "phalanx.primitives",
+    "phalanx.stages",
+    "phalanx.export",
+    "phalanx.ffi",
+    "phalanx.experimental.checkify",
+    "phalanx.profiler",
+    "phalanx.monitoring",
+    "phalanx.laws",
+    "phalanx.dtypes",
+    "phalanx.experimental",
+    "phalanx.experimental.safetensors",
+    "phalanx.experimental.sparse",
+    "phalanx.experimental.jet",
+    "phalanx.experimental.topologies",
+    "phalanx.example_libraries.optimizers",
+    "phalanx.example_libraries.stax",
+    "phalanx.errors",
+}
+
+
+def of(module):
+    return [entry for entry in ENTRIES if entry.module == module]
+
+
+def test_navigation_names_every_page():
+    listed = [page for part in conf.NAVIGATION.values() for page in part]
+    guides = {str(path.relative_to(ROOT / "docs").with_suffix("")) for path in guides_of(ROOT)}
+    reference = {f"{pages.FOLDER}/{name}" for name in PAGES}
+    assert {*listed, "index"} == guides | reference and len(set(listed)) == len(listed)
+
+
+def guides_of(root):
+    found = (root / "docs").rglob("*.md")
+    return [path for path in found if pages.FOLDER not in path.parts]
+
+
+def test_modules_of_the_table_of_names_are_in_the_reference():
+    titles = re.findall(r"^## (phalanx[\w.]*(?:, phalanx[\w.]*)*)$", api(), re.MULTILINE)
+    named = {name for title in titles for name in title.split(", ")}
+    assert len(named) > 20
+    known = {*public.modules(), "phalanx.Array", "phalanx.scipy"}
+    assert not named - known
+
+
+def api():
+    return (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+
+
+@functools.cache
+def made():
+    """Every page of the reference, by name."""
+    mentions = pages.mentions_in(ROOT / "docs")
+    return {entry.page: pages.page(entry, mentions) for entry in ENTRIES} | {
+        name: pages.list_of(name) for name in PAGES
+    }
+
+
+def test_pages_differ_in_more_than_capitals():
+    assert len({name.casefold() for name in made()}) == len(made()) > 1300
+
+
+def test_every_public_name_is_listed():
+    lists = "".join(made()[name] for name in PAGES)
+    assert not [e.name for e in ENTRIES if f"]({e.page}.md)" not in lists]
+
+
+def test_pages_are_linked_to_pages_that_are_there():
+    for name, text in made().items():
+        for target in re.findall(r"\]\(([\w.\-/]+)\.md\)", text):
+            if target.startswith("../"):
+                assert (ROOT / "docs" / f"{target[3:]}.md").exists(), name
+            else:
+                assert target in made(), name
+
+
+def test_every_name_of_a_large_module_has_a_subject():
+    for module in public.SUBJECTS:
+        alone = dict(public.subjects(module)).get("", [])
+        assert not [entry.name for entry in alone if entry.module == module]
+
+
+@pytest.mark.parametrize("module", public.modules())
+def test_every_parameter_is_explained(module):
+    missing = {
+        entry.name: names
+        for entry in of(module)
+        if (names := [n for n, said in explained(entry, doc_of(entry.value)).items() if not said])
+    }
+    if module in UNEXPLAINED:
+        assert missing, "explained by now: take it off the list"
+    else:
+        assert not missing
+
+
+@pytest.mark.parametrize("module", public.modules())
+def test_docstrings_explain_parameters_that_there_are(module):
+    for entry in of(module):
+        found = public.signature(entry.value)
+        if found is not None:
+            assert not set(doc_of(entry.value).args) - set(found.parameters), entry.name
+
+
+@pytest.mark.parametrize("module", public.modules())
+def test_every_function_and_class_shows_an_example(module):
+    missing = [entry.name for entry in of(module) if not doc_of(entry.value).examples]
+    if module in WITHOUT_EXAMPLES:
+        assert missing, "there by now: take it off the list"
+    else:
+        assert not missing
+
+
+def test_examples_run_where_a_reader_pastes_them():
+    for entry in ENTRIES:
+        text = "\n\n".join(doc_of(entry.value).examples)
+        for line in imports(entry.home, text):
+            assert not re.search(r" _|\._", line), entry.name
+            exec(line, {})
+
+
+def test_common_sentences_are_those_of_parameters_that_there_are():
+    used = {
+        (scope, name)
+        for entry in ENTRIES
+        for name in explained(entry, doc_of(entry.value))
+        for scope in SENTENCES
+        if entry.home == scope or entry.home.startswith(f"{scope}.")
+    }
+    said = {(scope, name) for scope, table in SENTENCES.items() for name in table}
+    assert not said - used
+
+
+@pytest.mark.parametrize(
+    "text, module, page",
+    [
+        ("pmap", "", "phalanx.pmap"),
+        ("phalanx.pmap", "", "phalanx.pmap"),
+        ("lax.psum()", "", "phalanx.lax.psum"),
+        ("psum", "", "phalanx.lax.psum"),
+        ("jnp.where", "", "phalanx.numpy.where"),
+        ("where", "", None),  # a parameter
+        ("pmap(f)", "", None),
+        ("sort", "phalanx.lax", "phalanx.lax.sort"),
+        ("sort", "", "phalanx.lax.sort"),
+        ("step", "", None),
+    ],
+)
+def test_names_in_code_font_are_found(text, module, page):
+    found = names.named(text, module)
+    assert (found and found.name) == page
+
+
+def test_a_docstring_is_taken_apart():
+    doc = parsed(
+        "What it is.\n\nMore of ``it``.\n\nArgs:\n    a, b: two,\n"
+        "        of them.\n    *c: others.\n\n"
+        "Returns:\n    One.\n\nRaises:\n    ValueError: sometimes.\n\n>>> 1\n1\n\n>>> 2\n2"
+    )
+    assert doc.summary == "What it is." and doc.body == ["More of ``it``."]
+    assert doc.args == {"a": "two,\nof them.", "b": "two,\nof them.", "c": "others."}
+    assert doc.returns == "One." and doc.raises == [("ValueError", "sometimes.")]
+    assert doc.examples == [">>> 1\n1", ">>> 2\n2"]

@@ -166,6 +166,24 @@ def _said(x: Any) -> Any:
     return x
 
 
+def _asked(x: Any) -> Any:
+    """Calls that give something, and one that does not, between sums over the lanes."""
+    like = phalanx.ShapeDtypeStruct(x.shape, x.dtype)
+    y = phalanx.pure_callback(np.sin, like, lax.psum(x, "i"), vmap_method="sequential")
+    phalanx.io_callback(lambda y: None, None, y)
+    return lax.psum(phalanx.io_callback(np.cos, like, y), "i")
+
+
+def _asked_in_turn(x: Any) -> Any:
+    """Calls in the order of the program, in a loop over what is cut."""
+    like = phalanx.ShapeDtypeStruct(x.shape[1:], x.dtype)
+
+    def step(total: Any, row: Any) -> Any:
+        return total + phalanx.io_callback(np.sin, like, row, ordered=True), row.sum()
+
+    return lax.scan(step, x[0], x)
+
+
 PROGRAMS: dict[str, Made] = {
     **{
         name: _lanes(f)
@@ -196,12 +214,15 @@ PROGRAMS: dict[str, Made] = {
             "nested pmaps": _nested,
             "randomness by lane": _noise,
             "debug.print": _said,
+            "calls of Python": _asked,
             "a cumulative sum over lanes": lambda x: lax.associative_scan(
                 jnp.add, lax.all_gather(x, "i")
             ),
         }.items()
     },
     "19 lanes": _lanes(lambda x: lax.psum(x, "i"), 19),
+    "19 lanes that call Python": _lanes(_asked, 19),
+    "ordered calls of Python over what is cut": _cut(_asked_in_turn, P("a", "b")),
     "16 lanes that train": _lanes(_train, 16),
     "3 lanes": _lanes(lambda x: lax.pmean(x, "i"), 3),
     "lanes one at a time": _lanes(_train, 16, lanes_at_once=1),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from operator import index
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from phalanx.api import aot
 from phalanx.api.arguments import LeafNames, check_callable, check_leaf
 from phalanx.base import dtypes, tree
+from phalanx.base.config import config
 from phalanx.base.errors import TreeError
 from phalanx.base.extended import is_key
 from phalanx.base.source import Location, name_of, user_location
@@ -22,10 +24,21 @@ from phalanx.core.trace import ROOT, entering
 from phalanx.core.types import SCALARS, ArrayType
 from phalanx.ops.callback import VMAP_METHODS, Host, call_host
 from phalanx.ops.lanes import axis_index
-from phalanx.run.array import with_value
+from phalanx.run.array import default_sharding, with_value
 from phalanx.run.runtime import backend
 
 Positions = Sequence[tuple[Any, int]]
+
+
+@contextmanager
+def on_host() -> Iterator[None]:
+    """Where a function runs that a program calls: outside of transformations, and on the CPU.
+
+    The devices of the program may be waiting for it.
+    """
+    here = default_sharding().device_list[0].platform == "cpu"
+    with entering(ROOT), nullcontext() if here else config.override(default_device="cpu"):
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +55,7 @@ class PythonCall:
     def __call__(
         self, types: Sequence[ArrayType], positions: Positions, *arrays: np.ndarray
     ) -> list[np.ndarray]:
-        with entering(ROOT):
+        with on_host():
             args, kwargs = self.in_tree.unflatten([with_value(x) for x in arrays])
             out = self.function(*args, **kwargs)
         results, out_tree = tree.flatten(out)

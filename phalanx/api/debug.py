@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from phalanx.api.arguments import check_callable
-from phalanx.api.callbacks import Positions, effects_of, lane_positions
+from phalanx.api.callbacks import Positions, effects_of, lane_positions, on_host
 from phalanx.base import tree
 from phalanx.base.source import name_of, user_frame, user_location
 from phalanx.core.axes import is_internal
-from phalanx.core.trace import ROOT, entering
 from phalanx.ops.callback import Host, call_host
 from phalanx.transforms.stage import is_value
 
@@ -36,7 +35,7 @@ class _Watching:
         rest = iter(arrays)
         leaves = [next(rest) if x is _ARRAY else x for x in self.leaves]
         args, kwargs = self.in_tree.unflatten(leaves)
-        with entering(ROOT):
+        with on_host():
             self.function(positions, *args, **kwargs)
         return ()
 

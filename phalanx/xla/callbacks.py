@@ -8,6 +8,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import DeviceError, RuntimeFailure
 from phalanx.core.types import ArrayType
+from phalanx.xla.host_transfers import HostTransfers
 
 Function = Callable[..., Sequence[Any]]
 Types = Sequence[ArrayType]
@@ -37,28 +39,16 @@ class _EntryPoint:
 
 
 class Launch:
-    """A run of a program that calls back, as long as the block that it opens.
+    """A run of a program that calls back.
 
     ``raised`` is what its functions raised, ``running`` is locked while it runs.
     """
 
-    __slots__ = ("_beside", "raised", "running")
+    __slots__ = ("raised", "running")
 
-    def __init__(self, beside: list[Launch]) -> None:
-        self._beside = beside
+    def __init__(self) -> None:
         self.raised: list[BaseException] = []
         self.running = threading.Lock()
-
-    def __enter__(self) -> Launch:
-        self.running.acquire()
-        self._beside.append(self)
-        _underway.add(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._beside.remove(self)
-        _underway.discard(self)
-        self.running.release()
 
 
 class Stopped(Exception):
@@ -85,48 +75,71 @@ _here = threading.local()
 
 
 class Callbacks:
-    """The Python functions that a module calls, and the launches of it that are underway.
+    """The Python functions that a module for ``devices`` calls, and its launches.
 
     A program on one device stops where a function raises: the runtime fails with a text in
     which the number of the exception is looked up. On several devices it has to go on to its
-    end, or others would wait for ever for the one that stopped; functions are not called any
-    more then, and nobody sees the results made up for them. The runtime does not say which
-    launch a call belongs to: where threads run one program over several devices at the same
-    time, what a function raises reaches all of them.
+    end, or others would wait for ever for the one that stopped, and so has one that receives
+    what functions give; functions are not called any more then, and nobody sees the results made
+    up for them. The runtime does not say which launch a call belongs to, so launches that go on
+    come one after the other.
     """
 
-    def __init__(self, devices: int) -> None:
-        self.stops = devices == 1
+    def __init__(self, devices: Sequence[Any]) -> None:
+        self.stops = len(devices) == 1
         self.entries: list[_EntryPoint] = []
+        self.waiting: Sequence[Any] = ()  # devices that receive what functions give
+        self._devices = devices
+        self._transfers: list[HostTransfers | None] = []
         self._functions: list[tuple[Function, tuple[ArrayType, ...]]] = []
-        self._launches: list[Launch] = []
+        self._turn = threading.Lock()
+        self._launch: Launch | None = None  # the one that goes on
         self._count = 0  # of calls with made-up results
 
-    def add(self, function: Function, out_types: Types) -> int:
-        """Let the module call ``function``; returns its number."""
+    def add(
+        self, function: Function, out_types: Types, transfers: HostTransfers | None = None
+    ) -> int:
+        """Let the module call ``function``, by ``transfers`` if at all; returns its number."""
         number = len(self.entries)
         self.entries.append(_EntryPoint(self, number))
+        self._transfers.append(transfers)
         self._functions.append((function, tuple(out_types)))
+        if transfers is not None:
+            self.stops, self.waiting = False, self._devices
         return number
 
-    def launching(self) -> Launch:
+    def attached(self, client: Any) -> list[Any]:
+        """The functions, as an executable of ``client`` takes them."""
+        return [
+            entry if by is None else by.attached(client, entry)
+            for entry, by in zip(self.entries, self._transfers, strict=True)
+        ]
+
+    @contextmanager
+    def launching(self) -> Iterator[Launch]:
         """A launch of the module, for the length of a block."""
-        return Launch(self._launches)
+        launch = Launch()
+        with nullcontext() if self.stops else self._turn, launch.running:
+            self._launch = None if self.stops else launch
+            _underway.add(launch)
+            try:
+                yield launch
+            finally:
+                _underway.discard(launch)
 
     def call(self, number: int, args: Sequence[Any]) -> tuple[np.ndarray, ...]:
         """The results of function ``number``."""
         function, out_types = self._functions[number]
-        if any(launch.raised for launch in self._launches):
+        launch = self._launch
+        if launch is not None and launch.raised:
             return self._made_up(out_types)
-        outer = in_callback()
-        _here.calling = True
+        outer, _here.calling = called_by(), self
         try:
             return _fitted(function, function(*map(_kept, args)), out_types)
         except BaseException as e:
-            if self.stops:
+            if launch is None:
                 raise Stopped(e) from None
-            for launch in self._launches:
-                launch.raised.append(e)
+            launch.raised.append(e)
             self._count = 0
             return self._made_up(out_types)
         finally:
@@ -158,14 +171,14 @@ def _anything(type: ArrayType, sign: int) -> np.ndarray:
     return np.full(type.shape, value).astype(type.dtype)
 
 
-def in_callback() -> bool:
-    """Whether this thread runs a function that a program calls."""
-    return getattr(_here, "calling", False)
+def called_by() -> Callbacks | None:
+    """Whose function this thread runs, if a program calls it."""
+    return getattr(_here, "calling", None)
 
 
 def refuse_in_callback(who: str) -> None:
     """Raise DeviceError inside a callback, where waiting for devices may be waiting for ever."""
-    if in_callback():
+    if called_by() is not None:
         raise DeviceError(
             f"{who}: a function that a program calls cannot run a program on several devices: "
             "they may be waiting for that function. Compute with NumPy inside it, or return what "
@@ -173,9 +186,20 @@ def refuse_in_callback(who: str) -> None:
         )
 
 
+def refuse_where_devices_wait(who: str, device: Any) -> None:
+    """Raise DeviceError inside a function that ``device`` waits for: it does nothing meanwhile."""
+    caller = called_by()
+    if caller is not None and device in caller.waiting:
+        raise DeviceError(
+            f"{who}: a function that a program calls cannot run a program on {device}, which waits "
+            "for that function. Compute with NumPy inside it, or on a CPU, "
+            "jit(f, device=phalanx.devices('cpu')[0])"
+        )
+
+
 def wait_for_callbacks() -> None:
     """Wait until the programs underway that call back are over; nothing to do inside of one."""
-    if not in_callback():
+    if called_by() is None:
         for launch in list(_underway):
             with launch.running:
                 pass

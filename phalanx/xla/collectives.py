@@ -72,9 +72,13 @@ class CollectiveEmitter(RegionEmitter):
             ]
         )
 
-    def _channel(self) -> ir.Attribute:
+    def new_channel(self) -> int:
+        """The number of a channel that nothing else in the module has."""
         self._channels += 1
-        return hlo.ChannelHandle.get(self._channels, 1)
+        return self._channels
+
+    def _channel(self) -> ir.Attribute:
+        return hlo.ChannelHandle.get(self.new_channel(), 1)
 
     def _grouped(self, groups: Groups, **attributes: Any) -> dict[str, Any]:
         longest = max(map(len, groups))

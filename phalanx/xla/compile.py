@@ -19,8 +19,8 @@ from phalanx.processes.member import group_over
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla import maps
-from phalanx.xla.callbacks import Stopped, refuse_in_callback
+from phalanx.xla import host_calls, maps
+from phalanx.xla.callbacks import Stopped, refuse_in_callback, refuse_where_devices_wait
 from phalanx.xla.communication import exchanges
 from phalanx.xla.cuda import data_directory
 from phalanx.xla.failures import deleted, only_described, refused_option, translated
@@ -74,7 +74,10 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     loaded, _ = _load(lowered, devices, options)
     if lowered.callbacks.entries:
         return CallingBack(lowered, loaded)
-    make = OnOneDevice if len(devices) == 1 else OnSeveralDevices
+    first, *others = devices
+    if others:
+        return OnSeveralDevices(lowered, loaded)
+    make = OnWaitingDevice if first.platform in host_calls.SENDING else OnOneDevice
     return make(lowered, loaded)
 
 
@@ -96,9 +99,9 @@ def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[
     options = _default_options(lowered, devices[0].platform) | options
 
     def made() -> Any:
-        return devices[0].client.compile_and_load(
-            lowered.module, device_list(devices), settings, lowered.callbacks.entries
-        )
+        client = devices[0].client
+        functions = lowered.callbacks.attached(client)
+        return client.compile_and_load(lowered.module, device_list(devices), settings, functions)
 
     def compiled(options: dict[str, Any]) -> Any:
         settings.env_option_overrides = list(options.items())
@@ -395,6 +398,27 @@ class OnOneDevice(XlaExecutable):
         return several
 
 
+class OnWaitingDevice(OnOneDevice):
+    """On a device that does nothing else while it waits for a function that it called."""
+
+    __slots__ = ()
+
+    def __call__(self, raws: list[Any], /) -> list[Any]:
+        refuse_where_devices_wait(self._name, self.devices[0])
+        return super().__call__(raws)
+
+    def launcher(
+        self, fixed: list[Any], finish: Callable[[list[Any]], Any]
+    ) -> Callable[[Sequence[Any]], Any]:
+        launch, name, device = super().launcher(fixed, finish), self._name, self.devices[0]
+
+        def checked(held: Sequence[Any]) -> Any:
+            refuse_where_devices_wait(name, device)
+            return launch(held)
+
+        return checked
+
+
 class OnSeveralDevices(XlaExecutable):
     """Runs on several devices, within the window of launches in flight."""
 
@@ -431,6 +455,9 @@ class CallingBack(XlaExecutable):
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
         self._check(raws)
+        if self._device_count > 1:
+            refuse_in_callback(self._name)
+        refuse_where_devices_wait(self._name, self.devices[0])
         failure, outs = None, []
         with self._callbacks.launching() as launch:
             try:

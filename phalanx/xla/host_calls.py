@@ -7,13 +7,24 @@ from typing import Any
 
 import numpy as np
 from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base.errors import DeviceError
 from phalanx.spmd.plan import Plan
 from phalanx.xla.axes import RegionAxesEmitter
 from phalanx.xla.callbacks import Callbacks, Function, Types
+from phalanx.xla.host_transfers import (
+    FROM_HOST,
+    TO_HOST,
+    HostTransfers,
+    attributes,
+    carried,
+    crossing,
+)
 
+# Functions of XLA that call; where there is none, arrays are sent to the host and back.
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
+SENDING = {"tpu"}
 
 
 class HostCallEmitter(RegionAxesEmitter):
@@ -21,7 +32,7 @@ class HostCallEmitter(RegionAxesEmitter):
 
     def __init__(self, plan: Plan, module: ir.Module) -> None:
         super().__init__(plan, module)
-        self.callbacks = Callbacks(len(plan.devices))
+        self.callbacks = Callbacks(plan.devices)
 
     def host_call(
         self,
@@ -52,6 +63,8 @@ class HostCallEmitter(RegionAxesEmitter):
         self, function: Function, args: Sequence[ir.Value], out_types: Types, has_side_effect: bool
     ) -> list[ir.Value]:
         platform = self.target.platform
+        if platform in SENDING:
+            return self._transferred(function, args, out_types)
         target = _TARGETS.get(platform)
         if target is None:
             raise DeviceError(
@@ -61,6 +74,37 @@ class HostCallEmitter(RegionAxesEmitter):
             )
         index = np.uint64(self.callbacks.add(function, out_types))
         return self.custom_call(target, args, out_types, {"index": index}, has_side_effect)
+
+    def _transferred(
+        self, function: Function, args: Sequence[ir.Value], out_types: Types
+    ) -> list[ir.Value]:
+        """A call by sending and receiving, each after the one before."""
+        ins = tuple(map(self.type, args))
+        here = [self.convert(x, carried(t).dtype) for x, t in zip(args, ins, strict=True) if t.size]
+        token_type = hlo.TokenType.get()
+        token = self.op("stablehlo.create_token", token_type, ())
+        sends, receives, there = [], [], []
+        for x in here or [self.constant(0, np.dtype(np.int32))]:
+            sends.append(channel := self.new_channel())
+            token = self.op(
+                "stablehlo.send", token_type, [x, token], **attributes(channel, TO_HOST)
+            )
+        for t in crossing(out_types):
+            receives.append(channel := self.new_channel())
+            x, token = self.region_op(
+                "stablehlo.recv",
+                [self.tensor_of(t), token_type],
+                [token],
+                attributes(channel, FROM_HOST),
+            )
+            there.append(x)
+        transfers = HostTransfers(ins, tuple(out_types), sends, receives)
+        self.callbacks.add(function, out_types, transfers)
+        received = iter(there)
+        return [
+            self.convert(next(received), t.dtype) if t.size else self.constant(0, t.dtype, t.shape)
+            for t in out_types
+        ]
 
     def _of_first_device(self, x: ir.Value, along: Sequence[str]) -> ir.Value:
         shape, rows = self.type(x).shape, self.rows_along(along)

@@ -48,8 +48,8 @@ def load_or_compile(
     content = kept.read(key)
     if content is not None:
         try:
-            entries = lowered.callbacks.entries
-            return load(content, devices, settings, entries), content
+            functions = lowered.callbacks.attached(devices[0].client)
+            return load(content, devices, settings, functions), content
         except (RuntimeError, ValueError, TypeError):
             kept.remove(key)
     start = time.perf_counter()

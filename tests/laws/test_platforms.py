@@ -28,8 +28,7 @@ def test_what_is_lowered_here_is_lowered_for_accelerators(subject):
 @pytest.mark.skipif(phalanx.device_count() != DEVICES, reason="it is over eight devices")
 @pytest.mark.parametrize("subject", PROGRAMS, ids=lambda s: s.name)
 def test_programs_over_devices_are_lowered_for_accelerators(subject):
-    refused = {"tpu"} if subject.name == "debug.print" else set()
-    assert lowered_everywhere(subject) == {"cpu", "cuda", "rocm", "tpu"} - refused
+    assert lowered_everywhere(subject) == {"cpu", "cuda", "rocm", "tpu"}
 
 
 def lowered_everywhere(subject):

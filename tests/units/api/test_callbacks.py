@@ -4,6 +4,7 @@ import functools
 import gc
 import threading
 import weakref
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -11,9 +12,17 @@ import pytest
 import phalanx as px
 import phalanx.numpy as jnp
 from phalanx import debug, lax
+from tests.sending import devices_that_send
 
 XS = np.arange(4, dtype=np.float32)
 EAGER_AND_COMPILED = pytest.mark.parametrize("how", [lambda f: f, px.jit], ids=["eager", "jit"])
+
+
+@pytest.fixture(autouse=True, params=["calling", "sending"])
+def _devices(request):
+    """Devices that call Python, as CPUs and GPUs do, or ones that send and receive, as TPUs."""
+    with devices_that_send() if request.param == "sending" else nullcontext():
+        yield
 
 
 @pytest.fixture

@@ -5,6 +5,8 @@ import random
 import signal
 import threading
 import traceback
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,10 +14,20 @@ import pytest
 import phalanx as px
 import phalanx.numpy as jnp
 from phalanx import debug, lax
+from phalanx.api import callbacks
 from phalanx.errors import DeviceError, RuntimeFailure
+from tests.sending import devices_that_send
 
 XS = np.arange(4, dtype=np.float32)
 F = px.ShapeDtypeStruct((), "float32")
+
+
+@pytest.fixture(autouse=True, params=["calling", "sending"])
+def devices(request):
+    """Devices that call Python, as CPUs and GPUs do, or ones that send and receive, as TPUs."""
+    calling = request.param == "calling"
+    with nullcontext() if calling else devices_that_send(busy=request.param == "busy"):
+        yield
 
 
 class Failure(Exception):
@@ -187,6 +199,7 @@ def computing_between_calls():
         (Late("by a second"), r"\Aby a second\Z|: .*Late: by a second\Z"),
     ],
 )
+@pytest.mark.parametrize("devices", ["calling"], indirect=True)  # others go on to the end
 def test_a_signal_between_two_calls_interrupts_the_program(raised, words, computing_between_calls):
     """Python raises where a call begins, before anything of ours could catch it."""
 
@@ -265,6 +278,38 @@ def test_programs_inside_callbacks():
         with pytest.raises(DeviceError, match="pmap_<lambda>: a function that a program calls"):
             f(XS, on_all)
     np.testing.assert_array_equal(wide(xs), xs * len(xs))
+
+
+@pytest.mark.parametrize("devices", ["busy"], indirect=True)
+def test_a_device_that_waits_runs_nothing_else():
+    def python(x):
+        return np.asarray(small(x), np.float32)
+
+    small = px.jit(lambda x: jnp.sum(x * 2))
+    f = px.jit(lambda x: px.pure_callback(python, F, x))
+    assert float(small(XS)) == 12.0
+    with pytest.raises(DeviceError, match=r"<lambda>: .* cannot run a program on .*which waits"):
+        f(XS)
+    assert float(small(XS)) == 12.0
+
+
+def test_functions_that_programs_call_compute_on_the_cpu(monkeypatch):
+    """Also where programs compute elsewhere: those devices may be waiting."""
+    cpu, other = px.devices("cpu")[0], px.devices("cpu")[-1]
+    accelerator = SimpleNamespace(device_list=[SimpleNamespace(platform="tpu")])
+
+    def python(x):
+        assert x.device == cpu and jnp.ones(4).device == cpu
+        return jnp.sin(x)
+
+    monkeypatch.setattr(callbacks, "default_sharding", lambda: accelerator)
+    before = px.config.default_device
+    px.config.update("default_device", other)
+    try:
+        found = px.jit(lambda x: px.pure_callback(python, F, x))(np.float32(1))
+    finally:
+        px.config.update("default_device", before)
+    np.testing.assert_allclose(found, np.sin(1), rtol=1e-6)
 
 
 def test_what_the_user_draws_does_not_depend_on_what_failed():

@@ -175,6 +175,24 @@ def test_calls_of_python_are_refused_where_there_are_none():
         phalanx.debug.print("{}", x)
         return x
 
-    with pytest.raises(DeviceError, match=r"a function of Python .* platform tpu .*debug\.print"):
-        text_on("tpu", f, KEYS)
+    with pytest.raises(DeviceError, match=r"a function of Python .* platform npu .*debug\.print"):
+        text_on("npu", f, KEYS)
     assert "xla_ffi_python_gpu_callback" in text_on("gpu", f, KEYS)
+
+
+def test_tpus_send_what_functions_of_python_take_and_receive_what_they_give():
+    outs = [((3,), "float32"), ((0, 2), "float32"), ((2,), "int4")]
+    types = [phalanx.ShapeDtypeStruct(*o) for o in outs]
+
+    def f(x):
+        phalanx.debug.print("{}", x[:0])
+        return phalanx.pure_callback(lambda *_: None, types, x, x.astype("int4"))
+
+    text = text_on("tpu", f, KEYS)
+    sent = re.findall(r'"stablehlo.send".* : \(tensor<(\S+)>, ', text)
+    received = re.findall(r'"stablehlo.recv".* -> \(tensor<(\S+)>, ', text)
+    # whether to call comes first, and who gives nothing is waited for by a number
+    assert sent == ["i1", "i1", "3xf32", "3xi8"] and received == ["i32", "3xf32", "2xi8"]
+    channels = re.findall(r"handle<handle = (\d+), type = (\d)>", text)
+    assert len({n for n, _ in channels}) == 7 and {kind for _, kind in channels} == {"2", "3"}
+    assert "custom_call" not in text

@@ -38,7 +38,8 @@ from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
 from phalanx.run.calls import Call, Runs
 from phalanx.run.execute import compile_program
-from phalanx.spmd.mesh import AbstractMesh
+from phalanx.run.planning import RequestedShardings
+from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.replication import culprits, lines_of
 from phalanx.transforms.stage import evaluate, is_value, loaded, refuse_written, stage_with_refs
@@ -114,17 +115,30 @@ class ShardMapped(Dispatched):
         for i, x in enumerate(leaves):
             check_leaf(x, names[i], self.who)
         types = [typeof(x) for x in leaves]
-        body = self._body(self._prepared(static, args, leaves, treedef, types))
+        prepared_call = self._prepared(static, args, leaves, treedef, types)
+        body = self._body(prepared_call)
+        places = self._places(body, prepared_call.here)
 
         def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
             every = names.after(map(str, body.captured))
             passed = Passed.of(body.program, [False] * len(operands), every, self.who, every=True)
-            prepared = compile_program(body.program, passed.signatures(operands))
+            prepared = compile_program(body.program, passed.signatures(operands), places=places)
             return passed.call(prepared, operands, out_tree)
 
         if body.captured:
             return RefCall(body, self.who, compiled)
         return compiled(leaves, body.out_tree)
+
+    def _places(self, body: TracedFunction, here: Positions) -> RequestedShardings:
+        """How results lie, in the words of ``out_specs``, where these say all of it."""
+        places = RequestedShardings.anywhere(body.program)
+        mesh = here.mesh
+        if not isinstance(mesh, Mesh) or len(here.axes) < len(mesh.axis_names):
+            return places
+        specs = Specs(self.who, "out_specs", self.out_specs, here.axes, mesh)
+        told = specs.of_leaves(body.out_tree.unflatten([0] * len(places.outs)))
+        outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in told])
+        return RequestedShardings(places.ins, outs)
 
     # ---- tracing ----
 

@@ -49,11 +49,16 @@ class Specs:
             TypeError: a spec is none.
             ValueError: a spec does not fit its leaf, or the mesh.
         """
-        wanted = tree.broadcast_prefix(
-            self.specs, args, f"shard_map {self.which}", is_leaf=is_spec
-        )
-        triples = zip(wanted, types, names, strict=True)
+        triples = zip(self.of_leaves(args), types, names, strict=True)
         return tuple([self._role(spec, t, name) for spec, t, name in triples])
+
+    def of_leaves(self, args: Any) -> list[Any]:
+        """The spec of each leaf of ``args``.
+
+        Raises:
+            TreeError: the specs are no prefix of ``args``.
+        """
+        return tree.broadcast_prefix(self.specs, args, f"shard_map {self.which}", is_leaf=is_spec)
 
     def _role(self, spec: Any, type: ArrayType, name: str) -> Role:
         if spec is None:

@@ -309,3 +309,13 @@ def test_shapes_with_axes_along_which_they_vary(mesh):
         return x
 
     over(mesh, f)(X)
+
+
+def test_results_lie_as_the_specs_say_in_their_words():
+    mesh = phalanx.make_mesh((4, 2), ("a", "b"))
+    x = jnp.ones((8, 6))
+    for spec in (P(), P(None), P("a"), P("a", None), P(None, "b"), P(("a", "b"), None)):
+        f = phalanx.shard_map(lambda x: (2 * x, x), mesh=mesh, in_specs=spec, out_specs=spec)
+        assert [y.sharding.spec for y in f(x)] == [spec, spec]
+    f = phalanx.shard_map(lambda x: (x, x), mesh=mesh, in_specs=P(), out_specs=(P(None), None))
+    assert [y.sharding.spec for y in f(x)] == [P(None), P()]

@@ -13,6 +13,7 @@ from phalanx.api.arguments import (
     check_axis_name,
     check_callable,
     check_leaf,
+    result_names,
     wrap,
 )
 from phalanx.api.in_chunks import checked_at_once, in_chunks
@@ -237,8 +238,9 @@ def vmap(
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(out_axes, flat.out_tree, ranks[: flat.out_tree.num_leaves], who)
         wanted += [dims[i] for i in flat.stored]
+        _check_shared(values, lanes, wanted, flat.out_tree, who)
         placed = [
-            _place(v, d, to, size, who)
+            _place(v, d, to, size)
             for v, d, to in zip(values, lanes, wanted, strict=True)
         ]
         if flat.stored:
@@ -264,12 +266,26 @@ def _refuse_refs(refs: Sequence[Ref], who: str) -> None:
         )
 
 
-def _place(value: Any, dim: int | None, to: int | None, size: int, who: str) -> Any:
+def _check_shared(
+    values: Sequence[Any],
+    lanes: Sequence[int | None],
+    wanted: Sequence[int | None],
+    out_tree: Any,
+    who: str,
+) -> None:
+    """Raise ValueError where a result without a place for the axis has lanes."""
+    for i, (value, dim, to) in enumerate(zip(values, lanes, wanted, strict=True)):
+        if dim is not None and to is None:
+            name = result_names(out_tree)[i]
+            place = name.replace("result", "out_axes", 1)
+            raise ValueError(
+                f"{who}: {name}, {typeof(value)}, is to be the same for all examples, but it "
+                f"differs (at vmap {place}, got axis spec None but output was batched on axis "
+                f"{dim}); reduce it (psum, pmean, jnp.mean) or give its position in out_axes"
+            )
+
+
+def _place(value: Any, dim: int | None, to: int | None, size: int) -> Any:
     if to is not None:
         return place_lanes(value, dim, to, size)
-    if dim is not None:
-        raise ValueError(
-            f"{who}: a result {typeof(value)} has out_axes None, but it differs between the "
-            "examples; reduce it (psum, pmean, jnp.mean) or give its position in out_axes"
-        )
     return full((), value, typeof(value).dtype) if is_scalar(value) else value

@@ -22,6 +22,7 @@ from phalanx.core.types import SCALARS, typeof
 from phalanx.run.array import DeviceArray
 from phalanx.run.constrain import check_fits, constrain
 from phalanx.spmd.constraint import closed, sharding_for
+from phalanx.spmd.formats import Format, sharding_of
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import stage
@@ -154,7 +155,8 @@ def sharding_like(x: Any, shape: tuple[int, ...]) -> Sharding | None:
 def _laid_out(x: Any, shardings: Any, who: str) -> Any:
     leaves, treedef = tree.flatten(x)
     asked = tree.broadcast_prefix(shardings, x, f"{who} shardings", _is_asked)
-    return treedef.unflatten([_constrained(a, s, who) for a, s in zip(leaves, asked, strict=True)])
+    plain = [sharding_of(s, who) for s in asked]
+    return treedef.unflatten([_constrained(a, s, who) for a, s in zip(leaves, plain, strict=True)])
 
 
 def _constrained(x: Any, asked: Any, who: str) -> Any:
@@ -183,4 +185,4 @@ def _says_nothing(asked: Any) -> bool:
 
 
 def _is_asked(x: Any) -> bool:
-    return x is None or isinstance(x, (Sharding, PartitionSpec))
+    return x is None or isinstance(x, (Sharding, PartitionSpec, Format))

@@ -136,10 +136,13 @@ def test_formats_say_where_an_array_lies():
     for layout in (None, Layout((0, 1)), Layout.AUTO):
         x = jax.device_put(jnp.ones((2, 3)), Format(layout, last))
         y = jax.jit(lambda x: x, out_shardings=Format(layout, last))(jnp.ones((2, 3)))
+        z = jax.lax.with_sharding_constraint(x, Format(layout, last))
         assert x.sharding.device_set == y.sharding.device_set == last.device_set
+        assert z.sharding.device_set == last.device_set
     given = jax.device_put({"a": 1.0, "b": 2.0}, {"a": Format(None, last), "b": None})
     assert given["a"].sharding.device_set == last.device_set
-    for refuses in (jax.device_put, lambda x, f: jax.jit(jnp.sin, in_shardings=f)(x)):
+    jitted = lambda x, f: jax.jit(jnp.sin, in_shardings=f)(x)  # noqa: E731
+    for refuses in (jax.device_put, jitted, jax.lax.with_sharding_constraint):
         with pytest.raises(ValueError, match="order of dimensions in memory is the runtime's"):
             refuses(jnp.ones((2, 3)), Format(Layout((1, 0)), last))
 

@@ -46,19 +46,32 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Call the listeners to durations: ``listener(event, duration, **kwargs)``."""
+    """Call the listeners to durations: ``listener(event, duration, **kwargs)``.
+
+    Args:
+        duration: how long it took, in seconds.
+    """
     _call(_durations, event, duration, kwargs=kwargs)
 
 
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Call the listeners to spans: ``listener(event, start_time, end_time, **kwargs)``."""
+    """Call the listeners to spans: ``listener(event, start_time, end_time, **kwargs)``.
+
+    Args:
+        start_time: when it began, in seconds.
+        end_time: when it ended.
+    """
     _call(_spans, event, start_time, end_time, kwargs=kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Call the listeners to numbers: ``listener(event, value, **kwargs)``."""
+    """Call the listeners to numbers: ``listener(event, value, **kwargs)``.
+
+    Args:
+        value: the number.
+    """
     _call(_scalars, event, value, kwargs=kwargs)
 
 

@@ -149,6 +149,10 @@ def trace(
 class StepTraceAnnotation(TraceAnnotation):
     """A block that is a step of a training loop in what is recorded.
 
+    Args:
+        name: what the recording shows.
+        kwargs: what it shows besides, such as ``step_num``.
+
     >>> import phalanx
     >>> with phalanx.profiler.StepTraceAnnotation("train", step_num=3):
     ...     pass
@@ -192,7 +196,11 @@ def device_memory_profile(backend: str | None = None) -> bytes:
 def save_device_memory_profile(
     filename: str | os.PathLike[str], backend: str | None = None
 ) -> None:
-    """Write ``device_memory_profile`` to a file."""
+    """Write ``device_memory_profile`` to a file.
+
+    Args:
+        filename: the file to write.
+    """
     Path(filename).write_bytes(device_memory_profile(backend))
 
 

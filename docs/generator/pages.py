@@ -111,10 +111,7 @@ def _trail(entry: Entry) -> str:
 
 def _head(entry: Entry) -> str:
     kind = "class" if isinstance(entry.value, type) else "function"
-    found = public.signature(entry.value)
-    if isinstance(entry.value, type) and issubclass(entry.value, Enum):
-        found = None
-    return _directive(f"py:{kind}", entry.name, found)
+    return _directive(f"py:{kind}", entry.name, public.signature(entry.value))
 
 
 def _directive(kind: str, name: str, found: inspect.Signature | None, *options: str) -> str:

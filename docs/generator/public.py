@@ -8,8 +8,9 @@ import inspect
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, NewType
 
 import numpy as np
 
@@ -270,12 +271,15 @@ def _subject(module: str, entry: Entry, titles: dict[str, list[str]]) -> str:
 
 def signature(value: Any) -> inspect.Signature | None:
     """The parameters, if it has any that a user gives."""
-    if isinstance(value, type) and issubclass(value, (BaseException, np.generic)):
+    if isinstance(value, type) and issubclass(value, (BaseException, Enum, np.generic)):
+        return None
+    if isinstance(value, NewType) or getattr(value, "_is_protocol", False):
         return None
     try:
-        return inspect.signature(value)
+        found = inspect.signature(value)
     except (TypeError, ValueError):
         return None
+    return found if is_ours(value) else None
 
 
 def members(kind: type) -> Iterator[tuple[str, Any]]:

@@ -37,7 +37,11 @@ class Collective:
 
 
 class Collectives(tuple[Collective, ...]):
-    """What devices exchange in a program, the most bytes first; it prints as a table."""
+    """What devices exchange in a program, the most bytes first; it prints as a table.
+
+    Args:
+        iterable: the collectives.
+    """
 
     __slots__ = ()
 

@@ -13,6 +13,9 @@ from phalanx.transforms.known import KnownNow
 def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     """Run jitted and mapped functions eagerly, so that ``print`` and a debugger see values.
 
+    Args:
+        disable: whether compilation is off inside the block.
+
     >>> import phalanx
     >>> with phalanx.disable_jit():
     ...     print(phalanx.jit(lambda x: x + 1)(1))

@@ -35,6 +35,9 @@ class SymbolicZero(Shaped):
     to, or float0 where that has no derivative. Rules that were given with ``symbolic_zeros=True``
     receive it, and may return it.
 
+    Args:
+        like: an array, whose shape and dtype it has.
+
     >>> zero = SymbolicZero(jnp.ones((2, 3)))
     >>> zero.shape, zero.dtype, zero
     ((2, 3), dtype('float32'), SymbolicZero(f32[2,3]))

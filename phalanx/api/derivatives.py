@@ -207,6 +207,11 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     The derivative is itself a tree, so it may be the result or an argument of functions that
     are transformed.
 
+    Args:
+        fun: a function of trees of arrays.
+        primals: the arguments at which it is linearized.
+        has_aux: whether ``fun`` returns a pair, of which the second is handed on.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> y, derivative = phalanx.linearize(jnp.sin, 0.0)
     >>> float(derivative(3.0))

@@ -272,6 +272,10 @@ def _sharding(target: Any, type: Any) -> Sharding:
 def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
     """The trees ``shards`` stacked along a new leading axis, the i-th on ``devices[i]``.
 
+    Args:
+        shards: trees of arrays, one for each device.
+        devices: the devices, in this order.
+
     Raises:
         ValueError: there are more or fewer shards than devices, or their shapes differ.
 
@@ -307,6 +311,10 @@ def _stack(parts: tuple, devices: tuple) -> DeviceArray:
 def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
     """``x`` stacked once per device along a new leading axis, one copy on each.
 
+    Args:
+        x: a tree of arrays.
+        devices: the devices; each gets a copy.
+
     >>> import phalanx
     >>> phalanx.device_put_replicated(1.0, phalanx.devices()[:2]).tolist()
     [1.0, 1.0]
@@ -321,6 +329,9 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
 def device_get(x: Any) -> Any:
     """``x`` on the host: a tree of NumPy arrays. Keys, which NumPy does not have, stay as they are.
 
+    Args:
+        x: a tree of arrays.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.device_get({"a": jnp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
@@ -334,7 +345,11 @@ def _has_value(x: Any) -> bool:
 
 
 def block_until_ready(x: Any) -> Any:
-    """Wait until every array in the tree ``x`` has been computed; returns ``x``."""
+    """Wait until every array in the tree ``x`` has been computed; returns ``x``.
+
+    Args:
+        x: a tree of arrays.
+    """
     if isinstance(x, DeviceArray):
         return x.block_until_ready()
     arrays = [leaf for leaf in tree.leaves(x) if isinstance(leaf, DeviceArray)]

@@ -355,6 +355,9 @@ def deserialize(blob: bytes | bytearray) -> Exported:
 
     Nothing in the bytes is run by reading them; calling the function runs them.
 
+    Args:
+        blob: bytes, as ``Exported.serialize`` gives them.
+
     Raises:
         TypeError: ``blob`` is no bytes.
         ValueError: they are damaged, of another library, or of a later version.

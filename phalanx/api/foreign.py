@@ -23,6 +23,9 @@ TYPED = 4  # the version of calls in modules, whose functions are registered as 
 def pycapsule(funcptr: Any) -> Any:
     """A function that ``ctypes`` loaded, in the form in which it is registered.
 
+    Args:
+        funcptr: the function: a pointer as of ``ctypes``.
+
     >>> import ctypes
     >>> type(pycapsule(ctypes.CDLL(None).abs)).__name__
     'PyCapsule'
@@ -78,6 +81,9 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Say of a function that it can be cut along the leading dimensions of all that it takes.
 
     Where the compiler parts the work over devices, it is then called for each part.
+
+    Args:
+        name: the name under which the function is registered.
     """
     backend().register_foreign_batched(name)
 
@@ -106,7 +112,11 @@ def register_ffi_type(name: str, type_registration: Any, platform: str = "cpu") 
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> NoReturn:
-    """Refused: XLA takes types with what is known of them, by ``register_ffi_type``."""
+    """Refused: XLA takes types with what is known of them, by ``register_ffi_type``.
+
+    Args:
+        obj: the number of the type, as the library has it.
+    """
     raise ValueError(
         f"register_ffi_type_id({name}): XLA no longer takes the id of a type alone; use "
         "register_ffi_type(name, {'type_id': ..., 'type_info': ...})"
@@ -114,7 +124,11 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> NoReturn
 
 
 def ffi_lowering(call_target_name: str, **_: Any) -> NoReturn:
-    """Refused: how operations are lowered is no function of the compiler's objects here."""
+    """Refused: how operations are lowered is no function of the compiler's objects here.
+
+    Args:
+        call_target_name: the name under which the function is registered.
+    """
     raise MissingRule(
         f"ffi_lowering({call_target_name}): rules for lowering speak a builder of ours, not MLIR; "
         "call the function with ffi_call, and give the function around it derivatives with "

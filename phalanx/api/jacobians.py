@@ -30,6 +30,12 @@ def jacfwd(
     The result has the structure of the results of ``fun``, each leaf replaced by the structure
     of the argument, with shape ``[*result, *argument]``.
 
+    Args:
+        fun: a function of trees of arrays.
+        argnums: the position or positions of the arguments to differentiate by.
+        has_aux: whether ``fun`` returns a pair, of which the second is handed on.
+        holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
     Array([[2., 0.],
@@ -61,6 +67,13 @@ def jacrev(
     """x -> Jacobian of f at x, row by row: cheap where there are few outputs.
 
     The result is laid out as that of ``jacfwd``.
+
+    Args:
+        fun: a function of trees of arrays.
+        argnums: the position or positions of the arguments to differentiate by.
+        has_aux: whether ``fun`` returns a pair, of which the second is handed on.
+        holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
+        allow_int: whether integer arguments are allowed; their derivative has dtype float0.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))
@@ -101,6 +114,12 @@ def hessian(
     holomorphic: bool = False,
 ) -> Callable:
     """x -> matrix of second derivatives of f at x: forward over reverse.
+
+    Args:
+        fun: a function of trees of arrays.
+        argnums: the position or positions of the arguments to differentiate by.
+        has_aux: whether ``fun`` returns a pair, of which the second is handed on.
+        holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.hessian(lambda x: (x**3).sum())(jnp.array([1.0, 2.0]))

@@ -34,6 +34,9 @@ from phalanx.spmd.sharding import Sharding
 def sync_global_devices(name: str) -> None:
     """Wait until all processes have come here, and what their devices were told to do is done.
 
+    Args:
+        name: where the program is, which must be the same in every process.
+
     Raises:
         ProgramMismatch: one of them has come to another ``name``, or launches something else.
         PeerLost: one of them is gone.
@@ -162,6 +165,10 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     """Make sure that a tree of arrays is the same in all processes, bit for bit.
 
+    Args:
+        in_tree: a tree of arrays.
+        fail_message: what the error says in front.
+
     Raises:
         AssertionError: it is not, in this process or another; the message names a leaf.
         PeerLost: one of them is gone.
@@ -249,6 +256,11 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
     """The inverse: of arrays over ``global_mesh`` what the devices of this process hold.
+
+    Args:
+        global_inputs: a tree of arrays that span processes.
+        global_mesh: the mesh over which they lie.
+        pspecs: how they lie there: a ``PartitionSpec``, or a tree of them.
 
     Raises:
         ValueError: the devices of this process are no block of the mesh.

@@ -154,6 +154,10 @@ def register_pytree_node_serialization(
 def register_namedtuple_serialization(nodetype: Class, *, serialized_name: str) -> Class:
     """The same for a namedtuple, which need not be registered as a node.
 
+    Args:
+        nodetype: the class.
+        serialized_name: what it is called in the bytes.
+
     Raises:
         ValueError: the class or the name is registered already, or the class is no namedtuple.
 

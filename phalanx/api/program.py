@@ -136,6 +136,9 @@ def _zeros_for(x: Any) -> Any:
 def named_scope(name: str) -> Iterator[None]:
     """Give a name to what is computed inside a block: compiled code and profiles show it.
 
+    Args:
+        name: the name.
+
     Raises:
         TypeError: the name is not a string.
 
@@ -153,7 +156,12 @@ def named_scope(name: str) -> Iterator[None]:
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
-    """``fun``, with what it computes in a scope called ``name``, by default its own name."""
+    """``fun``, with what it computes in a scope called ``name``, by default its own name.
+
+    Args:
+        fun: a function of trees of arrays.
+        name: the name; default that of the function.
+    """
     check_callable(fun, "named_call")
 
     @hiding

@@ -47,7 +47,15 @@ class ArgInfo:
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """Bytes that a compiled program needs on each device."""
+    """Bytes that a compiled program needs on each device.
+
+    Args:
+        argument_size_in_bytes: of the arguments.
+        output_size_in_bytes: of the results.
+        alias_size_in_bytes: of the results that lie where arguments were.
+        temp_size_in_bytes: of what lies between.
+        generated_code_size_in_bytes: of the program itself.
+    """
 
     argument_size_in_bytes: int
     output_size_in_bytes: int
@@ -159,6 +167,9 @@ class AheadOfTime:
 class Traced(AheadOfTime):
     """A function traced for arguments of certain shapes and dtypes: ``jit(f).trace(x)``.
 
+    Args:
+        traced: what was recorded; the method ``trace`` of a function makes this.
+
     >>> import phalanx
     >>> traced = phalanx.jit(lambda x: 2 * x).trace(phalanx.ShapeDtypeStruct((3,), "float32"))
     >>> print(traced.program)
@@ -207,6 +218,10 @@ def tell_of(traced: Traced) -> None:
 
 class Lowered(AheadOfTime):
     """A traced function as a module for certain devices: ``jit(f).lower(x)``.
+
+    Args:
+        traced: what was recorded.
+        platforms: for which platforms; the method ``lower`` makes this.
 
     >>> import phalanx
     >>> lowered = phalanx.jit(lambda x: 2 * x).lower(1.0)
@@ -301,6 +316,12 @@ _LAYOUT = (
 
 class Compiled(AheadOfTime):
     """A compiled function, for arguments of one structure and one set of shapes and dtypes.
+
+    Args:
+        traced: what was recorded.
+        whole: the same, with the arrays that the function closes over.
+        compiled: the executable; the method ``compile`` makes this.
+        kept: which arguments it takes.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> f = phalanx.jit(lambda x, n: x**n, static_argnums=1)

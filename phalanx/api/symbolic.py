@@ -28,6 +28,9 @@ def _refuse(who: str, what: str) -> NoReturn:
 class SymbolicScope:
     """Refused: it would hold what is said of lengths that are not known.
 
+    Args:
+        constraints_str: what holds of its lengths, such as "n >= 2": one text, or several.
+
     >>> SymbolicScope()  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     phalanx.base.errors.InconclusiveDimensionOperation: SymbolicScope: there are no ...
@@ -141,6 +144,9 @@ def symbolic_args_specs(
 def is_symbolic_dim(p: Any) -> bool:
     """Whether ``p`` is a length that is not known: none is.
 
+    Args:
+        p: a length: an integer, or a symbolic one.
+
     >>> is_symbolic_dim(3)
     False
     """
@@ -149,6 +155,9 @@ def is_symbolic_dim(p: Any) -> bool:
 
 def symbolic_dim_bounds(dimension: Any) -> tuple[int, int]:
     """The least and the greatest length that ``dimension`` may be: itself.
+
+    Args:
+        dimension: a symbolic length.
 
     >>> symbolic_dim_bounds(3)
     (3, 3)

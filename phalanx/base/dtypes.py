@@ -467,6 +467,10 @@ def promote_types(a: Any, b: Any) -> np.dtype:
 
     Dtypes of 64 bits that are asked for stay so, whatever ``enable_x64`` is.
 
+    Args:
+        a: a dtype.
+        b: the other dtype.
+
     >>> promote_types("bfloat16", "float16"), promote_types("int64", float)
     (dtype('float32'), dtype('float64'))
     """
@@ -498,6 +502,10 @@ _CUSTOM_KINDS: dict[np.dtype, type] = {
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:
     """Whether dtype ``arg1`` is, or is of the kind of, ``arg2``.
+
+    Args:
+        arg1: a dtype.
+        arg2: a dtype, or a class of them such as ``jnp.floating``.
 
     >>> issubdtype("bfloat16", np.floating), issubdtype("int4", np.inexact)
     (True, False)
@@ -564,6 +572,9 @@ def finfo(dtype: Any) -> Any:
 def iinfo(int_type: Any) -> Any:
     """Limits of an integer dtype.
 
+    Args:
+        int_type: an integer dtype, or an array of one.
+
     >>> iinfo("int4").max
     7
     """
@@ -589,6 +600,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 
     Kinds are "bool", "signed integer", "unsigned integer", "integral", "real floating",
     "complex floating" and "numeric".
+
+    Args:
+        kind: the name of a kind, a dtype, or a tuple of these.
 
     >>> isdtype("float32", "real floating"), isdtype("int8", ("bool", "int16"))
     (True, False)

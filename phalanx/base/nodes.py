@@ -32,6 +32,9 @@ KeyPath = tuple[KeyEntry, ...]
 def treedef_is_leaf(treedef: PyTreeSpec) -> bool:
     """Whether ``treedef`` is the structure of a leaf, or of a node without children.
 
+    Args:
+        treedef: the structure of a tree.
+
     >>> from phalanx.tree import structure
     >>> treedef_is_leaf(structure(1)), treedef_is_leaf(structure([1]))
     (True, False)
@@ -42,6 +45,9 @@ def treedef_is_leaf(treedef: PyTreeSpec) -> bool:
 def treedef_children(treedef: PyTreeSpec) -> list[PyTreeSpec]:
     """The structures of the children.
 
+    Args:
+        treedef: the structure of a tree.
+
     >>> from phalanx.tree import structure
     >>> treedef_children(structure([1, (2,)]))
     [PyTreeSpec(*), PyTreeSpec((*,))]
@@ -51,6 +57,9 @@ def treedef_children(treedef: PyTreeSpec) -> list[PyTreeSpec]:
 
 def treedef_tuple(treedefs: Iterable[PyTreeSpec]) -> PyTreeSpec:
     """The structure of a tuple whose elements have the structures ``treedefs``.
+
+    Args:
+        treedefs: structures of trees.
 
     >>> from phalanx.tree import structure
     >>> treedef_tuple([structure(1), structure([2])])
@@ -65,6 +74,9 @@ def treedef_tuple(treedefs: Iterable[PyTreeSpec]) -> PyTreeSpec:
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     """Whether every element is a leaf, or one by ``is_leaf``; None is no leaf.
 
+    Args:
+        iterable: anything, one by one.
+
     >>> all_leaves([1, "a"]), all_leaves([1, (2,)]), all_leaves([None])
     (True, False, False)
     """
@@ -78,6 +90,9 @@ def _is_leaf(x: Any, says: IsLeaf) -> bool:
 def is_tree_node(typ: type) -> bool:
     """Whether instances of the class are nodes: of tuples and the like, and registered ones.
 
+    Args:
+        typ: a class.
+
     >>> is_tree_node(dict), is_tree_node(int)
     (True, False)
     """
@@ -87,6 +102,9 @@ def is_tree_node(typ: type) -> bool:
 
 def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any]:
     """The children of a node, and what its structure keeps besides them.
+
+    Args:
+        tree: a node that is no leaf.
 
     Raises:
         ValueError: ``tree`` is a leaf.
@@ -100,6 +118,9 @@ def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any]:
 
 def flatten_one_level_with_keys(tree: Tree) -> tuple[tuple[tuple[Any, Any], ...], Any]:
     """The children of a node, each with the step to it, and what its structure keeps besides.
+
+    Args:
+        tree: a node that is no leaf.
 
     Raises:
         ValueError: ``tree`` is a leaf.
@@ -133,7 +154,11 @@ class Registry:
 
     @staticmethod
     def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any] | None:
-        """The children of a node, and what its structure keeps besides; None of a leaf."""
+        """The children of a node, and what its structure keeps besides; None of a leaf.
+
+        Args:
+            tree: a node that is no leaf.
+        """
         return None if is_leaf(tree) else flatten_one_level(tree)
 
 
@@ -176,6 +201,9 @@ def reduce_associative(
 
 def static(**kwargs: Any) -> Any:
     """``dataclasses.field`` for what is part of the structure, with ``register_dataclass``.
+
+    Args:
+        kwargs: what ``dataclasses.field`` takes.
 
     >>> import dataclasses, phalanx
     >>> @phalanx.tree_util.register_dataclass

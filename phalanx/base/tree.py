@@ -115,6 +115,10 @@ _NAMESPACE = re.compile(r", namespace='[^']*'$")
 def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Tree:
     """The tree of structure ``treedef`` with these leaves.
 
+    Args:
+        treedef: the structure, as ``structure`` gives it.
+        leaves: the leaves, in order.
+
     Raises:
         TreeError: there are more or fewer leaves than the structure has.
 
@@ -198,7 +202,11 @@ class DictKey(NamedTuple):
 
 
 class SequenceKey(NamedTuple):
-    """The step from a tuple or list to element ``idx``."""
+    """The step from a tuple or list to element ``idx``.
+
+    Args:
+        idx: the position in a list or tuple.
+    """
 
     idx: int
 
@@ -207,7 +215,11 @@ class SequenceKey(NamedTuple):
 
 
 class GetAttrKey(NamedTuple):
-    """The step from an object to its attribute ``name``."""
+    """The step from an object to its attribute ``name``.
+
+    Args:
+        name: the name of the attribute.
+    """
 
     name: str
 
@@ -396,6 +408,10 @@ def reduce(
 ) -> Any:
     """``f(... f(f(initializer, leaf0), leaf1) ..., leafN)``, with f the ``function``.
 
+    Args:
+        function: a function of what there is so far, and a leaf.
+        initializer: what to begin with; without it the first leaf.
+
     >>> reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
     6
     """
@@ -440,6 +456,10 @@ def transpose(
 
 def broadcast(prefix_tree: Tree, full_tree: Tree, is_leaf: IsLeaf = None) -> Tree:
     """``full_tree`` with every leaf replaced by the leaf of ``prefix_tree`` above it.
+
+    Args:
+        prefix_tree: a tree whose leaves stand for whole subtrees.
+        full_tree: the tree whose structure the result has.
 
     >>> broadcast((1, 2), ([0, 0], {"a": 0}))
     ([1, 1], {'a': 2})
@@ -588,7 +608,11 @@ def register_pytree_with_keys(
     unflatten_func: Callable[[Any, Any], Any],
     flatten_func: Callable[[Any], tuple[Iterable[Any], Any]] | None = None,
 ) -> None:
-    """``register_pytree_node`` for a class that names its children."""
+    """``register_pytree_node`` for a class that names its children.
+
+    Args:
+        flatten_with_keys: from an instance to ``(pairs of key and child, metadata)``.
+    """
 
     def without_keys(node: Any) -> tuple[list[Any], Any]:
         pairs, metadata = flatten_with_keys(node)
@@ -715,6 +739,11 @@ def register_static(cls: Class) -> Class:
 
 class Partial(functools.partial):
     """A ``functools.partial`` that is a tree: its arguments are children.
+
+    Args:
+        func: the function, which is part of the structure.
+        args: its first arguments: trees of arrays.
+        keywords: arguments by keyword: trees of arrays.
 
     >>> add = Partial(lambda x, y: x + y, 1)
     >>> leaves(add), map(lambda x: 10 * x, add)(2)

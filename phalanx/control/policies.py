@@ -37,7 +37,11 @@ def nothing_saveable(*_: Any, **__: Any) -> bool:
 
 
 def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
-    """Store the results of contractions and convolutions, which are dear to compute again."""
+    """Store the results of contractions and convolutions, which are dear to compute again.
+
+    Args:
+        prim: the operation that is asked about.
+    """
     return prim in (dot_general, conv_general_dilated)
 
 
@@ -46,6 +50,10 @@ def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) ->
 
     In a transformer these are the products with weights; the products of queries and keys,
     which grow with the square of the length, have batch dimensions and are computed again.
+
+    Args:
+        prim: the operation that is asked about.
+        params: its parameters.
     """
     return prim is dot_general and not any(params["batch"])
 
@@ -59,6 +67,11 @@ class Names:
     """A policy by name: ``listed`` names are granted or refused, all others the reverse.
 
     ``unnamed`` says whether values without a name are granted.
+
+    Args:
+        names: names, as ``checkpoint_name`` gives them.
+        listed: whether these are granted, and not all others.
+        unnamed: whether values without a name are granted.
     """
 
     names: frozenset[str]
@@ -78,7 +91,12 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Either:
-    """A policy that grants what one of two grants."""
+    """A policy that grants what one of two grants.
+
+    Args:
+        first: a policy.
+        second: another one.
+    """
 
     first: Policy
     second: Policy
@@ -89,6 +107,9 @@ class Either:
 
 def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     """Store values that ``checkpoint_name`` gave one of these names, and no others.
+
+    Args:
+        names_which_can_be_saved: names, as ``checkpoint_name`` gives them.
 
     >>> import phalanx
     >>> from phalanx.ad_checkpoint import checkpoint_name
@@ -101,7 +122,11 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
 
 
 def save_any_names_but_these(*names_not_to_save: str) -> Policy:
-    """Store values that ``checkpoint_name`` gave a name, except these names."""
+    """Store values that ``checkpoint_name`` gave a name, except these names.
+
+    Args:
+        names_not_to_save: names, as ``checkpoint_name`` gives them.
+    """
     return Names(_checked("save_any_names_but_these", names_not_to_save), False, False)
 
 
@@ -109,12 +134,19 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     """Store all values but those that ``checkpoint_name`` gave one of these names.
 
     What such a value is computed from has no name itself, and may be stored.
+
+    Args:
+        names_not_to_save: names, as ``checkpoint_name`` gives them.
     """
     return Names(_checked("save_anything_except_these_names", names_not_to_save), False, True)
 
 
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Store what either policy lets be stored.
+
+    Args:
+        policy_1: a policy.
+        policy_2: another one.
 
     >>> import phalanx
     >>> p = phalanx.checkpoint_policies

@@ -64,6 +64,12 @@ class Axis:
     ``rest`` is None when the whole axis is in the dimension because the user wants it there, as
     under ``vmap``. A nameless axis is seen by no collective. ``over`` are the mesh axes along which
     the user wants the dimension to lie where something is said of its values; None: none are named.
+
+    Args:
+        name: its name; None where no collective sees it.
+        size: how many lanes lie in the dimension.
+        rest: how the other lanes are dealt out; None: all are here.
+        over: axes of a mesh along which the dimension is to lie.
     """
 
     name: Any

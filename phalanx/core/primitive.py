@@ -59,14 +59,22 @@ ZERO: Final = Zero()
 
 @dataclass(frozen=True, slots=True)
 class ZeroDerivative:
-    """In place of a linearize rule: the result is piecewise constant, its tangent is ZERO."""
+    """In place of a linearize rule: the result is piecewise constant, its tangent is ZERO.
+
+    Args:
+        why: the reason, in words for the user.
+    """
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoRule:
-    """In place of a rule: there is none, and this is why."""
+    """In place of a rule: there is none, and this is why.
+
+    Args:
+        why: the reason, in words for the user.
+    """
 
     why: str
 
@@ -78,7 +86,11 @@ def no_results(*_: Any, **__: Any) -> tuple[()]:
 
 @dataclass(eq=False, slots=True)  # one is made for each variable: freezing takes time
 class Linear:
-    """In place of an operand of a transpose rule: the operand being differentiated."""
+    """In place of an operand of a transpose rule: the operand being differentiated.
+
+    Args:
+        type: the type of the operand.
+    """
 
     type: ArrayType
 
@@ -90,6 +102,15 @@ class Example:
     ``axes`` are named axes that must be in scope; ``low`` and ``high`` bound the operands
     that are drawn for a type. ``diagonal`` is added to the diagonals of the matrices among them.
     ``order`` is that of the derivatives that are tried.
+
+    Args:
+        args: types, or values, of the operands.
+        params: parameters.
+        axes: names and sizes of axes that must be in scope.
+        low: the least number that is drawn.
+        high: the greatest.
+        diagonal: what is added to the diagonals of matrices.
+        order: up to which order derivatives are tried.
     """
 
     args: tuple[Any, ...]

@@ -27,6 +27,9 @@ class AbstractRef:
 
     Attributes:
         inner_aval: the type of the array that it holds.
+
+    Args:
+        inner_aval: the type of what it holds.
     """
 
     inner_aval: ArrayType
@@ -65,6 +68,9 @@ class Ref(Shaped):
 
     Attributes:
         aval: its type, an ``AbstractRef``.
+
+    Args:
+        value: what it holds at first.
     """
 
     __slots__ = ("__weakref__", "_freed", "_home", "_place", "_value", "aval")

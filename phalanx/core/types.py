@@ -27,6 +27,12 @@ class ArrayType:
     costs what comparing two pointers costs. The attribute ``weak_type`` is the name under
     which the XLA runtime looks for ``weak``.
 
+    Args:
+        shape: the lengths of the dimensions.
+        dtype: the dtype.
+        weak: whether the dtype gives way to others, as that of a Python number.
+        varying: the axes of a mesh along which the value varies, inside ``shard_map``.
+
     >>> ArrayType((3, 4), np.dtype("float32")) is ArrayType((3, 4), np.dtype("float32"))
     True
     >>> str(ArrayType((3, 4), np.dtype("float32")))

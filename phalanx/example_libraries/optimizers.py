@@ -50,7 +50,13 @@ Schedule = Callable[[Any], Any]
 
 
 class Optimizer(NamedTuple):
-    """The three functions: of parameters; of a step, gradients and a state; of a state."""
+    """The three functions: of parameters; of a step, gradients and a state; of a state.
+
+    Args:
+        init_fn: from the parameters to the state.
+        update_fn: from the number of the step, the gradient and the state to the next state.
+        params_fn: from the state to the parameters.
+    """
 
     init_fn: Callable[[Any], Any]
     update_fn: Callable[[Any, Any, Any], Any]
@@ -58,7 +64,13 @@ class Optimizer(NamedTuple):
 
 
 class OptimizerState(NamedTuple):
-    """What an optimizer keeps for each parameter: leaves, and the structures that they have."""
+    """What an optimizer keeps for each parameter: leaves, and the structures that they have.
+
+    Args:
+        packed_state: the arrays.
+        tree_def: the structure of the parameters.
+        subtree_defs: the structure of the state of each.
+    """
 
     packed_state: tuple[tuple[Any, ...], ...]
     tree_def: tree.PyTreeDef
@@ -73,7 +85,11 @@ tree.register_pytree_node(
 
 
 class JoinPoint:
-    """Where, in a tree of parameters, the state of one of them begins."""
+    """Where, in a tree of parameters, the state of one of them begins.
+
+    Args:
+        subtree: the tree that was split off.
+    """
 
     def __init__(self, subtree: Any) -> None:
         self.subtree = subtree
@@ -83,7 +99,11 @@ class JoinPoint:
 
 
 def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
-    """Decorator: a maker of the three functions for one array makes them for trees of arrays."""
+    """Decorator: a maker of the three functions for one array makes them for trees of arrays.
+
+    Args:
+        opt_maker: a function that makes the three functions for one array.
+    """
 
     @functools.wraps(opt_maker)
     def make(*args: Any, **kwargs: Any) -> Optimizer:
@@ -134,12 +154,20 @@ def _unpacked(state: OptimizerState) -> list[Any]:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """A state as a tree like the parameters, with a ``JoinPoint`` in place of each: to be saved."""
+    """A state as a tree like the parameters, with a ``JoinPoint`` in place of each: to be saved.
+
+    Args:
+        opt_state: a state.
+    """
     return opt_state.tree_def.unflatten(map(JoinPoint, _unpacked(opt_state)))
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The state of what ``unpack_optimizer_state`` gave."""
+    """The state of what ``unpack_optimizer_state`` gave.
+
+    Args:
+        marked_pytree: a tree with a ``JoinPoint`` for each parameter.
+    """
     points, treedef = tree.flatten(marked_pytree)
     if not all(isinstance(point, JoinPoint) for point in points):
         raise TreeError("pack_optimizer_state: each leaf must be a JoinPoint")
@@ -158,7 +186,11 @@ def sgd(step_size: Any) -> Any:
 
 @optimizer
 def momentum(step_size: Any, mass: float) -> Any:
-    """x - step v, with v = mass v + g."""
+    """x - step v, with v = mass v + g.
+
+    Args:
+        mass: the part of the last step that goes on.
+    """
     step = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -171,7 +203,11 @@ def momentum(step_size: Any, mass: float) -> Any:
 
 @optimizer
 def nesterov(step_size: Any, mass: float) -> Any:
-    """x - step (mass v + g), with v = mass v + g."""
+    """x - step (mass v + g), with v = mass v + g.
+
+    Args:
+        mass: the part of the last step that goes on.
+    """
     step = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -190,7 +226,11 @@ def _over_root(g: Any, total: Any) -> Any:
 
 @optimizer
 def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
-    """Steps over the root of the sum of squares; Duchi, Hazan and Singer, 2011."""
+    """Steps over the root of the sum of squares; Duchi, Hazan and Singer, 2011.
+
+    Args:
+        momentum: the part of the last step that goes on.
+    """
     step = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -204,7 +244,11 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
-    """Steps over the root of a running mean of squares; Hinton, 2012, lecture 6e."""
+    """Steps over the root of a running mean of squares; Hinton, 2012, lecture 6e.
+
+    Args:
+        gamma: how much of the mean of squares stays in a step.
+    """
     step = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -219,7 +263,12 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
 def rmsprop_momentum(
     step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> Any:
-    """``rmsprop`` with momentum."""
+    """``rmsprop`` with momentum.
+
+    Args:
+        gamma: how much of the mean of squares stays in a step.
+        momentum: the part of the last step that goes on.
+    """
     step = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -233,7 +282,12 @@ def rmsprop_momentum(
 
 @optimizer
 def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """Running means of gradients over the root of those of squares; Kingma and Ba, 2014."""
+    """Running means of gradients over the root of those of squares; Kingma and Ba, 2014.
+
+    Args:
+        b1: how much of the mean of gradients stays in a step.
+        b2: how much of the measure of their size stays.
+    """
     step = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -248,7 +302,12 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
 
 @optimizer
 def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Any:
-    """``adam`` with running maxima in place of squares; Kingma and Ba, 2014, section 7.1."""
+    """``adam`` with running maxima in place of squares; Kingma and Ba, 2014, section 7.1.
+
+    Args:
+        b1: how much of the mean of gradients stays in a step.
+        b2: how much of the measure of their size stays.
+    """
     step = make_schedule(step_size)
 
     def update(i: Any, g: Any, state: Any) -> Any:
@@ -294,14 +353,23 @@ def constant(step_size: Any) -> Schedule:
 
 
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
-    """step_size decay_rate^(i / decay_steps)"""
+    """step_size decay_rate^(i / decay_steps)
+
+    Args:
+        decay_rate: the factor, or the rate, of the decay.
+    """
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(
     step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False
 ) -> Schedule:
-    """step_size / (1 + decay_rate i / decay_steps); with ``staircase`` the quotient is whole."""
+    """step_size / (1 + decay_rate i / decay_steps); with ``staircase`` the quotient is whole.
+
+    Args:
+        decay_rate: the factor, or the rate, of the decay.
+        staircase: whether it decays in jumps.
+    """
 
     def schedule(i: Any) -> Any:
         done = i / decay_steps
@@ -313,7 +381,12 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: Any, decay_steps: Any, final_step_size: Any, power: float = 1.0
 ) -> Schedule:
-    """From one size to another by (1 - i / decay_steps)^power."""
+    """From one size to another by (1 - i / decay_steps)^power.
+
+    Args:
+        final_step_size: where it ends.
+        power: of the polynomial.
+    """
 
     def schedule(i: Any) -> Any:
         left = 1 - jnp.minimum(i, decay_steps) / decay_steps
@@ -324,6 +397,10 @@ def polynomial_decay(
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     """The value number k behind k boundaries.
+
+    Args:
+        boundaries: the numbers of the steps after which the value changes.
+        values: the values, one more.
 
     Raises:
         ValueError: there is not one value more than boundaries.
@@ -338,7 +415,11 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """A function of the number of the step, of such a function or of a number."""
+    """A function of the number of the step, of such a function or of a number.
+
+    Args:
+        scalar_or_schedule: a number, or a function of the number of the step.
+    """
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if jnp.ndim(scalar_or_schedule) == 0:
@@ -353,7 +434,11 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 
 
 def l2_norm(tree: Any) -> Array:
-    """The root of the sum of the squares of all elements of all leaves."""
+    """The root of the sum of the squares of all elements of all leaves.
+
+    Args:
+        tree: a tree of arrays.
+    """
     return jnp.sqrt(sum(jnp.vdot(x, x).real for x in _leaves(tree)))
 
 
@@ -361,7 +446,12 @@ _leaves = tree.leaves
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """Gradients, made smaller together where their norm is larger than ``max_norm``."""
+    """Gradients, made smaller together where their norm is larger than ``max_norm``.
+
+    Args:
+        grad_tree: a tree of arrays.
+        max_norm: the largest norm that is left as it is.
+    """
     norm = l2_norm(grad_tree)
     return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 

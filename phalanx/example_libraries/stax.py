@@ -36,7 +36,11 @@ _WEIGHTS, _BIASES, _SMALL = glorot_normal(), normal(), normal(1e-6)
 
 
 def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
-    """x W + b, along the last dimension."""
+    """x W + b, along the last dimension.
+
+    Args:
+        out_dim: the number of features of the result.
+    """
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
         of_w, of_b = random.split(rng)
@@ -99,7 +103,11 @@ def GeneralConv(
     W_init: Any = None,
     b_init: Any = _SMALL,
 ) -> Layer:
-    """A convolution of arrays whose dimensions are named, as in ("NHWC", "HWIO", "NHWC")."""
+    """A convolution of arrays whose dimensions are named, as in ("NHWC", "HWIO", "NHWC").
+
+    Args:
+        dimension_numbers: which dimension is which, in letters: of images, kernel, result.
+    """
     return _convolution(
         lax.conv_general_dilated, dimension_numbers, out_chan, filter_shape, strides, padding,
         W_init, b_init,
@@ -115,7 +123,11 @@ def GeneralConvTranspose(
     W_init: Any = None,
     b_init: Any = _SMALL,
 ) -> Layer:
-    """The convolution that goes from small to large: ``lax.conv_transpose``."""
+    """The convolution that goes from small to large: ``lax.conv_transpose``.
+
+    Args:
+        dimension_numbers: which dimension is which, in letters: of images, kernel, result.
+    """
     return _convolution(
         lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init,
         b_init,
@@ -136,7 +148,15 @@ def BatchNorm(
     beta_init: Any = zeros,
     gamma_init: Any = ones,
 ) -> Layer:
-    """Mean 0 and variance 1 over the dimensions ``axis``, then a scale and a centre to learn."""
+    """Mean 0 and variance 1 over the dimensions ``axis``, then a scale and a centre to learn.
+
+    Args:
+        epsilon: what is added to the variance.
+        center: whether a learned number is added.
+        scale: whether a learned factor is there.
+        beta_init: how these numbers begin.
+        gamma_init: how these factors begin.
+    """
     over = (axis,) if isinstance(axis, int) else tuple(axis)
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
@@ -160,7 +180,12 @@ def BatchNorm(
 
 
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
-    """``fun`` of each element."""
+    """``fun`` of each element.
+
+    Args:
+        fun: the function.
+        fun_kwargs: its keyword arguments.
+    """
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
         return input_shape, ()
@@ -238,6 +263,10 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     """Keeps each element with probability ``rate``, over ``rate``, in mode "train"; needs ``rng=``.
 
     In other modes it keeps all.
+
+    Args:
+        rate: the probability that an element is kept.
+        mode: "train"; in any other, such as "test", all are kept.
     """
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
@@ -258,7 +287,11 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 
 def FanOut(num: int) -> Layer:
-    """The input ``num`` times, for layers in parallel."""
+    """The input ``num`` times, for layers in parallel.
+
+    Args:
+        num: how many copies.
+    """
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
         return [input_shape] * num, ()
@@ -305,7 +338,11 @@ def _keys(rng: Any, count: int) -> Any:
 
 
 def serial(*layers: Layer) -> Layer:
-    """Layers one after the other."""
+    """Layers one after the other.
+
+    Args:
+        layers: the layers.
+    """
     inits = [init for init, _ in layers]
     applies = [apply for _, apply in layers]
 
@@ -327,7 +364,11 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """Layers beside each other, each with an input of its own, as ``FanOut`` makes them."""
+    """Layers beside each other, each with an input of its own, as ``FanOut`` makes them.
+
+    Args:
+        layers: the layers.
+    """
     inits = [init for init, _ in layers]
     applies = [apply for _, apply in layers]
 
@@ -344,7 +385,11 @@ def parallel(*layers: Layer) -> Layer:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """The layer that ``make_layer`` makes for the shape of the input."""
+    """The layer that ``make_layer`` makes for the shape of the input.
+
+    Args:
+        make_layer: from the shape of the input to a layer.
+    """
 
     def init_fun(rng: Any, input_shape: Any) -> Any:
         return make_layer(input_shape)[0](rng, input_shape)

@@ -59,6 +59,9 @@ class Error:
     """What went wrong first, if anything did: a value, which goes where arrays go.
 
     Under ``vmap`` and ``pmap`` it has lanes: each has an error of its own.
+
+    Args:
+        words: what the checks say, by their numbers.
     """
 
     words: Any

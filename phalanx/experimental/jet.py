@@ -32,7 +32,11 @@ Coefficients = list[Any]  # of t to the power 0, 1, 2, ...
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A polynomial in t, in place of a value."""
+    """A polynomial in t, in place of a value.
+
+    Args:
+        terms: the coefficients, of the first order on.
+    """
 
     terms: Coefficients
 

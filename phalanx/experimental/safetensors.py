@@ -167,6 +167,9 @@ def load_file(
 def load_metadata(filename: str | os.PathLike[str]) -> dict[str, str]:
     """The texts by name that a file holds beside its arrays.
 
+    Args:
+        filename: the path of the file.
+
     Raises:
         ValueError: the file is not of this format.
         OSError: it cannot be read.

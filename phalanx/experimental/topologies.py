@@ -53,6 +53,9 @@ def get_topology_desc(
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
     """The devices that are here, as a description.
 
+    Args:
+        platform: which one; None for the default one.
+
     >>> import phalanx
     >>> get_attached_topology("cpu").devices == phalanx.devices("cpu")
     True
@@ -68,6 +71,12 @@ def make_mesh(
     axis_types: Any = None,
 ) -> Mesh:
     """A mesh of described devices.
+
+    Args:
+        topo: a description of devices.
+        mesh_shape: the lengths of the grid.
+        axis_names: the names of its axes.
+        axis_types: the kind of each axis; None: all ``Auto``.
 
     >>> here = get_attached_topology("cpu")
     >>> make_mesh(here, (len(here.devices),), ("data",)).axis_names

@@ -25,6 +25,11 @@ class Tolerance:
         rtol: relative.
         ulps: in units of the last place.
 
+    Args:
+        atol: the largest difference from the true value.
+        rtol: the same, relative to the value.
+        ulps: the same, in units of the last digit.
+
     Raises:
         ValueError: one is negative.
 

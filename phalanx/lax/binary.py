@@ -38,6 +38,9 @@ def sub(x: Any, y: Any) -> Array:
 def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     """x y; of booleans, x ∧ y. With ``out_dtype``, the operands are converted to that first.
 
+    Args:
+        out_dtype: the dtype of the result, to which the operands are converted first.
+
     >>> lax.mul(np.float32([1.0, 2.0]), 3)
     Array([3., 6.], dtype=float32)
     >>> lax.mul(np.int8([100]), np.int8([2]), out_dtype=np.int32)
@@ -120,6 +123,10 @@ def atan2(x: Any, y: Any) -> Array:
 
 def nextafter(x1: Any, x2: Any) -> Array:
     """The number after x1 on the way to x2.
+
+    Args:
+        x1: floating-point numbers.
+        x2: in which direction to go.
 
     >>> lax.nextafter(np.float32([1.0]), 2.0)
     Array([1.0000001], dtype=float32)
@@ -217,6 +224,11 @@ def min(x: Any, y: Any) -> Array:
 def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     """``on_true`` where ``pred`` holds, ``on_false`` elsewhere.
 
+    Args:
+        pred: booleans, of the shape of the others or without dimensions.
+        on_true: elements where it holds.
+        on_false: elements where it does not.
+
     >>> lax.select(np.array([True, False]), np.int32([1, 2]), np.int32([3, 4]))
     Array([1, 4], dtype=int32)
     """
@@ -226,6 +238,10 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
 
 def select_n(which: Any, *cases: Any) -> Array:
     """``cases[which]``, element by element; ``which`` is boolean or an integer.
+
+    Args:
+        which: the number of the case for each element; booleans for two cases.
+        cases: arrays of one shape and dtype.
 
     Raises:
         ValueError: there is no case, or there are more than two for a boolean ``which``.
@@ -249,6 +265,11 @@ def select_n(which: Any, *cases: Any) -> Array:
 
 def clamp(min: Any, x: Any, max: Any) -> Array:
     """x, but ``min`` where it is smaller and ``max`` where it is greater.
+
+    Args:
+        min: the lower limit, a number or an array of the shape of ``x``.
+        x: an array.
+        max: the upper limit, likewise.
 
     >>> lax.clamp(0.0, np.float32([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)

@@ -211,6 +211,9 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
     Arguments and errors are those of ``psum``.
 
+    Args:
+        x: a tree of arrays, of one lane.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: pmax(x, "i"), axis_name="i")(jnp.array([3, 1, 2]))
     Array([3, 3, 3], dtype=int32)
@@ -222,6 +225,9 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
     """min_l x_l, in every lane. Its derivative is that of the lanes that attain it, averaged.
 
     Arguments and errors are those of ``psum``.
+
+    Args:
+        x: a tree of arrays, of one lane.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: pmin(x, "i"), axis_name="i")(jnp.array([3, 1, 2]))
@@ -514,6 +520,9 @@ def _permute_product(v: Any, names: tuple, sizes: tuple, pairs: tuple) -> Any:
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     """out_l = x_{perm[l]}.
 
+    Args:
+        perm: for each lane the index of the lane whose value it gets.
+
     Raises:
         ValueError: ``perm`` is not a permutation of the indices of the axis.
 
@@ -533,6 +542,9 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
 
 def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
     """out_l = x_source, in every lane.
+
+    Args:
+        source: the index of the lane whose value all get.
 
     Raises:
         ValueError: ``source`` is out of range.
@@ -591,6 +603,9 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
 
 def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
     """``pvary(x, axis_name)``, where ``to`` is ``"varying"``, the only kind there is.
+
+    Args:
+        to: must be "varying".
 
     Raises:
         ValueError: ``to`` is something else.

@@ -120,6 +120,10 @@ def dot(
 def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Array:
     """Matrix products [..., m, k] x [..., k, n] -> [..., m, n] over equal leading dimensions.
 
+    Args:
+        lhs: matrices [..., m, k].
+        rhs: matrices [..., k, n], with the same dimensions in front.
+
     >>> x, y = np.ones((5, 2, 3), np.float32), np.ones((5, 3, 4), np.float32)
     >>> lax.batch_matmul(x, y).shape
     (5, 2, 4)

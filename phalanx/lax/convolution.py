@@ -73,6 +73,10 @@ def padtype_to_pads(
 ) -> list[tuple[int, int]]:
     """Padding 'SAME', 'SAME_LOWER' or 'VALID' as a (low, high) pair per dimension.
 
+    Args:
+        in_shape: the lengths of the dimensions that windows move over.
+        window_shape: the lengths of the window.
+
     >>> lax.padtype_to_pads((5, 6), (3, 2), (1, 2), "SAME")
     [(1, 1), (0, 0)]
     """
@@ -251,6 +255,12 @@ def conv_transpose(
 
     With ``transpose_kernel``, it is the transpose of the convolution with rhs: the kernel is
     flipped, and its features change places.
+
+    Args:
+        strides: how much larger the result is, per dimension.
+        transpose_kernel: whether it is the transpose of the convolution with ``rhs``.
+        use_consistent_padding: whether pairs of padding are those of the convolution that is
+            transposed.
 
     >>> x, kernel = np.ones((1, 4, 4, 3), np.float32), np.ones((3, 3, 3, 2), np.float32)
     >>> lax.conv_transpose(x, kernel, (2, 2), "SAME").shape

@@ -121,6 +121,10 @@ def dynamic_slice_in_dim(
 ) -> Array:
     """The slice of length ``slice_size`` from ``start_index`` on along ``axis``.
 
+    Args:
+        start_index: where the slice begins; moved back where it would reach outside.
+        slice_size: how long it is.
+
     >>> lax.dynamic_slice_in_dim(np.int32([1, 2, 3, 4]), 1, 2)
     Array([2, 3], dtype=int32)
     """
@@ -145,6 +149,10 @@ def dynamic_index_in_dim(
     allow_negative_indices: bool = True,
 ) -> Array:
     """The element ``index``, which may be traced, along ``axis``; the nearest there is.
+
+    Args:
+        index: the position, which may be traced.
+        keepdims: whether the dimension stays, with length 1.
 
     >>> lax.dynamic_index_in_dim(np.int32([[1, 2], [3, 4]]), 1, keepdims=False)
     Array([3, 4], dtype=int32)
@@ -199,6 +207,10 @@ def dynamic_update_slice_in_dim(
 ) -> Array:
     """The operand with ``update`` in place of the slice from ``start_index`` on along ``axis``.
 
+    Args:
+        update: what is written.
+        start_index: where it begins; moved back where it would reach outside.
+
     >>> lax.dynamic_update_slice_in_dim(np.int32([1, 2, 3, 4]), np.int32([9]), 3, 0)
     Array([1, 2, 3, 9], dtype=int32)
     """
@@ -221,6 +233,10 @@ def dynamic_update_index_in_dim(
     """The operand with ``update`` in place of the element ``index`` along ``axis``.
 
     ``update`` has length 1 along ``axis``, or lacks it.
+
+    Args:
+        update: what is written, with or without the dimension.
+        index: the position, which may be traced.
 
     >>> lax.dynamic_update_index_in_dim(np.int32([1, 2, 3, 4]), 9, 3, 0)
     Array([1, 2, 3, 9], dtype=int32)
@@ -299,6 +315,11 @@ def _numbers(who: str, given: Any, wanted: type) -> Any:
 
 def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
     """The slices of ``src`` at vectors of positions ``idxs``, one for each of ``axes``.
+
+    Args:
+        src: an array.
+        idxs: vectors of positions, all of one length.
+        axes: the dimensions that they are positions in.
 
     >>> lax.index_take(np.int32([[1, 2], [3, 4]]), (np.int32([1, 0]),), (0,))
     Array([[3, 4],

@@ -191,6 +191,10 @@ def lu(x: Any) -> tuple[Array, Array, Array]:
 def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     """The order of rows after row i was exchanged with row pivots[..., i], for each i in turn.
 
+    Args:
+        pivots: with which row each row was exchanged, [..., k].
+        permutation_size: how many rows there are.
+
     >>> print(lax.linalg.lu_pivots_to_permutation(np.int32([2, 2]), 3))
     [2 0 1]
     """
@@ -412,6 +416,9 @@ def schur(
 
 def hessenberg(a: Any) -> tuple[Array, Array]:
     """The Hessenberg form h of a = q h qᴴ: zero below the first diagonal under the main one.
+
+    Args:
+        a: square matrices [..., n, n].
 
     Returns:
         [..., n, n]: h, and in place of its zeros the reflections whose product is q, from row 1

@@ -35,6 +35,12 @@ class RaggedDotDimensionNumbers:
         lhs_ragged_dimensions: the one dimension of lhs that falls into groups.
         rhs_group_dimensions: the dimension of rhs that counts groups, where lhs has rows in
             groups; else nothing.
+
+    Args:
+        dot_dimension_numbers: which dimensions are summed over and which are a batch, as in
+            ``dot_general``.
+        lhs_ragged_dimensions: the dimension of lhs that is divided into groups, a sequence of one.
+        rhs_group_dimensions: the dimension of rhs that numbers the groups.
     """
 
     dot_dimension_numbers: DotDimensionNumbers

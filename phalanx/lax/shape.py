@@ -27,6 +27,9 @@ def full(
 
     With a ``sharding`` it lies as that says, and each device makes its part.
 
+    Args:
+        fill_value: the element, a number.
+
     >>> lax.full((2, 3), 1.5)
     Array([[1.5, 1.5, 1.5],
            [1.5, 1.5, 1.5]], dtype=float32, weak_type=True)
@@ -53,6 +56,9 @@ def full_like(
 ) -> Array:
     """An array like ``x`` in shape, dtype and layout, with ``fill_value`` everywhere.
 
+    Args:
+        fill_value: the element, a number.
+
     >>> lax.full_like(np.float32([1, 2]), 3)
     Array([3., 3.], dtype=float32)
     """
@@ -76,6 +82,9 @@ def empty(shape: Sequence[int], dtype: Any) -> Array:
 def iota(dtype: Any, size: int) -> Array:
     """0, 1, ..., size - 1.
 
+    Args:
+        size: how many numbers.
+
     >>> lax.iota(np.int32, 4)
     Array([0, 1, 2, 3], dtype=int32)
     """
@@ -85,6 +94,9 @@ def iota(dtype: Any, size: int) -> Array:
 @takes_out_sharding
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
     """The array of ``shape`` whose elements are their positions along ``dimension``.
+
+    Args:
+        dimension: along which numbers rise.
 
     >>> lax.broadcasted_iota(np.int32, (2, 3), 1)
     Array([[0, 1, 2],
@@ -100,6 +112,9 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
 
 def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     """The elements in another dtype; real parts of complex numbers, floats rounded towards 0.
+
+    Args:
+        new_dtype: the dtype of the result.
 
     >>> lax.convert_element_type(np.float32([1.7, -1.7]), np.int32)
     Array([ 1, -1], dtype=int32)
@@ -117,6 +132,9 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     """The bits of the elements read as another dtype.
 
     A wider dtype takes the last dimension together, a narrower one adds a last dimension.
+
+    Args:
+        new_dtype: the dtype of the result.
 
     >>> lax.bitcast_convert_type(np.float32([1.0]), np.int32)
     Array([1065353216], dtype=int32)
@@ -167,6 +185,9 @@ def optimization_barrier(operand: Any) -> Any:
 def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
     """The operand repeated over new leading dimensions of lengths ``sizes``.
 
+    Args:
+        sizes: the lengths of the new dimensions in front.
+
     >>> lax.broadcast(np.int32([1, 2]), (2,))
     Array([[1, 2],
            [1, 2]], dtype=int32)
@@ -184,6 +205,9 @@ def broadcast_in_dim(
 ) -> Array:
     """The operand repeated to ``shape``; its dimension i becomes ``broadcast_dimensions[i]``.
 
+    Args:
+        broadcast_dimensions: which dimension of the result each one of the operand becomes.
+
     >>> lax.broadcast_in_dim(np.int32([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
            [2, 2, 2]], dtype=int32)
@@ -197,6 +221,9 @@ def broadcast_in_dim(
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that arrays of these shapes have after broadcasting them as NumPy does.
 
+    Args:
+        shapes: tuples of integers.
+
     Raises:
         ValueError: they do not broadcast.
 
@@ -209,6 +236,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 def broadcast_to_rank(x: Any, rank: int) -> Array:
     """x with leading dimensions of length 1, so that it has ``rank`` dimensions.
 
+    Args:
+        rank: how many dimensions the result has.
+
     >>> lax.broadcast_to_rank(np.int32([1, 2]), 2)
     Array([[1, 2]], dtype=int32)
     """
@@ -218,6 +248,9 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
 
 def tile(operand: Any, reps: Sequence[int]) -> Array:
     """The operand repeated ``reps[i]`` times along dimension i.
+
+    Args:
+        reps: how often, per dimension.
 
     >>> lax.tile(np.int32([1, 2]), (2,))
     Array([1, 2, 1, 2], dtype=int32)
@@ -242,6 +275,9 @@ def reshape(
 ) -> Array:
     """The elements in row-major order, after transposing to ``dimensions``, in another shape.
 
+    Args:
+        new_sizes: the shape of the result.
+
     >>> lax.reshape(np.int32([[1, 2], [3, 4]]), (4,), (1, 0))
     Array([1, 3, 2, 4], dtype=int32)
     """
@@ -253,6 +289,10 @@ def reshape(
 
 def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Dimensions ``start_dimension`` up to, without, ``stop_dimension`` made one.
+
+    Args:
+        start_dimension: the first of the dimensions that become one.
+        stop_dimension: the first one after them; None for all up to the end.
 
     >>> lax.collapse(np.zeros((2, 3, 4), np.float32), 0, 2).shape
     (6, 4)
@@ -270,6 +310,9 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     """The operand with its dimensions in the order ``permutation``.
+
+    Args:
+        permutation: for each dimension of the result the one of the operand that it is.
 
     >>> lax.transpose(np.int32([[1, 2], [3, 4]]), (1, 0))
     Array([[1, 3],
@@ -296,6 +339,9 @@ def _dims(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
 def expand_dims(array: Any, dimensions: Iterable[int]) -> Array:
     """The array with new dimensions of length 1 at these positions of the result.
 
+    Args:
+        array: an array.
+
     >>> lax.expand_dims(np.int32([1, 2]), (1,)).shape
     (2, 1)
     """
@@ -306,6 +352,9 @@ def expand_dims(array: Any, dimensions: Iterable[int]) -> Array:
 
 def squeeze(array: Any, dimensions: Iterable[int]) -> Array:
     """The array without these dimensions, each of length 1.
+
+    Args:
+        array: an array.
 
     >>> lax.squeeze(np.int32([[1, 2]]), (0,))
     Array([1, 2], dtype=int32)
@@ -327,6 +376,10 @@ def squeeze(array: Any, dimensions: Iterable[int]) -> Array:
 def concatenate(operands: Any, dimension: int) -> Array:
     """The operands one after the other along ``dimension``.
 
+    Args:
+        operands: arrays that differ in one dimension at most.
+        dimension: that dimension.
+
     >>> lax.concatenate([np.int32([1, 2]), np.int32([3])], 0)
     Array([1, 2, 3], dtype=int32)
     """
@@ -339,6 +392,9 @@ def concatenate(operands: Any, dimension: int) -> Array:
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Array:
     """Arrays of one shape as the elements along a new dimension ``axis``.
+
+    Args:
+        operands: arrays of one shape and dtype.
 
     >>> lax.stack([np.int32([1, 2]), np.int32([3, 4])])
     Array([[1, 2],
@@ -363,6 +419,9 @@ def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
 def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """The operand cut along ``axis`` into consecutive parts of lengths ``sizes``.
 
+    Args:
+        sizes: the lengths of the parts, which together are that of the dimension.
+
     >>> lax.split(np.int32([1, 2, 3]), (1, 2))
     [Array([1], dtype=int32), Array([2, 3], dtype=int32)]
     """
@@ -382,6 +441,11 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
     ``padding_config`` has (low, high, interior) per dimension: how many elements come before,
     after, and between neighbours. A negative low or high cuts elements off.
+
+    Args:
+        padding_value: what is put around, an array without dimensions.
+        padding_config: for each dimension (low, high, interior): how many elements in front, at the
+            end, and between neighbours. Negative ones take elements away.
 
     >>> lax.pad(np.int32([1, 2]), 0, [(1, 2, 1)])
     Array([0, 1, 0, 2, 0, 0], dtype=int32)
@@ -404,6 +468,11 @@ def slice(
 ) -> Array:
     """``operand[start:limit:stride]`` in every dimension.
 
+    Args:
+        start_indices: where it begins, per dimension.
+        limit_indices: where it ends, per dimension: the first index that is not in it.
+        strides: the steps, per dimension; None for 1.
+
     >>> lax.slice(np.int32([1, 2, 3, 4]), (1,), (4,), (2,))
     Array([2, 4], dtype=int32)
     """
@@ -420,6 +489,11 @@ def slice_in_dim(
 ) -> Array:
     """``operand[start_index:limit_index:stride]`` along ``axis``; negative ones count backwards.
 
+    Args:
+        start_index: where it begins; None for the first.
+        limit_index: the first index that is not in it; None for the end.
+        stride: the step.
+
     >>> lax.slice_in_dim(np.int32([1, 2, 3, 4]), 1, -1)
     Array([2, 3], dtype=int32)
     """
@@ -434,6 +508,10 @@ def slice_in_dim(
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The element ``index``, a Python integer, along ``axis``.
+
+    Args:
+        index: the position, a Python integer.
+        keepdims: whether the dimension stays, with length 1.
 
     Raises:
         IndexError: there is no such element.

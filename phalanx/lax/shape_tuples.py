@@ -47,6 +47,11 @@ def conv_shape_tuple(
 ) -> Shape:
     """The shape of ``conv_general_dilated``, where features come second and spatial ones last.
 
+    Args:
+        strides: by how many elements the window moves, per dimension.
+        pads: zeros around the image, as a pair (low, high) per dimension, or by name.
+        batch_group_count: into how many groups the batch is divided.
+
     >>> lax.conv_shape_tuple((1, 3, 8, 8), (4, 3, 3, 3), (2, 2), "SAME")
     (1, 4, 4, 4)
     """
@@ -120,6 +125,9 @@ def reduce_window_shape_tuple(
     window_dilation: Sequence[int] | None = None,
 ) -> Shape:
     """The shape of ``reduce_window``.
+
+    Args:
+        operand_shape: the shape of the array that windows move over.
 
     Raises:
         ValueError: a parameter does not fit the shape.

@@ -53,6 +53,12 @@ def sort_key_val(
 ) -> tuple[Array, Array]:
     """``keys`` in ascending order along ``dimension``, and ``values`` permuted like them.
 
+    Args:
+        keys: what is compared.
+        values: what moves along, of the same shape.
+        dimension: along which to sort.
+        is_stable: whether equal keys keep their order.
+
     >>> lax.sort_key_val(np.int32([3, 1, 2]), np.float32([0.3, 0.1, 0.2]))
     (Array([1, 2, 3], dtype=int32), Array([0.1, 0.2, 0.3], dtype=float32))
     """
@@ -66,6 +72,10 @@ def top_k(
     """The k greatest elements along ``axis``, in descending order, and their positions.
 
     Of equal elements the first comes first, whether or not ``is_stable`` asks for it.
+
+    Args:
+        k: how many.
+        is_stable: has no meaning: of equal elements the first comes first.
 
     >>> lax.top_k(np.int32([3, 1, 2]), 2)
     (Array([3, 2], dtype=int32), Array([0, 2], dtype=int32))

@@ -20,6 +20,9 @@ from phalanx.ops.special import zeta as _zeta
 def betainc(a: Any, b: Any, x: Any) -> Array:
     """The regularized incomplete beta function, I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b).
 
+    Args:
+        b: floating-point numbers, of the shape of ``x``.
+
     >>> a, b = np.float32([1.0, 2.0]), np.float32([1.0, 1.0])
     >>> [f"{y:.4f}" for y in lax.betainc(a, b, np.float32([0.25, 0.5]))]
     ['0.2500', '0.2500']
@@ -79,6 +82,9 @@ def gamma_slope(a: Any, x: Any) -> Any:
 def polygamma(m: Any, x: Any) -> Array:
     """The derivative of order m, a whole number, of ``digamma`` at x.
 
+    Args:
+        m: which derivative, a number that is an integer.
+
     >>> [f"{y:.4f}" for y in lax.polygamma(np.float32([0.0, 1.0]), np.float32([1.0, 1.0]))]
     ['-0.5772', '1.6449']
     """
@@ -98,6 +104,9 @@ def nth_polygamma(m: Any, x: Any) -> Any:
 
 def zeta(x: Any, q: Any) -> Array:
     """The Hurwitz zeta function, Σ (q + k)⁻ˣ over k = 0, 1, ..., for x > 1.
+
+    Args:
+        q: floating-point numbers, of the shape of ``x``.
 
     >>> [f"{y:.4f}" for y in lax.zeta(np.float32([2.0, 2.0]), np.float32([1.0, 2.0]))]
     ['1.6449', '0.6449']

@@ -90,6 +90,9 @@ def ceil(x: Any) -> Array:
 def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """The integer nearest to x; ``rounding_method`` says which of two equally near ones.
 
+    Args:
+        rounding_method: a ``lax.RoundingMethod``: halves away from zero, or to the even integer.
+
     >>> lax.round(np.float32([0.5, 1.5, 2.4]))
     Array([1., 2., 2.], dtype=float32)
     >>> lax.round(np.float32([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
@@ -139,6 +142,9 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 
 def integer_pow(x: Any, y: int) -> Array:
     """xʸ for a Python integer y, by repeated multiplication.
+
+    Args:
+        y: the exponent, a Python integer.
 
     >>> lax.integer_pow(np.float32([2.0, 3.0]), 3)
     Array([ 8., 27.], dtype=float32)

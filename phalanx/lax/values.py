@@ -55,6 +55,10 @@ def stage(x: Any, /) -> Array:
 def broadcast_like(arr: Any, like_arr: Any) -> Array:
     """``arr`` repeated to the shape of ``like_arr``, as NumPy aligns shapes, lying like that.
 
+    Args:
+        arr: an array.
+        like_arr: another one, whose shape the result gets.
+
     Raises:
         ShapeError: the shape is another in the end.
 

@@ -135,6 +135,9 @@ def _gelu_by_tanh(x: Any) -> Any:
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """x where x > 0, α (exp(x) - 1) elsewhere.
 
+    Args:
+        alpha: the limit of the result for small x is -alpha.
+
     >>> from phalanx import nn
     >>> nn.elu(2.0).item()
     2.0
@@ -161,6 +164,9 @@ def selu(x: Any) -> Any:
 def celu(x: Any, alpha: Any = 1.0) -> Any:
     """x where x > 0, α (exp(x / α) - 1) elsewhere; its derivative is continuous.
 
+    Args:
+        alpha: the limit of the result for small x is -alpha.
+
     >>> from phalanx import nn
     >>> nn.celu(2.0).item()
     2.0
@@ -175,6 +181,9 @@ def _celu(x: Any, alpha: Any) -> Any:
 
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     """x where x ≥ 0, negative_slope x elsewhere.
+
+    Args:
+        negative_slope: the slope where x is negative.
 
     >>> from phalanx import nn
     >>> nn.leaky_relu(-100.0).item()
@@ -261,6 +270,9 @@ def sparse_sigmoid(x: Any) -> Any:
 
 def squareplus(x: Any, b: Any = 4) -> Any:
     """(x + √(x² + b)) / 2.
+
+    Args:
+        b: how smooth the bend is at 0; 0 gives relu.
 
     >>> from phalanx import nn
     >>> nn.squareplus(0.0).item()

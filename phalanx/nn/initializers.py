@@ -72,6 +72,9 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
 def constant(value: Any, dtype: Any = None) -> Initializer:
     """An initializer that gives ``value`` everywhere.
 
+    Args:
+        value: the element, a number or an array that broadcasts to the shape.
+
     >>> from phalanx import nn, random
     >>> nn.initializers.constant(7.0)(random.key(0), (2,)).tolist()
     [7.0, 7.0]
@@ -88,6 +91,9 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
     """An initializer that draws uniformly from [0, scale).
 
+    Args:
+        scale: the upper end of the interval, which begins at 0.
+
     >>> from phalanx import nn, random
     >>> bool((nn.initializers.uniform(0.1)(random.key(0), (9,)) < 0.1).all())
     True
@@ -103,6 +109,9 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
 def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
     """An initializer that draws from a normal distribution with mean 0.
+
+    Args:
+        stddev: the standard deviation.
 
     >>> from phalanx import nn, random
     >>> nn.initializers.normal(0.1)(random.key(0), (2, 3)).shape

@@ -115,6 +115,9 @@ def _log1mexp(x: Any) -> Any:
 def log1mexp(x: Any) -> Any:
     """log(1 - exp(-x)), exact for large and small ``x``; NaN of negative ``x``.
 
+    Args:
+        x: positive numbers.
+
     >>> from phalanx import nn
     >>> f"{float(nn.log1mexp(1e-3)):.3f}"
     '-6.908'

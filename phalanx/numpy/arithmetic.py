@@ -536,6 +536,10 @@ def _ignoring_nan(who: str, best: Any, x: Any, y: Any) -> Any:
 def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """x limited to the interval from ``min`` to ``max``, elementwise; None is no limit.
 
+    Args:
+        min: the lower limit; None for none.
+        max: the upper limit; None for none.
+
     >>> print(jnp.clip(jnp.arange(6), 1, 4))
     [1 1 2 3 4 4]
     """
@@ -603,6 +607,9 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """a rounded to ``decimals`` decimal places, elementwise, halves to the even digit.
 
     A negative number of decimals rounds to tens, hundreds, ...
+
+    Args:
+        decimals: after how many decimal places; if negative, before the point.
 
     >>> print(jnp.round(jnp.array([1.25, 2.5])), jnp.round(jnp.array([15, 25]), -1))
     [1. 2.] [20 20]
@@ -672,6 +679,9 @@ def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
 @one_program
 def ldexp(x: ArrayLike, exponent: ArrayLike, /) -> Array:
     """x 2^exponent, elementwise, for exponents that are integers.
+
+    Args:
+        exponent: integers; broadcast with x.
 
     Raises:
         TypeError: the exponents are no integers.

@@ -45,6 +45,11 @@ def diff(
 
     ``prepend`` and ``append`` are put before and behind the elements first.
 
+    Args:
+        n: how many times to take differences.
+        prepend: values in front of the first along the axis; None for none.
+        append: values after the last; None for none.
+
     >>> print(jnp.diff(jnp.array([1, 4, 9, 16])))
     [3 5 7]
     """
@@ -78,6 +83,11 @@ def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
     """The differences of neighbours in the flattened array, with elements around them.
+
+    Args:
+        ary: an array, which is taken as a vector.
+        to_end: values after the differences.
+        to_begin: values before the differences.
 
     >>> print(jnp.ediff1d(jnp.array([1, 4, 9])))
     [3 5]
@@ -181,6 +191,11 @@ def trapezoid(
     y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axis: int = -1
 ) -> Array:
     """The integral of samples ``y`` at ``x``, or at distances ``dx``, by trapezoids.
+
+    Args:
+        y: samples of the function along the axis.
+        x: where they are; None: at equal distances ``dx``.
+        dx: the distance of neighbours.
 
     >>> print(jnp.trapezoid(jnp.array([0.0, 1.0, 2.0])))
     2.0
@@ -292,6 +307,11 @@ def unwrap(
 ) -> Array:
     """Angles along ``axis`` with periods added so that no step is longer than half of one.
 
+    Args:
+        p: angles, or other numbers with a period.
+        discont: how long a step must be to be taken for a jump; at least half of the period.
+        period: the period.
+
     >>> print(jnp.unwrap(jnp.array([0.0, 2.0, 4.0, 0.0, 2.0]), period=6.0))
     [0. 2. 4. 6. 8.]
     """
@@ -325,6 +345,11 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
 
     ``unroll`` has no meaning: there is no loop.
 
+    Args:
+        p: coefficients, that of the highest power first.
+        x: the points.
+        unroll: has no meaning: there is no loop.
+
     >>> print(jnp.polyval(jnp.array([1, 0, 2]), 3))
     11
     """
@@ -343,6 +368,10 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The sum of two polynomials, as coefficients from the highest power on.
 
+    Args:
+        a1: coefficients, that of the highest power first.
+        a2: those of the other.
+
     >>> print(jnp.polyadd(jnp.array([1, 2]), jnp.array([1, 0, 0])))
     [1 1 2]
     """
@@ -356,6 +385,11 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     """The product of two polynomials, as coefficients from the highest power on.
 
     With ``trim_leading_zeros`` the coefficients must be known: zeros before others are dropped.
+
+    Args:
+        a1: coefficients, that of the highest power first.
+        a2: those of the other.
+        trim_leading_zeros: whether zeros in front are dropped.
 
     >>> print(jnp.polymul(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])))
     [1. 5. 6.]

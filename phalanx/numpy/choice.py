@@ -50,6 +50,11 @@ def where(
 
     With the condition alone it is ``nonzero(condition, size=size, fill_value=fill_value)``.
 
+    Args:
+        condition: booleans; numbers that are not 0 count as True.
+        x: elements where the condition holds; without x and y the result is ``nonzero(condition)``.
+        y: elements where it does not hold. All three broadcast.
+
     >>> print(jnp.where(jnp.arange(4) > 1, 1.0, jnp.zeros(4)))
     [0. 0. 1. 1.]
     """
@@ -155,6 +160,11 @@ def select(
 ) -> Array:
     """The choice beside the first condition that holds, else ``default``, elementwise.
 
+    Args:
+        condlist: conditions, arrays of booleans.
+        choicelist: as many arrays; all broadcast.
+        default: the element where no condition holds.
+
     >>> x = jnp.arange(4)
     >>> print(jnp.select([x < 1, x < 3], [x, 10 * x], -1))
     [ 0 10 20 -1]
@@ -179,6 +189,12 @@ def nan_to_num(
     neginf: ArrayLike | None = None,
 ) -> Array:
     """x with nan replaced by ``nan`` and infinities by the largest finite numbers, elementwise.
+
+    Args:
+        copy: has no meaning: arrays are immutable.
+        nan: what takes the place of nan.
+        posinf: what takes the place of inf; None for the largest finite number.
+        neginf: what takes the place of -inf; None for the least finite number.
 
     >>> print(jnp.nan_to_num(jnp.array([jnp.nan, 1.0])))
     [0. 1.]
@@ -208,6 +224,9 @@ def _in_dtype_of(x: Any, value: Any) -> Any:
 def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
     """0 where x < 0, ``at_zero`` where x = 0, 1 where x > 0, elementwise.
 
+    Args:
+        at_zero: the result where x is 0.
+
     >>> print(jnp.heaviside(jnp.array([-1.0, 0.0, 2.0]), 0.5))
     [0.  0.5 1. ]
     """
@@ -234,6 +253,9 @@ def isclose(
 
     Random keys, which have no distance, are close where they are equal.
 
+    Args:
+        b: the values that are compared with, to which ``rtol`` is relative.
+
     >>> print(jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.1])))
     [ True False]
     """
@@ -256,6 +278,9 @@ def allclose(
     equal_nan: bool = False,
 ) -> Array:
     """Whether ``isclose`` holds for all elements.
+
+    Args:
+        b: the values that are compared with, to which ``rtol`` is relative.
 
     >>> bool(jnp.allclose(jnp.ones(3), 1.0))
     True

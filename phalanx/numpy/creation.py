@@ -125,6 +125,10 @@ def astype(
 def load(file: Any, **options: Any) -> Any:
     """The array in a ``.npy`` file, or in every entry of an ``.npz`` file, as a dict.
 
+    Args:
+        file: the path of a file, or a file that is open.
+        options: what NumPy's function of this name takes besides.
+
     >>> import io
     >>> jnp.save(file := io.BytesIO(), jnp.arange(3))
     >>> _ = file.seek(0)
@@ -251,6 +255,10 @@ def _stacked(data: Any, dtype: np.dtype) -> Any:
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """The bytes of ``buffer`` read as a vector of ``dtype``.
 
+    Args:
+        buffer: bytes, or an object with the buffer protocol.
+        offset: at which byte to begin.
+
     >>> print(jnp.frombuffer(b"abc", dtype="uint8"))
     [97 98 99]
     """
@@ -259,6 +267,9 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
 def fromiter(iter: Any, dtype: DTypeLike, count: int = -1) -> Array:
     """The numbers that ``iter`` yields, as a vector of ``dtype``.
+
+    Args:
+        iter: an iterable of numbers.
 
     >>> print(jnp.fromiter((i * i for i in range(4)), dtype=int))
     [0 1 4 9]
@@ -270,6 +281,11 @@ def fromfile(
     file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
 ) -> Array:
     """The numbers in a file, as NumPy's function of this name reads them.
+
+    Args:
+        file: the path of a file, or a file that is open.
+        sep: what stands between numbers in a file of text; empty for a file of bytes.
+        offset: at which byte to begin.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -284,6 +300,10 @@ def fromfile(
 
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """The numbers written in ``string``, separated by ``sep``, as a vector of ``dtype``.
+
+    Args:
+        string: the text.
+        sep: what stands between numbers.
 
     >>> print(jnp.fromstring("1 2 3", dtype=int, sep=" "))
     [1 2 3]
@@ -368,6 +388,9 @@ def full(
 ) -> Array:
     """An array of ``shape`` with ``fill_value``, which broadcasts, everywhere.
 
+    Args:
+        fill_value: the element, a number or an array that broadcasts to the shape.
+
     >>> print(jnp.full(3, 7))
     [7 7 7]
     """
@@ -417,6 +440,9 @@ def empty_like(
 ) -> Array:
     """Unspecified elements, here 0, with shape and dtype of ``prototype`` unless they are given.
 
+    Args:
+        prototype: an array, or anything with a shape and a dtype.
+
     >>> jnp.empty_like(jnp.arange(3)).shape
     (3,)
     """
@@ -435,6 +461,9 @@ def full_like(
     """``fill_value`` everywhere, in the shape and dtype of ``a`` unless others are given.
 
     It lies over devices as ``a``, if that was placed and has the same shape.
+
+    Args:
+        fill_value: the element, a number or an array that broadcasts to the shape.
 
     >>> print(jnp.full_like(jnp.arange(3), 7))
     [7 7 7]
@@ -466,6 +495,11 @@ def arange(
     start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike = None, *, device: Any = None
 ) -> Array:
     """start, start + step, ... up to but without stop; with one argument 0, 1, ... below it.
+
+    Args:
+        start: the first number; if it is the only one given, the end, and the first is 0.
+        stop: the end, which is not in the result.
+        step: the difference of neighbours; default 1.
 
     Raises:
         ConcretizationTypeError: an argument is traced; the length must be known.
@@ -595,6 +629,13 @@ def logspace(
 ) -> Array:
     """base^start, ..., base^stop: ``num`` numbers whose logarithms are evenly spaced.
 
+    Args:
+        start: the logarithm of the first number.
+        stop: the logarithm of the last one.
+        num: how many numbers.
+        endpoint: whether stop is the last number, and not the one that would follow.
+        base: the base of the logarithms.
+
     >>> print(jnp.logspace(0, 2, 3, base=2.0))
     [1. 2. 4.]
     """
@@ -613,6 +654,12 @@ def geomspace(
     axis: int = 0,
 ) -> Array:
     """``num`` real numbers from start to stop, not zero, each a constant multiple of the last.
+
+    Args:
+        start: the first number.
+        stop: the last one.
+        num: how many numbers.
+        endpoint: whether stop is the last number, and not the one that would follow.
 
     >>> print(jnp.geomspace(1, 16, 3).round(3))
     [ 1.  4. 16.]

@@ -203,6 +203,10 @@ def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "auto") -> t
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Matrices [..., n, k] times vectors [..., k], which gives [..., n].
 
+    Args:
+        x1: matrices [..., m, n].
+        x2: vectors [..., n].
+
     >>> print(jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])))
     [3 7]
     """
@@ -212,6 +216,10 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @one_program
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Conjugated vectors [..., k] times matrices [..., k, n], which gives [..., n].
+
+    Args:
+        x1: vectors [..., n].
+        x2: matrices [..., n, m].
 
     >>> print(jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]])))
     [4 6]
@@ -223,6 +231,9 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
     """The matrix product of several matrices, multiplied in the cheapest order.
 
     The first and the last may be vectors.
+
+    Args:
+        arrays: matrices whose shapes fit; the first and the last may be vectors.
 
     >>> print(jnp.linalg.multi_dot([jnp.ones((1, 2)), jnp.ones((2, 3)), jnp.ones(3)]))
     [6.]

@@ -329,6 +329,10 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
 def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None) -> Array:
     """The frequencies of the elements of ``rfft``, in cycles per unit: k / (n d).
 
+    Args:
+        n: the number of samples.
+        d: the distance of two samples.
+
     >>> print(jnp.fft.rfftfreq(4))
     [0.   0.25 0.5 ]
     """

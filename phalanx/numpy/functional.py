@@ -117,6 +117,11 @@ def apply_along_axis(
 ) -> Array:
     """``func1d`` of every vector along ``axis``; the dimensions of its result take its place.
 
+    Args:
+        func1d: a function of a vector, and of the further arguments.
+        args: further arguments of the function.
+        kwargs: keyword arguments of the function.
+
     >>> print(jnp.apply_along_axis(jnp.sum, 0, jnp.ones((2, 3))))
     [2. 2. 2.]
     """
@@ -135,6 +140,10 @@ def apply_over_axes(
 ) -> Array:
     """``func(x, axis)`` for each of the ``axes`` in turn; reduced ones stay, with length 1.
 
+    Args:
+        func: a function ``func(a, axis)``, such as ``sum``.
+        axes: the axes, one after the other.
+
     >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
     (1, 3, 1)
     """
@@ -152,6 +161,12 @@ def piecewise(
     """The function beside the last condition that holds, applied to x, elementwise.
 
     A function may be a number. One more function than conditions is the default, else 0.
+
+    Args:
+        condlist: conditions, arrays of booleans.
+        funclist: a function of x, or a number, for each condition; one more for where none holds.
+        args: further arguments of the functions.
+        kw: keyword arguments of the functions.
 
     >>> x = jnp.array([-2.0, 3.0])
     >>> print(jnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: 10 * v]))

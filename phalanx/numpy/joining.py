@@ -66,6 +66,9 @@ def concatenate(
 ) -> Array:
     """The arrays one after the other along ``axis``; None flattens them first.
 
+    Args:
+        arrays: a sequence of arrays that differ along the axis at most.
+
     Raises:
         ValueError: they have different lengths in another dimension.
 
@@ -103,6 +106,9 @@ def stack(
 ) -> Array:
     """The arrays, of one shape, along a new dimension ``axis``.
 
+    Args:
+        arrays: a sequence of arrays.
+
     >>> print(jnp.stack([jnp.arange(2), jnp.arange(2)], axis=1))
     [[0 0]
      [1 1]]
@@ -117,6 +123,9 @@ def stack(
 @one_program
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The parts of ``x`` along ``axis``, which they do not have.
+
+    Args:
+        x: an array with at least one dimension.
 
     >>> [float(v) for v in jnp.unstack(jnp.array([1.0, 2.0]))]
     [1.0, 2.0]
@@ -174,6 +183,9 @@ def column_stack(tup: Sequence[ArrayLike]) -> Array:
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """``values`` after ``arr`` along ``axis``; None flattens both first.
 
+    Args:
+        values: an array; with an axis, of the same shape but along it.
+
     >>> print(jnp.append(jnp.arange(2), jnp.array([5])))
     [0 1 5]
     """
@@ -182,6 +194,9 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 def block(arrays: Any) -> Array:
     """One array of nested lists of blocks: the innermost lists run along the last dimension.
+
+    Args:
+        arrays: an array, or nested lists of them: the innermost are joined along the last axis.
 
     >>> print(jnp.block([[jnp.ones((1, 1)), jnp.zeros((1, 1))]]))
     [[1. 0.]]
@@ -291,6 +306,10 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
 @one_program
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """``A`` laid out ``reps`` times in each dimension.
+
+    Args:
+        A: the array that is repeated.
+        reps: how often, along each axis; an integer: along the last.
 
     >>> print(jnp.tile(jnp.arange(2), 3))
     [0 1 0 1 0 1]
@@ -596,6 +615,10 @@ def delete(
 
     The positions must be known, unless ``assume_unique_indices`` promises that none comes twice.
 
+    Args:
+        obj: positions along the axis: an integer, several, or a slice.
+        assume_unique_indices: a promise that no position comes twice.
+
     >>> print(jnp.delete(jnp.arange(4), 1))
     [0 2 3]
     """
@@ -632,6 +655,10 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     """``arr`` with ``values`` inserted before the positions ``obj`` along ``axis``.
 
     Positions that are traced are limited to the array.
+
+    Args:
+        obj: positions before which to insert: an integer, several, or a slice.
+        values: what is inserted; broadcasts to the place.
 
     Raises:
         IndexError: a known position lies outside of it.

@@ -84,6 +84,9 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     """The product of n copies of square matrices [..., m, m]; of none, the identity; of a
     negative number of them, that of inverses.
 
+    Args:
+        n: the exponent, an integer; negative for powers of the inverse.
+
     >>> print(jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 3))
     [[1 3]
      [0 1]]

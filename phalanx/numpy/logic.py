@@ -373,6 +373,9 @@ def isrealobj(x: Any) -> bool:
 def isscalar(element: Any) -> bool:
     """Whether ``element`` is a number, or an array without dimensions.
 
+    Args:
+        element: anything.
+
     >>> jnp.isscalar(1.0), jnp.isscalar(jnp.array(1.0)), jnp.isscalar(jnp.array([1.0]))
     (True, True, False)
     """
@@ -423,6 +426,10 @@ conj = conjugate
 @one_program
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """The angle of complex numbers in the plane, elementwise, in radians or degrees.
+
+    Args:
+        z: complex or real numbers.
+        deg: whether the angle is in degrees, not in radians.
 
     >>> float(jnp.angle(1j, deg=True))
     90.0

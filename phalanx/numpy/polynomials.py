@@ -31,6 +31,10 @@ def _coefficients(who: str, p: Any) -> Any:
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """The difference of two polynomials.
 
+    Args:
+        a1: coefficients, that of the highest power first.
+        a2: those of the polynomial that is subtracted.
+
     >>> print(jnp.polysub(jnp.array([1, 2]), jnp.array([1, 0, 0])))
     [-1  1  2]
     """
@@ -40,6 +44,9 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 @one_program
 def poly(seq_of_zeros: ArrayLike) -> Array:
     """The coefficients of the polynomial with these roots; of a matrix, the characteristic one.
+
+    Args:
+        seq_of_zeros: a vector of zeros, or a square matrix, whose eigenvalues are meant.
 
     >>> print(jnp.poly(jnp.array([1.0, 2.0])))
     [ 1. -3.  2.]
@@ -111,6 +118,10 @@ def _falling(powers: np.ndarray, count: int) -> np.ndarray:
 @one_program
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """The coefficients of derivative number ``m``.
+
+    Args:
+        p: coefficients, that of the highest power first.
+        m: how many times to differentiate.
 
     >>> print(jnp.polyder(jnp.array([1, 0, 2])))
     [2. 0.]

@@ -51,6 +51,9 @@ def sum(
 ) -> Array:
     """Σ a over ``axis``; booleans and small integers are summed in 32 bits.
 
+    Args:
+        promote_integers: whether booleans and small integers are widened to the default integers.
+
     >>> print(jnp.sum(jnp.arange(6).reshape(2, 3), axis=0))
     [3 5 7]
     """
@@ -73,6 +76,9 @@ def prod(
     promote_integers: bool = True,
 ) -> Array:
     """Π a over ``axis``; booleans and small integers are multiplied in 32 bits.
+
+    Args:
+        promote_integers: whether booleans and small integers are widened to the default integers.
 
     >>> print(jnp.prod(jnp.array([1, 2, 3, 4])))
     24
@@ -386,6 +392,9 @@ def cumulative_sum(
 ) -> Array:
     """``cumsum`` as the array API standard names it; ``include_initial`` puts a 0 in front.
 
+    Args:
+        include_initial: whether a 0 stands in front of the sums.
+
     >>> print(jnp.cumulative_sum(jnp.arange(4), include_initial=True))
     [0 0 1 3 6]
     """
@@ -402,6 +411,9 @@ def cumulative_prod(
     include_initial: bool = False,
 ) -> Array:
     """``cumprod`` as the array API standard names it; ``include_initial`` puts a 1 in front.
+
+    Args:
+        include_initial: whether a 1 stands in front of the products.
 
     >>> print(jnp.cumulative_prod(jnp.array([1, 2, 3])))
     [1 2 6]

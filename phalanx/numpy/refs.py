@@ -67,6 +67,11 @@ def new_ref(
 def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
     """A mutable reference to an array of zeros like ``ty``, which has a shape and a dtype.
 
+    Args:
+        ty: the shape and dtype, as of a ``ShapeDtypeStruct``.
+        memory_space: must be None: where it lies is up to the compiler.
+        pin: has no meaning.
+
     >>> import phalanx
     >>> phalanx.empty_ref(phalanx.ShapeDtypeStruct((2,), "float32"))
     Ref([0., 0.], dtype=float32)
@@ -233,6 +238,9 @@ def addupdate(ref: Ref | RefPart, idx: Any, x: Any) -> None:
     """``ref[idx] += x``; where an array of indices names an element twice, it adds twice.
 
     Arguments and errors are those of ``set``.
+
+    Args:
+        x: what is added; broadcasts to the part.
 
     >>> import phalanx
     >>> ref = phalanx.new_ref(jnp.zeros(3))

@@ -138,6 +138,10 @@ def lexsort(keys: Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16) 
 
     ``batch_size`` has no meaning: all keys are compared at once.
 
+    Args:
+        keys: arrays of one shape; the last one decides first.
+        batch_size: has no meaning.
+
     >>> print(jnp.lexsort((jnp.array([2, 1, 0]), jnp.array([0, 0, 1]))))
     [1 0 2]
     """
@@ -236,6 +240,11 @@ def digitize(
     """The number of the interval between ``bins``, in- or decreasing, in which each x lies.
 
     ``right`` says that an interval includes its right edge instead of its left one.
+
+    Args:
+        bins: the edges, in ascending or descending order.
+        right: whether an interval includes its right edge, and not its left one.
+        method: how to search, as in ``searchsorted``.
 
     >>> print(jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0])))
     [1 2 3]
@@ -671,6 +680,9 @@ def _chosen(x: Any, kept: Any, size: int, fill_value: Any) -> tuple[Any, Any]:
 def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
     """The index in each dimension of positions in an array of ``shape``, counted row by row.
 
+    Args:
+        indices: positions in the array as a vector.
+
     >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
     [1, 2]
     """
@@ -702,6 +714,11 @@ def ravel_multi_index(
     ``mode`` "clip" or "wrap" says what indices outside mean; "raise" needs known indices. The
     result is of ``dtype``, of integers; by default of that of the indices, if it holds all
     positions, else of the default one.
+
+    Args:
+        multi_index: an array of positions for each dimension.
+        dims: the shape of the array that they are positions in.
+        mode: what positions outside mean: "raise", which needs known ones, "wrap" or "clip".
 
     Raises:
         ValueError: an index is outside under "raise", or the dtype does not hold all positions.

@@ -119,6 +119,10 @@ def take_along_axis(
     The other dimensions of both broadcast. See ``take`` for ``mode``. Without
     ``wrap_negative_indices`` negative ones lie outside, and do not count from the end.
 
+    Args:
+        indices: integers; the other dimensions broadcast with those of the array.
+        wrap_negative_indices: whether negative indices count from the end, and are not outside.
+
     >>> x = jnp.array([[30, 10, 20]])
     >>> print(jnp.take_along_axis(x, jnp.argsort(x), axis=1))
     [[10 20 30]]
@@ -168,6 +172,10 @@ def put_along_axis(
 ) -> Array:
     """``arr`` with arr[.., indices[.., i, ..], ..] = values[.., i, ..], as a new array.
 
+    Args:
+        indices: integers; the other dimensions broadcast with those of the array.
+        values: what is written; broadcasts with the indices.
+
     >>> x = jnp.array([[10, 30, 20]])
     >>> print(jnp.put_along_axis(x, jnp.array([[1]]), 99, axis=1, inplace=False))
     [[10 99 20]]
@@ -204,6 +212,11 @@ def put(
 
     ``mode`` "clip" (the default) or "wrap" says what indices outside mean.
 
+    Args:
+        ind: positions in the array as a vector.
+        v: what is written; repeated if it is shorter.
+        mode: "clip" or "wrap": what positions outside mean.
+
     >>> print(jnp.put(jnp.zeros(4), jnp.array([0, 2]), 5.0, inplace=False))
     [5. 0. 5. 0.]
     """
@@ -222,6 +235,10 @@ def put(
 
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """``arr`` with ``vals``, again and again, where ``mask`` holds, as a new array.
+
+    Args:
+        mask: booleans, of the shape of ``arr``.
+        vals: a vector.
 
     >>> print(jnp.place(jnp.arange(4), jnp.array([1, 0, 1, 1]), jnp.array([7, 8]), inplace=False))
     [7 1 8 7]
@@ -255,6 +272,11 @@ def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
     """``a`` with its main diagonal set to ``val``, which may be a vector, as a new array.
+
+    Args:
+        a: an array of at least two dimensions.
+        val: what is written: a number, or a vector, which is repeated.
+        wrap: whether the diagonal begins anew below the square part of a tall matrix.
 
     >>> print(jnp.fill_diagonal(jnp.zeros((2, 2), dtype=int), 7, inplace=False))
     [[7 0]
@@ -341,6 +363,11 @@ def choose(
     a: ArrayLike, choices: Sequence[ArrayLike], out: None = None, mode: str = "raise"
 ) -> Array:
     """choices[a[i]][i], elementwise; ``mode`` "clip" or "wrap" says what others mean.
+
+    Args:
+        a: the number of the choice, for each element.
+        choices: the arrays to choose from; all broadcast.
+        mode: what other numbers mean: "raise", which needs known ones, "wrap" or "clip".
 
     Raises:
         ValueError: with ``mode`` "raise", which needs known indices, there are others.

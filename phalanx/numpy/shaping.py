@@ -225,6 +225,9 @@ def _at_least(arys: Sequence[Any], widen: Any) -> Any:
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """out[i_axes] = a[i]: the dimensions in the order ``axes``, by default reversed.
 
+    Args:
+        axes: for each dimension of the result the one of the array that it is; None reverses them.
+
     >>> jnp.transpose(jnp.zeros((2, 3, 4))).shape
     (4, 3, 2)
     """
@@ -274,6 +277,10 @@ def moveaxis(
 ) -> Array:
     """``a`` with the dimensions ``source`` at ``destination``, the others in order.
 
+    Args:
+        source: an axis, or several.
+        destination: where they go, in the same order.
+
     >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
     """
@@ -291,6 +298,9 @@ def moveaxis(
 
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """``a`` with dimension ``axis`` moved in front of dimension ``start``; see ``moveaxis``.
+
+    Args:
+        start: the axis before which it comes to stand.
 
     >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
@@ -310,6 +320,9 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 def broadcast_to(array: ArrayLike, shape: Any) -> Array:
     """``array`` repeated to ``shape``: its dimensions are aligned with the last ones there.
 
+    Args:
+        array: an array, or a number.
+
     >>> print(jnp.broadcast_to(jnp.arange(3), (2, 3)))
     [[0 1 2]
      [0 1 2]]
@@ -323,6 +336,9 @@ def broadcast_to(array: ArrayLike, shape: Any) -> Array:
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """The arrays repeated to the shape that they broadcast to.
 
+    Args:
+        args: arrays, or numbers.
+
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
     [(2, 3), (2, 3)]
     """
@@ -335,6 +351,9 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
 
 def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     """The shape that arrays of ``shapes`` broadcast to.
+
+    Args:
+        shapes: tuples of integers, or integers.
 
     >>> jnp.broadcast_shapes((2, 1), (3,))
     (2, 3)
@@ -382,6 +401,10 @@ def flipud(m: ArrayLike) -> Array:
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """``m`` turned by k right angles in the plane of two axes, from the first to the second.
 
+    Args:
+        k: how many quarter turns.
+        axes: the two axes of the plane; turns go from the first to the second.
+
     >>> print(jnp.rot90(jnp.array([[1, 2], [3, 4]])))
     [[2 4]
      [1 3]]
@@ -405,6 +428,9 @@ def roll(
     """``a`` moved by ``shift`` places along ``axis``; what leaves at the end comes first.
 
     Without ``axis`` the array is rolled as a vector. The shift may be traced.
+
+    Args:
+        shift: by how many places, forwards if positive; several, for as many axes.
 
     >>> print(jnp.roll(jnp.arange(5), 2))
     [3 4 0 1 2]
@@ -458,6 +484,9 @@ def _first_place(shift: Any, n: int) -> Any:
 
 def resize(a: ArrayLike, new_shape: Any) -> Array:
     """The elements of ``a`` in a new shape, cut off or repeated from the beginning to fill it.
+
+    Args:
+        new_shape: the shape of the result; elements are repeated, or left out at the end.
 
     >>> print(jnp.resize(jnp.arange(3), (2, 2)))
     [[0 1]

@@ -94,6 +94,9 @@ def average(
 ) -> Any:
     """Σ w a / Σ w over ``axis``; with ``returned`` also Σ w.
 
+    Args:
+        returned: whether the sum of the weights is returned, too.
+
     Raises:
         ValueError: the weights have neither the shape of ``a`` nor that of its ``axis``.
 
@@ -154,6 +157,9 @@ def var(
     ``correction`` is the array API's name of ``ddof``. A ``mean`` that is known is given as
     ``mean(a, axis, keepdims=True)`` gives it.
 
+    Args:
+        correction: the same as ``ddof``, by its name in the array API standard.
+
     Raises:
         ValueError: a real ``dtype`` for complex numbers; both ``ddof`` and ``correction``.
 
@@ -192,6 +198,9 @@ def std(
     correction: float | None = None,
 ) -> Array:
     """The square root of ``var``.
+
+    Args:
+        correction: the same as ``ddof``, by its name in the array API standard.
 
     >>> print(jnp.std(jnp.array([1.0, 3.0])))
     1.0
@@ -644,6 +653,11 @@ def corrcoef(
 ) -> Array:
     """The correlations of variables: their covariances over the product of their deviations.
 
+    Args:
+        x: variables in rows, observations in columns; or one variable.
+        y: further variables, likewise.
+        rowvar: whether variables are rows; otherwise they are columns.
+
     >>> print(jnp.corrcoef(jnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]])).round(3))
     [[ 1. -1.]
      [-1.  1.]]
@@ -724,6 +738,10 @@ def histogram_bin_edges(
     """The edges of ``bins`` equal intervals from the smallest to the largest element.
 
     ``bins`` may be the edges themselves; ``range`` replaces smallest and largest.
+
+    Args:
+        bins: how many intervals, or their edges.
+        range: the lower and the upper end; None for those of the data.
 
     >>> print(jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), 2))
     [0. 2. 4.]

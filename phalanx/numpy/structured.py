@@ -124,6 +124,10 @@ def _spread(x: Any, like: Any) -> Any:
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the vector ``v`` on diagonal ``k``; or diagonal ``k`` of the matrix ``v``.
 
+    Args:
+        v: a vector that becomes the diagonal; for ``diag`` also a matrix, whose diagonal is the
+            result.
+
     >>> print(jnp.diag(jnp.array([1, 2])), jnp.diag(jnp.array([[1, 2], [3, 4]])))
     [[1 0]
      [0 2]] [1 4]
@@ -150,6 +154,10 @@ def _on_diagonal(x: Any, k: int) -> Any:
 @one_program
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """The matrix with the elements of ``v`` on diagonal ``k``, else 0.
+
+    Args:
+        v: a vector that becomes the diagonal; for ``diag`` also a matrix, whose diagonal is the
+            result.
 
     >>> print(jnp.diagflat(jnp.array([[1, 2]])))
     [[1 0]
@@ -221,6 +229,9 @@ def mask_indices(
 
     ``size`` is how many there are at most, where that must be known; missing ones are 0.
 
+    Args:
+        mask_func: a function ``mask_func(matrix, k)``, such as ``triu``.
+
     >>> [i.tolist() for i in jnp.mask_indices(3, jnp.triu, 1)]
     [[0, 0, 1], [1, 2, 2]]
     """
@@ -250,6 +261,10 @@ def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array with ``ndim`` dimensions of length n.
 
+    Args:
+        n: the length of each dimension.
+        ndim: how many dimensions.
+
     >>> [i.tolist() for i in jnp.diag_indices(2)]
     [[0, 1], [0, 1]]
     """
@@ -275,6 +290,11 @@ def _index_arrays(indices: Any) -> Any:
 @one_program
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """The powers of the elements of a vector: column j holds x^(N - 1 - j), or x^j.
+
+    Args:
+        x: a vector.
+        N: the number of columns; None for as many as rows.
+        increasing: whether powers rise from left to right.
 
     >>> print(jnp.vander(jnp.array([2, 3]), 3))
     [[4 2 1]
@@ -315,6 +335,9 @@ def _window(m: int, *weights: float) -> Any:
 def hanning(M: int) -> Array:
     """The Hann window of M points: 0.5 - 0.5 cos.
 
+    Args:
+        M: the number of points.
+
     >>> print(jnp.hanning(3).round(3))
     [0. 1. 0.]
     """
@@ -324,6 +347,9 @@ def hanning(M: int) -> Array:
 @one_program
 def hamming(M: int) -> Array:
     """The Hamming window of M points: 0.54 - 0.46 cos.
+
+    Args:
+        M: the number of points.
 
     >>> [round(w, 2) for w in jnp.hamming(3).tolist()]
     [0.08, 1.0, 0.08]
@@ -335,6 +361,9 @@ def hamming(M: int) -> Array:
 def blackman(M: int) -> Array:
     """The Blackman window of M points, from two cosines.
 
+    Args:
+        M: the number of points.
+
     >>> print(abs(jnp.blackman(3)).round(3))
     [0. 1. 0.]
     """
@@ -344,6 +373,9 @@ def blackman(M: int) -> Array:
 @one_program
 def bartlett(M: int) -> Array:
     """The triangular window of M points, zero at both ends.
+
+    Args:
+        M: the number of points.
 
     >>> print(jnp.bartlett(5))
     [0.  0.5 1.  0.5 0. ]
@@ -357,6 +389,10 @@ def bartlett(M: int) -> Array:
 @one_program
 def kaiser(M: int, beta: ArrayLike) -> Array:
     """The Kaiser window of M points: I0(beta sqrt(1 - x^2)) / I0(beta) for x from -1 to 1.
+
+    Args:
+        M: the number of points.
+        beta: how narrow the window is; 0 for a rectangle.
 
     >>> print(jnp.kaiser(3, 5.0).round(4))
     [0.0367 1.     0.0367]
@@ -411,6 +447,10 @@ def meshgrid(
 def indices(dimensions: Any, dtype: DTypeLike = None, sparse: bool = False) -> Any:
     """The indices of an array of shape ``dimensions``: [ndim, *dimensions], or a tuple.
 
+    Args:
+        dimensions: the lengths of the grid.
+        sparse: whether each array has length 1 along the axes in which it is constant.
+
     >>> print(jnp.indices((2, 2))[0])
     [[0 0]
      [1 1]]
@@ -426,6 +466,9 @@ def indices(dimensions: Any, dtype: DTypeLike = None, sparse: bool = False) -> A
 
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Index arrays that select the product of several lists of indices: x[ix_(rows, columns)].
+
+    Args:
+        args: vectors of integers or booleans, one for each dimension.
 
     >>> print(jnp.arange(9).reshape(3, 3)[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 2]))])
     [[1 2]
@@ -448,6 +491,10 @@ def fromfunction(
     function: Callable[..., Any], shape: Any, *, dtype: DTypeLike = float, **kwargs: Any
 ) -> Any:
     """``function`` of the indices of an array of ``shape``, one array of them per dimension.
+
+    Args:
+        function: a function of as many arrays as there are dimensions, the coordinates.
+        kwargs: keyword arguments of the function.
 
     >>> print(jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
     [[ 0  1  2]

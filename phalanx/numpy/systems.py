@@ -215,6 +215,10 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
 def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     """The inverse of ``a`` as a linear map from its last dimensions to its ``ind`` first ones.
 
+    Args:
+        a: an array whose first ``ind`` dimensions have as many elements as the others.
+        ind: how many dimensions are rows.
+
     >>> print(jnp.linalg.tensorinv(2 * jnp.eye(4).reshape(4, 2, 2), ind=1).shape)
     (2, 2, 4)
     """

@@ -30,6 +30,9 @@ class ufunc:
         identity: what leaves any element as it is, if there is such a thing.
         call: what to call in place of the function.
         reduce: what does ``reduce``; so ``accumulate``, ``at`` and ``reduceat``.
+        accumulate: what does ``accumulate``.
+        at: what does ``at``.
+        reduceat: what does ``reduceat``.
 
     >>> import phalanx.numpy as jnp
     >>> add = jnp.frompyfunc(lambda x, y: x + y, 2, 1, identity=0)

@@ -211,7 +211,11 @@ def batch_pointwise(prim: Callable[[], Primitive]) -> Rule:
 
 
 def add_tangents(*terms: Any) -> Any:
-    """The sum of tangents, any of which may be ``ZERO``."""
+    """The sum of tangents, any of which may be ``ZERO``.
+
+    Args:
+        terms: tangents, ``ZERO`` among them.
+    """
     total: Any = ZERO
     for t in terms:
         total = t if total is ZERO else total if t is ZERO else add(total, t)
@@ -341,6 +345,16 @@ def structural(
     ``transpose`` maps ``(ct, type of the operand, **params)`` to its cotangent; ``batch``
     maps ``(axis, value, dim, **params)`` to the result and the dimension of its lanes.
     Without ``fused`` an element of the result may take many elements of the operand, as a sum does.
+
+    Args:
+        name: what it is called in programs.
+        type: the type of the result, from that of the operand and the parameters.
+        lower: how it is lowered.
+        transpose: the cotangent of the operand, from that of the result.
+        batch: what it does of lanes.
+        fused: whether an element of the result takes one element of the operand.
+        doc: a line about it.
+        examples: what tests try it on.
     """
 
     def batch_rule(axis: Axis, values: Operands, dims: LaneDims, /, **params: Any) -> Batched:
@@ -502,7 +516,13 @@ transpose = structural(
 
 
 def move(x: Any, source: int, target: int) -> Any:
-    """``x`` with dimension ``source`` at position ``target``, the others in order."""
+    """``x`` with dimension ``source`` at position ``target``, the others in order.
+
+    Args:
+        x: an array.
+        source: a dimension.
+        target: where it goes.
+    """
     if source == target:
         return x
     perm = [i for i in range(typeof(x).ndim) if i != source]
@@ -511,7 +531,13 @@ def move(x: Any, source: int, target: int) -> Any:
 
 
 def broadcast_lanes(x: Any, dim: int, size: int) -> Any:
-    """``x`` repeated ``size`` times along a new dimension ``dim``."""
+    """``x`` repeated ``size`` times along a new dimension ``dim``.
+
+    Args:
+        x: an array without lanes.
+        dim: where the dimension of the lanes is to be.
+        size: how many lanes.
+    """
     shape = typeof(x).shape
     kept = tuple(i + (i >= dim) for i in range(len(shape)))
     return broadcast(x, shape=(*shape[:dim], size, *shape[dim:]), dims=kept)
@@ -693,12 +719,21 @@ def full(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
 
 
 def zeros(type: ArrayType) -> Any:
-    """The array of ``type`` with zero everywhere, in all words of keys."""
+    """The array of ``type`` with zero everywhere, in all words of keys.
+
+    Args:
+        type: the type of the array.
+    """
     if is_key(type.dtype):
         return random_wrap(zeros(type.physical), dtype=type.dtype)
     return full(type.shape, 0, type.dtype)
 
 
 def instantiate(value: Any, type: ArrayType) -> Any:
-    """``value``, or the zeros of ``type`` that the symbol ``ZERO`` stands for."""
+    """``value``, or the zeros of ``type`` that the symbol ``ZERO`` stands for.
+
+    Args:
+        value: a tangent, or ``ZERO``.
+        type: its type, with which zeros are made.
+    """
     return zeros(type) if value is ZERO else value

@@ -43,6 +43,11 @@ class ConvDimensionNumbers:
         lhs_spec: of lhs: batch, feature, then the spatial dimensions.
         rhs_spec: of rhs: output feature, input feature, then the spatial dimensions.
         out_spec: of the result: batch, feature, then the spatial dimensions.
+
+    Args:
+        lhs_spec: batch, features and spatial dimensions of the images, by position.
+        rhs_spec: features of the result, of the images, and spatial dimensions of the kernel.
+        out_spec: batch, features and spatial dimensions of the result.
     """
 
     lhs_spec: tuple[int, ...]

@@ -22,6 +22,16 @@ class DotAlgorithm(NamedTuple):
         rhs_component_count: the same of rhs.
         num_primitive_operations: how many products of parts there are.
         allow_imprecise_accumulation: whether sums may be coarser than their dtype.
+
+    Args:
+        lhs_precision_type: the dtype to which the left operand is rounded.
+        rhs_precision_type: that of the right one.
+        accumulation_type: the dtype in which products are added up.
+        lhs_component_count: into how many numbers of that dtype an element of the left one is
+            split.
+        rhs_component_count: the same of the right one.
+        num_primitive_operations: how many products of such parts are made.
+        allow_imprecise_accumulation: whether hardware may add up in fewer bits.
     """
 
     lhs_precision_type: Any

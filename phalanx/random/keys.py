@@ -148,6 +148,9 @@ def _of_integer(seed: Any, *, dtype: KeyType, typed: bool) -> Any:
 def key_data(keys: Any) -> Any:
     """The words of keys, uint32[..., 2].
 
+    Args:
+        keys: an array of keys.
+
     Raises:
         TypeError: ``keys`` are none.
 
@@ -197,6 +200,9 @@ def _wrapped(words: Any, dtype: KeyType) -> Any:
 
 def key_impl(keys: Any) -> str:
     """The name of the generator that ``keys`` are for.
+
+    Args:
+        keys: an array of keys.
 
     Raises:
         TypeError: ``keys`` are none.

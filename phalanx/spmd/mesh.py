@@ -36,6 +36,11 @@ class AxisType(Enum):
 class AbstractMesh:
     """A grid with names of axes, without devices.
 
+    Args:
+        axis_sizes: the lengths of the grid.
+        axis_names: the names of its axes.
+        axis_types: the kind of each axis; None: all ``Auto``.
+
     >>> mesh = AbstractMesh((2, 4), ("data", "model"))
     >>> mesh.shape, mesh.size
     ({'data': 2, 'model': 4}, 8)

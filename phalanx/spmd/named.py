@@ -37,6 +37,9 @@ class PartitionSpec(tuple[Entry, ...]):
 
     ``P.UNCONSTRAINED`` leaves a dimension to the compiler, where there is one to decide.
 
+    Args:
+        entries: for each dimension None, the name of an axis of the mesh, or a tuple of names.
+
     >>> PartitionSpec("data", None, ("x", "y"))
     P('data', None, ('x', 'y'))
     >>> P("data") + P("model")
@@ -236,6 +239,11 @@ class PmapSharding(NamedSharding):
 
     Sizes need not be multiples: lanes are dealt out in equal blocks, the last of which may be
     shorter.
+
+    Args:
+        mesh: the devices, and the names of the axes of their grid.
+        spec: per dimension the axes that split it.
+        memory_kind: the kind of memory; None for the devices' own.
 
     >>> lanes = PmapSharding(Mesh([0, 1, 2], "i"), PartitionSpec("i"))
     >>> lanes.shard_shape((5, 4)), lanes.devices_indices_map((5,))[2]

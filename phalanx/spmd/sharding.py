@@ -43,6 +43,13 @@ class Sharding:
     Shardings are interned: those that are equal are the same object. Two of different names, such
     as those over two meshes, that put the same parts on the same devices have the same ``plain``.
 
+    Args:
+        devices: the devices, in order.
+        tiles: into how many parts each dimension is cut.
+        assignment: which device each place of the grid has; None: in order.
+        committed: whether a user asked for it.
+        memory: the kind of memory; None for the devices' own.
+
     >>> rows = Sharding(("a", "b", "c", "d"), (2,))
     >>> rows.shard_shape((6, 5)), rows.copies
     ((3, 5), 2)
@@ -286,6 +293,10 @@ class Sharding:
 
 class SingleDeviceSharding(Sharding):
     """The whole array on one device.
+
+    Args:
+        committed: whether a user asked for it.
+        memory_kind: the kind of memory; None for the device's own.
 
     >>> SingleDeviceSharding("gpu0") == Sharding(["gpu0"])
     True

@@ -13,7 +13,11 @@ class NoSharding(NamedTuple):
 
 
 class Chunked(NamedTuple):
-    """A dimension that is cut into ``chunks[0]`` parts, each of these into ``chunks[1]``, ..."""
+    """A dimension that is cut into ``chunks[0]`` parts, each of these into ``chunks[1]``, ...
+
+    Args:
+        chunks: into how many parts each of the axes cuts the dimension.
+    """
 
     chunks: tuple[int, ...]
 
@@ -25,13 +29,21 @@ class ShardedAxis(NamedTuple):
 
 
 class Replicated(NamedTuple):
-    """An axis of the mesh along which there are ``replicas`` copies."""
+    """An axis of the mesh along which there are ``replicas`` copies.
+
+    Args:
+        replicas: how many copies there are.
+    """
 
     replicas: int
 
 
 class ShardingSpec(NamedTuple):
     """What cuts an array, per dimension, and what follows each axis of the mesh, in order.
+
+    Args:
+        sharding: per dimension of the array what cuts it.
+        mesh_mapping: per axis of the mesh the dimension that it cuts, or how many copies.
 
     >>> spec = ShardingSpec((Chunked((4,)), NoSharding()), (ShardedAxis(0), Replicated(2)))
     >>> spec.sharding[0].chunks, spec.mesh_mapping[1].replicas

@@ -16,6 +16,9 @@ from phalanx.experimental.checkpoint.saving import Saving
 def steps(directory: str | os.PathLike[str]) -> list[int]:
     """The steps of the complete checkpoints in a directory, in order; none if it is not there.
 
+    Args:
+        directory: where a ``Manager`` has saved.
+
     Raises:
         NotADirectoryError: it is a file.
 
@@ -27,6 +30,9 @@ def steps(directory: str | os.PathLike[str]) -> list[int]:
 
 def latest(directory: str | os.PathLike[str]) -> int | None:
     """The newest step of which a complete checkpoint is in a directory; None if there is none.
+
+    Args:
+        directory: where a ``Manager`` has saved.
 
     >>> latest("no/such/directory") is None
     True

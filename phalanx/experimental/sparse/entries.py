@@ -128,6 +128,10 @@ def plus(x: Mat, y: Mat) -> Mat:
 def bcoo_multiply_dense(sp_mat: Entries, v: Any) -> Any:
     """The data of ``sp_mat`` times an array, whose shape broadcasts to that of ``sp_mat``.
 
+    Args:
+        sp_mat: a sparse array.
+        v: a dense array that broadcasts to it.
+
     Raises:
         ValueError: it does not.
     """
@@ -159,6 +163,10 @@ def bcoo_multiply_dense(sp_mat: Entries, v: Any) -> Any:
 
 def bcoo_multiply_sparse(lhs: Mat, rhs: Entries) -> Mat:
     """The product of two arrays of one shape, element by element.
+
+    Args:
+        lhs: a sparse array.
+        rhs: another one, of the same shape.
 
     Raises:
         ValueError: the shapes differ.

@@ -24,6 +24,9 @@ Pair = tuple[Sequence[int], Sequence[int]]
 def bcoo_reduce_sum(mat: Mat, *, axes: Sequence[int]) -> Mat:
     """The sum over dimensions, as entries again.
 
+    Args:
+        axes: the dimensions that are summed over.
+
     Raises:
         ValueError: there is no such dimension, or one twice.
     """

@@ -55,6 +55,9 @@ def bcoo_transpose(mat: Mat, *, permutation: Ints) -> Mat:
     Dimensions of the batch, sparse and dense ones stay so where they are not mixed; otherwise all
     become sparse.
 
+    Args:
+        permutation: for each dimension of the result the one of the array that it is.
+
     Raises:
         ValueError: ``permutation`` is none.
     """
@@ -123,6 +126,10 @@ def bcoo_reshape(
 def bcoo_squeeze(arr: Mat, *, dimensions: Ints) -> Mat:
     """The array without dimensions of length 1.
 
+    Args:
+        arr: a sparse array.
+        dimensions: dimensions of length 1.
+
     Raises:
         ValueError: one has another length.
     """
@@ -148,6 +155,10 @@ def bcoo_broadcast_in_dim(
 
     Dimension i becomes dimension ``broadcast_dimensions[i]`` of the result. New dimensions before
     all others are of the batch; otherwise all become sparse.
+
+    Args:
+        broadcast_dimensions: which dimension of the result each one of the array becomes.
+        sharding: must be None.
 
     Raises:
         ValueError: the lengths do not go together.
@@ -177,6 +188,10 @@ def bcoo_broadcast_in_dim(
 
 def bcoo_concatenate(operands: Sequence[Mat], *, dimension: int) -> Mat:
     """Arrays one behind the other along a dimension.
+
+    Args:
+        operands: sparse arrays.
+        dimension: along which.
 
     Raises:
         ValueError: there are none, or they differ along other dimensions.
@@ -213,6 +228,11 @@ def bcoo_slice(
     mat: Mat, *, start_indices: Ints, limit_indices: Ints, strides: Ints | None = None
 ) -> Mat:
     """A part of the array, every ``strides``-th element from ``start_indices`` on.
+
+    Args:
+        start_indices: where it begins, per dimension.
+        limit_indices: where it ends, per dimension.
+        strides: the steps, per dimension; None for 1.
 
     Raises:
         ValueError: it reaches beyond the array.
@@ -251,6 +271,10 @@ def _shifted(mat: Mat, starts: Sequence[Any], lengths: Ints, steps: Ints) -> Mat
 def bcoo_dynamic_slice(mat: Mat, start_indices: Sequence[Any], slice_sizes: Ints) -> Mat:
     """A part of the array of given lengths, from where an array says, moved so that it fits.
 
+    Args:
+        start_indices: where it begins, per dimension; these may be traced.
+        slice_sizes: how long it is, per dimension.
+
     Raises:
         ValueError: it is larger than the array.
     """
@@ -273,7 +297,12 @@ def bcoo_dynamic_slice(mat: Mat, start_indices: Sequence[Any], slice_sizes: Ints
 
 
 def bcoo_rev(operand: Mat, dimensions: Ints) -> Mat:
-    """The array backwards along dimensions."""
+    """The array backwards along dimensions.
+
+    Args:
+        operand: a sparse array.
+        dimensions: the dimensions that are reversed.
+    """
     dims = {d % operand.ndim for d in dimensions}
     first, second = operand.n_batch, operand.n_batch + operand.n_sparse
     batch = [d for d in dims if d < first]

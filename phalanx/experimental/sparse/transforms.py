@@ -44,6 +44,9 @@ def _is_sparse(x: Any) -> bool:
 def todense(arr: Any) -> Any:
     """The whole array; what is one already as it is.
 
+    Args:
+        arr: a sparse array, or a dense one, which is the result.
+
     >>> import phalanx.numpy as jnp
     >>> print(todense(BCOO.fromdense(jnp.eye(2))))
     [[1. 0.]
@@ -173,6 +176,9 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """``phalanx.value_and_grad`` by the entries of sparse arguments: entries at their positions.
 
+    Args:
+        kwargs: what the function for dense arrays takes besides.
+
     >>> import phalanx.numpy as jnp
     >>> m = BCOO.fromdense(jnp.eye(2))
     >>> value, slope = value_and_grad(lambda m, x: jnp.sum(m @ x))(m, jnp.arange(2.0))
@@ -204,6 +210,9 @@ def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., Any]:
     """``phalanx.grad`` by the entries of sparse arguments: entries at their positions.
+
+    Args:
+        kwargs: what the function for dense arrays takes besides.
 
     >>> import phalanx.numpy as jnp
     >>> m = BCOO.fromdense(jnp.array([[1.0, 0.0], [2.0, 3.0]]))

@@ -346,6 +346,10 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:
     """The complex Schur form z t zᴴ of what has the real one Z T Zᵀ.
 
+    Args:
+        T: the real Schur form, an upper quasi-triangular matrix.
+        Z: the orthogonal matrix that belongs to it.
+
     >>> t, z = scipy.linalg.rsf2csf(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), jnp.eye(2))
     >>> print(abs(t[1, 0]))
     0.0

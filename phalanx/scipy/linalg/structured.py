@@ -110,6 +110,9 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 def circulant(c: ArrayLike) -> Array:
     """Matrices of which each column is the one before, moved down by one place: c[i - j].
 
+    Args:
+        c: the first column, a vector.
+
     >>> print(scipy.linalg.circulant(jnp.array([1, 2, 3])))
     [[1 3 2]
      [2 1 3]
@@ -127,6 +130,9 @@ def circulant(c: ArrayLike) -> Array:
 def companion(a: ArrayLike) -> Array:
     """The matrix whose eigenvalues are the roots of the polynomial a[0] xⁿ + ... + a[n].
 
+    Args:
+        a: a vector.
+
     >>> print(scipy.linalg.companion(jnp.array([2.0, -4.0, 6.0])))
     [[ 2. -3.]
      [ 1.  0.]]
@@ -141,6 +147,11 @@ def companion(a: ArrayLike) -> Array:
 @one_program
 def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     """The matrix that multiplies a vector of length ``n`` as ``convolve(a, ., mode)`` does.
+
+    Args:
+        a: a vector.
+        n: the length of the vectors that it is applied to.
+        mode: "full", "same" or "valid", as in ``jnp.convolve``.
 
     >>> print(scipy.linalg.convolution_matrix(jnp.array([1, 2]), 2))
     [[1 0]
@@ -166,6 +177,9 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 def fiedler(a: ArrayLike) -> Array:
     """The symmetric matrix |a[i] - a[j]|.
 
+    Args:
+        a: a vector.
+
     >>> print(scipy.linalg.fiedler(jnp.array([1, 3])))
     [[0 2]
      [2 0]]
@@ -177,6 +191,9 @@ def fiedler(a: ArrayLike) -> Array:
 @one_program
 def fiedler_companion(a: ArrayLike) -> Array:
     """A matrix of five diagonals whose eigenvalues are the roots of a[0] xⁿ + ... + a[n].
+
+    Args:
+        a: a vector.
 
     >>> print(scipy.linalg.fiedler_companion(jnp.array([1.0, -3.0, 2.0])))
     [[ 3. -2.]
@@ -205,6 +222,10 @@ def fiedler_companion(a: ArrayLike) -> Array:
 @one_program
 def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     """The matrix of a population: fecundities in the first row, survival below the diagonal.
+
+    Args:
+        f: how many offspring each age has, [n].
+        s: which part of each age survives, [n - 1].
 
     >>> print(scipy.linalg.leslie(jnp.array([1.0, 2.0]), jnp.array([0.5])))
     [[1.  2. ]
@@ -276,6 +297,9 @@ def hadamard(n: int, dtype: Any = int) -> Array:
 def helmert(n: int, full: bool = False) -> Array:
     """The matrix of orthonormal contrasts [n - 1, n]; [n, n] with means, if it is ``full``.
 
+    Args:
+        full: whether the first row, which is constant, is there.
+
     >>> print(scipy.linalg.helmert(2))
     [[ 0.70710677 -0.70710677]]
     """
@@ -345,6 +369,9 @@ def pascal(n: int, kind: str | None = None) -> Array:
 
 def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of ``pascal(n, kind)``, whose elements are integers.
+
+    Args:
+        kind: "symmetric", "lower" or "upper".
 
     >>> print(scipy.linalg.invpascal(2))
     [[ 2. -1.]

@@ -112,6 +112,10 @@ def cho_solve(
 ) -> Array:
     """x with a x = b, from what ``cho_factor`` gave of a.
 
+    Args:
+        c_and_lower: what ``cho_factor`` gave.
+        b: the right-hand side, [..., n, k], or one vector [n].
+
     >>> factor = scipy.linalg.cho_factor(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     >>> print(scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0])))
     [1. 2.]
@@ -154,6 +158,9 @@ def lu_solve(
 ) -> Array:
     """x with op(a) x = b, from what ``lu_factor`` gave of a; for ``trans`` see
     ``solve_triangular``.
+
+    Args:
+        lu_and_piv: what ``lu_factor`` gave.
 
     >>> factors = scipy.linalg.lu_factor(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
     >>> print(scipy.linalg.lu_solve(factors, jnp.array([4.0, 4.0])))

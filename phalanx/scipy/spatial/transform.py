@@ -193,6 +193,12 @@ class Slerp:
 
     It is made by ``Slerp.init``.
 
+    Args:
+        times: when the rotations are there, ascending.
+        timedelta: the differences of the times.
+        rotations: the rotations at these times.
+        rotvecs: the rotations from each to the next, as vectors.
+
     >>> import phalanx.numpy as jnp
     >>> from phalanx.scipy.spatial.transform import Rotation, Slerp
     >>> ends = Rotation.from_euler("z", jnp.array([0.0, 90.0]), degrees=True)

@@ -166,6 +166,10 @@ def _whole(x: ArrayLike, dtype: np.dtype) -> Any:
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Kummer's function 1F1(a; b; x) = Σ (a)_k / (b)_k xᵏ / k! (DLMF 13.2.2).
 
+    Args:
+        a: a parameter of the series.
+        b: a parameter of the series.
+
     >>> f"{float(hyp1f1(1.0, 1.0, 1.0)):.4f}"
     '2.7183'
     """
@@ -174,6 +178,11 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     """Gauss' function 2F1(a, b; c; x) = Σ (a)_k (b)_k / (c)_k xᵏ / k!, continued to x ≤ 1.
+
+    Args:
+        a: a parameter of the series.
+        b: a parameter of the series.
+        c: a parameter of the series, in its denominator.
 
     >>> f"{float(hyp2f1(1.0, 1.0, 2.0, 0.5)):.4f}"
     '1.3863'

@@ -180,6 +180,9 @@ def digamma(x: ArrayLike) -> Array:
 def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of order n of ``digamma``.
 
+    Args:
+        n: which derivative: integers.
+
     >>> f"{float(polygamma(1, 1.0)):.4f}"
     '1.6449'
     """
@@ -188,6 +191,9 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Hurwitz' zeta function, Σ (q + k)⁻ˣ over k ≥ 0; Riemann's without q, for x > 1.
+
+    Args:
+        q: the first term, where it is not 1.
 
     >>> f"{float(zeta(2.0)):.4f}"
     '1.6449'
@@ -250,6 +256,10 @@ def _parity(x: Array) -> Array:
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b).
 
+    Args:
+        a: positive numbers.
+        b: positive numbers.
+
     >>> f"{float(betainc(2.0, 1.0, 0.5)):.4f}"
     '0.2500'
     """
@@ -259,6 +269,10 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 @one_program
 def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Γ(z + m) / Γ(z): 0 or infinite at a pole of one of them, finite at those of both.
+
+    Args:
+        z: the first factor.
+        m: how many factors.
 
     >>> f"{float(poch(2.0, 3.0)):.3f}"
     '24.000'
@@ -291,6 +305,9 @@ def _log_of_poch(z: Array, m: Array) -> Array:
 
 def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the gamma function of d × d matrices (DLMF 35.3.4).
+
+    Args:
+        d: the dimension, an integer.
 
     Raises:
         ValueError: d is negative, or larger than 65536.

@@ -71,6 +71,9 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
 def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """(xᵏ - 1) / k with k = ``lmbda``, and log x where that is 0; NaN of negative x.
 
+    Args:
+        lmbda: the power; 0 for the logarithm.
+
     >>> float(boxcox(4.0, 0.5)), float(boxcox(1.0, 0.0))
     (2.0, 0.0)
     """
@@ -81,6 +84,9 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
 @one_program
 def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """((1 + x)ᵏ - 1) / k with k = ``lmbda``, and log(1 + x) where that is 0; NaN below -1.
+
+    Args:
+        lmbda: the power; 0 for the logarithm.
 
     >>> float(boxcox1p(3.0, 0.5)), float(boxcox1p(0.0, 0.0))
     (2.0, 0.0)

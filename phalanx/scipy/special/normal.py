@@ -51,6 +51,9 @@ def erfinv(x: ArrayLike) -> Array:
 def erfcinv(y: ArrayLike) -> Array:
     """The x with erfc x = y; NaN outside of [0, 2].
 
+    Args:
+        y: numbers from 0 to 2.
+
     >>> float(erfcinv(1.0))
     0.0
     """
@@ -69,6 +72,9 @@ def erfcx(x: ArrayLike) -> Array:
 
 def wofz(z: ArrayLike) -> Array:
     """The Faddeeva function exp(-z²) erfc(-iz), complex also of real z (DLMF 7.2.3).
+
+    Args:
+        z: complex or real numbers.
 
     >>> f"{wofz(1j).item():.4f}"
     '0.4276+0.0000j'
@@ -98,6 +104,10 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
 
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Owen's function, 1/2π times the integral of exp(-h² (1 + t²) / 2) / (1 + t²) from 0 to a.
+
+    Args:
+        h: an array, or a number.
+        a: an array, or a number.
 
     >>> f"{float(owens_t(0.0, 1.0)):.4f}"
     '0.1250'
@@ -144,6 +154,9 @@ def _log_ndtr(x: Array) -> Array:
 @one_program
 def ndtri(p: ArrayLike) -> Array:
     """The x with ndtr(x) = p; NaN outside of [0, 1].
+
+    Args:
+        p: probabilities, from 0 to 1.
 
     >>> float(ndtri(0.5)) == 0
     True

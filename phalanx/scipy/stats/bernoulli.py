@@ -18,6 +18,10 @@ family = Family(low=0, high=1, valid=lambda p: (p >= 0) & (p <= 1), typical=(0.5
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of ``pmf``.
 
+    Args:
+        k: 0 or 1.
+        p: the probability of 1.
+
     >>> f"{logpmf(1, 0.3):.4f}"
     '-1.2040'
     """
@@ -27,6 +31,10 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 @one_program
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """1 - p at k = 0 and p at k = 1.
+
+    Args:
+        k: 0 or 1.
+        p: the probability of 1.
 
     >>> f"{pmf(1, 0.3):.4f}"
     '0.3000'
@@ -38,6 +46,10 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """The probability of what is not greater than k.
 
+    Args:
+        k: 0 or 1.
+        p: the probability of 1.
+
     >>> f"{cdf(1, 0.3):.4f}"
     '1.0000'
     """
@@ -47,6 +59,9 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
 @family.quantile
 def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """The number whose ``cdf`` is q.
+
+    Args:
+        p: the probability of 1.
 
     >>> f"{ppf(0.3, 0.3):.4f}"
     '0.0000'

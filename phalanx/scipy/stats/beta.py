@@ -24,6 +24,10 @@ def logpdf(
 ) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        a: the first shape parameter, positive.
+        b: the second.
+
     >>> f"{logpdf(0.5, 2.0, 3.0):.4f}"
     '0.4055'
     """
@@ -35,6 +39,10 @@ def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
     """xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b) for 0 ≤ x ≤ 1.
+
+    Args:
+        a: the first shape parameter, positive.
+        b: the second.
 
     >>> f"{pdf(0.5, 2.0, 3.0):.4f}"
     '1.5000'
@@ -48,6 +56,10 @@ def cdf(
 ) -> Array:
     """The probability of what is not greater than x.
 
+    Args:
+        a: the first shape parameter, positive.
+        b: the second.
+
     >>> f"{cdf(0.5, 2.0, 3.0):.4f}"
     '0.6875'
     """
@@ -60,6 +72,10 @@ def logcdf(
 ) -> Array:
     """The logarithm of ``cdf``.
 
+    Args:
+        a: the first shape parameter, positive.
+        b: the second.
+
     >>> f"{logcdf(0.5, 2.0, 3.0):.4f}"
     '-0.3747'
     """
@@ -69,6 +85,10 @@ def logcdf(
 @family.survival
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is greater than x.
+
+    Args:
+        a: the first shape parameter, positive.
+        b: the second.
 
     >>> f"{sf(0.5, 2.0, 3.0):.4f}"
     '0.3125'
@@ -81,6 +101,10 @@ def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
     """The logarithm of ``sf``.
+
+    Args:
+        a: the first shape parameter, positive.
+        b: the second.
 
     >>> f"{logsf(0.5, 2.0, 3.0):.4f}"
     '-1.1632'

@@ -25,6 +25,11 @@ family = Family(
 def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of ``pmf``.
 
+    Args:
+        n: the number of trials.
+        a: the first shape parameter of the probability, positive.
+        b: the second.
+
     >>> f"{logpmf(2, 5, 2.0, 3.0):.4f}"
     '-1.4351'
     """
@@ -34,6 +39,11 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
 @one_program
 def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0) -> Array:
     """(n over k) B(k + a, n - k + b) / B(a, b) for k = 0, ..., n.
+
+    Args:
+        n: the number of trials.
+        a: the first shape parameter of the probability, positive.
+        b: the second.
 
     >>> f"{pmf(2, 5, 2.0, 3.0):.4f}"
     '0.2381'

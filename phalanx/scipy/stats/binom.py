@@ -25,6 +25,10 @@ family = Family(
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of ``pmf``.
 
+    Args:
+        n: the number of trials.
+        p: the probability of success.
+
     >>> f"{logpmf(2, 5, 0.3):.4f}"
     '-1.1754'
     """
@@ -34,6 +38,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 @one_program
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """(n over k) pᵏ (1 - p)ⁿ⁻ᵏ for k = 0, ..., n.
+
+    Args:
+        n: the number of trials.
+        p: the probability of success.
 
     >>> f"{pmf(2, 5, 0.3):.4f}"
     '0.3087'

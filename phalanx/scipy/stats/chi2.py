@@ -15,6 +15,9 @@ __all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        df: the degrees of freedom.
+
     >>> f"{logpdf(0.5, 3.0):.4f}"
     '-1.5155'
     """
@@ -24,6 +27,9 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 @one_program
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """x^(df/2 - 1) e^(-x/2) / (2^(df/2) Γ(df/2)) for x ≥ 0.
+
+    Args:
+        df: the degrees of freedom.
 
     >>> f"{pdf(0.5, 3.0):.4f}"
     '0.2197'
@@ -35,6 +41,9 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
 def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is not greater than x.
 
+    Args:
+        df: the degrees of freedom.
+
     >>> f"{cdf(0.5, 3.0):.4f}"
     '0.0811'
     """
@@ -44,6 +53,9 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
 @one_program
 def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``cdf``.
+
+    Args:
+        df: the degrees of freedom.
 
     >>> f"{logcdf(0.5, 3.0):.4f}"
     '-2.5120'
@@ -55,6 +67,9 @@ def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is greater than x.
 
+    Args:
+        df: the degrees of freedom.
+
     >>> f"{sf(0.5, 3.0):.4f}"
     '0.9189'
     """
@@ -64,6 +79,9 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 @one_program
 def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``sf``.
+
+    Args:
+        df: the degrees of freedom.
 
     >>> f"{logsf(0.5, 3.0):.4f}"
     '-0.0846'

@@ -19,6 +19,9 @@ family = Family(low=0, valid=lambda a: a > 0, typical=(1,))
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        a: the shape parameter, positive.
+
     >>> f"{logpdf(0.5, 2.0):.4f}"
     '-1.1931'
     """
@@ -28,6 +31,9 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 @one_program
 def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """xᵃ⁻¹ e⁻ˣ / Γ(a) for x ≥ 0.
+
+    Args:
+        a: the shape parameter, positive.
 
     >>> f"{pdf(0.5, 2.0):.4f}"
     '0.3033'
@@ -39,6 +45,9 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is not greater than x.
 
+    Args:
+        a: the shape parameter, positive.
+
     >>> f"{cdf(0.5, 2.0):.4f}"
     '0.0902'
     """
@@ -48,6 +57,9 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 @family.log_distribution
 def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``cdf``.
+
+    Args:
+        a: the shape parameter, positive.
 
     >>> f"{logcdf(0.5, 2.0):.4f}"
     '-2.4057'
@@ -59,6 +71,9 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is greater than x.
 
+    Args:
+        a: the shape parameter, positive.
+
     >>> f"{sf(0.5, 2.0):.4f}"
     '0.9098'
     """
@@ -68,6 +83,9 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
 @family.log_survival
 def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``sf``.
+
+    Args:
+        a: the shape parameter, positive.
 
     >>> f"{logsf(0.5, 2.0):.4f}"
     '-0.0945'

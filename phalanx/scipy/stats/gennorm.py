@@ -19,6 +19,9 @@ family = Family(valid=lambda beta: beta > 0, typical=(2,))
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        beta: the power in the exponent: 2 as for normal numbers, 1 as for Laplace's.
+
     >>> f"{logpdf(0.5, 1.5):.4f}"
     '-0.9444'
     """
@@ -29,6 +32,9 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
 def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """β exp(-|x|^β) / (2 Γ(1/β)).
 
+    Args:
+        beta: the power in the exponent: 2 as for normal numbers, 1 as for Laplace's.
+
     >>> f"{pdf(0.5, 1.5):.4f}"
     '0.3889'
     """
@@ -38,6 +44,9 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
 @family.distribution
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The probability of what is not greater than x.
+
+    Args:
+        beta: the power in the exponent: 2 as for normal numbers, 1 as for Laplace's.
 
     >>> f"{cdf(0.5, 1.5):.4f}"
     '0.7417'

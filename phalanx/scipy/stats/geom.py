@@ -17,6 +17,9 @@ family = Family(low=1, inner=1, valid=lambda p: (p > 0) & (p <= 1), typical=(0.5
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of ``pmf``.
 
+    Args:
+        p: the probability of success.
+
     >>> f"{logpmf(2, 0.3):.4f}"
     '-1.5606'
     """
@@ -26,6 +29,9 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 @one_program
 def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """p (1 - p)ᵏ⁻¹ for k = 1, 2, ...
+
+    Args:
+        p: the probability of success.
 
     >>> f"{pmf(2, 0.3):.4f}"
     '0.2100'

@@ -24,6 +24,10 @@ family = Family(
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of ``pmf``.
 
+    Args:
+        n: the number of successes.
+        p: the probability of one.
+
     >>> f"{logpmf(2, 2.5, 0.3):.4f}"
     '-2.2474'
     """
@@ -34,6 +38,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 @one_program
 def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """(n + k - 1 over k) pⁿ (1 - p)ᵏ for k = 0, 1, ...
+
+    Args:
+        n: the number of successes.
+        p: the probability of one.
 
     >>> f"{pmf(2, 2.5, 0.3):.4f}"
     '0.1057'

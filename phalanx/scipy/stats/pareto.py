@@ -17,6 +17,9 @@ family = Family(low=1, inner=2, valid=lambda b: b > 0, typical=(1,))
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        b: the exponent of the tail, positive.
+
     >>> f"{logpdf(1.5, 2.0):.4f}"
     '-0.5232'
     """
@@ -26,6 +29,9 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 @one_program
 def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """b / xᵇ⁺¹ for x ≥ 1.
+
+    Args:
+        b: the exponent of the tail, positive.
 
     >>> f"{pdf(1.5, 2.0):.4f}"
     '0.5926'
@@ -37,6 +43,9 @@ def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is not greater than x.
 
+    Args:
+        b: the exponent of the tail, positive.
+
     >>> f"{cdf(1.5, 2.0):.4f}"
     '0.5556'
     """
@@ -46,6 +55,9 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 @family.log_distribution
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``cdf``.
+
+    Args:
+        b: the exponent of the tail, positive.
 
     >>> f"{logcdf(1.5, 2.0):.4f}"
     '-0.5878'
@@ -57,6 +69,9 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
 def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is greater than x.
 
+    Args:
+        b: the exponent of the tail, positive.
+
     >>> f"{sf(1.5, 2.0):.4f}"
     '0.4444'
     """
@@ -67,6 +82,9 @@ def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``sf``.
 
+    Args:
+        b: the exponent of the tail, positive.
+
     >>> f"{logsf(1.5, 2.0):.4f}"
     '-0.8109'
     """
@@ -76,6 +94,9 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
 @family.quantile
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number whose ``cdf`` is q.
+
+    Args:
+        b: the exponent of the tail, positive.
 
     >>> f"{ppf(0.3, 2.0):.4f}"
     '1.1952'

@@ -23,6 +23,9 @@ family = Family(low=0, inner=0, valid=lambda mu: mu >= 0, typical=(1,), whole=Tr
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of ``pmf``.
 
+    Args:
+        mu: the mean.
+
     >>> f"{logpmf(2, 1.5):.4f}"
     '-1.3822'
     """
@@ -33,6 +36,9 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """μᵏ e^-μ / k! for k = 0, 1, ...
 
+    Args:
+        mu: the mean.
+
     >>> f"{pmf(2, 1.5):.4f}"
     '0.2510'
     """
@@ -42,6 +48,9 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 @family.distribution
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of what is not greater than k.
+
+    Args:
+        mu: the mean.
 
     >>> f"{cdf(2, 1.5):.4f}"
     '0.8088'
@@ -55,6 +64,9 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
     By the sum where μ is below 100, and above by its asymptotic series (Evans and Boersma, The
     entropy of a Poisson distribution, 1988).
+
+    Args:
+        mu: the mean.
 
     >>> f"{entropy(1.5):.4f}"
     '1.5394'

@@ -21,6 +21,9 @@ family = Family(valid=lambda df: df > 0, typical=(1,))
 def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        df: the degrees of freedom.
+
     >>> f"{logpdf(0.5, 3.0):.4f}"
     '-1.1610'
     """
@@ -34,6 +37,9 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 @one_program
 def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """(1 + x²/df)^(-(df + 1)/2) / (√df B(1/2, df/2)); normal where df is infinite.
+
+    Args:
+        df: the degrees of freedom.
 
     >>> f"{pdf(0.5, 3.0):.4f}"
     '0.3132'

@@ -50,6 +50,10 @@ def logpdf(
 ) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        a: the lower end of the interval, of the standard distribution.
+        b: the upper end, likewise.
+
     >>> f"{logpdf(0.5, -1.0, 2.0):.4f}"
     '-0.8438'
     """
@@ -61,6 +65,10 @@ def pdf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
     """The density exp(-x²/2) / √(2π) over the probability of [a, b], for a ≤ x ≤ b.
+
+    Args:
+        a: the lower end of the interval, of the standard distribution.
+        b: the upper end, likewise.
 
     >>> f"{pdf(0.5, -1.0, 2.0):.4f}"
     '0.4301'
@@ -74,6 +82,10 @@ def cdf(
 ) -> Array:
     """The probability of what is not greater than x.
 
+    Args:
+        a: the lower end of the interval, of the standard distribution.
+        b: the upper end, likewise.
+
     >>> f"{cdf(0.5, -1.0, 2.0):.4f}"
     '0.6509'
     """
@@ -86,6 +98,10 @@ def logcdf(
 ) -> Array:
     """The logarithm of ``cdf``.
 
+    Args:
+        a: the lower end of the interval, of the standard distribution.
+        b: the upper end, likewise.
+
     >>> f"{logcdf(0.5, -1.0, 2.0):.4f}"
     '-0.4294'
     """
@@ -95,6 +111,10 @@ def logcdf(
 @family.survival
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is greater than x.
+
+    Args:
+        a: the lower end of the interval, of the standard distribution.
+        b: the upper end, likewise.
 
     >>> f"{sf(0.5, -1.0, 2.0):.4f}"
     '0.3491'
@@ -107,6 +127,10 @@ def logsf(
     x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 ) -> Array:
     """The logarithm of ``sf``.
+
+    Args:
+        a: the lower end of the interval, of the standard distribution.
+        b: the upper end, likewise.
 
     >>> f"{logsf(0.5, -1.0, 2.0):.4f}"
     '-1.0523'

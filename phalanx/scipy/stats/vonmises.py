@@ -19,6 +19,9 @@ family = Family(valid=lambda kappa: kappa >= 0, typical=(1,))
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        kappa: how narrow it is.
+
     >>> f"{logpdf(0.5, 1.5):.4f}"
     '-1.0203'
     """
@@ -29,6 +32,9 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
 @one_program
 def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """exp(κ cos x) / (2π I₀(κ)).
+
+    Args:
+        kappa: how narrow it is.
 
     >>> f"{pdf(0.5, 1.5):.4f}"
     '0.3605'

@@ -20,6 +20,9 @@ family = Family(
 def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        c: how narrow it is, from 0 to 1.
+
     >>> f"{logpdf(0.5, 0.5):.4f}"
     '-1.1378'
     """
@@ -31,6 +34,9 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
 @one_program
 def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """(1 - c²) / (2π (1 + c² - 2c cos x)) for 0 ≤ x ≤ 2π.
+
+    Args:
+        c: how narrow it is, from 0 to 1.
 
     >>> f"{pdf(0.5, 0.5):.4f}"
     '0.3205'

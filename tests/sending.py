@@ -14,7 +14,7 @@ import pytest
 from jaxlib.mlir import ir
 
 from phalanx.xla import compile as compiling
-from phalanx.xla import host_calls
+from phalanx.xla import host_transfers
 
 NAMES = "_xla_host_transfer_handler_name", "_xla_host_transfer_rendezvous"
 
@@ -28,7 +28,7 @@ def devices_that_send(busy=False):
     with pytest.MonkeyPatch.context() as patch:
         load = compiling._load
         patch.setattr(compiling, "_load", lambda lowered, *rest: load(_played(lowered), *rest))
-        patch.setattr(host_calls, "SENDING", {"cpu"})
+        patch.setattr(host_transfers, "SENDING", {"cpu"})
         if not busy:
             patch.setattr(compiling, "OnWaitingDevice", compiling.OnOneDevice)
         yield

@@ -19,7 +19,7 @@ from phalanx.processes.member import group_over
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
-from phalanx.xla import host_calls, maps
+from phalanx.xla import host_transfers, maps
 from phalanx.xla.callbacks import Stopped, refuse_in_callback, refuse_where_devices_wait
 from phalanx.xla.communication import exchanges
 from phalanx.xla.cuda import data_directory
@@ -77,7 +77,7 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
     first, *others = devices
     if others:
         return OnSeveralDevices(lowered, loaded)
-    make = OnWaitingDevice if first.platform in host_calls.SENDING else OnOneDevice
+    make = OnWaitingDevice if first.platform in host_transfers.SENDING else OnOneDevice
     return make(lowered, loaded)
 
 

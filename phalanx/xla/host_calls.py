@@ -11,20 +11,26 @@ from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base.errors import DeviceError
 from phalanx.spmd.plan import Plan
+from phalanx.xla import host_transfers
 from phalanx.xla.axes import RegionAxesEmitter
 from phalanx.xla.callbacks import Callbacks, Function, Types
-from phalanx.xla.host_transfers import (
-    FROM_HOST,
-    TO_HOST,
-    HostTransfers,
-    attributes,
-    carried,
-    crossing,
-)
+from phalanx.xla.host_transfers import HostTransfers, carried, crossing
 
-# Functions of XLA that call; where there is none, arrays are sent to the host and back.
+# Functions of XLA that call.
 _TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
-SENDING = {"tpu"}
+_TO_HOST, _FROM_HOST = 2, 3  # kinds of channels
+
+
+def _attributes(channel: int, kind: int) -> dict[str, ir.Attribute]:
+    """Those of an operation that sends to the host, or receives from it."""
+    names = {"handler_name": "pjrt_rendezvous", "rendezvous": str(channel)}
+    return {
+        "channel_handle": hlo.ChannelHandle.get(channel, kind),
+        "is_host_transfer": ir.BoolAttr.get(True),
+        "mhlo.frontend_attributes": ir.DictAttr.get(
+            {f"_xla_host_transfer_{n}": ir.StringAttr.get(v) for n, v in names.items()}
+        ),
+    }
 
 
 class HostCallEmitter(RegionAxesEmitter):
@@ -63,7 +69,7 @@ class HostCallEmitter(RegionAxesEmitter):
         self, function: Function, args: Sequence[ir.Value], out_types: Types, has_side_effect: bool
     ) -> list[ir.Value]:
         platform = self.target.platform
-        if platform in SENDING:
+        if platform in host_transfers.SENDING:
             return self._transferred(function, args, out_types)
         target = _TARGETS.get(platform)
         if target is None:
@@ -87,7 +93,7 @@ class HostCallEmitter(RegionAxesEmitter):
         for x in here or [self.constant(0, np.dtype(np.int32))]:
             sends.append(channel := self.new_channel())
             token = self.op(
-                "stablehlo.send", token_type, [x, token], **attributes(channel, TO_HOST)
+                "stablehlo.send", token_type, [x, token], **_attributes(channel, _TO_HOST)
             )
         for t in crossing(out_types):
             receives.append(channel := self.new_channel())
@@ -95,7 +101,7 @@ class HostCallEmitter(RegionAxesEmitter):
                 "stablehlo.recv",
                 [self.tensor_of(t), token_type],
                 [token],
-                attributes(channel, FROM_HOST),
+                _attributes(channel, _FROM_HOST),
             )
             there.append(x)
         transfers = HostTransfers(ins, tuple(out_types), sends, receives)

@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
-from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base import dtypes
 from phalanx.base.errors import RuntimeFailure
 from phalanx.core.types import ArrayType
 
 Channels = Sequence[int]
-TO_HOST, FROM_HOST = 2, 3  # kinds of channels
+SENDING = {"tpu"}  # platforms whose devices cannot call
 _SIGNAL = ArrayType((), np.dtype(np.int32))
 
 
@@ -38,18 +36,6 @@ def crossing(types: Sequence[ArrayType]) -> list[ArrayType]:
     A call without operands is asked for by a number, and so is the end of one without results.
     """
     return [carried(t) for t in types if t.size] or [_SIGNAL]
-
-
-def attributes(channel: int, kind: int) -> dict[str, ir.Attribute]:
-    """Those of an operation that sends to the host, or receives from it."""
-    names = {"handler_name": "pjrt_rendezvous", "rendezvous": str(channel)}
-    return {
-        "channel_handle": hlo.ChannelHandle.get(channel, kind),
-        "is_host_transfer": ir.BoolAttr.get(True),
-        "mhlo.frontend_attributes": ir.DictAttr.get(
-            {f"_xla_host_transfer_{n}": ir.StringAttr.get(v) for n, v in names.items()}
-        ),
-    }
 
 
 @dataclass(frozen=True, slots=True)

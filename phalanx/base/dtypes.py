@@ -23,7 +23,7 @@ from phalanx.base.config import config, settings
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
 from phalanx.base.recent import Recent
-from phalanx.base.source import arguments_of_library, user_location
+from phalanx.base.source import arguments_of_library, user_location, warn_user
 
 # ---- the dtypes -----------------------------------------------------------------------------
 
@@ -119,6 +119,7 @@ _TO_32_BIT = {
 }
 _wide: dict[Any, Any] = {dtype: dtype for dtype in (*ALL, *KEY_TYPES.values())}
 _narrow: dict[Any, Any] = {dtype: _TO_32_BIT.get(dtype, dtype) for dtype in _wide}
+_as_asked = {dtype: held for dtype, held in _narrow.items() if dtype == held}  # and no warning
 
 
 def canonical(dtype: Any) -> np.dtype:
@@ -145,6 +146,37 @@ def _canonical(like: Any) -> np.dtype:
     if isinstance(like, (type, str, ScalarType)):
         _wide[like], _narrow[like] = dtype, _TO_32_BIT.get(dtype, dtype)
     return dtype if settings().enable_x64 else _TO_32_BIT.get(dtype, dtype)
+
+
+def requested(dtype: Any) -> np.dtype:
+    """The dtype in which arrays are held that a user asks for with ``dtype``.
+
+    One of 64 bits that becomes one of 32 is warned of, unless it is a type of Python's.
+
+    Raises:
+        TypeError: ``dtype`` means no dtype, or one that arrays cannot have.
+
+    >>> requested(float), requested("int16")
+    (dtype('float32'), dtype('int16'))
+    """
+    try:
+        return (_wide if settings().enable_x64 else _as_asked)[dtype]
+    except (KeyError, TypeError):
+        return _requested(dtype)
+
+
+def _requested(like: Any) -> np.dtype:
+    wanted, held = as_dtype(like), canonical(like)
+    of_python = isinstance(like, type) and like in _SCALARS
+    if wanted != held and not of_python:
+        warn_user(
+            f"Explicitly requested dtype {wanted} is not available, and arrays get {held}; "
+            "phalanx.config.update('enable_x64', True), or PHALANX_ENABLE_X64=1 in the "
+            f"environment, makes it so, and dtype={held.name!r} ends this warning"
+        )
+    elif isinstance(like, (type, str, ScalarType)) and not settings().enable_x64:
+        _as_asked[like] = held
+    return held
 
 
 def as_dtype(like: Any) -> np.dtype:

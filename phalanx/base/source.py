@@ -10,6 +10,7 @@ import contextlib
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -207,6 +208,17 @@ def user_frame() -> FrameType:
     while _internal[frame.f_code.co_filename] and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn of ``message`` at the user's line; as the filters have it by default, once there."""
+    frame = user_frame()
+    given = frame.f_globals
+    registry = given.setdefault("__warningregistry__", {})
+    name = given.get("__name__", "__main__")
+    warnings.warn_explicit(
+        message, category, frame.f_code.co_filename, frame.f_lineno, name, registry
+    )
 
 
 _replayed: ContextVar[Location | None] = ContextVar("the operation replayed", default=None)

@@ -106,6 +106,8 @@ def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Calla
 def _kind(parameter: inspect.Parameter) -> Kind:
     if parameter.annotation in _OPERANDS:
         return OPERANDS
+    if parameter.annotation == "DTypeLike":
+        return DTYPE
     return OPERAND if parameter.annotation in _OPERAND else STATIC
 
 
@@ -176,7 +178,7 @@ class _Arguments:
             is_sequence = _is_sequence(x, mark)
             self.sequences.append((cast(Any, type(x)), len(x)) if is_sequence else None)
             first, last = last, last + (len(x) if is_sequence else 1)
-            if mark is not STATIC:
+            if mark in (OPERAND, OPERANDS):
                 self.kept += [i for i in range(first, last) if self.leaves[i] is not None]
             elif type(x) is DeviceArray:
                 self.can_be_held = False
@@ -223,7 +225,12 @@ def _signs(x: Any) -> Hashable:
     return _Unknown if _Unknown in signs else (cast(Any, type(x)), signs)
 
 
-STATIC, OPERAND, OPERANDS = key_of, _sign, _signs  # what arguments are
+def _dtype(x: Any) -> Hashable:
+    """The dtype that is meant, of which the user is told at each call if it is not to be had."""
+    return None if x is None else dtypes.requested(x)
+
+
+STATIC, OPERAND, OPERANDS, DTYPE = key_of, _sign, _signs, _dtype  # what arguments are
 
 
 def _compiled(

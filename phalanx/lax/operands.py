@@ -139,7 +139,7 @@ def integers(who: str, what: str, values: Any) -> tuple[int, ...]:
 
 def dtype_of(like: Any) -> np.dtype | None:
     """The canonical dtype that ``like`` means; None stays None."""
-    return None if like is None else dtypes.canonical(like)
+    return None if like is None else dtypes.requested(like)
 
 
 def pairs(who: str, what: str, values: Iterable) -> tuple[tuple[int, int], ...]:

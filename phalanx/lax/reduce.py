@@ -91,7 +91,7 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
 
 def _position(who: str, prim: Primitive, x: Any, axis: int, index_dtype: Any) -> Array:
     dim = dimension(f"lax.{who}", axis, typeof(accept(who, x)).ndim)
-    return prim(x, dim=dim, index_dtype=dtypes.canonical(index_dtype))
+    return prim(x, dim=dim, index_dtype=dtypes.requested(index_dtype))
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:

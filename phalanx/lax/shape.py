@@ -104,7 +104,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
     """
     lengths = integers("broadcasted_iota", "shape", shape)
     (dim,) = _dims("broadcasted_iota", dimension, len(lengths))
-    return ops.iota(dtype=dtypes.canonical(dtype), shape=lengths, dim=dim)
+    return ops.iota(dtype=dtypes.requested(dtype), shape=lengths, dim=dim)
 
 
 # ---- dtypes ---------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     Array([ 1, -1], dtype=int32)
     """
     x = accept("convert_element_type", operand)
-    source, target = typeof(x).dtype, dtypes.canonical(new_dtype)
+    source, target = typeof(x).dtype, dtypes.requested(new_dtype)
     if dtypes.is_complex(source) and (dtypes.is_integer(target) or dtypes.is_floating(target)):
         x = ops.real(x)
     if source == target and not typeof(x).weak and isinstance(x, Array):
@@ -140,7 +140,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     Array([1065353216], dtype=int32)
     """
     x = accept("bitcast_convert_type", operand)
-    return ops.bitcast(x, dtype=dtypes.canonical(new_dtype))
+    return ops.bitcast(x, dtype=dtypes.requested(new_dtype))
 
 
 def stop_gradient(x: Any) -> Any:

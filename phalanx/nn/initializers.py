@@ -235,7 +235,7 @@ def _in_disk(key: Any, shape: tuple[int, ...], dtype: Any, square: Callable[[Any
 
     There u is uniform in [0, 1).
     """
-    part = dtypes.to_real(dtypes.canonical(dtype))
+    part = dtypes.to_real(dtypes.requested(dtype))
     for_radius, for_angle = random.split(key)
     radius = jnp.sqrt(square(random.uniform(for_radius, shape, part)))
     angle = 2 * math.pi * random.uniform(for_angle, shape, part)

@@ -8,6 +8,7 @@ from typing import Any
 
 from phalanx import numpy as jnp
 from phalanx import ops
+from phalanx.base import dtypes
 from phalanx.control.one_program import staged
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.promotion import inexact
@@ -253,7 +254,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
     >>> nn.one_hot(jnp.array([2, 0]), 3).tolist()
     [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]
     """
-    kind = jnp.dtype(dtype if dtype is not None else float)
+    kind = dtypes.requested(float if dtype is None else dtype)
     return _one_hot(jnp.asarray(x), num_classes=num_classes, dtype=kind, axis=axis)
 
 

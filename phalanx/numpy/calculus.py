@@ -485,6 +485,6 @@ def _slid(who: str, x: Any, kernel: Any, mode: str, precision: Any, dtype: Any) 
         feature_group_count=1,
         batch_group_count=1,
         precision=ops.canonical_precision(who, precision),
-        dtype=None if dtype is None else dtypes.canonical(dtype),
+        dtype=None if dtype is None else dtypes.requested(dtype),
     )
     return ops.reshape(out, shape=(out.size,))

@@ -42,7 +42,7 @@ class Options:
     ) -> None:
         self.given = precision
         self.precision = ops.canonical_precision(who, precision)
-        self.dtype = None if dtype is None else dtypes.canonical(dtype)
+        self.dtype = None if dtype is None else dtypes.requested(dtype)
         self.own = own
 
 

@@ -118,7 +118,7 @@ def astype(
     >>> print(jnp.astype(jnp.array([-1.5, 0.0, 2.5]), int))
     [-1  0  2]
     """
-    wanted = dtypes.canonical(float if dtype is None else dtype)
+    wanted = dtypes.requested(float if dtype is None else dtype)
     return on_device(convert(as_array("astype", x), wanted), device)
 
 
@@ -166,7 +166,7 @@ def created_on(device: Any, make: Callable[..., Any], *args: Any) -> Any:
 def _from_data(data: Any, dtype: DTypeLike) -> Any:
     if data is None:
         raise TypeError("array: data is needed, got None; use jnp.nan for a missing number")
-    wanted = None if dtype is None else dtypes.canonical(dtype)
+    wanted = None if dtype is None else dtypes.requested(dtype)
     if isinstance(data, (list, tuple)):
         return _from_lists(data, wanted)
     if hasattr(data, "__jax_array__"):
@@ -347,7 +347,7 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
 
 
 def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike, device: Any) -> Any:
-    kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
     return created_on(device, ops.full, as_shape(who, shape), value, kind)
 
 
@@ -401,7 +401,7 @@ def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike) -> Any
     value = operand(who, value)
     kind, weak = kind_of(value)
     if dtype is not None:
-        kind, weak = dtypes.canonical(dtype), False
+        kind, weak = dtypes.requested(dtype), False
     if isinstance(value, Array):
         return ops.broadcast_to(convert(value, kind, weak), shape)
     return convert(ops.full(shape, _truncated(value, kind), kind), kind, weak)
@@ -476,7 +476,7 @@ def _like(who: str, a: Any, value: Any, dtype: Any, shape: Any, device: Any) -> 
         a = operand(who, a)
     lengths = a.shape if isinstance(a, (Array, np.ndarray)) else tuple(getattr(a, "shape", ()))
     to_shape = lengths if shape is None else as_shape(who, shape)
-    kind, weak = kind_of(a) if dtype is None else (dtypes.canonical(dtype), False)
+    kind, weak = kind_of(a) if dtype is None else (dtypes.requested(dtype), False)
     lies = sharding_like(a, to_shape) if device is None else device
     return created_on(lies, _full_like, who, to_shape, value, kind, weak)
 
@@ -508,7 +508,7 @@ def arange(
     [0 1 2 3] [2 5 8]
     """
     given = [x for x in (start, stop, step) if x is not None]
-    kind = dtypes.result_type(*given) if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.result_type(*given) if dtype is None else dtypes.requested(dtype)
     if stop is None:
         start, stop = 0, start
     first, last, by = map(_number, (start, stop, 1 if step is None else step))
@@ -592,7 +592,7 @@ def _linspace(
         raise ValueError(f"linspace: num must not be negative, got {count}")
     first, last = arrays("linspace", start, stop, to=dtypes.to_inexact)
     kind = first.aval.dtype
-    target = kind if dtype is None else dtypes.canonical(dtype)
+    target = kind if dtype is None else dtypes.requested(dtype)
     parts = count - 1 if endpoint else count
     out = _interpolated(first, last, count, parts)
     if target in INTEGERS:
@@ -641,7 +641,7 @@ def logspace(
     """
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     out = power(base, exponents)
-    return out if dtype is None else convert(out, dtypes.canonical(dtype))
+    return out if dtype is None else convert(out, dtypes.requested(dtype))
 
 
 @one_program
@@ -669,4 +669,4 @@ def geomspace(
     low, high = (ops.log(ops.mul(sign, x)) for x in (first, last))
     out = ops.exp(linspace(low, high, num, endpoint))
     out = ops.move(ops.mul(out, ops.broadcast_to(sign, out.shape)), 0, axis % out.ndim)
-    return out if dtype is None else convert(out, dtypes.canonical(dtype))
+    return out if dtype is None else convert(out, dtypes.requested(dtype))

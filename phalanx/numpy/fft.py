@@ -341,7 +341,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = Non
 
 
 def _frequencies(who: str, counts: np.ndarray, n: int, d: Any, dtype: Any, device: Any) -> Array:
-    kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
     exact = kind if dtypes.is_inexact(kind) else dtypes.default_float()
     found = as_array(who, counts.astype(exact)) / (n * d)
     return on_device(found.astype(kind), device)

@@ -299,7 +299,7 @@ def view(self: Any, dtype: Any = None) -> Any:
     if dtype is None:
         return self
     check_domain("view", self.aval, number_or_bool)
-    wanted, present = dtypes.canonical(dtype), self.aval.dtype
+    wanted, present = dtypes.requested(dtype), self.aval.dtype
     if wanted == present:
         return self
     if np.bool_ in (wanted, present):

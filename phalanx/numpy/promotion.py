@@ -277,7 +277,7 @@ def promote_arrays(who: str, xs: Any, dtype: DTypeLike = None) -> list[Array]:
     """``xs`` as arrays of ``dtype``, by default of the one they promote to."""
     arrays = [as_array(who, x) for x in xs]
     if dtype is not None:
-        return [convert(x, dtypes.canonical(dtype)) for x in arrays]
+        return [convert(x, dtypes.requested(dtype)) for x in arrays]
     common, weak = dtypes.promote(*(kind_of(x) for x in arrays))
     return [convert(x, common, weak) for x in arrays]
 

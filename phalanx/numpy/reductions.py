@@ -93,7 +93,7 @@ def prod(
 def _summand(who: str, a: Any, dtype: Any, promote_integers: bool) -> tuple[Any, np.dtype]:
     """``a`` in the dtype in which it is accumulated, and the dtype of the result."""
     x = as_array(who, a)
-    kind = x.aval.dtype if dtype is None else dtypes.canonical(dtype)
+    kind = x.aval.dtype if dtype is None else dtypes.requested(dtype)
     if dtype is None and promote_integers and kind not in INEXACT:
         kind = _integer_sum_dtype(kind)
     return convert(x, wide(summed(kind))), kind
@@ -369,7 +369,7 @@ def cumprod(
 def _running(who: str, prim: Callable, a: Any, axis: Any, dtype: Any, out: Any) -> Any:
     no_out(who, out)
     x = as_array(who, a)
-    kind = _running_dtype(x) if dtype is None else dtypes.canonical(dtype)
+    kind = _running_dtype(x) if dtype is None else dtypes.requested(dtype)
     x = convert(x, summed(kind))
     if axis is None:
         x, axis = ops.reshape(x, shape=(x.aval.size,)), 0

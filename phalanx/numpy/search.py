@@ -122,7 +122,7 @@ def argsort(
         x, places = (ops.reverse(v, dims=(d,)) for v in (x, places))
     _, out = ops.sort(x, places, dim=d, num_keys=1, stable=stable)
     out = ops.reverse(out, dims=(d,)) if descending else out
-    return out if dtype is None else convert(out, dtypes.canonical(dtype))
+    return out if dtype is None else convert(out, dtypes.requested(dtype))
 
 
 def _line(who: str, a: Any, axis: int | None) -> tuple[Any, int]:
@@ -732,7 +732,7 @@ def ravel_multi_index(
         raise ValueError(
             f"ravel_multi_index: {len(lengths)} index arrays are needed, got {len(xs)}"
         )
-    kind = None if dtype is None else dtypes.canonical(dtype)
+    kind = None if dtype is None else dtypes.requested(dtype)
     if kind is not None and not dtypes.is_integer(kind):
         raise TypeError(f"ravel_multi_index: a dtype of integers is needed, got {kind}")
     if not xs:

@@ -59,7 +59,7 @@ def mean(
     """
     no_out("mean", out)
     x = as_array("mean", a)
-    kind = dtypes.to_inexact(x.aval.dtype) if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.to_inexact(x.aval.dtype) if dtype is None else dtypes.requested(dtype)
     x = convert(x, wide(kind))
     total = sum(x, axis, keepdims=keepdims, where=where)
     return convert(_over_count(total, x, axis, keepdims, where), kind)
@@ -169,7 +169,7 @@ def var(
     no_out("var", out)
     x = as_array("var", a)
     own = dtypes.to_inexact(x.aval.dtype)
-    kind = dtypes.to_real(own) if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.to_real(own) if dtype is None else dtypes.requested(dtype)
     if own in COMPLEXES:
         if dtype is not None and kind not in COMPLEXES:
             raise ValueError(f"var: of complex numbers {x.aval}, dtype must be complex, got {kind}")
@@ -611,7 +611,7 @@ def _in_dtype(who: str, x: Any, dtype: DTypeLike) -> Any:
     x = inexact(who, x)
     if dtype is None:
         return x
-    kind = dtypes.canonical(dtype)
+    kind = dtypes.requested(dtype)
     if kind not in INEXACT:
         raise TypeError(f"{who}: a dtype of real or complex numbers is needed, got {kind}")
     return convert(x, kind)

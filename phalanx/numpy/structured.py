@@ -39,7 +39,7 @@ def eye(
      [0. 1.]]
     """
     n, m = as_shape("eye", (N, N if M is None else M))
-    kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
     return created_on(device, _eye, n, m, k, kind)
 
 
@@ -67,7 +67,7 @@ def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike = None)
     [[1 0 0]
      [1 1 0]]
     """
-    kind = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
     return convert(_below("tri", (N, N if M is None else M), k), kind)
 
 
@@ -456,7 +456,7 @@ def indices(dimensions: Any, dtype: DTypeLike = None, sparse: bool = False) -> A
      [1 1]]
     """
     shape = as_shape("indices", dimensions)
-    kind = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.default_int() if dtype is None else dtypes.requested(dtype)
     if sparse:
         thin = [tuple(n if i == d else 1 for i, n in enumerate(shape)) for d in range(len(shape))]
         return tuple(ops.iota(dtype=kind, shape=s, dim=d) for d, s in enumerate(thin))

@@ -253,7 +253,7 @@ class ufunc:
 
     def _operand(self, method: str, a: Any, dtype: Any) -> Any:
         x = as_array(f"{self.__name__}.{method}", a)
-        return x if dtype is None else x.astype(dtypes.canonical(dtype))
+        return x if dtype is None else x.astype(dtypes.requested(dtype))
 
 
 def frompyfunc(
@@ -284,7 +284,7 @@ def _in_dtype(reduce: Callable[..., Any]) -> Callable[..., Any]:
 
     def reduced(a: ArrayLike, dtype: Any = None, **options: Any) -> Any:
         x = as_array("reduce", a)
-        return reduce(x if dtype is None else x.astype(dtypes.canonical(dtype)), **options)
+        return reduce(x if dtype is None else x.astype(dtypes.requested(dtype)), **options)
 
     return reduced
 
@@ -292,7 +292,7 @@ def _in_dtype(reduce: Callable[..., Any]) -> Callable[..., Any]:
 def _running(combine: Callable[..., Any]) -> Callable[..., Any]:
     def accumulated(a: ArrayLike, axis: int, dtype: Any) -> Any:
         x = as_array("accumulate", a)
-        x = x if dtype is None else x.astype(dtypes.canonical(dtype))
+        x = x if dtype is None else x.astype(dtypes.requested(dtype))
         return combine(x, axis=dim("accumulate", axis, x))
 
     return accumulated

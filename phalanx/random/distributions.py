@@ -73,8 +73,8 @@ def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     >>> random.normal(random.key(0), (2, 3)).shape
     (2, 3)
     """
-    if dtype is not None and dtypes.is_complex(dtypes.canonical(dtype)):
-        chosen, core = dtypes.canonical(dtype), _complex_normal
+    if dtype is not None and dtypes.is_complex(dtypes.requested(dtype)):
+        chosen, core = dtypes.requested(dtype), _complex_normal
         return core(single("normal", key), shape=as_shape("normal", shape), dtype=chosen)
     return _standard(_normal, "normal", key, shape, dtype)
 
@@ -159,7 +159,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) 
     >>> random.lognormal(random.key(0), 0.5, (2,)).shape
     (2,)
     """
-    chosen = None if dtype is None else dtypes.canonical(dtype)
+    chosen = None if dtype is None else dtypes.requested(dtype)
     if chosen is None or not dtypes.is_complex(chosen):
         chosen = float_dtype("lognormal", dtype)
     sigma = as_parameter(sigma, chosen)

@@ -60,7 +60,7 @@ def orthogonal(
 
 
 def _inexact_dtype(who: str, dtype: Any) -> np.dtype:
-    chosen = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    chosen = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
     return chosen if dtypes.is_complex(chosen) else float_dtype(who, chosen)
 
 

@@ -433,7 +433,7 @@ def multinomial(
     >>> float(random.multinomial(random.key(0), 10, np.array([0.2, 0.3, 0.5])).sum())
     10.0
     """
-    asked = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    asked = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
     chosen = asked if dtypes.is_floating(asked) else dtypes.default_float()
     n, p = as_parameter(n, chosen), as_parameter(p, chosen)
     lengths = shape_of_draws("multinomial", shape, n, but_last_axis("multinomial", "p", p)[0])

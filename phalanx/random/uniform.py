@@ -61,7 +61,7 @@ def float_dtype(who: str, dtype: Any) -> np.dtype:
     Raises:
         TypeError: it is no floating-point dtype.
     """
-    chosen = dtypes.default_float() if dtype is None else dtypes.canonical(dtype)
+    chosen = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
     if not dtypes.is_floating(chosen):
         raise ArgumentError(f"{who}: dtype must be a floating-point dtype, got {chosen}")
     return chosen
@@ -73,7 +73,7 @@ def integer_dtype(who: str, dtype: Any) -> np.dtype:
     Raises:
         TypeError: it is no integer dtype.
     """
-    chosen = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    chosen = dtypes.default_int() if dtype is None else dtypes.requested(dtype)
     if not dtypes.is_integer(chosen):
         raise TypeError(f"{who}: dtype must be an integer dtype, got {chosen}")
     return chosen
@@ -139,7 +139,7 @@ def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     >>> random.bits(random.key(0), (3,)).dtype
     dtype('uint32')
     """
-    chosen = dtypes.default_uint() if dtype is None else dtypes.canonical(dtype)
+    chosen = dtypes.default_uint() if dtype is None else dtypes.requested(dtype)
     if not dtypes.is_unsigned(chosen):
         raise TypeError(f"bits: dtype must be an unsigned integer dtype, got {chosen}")
     return _bits(single("bits", key), shape=as_shape("bits", shape), dtype=chosen)
@@ -377,7 +377,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
     >>> set(random.rademacher(random.key(0), (20,)).tolist()) == {1, -1}
     True
     """
-    chosen = dtypes.default_int() if dtype is None else dtypes.canonical(dtype)
+    chosen = dtypes.default_int() if dtype is None else dtypes.requested(dtype)
     lengths = as_shape("rademacher", shape)
     return _rademacher(single("rademacher", key), shape=lengths, dtype=chosen)
 

@@ -244,3 +244,9 @@ def test_cosine_transforms():
                 )
             )
     check(cases)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, bool])
+def test_a_matrix_of_the_fourier_transform_is_complex(dtype):
+    with pytest.raises(ValueError, match=f"dft: dtype must be complex, got {np.dtype(dtype)}"):
+        linalg.dft(3, dtype=dtype)

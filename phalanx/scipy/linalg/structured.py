@@ -264,6 +264,9 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
         scale: None, "sqrtn" for a factor of 1 / √n, or "n" for one of 1 / n.
         dtype: a complex dtype.
 
+    Raises:
+        ValueError: ``scale`` is another word, or ``dtype`` is not complex.
+
     >>> print(scipy.linalg.dft(2).real)
     [[ 1.  1.]
      [ 1. -1.]]
@@ -274,7 +277,9 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
     factor = {None: 1.0, "sqrtn": math.sqrt(max(n, 1)), "n": float(max(n, 1))}[scale]
     counts = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     values = np.exp(-2j * np.pi * counts / max(n, 1)) / factor
-    kind = dtypes.to_complex(dtypes.default_float()) if dtype is None else dtypes.canonical(dtype)
+    kind = dtypes.default_complex() if dtype is None else dtypes.requested(dtype)
+    if not dtypes.is_complex(kind):
+        raise ValueError(f"dft: dtype must be complex, got {kind}")
     return asarray(values, dtype=kind)
 
 
@@ -291,7 +296,7 @@ def hadamard(n: int, dtype: Any = int) -> Array:
     out = np.ones((1, 1), np.int8)
     while len(out) < n:
         out = np.block([[out, out], [out, -out]])
-    return asarray(out, dtype=dtypes.canonical(dtype))
+    return asarray(out, dtype=dtypes.requested(dtype))
 
 
 def helmert(n: int, full: bool = False) -> Array:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from phalanx.api.arguments import LeafNames, check_leaf
-from phalanx.base.source import user_location
+from phalanx.base.source import warn_user
 from phalanx.core.program import Program
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.run.array import DeviceArray, Signature
@@ -89,12 +88,9 @@ class Passed:
         """Warn that the memory of those ``inputs`` of the program is not used, if there are any."""
         if not inputs:
             return
-        place, types = user_location(), self.program.input_types
+        types = self.program.input_types
         listed = ", ".join(f"{names[self.kept[n]]} {types[n]}" for n in inputs)
-        warnings.warn_explicit(
+        warn_user(
             f"{who}: Some donated buffers were not usable: {listed}; no result has such a shape "
-            "and dtype, cut into parts of such a size, so they stay alive",
-            UserWarning,
-            place.file,
-            place.line,
+            "and dtype, cut into parts of such a size, so they stay alive"
         )

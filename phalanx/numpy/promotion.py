@@ -7,7 +7,6 @@ proportion to its length, at every call, which should be seen in the program.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -19,7 +18,7 @@ from phalanx.base.broadcasting import common_shape
 from phalanx.base.config import settings
 from phalanx.base.dtypes import INEXACT, INTEGERS
 from phalanx.base.errors import ConcretizationTypeError, ShapeError
-from phalanx.base.source import arguments_of_library, user_location
+from phalanx.base.source import arguments_of_library, user_location, warn_user
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
 from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
@@ -324,7 +323,7 @@ def check_ranks(who: str, shapes: Iterable[tuple[int, ...]]) -> None:
     )
     if refused:
         raise ShapeError(message)
-    warnings.warn(message, stacklevel=2)
+    warn_user(message)
 
 
 def as_shape(who: str, shape: Any) -> tuple[int, ...]:

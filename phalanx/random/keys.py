@@ -10,7 +10,6 @@ how arrays lie on them.
 from __future__ import annotations
 
 import operator
-import warnings
 from collections.abc import Sequence
 from types import NoneType
 from typing import Any, NewType
@@ -20,7 +19,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.extended import KEY_TYPES, KeyType, is_key, key_type
-from phalanx.base.source import user_location
+from phalanx.base.source import user_location, warn_user
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayType, typeof
 from phalanx.ops import (
@@ -254,7 +253,7 @@ def _mention_old_form(who: str) -> None:
     )
     if config.legacy_prng_key == "error":
         raise ValueError(f"{message}, or set the option legacy_prng_key to 'allow'")
-    warnings.warn(message, stacklevel=2)
+    warn_user(message)
 
 
 def single(who: str, keys: Any) -> Any:

@@ -16,7 +16,9 @@ from jaxlib import (
 
 from phalanx.base.config import config
 from phalanx.base.errors import ConfigError, DeviceError, suggest
+from phalanx.base.source import warn_user
 from phalanx.processes.dealing import OfHost
+from phalanx.processes.member import joined_member
 from phalanx.xla import cuda, plugins
 from phalanx.xla.plugins import Plugin
 from phalanx.xla.processes import cpu_arguments, distributed_client, gpu_arguments
@@ -161,7 +163,21 @@ def _named(name: str) -> Any:
         _be_quiet()
         _clients[name] = _start_cpu() if name == "cpu" else _start(_plugins(name))
         _watch_forks()
+        _warn_of_being_alone()
     return _clients[name]
+
+
+@functools.cache
+def _warn_of_being_alone() -> None:
+    """Warn, once, where one of several processes that were launched together has joined none."""
+    count = os.environ.get("PHALANX_NUM_PROCESSES", "1")
+    if "PHALANX_COORDINATOR_STARTED" in os.environ and count != "1" and joined_member() is None:
+        warn_user(
+            f"phalanx launch started {count} processes, and this one uses devices before it has "
+            "joined the others: it computes by itself, with its own devices alone. Begin with "
+            "phalanx.distributed.initialize()",
+            RuntimeWarning,
+        )
 
 
 def _be_quiet() -> None:

@@ -43,3 +43,18 @@ def test_every_process_is_told_which_of_its_machine_it_is(capfdbinary, tmp_path)
     assert main(["launch", "-n", "2", "--devices-per-process", "3", str(script)]) == 0
     lines = sorted(capfdbinary.readouterr().out.splitlines())
     assert lines == [b"[0] 0 0 2 3 3", b"[1] 1 1 2 3 3"]
+
+
+@pytest.mark.parametrize("joins, told", [(False, 2), (True, 0)])
+def test_processes_that_compute_alone_are_told(joins, told, capfdbinary, tmp_path):
+    script = tmp_path / "script.py"
+    joining = "phalanx.distributed.initialize()" if joins else ""
+    script.write_text(f"import phalanx\n{joining}\nprint(phalanx.process_count())\n")
+    assert main(["launch", "-n", "2", str(script)]) == 0
+    lines = capfdbinary.readouterr().out.splitlines()
+    assert sorted(line for line in lines if line[4:].isdigit()) == (
+        [b"[0] 2", b"[1] 2"] if joins else [b"[0] 1", b"[1] 1"]
+    )
+    warned = [line for line in lines if b"RuntimeWarning: phalanx launch started 2 proc" in line]
+    assert len(warned) == told
+    assert all(b"script.py:3: " in line for line in warned)

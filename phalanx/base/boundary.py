@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError
+from phalanx.base.lazily import later
 from phalanx.base.source import is_internal, is_ours
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -84,8 +85,13 @@ def hiding(function: F) -> F:
 
 
 def bound(*owners: Any) -> None:
-    """Put the public functions of ours in modules and classes behind the boundary."""
+    """Put the public functions of ours in modules and classes behind the boundary.
+
+    A module says of names that it lacks which are near, or what took their place.
+    """
     for owner in owners:
+        if isinstance(owner, ModuleType):
+            vars(owner).setdefault("__getattr__", later(owner.__name__)[0])
         names = getattr(owner, "__all__", None) or [n for n in vars(owner) if n[0] != "_"]
         for name in names:
             value = vars(owner)[name]

@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 
 from phalanx.base.config import config, settings
-from phalanx.base.errors import TypePromotionError
+from phalanx.base.errors import TypePromotionError, suggest
 from phalanx.base.extended import ADVICE, KEY_TYPES, KeyType, extended, is_key
 from phalanx.base.recent import Recent
 from phalanx.base.source import arguments_of_library, user_location, warn_user
@@ -192,7 +192,8 @@ def as_dtype(like: Any) -> np.dtype:
     try:
         dtype = np.dtype(like)
     except TypeError:
-        raise TypeError(f"{like!r} is not a dtype") from None
+        near = suggest(like, [dtype.name for dtype in ALL]) if isinstance(like, str) else ""
+        raise TypeError(f"{like!r} is not a dtype. {near}".removesuffix(". ")) from None
     if not dtype.isnative:
         dtype = np.dtype(dtype.type)
     if dtype not in ALL:

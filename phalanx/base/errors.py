@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, ClassVar
 
+from phalanx.base.former_names import FORMER_NAMES
+
 
 class PhalanxError(Exception):
     """Base of all errors that Phalanx defines."""
@@ -281,8 +283,10 @@ def no_name(
     AttributeError('tools: saw is not there: break it')
     """
     why = next((why for pattern, why in refused.items() if fnmatchcase(name, pattern)), None)
+    if why is None and name in FORMER_NAMES:
+        why = f"use {FORMER_NAMES[name]}"
     hint = f"is not there: {why}" if why else f"is not there. {suggest(name, names)}"
-    return AttributeError(f"{module}: {name} {hint}")
+    return AttributeError(f"{module}: {name} {hint}".rstrip(". "))
 
 
 def suggest_axis(name: object, axes: Iterable[str]) -> str:

@@ -24,13 +24,16 @@ def later(
     homes = {name: module for module, own in names.items() for name in own}
 
     def get(name: str) -> Any:
+        if name.startswith("__"):  # of Python's own machinery, which asks whether it is there
+            raise AttributeError(name)
         if name in modules:
             return importlib.import_module(f"{package}.{name}")
         if name in homes:
             value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
             setattr(sys.modules[package], name, value)
             return value
-        public = [other for other in listed() if not other.startswith("_")]
+        own = vars(sys.modules[package]).get("__all__") or listed()
+        public = [other for other in own if not other.startswith("_")]
         raise no_name(package, name, public, refused or {})
 
     def listed() -> list[str]:

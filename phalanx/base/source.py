@@ -276,3 +276,14 @@ def name_of(fun: Any) -> str:
     """What to call ``fun`` in messages and programs."""
     inner = getattr(fun, "func", None)  # functools.partial
     return getattr(fun, "__name__", None) or (name_of(inner) if inner else type(fun).__name__)
+
+
+def place_of(fun: Any) -> str:
+    """The name of ``fun``, and where it is written if it is a function.
+
+    >>> place_of(print), place_of(lambda x: x).partition(",")[0]
+    ('print', '<lambda>')
+    """
+    code = getattr(getattr(fun, "func", fun), "__code__", None)
+    where = f", {os.path.basename(code.co_filename)}:{code.co_firstlineno}" if code else ""
+    return name_of(fun) + where

@@ -10,7 +10,7 @@ import numpy as np
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
-from phalanx.base.source import name_of, user_location
+from phalanx.base.source import place_of, user_location
 from phalanx.base.tree import shown
 from phalanx.control.branch import branch
 from phalanx.core.program import Program, plain
@@ -249,12 +249,16 @@ def _with_operands(fun: Callable, *operands: Any) -> Any:
     return fun(*operands)
 
 
+_ROLES = {"cond": ["false_fun", "true_fun"]}
+
+
 def _common_types(
     who: str, functions: Sequence[Callable], bodies: Sequence[TracedBody]
 ) -> list[ArrayType]:
     """The types of the results, on which all branches must agree but for weakness."""
     first = bodies[0].out_tree
-    names = [name_of(f) for f in functions]
+    roles = _ROLES.get(who) or [f"branches[{i}]" for i in range(len(functions))]
+    names = [f"{role} ({place_of(f)})" for role, f in zip(roles, functions, strict=True)]
     for name, body in zip(names, bodies, strict=True):
         if body.out_tree != first:
             raise TypeError(

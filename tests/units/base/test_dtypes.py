@@ -206,7 +206,8 @@ def test_whatever_means_a_dtype(like, name):
         (object, "dtype object are not supported"),
         ("U3", "are not supported"),
         ("datetime64[s]", "are not supported"),
-        ("flaot32", "'flaot32' is not a dtype"),
+        ("flaot32", "'flaot32' is not a dtype. Did you mean 'float32'?"),
+        ("what", "'what' is not a dtype"),
         ([1.0], "is not a dtype"),
     ],
 )

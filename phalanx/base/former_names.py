@@ -1,0 +1,21 @@
+"""Names that NumPy and JAX once had, and what took their place, as programs still ask for them."""
+
+FORMER_NAMES = {
+    "NINF": "-numpy.inf", "NZERO": "-0.0", "NaN": "numpy.nan", "PINF": "numpy.inf", "PZERO": "0.0",
+    "Inf": "numpy.inf", "infty": "numpy.inf", "alltrue": "numpy.all", "sometrue": "numpy.any",
+    "product": "numpy.prod", "cumproduct": "numpy.cumprod", "in1d": "numpy.isin",
+    "row_stack": "numpy.vstack", "msort": "numpy.sort(x, axis=0)", "round_": "numpy.round",
+    "trapz": "numpy.trapezoid", "asfarray": "numpy.asarray(x, dtype=float)", "bool8": "numpy.bool_",
+    "float_": "float", "complex_": "complex", "int0": "int",
+    "find_common_type": "numpy.promote_types",
+    "asscalar": "x.item()", "alen": "len(x)",
+    "tree_map": "tree.map", "tree_multimap": "tree.map", "tree_leaves": "tree.leaves",
+    "tree_flatten": "tree.flatten", "tree_unflatten": "tree.unflatten", "tree_all": "tree.all",
+    "tree_structure": "tree.structure", "tree_reduce": "tree.reduce",
+    "tree_transpose": "tree.transpose", "treedef_is_leaf": "tree_util.treedef_is_leaf",
+    "PRNGKeyArray": "Array, with dtypes.prng_key", "KeyArray": "Array, with dtypes.prng_key",
+    "threefry_2x32": "random.bits", "to_dlpack": "x.__dlpack__(), or numpy.from_dlpack(x) there",
+    "xla_computation": "jit(f).lower(*args).as_text()", "xmap": "pmap, or vmap with axis_name",
+    "ShapedArray": "ShapeDtypeStruct",
+    "soft_pmap": "pmap, whose axis may have any size",
+}  # fmt: skip

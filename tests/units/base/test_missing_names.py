@@ -1,0 +1,42 @@
+"""Who asks a module for a name that it lacks is told what is near, or what took its place."""
+
+import importlib
+import pkgutil
+
+import pytest
+
+import phalanx
+from phalanx.base.former_names import FORMER_NAMES
+
+MODULES = (
+    "phalanx", "phalanx.dlpack", "phalanx.export", "phalanx.ffi", "phalanx.image", "phalanx.lax",
+    "phalanx.lax.linalg", "phalanx.nn", "phalanx.numpy", "phalanx.numpy.fft",
+    "phalanx.numpy.linalg", "phalanx.profiler", "phalanx.random", "phalanx.scipy.linalg",
+    "phalanx.scipy.special", "phalanx.sharding",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_name_that_is_not_there(module):
+    with pytest.raises(AttributeError, match=f"^{module}: nonsense_at_all is not there$"):
+        _ = importlib.import_module(module).nonsense_at_all
+
+
+@pytest.mark.parametrize(
+    "module, name, near",
+    [("random", "norml", "normal"), ("nn", "rellu", "relu"), ("numpy.linalg", "nrom", "norm")],
+)
+def test_a_name_that_is_nearly_there(module, name, near):
+    with pytest.raises(AttributeError, match=f"{name} is not there. Did you mean '{near}'"):
+        getattr(importlib.import_module(f"phalanx.{module}"), name)
+
+
+@pytest.mark.parametrize("former", FORMER_NAMES)
+def test_what_took_the_place_of_a_name_is_there(former):
+    now = FORMER_NAMES[former]
+    with pytest.raises(AttributeError) as caught:
+        getattr(phalanx, former)
+    assert str(caught.value) == f"phalanx: {former} is not there: use {now}"
+    written = now.removeprefix("-").split("(")[0].split(",")[0]
+    if written not in ("0.0", "float", "complex", "int", "len", "x.item", "x.__dlpack__"):
+        assert pkgutil.resolve_name(f"phalanx.{written}") is not None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dis
 import functools
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping
 from inspect import unwrap
 from types import FunctionType, ModuleType, TracebackType
@@ -18,11 +19,13 @@ from typing import Any, TypeVar
 
 from phalanx.base.config import config
 from phalanx.base.errors import PhalanxError
+from phalanx.base.former_names import FORMER_KEYWORDS
 from phalanx.base.lazily import later
 from phalanx.base.source import is_internal, is_ours
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_UNEXPECTED = re.compile(r"unexpected keyword argument '(\w+)'$")
 _RAISE = dis.opmap["RAISE_VARARGS"]
 _LIBRARIES = tuple(f"{os.sep}{name}{os.sep}" for name in ("jaxlib", "opt_einsum"))
 _ACCIDENT = "_phalanx_accident"  # an attribute of exceptions
@@ -154,6 +157,9 @@ def _explain(error: Exception, name: str, args: tuple[Any, ...], kwargs: dict[st
     words = str(error) or type(error).__name__
     if words.startswith("zip() argument"):
         words = "sequences that go together differ in length"
+    former = _UNEXPECTED.search(words)
+    if former and former[1] in FORMER_KEYWORDS:
+        words += f". Use {FORMER_KEYWORDS[former[1]]!r}"
     words = f"{name}: called with {_shown(args, kwargs)}: {words}"
     if isinstance(error, _KEPT):
         error.args = (words,)

@@ -19,3 +19,5 @@ FORMER_NAMES = {
     "ShapedArray": "ShapeDtypeStruct",
     "soft_pmap": "pmap, whose axis may have any size",
 }  # fmt: skip
+
+FORMER_KEYWORDS = {"a_min": "min", "a_max": "max", "newshape": "shape"}

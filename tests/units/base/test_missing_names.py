@@ -40,3 +40,11 @@ def test_what_took_the_place_of_a_name_is_there(former):
     written = now.removeprefix("-").split("(")[0].split(",")[0]
     if written not in ("0.0", "float", "complex", "int", "len", "x.item", "x.__dlpack__"):
         assert pkgutil.resolve_name(f"phalanx.{written}") is not None
+
+
+def test_what_took_the_place_of_a_keyword_is_told():
+    x = phalanx.numpy.ones(3)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'a_min'. Use 'min'$"):
+        phalanx.numpy.clip(x, a_min=0)
+    with pytest.raises(TypeError, match=r"unexpected keyword argument 'newshape'. Use 'shape'$"):
+        phalanx.numpy.reshape(x, newshape=(3, 1))

@@ -118,13 +118,9 @@ class Tracer(Array):
         """Why Python code cannot have the value."""
         return "while tracing only its shape and dtype are known"
 
-    def _ways_out(self) -> str:
-        """What to do where Python code cannot have the value."""
-        return (
-            "jnp.where or lax.select for a choice between values; static_argnums "
-            "(static_broadcasted_argnums in pmap) for an argument that decides what is computed; "
-            ".shape and .ndim, which are plain numbers; or run this part outside jit, vmap and pmap"
-        )
+    def _ways_out(self, error: type[Exception]) -> str:
+        """What to do where Python code cannot have the value, and raises ``error``."""
+        return f"{_WAYS[error]}; or run this part outside jit, vmap and pmap"
 
     def _carried(self) -> Any:
         """The value of an outer trace that this one stands for, if it does for one."""
@@ -185,7 +181,7 @@ class Tracer(Array):
         origin = f" It depends on {', '.join(sources)}." if sources else ""
         raise error(
             f"{self._describe()} is needed as {what} at {user_location()}, but {self._reason()}."
-            f"{origin} Ways out: {self._ways_out()}"
+            f"{origin} Ways out: {self._ways_out(error)}"
         )
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -210,6 +206,22 @@ class Tracer(Array):
 
     def __hash__(self) -> int:
         raise TypeError(f"unhashable: {self._describe()}; use its shape or dtype, or id()")
+
+
+_STATIC = (
+    "static_argnums (static_broadcasted_argnums in pmap) for an argument that decides what is "
+    "computed"
+)
+_WAYS: dict[type[Exception], str] = {
+    errors.ConcretizationTypeError: "functions of phalanx.numpy and methods of arrays in the place "
+    f"of Python's, such as x.astype; {_STATIC}; .shape and .ndim, which are plain numbers",
+    errors.TracerBoolConversionError: "jnp.where or lax.select for a choice between values; "
+    f"lax.cond or lax.while_loop for one between computations; {_STATIC}",
+    errors.TracerIntegerConversionError: f"{_STATIC}; .shape and .ndim, which are plain numbers; "
+    "lax.fori_loop for so many steps; an array x[i] for an element",
+    errors.TracerArrayConversionError: "the function of phalanx.numpy by the same name; "
+    "pure_callback for what NumPy alone can do",
+}
 
 
 def owner_of(values: Iterable[Any], trace: Trace) -> Trace:

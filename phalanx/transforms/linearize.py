@@ -60,9 +60,9 @@ class DualTracer(Tracer):
             return super()._reason()
         return "its derivative would be lost: numbers and arrays of NumPy and Python have none"
 
-    def _ways_out(self) -> str:
+    def _ways_out(self, error: type[Exception]) -> str:
         if self._concrete() is None:
-            return super()._ways_out()
+            return super()._ways_out(error)
         return (
             "the functions of phalanx.numpy and the methods of arrays, which have derivatives; or "
             "lax.stop_gradient(x), whose result can be looked at, where none is needed"

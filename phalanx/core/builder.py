@@ -270,6 +270,16 @@ class Regions(Protocol):
         """The k largest of the last dimension, descending, and their int32 positions."""
         ...
 
+    def approx_top_k(
+        self, x: Value, k: int, recall: float, whole: int, comparator: Body
+    ) -> list[Value]:
+        """The same, of which a share of ``recall`` is right, if ``x`` is a part of ``whole``.
+
+        ``comparator`` sees two elements and their positions, -1 where there is none; it says
+        whether the first one is larger.
+        """
+        ...
+
     def while_(self, inits: Values, cond: Body, body: Body) -> list[Value]:
         """While ``cond(b, *values)``, a boolean scalar: values = ``body(b, *values)``."""
         ...

@@ -124,7 +124,7 @@ from phalanx.ops.shape import (
     stack,
     zeros_like,
 )
-from phalanx.ops.sort import sort, top_k
+from phalanx.ops.sort import approx_top_k, sort, top_k
 from phalanx.ops.special import erf, erf_inv, erfc
 from phalanx.ops.window import (
     reduce_window_max,

@@ -280,3 +280,59 @@ top_k = Primitive(
     doc="the k greatest of the last dimension, descending, and their positions; chlo.top_k",
     examples=[Example((f32(3, 5),), {"k": 2}), Example((i32(5),), {"k": 5})],
 )
+
+
+# ---- approx_top_k ---------------------------------------------------------------------------
+
+
+def _approx_top_k_type(
+    x: ArrayType, *, k: int, recall: float, whole: int
+) -> tuple[ArrayType, ArrayType]:
+    return _top_k_type(x, k=k)
+
+
+def _approx_top_k_linearize(active: Active, x: Any, **params: Any) -> Derivative:
+    values, positions = approx_top_k(x, **params)
+    dim = typeof(x).ndim - 1
+    return (values, positions), lambda t: (take_along(t, positions, dim), ZERO)
+
+
+def _approx_top_k_batch(axis: Axis, values: Operands, dims: LaneDims, **params: Any) -> Batched:
+    return approx_top_k(move(values[0], dims[0], 0), **params), (0, 0)
+
+
+def _approx_top_k_lower(b: Builder, x: Value, k: int, recall: float, whole: int) -> list[Value]:
+    return b.top_k(x, k)
+
+
+def _larger(b: Builder, x: Value, y: Value, i: Value, j: Value) -> Value:
+    """Whether x comes before y: NaN is the largest, and what is nowhere comes last."""
+    zero = b.constant(0, I32)
+    alone = b.and_(b.compare(i, zero, "GE"), b.compare(j, zero, "LT"))
+    return b.or_(_number_less(b, y, x), alone)
+
+
+def _approx_top_k_on_tpu(b: Builder, x: Value, k: int, recall: float, whole: int) -> list[Value]:
+    dtype = b.ins[0].dtype
+    if dtypes.is_floating(dtype) and dtype.itemsize in (2, 4):
+        return b.approx_top_k(x, k, recall, whole, _larger)
+    return b.top_k(x, k)
+
+
+approx_top_k = Primitive(
+    "approx_top_k",
+    _approx_top_k_type,
+    _approx_top_k_lower,
+    lower_on={"tpu": _approx_top_k_on_tpu},
+    linearize=_approx_top_k_linearize,
+    transpose=NoRule("it is not linear"),
+    batch=_approx_top_k_batch,
+    multi=True,
+    elements=Elements(copied=True),
+    doc="as top_k, of which a share of recall is right; chlo.top_k, ApproxTopK on TPUs (Chern et "
+    "al. 2022)",
+    examples=[
+        Example((f32(3, 5),), {"k": 2, "recall": 0.95, "whole": -1}),
+        Example((f32(300),), {"k": 2, "recall": 0.5, "whole": 500}),
+    ],
+)

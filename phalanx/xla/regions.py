@@ -157,6 +157,31 @@ class RegionEmitter(StructuralEmitter):
         results = [self.tensor(shape, t.dtype), self.tensor(shape, I32)]
         return self.region_op("chlo.top_k", results, [x], {"k": self.int_attribute(k)})
 
+    def approx_top_k(
+        self, x: Value, k: int, recall: float, whole: int, comparator: Body
+    ) -> list[Value]:
+        t = self.type(x)
+        types = [t, t.update(dtype=I32)]
+        scalars = [self.tensor((), u.dtype) for u in types for _ in range(2)]
+        function, _ = self._function((comparator, t.dtype), comparator, scalars)
+        said = {
+            "top_k": np.int64(k),
+            "reduction_dim": np.int64(t.ndim - 1),
+            "recall_target": np.float32(recall),
+            "reduction_input_size_override": np.int64(whole),
+            "aggregate_to_topk": True,
+        }
+        attributes = {
+            "call_target_name": ir.StringAttr.get("ApproxTopK"),
+            "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(function)]),
+            "backend_config": ir.StringAttr.get(""),
+            "mhlo.backend_config": self.config(said),
+        }
+        places = self.iota(I32, t.shape, t.ndim - 1)
+        none = [self.constant(-np.inf, t.dtype), self.constant(-1, I32)]
+        results = [self.tensor((*t.shape[:-1], k), u.dtype) for u in types]
+        return self.region_op("stablehlo.custom_call", results, [x, places, *none], attributes)
+
     # ---- control flow ----
 
     def while_(self, inits: Values, cond: Body, body: Body) -> list[Value]:
@@ -185,7 +210,7 @@ class RegionEmitter(StructuralEmitter):
     # ---- functions ----
 
     def call(self, key: Any, emit: Body, args: Values) -> list[Value]:
-        name, results = self._function(key, emit, args)
+        name, results = self._function(key, emit, [a.type for a in args])
         callee = ir.FlatSymbolRefAttr.get(name)
         return self.region_op("func.call", results, args, {"callee": callee})
 
@@ -198,7 +223,7 @@ class RegionEmitter(StructuralEmitter):
         version: int,
         attributes: Mapping[str, Any],
     ) -> list[Value]:
-        function, results = self._function(key, emit, args)
+        function, results = self._function(key, emit, [a.type for a in args])
         said = {
             "name": ir.StringAttr.get(name),
             "decomposition": ir.FlatSymbolRefAttr.get(function),
@@ -207,12 +232,13 @@ class RegionEmitter(StructuralEmitter):
         }
         return self.region_op("stablehlo.composite", results, args, said)
 
-    def _function(self, key: Any, emit: Body, args: Values) -> tuple[str, list[ir.Type]]:
-        key = (key, self.manual, self.conditional, len(args))
+    def _function(
+        self, key: Any, emit: Body, parameters: Sequence[ir.Type]
+    ) -> tuple[str, list[ir.Type]]:
+        key = (key, self.manual, self.conditional, len(parameters))
         written = self._functions.get(key)
         if written is None:
             name = self._fresh_name(getattr(key[0], "name", "f"))
-            parameters = [a.type for a in args]
             with ir.InsertionPoint(self.module.body):
                 function = func.FuncOp(name, (parameters, []), visibility="private")
             values = self.fill(function.regions[0], parameters, emit, "func.return")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import phalanx
-from phalanx import ops
+from phalanx import lax, ops
 from phalanx.core.primitive import REGISTRY
 from phalanx.errors import DeviceError
 from phalanx.laws.primitives import Case
@@ -51,6 +51,22 @@ def test_the_rounds_of_random_bits_are_a_loop_where_they_would_be_repeated(platf
 def test_platforms_have_names_that_devices_have():
     known = {"cpu", "gpu", "tpu"}
     assert all(set(prim.lower_on) <= known for prim in REGISTRY.values())
+
+
+@pytest.mark.parametrize("find", [lax.approx_max_k, lax.approx_min_k])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_the_greatest_are_searched_on_tpus_as_is_fast_there(find, dtype):
+    def f(x):
+        return find(x, 2, 0, recall_target=0.5, reduction_input_size_override=40)
+
+    text = text_on("tpu", f, np.ones((20, 3), dtype))
+    for said in ("recall_target = 5.0", "reduction_input_size_override = 40", "top_k = 2"):
+        assert said in text
+    assert text.count("@ApproxTopK") == 1 and "chlo.top_k" not in text
+    with phalanx.enable_x64(True):
+        exact = [text_on("tpu", f, np.ones((20, 3)))]
+    for text in (*exact, *[text_on(p, f, np.ones((20, 3), dtype)) for p in ("cpu", "gpu")]):
+        assert "chlo.top_k" in text and "ApproxTopK" not in text
 
 
 # ---- everything ---------------------------------------------------------------------------------

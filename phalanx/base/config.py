@@ -584,7 +584,7 @@ class Config:
                 )
         return Override({option.name: _check(option, v) for option, v in options.items()})
 
-    def parse_flags_with_absl(self) -> None:
+    def config_with_absl(self) -> None:
         """Set the options among the arguments of the program, such as ``--jax_enable_x64=true``.
 
         A program that uses absl, and has imported its flags, may be given them too.
@@ -600,7 +600,15 @@ class Config:
             if f"jax_{name}" not in absl.FLAGS:
                 absl.DEFINE_string(f"jax_{name}", None, OPTIONS[name].doc)
 
-    config_with_absl = parse_flags_with_absl
+    def parse_flags_with_absl(self) -> None:
+        """The same, where nobody runs the program by ``absl.app``: its flags have their defaults.
+
+        Those of tests, such as a folder for temporary files, can be read from then on.
+        """
+        self.config_with_absl()
+        absl: Any = sys.modules.get("absl.flags")
+        if absl and not absl.FLAGS.is_parsed():
+            absl.FLAGS([""], known_only=True)
 
     def freeze(self, name: str, reason: str, settled: Any = None) -> None:
         """From now on refuse to change ``name``; ``reason`` ends the error message.

@@ -12,12 +12,12 @@ from phalanx.base.source import Location, is_ours, user_location
 F = TypeVar("F", bound=Callable)
 
 
-_excluded: list[str] = []
+_exclude_paths: list[str] = []
 
 
 def register_exclusion(path: str) -> None:
     """Lines of the file at ``path`` are not the user's."""
-    _excluded.append(path)
+    _exclude_paths.append(path)
 
 
 def api_boundary(fun: F, **_: Any) -> F:
@@ -28,7 +28,7 @@ def api_boundary(fun: F, **_: Any) -> F:
 def include_frame(frame: Any) -> bool:
     """Whether a traceback shows ``frame``: neither ours nor of a library that asked for that."""
     file = frame.f_code.co_filename
-    return not (is_ours(file) or file.startswith(tuple(_excluded)))
+    return not (is_ours(file) or file.startswith(tuple(_exclude_paths)))
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,8 @@ def ravel_pytree(pytree: Any) -> tuple[Array, Callable[[Any], Any]]:
     arrays = [number_array("ravel_pytree", leaf) for leaf in leaves]
     types = [x.aval for x in arrays]
     common = dtypes.promote(*map(kind_of, arrays))[0] if arrays else _EMPTY
-    flat = [ops.reshape(convert(x, common), shape=(x.size,)) for x in arrays]
+    weak = all(t.weak and t.dtype == common for t in types) and bool(types)
+    flat = [ops.reshape(convert(x, common, weak), shape=(x.size,)) for x in arrays]
     if not flat:
         vector = ops.full((0,), 0, common)
     else:
@@ -79,7 +80,9 @@ class _Unravel:
                 f"{x.aval}; convert it with astype"
             )
         leaves = [
-            convert(ops.reshape(part, shape=t.shape), t.dtype if mixed else x.aval.dtype)
+            convert(ops.reshape(part, shape=t.shape), t.dtype)
+            if mixed
+            else ops.reshape(part, shape=t.shape)
             for part, t in zip(ops.split(x, sizes, 0), types, strict=True)
         ]
         return treedef.unflatten(leaves)

@@ -49,3 +49,14 @@ def test_transformed():
     np.testing.assert_array_equal(rows, jnp.stack([vector, 2 * vector]))
     assert unravel == ravel_pytree(x)[1] and hash(unravel) == hash(ravel_pytree(x)[1])
     assert unravel != ravel_pytree({"w": x["b"]})[1]
+
+
+def test_vectors_are_as_weak_as_all_leaves_and_leaves_as_their_vector():
+    strong = jnp.float32(1)
+    for leaves, weak in (([1.0], True), ([1.0, 2.0], True), ([1], True), ([1.0, strong], False)):
+        vector, unravel = ravel_pytree(leaves)
+        assert vector.weak_type is weak
+        assert [x.weak_type for x in unravel(vector)] == [weak] * len(leaves)
+        assert not any(x.weak_type for x in unravel(vector.astype(vector.dtype)))
+    for leaves in ([1, 2.0], [1.0, jnp.int32(1)], []):
+        assert not ravel_pytree(leaves)[0].weak_type

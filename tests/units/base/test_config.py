@@ -300,6 +300,31 @@ def test_options_come_from_the_environment_and_from_arguments():
     assert "/x" not in found.stdout.split()
 
 
+ABSL = """
+import sys, types
+
+class Flags(set):
+    parsed = None
+    is_parsed = lambda self: self.parsed is not None
+    def __call__(self, argv, known_only):
+        self.parsed = argv
+
+flags = types.ModuleType("absl.flags")
+flags.FLAGS = Flags()
+flags.DEFINE_string = lambda name, *_: flags.FLAGS.add(name)
+sys.modules["absl.flags"] = flags
+"""
+
+
+def test_flags_of_absl_can_be_read_where_nobody_else_parses_them():
+    show = "print('jax_debug_nans' in flags.FLAGS, flags.FLAGS.parsed)"
+    defined = in_a_process(f"{ABSL}\nconfig.config_with_absl()\n{show}")
+    assert defined.stdout == "True None\n", defined.stderr
+    twice = "config.parse_flags_with_absl()\n" * 2
+    parsed = in_a_process(f"{ABSL}\n{twice}{show}")
+    assert parsed.stdout == "True ['']\n", parsed.stderr
+
+
 def test_every_option_has_a_variable_of_its_name():
     assert [n for n, o in OPTIONS.items() if f"PHALANX_{n.upper()}" not in o.variables] == []
     for variable in ("PHALANX_CACHE_DIR", "PHALANX_COMPILATION_CACHE_DIR"):

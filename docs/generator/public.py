@@ -88,6 +88,7 @@ PAGES = {  # each page of the reference that lists names: its title, and the mod
             "phalanx.experimental.ode",
             "phalanx.experimental.jet",
             "phalanx.experimental.topologies",
+            "phalanx.experimental.serialize_executable",
         ],
     ),
     "phalanx.example_libraries": (

@@ -35,7 +35,6 @@ MODULES_REFUSED: Final = {
     "jax.experimental.pallas.tpu": "write the kernel with jax.numpy and lax",
     "jax.experimental.pallas.triton": "write the kernel with jax.numpy and lax",
     "jax.experimental.rnn": "write the cell, and lax.scan over it",
-    "jax.experimental.serialize_executable": "use jax.export; compiled programs are kept on disk",
     "jax.extend.ifrt_programs": "compile with jax.jit(f).lower(x).compile()",
 }
 

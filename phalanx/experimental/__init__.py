@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from phalanx.experimental import multihost_utils as multihost_utils
     from phalanx.experimental import ode as ode
     from phalanx.experimental import safetensors as safetensors
+    from phalanx.experimental import serialize_executable as serialize_executable
     from phalanx.experimental import sparse as sparse
     from phalanx.experimental import topologies as topologies
 else:
@@ -27,6 +28,7 @@ else:
         "multihost_utils",
         "ode",
         "safetensors",
+        "serialize_executable",
         "sparse",
         "topologies",
     )

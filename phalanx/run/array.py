@@ -44,6 +44,9 @@ class Signature:
         cached = cls._interned[key]
         return cached if cached is not None else cls._interned.add(key, cls(*key))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Signature.of, (self.type, self.sharding)
+
     def __repr__(self) -> str:
         return f"{self.type} on {self.sharding}"
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
@@ -34,6 +34,7 @@ from phalanx.xla.flight import (
     waiting_in_another_thread,
 )
 from phalanx.xla.module import XlaModule, number_of
+from phalanx.xla.packed import Packed, check_made_here, contents_of, made_by
 from phalanx.xla.runtime import (
     OLD,
     device_list,
@@ -43,7 +44,7 @@ from phalanx.xla.runtime import (
     xc,
 )
 from phalanx.xla.sharded import Parts, is_deleted, parts_of, sharded_type, wholes_of
-from phalanx.xla.stored import load, load_or_compile, serialized
+from phalanx.xla.stored import Made, load, load_or_compile, serialized
 
 # XLA's CPU compiler may fuse a product of matrices with what stands around it and then read memory
 # that was never written (seen in 0.10 to 0.12, tests/units/xla/test_products.py). Where there are
@@ -70,11 +71,19 @@ def compile(lowered: XlaModule, options: dict[str, Any] | None = None) -> XlaExe
         return CompileOnly(lowered, _compile_only(lowered, devices, options))
     maps.leave_some(len(devices))
     if lowered.plan.independent:
-        return Independent(lowered, _load_on_each(lowered, devices, options))
-    loaded, _ = _load(lowered, devices, options)
+        made, every = _load_on_each(lowered, devices, options)
+        executable = Independent(lowered, every)
+    else:
+        made = _load(lowered, devices, options)
+        executable = _launched_together(lowered, made.loaded)
+    executable.read = made.read
+    return executable
+
+
+def _launched_together(lowered: XlaModule | Packed, loaded: Any) -> XlaExecutable:
     if lowered.callbacks.entries:
         return CallingBack(lowered, loaded)
-    first, *others = devices
+    first, *others = lowered.plan.devices
     if others:
         return OnSeveralDevices(lowered, loaded)
     make = OnWaitingDevice if first.platform in host_transfers.SENDING else OnOneDevice
@@ -93,8 +102,8 @@ def compile_for(lowered: XlaModule, devices: Sequence[Any]) -> XlaExecutable:
     return compile(replace(lowered, plan=plan))
 
 
-def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> tuple[Any, bytes | None]:
-    """The executable for ``devices``, and its content if it was read or written."""
+def _load(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> Made:
+    """The executable for ``devices``, from the cache if it is there."""
     settings = _settings(devices, [s is None for s in lowered.plan.in_shardings])
     options = _default_options(lowered, devices[0].platform) | options
 
@@ -155,18 +164,20 @@ def _may_sum_products(lowered: XlaModule, code: bytes) -> bool:
     return xla.lower.spreads_arrays(lowered.module)
 
 
-def _load_on_each(lowered: XlaModule, devices: tuple, options: dict[str, Any]) -> list[Any]:
+def _load_on_each(
+    lowered: XlaModule, devices: tuple, options: dict[str, Any]
+) -> tuple[Made, list[Any]]:
     """Compiled once, and loaded for every device by itself; compiled for it where that fails."""
-    first, content = _load(lowered, devices[:1], options)
-    content = content or serialized(first)
+    first = _load(lowered, devices[:1], options)
+    content = first.content or serialized(first.loaded)
 
     def elsewhere(device: Any) -> Any:
         if content is not None:
             with suppress(RuntimeError, ValueError, TypeError):
                 return load(content, (device,), _settings((device,), []))
-        return _load(lowered, (device,), options)[0]
+        return _load(lowered, (device,), options).loaded
 
-    return [first, *map(elsewhere, devices[1:])]
+    return first, [first.loaded, *map(elsewhere, devices[1:])]
 
 
 def _settings(devices: tuple, free: list[bool]) -> Any:
@@ -217,6 +228,7 @@ class XlaExecutable:
         "in_shardings",
         "inspected",
         "out_shardings",
+        "read",
     )
 
     is_here = True
@@ -225,19 +237,20 @@ class XlaExecutable:
     inspected: list[tuple[Any, ArrayType, Sharding]]
     out_shardings: tuple[Sharding, ...]
 
-    def __init__(self, lowered: XlaModule, loaded: Any) -> None:
+    def __init__(self, lowered: XlaModule | Packed, loaded: Any) -> None:
         self._bytecode = lowered.bytecode  # the module itself would keep 250 KB alive
         self._callbacks = lowered.callbacks  # lives as long as it may be called
         self.devices = lowered.plan.devices
         self._device_count = len(self.devices)
         self._group = group_over(self.devices, lowered.name)
-        self._program = number_of(lowered) if self._group is not None else 0
+        self._program = number_of(cast(XlaModule, lowered)) if self._group is not None else 0
         self._one_here = len(Sharding(self.devices).local_devices) == 1
         self._windowed = is_windowed(self.devices)
         self._tokens = self._windowed or self._group is not None or bool(self._callbacks.entries)
         self._donated = lowered.donate
         self._name = lowered.name
         self._loaded = loaded
+        self.read: Callable[[], bytes | None] | None = None  # its content, where it was loaded
         self._execute: Any = getattr(loaded, "execute_sharded", None)  # none if it cannot run here
         plan, count = lowered.plan, len(lowered.out_types)
         self.in_shardings = _settled(plan, plan.in_shardings, loaded.get_parameter_shardings)
@@ -257,6 +270,20 @@ class XlaExecutable:
 
     def __call__(self, raws: list[Any], /) -> list[Any]:
         raise NotImplementedError
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._callbacks.entries or self._group is not None or not self.is_here:
+            raise RuntimeFailure(
+                f"{self._name} cannot be serialized: it calls Python, spans processes, or is for "
+                "devices that are not here; export the function, phalanx.export"
+            )
+        kept = Packed(
+            self._name, contents_of(self._loaded, self.read, self._name), self._bytecode,
+            Sharding(self.devices), self.in_shardings, self.out_shardings,
+            tuple([t.whole for t in self._out_types]), self._donated,
+            isinstance(self, Independent), made_by(self.devices),
+        )  # fmt: skip
+        return _unpacked, (kept,)
 
     def launcher(
         self, fixed: list[Any], finish: Callable[[list[Any]], Any]
@@ -480,7 +507,7 @@ class Independent(XlaExecutable):
 
     __slots__ = ("_each",)
 
-    def __init__(self, lowered: XlaModule, loaded: list[Any]) -> None:
+    def __init__(self, lowered: XlaModule | Packed, loaded: list[Any]) -> None:
         super().__init__(lowered, loaded[0])
         self._each = [
             (
@@ -521,8 +548,26 @@ class Independent(XlaExecutable):
         ]
 
 
+def _unpacked(kept: Packed) -> XlaExecutable:
+    """What was pickled, on the devices for which it was compiled."""
+    check_made_here(kept)
+
+    def on(devices: tuple) -> Any:
+        return load(kept.contents, devices, _settings(devices, []))
+
+    try:
+        if kept.independent:
+            made = Independent(kept, [on((device,)) for device in kept.devices])
+        else:
+            made = _launched_together(kept, on(kept.devices))
+        made.read = lambda: kept.contents
+        return made
+    except (RuntimeError, ValueError, TypeError) as e:
+        raise translated(e, f"{kept.name}: load") from None
+
+
 def _settled(
-    plan: Plan, wanted: Sequence[Sharding | None], chosen: Callable[[], Any]
+    plan: Plan | Packed, wanted: Sequence[Sharding | None], chosen: Callable[[], Any]
 ) -> tuple[Sharding, ...]:
     """The shardings that are ``wanted``, and for those left open what the compiler has chosen."""
     if None not in wanted:

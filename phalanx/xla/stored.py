@@ -14,7 +14,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxlib import version
 
@@ -34,22 +34,22 @@ def load_or_compile(
     settings: Any,
     overrides: dict[str, Any],
     compile: Callable[[], Any],
-) -> tuple[Any, bytes | None]:
+) -> Made:
     """What ``compile()`` gives, from the cache if it is there, and there afterwards.
 
-    ``settings`` are the compiler's options for ``devices`` without the ``overrides``. The second
-    result is the content that was read or written: what was loaded cannot be serialized again.
+    ``settings`` are the compiler's options for ``devices`` without the ``overrides``.
     """
     kept = cache()
     # only compiling dumps, or answers questions
     if kept is None or lowered.inspections or "xla_dump" in os.environ.get("XLA_FLAGS", ""):
-        return compile(), None
+        return Made(compile())
     key = name_of_executable(lowered, devices, settings.SerializeAsString(), overrides)
     content = kept.read(key)
     if content is not None:
         try:
             functions = lowered.callbacks.attached(devices[0].client)
-            return load(content, devices, settings, functions), content
+            loaded = load(content, devices, settings, functions)
+            return Made(loaded, content, lambda: kept.read(key))
         except (RuntimeError, ValueError, TypeError):
             kept.remove(key)
     start = time.perf_counter()
@@ -58,7 +58,21 @@ def load_or_compile(
         content = serialized(loaded)
         if content is not None:
             kept.write(key, content)
-    return loaded, content
+    return Made(loaded, content)
+
+
+class Made(NamedTuple):
+    """An executable.
+
+    Attributes:
+        loaded: the runtime's object.
+        content: what was read or written of it.
+        read: gives its content again, where it was loaded: that cannot be serialized again.
+    """
+
+    loaded: Any
+    content: bytes | None = None
+    read: Callable[[], bytes | None] | None = None
 
 
 def load(content: bytes, devices: tuple, settings: Any, callbacks: Sequence[Any] = ()) -> Any:
@@ -72,7 +86,7 @@ def name_of_executable(
 ) -> str:
     """The name of the executable of ``lowered``: 64 hexadecimal digits."""
     parts = (
-        _surroundings(devices),
+        surroundings(devices),
         settings,
         repr(sorted((name, repr(value)) for name, value in overrides.items())).encode(),
         str(len(lowered.callbacks.entries)).encode(),
@@ -86,7 +100,7 @@ def name_of_executable(
 
 
 @memoized(64)
-def _surroundings(devices: tuple) -> bytes:
+def surroundings(devices: tuple) -> bytes:
     """The compiler and the machine, and the place of ``devices`` among those of all processes."""
     client = devices[0].client
     kinds = [(d.id, d.device_kind, d.process_index) for d in devices]

@@ -1,0 +1,157 @@
+"""Compiled functions as bytes: another process runs them without compiling.
+
+They run where they were compiled: with the same version of the compiler, on a machine of the same
+kind, with the same devices. ``phalanx.export`` writes functions for other places.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from phalanx.api.aot import abstract
+from phalanx.api.stages import Compiled
+from phalanx.base import tree
+from phalanx.base.source import user_location
+from phalanx.core.trace import Tracer
+from phalanx.core.types import ArrayType
+from phalanx.run.array import DeviceArray, moved, place
+from phalanx.run.execute import Runnable
+from phalanx.spmd.sharding import Sharding
+
+__all__ = ["deserialize_and_load", "serialize"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is pickled of a compiled function.
+
+    Attributes:
+        kept: which arguments the program takes.
+        shardings: where each of those is put.
+    """
+
+    who: str
+    names: list[str]
+    types: tuple[ArrayType, ...]
+    kept: tuple[int, ...]
+    shardings: tuple[Sharding, ...]
+    program: Runnable
+
+
+def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
+    """A compiled function as bytes, and the structures of its arguments and of its result.
+
+    Args:
+        compiled: what ``jit(f).lower(x).compile()`` gave.
+
+    Raises:
+        TypeError: ``compiled`` is something else.
+        ValueError: it closes over large arrays or references, runs in pieces.
+        RuntimeFailure: it calls Python or spans processes, or the runtime cannot do that.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> compiled = phalanx.jit(lambda x: 2 * x).lower(jnp.ones(3)).compile()
+    >>> kept, in_tree, out_tree = serialize(compiled)
+    >>> print(deserialize_and_load(kept, in_tree, out_tree)(jnp.arange(3.0)))
+    [0. 2. 4.]
+    """
+    if not isinstance(compiled, Compiled):
+        raise TypeError(f"serialize: a compiled function is needed, got {compiled!r}")
+    who, program = f"serialize: {compiled.fun_name}", compiled._compiled
+    if compiled._traced.captured or not isinstance(program, Runnable) or program.fixed:
+        raise ValueError(
+            f"{who} closes over references or large arrays, or runs in pieces, and cannot be "
+            f"serialized, at {user_location()}; pass them as arguments"
+        )
+    names = compiled._whole.names.all()
+    homes = tuple([compiled._homes[i] for i in compiled._kept])
+    types = tuple(compiled._whole.types)
+    kept = _Kept(compiled.fun_name, names, types, tuple(compiled._kept), homes, program)
+    return pickle.dumps(kept), compiled.in_tree, compiled.out_tree
+
+
+def deserialize_and_load(
+    serialized: bytes,
+    in_tree: Any,
+    out_tree: Any,
+    backend: Any = None,
+    execution_devices: Sequence[Any] | None = None,
+) -> Loaded:
+    """The compiled function that ``serialize`` gave, which is called as it was.
+
+    Args:
+        serialized: the bytes. They are unpickled: take none from whom you do not trust.
+        in_tree: the structure of the arguments.
+        out_tree: the structure of the result.
+        backend: without effect: devices are found by their platform and number.
+        execution_devices: the devices on which it runs, which must be those of the compiled one.
+
+    Raises:
+        ValueError: ``execution_devices`` are others.
+        RuntimeFailure: it was compiled by another compiler or for another machine.
+
+    >>> import phalanx, phalanx.numpy as jnp
+    >>> sine = deserialize_and_load(*serialize(phalanx.jit(jnp.sin).lower(1.0).compile()))
+    >>> print(sine(0.0))
+    0.0
+    """
+    kept = pickle.loads(serialized)
+    there = kept.program.executable.devices
+    if execution_devices is not None and tuple(execution_devices) != there:
+        raise ValueError(
+            f"deserialize_and_load: {kept.who} was compiled for {list(there)} and cannot run on "
+            f"{list(execution_devices)}; compile it for these"
+        )
+    return Loaded(kept, in_tree, out_tree)
+
+
+class Loaded:
+    """A compiled function that was loaded: it takes arguments of the types of the original."""
+
+    def __init__(self, kept: _Kept, in_tree: Any, out_tree: Any) -> None:
+        self._kept = kept
+        self.in_tree = in_tree
+        self.out_tree = out_tree
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives.
+
+        Raises:
+            TypeError: the structure, a shape or a dtype differs from what it was compiled for, or
+                an argument is traced.
+        """
+        kept = self._kept
+        leaves, treedef = tree.flatten((args, kwargs))
+        if treedef != self.in_tree:
+            raise TypeError(
+                f"{kept.who}: was compiled for arguments of the structure "
+                f"{tree.shown(self.in_tree)}, got {tree.shown(treedef)}, at {user_location()}"
+            )
+        for i, x in enumerate(leaves):
+            self._check(i, x)
+        pairs = zip(kept.kept, kept.shardings, strict=True)
+        arrays = [_placed(leaves[i], kept.types[i], home) for i, home in pairs]
+        return self.out_tree.unflatten(kept.program(arrays))
+
+    call = __call__
+
+    def _check(self, i: int, x: Any) -> None:
+        name, wanted = self._kept.names[i], self._kept.types[i]
+        given = None if isinstance(x, Tracer) else abstract(x, self._kept.names, i, self._kept.who)
+        if given is None or (given.shape, given.dtype) != (wanted.shape, wanted.dtype):
+            raise TypeError(
+                f"{self._kept.who}: {name} was compiled as {wanted}, got "
+                f"{'a traced value' if given is None else given}, at {user_location()}"
+            )
+
+
+def _placed(x: Any, type: ArrayType, home: Sharding) -> DeviceArray:
+    if isinstance(x, DeviceArray):
+        x._check_alive()
+        return moved(x, home)
+    return place(np.asarray(x, type.dtype), type, home)

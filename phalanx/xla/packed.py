@@ -1,0 +1,86 @@
+"""Executables in what is pickled: for processes with the same compiler and the same devices."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from phalanx.base.errors import RuntimeFailure
+from phalanx.core.types import ArrayType
+from phalanx.spmd.sharding import Sharding
+from phalanx.xla.callbacks import Callbacks
+from phalanx.xla.stored import serialized, surroundings
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An executable without the runtime's object, told in the words of the module it was made of.
+
+    Attributes:
+        contents: what the runtime makes of it.
+        where: the sharding that is over all its devices.
+        made_by: what tells the compiler, the machine and the devices from others.
+    """
+
+    name: str
+    contents: bytes
+    bytecode: bytes
+    where: Sharding
+    in_shardings: tuple[Sharding, ...]
+    out_shardings: tuple[Sharding, ...]
+    out_types: tuple[ArrayType, ...]
+    donate: tuple[int, ...]
+    independent: bool
+    made_by: str
+
+    @property
+    def devices(self) -> tuple[Any, ...]:
+        """The devices for which it was compiled."""
+        return tuple(self.where.device_list)
+
+    @property
+    def plan(self) -> Packed:
+        """What its module says of devices, and how inputs and outputs lie."""
+        return self
+
+    @property
+    def callbacks(self) -> Callbacks:
+        """The Python functions that it calls: none."""
+        return Callbacks(self.devices)
+
+    inspections = ()
+
+
+def contents_of(loaded: Any, read: Callable[[], bytes | None] | None, name: str) -> bytes:
+    """What the runtime makes of the executable ``loaded``, called ``name``.
+
+    One that was ``loaded`` has the same contents, as ``read`` gives them, and lacks some itself.
+
+    Raises:
+        RuntimeFailure: they are not to be had.
+    """
+    contents = serialized(loaded) if read is None else read()
+    if contents is None:
+        raise RuntimeFailure(
+            f"{name} cannot be serialized: it was loaded from the cache of compiled programs, "
+            "where it is no more, or the runtime of its devices cannot do that; compile it anew, "
+            "in another process"
+        )
+    return contents
+
+
+def made_by(devices: tuple[Any, ...]) -> str:
+    """What tells the compiler, the machine and ``devices`` from others."""
+    return hashlib.sha256(surroundings(devices)).hexdigest()
+
+
+def check_made_here(kept: Packed) -> None:
+    """Raise RuntimeFailure if ``kept`` was compiled by another compiler or for another machine."""
+    if kept.made_by != made_by(kept.devices):
+        raise RuntimeFailure(
+            f"{kept.name} was compiled by another version of XLA, on a machine of another kind, or "
+            "with other devices, and cannot run here; compile it here, or export the function, "
+            "phalanx.export"
+        )

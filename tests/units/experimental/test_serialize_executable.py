@@ -1,0 +1,140 @@
+"""Compiled functions as bytes, in the process that wrote them and in another."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import phalanx
+import phalanx.numpy as jnp
+from phalanx import P, errors, lax
+from phalanx.base.config import config
+from phalanx.experimental.serialize_executable import deserialize_and_load, serialize
+
+X = jnp.arange(6.0)
+
+
+def by_mesh():
+    mesh = phalanx.make_mesh((2, 4), ("a", "b"))
+    here = phalanx.NamedSharding(mesh, P("a"))
+    f = phalanx.jit(lambda x: x * x.sum(), in_shardings=here, out_shardings=here)
+    return f, f
+
+
+def with_trees(d, n, *, y):
+    return {"sum": d["x"] + n, "product": [d["x"] * y]}
+
+
+def with_key(x):
+    return x + phalanx.random.normal(phalanx.random.key(3), (6,))
+
+
+FUNCTIONS = {
+    "jit": lambda: (phalanx.jit(jnp.sin),) * 2,
+    "lanes": lambda: (phalanx.pmap(lambda x: x * x),) * 2,
+    "lanes that meet": lambda: (phalanx.pmap(lambda x: x - lax.psum(x, "i"), axis_name="i"),) * 2,
+    "mesh": by_mesh,
+    "keys": lambda: (phalanx.jit(with_key),) * 2,
+    "donated": lambda: (phalanx.jit(jnp.cos, donate_argnums=0), phalanx.jit(jnp.cos)),
+}
+
+
+@pytest.fixture
+def without_cache():
+    with_cache = config.enable_compilation_cache
+    config.update("enable_compilation_cache", False)
+    yield
+    config.update("enable_compilation_cache", with_cache)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_it_gives_what_the_function_gives(name):
+    f, plain = FUNCTIONS[name]()
+    compiled = f.lower(X).compile()
+    kept = serialize(compiled)
+    wanted = plain(X)
+    for _ in range(2):  # what was loaded can be serialized, too
+        again = deserialize_and_load(*kept)
+        out = again(jnp.array(X))
+        np.testing.assert_array_equal(out, wanted)
+        assert out.sharding == compiled(jnp.array(X)).sharding
+        again._kept = pickle.loads(pickle.dumps(again._kept))
+        kept = (pickle.dumps(again._kept), *kept[1:])
+
+
+def test_trees_and_names_and_numbers():
+    kept = serialize(phalanx.jit(with_trees).lower({"x": X}, 2, y=X).compile())
+    out = deserialize_and_load(*kept)({"x": np.arange(6, dtype="f4")}, 3, y=X)
+    assert out["sum"].tolist() == [3, 4, 5, 6, 7, 8]
+    assert out["product"][0].tolist() == [0, 1, 4, 9, 16, 25]
+
+
+OTHER = """
+import pickle, sys
+import phalanx.numpy as jnp
+from phalanx.experimental.serialize_executable import deserialize_and_load
+print(deserialize_and_load(*pickle.loads(sys.stdin.buffer.read()))(jnp.arange(6.0)))
+"""
+
+
+def test_another_process_runs_it(without_cache):
+    f = phalanx.pmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")
+    kept = pickle.dumps(serialize(f.lower(X).compile()))
+    done = subprocess.run([sys.executable, "-c", OTHER], input=kept, capture_output=True)
+    assert done.stdout.decode().strip() == str(f(X)), done.stderr.decode()
+
+
+@pytest.fixture
+def cached(tmp_path):
+    """Whatever is compiled lies in a cache of its own."""
+    own = {"compilation_cache_dir": tmp_path, "persistent_cache_min_compile_time_secs": 0.0}
+    before = {name: getattr(config, name) for name in own}
+    for options in (own, before):
+        for name, value in options.items():
+            config.update(name, value)
+        if options is own:
+            yield tmp_path
+
+
+def test_what_came_from_the_cache_is_read_there(cached):
+    for _ in range(2):
+        compiled = phalanx.jit(lambda x: jnp.cos(x) ** 3).lower(X).compile()
+        read = compiled._compiled.executable.read
+        out = deserialize_and_load(*serialize(compiled))(X)
+        np.testing.assert_array_equal(out, compiled(X))
+    assert read is not None
+    for path in cached.rglob("*"):
+        path.unlink()
+    with pytest.raises(errors.RuntimeFailure, match="loaded from the cache of compiled programs"):
+        serialize(compiled)
+
+
+def test_what_is_refused():
+    kept = serialize(phalanx.jit(jnp.sin).lower(X).compile())
+    sine = deserialize_and_load(*kept)
+    with pytest.raises(TypeError, match=r"x was compiled as f32\[6\], got .*f32\[3\].*\.py:\d+"):
+        sine(jnp.ones(3))
+    with pytest.raises(TypeError, match="got a traced value"):
+        phalanx.jit(sine)(X)
+    with pytest.raises(TypeError, match="was compiled for arguments of the structure"):
+        sine(X, X)
+    with pytest.raises(ValueError, match=r"was compiled for .* cannot run on"):
+        deserialize_and_load(*kept, execution_devices=phalanx.devices()[1:3])
+    with pytest.raises(TypeError, match="a compiled function is needed"):
+        serialize(phalanx.jit(jnp.sin))
+    large, ref = jnp.ones(100_000), phalanx.new_ref(1.0)
+    for f in (lambda x: x.sum() + large, lambda x: x + ref[...]):
+        with pytest.raises(ValueError, match="closes over references or large arrays"):
+            serialize(phalanx.jit(f).lower(X).compile())
+    calling = lambda x: phalanx.pure_callback(np.sin, x, x)  # noqa: E731
+    with pytest.raises(errors.RuntimeFailure, match="calls Python"):
+        serialize(phalanx.jit(calling).lower(X).compile())
+
+
+def test_what_another_compiler_made_is_refused(monkeypatch):
+    kept = serialize(phalanx.jit(jnp.sin).lower(X).compile())
+    monkeypatch.setattr("phalanx.xla.packed.made_by", lambda devices: "another")
+    with pytest.raises(errors.RuntimeFailure, match="compiled by another version of XLA"):
+        deserialize_and_load(*kept)

@@ -285,6 +285,14 @@ class XlaExecutable:
         )  # fmt: skip
         return _unpacked, (kept,)
 
+    def __copy__(self) -> XlaExecutable:
+        """Another of the same, whatever it calls: what is pickled is less."""
+        other = object.__new__(type(self))
+        for kind in type(self).__mro__[:-1]:
+            for name in kind.__slots__:
+                setattr(other, name, getattr(self, name))
+        return other
+
     def launcher(
         self, fixed: list[Any], finish: Callable[[list[Any]], Any]
     ) -> Callable[[Sequence[Any]], Any]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 import phalanx
+from phalanx.base import dtypes
 
 SIZES = {"k": 4, "m": 2, "n": 3}  # of the letters of a shape; a digit is its own size
 LANES = 2  # of the named axis that collectives are called in
@@ -168,7 +169,13 @@ def public(room):
     """The names of the functions that ``room`` offers: those it lists, or has without ``_``."""
     module = room_of(room)
     names = getattr(module, "__all__", None) or [n for n in dir(module) if not n.startswith("_")]
-    return [n for n in names if is_function(getattr(module, n))]
+    offered = {n: getattr(module, n) for n in names}
+    return [n for n, x in offered.items() if is_function(x) and is_to_be_had(x)]
+
+
+def is_to_be_had(x):
+    """Not a dtype of 64 bits, which without them warns and is that of 32."""
+    return not isinstance(x, dtypes.ScalarType) or dtypes.canonical(x) == x.dtype
 
 
 def is_function(x):

@@ -146,6 +146,7 @@ MOVERS = {
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")  # by dtypes of 64 bits
 def test_functions_of_numbers_refuse_keys_even_where_numbers_need_no_work():
     public = {name: x for name, x in vars(jnp).items() if callable(x) and name[0] != "_"}
     assert {name for name, function in public.items() if gives_keys(function)} == MOVERS

@@ -100,10 +100,10 @@ def test_what_is_told_apart(kept, compiled, backend, one, devices, monkeypatch):
         lambda: monkeypatch.setenv("LIBTPU_INIT_ARGS", "--flag"),
     ):
         patch()
-        stored._surroundings.cache_clear()
+        stored.surroundings.cache_clear()
         assert compiled(negated(one))[1] and not compiled(negated(one))[1]
     monkeypatch.undo()
-    stored._surroundings.cache_clear()
+    stored.surroundings.cache_clear()
 
 
 def test_a_blob_that_the_runtime_refuses_is_replaced(kept, compiled, one):

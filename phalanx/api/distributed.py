@@ -404,6 +404,9 @@ def key_value_get(key: str, timeout: float | None = None) -> str:
 def key_value_delete(key: str) -> None:
     """Let no process find ``key`` any more.
 
+    Args:
+        key: the name under which ``key_value_set`` stored something.
+
     Raises:
         TypeError: the key is no text.
         RendezvousError: ``initialize`` has not been called.

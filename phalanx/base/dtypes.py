@@ -593,6 +593,9 @@ def short_name(dtype: np.dtype) -> str:
 def finfo(dtype: Any) -> Any:
     """Limits of a floating-point dtype, or of the components of a complex one.
 
+    Args:
+        dtype: a floating-point or complex dtype, or an array of one.
+
     >>> float(finfo("bfloat16").max) > 3e38
     True
     """
@@ -635,6 +638,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     "complex floating" and "numeric".
 
     Args:
+        dtype: the dtype that is asked about.
         kind: the name of a kind, a dtype, or a tuple of these.
 
     >>> isdtype("float32", "real floating"), isdtype("int8", ("bool", "int16"))
@@ -713,6 +717,9 @@ class ScalarType:
 
     It stands wherever a dtype is expected (``x.astype(float32)``, ``x.dtype == float32``), and
     ``float32(3)`` is an array of shape () and that dtype.
+
+    Args:
+        dtype: the dtype.
     """
 
     __slots__ = ("dtype",)

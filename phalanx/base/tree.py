@@ -193,7 +193,11 @@ def is_leaf(x: Any) -> bool:
 
 
 class DictKey(NamedTuple):
-    """The step from a dict to the value under ``key``."""
+    """The step from a dict to the value under ``key``.
+
+    Args:
+        key: the key in the dict.
+    """
 
     key: Any
 
@@ -228,7 +232,11 @@ class GetAttrKey(NamedTuple):
 
 
 class FlattenedIndexKey(NamedTuple):
-    """The step from an object that does not name its children to child number ``key``."""
+    """The step from an object that does not name its children to child number ``key``.
+
+    Args:
+        key: the number of the child.
+    """
 
     key: int
 

@@ -151,6 +151,7 @@ def BatchNorm(
     """Mean 0 and variance 1 over the dimensions ``axis``, then a scale and a centre to learn.
 
     Args:
+        axis: the dimensions over which mean and variance are taken.
         epsilon: what is added to the variance.
         center: whether a learned number is added.
         scale: whether a learned factor is there.

@@ -97,6 +97,9 @@ def _position(who: str, prim: Primitive, x: Any, axis: int, index_dtype: Any) ->
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The first position of the greatest element along ``axis``; that of a NaN if there is one.
 
+    Args:
+        axis: the dimension along which to search.
+
     >>> lax.argmax(np.float32([1, 3, 2]), 0, np.int32)
     Array(1, dtype=int32)
     """
@@ -105,6 +108,9 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
 
 def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
     """The first position of the smallest element along ``axis``; that of a NaN if there is one.
+
+    Args:
+        axis: the dimension along which to search.
 
     >>> lax.argmin(np.float32([1, 3, 2]), 0, np.int32)
     Array(0, dtype=int32)

@@ -277,6 +277,7 @@ def reshape(
 
     Args:
         new_sizes: the shape of the result.
+        dimensions: the order in which dimensions of the operand are read; None: as they are.
 
     >>> lax.reshape(np.int32([[1, 2], [3, 4]]), (4,), (1, 0))
     Array([1, 3, 2, 4], dtype=int32)
@@ -325,6 +326,9 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
 def rev(operand: Any, dimensions: Sequence[int]) -> Array:
     """The operand with the order of elements along ``dimensions`` reversed.
 
+    Args:
+        dimensions: the dimensions that are reversed.
+
     >>> lax.rev(np.int32([1, 2, 3]), (0,))
     Array([3, 2, 1], dtype=int32)
     """
@@ -341,6 +345,7 @@ def expand_dims(array: Any, dimensions: Iterable[int]) -> Array:
 
     Args:
         array: an array.
+        dimensions: where the new dimensions stand in the result.
 
     >>> lax.expand_dims(np.int32([1, 2]), (1,)).shape
     (2, 1)
@@ -355,6 +360,7 @@ def squeeze(array: Any, dimensions: Iterable[int]) -> Array:
 
     Args:
         array: an array.
+        dimensions: the dimensions to be left out, which must have length 1.
 
     >>> lax.squeeze(np.int32([[1, 2]]), (0,))
     Array([1, 2], dtype=int32)
@@ -395,6 +401,7 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
 
     Args:
         operands: arrays of one shape and dtype.
+        axis: where the new dimension stands in the result.
 
     >>> lax.stack([np.int32([1, 2]), np.int32([3, 4])])
     Array([[1, 2],

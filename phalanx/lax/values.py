@@ -36,6 +36,9 @@ def dtype(x: Any) -> np.dtype:
 def shape_as_value(shape: Sequence[int]) -> Array:
     """A shape as a vector of int32.
 
+    Args:
+        shape: a tuple of integers.
+
     >>> lax.shape_as_value((2, 3))
     Array([2, 3], dtype=int32)
     """

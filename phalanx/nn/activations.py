@@ -290,6 +290,9 @@ def _squareplus(x: Any, b: Any) -> Any:
 def glu(x: Any, axis: int = -1) -> Any:
     """The first half of x along ``axis`` times the sigmoid of the second half.
 
+    Args:
+        axis: the axis that is divided into two halves.
+
     Raises:
         ValueError: the length of ``axis`` is odd.
 

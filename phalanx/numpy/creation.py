@@ -102,6 +102,9 @@ def asarray(
 def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A copy of ``a``, which outlives the deletion or donation of ``a``.
 
+    Args:
+        order: has no meaning: how elements lie is left to the compiler.
+
     >>> print(jnp.copy(jnp.arange(3)))
     [0 1 2]
     """
@@ -635,6 +638,7 @@ def logspace(
         num: how many numbers.
         endpoint: whether stop is the last number, and not the one that would follow.
         base: the base of the logarithms.
+        axis: where the new dimension stands, if start and stop are arrays.
 
     >>> print(jnp.logspace(0, 2, 3, base=2.0))
     [1. 2. 4.]
@@ -660,6 +664,7 @@ def geomspace(
         stop: the last one.
         num: how many numbers.
         endpoint: whether stop is the last number, and not the one that would follow.
+        axis: where the new dimension stands, if start and stop are arrays.
 
     >>> print(jnp.geomspace(1, 16, 3).round(3))
     [ 1.  4. 16.]

@@ -108,6 +108,7 @@ def stack(
 
     Args:
         arrays: a sequence of arrays.
+        axis: where the new dimension stands in the result.
 
     >>> print(jnp.stack([jnp.arange(2), jnp.arange(2)], axis=1))
     [[0 0]
@@ -185,6 +186,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
     Args:
         values: an array; with an axis, of the same shape but along it.
+        axis: the axis along which; None flattens both first.
 
     >>> print(jnp.append(jnp.arange(2), jnp.array([5])))
     [0 1 5]
@@ -226,6 +228,9 @@ def split(
 ) -> list[Array]:
     """``ary`` cut along ``axis`` into so many equal parts, or before the positions given.
 
+    Args:
+        axis: the axis along which the array is cut.
+
     Raises:
         ValueError: the length is not divisible by the number of parts; see ``array_split``.
 
@@ -240,6 +245,9 @@ def array_split(
     ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike, axis: int = 0
 ) -> list[Array]:
     """``split``, where the first parts may be longer by one.
+
+    Args:
+        axis: the axis along which the array is cut.
 
     >>> [x.tolist() for x in jnp.array_split(jnp.arange(3), 2)]
     [[0, 1], [2]]
@@ -617,6 +625,7 @@ def delete(
 
     Args:
         obj: positions along the axis: an integer, several, or a slice.
+        axis: the axis along which; None flattens the array first.
         assume_unique_indices: a promise that no position comes twice.
 
     >>> print(jnp.delete(jnp.arange(4), 1))
@@ -659,6 +668,7 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     Args:
         obj: positions before which to insert: an integer, several, or a slice.
         values: what is inserted; broadcasts to the place.
+        axis: the axis along which; None flattens the array first.
 
     Raises:
         IndexError: a known position lies outside of it.

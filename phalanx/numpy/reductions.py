@@ -256,6 +256,9 @@ def argmax(
 
     A nan counts as larger than any number.
 
+    Args:
+        axis: the axis along which to search; None: the array as a vector.
+
     >>> print(jnp.argmax(jnp.array([3, 7, 7])))
     1
     """
@@ -269,6 +272,9 @@ def argmin(
     """The position of the first smallest element along ``axis``, or in the flattened array.
 
     A nan counts as smaller than any number.
+
+    Args:
+        axis: the axis along which to search; None: the array as a vector.
 
     >>> print(jnp.argmin(jnp.array([3, 1, 1])))
     1
@@ -348,6 +354,9 @@ def cumsum(
 ) -> Array:
     """out[i] = Σ a[j] over j ≤ i, along ``axis`` or of the flattened array.
 
+    Args:
+        axis: the axis along which; None flattens the array first.
+
     >>> print(jnp.cumsum(jnp.arange(5)))
     [ 0  1  3  6 10]
     """
@@ -359,6 +368,9 @@ def cumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
     """out[i] = Π a[j] over j ≤ i, along ``axis`` or of the flattened array.
+
+    Args:
+        axis: the axis along which; None flattens the array first.
 
     >>> print(jnp.cumprod(jnp.array([1, 2, 3])))
     [1 2 6]
@@ -393,6 +405,7 @@ def cumulative_sum(
     """``cumsum`` as the array API standard names it; ``include_initial`` puts a 0 in front.
 
     Args:
+        axis: the axis along which; None flattens the array first.
         include_initial: whether a 0 stands in front of the sums.
 
     >>> print(jnp.cumulative_sum(jnp.arange(4), include_initial=True))
@@ -413,6 +426,7 @@ def cumulative_prod(
     """``cumprod`` as the array API standard names it; ``include_initial`` puts a 1 in front.
 
     Args:
+        axis: the axis along which; None flattens the array first.
         include_initial: whether a 1 stands in front of the products.
 
     >>> print(jnp.cumulative_prod(jnp.array([1, 2, 3])))
@@ -485,6 +499,9 @@ def nancumsum(
 ) -> Array:
     """Running sums along ``axis``, with nan as 0.
 
+    Args:
+        axis: the axis along which; None flattens the array first.
+
     >>> print(jnp.nancumsum(jnp.array([1.0, jnp.nan, 2.0])))
     [1. 1. 3.]
     """
@@ -496,6 +513,9 @@ def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
     """Running products along ``axis``, with nan as 1.
+
+    Args:
+        axis: the axis along which; None flattens the array first.
 
     >>> print(jnp.nancumprod(jnp.array([2.0, jnp.nan, 2.0])))
     [2. 2. 4.]
@@ -564,6 +584,9 @@ def nanargmax(
 ) -> Array:
     """The position of the first largest element that is not nan; -1 if there is none.
 
+    Args:
+        axis: the axis along which to search; None: the array as a vector.
+
     >>> print(jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0])))
     2
     """
@@ -575,6 +598,9 @@ def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """The position of the first smallest element that is not nan; -1 if there is none.
+
+    Args:
+        axis: the axis along which to search; None: the array as a vector.
 
     >>> print(jnp.nanargmin(jnp.array([jnp.nan, 4.0, 3.0])))
     2

@@ -49,6 +49,9 @@ def sort(
 
     ``kind`` and ``order`` have no meaning.
 
+    Args:
+        axis: the axis along which to sort; None flattens the array first.
+
     >>> print(jnp.sort(jnp.array([3, 1, 2])))
     [1 2 3]
     """
@@ -113,6 +116,10 @@ def argsort(
 
     They are of ``dtype``, by default int32, or int64 under ``enable_x64``.
 
+    Args:
+        axis: the axis along which to sort; None flattens the array first.
+        dtype: the integer dtype of the positions.
+
     >>> print(jnp.argsort(jnp.array([3, 1, 2])))
     [1 2 0]
     """
@@ -140,6 +147,7 @@ def lexsort(keys: Sequence[ArrayLike], axis: int = -1, *, batch_size: int = 16) 
 
     Args:
         keys: arrays of one shape; the last one decides first.
+        axis: the axis along which to sort.
         batch_size: has no meaning.
 
     >>> print(jnp.lexsort((jnp.array([2, 1, 0]), jnp.array([0, 0, 1]))))
@@ -682,6 +690,7 @@ def unravel_index(indices: ArrayLike, shape: Any) -> tuple[Array, ...]:
 
     Args:
         indices: positions in the array as a vector.
+        shape: the shape of the array.
 
     >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
     [1, 2]
@@ -719,6 +728,8 @@ def ravel_multi_index(
         multi_index: an array of positions for each dimension.
         dims: the shape of the array that they are positions in.
         mode: what positions outside mean: "raise", which needs known ones, "wrap" or "clip".
+        order: must be "C": positions are counted row by row.
+        dtype: the integer dtype of the result.
 
     Raises:
         ValueError: an index is outside under "raise", or the dtype does not hold all positions.

@@ -133,6 +133,9 @@ def completed(who: str, x: Any, shape: Any) -> tuple[int, ...]:
 def ravel(a: ArrayLike, order: str = "C") -> Array:
     """The elements of ``a`` as a vector, in row-major order (or column-major, "F").
 
+    Args:
+        order: "C" for row-major order, "F" for column-major.
+
     >>> print(jnp.ravel(jnp.array([[1, 2], [3, 4]])))
     [1 2 3 4]
     """
@@ -144,6 +147,9 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """``a`` with dimensions of length 1 at the positions ``axis`` of the result.
 
+    Args:
+        axis: where the new dimensions stand in the result.
+
     >>> jnp.expand_dims(jnp.arange(3), 0).shape
     (1, 3)
     """
@@ -154,6 +160,9 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 @one_program
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """``a`` without its dimensions of length 1, or without those at ``axis``.
+
+    Args:
+        axis: the dimensions to be left out, which must have length 1; None for all that have.
 
     Raises:
         ValueError: a dimension at ``axis`` has another length.
@@ -368,6 +377,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
 def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """``m`` with the order of its elements reversed along ``axis``, or along all.
 
+    Args:
+        axis: the axis, or several, that are reversed; None for all.
+
     >>> print(jnp.flip(jnp.arange(3)))
     [2 1 0]
     """
@@ -431,6 +443,7 @@ def roll(
 
     Args:
         shift: by how many places, forwards if positive; several, for as many axes.
+        axis: the axis, or several; None rolls the array as a vector.
 
     >>> print(jnp.roll(jnp.arange(5), 2))
     [3 4 0 1 2]

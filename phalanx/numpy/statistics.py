@@ -742,6 +742,7 @@ def histogram_bin_edges(
     Args:
         bins: how many intervals, or their edges.
         range: the lower and the upper end; None for those of the data.
+        weights: has no meaning: the edges are the same.
 
     >>> print(jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), 2))
     [0. 2. 4.]

@@ -52,6 +52,9 @@ def _eye(n: int, m: int, k: ArrayLike, dtype: np.dtype) -> Array:
 def identity(n: int, dtype: DTypeLike = None) -> Array:
     """The n by n matrix with 1 on the diagonal, else 0.
 
+    Args:
+        n: the number of rows, and of columns.
+
     >>> print(jnp.identity(2, dtype=int))
     [[1 0]
      [0 1]]
@@ -230,7 +233,9 @@ def mask_indices(
     ``size`` is how many there are at most, where that must be known; missing ones are 0.
 
     Args:
+        n: the number of rows, and of columns.
         mask_func: a function ``mask_func(matrix, k)``, such as ``triu``.
+        k: what the function gets as its second argument.
 
     >>> [i.tolist() for i in jnp.mask_indices(3, jnp.triu, 1)]
     [[0, 0, 1], [1, 2, 2]]
@@ -449,6 +454,7 @@ def indices(dimensions: Any, dtype: DTypeLike = None, sparse: bool = False) -> A
 
     Args:
         dimensions: the lengths of the grid.
+        dtype: the dtype of the coordinates.
         sparse: whether each array has length 1 along the axes in which it is constant.
 
     >>> print(jnp.indices((2, 2))[0])

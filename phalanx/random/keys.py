@@ -215,7 +215,11 @@ def key_impl(keys: Any) -> str:
 
 
 def clone(key: Any) -> Any:
-    """The same key, or keys; says that they are meant to be used again."""
+    """The same key, or keys; says that they are meant to be used again.
+
+    Args:
+        key: a key, or an array of keys.
+    """
     _check("clone", key)
     return key
 

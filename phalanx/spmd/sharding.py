@@ -295,6 +295,7 @@ class SingleDeviceSharding(Sharding):
     """The whole array on one device.
 
     Args:
+        device: the device.
         committed: whether a user asked for it.
         memory_kind: the kind of memory; None for the device's own.
 

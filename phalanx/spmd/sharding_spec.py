@@ -23,7 +23,11 @@ class Chunked(NamedTuple):
 
 
 class ShardedAxis(NamedTuple):
-    """An axis of the mesh that makes cut number ``axis``, counted over all dimensions."""
+    """An axis of the mesh that makes cut number ``axis``, counted over all dimensions.
+
+    Args:
+        axis: the number of the cut.
+    """
 
     axis: int
 

@@ -29,6 +29,10 @@ class ResizeMethod(enum.Enum):
     convolution of Keys (1981) with a = -1/2, ``CUBIC_PYTORCH`` without antialiasing that with
     a = -3/4, which repeats the samples at the border, ``LANCZOS3`` and ``LANCZOS5`` windowed sinc
     functions, ``AREA`` the mean over the area of a pixel.
+
+    >>> from phalanx import image
+    >>> image.resize(jnp.ones((2, 2)), (4, 4), image.ResizeMethod.LINEAR).shape
+    (4, 4)
     """
 
     NEAREST = 0

@@ -50,6 +50,15 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 
     Args:
         duration: how long it took, in seconds.
+
+    >>> heard = []
+    >>> def listen(event, duration, **tags):
+    ...     heard.append((event, duration))
+    >>> register_event_duration_secs_listener(listen)
+    >>> record_event_duration_secs("/my/step", 1.5)
+    >>> unregister_event_duration_listener(listen)
+    >>> heard
+    [('/my/step', 1.5)]
     """
     _call(_durations, event, duration, kwargs=kwargs)
 
@@ -62,6 +71,15 @@ def record_event_time_span(
     Args:
         start_time: when it began, in seconds.
         end_time: when it ended.
+
+    >>> heard = []
+    >>> def listen(event, start, end, **tags):
+    ...     heard.append(end - start)
+    >>> register_event_time_span_listener(listen)
+    >>> record_event_time_span("/my/step", 1.0, 1.5)
+    >>> unregister_event_time_span_listener(listen)
+    >>> heard
+    [0.5]
     """
     _call(_spans, event, start_time, end_time, kwargs=kwargs)
 
@@ -71,6 +89,15 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
 
     Args:
         value: the number.
+
+    >>> heard = []
+    >>> def listen(event, value, **tags):
+    ...     heard.append(value)
+    >>> register_scalar_listener(listen)
+    >>> record_scalar("/my/loss", 0.25)
+    >>> unregister_scalar_listener(listen)
+    >>> heard
+    [0.25]
     """
     _call(_scalars, event, value, kwargs=kwargs)
 

@@ -218,9 +218,10 @@ def _identity(value: Any) -> Any:
 
 def _entry(places: list[tuple[str, Any]]) -> Entry:
     value = places[0][1]
-    own = f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
     names = [name for name, _ in places]
-    called = f".{getattr(value, '__name__', '')}"
+    made = inspect.unwrap(value) if isinstance(value, types.FunctionType) else value
+    called = f".{getattr(made, '__name__', '')}"
+    own = f"{getattr(value, '__module__', '')}{called}"
     best = own if own in names else min(names, key=lambda name: not name.endswith(called))
     return Entry(best, value, _home(value), tuple(name for name in names if name != best))
 

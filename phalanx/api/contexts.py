@@ -103,7 +103,13 @@ def default_device(device: Any) -> AbstractContextManager[None]:
 
 
 def disable_x64() -> AbstractContextManager[None]:
-    """Turn 64-bit dtypes into the 32-bit ones."""
+    """Turn 64-bit dtypes into the 32-bit ones.
+
+    >>> import phalanx
+    >>> with phalanx.experimental.disable_x64():
+    ...     jnp.ones(2, float).dtype
+    dtype('float32')
+    """
     return enable_x64(False)
 
 

@@ -58,6 +58,10 @@ def local_devices(
 
     Raises:
         ValueError: there is no such process.
+
+    >>> import phalanx
+    >>> phalanx.local_devices()[0].process_index == phalanx.process_index()
+    True
     """
     index = process_index if process_index is not None else host_id
     if index is None:
@@ -71,22 +75,42 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """The number of all devices."""
+    """The number of all devices.
+
+    >>> import phalanx
+    >>> phalanx.device_count() == len(phalanx.devices())
+    True
+    """
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """The number of devices of this process."""
+    """The number of devices of this process.
+
+    >>> import phalanx
+    >>> phalanx.local_device_count() == len(phalanx.local_devices())
+    True
+    """
     return len(runtime().local_devices(backend))
 
 
 def process_index(backend: str | None = None) -> int:
-    """The number of this process, from 0."""
+    """The number of this process, from 0.
+
+    >>> import phalanx
+    >>> phalanx.process_index() < phalanx.process_count()
+    True
+    """
     return runtime().process_index()
 
 
 def process_count(backend: str | None = None) -> int:
-    """How many processes compute together."""
+    """How many processes compute together.
+
+    >>> import phalanx
+    >>> phalanx.process_count() >= 1
+    True
+    """
     return runtime().process_count()
 
 
@@ -104,7 +128,12 @@ host_id, host_count, host_ids = process_index, process_count, process_indices
 
 
 def default_backend() -> str:
-    """The platform of the default devices: ``"cpu"``, ``"gpu"`` or ``"tpu"``."""
+    """The platform of the default devices: ``"cpu"``, ``"gpu"`` or ``"tpu"``.
+
+    >>> import phalanx
+    >>> phalanx.default_backend() in ("cpu", "gpu", "tpu")
+    True
+    """
     return runtime().platform()
 
 
@@ -349,6 +378,10 @@ def block_until_ready(x: Any) -> Any:
 
     Args:
         x: a tree of arrays.
+
+    >>> import phalanx
+    >>> print(phalanx.block_until_ready(jnp.ones(2) + 1))
+    [2. 2.]
     """
     if isinstance(x, DeviceArray):
         return x.block_until_ready()

@@ -358,7 +358,12 @@ def _close_coordinator(patience: float) -> None:
 
 
 def is_initialized() -> bool:
-    """Whether this process computes together with others."""
+    """Whether this process computes together with others.
+
+    >>> import phalanx
+    >>> phalanx.distributed.is_initialized()
+    False
+    """
     return joined_member() is not None
 
 

@@ -184,5 +184,12 @@ class set_mesh:
 
 
 def get_mesh() -> Mesh:
-    """The mesh that is meant where none is given; an empty one if there is none."""
+    """The mesh that is meant where none is given; an empty one if there is none.
+
+    >>> import phalanx
+    >>> mesh = phalanx.make_mesh((1,), ("i",))
+    >>> with phalanx.set_mesh(mesh):
+    ...     phalanx.get_mesh() == mesh
+    True
+    """
     return settings().mesh or NO_MESH

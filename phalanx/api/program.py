@@ -161,6 +161,11 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
     Args:
         fun: a function of trees of arrays.
         name: the name; default that of the function.
+
+    >>> import phalanx
+    >>> double = phalanx.named_call(lambda x: 2 * x, name="double")
+    >>> float(double(3.0))
+    6.0
     """
     check_callable(fun, "named_call")
 

@@ -35,17 +35,33 @@ def transfer_guard(new_val: str) -> AbstractContextManager[None]:
 
 
 def transfer_guard_host_to_device(new_val: str) -> AbstractContextManager[None]:
-    """What becomes of transfers from the host to devices; see ``transfer_guard``."""
+    """What becomes of transfers from the host to devices; see ``transfer_guard``.
+
+    >>> import phalanx
+    >>> with phalanx.transfer_guard_host_to_device("log"):
+    ...     x = phalanx.device_put(1.0)
+    """
     return config.override(transfer_guard_host_to_device=new_val)
 
 
 def transfer_guard_device_to_host(new_val: str) -> AbstractContextManager[None]:
-    """What becomes of transfers from devices to the host; see ``transfer_guard``."""
+    """What becomes of transfers from devices to the host; see ``transfer_guard``.
+
+    >>> import phalanx
+    >>> with phalanx.transfer_guard_device_to_host("allow"):
+    ...     float(jnp.float32(1.5))
+    1.5
+    """
     return config.override(transfer_guard_device_to_host=new_val)
 
 
 def transfer_guard_device_to_device(new_val: str) -> AbstractContextManager[None]:
-    """What becomes of transfers between devices; see ``transfer_guard``."""
+    """What becomes of transfers between devices; see ``transfer_guard``.
+
+    >>> import phalanx
+    >>> with phalanx.transfer_guard_device_to_device("allow"):
+    ...     x = phalanx.device_put(jnp.ones(2), phalanx.devices()[-1])
+    """
     return config.override(transfer_guard_device_to_device=new_val)
 
 
@@ -86,32 +102,69 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
 
 
 def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
-    """Log a warning when a function is traced: its name, the types, and whether it was before."""
+    """Log a warning when a function is traced: its name, the types, and whether it was before.
+
+    >>> import phalanx
+    >>> with phalanx.explain_cache_misses(False):
+    ...     y = phalanx.jit(lambda x: x + 1)(1.0)
+    """
     return config.override(explain_cache_misses=new_val)
 
 
 def no_tracing(new_val: bool = True) -> AbstractContextManager[None]:
-    """Refuse to trace functions that have not been traced for the types of their arguments."""
+    """Refuse to trace functions that have not been traced for the types of their arguments.
+
+    >>> import phalanx
+    >>> f = phalanx.jit(lambda x: x + 1)
+    >>> y = f(1.0)
+    >>> with phalanx.no_tracing():
+    ...     float(f(2.0))
+    3.0
+    """
     return config.override(no_tracing=new_val)
 
 
 def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
-    """Check every program against its types when it has been traced."""
+    """Check every program against its types when it has been traced.
+
+    >>> import phalanx
+    >>> with phalanx.enable_checks():
+    ...     float(phalanx.jit(lambda x: x + 1)(1.0))
+    2.0
+    """
     return config.override(enable_checks=new_val)
 
 
 def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[None]:
-    """Let ``random.PRNGKey`` give keys of the kind of ``random.key``."""
+    """Let ``random.PRNGKey`` give keys of the kind of ``random.key``.
+
+    >>> import phalanx
+    >>> with phalanx.enable_custom_prng():
+    ...     phalanx.random.PRNGKey(0).dtype
+    key<fry>
+    """
     return config.override(enable_custom_prng=new_val)
 
 
 def default_prng_impl(new_val: str = "threefry2x32") -> AbstractContextManager[None]:
-    """Make keys for the generator of this name where no other is asked for."""
+    """Make keys for the generator of this name where no other is asked for.
+
+    >>> import phalanx
+    >>> with phalanx.default_prng_impl("rbg"):
+    ...     phalanx.random.key(0).dtype
+    key<rbg>
+    """
     return config.override(default_prng_impl=new_val)
 
 
 def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
-    """Take keys in their old form, "allow", or "warn" of them, or refuse them, "error"."""
+    """Take keys in their old form, "allow", or "warn" of them, or refuse them, "error".
+
+    >>> import phalanx
+    >>> with phalanx.legacy_prng_key("allow"):
+    ...     phalanx.random.uniform(phalanx.random.PRNGKey(0)).shape
+    ()
+    """
     return config.override(legacy_prng_key=new_val)
 
 
@@ -135,7 +188,13 @@ def checking_leaks() -> AbstractContextManager[None]:
 
 
 def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
-    """``checking_leaks``, or a block without such looks where ``new_val`` is false."""
+    """``checking_leaks``, or a block without such looks where ``new_val`` is false.
+
+    >>> import phalanx
+    >>> with phalanx.check_tracer_leaks(False):
+    ...     float(phalanx.jit(lambda x: x + 1)(1.0))
+    2.0
+    """
     return config.override(check_tracer_leaks=new_val)
 
 
@@ -151,6 +210,10 @@ def _accepted(name: str, default: Any) -> Callable[..., AbstractContextManager[N
 
     Raises:
         ConfigError: the option has another value here.
+
+    >>> import phalanx
+    >>> with phalanx.{name}({getattr(config, name)!r}):
+    ...     x = phalanx.numpy.ones(2)
     """
     return block
 

@@ -66,12 +66,20 @@ def holds_numbers(dtype: np.dtype) -> bool:
 
 
 def is_bool(dtype: Any) -> bool:
-    """Whether ``dtype`` is bool."""
+    """Whether ``dtype`` is bool.
+
+    >>> is_bool(np.dtype("bool"))
+    True
+    """
     return dtype == _BOOL
 
 
 def is_integer(dtype: Any) -> bool:
-    """Whether ``dtype`` is a signed or unsigned integer; bool is not."""
+    """Whether ``dtype`` is a signed or unsigned integer; bool is not.
+
+    >>> is_integer(np.dtype("int32")), is_integer(np.dtype("bool"))
+    (True, False)
+    """
     return dtype in INTEGERS
 
 
@@ -86,17 +94,29 @@ def is_unsigned(dtype: Any) -> bool:
 
 
 def is_floating(dtype: Any) -> bool:
-    """Whether ``dtype`` is a real floating-point dtype."""
+    """Whether ``dtype`` is a real floating-point dtype.
+
+    >>> is_floating(np.dtype("float32")), is_floating(np.dtype("complex64"))
+    (True, False)
+    """
     return dtype in FLOATS
 
 
 def is_complex(dtype: Any) -> bool:
-    """Whether ``dtype`` is complex."""
+    """Whether ``dtype`` is complex.
+
+    >>> is_complex(np.dtype("complex64")), is_complex(np.dtype("float32"))
+    (True, False)
+    """
     return dtype in COMPLEXES
 
 
 def is_inexact(dtype: Any) -> bool:
-    """Whether ``dtype`` is floating-point or complex, so that derivatives make sense."""
+    """Whether ``dtype`` is floating-point or complex, so that derivatives make sense.
+
+    >>> is_inexact(np.dtype("complex64")), is_inexact(np.dtype("int32"))
+    (True, False)
+    """
     return dtype in INEXACT
 
 
@@ -720,6 +740,10 @@ class ScalarType:
 
     Args:
         dtype: the dtype.
+
+    >>> import phalanx.numpy as jnp
+    >>> jnp.ones(2, jnp.float16).dtype == jnp.float16, jnp.int8(3)
+    (True, Array(3, dtype=int8))
     """
 
     __slots__ = ("dtype",)

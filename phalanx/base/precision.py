@@ -19,6 +19,11 @@ class Precision(_Named):
     """How exactly products of float32 are computed where the hardware has faster, coarser ways.
 
     ``DEFAULT`` is the fastest, ``HIGHEST`` is full float32. On CPUs all are full float32.
+
+    >>> import phalanx.numpy as jnp
+    >>> from phalanx import lax
+    >>> print(jnp.dot(jnp.ones(3), jnp.ones(3), precision=lax.Precision.HIGHEST))
+    3.0
     """
 
     DEFAULT = "default"

@@ -197,6 +197,10 @@ class DictKey(NamedTuple):
 
     Args:
         key: the key in the dict.
+
+    >>> paths, _ = flatten_with_path({"a": 1.0})
+    >>> paths[0][0]
+    (DictKey(key='a'),)
     """
 
     key: Any
@@ -210,6 +214,10 @@ class SequenceKey(NamedTuple):
 
     Args:
         idx: the position in a list or tuple.
+
+    >>> paths, _ = flatten_with_path([1.0])
+    >>> paths[0][0]
+    (SequenceKey(idx=0),)
     """
 
     idx: int
@@ -223,6 +231,9 @@ class GetAttrKey(NamedTuple):
 
     Args:
         name: the name of the attribute.
+
+    >>> keystr((GetAttrKey("weights"),))
+    '.weights'
     """
 
     name: str
@@ -236,6 +247,9 @@ class FlattenedIndexKey(NamedTuple):
 
     Args:
         key: the number of the child.
+
+    >>> FlattenedIndexKey(2).key
+    2
     """
 
     key: int
@@ -324,7 +338,11 @@ def _paths(
 def leaves_with_path(
     tree: Tree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[Path, Any]]:
-    """The leaves of ``tree``, each with the path to it, as ``flatten_with_path``."""
+    """The leaves of ``tree``, each with the path to it, as ``flatten_with_path``.
+
+    >>> leaves_with_path({"a": [1.0, 2.0]})[1]
+    ((DictKey(key='a'), SequenceKey(idx=1)), 2.0)
+    """
     return flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 

@@ -27,12 +27,24 @@ from phalanx.transforms.divide import Policy
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
-    """Store all that the derivative needs, as without ``checkpoint``."""
+    """Store all that the derivative needs, as without ``checkpoint``.
+
+    >>> import phalanx
+    >>> f = phalanx.checkpoint(jnp.sin, policy=phalanx.checkpoint_policies.everything_saveable)
+    >>> float(phalanx.grad(f)(0.0))
+    1.0
+    """
     return True
 
 
 def nothing_saveable(*_: Any, **__: Any) -> bool:
-    """Store nothing but the arguments: the policy of ``checkpoint`` where none is given."""
+    """Store nothing but the arguments: the policy of ``checkpoint`` where none is given.
+
+    >>> import phalanx
+    >>> f = phalanx.checkpoint(jnp.sin, policy=phalanx.checkpoint_policies.nothing_saveable)
+    >>> float(phalanx.grad(f)(0.0))
+    1.0
+    """
     return False
 
 
@@ -41,6 +53,11 @@ def dots_saveable(prim: Primitive, *_: Any, **__: Any) -> bool:
 
     Args:
         prim: the operation that is asked about.
+
+    >>> import phalanx
+    >>> f = phalanx.checkpoint(jnp.dot, policy=phalanx.checkpoint_policies.dots_saveable)
+    >>> print(phalanx.grad(f)(jnp.ones(2), jnp.arange(2.0)))
+    [0. 1.]
     """
     return prim in (dot_general, conv_general_dilated)
 
@@ -54,6 +71,12 @@ def dots_with_no_batch_dims_saveable(prim: Primitive, *_: Any, **params: Any) ->
     Args:
         prim: the operation that is asked about.
         params: its parameters.
+
+    >>> import phalanx
+    >>> policy = phalanx.checkpoint_policies.dots_with_no_batch_dims_saveable
+    >>> f = phalanx.checkpoint(jnp.dot, policy=policy)
+    >>> print(phalanx.grad(f)(jnp.ones(2), jnp.arange(2.0)))
+    [0. 1.]
     """
     return prim is dot_general and not any(params["batch"])
 
@@ -72,6 +95,9 @@ class Names:
         names: names, as ``checkpoint_name`` gives them.
         listed: whether these are granted, and not all others.
         unnamed: whether values without a name are granted.
+
+    >>> print(Names(frozenset({"scores"}), listed=True, unnamed=False))
+    only scores
     """
 
     names: frozenset[str]
@@ -96,6 +122,10 @@ class Either:
     Args:
         first: a policy.
         second: another one.
+
+    >>> policy = Either(dots_saveable, nothing_saveable)
+    >>> policy.second is nothing_saveable
+    True
     """
 
     first: Policy
@@ -126,6 +156,10 @@ def save_any_names_but_these(*names_not_to_save: str) -> Policy:
 
     Args:
         names_not_to_save: names, as ``checkpoint_name`` gives them.
+
+    >>> import phalanx
+    >>> print(phalanx.checkpoint_policies.save_any_names_but_these("scores"))
+    all but scores
     """
     return Names(_checked("save_any_names_but_these", names_not_to_save), False, False)
 
@@ -137,6 +171,10 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
 
     Args:
         names_not_to_save: names, as ``checkpoint_name`` gives them.
+
+    >>> import phalanx
+    >>> print(phalanx.checkpoint_policies.save_anything_except_these_names("scores"))
+    all but scores, and what has no name
     """
     return Names(_checked("save_anything_except_these_names", names_not_to_save), False, True)
 

@@ -70,6 +70,9 @@ class Axis:
         size: how many lanes lie in the dimension.
         rest: how the other lanes are dealt out; None: all are here.
         over: axes of a mesh along which the dimension is to lie.
+
+    >>> Axis("batch", 8).size
+    8
     """
 
     name: Any

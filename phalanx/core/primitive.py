@@ -63,6 +63,9 @@ class ZeroDerivative:
 
     Args:
         why: the reason, in words for the user.
+
+    >>> ZeroDerivative("it is constant between steps").why
+    'it is constant between steps'
     """
 
     why: str
@@ -74,6 +77,9 @@ class NoRule:
 
     Args:
         why: the reason, in words for the user.
+
+    >>> NoRule("it has no derivative: it counts").why
+    'it has no derivative: it counts'
     """
 
     why: str
@@ -111,6 +117,9 @@ class Example:
         high: the greatest.
         diagonal: what is added to the diagonals of matrices.
         order: up to which order derivatives are tried.
+
+    >>> Example((2.0, 3.0), {"axis": 0}).order
+    2
     """
 
     args: tuple[Any, ...]

@@ -71,6 +71,12 @@ class Ref(Shaped):
 
     Args:
         value: what it holds at first.
+
+    >>> import phalanx
+    >>> ref = phalanx.new_ref(jnp.zeros(3))
+    >>> ref[1] = 5.0
+    >>> print(ref[...])
+    [0. 5. 0.]
     """
 
     __slots__ = ("__weakref__", "_freed", "_home", "_place", "_value", "aval")

@@ -201,6 +201,11 @@ class Array(Shaped):
 
     Both arrays that hold data and the tracers that stand for them inside transformations are
     instances. Operators and methods are those of NumPy; ``phalanx.numpy`` installs them.
+
+    >>> import phalanx.numpy as jnp
+    >>> x = jnp.arange(6.0).reshape(2, 3)
+    >>> x.shape, x.dtype, (x + 1).sum()
+    ((2, 3), dtype('float32'), Array(21., dtype=float32))
     """
 
     __slots__ = ("__weakref__",)

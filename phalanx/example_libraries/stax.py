@@ -40,6 +40,12 @@ def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
 
     Args:
         out_dim: the number of features of the result.
+
+    >>> from phalanx import random
+    >>> init, apply = Dense(4)
+    >>> shape, params = init(random.key(0), (-1, 3))
+    >>> shape, apply(params, jnp.ones((2, 3))).shape
+    ((-1, 4), (2, 4))
     """
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
@@ -107,6 +113,11 @@ def GeneralConv(
 
     Args:
         dimension_numbers: which dimension is which, in letters: of images, kernel, result.
+
+    >>> from phalanx import random
+    >>> init, apply = GeneralConv(("NHWC", "HWIO", "NHWC"), 8, (3, 3))
+    >>> init(random.key(0), (1, 5, 5, 2))[0]
+    (1, 3, 3, 8)
     """
     return _convolution(
         lax.conv_general_dilated, dimension_numbers, out_chan, filter_shape, strides, padding,
@@ -127,6 +138,11 @@ def GeneralConvTranspose(
 
     Args:
         dimension_numbers: which dimension is which, in letters: of images, kernel, result.
+
+    >>> from phalanx import random
+    >>> init, apply = GeneralConvTranspose(("NHWC", "HWIO", "NHWC"), 8, (3, 3))
+    >>> init(random.key(0), (1, 5, 5, 2))[0]
+    (1, 7, 7, 8)
     """
     return _convolution(
         lax.conv_transpose, dimension_numbers, out_chan, filter_shape, strides, padding, W_init,
@@ -157,6 +173,12 @@ def BatchNorm(
         scale: whether a learned factor is there.
         beta_init: how these numbers begin.
         gamma_init: how these factors begin.
+
+    >>> from phalanx import random
+    >>> init, apply = BatchNorm(axis=(0,))
+    >>> shape, params = init(random.key(0), (-1, 3))
+    >>> apply(params, jnp.ones((5, 3))).shape
+    (5, 3)
     """
     over = (axis,) if isinstance(axis, int) else tuple(axis)
 
@@ -186,6 +208,10 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     Args:
         fun: the function.
         fun_kwargs: its keyword arguments.
+
+    >>> init, apply = elementwise(jnp.clip, min=0.0)
+    >>> print(apply((), jnp.array([-1.0, 2.0])))
+    [0. 2.]
     """
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
@@ -218,7 +244,14 @@ def _pooling(start: float, join: Callable[..., Any], mean: bool) -> Callable[...
         padding: str = "VALID",
         spec: str | None = None,
     ) -> Layer:
-        """The elements of each window joined; ``spec`` names dimensions, "NHWC" if it is None."""
+        """The elements of each window joined; ``spec`` names dimensions, "NHWC" if it is None.
+
+        >>> from phalanx import random
+        >>> from phalanx.example_libraries import stax
+        >>> init, apply = stax.MaxPool((2, 2), strides=(2, 2))
+        >>> init(random.key(0), (1, 4, 4, 3))[0]
+        (1, 2, 2, 3)
+        """
         steps = tuple(strides or (1,) * len(window_shape))
         names = spec or "N" + "HWD"[: len(window_shape)] + "C"
 
@@ -268,6 +301,11 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     Args:
         rate: the probability that an element is kept.
         mode: "train"; in any other, such as "test", all are kept.
+
+    >>> from phalanx import random
+    >>> init, apply = Dropout(0.5, mode="test")
+    >>> print(apply((), jnp.ones(3)))
+    [1. 1. 1.]
     """
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
@@ -292,6 +330,10 @@ def FanOut(num: int) -> Layer:
 
     Args:
         num: how many copies.
+
+    >>> init, apply = FanOut(2)
+    >>> len(apply((), jnp.ones(3)))
+    2
     """
 
     def init_fun(rng: Any, input_shape: tuple[int, ...]) -> Any:
@@ -317,7 +359,12 @@ FanInSum = _fan_in_sum()
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """The outputs of layers in parallel beside each other along ``axis``."""
+    """The outputs of layers in parallel beside each other along ``axis``.
+
+    >>> init, apply = FanInConcat()
+    >>> apply((), [jnp.ones((2, 1)), jnp.ones((2, 3))]).shape
+    (2, 4)
+    """
 
     def init_fun(rng: Any, input_shape: Sequence[tuple[int, ...]]) -> Any:
         d = axis % len(input_shape[0])
@@ -343,6 +390,12 @@ def serial(*layers: Layer) -> Layer:
 
     Args:
         layers: the layers.
+
+    >>> from phalanx import random
+    >>> init, apply = serial(Dense(4), Relu, Dense(2))
+    >>> shape, params = init(random.key(0), (-1, 3))
+    >>> apply(params, jnp.ones((5, 3))).shape
+    (5, 2)
     """
     inits = [init for init, _ in layers]
     applies = [apply for _, apply in layers]
@@ -369,6 +422,12 @@ def parallel(*layers: Layer) -> Layer:
 
     Args:
         layers: the layers.
+
+    >>> from phalanx import random
+    >>> init, apply = serial(FanOut(2), parallel(Dense(4), Identity), FanInConcat())
+    >>> shape, params = init(random.key(0), (-1, 3))
+    >>> apply(params, jnp.ones((5, 3))).shape
+    (5, 7)
     """
     inits = [init for init, _ in layers]
     applies = [apply for _, apply in layers]
@@ -390,6 +449,11 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
 
     Args:
         make_layer: from the shape of the input to a layer.
+
+    >>> from phalanx import random
+    >>> init, apply = shape_dependent(lambda shape: Dense(shape[-1]))
+    >>> init(random.key(0), (-1, 3))[0]
+    (-1, 3)
     """
 
     def init_fun(rng: Any, input_shape: Any) -> Any:

@@ -62,6 +62,11 @@ class Error:
 
     Args:
         words: what the checks say, by their numbers.
+
+    >>> from phalanx.experimental import checkify
+    >>> error, _ = checkify.checkify(lambda x: x + 1)(1.0)
+    >>> error.get() is None
+    True
     """
 
     words: Any
@@ -106,6 +111,14 @@ def check(
     Raises:
         TypeError: ``pred`` is no boolean without dimensions, or an argument is no array.
         ValueError: ``msg`` cannot be filled in with the arguments.
+
+    >>> from phalanx.experimental import checkify
+    >>> def root(x):
+    ...     checkify.check(x >= 0, "the number is {x}", x=x)
+    ...     return x**0.5
+    >>> error, _ = checkify.checkify(root)(-1.0)
+    >>> error.get().splitlines()[0].startswith("the number is -1")
+    True
     """
     holds = as_array("check", pred)
     if holds.shape or holds.dtype != np.bool_:
@@ -132,7 +145,11 @@ def _check_format(msg: str, types: Sequence[ArrayType], structure: Any) -> None:
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """``check`` with ``debug``: without ``checkify`` around it, nothing happens."""
+    """``check`` with ``debug``: without ``checkify`` around it, nothing happens.
+
+    >>> from phalanx.experimental import checkify
+    >>> checkify.debug_check(False, "nobody hears of it")
+    """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
@@ -141,6 +158,10 @@ def check_error(error: Error) -> None:
 
     Args:
         error: what a function of ``checkify`` returned.
+
+    >>> from phalanx.experimental import checkify
+    >>> error, y = checkify.checkify(lambda x: x + 1)(1.0)
+    >>> checkify.check_error(error)
     """
     if not isinstance(error, Error):
         raise TypeError(f"check_error: an Error of checkify is needed, got {type(error).__name__}")

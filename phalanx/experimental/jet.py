@@ -36,6 +36,11 @@ class Series:
 
     Args:
         terms: the coefficients, of the first order on.
+
+    >>> from phalanx.experimental.jet import jet
+    >>> value, terms = jet(jnp.sin, (0.0,), ((1.0, 0.0),))
+    >>> [float(t) for t in terms]
+    [1.0, 0.0]
     """
 
     terms: Coefficients

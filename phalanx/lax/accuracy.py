@@ -10,7 +10,11 @@ from phalanx.lax.operands import accept
 
 
 class AccuracyMode(enum.Enum):
-    """One of the ways in which a platform computes a function: the most accurate, or its own."""
+    """One of the ways in which a platform computes a function: the most accurate, or its own.
+
+    >>> float(lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST))
+    1.0
+    """
 
     HIGHEST = 1
     DEFAULT = 2

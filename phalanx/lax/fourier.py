@@ -12,7 +12,11 @@ from phalanx.lax.operands import accept, integers
 
 
 class FftType(enum.IntEnum):
-    """Which Fourier transform: of complex numbers, its inverse, and both for real numbers."""
+    """Which Fourier transform: of complex numbers, its inverse, and both for real numbers.
+
+    >>> lax.fft(jnp.ones(4), lax.FftType.RFFT, (4,)).shape
+    (3,)
+    """
 
     FFT = 0
     IFFT = 1

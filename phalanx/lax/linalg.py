@@ -47,7 +47,11 @@ __all__ = [
 
 
 class SvdAlgorithm(enum.Enum):
-    """How singular values are found: on CPUs by LAPACK's gesdd (``DEFAULT``) or gesvd (``QR``)."""
+    """How singular values are found: on CPUs by LAPACK's gesdd (``DEFAULT``) or gesvd (``QR``).
+
+    >>> lax.linalg.SvdAlgorithm.DEFAULT.name
+    'DEFAULT'
+    """
 
     DEFAULT = "default"
     QR = "QR"

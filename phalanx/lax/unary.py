@@ -15,7 +15,11 @@ from phalanx.lax.operands import accept
 
 
 class RoundingMethod(enum.IntEnum):
-    """Which of two equally near integers ``round`` chooses."""
+    """Which of two equally near integers ``round`` chooses.
+
+    >>> print(lax.round(jnp.array([0.5, 1.5]), lax.RoundingMethod.TO_NEAREST_EVEN))
+    [0. 2.]
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1

@@ -728,7 +728,7 @@ def ravel_multi_index(
         multi_index: an array of positions for each dimension.
         dims: the shape of the array that they are positions in.
         mode: what positions outside mean: "raise", which needs known ones, "wrap" or "clip".
-        order: must be "C": positions are counted row by row.
+        order: "C" counts the last dimension fastest, "F" the first.
         dtype: the integer dtype of the result.
 
     Raises:

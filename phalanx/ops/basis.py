@@ -47,17 +47,29 @@ TYPES = 1024  # of each primitive: results of its type rule that are kept
 
 
 def f32(*shape: int) -> ArrayType:
-    """The type of a float32 array: shorthand for examples."""
+    """The type of a float32 array: shorthand for examples.
+
+    >>> str(f32(2, 3))
+    'f32[2,3]'
+    """
     return ArrayType(shape, F32)
 
 
 def i32(*shape: int) -> ArrayType:
-    """The type of an int32 array: shorthand for examples."""
+    """The type of an int32 array: shorthand for examples.
+
+    >>> str(i32(2))
+    'i32[2]'
+    """
     return ArrayType(shape, I32)
 
 
 def bools(*shape: int) -> ArrayType:
-    """The type of a boolean array: shorthand for examples."""
+    """The type of a boolean array: shorthand for examples.
+
+    >>> bools(3).dtype
+    dtype('bool')
+    """
     return ArrayType(shape, BOOL)
 
 

@@ -48,6 +48,9 @@ class ConvDimensionNumbers:
         lhs_spec: batch, features and spatial dimensions of the images, by position.
         rhs_spec: features of the result, of the images, and spatial dimensions of the kernel.
         out_spec: batch, features and spatial dimensions of the result.
+
+    >>> lax.conv_dimension_numbers((1, 3, 8, 8), (4, 3, 2, 2), ("NCHW", "OIHW", "NCHW")).lhs_spec
+    (0, 1, 2, 3)
     """
 
     lhs_spec: tuple[int, ...]

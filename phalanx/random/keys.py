@@ -219,6 +219,10 @@ def clone(key: Any) -> Any:
 
     Args:
         key: a key, or an array of keys.
+
+    >>> from phalanx import random
+    >>> random.clone(random.key(0)) == random.key(0)
+    Array(True, dtype=bool)
     """
     _check("clone", key)
     return key

@@ -23,6 +23,9 @@ class AxisType(Enum):
     ``Auto``: the compiler, where the user leaves it open. ``Explicit``: the same; the shardings
     of results follow from those of operands. ``Manual``: the program, which says what each
     device does.
+
+    >>> AbstractMesh((2,), ("i",)).axis_types
+    (Auto,)
     """
 
     Auto = "Auto"

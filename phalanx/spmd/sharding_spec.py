@@ -9,7 +9,11 @@ from phalanx.core.layouts import Layout, MeshAxes
 
 
 class NoSharding(NamedTuple):
-    """A dimension that is whole."""
+    """A dimension that is whole.
+
+    >>> NoSharding()
+    NoSharding()
+    """
 
 
 class Chunked(NamedTuple):
@@ -17,6 +21,9 @@ class Chunked(NamedTuple):
 
     Args:
         chunks: into how many parts each of the axes cuts the dimension.
+
+    >>> Chunked((4, 2)).chunks
+    (4, 2)
     """
 
     chunks: tuple[int, ...]
@@ -27,6 +34,9 @@ class ShardedAxis(NamedTuple):
 
     Args:
         axis: the number of the cut.
+
+    >>> ShardedAxis(0).axis
+    0
     """
 
     axis: int
@@ -37,6 +47,9 @@ class Replicated(NamedTuple):
 
     Args:
         replicas: how many copies there are.
+
+    >>> Replicated(2).replicas
+    2
     """
 
     replicas: int

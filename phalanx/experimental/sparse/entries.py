@@ -32,7 +32,12 @@ def _ordered(mat: Mat) -> Mat:
 
 
 def bcoo_sort_indices(mat: Mat) -> Mat:
-    """The same array with its entries in the order of their positions."""
+    """The same array with its entries in the order of their positions.
+
+    >>> from phalanx.experimental import sparse
+    >>> sparse.bcoo_sort_indices(sparse.eye(2)).indices_sorted
+    True
+    """
     return mat if mat.indices_sorted else each_of_batch(_ordered, mat.n_batch)(mat)
 
 
@@ -49,6 +54,10 @@ def bcoo_sum_duplicates(mat: Mat, nse: int | None = None) -> Mat:
         mat: entries with positions.
         nse: how many entries are listed; those beyond are lost. By default as many as there are,
             or, where that is not known in a transformation, as before.
+
+    >>> from phalanx.experimental import sparse
+    >>> sparse.bcoo_sum_duplicates(sparse.eye(2)).nse
+    2
     """
     if mat.unique_indices and nse in (None, mat.nse):
         return bcoo_sort_indices(mat)
@@ -84,6 +93,10 @@ def bcoo_extract(sparr: Mat, arr: Any, *, assume_unique: bool | None = None) -> 
 
     Raises:
         ValueError: the shapes differ.
+
+    >>> from phalanx.experimental import sparse
+    >>> print(sparse.bcoo_extract(sparse.eye(2), jnp.array([[5.0, 6.0], [7.0, 8.0]])).data)
+    [5. 8.]
     """
     arr = jnp.asarray(arr)
     if arr.shape != sparr.shape:
@@ -134,6 +147,10 @@ def bcoo_multiply_dense(sp_mat: Entries, v: Any) -> Any:
 
     Raises:
         ValueError: it does not.
+
+    >>> from phalanx.experimental import sparse
+    >>> print(sparse.bcoo_multiply_dense(sparse.eye(2), jnp.full((2, 2), 3.0)))
+    [3. 3.]
     """
     v = jnp.asarray(v)
     try:
@@ -170,6 +187,10 @@ def bcoo_multiply_sparse(lhs: Mat, rhs: Entries) -> Mat:
 
     Raises:
         ValueError: the shapes differ.
+
+    >>> from phalanx.experimental import sparse
+    >>> print(sparse.bcoo_multiply_sparse(sparse.eye(2), sparse.eye(2)).todense())
+    [[1. 0.] [0. 1.]]
     """
     if lhs.shape != rhs.shape:
         raise ValueError(

@@ -29,6 +29,10 @@ def bcoo_reduce_sum(mat: Mat, *, axes: Sequence[int]) -> Mat:
 
     Raises:
         ValueError: there is no such dimension, or one twice.
+
+    >>> from phalanx.experimental import sparse
+    >>> print(sparse.bcoo_reduce_sum(sparse.eye(2), axes=(0,)).todense())
+    [1. 1.]
     """
     dims = sorted(d % mat.ndim if -mat.ndim <= d < mat.ndim else -1 for d in axes)
     if len(set(dims)) < len(dims) or -1 in dims:
@@ -69,6 +73,11 @@ def bcoo_dot_general(
 
     Raises:
         ValueError: dimensions do not go together.
+
+    >>> from phalanx.experimental import sparse
+    >>> sums = (((1,), (0,)), ((), ()))
+    >>> print(sparse.bcoo_dot_general(sparse.eye(2), jnp.arange(2.0), dimension_numbers=sums))
+    [0. 1.]
     """
     (lc, rc), (lb, rb) = [tuple(map(tuple, pair)) for pair in dimension_numbers]
     pairs = zip((*lc, *lb), (*rc, *rb), strict=True)

@@ -60,6 +60,10 @@ def bcoo_transpose(mat: Mat, *, permutation: Ints) -> Mat:
 
     Raises:
         ValueError: ``permutation`` is none.
+
+    >>> from phalanx.experimental import sparse
+    >>> sparse.bcoo_transpose(sparse.eye(2, 3), permutation=(1, 0)).shape
+    (3, 2)
     """
     perm = [d % mat.ndim if mat.ndim else d for d in permutation]
     if sorted(perm) != list(range(mat.ndim)):
@@ -94,6 +98,10 @@ def bcoo_reshape(
 
     Raises:
         ValueError: the sizes differ.
+
+    >>> from phalanx.experimental import sparse
+    >>> sparse.bcoo_reshape(sparse.eye(2), new_sizes=(4,)).shape
+    (4,)
     """
     if dimensions is not None:
         mat = bcoo_transpose(mat, permutation=dimensions)
@@ -132,6 +140,10 @@ def bcoo_squeeze(arr: Mat, *, dimensions: Ints) -> Mat:
 
     Raises:
         ValueError: one has another length.
+
+    >>> from phalanx.experimental import sparse
+    >>> sparse.bcoo_squeeze(sparse.eye(1, 3), dimensions=(0,)).shape
+    (3,)
     """
     dims = sorted(d % arr.ndim for d in dimensions)
     if any(arr.shape[d] != 1 for d in dims):
@@ -162,6 +174,11 @@ def bcoo_broadcast_in_dim(
 
     Raises:
         ValueError: the lengths do not go together.
+
+    >>> from phalanx.experimental import sparse
+    >>> one = sparse.eye(2)
+    >>> sparse.bcoo_broadcast_in_dim(one, shape=(3, 2, 2), broadcast_dimensions=(1, 2)).shape
+    (3, 2, 2)
     """
     shape, dims = tuple(shape), tuple(broadcast_dimensions)
     fits = len(dims) == mat.ndim and all(mat.shape[i] in (1, shape[d]) for i, d in enumerate(dims))
@@ -195,6 +212,10 @@ def bcoo_concatenate(operands: Sequence[Mat], *, dimension: int) -> Mat:
 
     Raises:
         ValueError: there are none, or they differ along other dimensions.
+
+    >>> from phalanx.experimental import sparse
+    >>> sparse.bcoo_concatenate([sparse.eye(2), sparse.eye(2)], dimension=0).shape
+    (4, 2)
     """
     if not operands:
         raise ValueError("bcoo_concatenate: there are no arrays")
@@ -236,6 +257,11 @@ def bcoo_slice(
 
     Raises:
         ValueError: it reaches beyond the array.
+
+    >>> from phalanx.experimental import sparse
+    >>> part = sparse.bcoo_slice(sparse.eye(3), start_indices=(1, 1), limit_indices=(3, 3))
+    >>> print(part.todense())
+    [[1. 0.] [0. 1.]]
     """
     starts, limits = tuple(start_indices), tuple(limit_indices)
     steps = (1,) * mat.ndim if strides is None else tuple(strides)
@@ -277,6 +303,10 @@ def bcoo_dynamic_slice(mat: Mat, start_indices: Sequence[Any], slice_sizes: Ints
 
     Raises:
         ValueError: it is larger than the array.
+
+    >>> from phalanx.experimental import sparse
+    >>> print(sparse.bcoo_dynamic_slice(sparse.eye(3), (1, 1), (2, 2)).todense())
+    [[1. 0.] [0. 1.]]
     """
     sizes = tuple(slice_sizes)
     if any(n > m for n, m in zip(sizes, mat.shape, strict=True)):
@@ -302,6 +332,10 @@ def bcoo_rev(operand: Mat, dimensions: Ints) -> Mat:
     Args:
         operand: a sparse array.
         dimensions: the dimensions that are reversed.
+
+    >>> from phalanx.experimental import sparse
+    >>> print(sparse.bcoo_rev(sparse.eye(2), dimensions=(0,)).todense())
+    [[0. 1.] [1. 0.]]
     """
     dims = {d % operand.ndim for d in dimensions}
     first, second = operand.n_batch, operand.n_batch + operand.n_sparse

@@ -1,0 +1,221 @@
+"""What the built site is to be: `./dev docs --check` builds it, and runs this.
+
+Links are followed in the files. The rest is seen in a browser, where there is a Chromium: a page of
+ours (``look.html``) opens those of the site in frames, measures them, and sends what it saw.
+"""
+
+import functools
+import http.server
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import urllib.parse
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SITE = ROOT / "build" / "site"
+PAGES = sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
+NAMES = {str(path.relative_to(SITE)): path for path in PAGES}
+MADE = {"genindex.html", "py-modindex.html", "search.html"}  # by the generator alone
+GUIDES = [name for name in NAMES if not name.startswith("reference/") and name not in MADE]
+LISTS = [name for name in NAMES if re.fullmatch(r"reference/[a-z_.]+\.html", name)]
+LONGEST = sorted(NAMES, key=lambda name: NAMES[name].stat().st_size)[-60:]
+
+WORDS = {  # what people type, and a page that is to be among the first ten
+    "install": "index",
+    "quick start": "index",
+    "jax": "bring-your-program",
+    "pmap": "reference/phalanx.pmap",
+    "vmap": "reference/phalanx.vmap",
+    "jit": "reference/phalanx.jit",
+    "grad": "reference/phalanx.grad",
+    "value_and_grad": "reference/phalanx.value_and_grad",
+    "shard_map": "reference/phalanx.shard_map",
+    "sharding": "axes",
+    "mesh": "axes",
+    "GPU": "accelerators",
+    "TPU": "accelerators",
+    "psum": "reference/phalanx.lax.psum",
+    "all_gather": "reference/phalanx.lax.all_gather",
+    "scan": "reference/phalanx.lax.scan",
+    "while_loop": "reference/phalanx.lax.while_loop",
+    "cond": "reference/phalanx.lax.cond",
+    "control flow": "control",
+    "einsum": "reference/phalanx.numpy.einsum",
+    "softmax": "reference/phalanx.nn.softmax",
+    "attention": "reference/phalanx.nn.dot_product_attention",
+    "gelu": "reference/phalanx.nn.gelu",
+    "one_hot": "reference/phalanx.nn.one_hot",
+    "normal": "reference/phalanx.random.normal",
+    "random": "reference/phalanx.random",
+    "dropout": "",
+    "optimizer": "",
+    "optax": "libraries/optax",
+    "flax": "libraries/flax-linen",
+    "checkpoint": "checkpoints",
+    "rematerialization": "memory",
+    "cache": "cache",
+    "compilation": "",
+    "callback": "effects",
+    "print": "effects",
+    "debug_nans": "reference/phalanx.debug_nans",
+    "float64": "",
+    "bfloat16": "",
+    "donate": "",
+    "profiler": "reference/phalanx.profiler",
+    "custom_vjp": "reference/phalanx.custom_vjp",
+    "hessian": "reference/phalanx.hessian",
+    "fft": "reference/phalanx.numpy.fft",
+    "eigh": "reference/phalanx.numpy.linalg.eigh",
+    "pytree": "reference/phalanx.tree",
+    "transformer": "transformer",
+    "FSDP": "fsdp",
+    "pipeline": "pipeline",
+    "processes": "processes",
+    "export": "export",
+}
+
+
+# ---- the files ------------------------------------------------------------------------------
+
+
+@functools.cache
+def text_of(name):
+    return NAMES[name].read_text(encoding="utf-8")
+
+
+@functools.cache
+def anchors(name):
+    return set(re.findall(r'\bid="([^"]+)"', text_of(name)))
+
+
+def test_links_lead_somewhere():
+    broken = set()
+    for name in NAMES:
+        for link in set(re.findall(r'<a\b[^>]*\bhref="([^"]*)"', text_of(name))):
+            target, _, anchor = link.partition("#")
+            if "//" in link or link.startswith("mailto:"):
+                continue
+            path = Path(name).parent / urllib.parse.unquote(target) if target else Path(name)
+            there = str(Path(*normal(path.parts)))
+            anchor = urllib.parse.unquote(anchor)
+            if there not in NAMES or (anchor and anchor not in anchors(there)):
+                broken.add((name, link))
+    assert len(NAMES) > 1400
+    assert not broken
+
+
+def normal(parts):
+    """The parts of a path without steps upwards."""
+    kept = []
+    for part in parts:
+        kept = kept[:-1] if part == ".." else [*kept, part]
+    return kept
+
+
+def test_nothing_comes_from_elsewhere():
+    loads = re.compile(r'<(?:script|img|iframe)\b[^>]*\bsrc="(https?:[^"]*)"|@import|@font-face')
+    styles = re.compile(r'<link\b[^>]*rel="stylesheet"[^>]*href="(https?:[^"]*)"')
+    for name in NAMES:
+        assert not loads.search(text_of(name)) and not styles.search(text_of(name)), name
+
+
+def test_pages_are_light():
+    heavy = {n: p.stat().st_size for n, p in NAMES.items() if n not in MADE}
+    assert not {name: size for name, size in heavy.items() if size > 300_000}
+
+
+# ---- in a browser ---------------------------------------------------------------------------
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """The site, the page that looks at it, what it is to look at, and what it saw."""
+
+    def __init__(self, tasks):
+        super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(SITE)))
+        self.tasks, self.seen, self.done = tasks, [], threading.Event()
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/look":
+            self.reply((Path(__file__).parent / "look.html").read_bytes(), "text/html")
+        elif self.path == "/tasks":
+            self.reply(json.dumps(self.server.tasks).encode(), "application/json")
+        else:
+            super().do_GET()
+
+    def do_POST(self):
+        self.server.seen = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.reply(b"", "text/plain")
+        self.server.done.set()
+
+    def reply(self, body, kind):
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), "")
+in_browser = pytest.mark.skipif(not CHROMIUM, reason="needs a Chromium")
+
+
+def look(tasks):
+    """What a browser sees of each task: a page, the width of the window, and light or dark."""
+    server = Server(tasks)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as profile:
+        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
+        page = f"http://127.0.0.1:{server.server_port}/look"
+        browser = subprocess.Popen(
+            [CHROMIUM, *options, "--window-size=1400,1000", "--remote-debugging-port=0", page],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            assert server.done.wait(300), "the browser did not come to its end"
+        finally:
+            browser.terminate()
+            browser.wait()
+            server.shutdown()
+    return server.seen
+
+
+def seen_in(width, theme):
+    named = dict.fromkeys([*GUIDES, *LISTS, *LONGEST])
+    tasks = [{"page": f"/{name}", "width": width, "theme": theme} for name in named]
+    return dict(zip(named, look(tasks), strict=True))
+
+
+@in_browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_fit_their_window_and_can_be_read(width, theme):
+    seen = seen_in(width, theme)
+    assert not {name: saw["wide"] for name, saw in seen.items() if saw["wide"]}
+    assert not {name: saw["contrast"] for name, saw in seen.items() if saw["contrast"][0] < 4.5}
+
+
+@in_browser
+def test_search_finds_what_people_type():
+    tasks = [
+        {"page": f"/search.html?q={urllib.parse.quote(word)}", "width": 1280, "theme": "light"}
+        for word in WORDS
+    ]
+    missed = {}
+    for (word, page), saw in zip(WORDS.items(), look(tasks), strict=True):
+        first = saw["found"][:10]
+        if not first or (page and f"{page}.html" not in first):
+            missed[word] = first
+    assert not missed

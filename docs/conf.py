@@ -20,6 +20,9 @@ root_doc = "index"
 
 html_theme = "furo"
 html_title = f"Phalanx {release}"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

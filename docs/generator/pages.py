@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator
 from enum import Enum
@@ -13,8 +12,9 @@ from docs.generator import public
 from docs.generator.docstrings import Doc, doc_of, markdown, one_line
 from docs.generator.examples import session
 from docs.generator.names import named
-from docs.generator.parameters import explained, shown
+from docs.generator.parameters import explained
 from docs.generator.public import PAGES, Entry
+from docs.generator.signatures import written
 
 FOLDER = "reference"
 
@@ -111,68 +111,12 @@ def _trail(entry: Entry) -> str:
 
 def _head(entry: Entry) -> str:
     kind = "class" if isinstance(entry.value, type) else "function"
-    return _directive(f"py:{kind}", entry.name, public.signature(entry.value))
+    found = public.signature(entry.value)
+    return _directive(f"py:{kind}", entry.name + (written(entry.home, found) if found else ""))
 
 
-def _directive(kind: str, name: str, found: inspect.Signature | None, *options: str) -> str:
-    text = name + (_signature(found) if found else "")
-    return "\n".join([f"```{{{kind}}} {text}", *options, "```"])
-
-
-def _signature(found: inspect.Signature, skipped: tuple[str, ...] = ()) -> str:
-    """A signature in one line that a parser of Python reads."""
-    parts: list[str] = []
-    before: Any = None
-    for parameter in found.parameters.values():
-        if parameter.name.startswith("_") or parameter.name in skipped:
-            continue
-        parts += _separators(before, parameter.kind, parts)
-        parts.append(_parameter(parameter))
-        before = parameter.kind
-    if before is inspect.Parameter.POSITIONAL_ONLY:
-        parts.append("/")
-    result = _annotation(found.return_annotation)
-    return f"({', '.join(parts)})" + (f" -> {result}" if result not in {"", "Any"} else "")
-
-
-def _separators(before: Any, kind: Any, parts: list[str]) -> list[str]:
-    of = inspect.Parameter
-    ends = before is of.POSITIONAL_ONLY and kind is not before
-    stars = kind is of.KEYWORD_ONLY and before not in (of.KEYWORD_ONLY, of.VAR_POSITIONAL)
-    return ["/"] * ends + ["*"] * stars
-
-
-def _parameter(parameter: inspect.Parameter) -> str:
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
-    text = stars + parameter.name
-    kind = _annotation(parameter.annotation)
-    kind = "" if kind == "Any" else kind
-    text += f": {kind}" if kind else ""
-    if parameter.default is not parameter.empty:
-        default = shown(parameter)
-        text += f" = {default}" if kind else f"={default}"
-    return text
-
-
-def _annotation(annotation: Any) -> str:
-    """A type as it is written; what only we call so, as what it is."""
-    if annotation is inspect.Signature.empty:
-        return ""
-    if annotation is None:
-        return "None"
-    if not isinstance(annotation, str):
-        annotation = getattr(annotation, "__name__", str(annotation))
-    for name, meant in _OURS.items():
-        annotation = re.sub(rf"\b{name}\b", meant, annotation)
-    return " ".join(annotation.split())
-
-
-_OURS = {  # names of types in our own code
-    "Axis": "int | Sequence[int] | None",
-    "AxisName": "Hashable | Sequence[Hashable]",
-    "Groups": "Sequence[Sequence[int]] | None",
-    "AtOnce": "int | str | None",
-}
+def _directive(kind: str, text: str) -> str:
+    return f"```{{{kind}}} {text}\n```"
 
 
 def _details(home: str, doc: Doc, parameters: dict[str, str]) -> Iterator[str]:
@@ -226,13 +170,12 @@ def _member(entry: Entry, name: str, held: Any) -> Iterator[str]:
     doc = doc_of(function)
     full = f"{entry.name}.{name}"
     if public.is_property(held):
-        yield _directive("py:property", full, None)
+        yield _directive("py:property", full)
     else:
         found = public.signature(function)
         first = next(iter(found.parameters), "") if found else ""
-        bare = not isinstance(held, staticmethod)
-        text = _signature(found, (first,) if bare else ()) if found else "()"
-        yield f"```{{py:method}} {full}{text}\n```"
+        bare = "" if isinstance(held, staticmethod) else first
+        yield _directive("py:method", full + (written(entry.home, found, bare) if found else "()"))
     yield from (markdown(text) for text in (doc.summary, *doc.body) if text)
     if not re.match(r"See ``[\w.]+``\.$", doc.summary):
         yield from _details(entry.home, doc, doc.args)

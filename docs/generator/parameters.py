@@ -7,7 +7,6 @@ that defines the function, and for the packages that this is in, from the inside
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Iterator
 
@@ -56,10 +55,3 @@ def common(home: str, name: str) -> str:
         if name in SENTENCES.get(scope, {}):
             return SENTENCES[scope][name]
     return ""
-
-
-def shown(parameter: inspect.Parameter) -> str:
-    """A default as a user would write it."""
-    default = parameter.default
-    text = getattr(default, "__name__", None) if callable(default) else repr(default)
-    return text if text and not text.startswith("<") else "..."

@@ -1,0 +1,85 @@
+"""Signatures as a reader wants them: on one line, in types that are known outside."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import re
+import types
+import typing
+from typing import Any
+
+WIDE = 60  # characters; a longer type goes by the name that it has
+KNOWN = {"ArrayLike", "DTypeLike", "PrecisionLike", "Array"}  # names of types that are public
+
+
+def written(home: str, found: inspect.Signature, skipped: str = "") -> str:
+    """A signature that module ``home`` declares, as Python, without the parameter ``skipped``."""
+    parts: list[str] = []
+    before: Any = None
+    for parameter in found.parameters.values():
+        if parameter.name.startswith("_") or parameter.name == skipped:
+            continue
+        parts += _separators(before, parameter.kind)
+        parts.append(_parameter(home, parameter))
+        before = parameter.kind
+    if before is inspect.Parameter.POSITIONAL_ONLY:
+        parts.append("/")
+    result = _annotation(home, found.return_annotation)
+    return f"({', '.join(parts)})" + (f" -> {result}" if result else "")
+
+
+def _separators(before: Any, kind: Any) -> list[str]:
+    of = inspect.Parameter
+    ends = before is of.POSITIONAL_ONLY and kind is not before
+    stars = kind is of.KEYWORD_ONLY and before not in (of.KEYWORD_ONLY, of.VAR_POSITIONAL)
+    return ["/"] * ends + ["*"] * stars
+
+
+def _parameter(home: str, parameter: inspect.Parameter) -> str:
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    kind = _annotation(home, parameter.annotation)
+    text = f"{stars}{parameter.name}" + (f": {kind}" if kind else "")
+    if parameter.default is parameter.empty:
+        return text
+    default = _default(parameter.default)
+    return f"{text} = {default}" if kind else f"{text}={default}"
+
+
+def _default(value: Any) -> str:
+    """A default as a user would write it."""
+    text = getattr(value, "__qualname__", "<>") if callable(value) else repr(value)
+    return "..." if "<" in text else text
+
+
+def _annotation(home: str, annotation: Any) -> str:
+    """A type as it is written; empty where it says nothing."""
+    if annotation in (inspect.Signature.empty, Any, "Any"):
+        return ""
+    if not isinstance(annotation, str):
+        annotation = getattr(annotation, "__name__", str(annotation))
+    text = re.sub(r"[A-Za-z_]\w*", lambda name: _meant(home, name[0]), annotation)
+    return "" if text == "Any" else " ".join(text.split())
+
+
+@functools.cache
+def _meant(home: str, name: str) -> str:
+    """The type behind a name that our own code has for it."""
+    value = vars(importlib.import_module(home)).get(name)
+    if isinstance(value, typing.TypeVar):
+        value = value.__bound__
+        value = getattr(value, "__forward_arg__", getattr(value, "__name__", None))
+        return value or "Any"
+    if value is Any and name not in KNOWN:
+        return "Any"
+    if name in KNOWN or not isinstance(value, types.UnionType | types.GenericAlias | _ALIASES):
+        return name
+    either = typing.get_args(value) if isinstance(value, _UNION) else (value,)
+    text = " | ".join(one.__name__ if isinstance(one, type) else str(one) for one in either)
+    text = re.sub(r"\b(?:[a-z_]\w*\.)+", "", text).replace("NoneType", "None")
+    return text if len(text) <= WIDE and "~" not in text else name
+
+
+_UNION = (types.UnionType, type(typing.Optional[int]))  # noqa: UP045  (not the same everywhere)
+_ALIASES = type(typing.Optional[int]) | type(typing.Callable[..., Any])  # noqa: UP045

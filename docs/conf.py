@@ -26,8 +26,8 @@ html_js_files = ["copy.js"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False
-pygments_style = "tango"
-pygments_dark_style = "monokai"
+pygments_style = "a11y-high-contrast-light"
+pygments_dark_style = "a11y-high-contrast-dark"
 python_maximum_signature_line_length = 78
 toc_object_entries_show_parents = "hide"
 

@@ -68,6 +68,7 @@ def list_of(name: str) -> str:
     for module in own:
         if len(own) > 1:
             parts.append(f"## {module}")
+        parts.append(_directive("py:module", module))
         doc = doc_of(public.modules()[module])
         parts += [markdown(text) for text in (doc.summary, *doc.body)]
         for subject, entries in public.subjects(module):

@@ -140,6 +140,9 @@ class Server(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(SITE)))
         self.tasks, self.seen, self.done = tasks, [], threading.Event()
 
+    def handle_error(self, *_):
+        """The browser may leave before it has read everything."""
+
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     def do_GET(self):

@@ -60,14 +60,14 @@ def _import(home: str, name: str) -> Iterator[str]:
     """The line that imports what examples in module ``home`` call ``name``, if one is needed."""
     known = vars(importlib.import_module(home))
     if name in known:
-        yield _line(name, known[name])
+        yield _line(home, name, known[name])
     elif name in GIVEN:
         yield GIVEN[name]
     elif not hasattr(builtins, name):
         raise NameError(f"an example in {home} uses {name}, which is not public")
 
 
-def _line(name: str, value: Any) -> str:
+def _line(home: str, name: str, value: Any) -> str:
     if isinstance(value, types.ModuleType):
         package, _, last = value.__name__.rpartition(".")
         if name == last and package:
@@ -75,7 +75,8 @@ def _line(name: str, value: Any) -> str:
         return f"import {value.__name__}" + (f" as {name}" if name != value.__name__ else "")
     entry = public.entry_of(value)
     if entry is None:
-        return f"from {value.__module__} import {value.__name__}"
+        made = getattr(value, "__name__", None)  # a constant of the module has none
+        return f"from {value.__module__} import {made}" if made else f"from {home} import {name}"
     names = [place for place in (entry.name, *entry.others) if place.endswith(f".{name}")]
     module, _, last = (names[0] if names else entry.name).rpartition(".")
     return f"from {module} import {last}" + (f" as {name}" if last != name else "")

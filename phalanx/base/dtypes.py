@@ -738,8 +738,8 @@ class ScalarType:
     It stands wherever a dtype is expected (``x.astype(float32)``, ``x.dtype == float32``), and
     ``float32(3)`` is an array of shape () and that dtype.
 
-    Args:
-        dtype: the dtype.
+    Attributes:
+        dtype: the dtype, as NumPy has it.
 
     >>> import phalanx.numpy as jnp
     >>> jnp.ones(2, jnp.float16).dtype == jnp.float16, jnp.int8(3)

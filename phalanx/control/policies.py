@@ -96,7 +96,8 @@ class Names:
         listed: whether these are granted, and not all others.
         unnamed: whether values without a name are granted.
 
-    >>> print(Names(frozenset({"scores"}), listed=True, unnamed=False))
+    >>> import phalanx
+    >>> print(phalanx.checkpoint_policies.save_only_these_names("scores"))
     only scores
     """
 
@@ -123,8 +124,10 @@ class Either:
         first: a policy.
         second: another one.
 
-    >>> policy = Either(dots_saveable, nothing_saveable)
-    >>> policy.second is nothing_saveable
+    >>> import phalanx
+    >>> some = phalanx.checkpoint_policies
+    >>> policy = some.save_from_both_policies(some.dots_saveable, some.nothing_saveable)
+    >>> policy.second is some.nothing_saveable
     True
     """
 

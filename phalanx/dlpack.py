@@ -7,26 +7,25 @@ from phalanx.base import dtypes
 from phalanx.base.boundary import bound
 from phalanx.core.types import Array
 from phalanx.numpy.creation import from_dlpack as of_another_library
+from phalanx.run.handing import DTYPES
 
 __all__ = ["from_dlpack", "is_supported_dtype"]
 
-_NAMES = ("bool", "bfloat16", *(f"{kind}{n}" for kind in ("int", "uint") for n in (8, 16, 32, 64)))
-_SUPPORTED = frozenset(
-    map(dtypes.as_dtype, (*_NAMES, "float16", "float32", "float64", "complex64", "complex128"))
-)
+_SUPPORTED = frozenset(map(dtypes.as_dtype, DTYPES))
 
 
 def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of another library, copied.
+    """An array of another library, copied, on its GPU if it lies on one.
 
     Args:
         external_array: an array with the methods ``__dlpack__`` and ``__dlpack_device__``.
-        device: where it is to lie; default the first device.
-        copy: False asks for shared memory, which is refused: arrays here never change.
+        device: where it is to lie; default where it lies, or for an array of the host's memory the
+            first device.
+        copy: False asks for its memory itself, which nobody may write from then on.
 
     Raises:
         TypeError: it does not speak the protocol.
-        ValueError: ``copy`` is False.
+        BufferError: its device or its dtype is not here, or its memory cannot be shared.
 
     >>> import numpy as np
     >>> print(from_dlpack(np.arange(3)))

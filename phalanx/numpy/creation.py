@@ -35,6 +35,7 @@ from phalanx.numpy.promotion import (
     operand,
     scalar_array,
 )
+from phalanx.run.handing import handed_over
 from phalanx.run.put import device_put
 from phalanx.spmd.constraint import sharding_for
 from phalanx.spmd.named import PartitionSpec
@@ -315,17 +316,22 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 
 
 def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Array:
-    """An array of another library, handed over by the DLPack protocol, copied.
+    """An array of another library, handed over by the DLPack protocol.
+
+    What lies on a GPU stays there. It is copied, since arrays here never change, unless ``copy`` is
+    False.
 
     Args:
         x: an array with the methods ``__dlpack__`` and ``__dlpack_device__``.
-        device: where it is to lie; default the first device.
-        copy: False asks for shared memory, which is refused for arrays of other libraries: those
-            here never change.
+        device: where it is to lie; default where it lies, or for an array of the host's memory the
+            first device.
+        copy: False asks for the memory of ``x`` itself, which nobody may write from then on.
 
     Raises:
         TypeError: ``x`` does not speak the protocol.
-        ValueError: ``copy`` is False.
+        BufferError: its device or its dtype is not here; or ``copy`` is False and its memory cannot
+            be shared: it is to be on another device or in another dtype, or has not the alignment
+            or the order of dimensions that the runtime needs.
 
     >>> print(jnp.from_dlpack(np.arange(3)))
     [0 1 2]
@@ -337,13 +343,15 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
         )
     dtypes.refuse_masked(x)
     if isinstance(x, Array):
-        return on_device(x, device)
-    if copy is False:
-        raise ValueError(
-            "from_dlpack: memory of another library is not shared, since arrays here never change; "
-            "leave copy=False out"
+        return on_device(array(x, copy=bool(copy)), device)
+    given = handed_over(x, shared=copy is False)
+    placed = on_device(given, device)
+    if copy is False and placed.devices() != given.devices():
+        raise BufferError(
+            f"from_dlpack: the array lies on {given.device}, and its memory cannot be shared with "
+            f"{device}, at {user_location()}; leave copy=False out, or the device"
         )
-    return on_device(from_host(np.from_dlpack(x)), device)
+    return placed
 
 
 # ---- constant arrays ------------------------------------------------------------------------

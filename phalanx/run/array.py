@@ -15,12 +15,13 @@ from phalanx.base.extended import ADVICE, KeyType, is_key
 from phalanx.base.recent import Recent, Unique, memoized
 from phalanx.base.source import user_location
 from phalanx.core.types import Array, ArrayType, LiteralType
+from phalanx.ops.basis import convert
 from phalanx.ops.shape import slice_dim
 from phalanx.run.guards import watch
 from phalanx.run.runtime import backend
 from phalanx.spmd.sharding import Sharding
 
-_DLPACK_KINDS = {"cpu": 1, "cuda": 2, "gpu": 2, "rocm": 10}
+_DLPACK_CPU = 1
 
 
 class Signature:
@@ -285,7 +286,8 @@ class DeviceArray(Array):
         """The array for another library, by the DLPack protocol.
 
         Args:
-            stream: that of the consumer, on a GPU, which is to wait for the value.
+            stream: that of the consumer, on a GPU, which is to wait for the value: its address, or
+                -1 if none has to. Otherwise this thread waits.
             max_version: the newest version of the protocol that the consumer knows.
             dl_device: where it wants the array; the CPU, with a copy, or where the array lies.
             copy: whether it wants memory of its own; None leaves that open.
@@ -301,6 +303,11 @@ class DeviceArray(Array):
                 f"__dlpack__: array {self.aval} lies on {self.sharding.num_devices} devices; "
                 "export one part, x.addressable_shards[i].data, or gather it with device_put"
             )
+        if stream is not None and self.platform() != "gpu":
+            raise BufferError(
+                f"__dlpack__: there are streams on GPUs alone, and {self.aval} lies on a "
+                f"{self.platform().upper()}; leave stream={stream} out"
+            )
         given = self._on_dlpack_device(dl_device, copy)
         return backend().to_dlpack(given._raw, stream, max_version, given is not self)
 
@@ -308,8 +315,8 @@ class DeviceArray(Array):
         """This array, or a copy, where a consumer wants it."""
         here = self.__dlpack_device__()
         if wanted is None or tuple(map(int, wanted)) == here:
-            return place(self._value, self.aval, self.sharding) if copy else self
-        if copy is False or int(wanted[0]) != _DLPACK_KINDS["cpu"]:
+            return convert(self, dtype=self.aval.dtype, weak=self.aval.weak) if copy else self
+        if copy is False or int(wanted[0]) != _DLPACK_CPU:
             raise BufferError(
                 f"__dlpack__: {self.aval} lies on DLPack's device {here}, and cannot be exported "
                 f"to {tuple(map(int, wanted))} with copy={copy}; move it with device_put"
@@ -319,7 +326,13 @@ class DeviceArray(Array):
 
     def __dlpack_device__(self) -> tuple[int, int]:
         device = self.sharding.device_list[0]
-        return _DLPACK_KINDS.get(device.platform, 1), device.local_hardware_id or 0
+        here = backend().dlpack_device(device)
+        if here is None:
+            raise BufferError(
+                f"__dlpack_device__: DLPack knows no devices like {device}, on which {self.aval} "
+                "lies; hand over numpy.asarray(x)"
+            )
+        return here
 
     def item(self, *args: int) -> Any:
         """The element as a Python number; needs a size of one, or an index."""

@@ -392,6 +392,18 @@ class Backend(Protocol):
         whether this was made for the consumer."""
         ...
 
-    def from_dlpack(self, external: Any, device: Device) -> tuple[Raw, ArrayType]:
-        """An array that shares the memory of an object that has ``__dlpack__``."""
+    def dlpack_device(self, device: Device) -> tuple[int, int] | None:
+        """What DLPack calls ``device``; None: it has no name for it."""
+        ...
+
+    def from_dlpack(
+        self, external: Any, device: Device, copy: bool | None = None
+    ) -> tuple[Raw, ArrayType]:
+        """What has ``__dlpack__`` and lies on ``device`` as an array that shares its memory.
+
+        Where that cannot be it is copied, unless ``copy`` is False.
+
+        Raises:
+            BufferError: the runtime has no such arrays, or cannot share their memory.
+        """
         ...

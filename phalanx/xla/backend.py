@@ -11,8 +11,8 @@ from phalanx import xla
 from phalanx.base.recent import memoized
 from phalanx.core.program import Program
 from phalanx.spmd.plan import Plan
+from phalanx.xla import capsules, foreign, transfer
 from phalanx.xla import compile as compiling
-from phalanx.xla import foreign, transfer
 from phalanx.xla.callbacks import wait_for_callbacks
 from phalanx.xla.client import absences, client, dealt, started
 from phalanx.xla.flight import complete, end_anyway
@@ -101,8 +101,9 @@ class XlaBackend:
     block = staticmethod(transfer.block)
     free_memory = staticmethod(free_memory)
     wait_for_callbacks = staticmethod(wait_for_callbacks)
-    to_dlpack = staticmethod(transfer.to_dlpack)
-    from_dlpack = staticmethod(transfer.from_dlpack)
+    dlpack_device = staticmethod(capsules.dlpack_device)
+    to_dlpack = staticmethod(capsules.to_dlpack)
+    from_dlpack = staticmethod(capsules.from_dlpack)
     is_deleted = staticmethod(is_deleted)
 
     @staticmethod

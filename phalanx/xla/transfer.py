@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from phalanx.base.dtypes import float0
@@ -15,7 +14,7 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import deleted, translated
 from phalanx.xla.flight import read, waited
 from phalanx.xla.reshard import reshard
-from phalanx.xla.runtime import VERSIONED_CAPSULES, device_list, raw_sharding, without_jax, xc
+from phalanx.xla.runtime import device_list, raw_sharding, xc
 from phalanx.xla.sharded import Parts, held, is_deleted, lent, parts_of, sharded_type, whole_of
 from phalanx.xla.tiles import cut, in_host_memory, joined_tiles, put_part, rearranged
 
@@ -162,38 +161,3 @@ def block(raws: Sequence[Raw]) -> None:
         waited(arrays, wait, "waiting for an array")
     except RuntimeError as e:
         raise translated(e, "waiting for an array") from None
-
-
-def to_dlpack(
-    raw: Raw,
-    stream: int | None = None,
-    max_version: tuple[int, int] | None = None,
-    copied: bool = False,
-) -> Any:
-    """A capsule that shares the memory of a single-device array.
-
-    It has a version, and says that it must not be written, where the consumer knows versions.
-    """
-    further = {"max_version": max_version, "copied": copied} if VERSIONED_CAPSULES else {}
-    export = functools.partial(xc.buffer_to_dlpack_managed_tensor, raw, stream, **further)
-    try:
-        return waited((raw,), export, "to_dlpack")
-    except RuntimeError as e:
-        raise translated(e, "to_dlpack") from None
-
-
-def from_dlpack(external: Any, device: Any) -> tuple[Raw, ArrayType]:
-    """An array that shares the memory of ``external`` where its alignment allows."""
-    type = ArrayType(tuple(external.shape), _dtype_named(external.dtype))
-    try:
-        capsule = external.__dlpack__()
-        raw = without_jax(lambda: xc.dlpack_managed_tensor_to_buffer(capsule, device, None))
-    except RuntimeError as e:
-        raise translated(e, "from_dlpack") from None
-    return assemble([raw], type, Sharding((device,))), type
-
-
-def _dtype_named(dtype: Any) -> np.dtype:
-    """NumPy's dtype for that of another library, by its name."""
-    name = getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
-    return np.dtype(getattr(ml_dtypes, name, None) or name)

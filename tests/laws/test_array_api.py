@@ -171,10 +171,16 @@ def test_capsules():
         x.__dlpack__(dl_device=(2, 0))
 
 
-def test_memory_of_others_is_not_shared():
-    assert jnp.from_dlpack(jnp.ones(2), copy=False).tolist() == [1, 1]
-    with pytest.raises(ValueError, match="copy=False"):
-        jnp.from_dlpack(np.ones(2), copy=False)
+def test_memory_of_others_is_shared_if_asked_for_and_can_be():
+    x = jnp.ones(2)
+    assert jnp.from_dlpack(x, copy=False) is x
+    assert jnp.from_dlpack(x, copy=True).unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+    memory = np.zeros(8 * 64, np.uint8)
+    theirs = memory[-memory.ctypes.data % 64 :][: 4 * 64].view(np.float32)  # aligned
+    shared, own = (jnp.from_dlpack(theirs, copy=copy) for copy in (False, None))
+    assert shared.unsafe_buffer_pointer() == theirs.ctypes.data != own.unsafe_buffer_pointer()
+    with pytest.raises(BufferError, match="from_dlpack"):
+        jnp.from_dlpack(np.ones((4, 4))[:, ::2], copy=False)
 
 
 # ---- dtypes -------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ there is woken when a process is lost: Gloo forgets whoever waits to send what i
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -16,7 +17,8 @@ from phalanx.processes.wire import PULSE
 
 T = TypeVar("T")
 
-_idle: list[SimpleQueue[Any]] = []  # where threads that have nothing to do are asked for more
+_desks: list[SimpleQueue[Any]] = []  # where threads are asked for work
+_idle: list[SimpleQueue[Any]] = []  # those of threads that have nothing to do
 
 
 def in_another_thread(work: Callable[[], T], look: Callable[[], None]) -> T:
@@ -46,7 +48,21 @@ def _desk() -> SimpleQueue[Any]:
     except IndexError:
         desk: SimpleQueue[Any] = SimpleQueue()
         start(_serve, desk)
+        _desks.append(desk)
         return desk
+
+
+def are_idle(patience: float) -> bool:
+    """Whether within ``patience`` seconds no thread works any more, those left alone included.
+
+    One that comes back from the runtime after Python has ended aborts the process.
+    """
+    end = time.monotonic() + patience
+    while len(_idle) < len(_desks):
+        if time.monotonic() > end:
+            return False
+        time.sleep(PULSE / 100)
+    return True
 
 
 def _serve(desk: SimpleQueue[Any]) -> None:
@@ -56,6 +72,6 @@ def _serve(desk: SimpleQueue[Any]) -> None:
             outcome[:] = work(), None
         except BaseException as e:
             outcome[:] = None, e
+        del work, outcome  # arrays among them; when `done` is released, Python may end
         _idle.append(desk)
         done.release()
-        del work, outcome, done  # arrays among them

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from phalanx.base.errors import PeerLost, ProgramMismatch
+from phalanx.processes.apart import are_idle
 from phalanx.processes.member import Member, joined_member
 from phalanx.processes.relay import start
 from phalanx.processes.wire import PULSE
@@ -178,6 +179,6 @@ def end_anyway() -> None:
     if _hanging():
         for _, thread in _asked:
             thread.join(PULSE)
-        if _hanging():  # so it ends as one that failed
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            faulthandler.dump_traceback_later(_LINGERS, exit=True, file=nowhere)
+    if not are_idle(PULSE) or _hanging():  # so it ends as one that failed
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        faulthandler.dump_traceback_later(_LINGERS, exit=True, file=nowhere)

@@ -114,6 +114,7 @@ _ArrayType.over_current_mesh = staticmethod(_over_current_mesh)
 _install(Array, numpy)
 _install_refs()
 _bound(_segments)
+ops.__all__ = _segments.__all__
 for _name in _segments.__all__:  # the room of primitives has the name where users look for them
     setattr(ops, _name, getattr(_segments, _name))
 
@@ -175,21 +176,37 @@ if _TYPE_CHECKING:
 else:
     __getattr__, __dir__ = _later(
         __name__,
+        "ad_checkpoint",
         "custom_batching",
+        "custom_derivatives",
+        "debug",
         "distributed",
         "dlpack",
+        "dtypes",
+        "errors",
         "example_libraries",
         "experimental",
         "export",
         "ffi",
         "flatten_util",
         "image",
+        "laws",
+        "lax",
+        "memory",
         "monitoring",
         "nn",
+        "numpy",
+        "ops",
+        "primitives",
         "profiler",
         "random",
+        "ref",
         "scipy",
+        "sharding",
+        "stages",
         "test_util",
+        "tree",
+        "tree_util",
         "typing",
         "version",
         **{

@@ -16,6 +16,7 @@ from phalanx.base.dtypes import (
 )
 from phalanx.base.errors import TypePromotionError
 from phalanx.base.extended import extended, prng_key
+from phalanx.base.lazily import later as _later
 
 __all__ = [
     "TypePromotionError",
@@ -33,3 +34,5 @@ __all__ = [
     "result_type",
     "scalar_type_of",
 ]
+
+__getattr__, __dir__ = _later(__name__)

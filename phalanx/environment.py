@@ -9,7 +9,10 @@ import numpy as np
 
 from phalanx import __version__
 from phalanx.api.devices import devices, local_device_count, process_count
+from phalanx.base.boundary import bound
 from phalanx.xla import VERSION
+
+__all__ = ["print_environment_info"]
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
@@ -37,3 +40,6 @@ def print_environment_info(return_string: bool = False) -> str | None:
         return text
     print(text)
     return None
+
+
+bound(sys.modules[__name__])

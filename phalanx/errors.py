@@ -45,6 +45,7 @@ from phalanx.base.errors import (
     UnexpectedTracerError,
     UnknownOption,
 )
+from phalanx.base.lazily import later as _later
 
 __all__ = [
     "ArgumentError",
@@ -91,3 +92,5 @@ __all__ = [
     "UnexpectedTracerError",
     "UnknownOption",
 ]
+
+__getattr__, __dir__ = _later(__name__)

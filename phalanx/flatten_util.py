@@ -1,5 +1,8 @@
 """Trees of arrays as one vector, and back."""
 
+from phalanx.base.lazily import later as _later
 from phalanx.numpy.flatten import ravel_pytree
 
 __all__ = ["ravel_pytree"]
+
+__getattr__, __dir__ = _later(__name__)

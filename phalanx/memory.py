@@ -1,5 +1,8 @@
 """Kinds of memory in which arrays lie."""
 
+from phalanx.base.lazily import later as _later
 from phalanx.spmd.memory import Space
 
 __all__ = ["Space"]
+
+__getattr__, __dir__ = _later(__name__)

@@ -6,9 +6,11 @@ and a profiler tell.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
+from phalanx.base.boundary import bound
 from phalanx.base.errors import ArgumentError
 
 __all__ = [
@@ -161,3 +163,6 @@ def clear_event_listeners() -> None:
     """Forget all listeners, of every kind."""
     for listeners in (_events, _durations, _spans, _scalars):
         listeners.clear()
+
+
+bound(sys.modules[__name__])

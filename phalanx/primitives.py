@@ -5,6 +5,7 @@ transformation. ``phalanx.laws.check_primitive`` checks the rules against what i
 """
 
 from phalanx.base.dtypes import is_bool, is_complex, is_floating, is_inexact, is_integer
+from phalanx.base.lazily import later as _later
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
 from phalanx.core.primitive import (
@@ -71,3 +72,5 @@ __all__ = [
     "f32",
     "i32",
 ]
+
+__getattr__, __dir__ = _later(__name__)

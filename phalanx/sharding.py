@@ -1,10 +1,8 @@
 """How arrays lie over devices: meshes and shardings."""
 
-from typing import NoReturn
-
 from phalanx.api.meshes import get_mesh, set_mesh
 from phalanx.api.positions import get_abstract_mesh
-from phalanx.base.errors import no_name
+from phalanx.base.lazily import later as _later
 from phalanx.lax.layout import reshard
 from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec, PmapSharding
@@ -36,8 +34,7 @@ _REFUSED = {
 }
 
 
-def __getattr__(name: str) -> NoReturn:
-    raise no_name("phalanx.sharding", name, __all__, _REFUSED)
+__getattr__, __dir__ = _later(__name__, refused=_REFUSED)
 
 
 __all__ = [

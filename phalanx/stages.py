@@ -2,5 +2,8 @@
 
 from phalanx.api.communication import Collective, Collectives
 from phalanx.api.stages import ArgInfo, Compiled, Lowered, MemoryStats, Traced
+from phalanx.base.lazily import later as _later
 
 __all__ = ["ArgInfo", "Collective", "Collectives", "Compiled", "Lowered", "MemoryStats", "Traced"]
+
+__getattr__, __dir__ = _later(__name__)

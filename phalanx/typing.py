@@ -1,5 +1,8 @@
 """Types for annotations of functions of arrays."""
 
+from phalanx.base.lazily import later as _later
 from phalanx.numpy.promotion import ArrayLike, DTypeLike
 
 __all__ = ["ArrayLike", "DTypeLike"]
+
+__getattr__, __dir__ = _later(__name__)

@@ -49,7 +49,10 @@ PAGES = {  # each page of the reference that lists names: its title, and the mod
         "trees of arrays (pytrees)",
         ["phalanx.tree", "phalanx.tree_util", "phalanx.flatten_util"],
     ),
-    "phalanx.sharding": ("meshes, shardings, memories", ["phalanx.sharding", "phalanx.memory"]),
+    "phalanx.sharding": (
+        "meshes, shardings, memories",
+        ["phalanx.sharding", "phalanx.memory", "phalanx.experimental.layout"],
+    ),
     "phalanx.distributed": (
         "many processes",
         [
@@ -134,8 +137,6 @@ class Entry:
 
 def names_of(module: types.ModuleType) -> list[str]:
     """The public names of a module that are no modules, in the order in which it has them."""
-    if module.__name__ == "phalanx.ops":  # a room of operations, where users find a few functions
-        module = importlib.import_module("phalanx.numpy.segments")
     listed = getattr(module, "__all__", None) or [n for n in dir(module) if n[0] != "_"]
     values = {name: getattr(module, name) for name in listed}
     return [name for name, value in values.items() if _is_offered(module, value)]

@@ -90,11 +90,14 @@ def hiding(function: F) -> F:
 def bound(*owners: Any) -> None:
     """Put the public functions of ours in modules and classes behind the boundary.
 
-    A module says of names that it lacks which are near, or what took their place.
+    A module lists what is public alone, and says of names that it lacks which are near, or what
+    took their place.
     """
     for owner in owners:
         if isinstance(owner, ModuleType):
-            vars(owner).setdefault("__getattr__", later(owner.__name__)[0])
+            get, listed = later(owner.__name__)
+            vars(owner).setdefault("__getattr__", get)
+            vars(owner).setdefault("__dir__", listed)
         names = getattr(owner, "__all__", None) or [n for n in vars(owner) if n[0] != "_"]
         for name in names:
             value = vars(owner)[name]

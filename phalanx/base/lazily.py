@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Any
 
 from phalanx.base.errors import no_name
@@ -17,7 +18,7 @@ def later(
 
     Args:
         package: its name.
-        modules: modules of it that are attributes.
+        modules: modules of it that are public.
         refused: why names are not there.
         names: of further modules, which are no attributes, what they have for the package.
     """
@@ -32,11 +33,15 @@ def later(
             value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
             setattr(sys.modules[package], name, value)
             return value
-        own = vars(sys.modules[package]).get("__all__") or listed()
-        public = [other for other in own if not other.startswith("_")]
-        raise no_name(package, name, public, refused or {})
+        raise no_name(package, name, listed(), refused or {})
 
     def listed() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *modules, *homes})
+        there = vars(sys.modules[package])
+        own = there.get("__all__") or [
+            name
+            for name, value in there.items()
+            if not name.startswith("_") and not isinstance(value, ModuleType)
+        ]
+        return sorted({*own, *modules, *homes})
 
     return get, listed

@@ -19,11 +19,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from phalanx.base.lazily import later
 from phalanx.core.primitive import Primitive
 from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import conv_general_dilated
 from phalanx.ops.naming import named
 from phalanx.transforms.divide import Policy
+
+__all__ = [
+    "checkpoint_dots",
+    "checkpoint_dots_with_no_batch_dims",
+    "dots_saveable",
+    "dots_with_no_batch_dims_saveable",
+    "everything_saveable",
+    "nothing_saveable",
+    "save_any_names_but_these",
+    "save_anything_except_these_names",
+    "save_from_both_policies",
+    "save_only_these_names",
+]
 
 
 def everything_saveable(*_: Any, **__: Any) -> bool:
@@ -212,3 +226,6 @@ def _checked(who: str, names: tuple[Any, ...]) -> frozenset[str]:
                 f'write {who}("a", "b")'
             )
     return frozenset(names)
+
+
+__getattr__, __dir__ = later(__name__)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from phalanx.experimental import checkpoint as checkpoint
     from phalanx.experimental import custom_partitioning as custom_partitioning
     from phalanx.experimental import jet as jet
+    from phalanx.experimental import layout as layout
     from phalanx.experimental import multihost_utils as multihost_utils
     from phalanx.experimental import ode as ode
     from phalanx.experimental import safetensors as safetensors
@@ -25,6 +26,7 @@ else:
         "checkpoint",
         "custom_partitioning",
         "jet",
+        "layout",
         "multihost_utils",
         "ode",
         "safetensors",

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from phalanx.api.arguments import check_callable
-from phalanx.base.boundary import hiding
+from phalanx.base.boundary import bound, hiding
 from phalanx.base.source import name_of
+
+__all__ = ["custom_partitioning"]
 
 
 class custom_partitioning:
@@ -60,3 +63,6 @@ class custom_partitioning:
     @hiding
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.fun(*args, **kwargs)
+
+
+bound(sys.modules[__name__])

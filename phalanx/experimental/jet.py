@@ -9,6 +9,7 @@ coefficients are its derivatives along the curve, one taken of the other.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,13 +20,15 @@ import phalanx.numpy as jnp
 from phalanx.api.arguments import check_callable
 from phalanx.api.derivatives import jvp
 from phalanx.base import dtypes, tree
-from phalanx.base.boundary import hiding
+from phalanx.base.boundary import bound, hiding
 from phalanx.control.call import call
 from phalanx.core.interpret import interpret
 from phalanx.core.program import Equation, plain
 from phalanx.core.types import Array, typeof
 from phalanx.lax.bodies import trace_body
 from phalanx.numpy.creation import asarray
+
+__all__ = ["jet"]
 
 Coefficients = list[Any]  # of t to the power 0, 1, 2, ...
 
@@ -262,3 +265,6 @@ _RULES: dict[str, Callable[..., Coefficients]] = {
     "tanh": _tanh,
     "div": _div,
 }
+
+
+bound(sys.modules[__name__])

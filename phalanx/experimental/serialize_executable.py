@@ -7,6 +7,7 @@ kind, with the same devices. ``phalanx.export`` writes functions for other place
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from phalanx.api.aot import abstract
 from phalanx.api.stages import Compiled
 from phalanx.base import tree
+from phalanx.base.boundary import bound
 from phalanx.base.source import user_location
 from phalanx.core.trace import Tracer
 from phalanx.core.types import ArrayType
@@ -155,3 +157,6 @@ def _placed(x: Any, type: ArrayType, home: Sharding) -> DeviceArray:
         x._check_alive()
         return moved(x, home)
     return place(np.asarray(x, type.dtype), type, home)
+
+
+bound(sys.modules[__name__])

@@ -7,14 +7,18 @@ XLA's plugin for the platform has to be installed, and no hardware.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from phalanx.api import meshes
 from phalanx.api.devices import devices
+from phalanx.base.boundary import bound
 from phalanx.run.runtime import backend
 from phalanx.spmd.mesh import Mesh
+
+__all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
 
 
 @dataclass(frozen=True)
@@ -83,3 +87,6 @@ def make_mesh(
     ('data',)
     """
     return meshes.make_mesh(mesh_shape, axis_names, axis_types, devices=topo.devices)
+
+
+bound(sys.modules[__name__])

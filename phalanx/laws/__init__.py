@@ -7,6 +7,7 @@ the primitive computes. Each returns nothing, or raises an ``AssertionError`` th
 was found, and what was expected.
 """
 
+from phalanx.base.lazily import later as _later
 from phalanx.laws.compare import (
     BatchError,
     DerivativeError,
@@ -32,3 +33,5 @@ __all__ = [
     "check_pmap",
     "check_primitive",
 ]
+
+__getattr__, __dir__ = _later(__name__)

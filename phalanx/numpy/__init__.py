@@ -12,7 +12,7 @@ raises no error; lists must be converted with ``array``.
 
 # ruff: noqa: F401  (what stands here is what the module offers)
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from numpy import (
     can_cast,
@@ -451,7 +451,7 @@ bool = bool_
 
 _attach()
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from phalanx.numpy import fft, linalg
     from phalanx.numpy.einstein import einsum, einsum_path, matvec, vecmat
     from phalanx.numpy.gluing import c_, r_

@@ -4,6 +4,7 @@
 # ruff: noqa: F401
 # pyright: reportUnusedImport=false
 
+from phalanx.base.lazily import later
 from phalanx.ops.barrier import optimization_barrier
 from phalanx.ops.basis import (
     add,
@@ -133,3 +134,5 @@ from phalanx.ops.window import (
     select_and_gather_add,
     select_and_scatter_add,
 )
+
+__getattr__, __dir__ = later(__name__)

@@ -1,5 +1,8 @@
 """Integrals of samples."""
 
+from phalanx.base.lazily import later as _later
 from phalanx.numpy.calculus import trapezoid
 
 __all__ = ["trapezoid"]
+
+__getattr__, __dir__ = _later(__name__)

@@ -12,7 +12,15 @@ __all__ = ["Format", "Layout"]
 
 @dataclass(frozen=True)
 class Layout:
-    """The order of dimensions in memory, the slowest first."""
+    """The order of dimensions in memory, which is the runtime's: the last dimension is fastest.
+
+    Attributes:
+        major_to_minor: the dimensions, the slowest first.
+        tiling: must be none.
+
+    >>> Layout(major_to_minor=(0, 1)).major_to_minor
+    (0, 1)
+    """
 
     major_to_minor: tuple[int, ...] = ()
     tiling: Any = None
@@ -22,7 +30,17 @@ class Layout:
 
 @dataclass(frozen=True)
 class Format:
-    """How an array lies: its order in memory, and its sharding."""
+    """How an array lies: its order in memory, and its sharding.
+
+    Attributes:
+        layout: a Layout of the order that the runtime has; None or ``Layout.AUTO``: that one.
+        sharding: a sharding, a device, or None, as ``device_put`` takes it.
+
+    >>> import phalanx
+    >>> here = phalanx.sharding.SingleDeviceSharding(phalanx.devices()[0])
+    >>> phalanx.device_put(1.0, Format(Layout.AUTO, here)).sharding == here
+    True
+    """
 
     layout: Layout | str | None = None
     sharding: Any = None

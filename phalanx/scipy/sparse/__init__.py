@@ -1,5 +1,8 @@
 """Linear equations whose matrices are known by their products alone."""
 
+from phalanx.base.lazily import later as _later
 from phalanx.scipy.sparse import linalg
 
 __all__ = ["linalg"]
+
+__getattr__, __dir__ = _later(__name__)

@@ -2,8 +2,12 @@
 
 import subprocess
 import sys
+import types
+
+import pytest
 
 import phalanx.experimental
+from docs.generator import public
 
 LATE = ["jaxlib.mlir.ir", "opt_einsum", "phalanx.nn", "phalanx.random", "phalanx.experimental"]
 
@@ -28,3 +32,30 @@ def test_rooms_are_there_when_they_are_asked_for():
 def test_all_late_modules_of_experimental_are_attributes():
     for name in ("checkpoint", "multihost_utils", "ode", "safetensors"):
         assert getattr(phalanx.experimental, name).__name__ == f"phalanx.experimental.{name}"
+
+
+PACKAGES = ["scipy", "scipy.sparse", "scipy.spatial", "scipy.cluster", "example_libraries"]
+MODULES = [*public.modules(), *(f"phalanx.{name}" for name in PACKAGES)]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_list_what_is_public_and_nothing_else(name):
+    module = public._module(name)
+    listed = dir(module)
+    for own in listed:
+        value = getattr(module, own)
+        assert not own.startswith("_") and value is not types
+        if isinstance(value, types.ModuleType):
+            assert value.__name__.startswith("phalanx.")
+    assert {*public.names_of(module)} <= {*listed}
+    assert not {"Any", "Callable", "Sequence", "annotations", "dataclass"} & {*listed}
+    with pytest.raises(AttributeError, match="there_is_none is not there"):
+        module.there_is_none  # noqa: B018
+
+
+def test_rooms_of_the_package_are_not_listed():
+    rooms = {"api", "base", "core", "control", "run", "transforms", "spmd", "xla", "compat"}
+    assert not rooms & {*dir(phalanx)}
+    assert {"numpy", "lax", "random", "errors", "tree_util"} <= {*dir(phalanx)}
+    assert {"linalg", "fft"} <= {*dir(phalanx.numpy)}
+    assert not {"shaping", "creation"} & {*dir(phalanx.numpy)}

@@ -1,0 +1,8 @@
+"""How arrays lie in memory: the order of dimensions, together with a sharding."""
+
+from phalanx.base.lazily import later as _later
+from phalanx.spmd.formats import Format, Layout
+
+__all__ = ["Format", "Layout"]
+
+__getattr__, __dir__ = _later(__name__)

@@ -114,8 +114,7 @@ _ArrayType.over_current_mesh = staticmethod(_over_current_mesh)
 _install(Array, numpy)
 _install_refs()
 _bound(_segments)
-vars(ops)["__all__"] = _segments.__all__
-for _name in _segments.__all__:  # the room of primitives has the name where users look for them
+for _name in ("__all__", *_segments.__all__):  # the room of primitives has the name where users look for them
     setattr(ops, _name, getattr(_segments, _name))
 
 make_jaxpr = make_program

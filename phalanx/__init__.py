@@ -114,7 +114,7 @@ _ArrayType.over_current_mesh = staticmethod(_over_current_mesh)
 _install(Array, numpy)
 _install_refs()
 _bound(_segments)
-for _name in ("__all__", *_segments.__all__):  # the room of primitives has the name where users look for them
+for _name in ("__all__", *_segments.__all__):  # the name of the room of primitives
     setattr(ops, _name, getattr(_segments, _name))
 
 make_jaxpr = make_program

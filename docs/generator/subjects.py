@@ -98,7 +98,7 @@ SUBJECTS: dict[str, dict[str, list[str]]] = {
         "Attention": ["phalanx.nn.attention"],
     },
     "phalanx.random": {
-        "Keys": ["phalanx.random.keys", "phalanx.random.generators"],
+        "Keys": ["phalanx.random.keys", "phalanx.random.declared"],
         "Uniform numbers, integers, coins": ["phalanx.random.uniform"],
         "Orders and choices": ["phalanx.random.choices"],
         "Distributions": [

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 from phalanx.base import dtypes, nodes, tree
-from phalanx.base.extended import KEY_TYPES
+from phalanx.base.extended import KEY_TYPES, refuse_declared
 from phalanx.core.types import ArrayType
 
 Class = TypeVar("Class", bound=type)
@@ -82,6 +82,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 def describe_type(type: ArrayType) -> list[Any]:
     """A type as JSON."""
+    refuse_declared(type.dtype, "serialize")
     return [list(type.shape), _NAMES[type.dtype], type.weak]
 
 

@@ -246,7 +246,7 @@ OPTIONS: dict[str, Option] = {
         Option(
             "default_prng_impl",
             "threefry2x32",
-            _one_of(*KEY_TYPES),
+            _one_of(*map(str, KEY_TYPES)),
             str,
             "The generator of keys that say no other, and of keys in their old form.",
             tracing=True,

@@ -364,7 +364,7 @@ def _lattice() -> dict[_Node, tuple[_Node, ...]]:
     return {
         _BOOL: (_WEAK_INT,),
         _WEAK_INT: (u8, i8, *_NARROW_INTS),
-        **dict.fromkeys((*_NARROW_INTS, *_FLOAT8, float0, *KEY_TYPES.values()), ()),
+        **dict.fromkeys((*_NARROW_INTS, *_FLOAT8, float0), ()),
         u8: (u16, i16),
         u16: (u32, i32),
         u32: (u64, i64),
@@ -406,10 +406,14 @@ _WEAK_NODES: dict[_Node, np.dtype] = {
 }
 
 
+def _above(node: _Node) -> frozenset[_Node]:
+    return _ABOVE.get(node, frozenset((node,)))  # dtypes of keys are not in the lattice
+
+
 def _join(nodes: set[_Node]) -> _Node:
-    bounds = frozenset.intersection(*(_ABOVE[n] for n in nodes))
+    bounds = frozenset.intersection(*map(_above, nodes))
     for bound in bounds:
-        if bounds <= _ABOVE[bound]:
+        if bounds <= _above(bound):
             return bound
     names = sorted(str(n) for n in nodes)
     advice = ADVICE if any(map(is_key, nodes)) else "convert one of the operands with astype"

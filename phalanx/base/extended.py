@@ -6,9 +6,14 @@ generator that the key is for: no arithmetic applies to it.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+
+from phalanx.base.recent import Unique
 
 WORD = np.dtype("uint32")
 ADVICE = (
@@ -28,22 +33,50 @@ class prng_key(extended):
         raise TypeError(f"a key cannot be made of a number but by random.key(seed); {ADVICE}")
 
 
+@dataclass(frozen=True)
+class PRNGImpl:
+    """A generator as a user declares it: functions of single keys, arrays uint32 of ``key_shape``.
+
+    Attributes:
+        key_shape: the shape of a key.
+        seed: from an integer to a key.
+        split: from a key and a shape to so many keys.
+        random_bits: from a key, a number of bits and a shape to unsigned integers.
+        fold_in: from a key and an integer to a key.
+        name: in messages.
+        tag: in the name of the dtype.
+    """
+
+    key_shape: tuple[int, ...]
+    seed: Callable[..., Any]
+    split: Callable[..., Any]
+    random_bits: Callable[..., Any]
+    fold_in: Callable[..., Any]
+    name: str
+    tag: str
+
+    def __repr__(self) -> str:
+        return f"PRNGImpl({self.name!r})"
+
+
 class KeyType:
     """The dtype of random keys of one generator.
 
     Attributes:
-        impl: the generator's name.
+        impl: the generator: the name of one of ours, or a declaration.
         name: the dtype's own.
+        key_shape: the shape of a key to its user.
         words: how many words uint32 make a key.
     """
 
-    __slots__ = ("impl", "name", "words")
+    __slots__ = ("__weakref__", "impl", "key_shape", "name", "words")
     type = prng_key
 
-    def __init__(self, impl: str, tag: str, words: int) -> None:
+    def __init__(self, impl: str | PRNGImpl, tag: str, key_shape: tuple[int, ...]) -> None:
         self.impl = impl
         self.name = f"key<{tag}>"
-        self.words = words
+        self.key_shape = key_shape
+        self.words = math.prod(key_shape)
 
     @property
     def itemsize(self) -> int:
@@ -60,14 +93,17 @@ class KeyType:
 KEY_TYPES = {
     t.impl: t
     for t in (
-        KeyType("threefry2x32", "fry", 2),
-        KeyType("rbg", "rbg", 4),
-        KeyType("unsafe_rbg", "urbg", 4),
+        KeyType("threefry2x32", "fry", (2,)),
+        KeyType("rbg", "rbg", (4,)),
+        KeyType("unsafe_rbg", "urbg", (4,)),
     )
 }
 
 
-def key_type(impl: str, who: str = "key_type") -> KeyType:
+_declared: Unique[KeyType] = Unique(64)
+
+
+def key_type(impl: str | PRNGImpl, who: str = "key_type") -> KeyType:
     """The dtype of the keys of the generator ``impl``; ``who`` asks, for the message.
 
     Raises:
@@ -76,10 +112,24 @@ def key_type(impl: str, who: str = "key_type") -> KeyType:
     >>> key_type("threefry2x32")
     key<fry>
     """
+    if isinstance(impl, PRNGImpl):
+        return _declared[impl] or _declared.add(impl, KeyType(impl, impl.tag, impl.key_shape))
     if impl not in KEY_TYPES:
         names = " or ".join(map(repr, KEY_TYPES))
         raise ValueError(f"{who}: impl must be {names}, got {impl!r}")
     return KEY_TYPES[impl]
+
+
+def refuse_declared(dtype: Any, who: str) -> None:
+    """Raise TypeError if ``dtype`` is of keys whose generator nobody knows but this process.
+
+    ``who`` would write it, for the message.
+    """
+    if is_key(dtype) and isinstance(dtype.impl, PRNGImpl):
+        raise TypeError(
+            f"{who}: what {dtype.impl!r} does is not written with its keys; take their words, "
+            "random.key_data(keys), and make keys of them again with random.wrap_key_data"
+        )
 
 
 def is_key(dtype: Any) -> bool:

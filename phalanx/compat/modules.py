@@ -57,7 +57,7 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "jax.extend.core": _here("core"),
     "jax.extend.core.primitives": _here("operations"),
     "jax.extend.linear_util": _here("linear_util"),
-    "jax.extend.random": (),
+    "jax.extend.random": _here("generators"),
     "jax.extend.sharding": (),
     "jax.extend.source_info_util": _here("sources"),
     "jax.interpreters": (),

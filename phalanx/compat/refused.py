@@ -77,19 +77,6 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
             "unsafe_get_axis_names_DO_NOT_USE",
         ],
     ),
-    "jax.extend.random": (
-        "name one of the generators there are, jax.random.key(seed, impl=...)",
-        [
-            "define_prng_impl",
-            "random_seed",
-            "rbg_prng_impl",
-            "seed_with_impl",
-            "threefry2x32_p",
-            "threefry_2x32",
-            "threefry_prng_impl",
-            "unsafe_rbg_prng_impl",
-        ],
-    ),
     "jax.interpreters.ad": (
         "use jax.jvp, jax.linearize and jax.vjp",
         [

@@ -30,6 +30,7 @@ from phalanx.random.composed import (
     wald,
     weibull_min,
 )
+from phalanx.random.declared import define_prng_impl
 from phalanx.random.distributions import (
     cauchy,
     exponential,
@@ -69,6 +70,7 @@ __all__ = [
     "chisquare",
     "choice",
     "clone",
+    "define_prng_impl",
     "dirichlet",
     "double_sided_maxwell",
     "exponential",

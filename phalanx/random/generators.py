@@ -7,16 +7,18 @@ for a single key, or of any shape for as many keys.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import config
-from phalanx.base.extended import is_key
+from phalanx.base.extended import PRNGImpl, is_key
 from phalanx.core.types import Shape, typeof
 from phalanx.ops import (
     add,
+    bitcast,
     broadcast,
     convert,
     mul,
@@ -29,12 +31,13 @@ from phalanx.ops import (
     threefry2x32,
     xor,
 )
-from phalanx.ops.shape import iota, slice_dim, stack
+from phalanx.ops.shape import iota, slice_dim, squeeze, stack
+from phalanx.random.declared import DeclaredGenerator
+from phalanx.random.words import Words, words_in
 
 U32 = np.dtype("uint32")
 U64 = np.dtype("uint64")
 ZERO_WORD = np.uint32(0)
-Words = tuple[Any, ...]
 
 
 class Threefry:
@@ -42,17 +45,21 @@ class Threefry:
 
     words = 2
 
-    def seeded(self, high: Any, low: Any) -> Words:
-        """The key of a seed of two words."""
-        return high, low
+    def seeded(self, seed: Any) -> Words:
+        """The key of an integer: its high and low 32 bits."""
+        low = convert(seed, dtype=U32, weak=False)
+        if typeof(seed).dtype.itemsize <= 4:
+            return broadcast(ZERO_WORD, shape=(), dims=()), low
+        high = shift_right_logical(bitcast(seed, dtype=U64), 32)
+        return convert(high, dtype=U32, weak=False), low
 
     def split(self, key: Words, shape: Shape) -> Words:
         """Independent keys of ``shape``, made of one."""
         return _encrypted_counters(key, shape, once=True)
 
-    def child(self, keys: Words, number: int) -> Words:
-        """The key of that number among those that each of ``keys`` is split into."""
-        return threefry2x32(*keys, ZERO_WORD, np.uint32(number), once=True)
+    def children(self, keys: Words, count: int) -> list[Words]:
+        """``count`` independent keys, made of each of ``keys``."""
+        return [threefry2x32(*keys, ZERO_WORD, np.uint32(i), once=True) for i in range(count)]
 
     def folded(self, key: Words, data: Any) -> Words:
         """A key made of one and of the word ``data``."""
@@ -81,17 +88,18 @@ class BitGenerator:
 
     words = 4
 
-    def seeded(self, high: Any, low: Any) -> Words:
-        """The key of a seed of two words."""
-        return high, low, high, low
+    def seeded(self, seed: Any) -> Words:
+        """The key of an integer."""
+        return THREEFRY.seeded(seed) * 2
 
     def split(self, key: Words, shape: Shape) -> Words:
         """Independent keys of ``shape``, made of one."""
         return *THREEFRY.split(key[:2], shape), *THREEFRY.split(key[2:], shape)
 
-    def child(self, keys: Words, number: int) -> Words:
-        """The key of that number among those that each of ``keys`` is split into."""
-        return *THREEFRY.child(keys[:2], number), *THREEFRY.child(keys[2:], number)
+    def children(self, keys: Words, count: int) -> list[Words]:
+        """``count`` independent keys, made of each of ``keys``."""
+        halves = THREEFRY.children(keys[:2], count), THREEFRY.children(keys[2:], count)
+        return [(*left, *right) for left, right in zip(*halves, strict=True)]
 
     def folded(self, key: Words, data: Any) -> Words:
         """A key made of one and of the word ``data``."""
@@ -116,29 +124,28 @@ class UnsafeBitGenerator(BitGenerator):
         """Keys of ``shape``, every tenth of the rows that one key draws."""
         count = math.prod(shape)
         rows = _generated(key, (count, _APART * self.words), U32)
-        return tuple(reshape(slice_dim(rows, i, i + 1, 1), shape=shape) for i in range(self.words))
+        return tuple([reshape(word, shape=shape) for word in words_in(rows, self.words)])
 
-    def child(self, keys: Words, number: int) -> Words:
-        """The key of that number among those that each of ``keys`` is split into."""
-        return self._row(keys, _APART * number)
+    def children(self, keys: Words, count: int) -> list[Words]:
+        """``count`` independent keys, made of each of ``keys``."""
+        return self._rows(keys, range(0, _APART * count, _APART))
 
     def folded(self, key: Words, data: Any) -> Words:
         """A key made of one and of the last row that the word ``data`` draws."""
-        drawn = self._row(self.seeded(ZERO_WORD, data), _APART - 1)
+        (drawn,) = self._rows(self.seeded(data), [_APART - 1])
         return tuple(xor(x, y) for x, y in zip(key, drawn, strict=True))
 
-    def _row(self, keys: Words, number: int) -> Words:
-        """Of the rows that each of ``keys`` draws, the one of that number."""
-        shape = typeof(keys[-1]).shape
-        rows = _generated(keys, (number + 1, self.words), U32)
-        row = slice_dim(rows, number, number + 1, len(shape))
-        each = (slice_dim(row, i, i + 1, len(shape) + 1) for i in range(self.words))
-        return tuple(reshape(x, shape=shape) for x in each)
+    def _rows(self, keys: Words, numbers: Sequence[int]) -> list[Words]:
+        """Of the rows that each of ``keys`` draws, those of ``numbers``."""
+        rows = _generated(keys, (numbers[-1] + 1, self.words), U32)
+        dim = typeof(keys[-1]).ndim
+        each = [squeeze(slice_dim(rows, i, i + 1, dim), (dim,)) for i in numbers]
+        return [words_in(row, self.words) for row in each]
 
 
 _APART = 10  # rows from one key to the next
 
-Generator = Threefry | BitGenerator
+Generator = Threefry | BitGenerator | DeclaredGenerator
 _GENERATORS: dict[str, Generator] = {
     "threefry2x32": THREEFRY,
     "rbg": BitGenerator(),
@@ -159,9 +166,9 @@ class Source(NamedTuple):
         """What draws with other words."""
         return Source(self.generator, words)
 
-    def child(self, number: int) -> Source:
-        """The key of that number among those that each key is split into."""
-        return self.of(self.generator.child(self.words, number))
+    def children(self, count: int) -> list[Source]:
+        """``count`` independent keys, made of each key."""
+        return [*map(self.of, self.generator.children(self.words, count))]
 
     def split(self, shape: Shape) -> Source:
         """Independent keys of ``shape``, made of one."""
@@ -174,23 +181,20 @@ def source(key: Any) -> Source:
         return key
     generator = generator_of(typeof(key).dtype)
     words = random_unwrap(key) if is_key(typeof(key).dtype) else key
-    each = (slice_dim(words, i, i + 1, 0) for i in range(generator.words))
-    return Source(generator, tuple(reshape(word, shape=()) for word in each))
+    return Source(generator, words_in(words, generator.words))
 
 
 def generator_of(dtype: Any) -> Generator:
     """The generator of keys of a dtype; of words, the one that is meant by default."""
-    return _GENERATORS[dtype.impl if is_key(dtype) else config.default_prng_impl]
+    impl = dtype.impl if is_key(dtype) else config.default_prng_impl
+    return DeclaredGenerator(impl) if isinstance(impl, PRNGImpl) else _GENERATORS[impl]
 
 
 def sources(key: Any, num: int) -> list[Source]:
     """``num`` independent keys, made of one."""
     given = source(key)
-    keys = given.split((num,)).words
-    return [
-        given.of(tuple(reshape(slice_dim(word, i, i + 1, 0), shape=()) for word in keys))
-        for i in range(num)
-    ]
+    each = [words_in(word, num) for word in given.split((num,)).words]
+    return [*map(given.of, zip(*each, strict=True))]
 
 
 # ---- bits -----------------------------------------------------------------------------------

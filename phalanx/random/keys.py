@@ -18,27 +18,19 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.base.config import config
-from phalanx.base.extended import KEY_TYPES, KeyType, is_key, key_type
+from phalanx.base.extended import KEY_TYPES, KeyType, PRNGImpl, is_key, key_type
 from phalanx.base.source import user_location, warn_user
 from phalanx.control.one_program import staged
 from phalanx.core.types import Array, ArrayType, typeof
-from phalanx.ops import (
-    bitcast,
-    broadcast,
-    convert,
-    random_unwrap,
-    random_wrap,
-    shift_right_logical,
-)
+from phalanx.ops import convert, random_unwrap, random_wrap, reshape
 from phalanx.ops.basis import check_lengths
-from phalanx.ops.shape import stack
-from phalanx.random.generators import U32, U64, ZERO_WORD, Words, generator_of, source
+from phalanx.random.generators import U32, generator_of, source
+from phalanx.random.words import Words, side_by_side
 from phalanx.run.array import DeviceArray, keys_of, words_of
 
 Key = NewType("Key", Array)
 """An array of keys, in annotations."""
-KeySpec = str | KeyType | None
-_SINGLE = frozenset(ArrayType((), dtype) for dtype in KEY_TYPES.values())
+KeySpec = str | KeyType | PRNGImpl | None
 
 
 # ---- making keys ----------------------------------------------------------------------------
@@ -55,7 +47,8 @@ def key(seed: Any, *, impl: KeySpec = None, dtype: KeySpec = None) -> Any:
             ``enable_x64`` is set.
         impl: the generator, by its name or its dtype: "threefry2x32", whose numbers are the same
             everywhere; "rbg", XLA's own for the platform; or "unsafe_rbg", the same, which splits
-            keys faster and promises nothing of them. By default the option ``default_prng_impl``.
+            keys faster and promises nothing of them; or one of your own, ``define_prng_impl``. By
+            default that of the option ``default_prng_impl``.
         dtype: another name for ``impl``.
 
     Raises:
@@ -109,39 +102,45 @@ def _dtype_of(who: str, impl: KeySpec, dtype: KeySpec = None) -> KeyType:
     spec = dtype if impl is None else impl
     if isinstance(spec, KeyType):
         return spec
-    if not isinstance(spec, (str, NoneType)):
-        raise TypeError(f"{who}: a generator is meant by its name or its dtype, got {spec!r}")
+    if not isinstance(spec, (str, PRNGImpl, NoneType)):
+        raise TypeError(
+            f"{who}: a generator is meant by its name, its dtype or its declaration "
+            f"(define_prng_impl), got {spec!r}"
+        )
     return key_type(config.default_prng_impl if spec is None else spec, who)
 
 
 def _of_seed(who: str, seed: Any, dtype: KeyType, typed: bool) -> Any:
     """The key of a seed, in its old form unless it is to be ``typed``."""
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-        if not -(2**63) <= seed < 2**64:
-            raise OverflowError(f"{who}: the seed must fit 64 bits, got {seed}")
-        high = (int(seed) >> 32) & 0xFFFFFFFF if config.enable_x64 else 0
-        low = int(seed) & 0xFFFFFFFF
-        return _of_words(np.uint32(high), np.uint32(low), dtype=dtype, typed=typed)
+        seed = _as_number(who, int(seed))
     type = typeof(seed)
     if not dtypes.is_integer(type.dtype) or type.shape != ():
         raise TypeError(f"{who}: the seed must be a single integer, got {type}; use vmap for more")
     return _of_integer(seed, dtype=dtype, typed=typed)
 
 
-@staged
-def _of_words(high: Any, low: Any, *, dtype: KeyType, typed: bool) -> Any:
-    words = generator_of(dtype).seeded(high, low)
-    whole = stack([broadcast(word, shape=(), dims=()) for word in words], 0)
-    return random_wrap(whole, dtype=dtype) if typed else whole
+def _as_number(who: str, seed: int) -> np.integer:
+    """As many low bits of ``seed`` as an integer of the default dtype has."""
+    if not -(2**63) <= seed < 2**64:
+        raise OverflowError(f"{who}: the seed must fit 64 bits, got {seed}")
+    low = np.uint64(seed % 2**64)
+    if config.enable_x64:
+        return low if seed >= 2**63 else low.astype(np.int64)
+    return low.astype(np.int32)
 
 
 @staged
 def _of_integer(seed: Any, *, dtype: KeyType, typed: bool) -> Any:
-    low = convert(seed, dtype=U32, weak=False)
-    if typeof(seed).dtype.itemsize <= 4:
-        return _of_words(ZERO_WORD, low, dtype=dtype, typed=typed)
-    high = shift_right_logical(bitcast(seed, dtype=U64), 32)
-    return _of_words(convert(high, dtype=U32, weak=False), low, dtype=dtype, typed=typed)
+    words = side_by_side(generator_of(dtype).seeded(seed))
+    return random_wrap(words, dtype=dtype) if typed else _as_seen(words, dtype)
+
+
+def _as_seen(words: Any, dtype: KeyType) -> Any:
+    """Words in the last dimension, as the user sees keys of ``dtype``."""
+    if len(dtype.key_shape) == 1:
+        return words
+    return reshape(words, shape=(*typeof(words).shape[:-1], *dtype.key_shape))
 
 
 def key_data(keys: Any) -> Any:
@@ -157,9 +156,11 @@ def key_data(keys: Any) -> Any:
     >>> random.key_data(random.key(7)).tolist()
     [0, 7]
     """
-    if not is_key(_check("key_data", keys).dtype):
+    dtype = _check("key_data", keys).dtype
+    if not is_key(dtype):
         return keys
-    return words_of(keys) if type(keys) is DeviceArray else random_unwrap(keys)
+    words = words_of(keys) if type(keys) is DeviceArray else random_unwrap(keys)
+    return _as_seen(words, dtype)
 
 
 def wrap_key_data(
@@ -168,7 +169,8 @@ def wrap_key_data(
     """The keys of which ``key_bits_array``, uint32[..., 2], are the words.
 
     Args:
-        key_bits_array: the words; of keys of other generators than Threefry, there are four.
+        key_bits_array: the words: four of keys of ``rbg``, and of a generator of your own what its
+            ``key_shape`` says.
         impl: the generator, see ``key``.
         dtype: another name for ``impl``.
 
@@ -182,12 +184,17 @@ def wrap_key_data(
     """
     chosen = _dtype_of("wrap_key_data", impl, dtype)
     given = _type_of(key_bits_array)
-    if given is None or given.dtype != U32 or given.shape[-1:] != (chosen.words,):
+    own = chosen.key_shape
+    lanes = max(0, given.ndim - len(own)) if given else 0
+    if given is None or given.dtype != U32 or given.shape[lanes:] != own:
+        wanted = ", ".join(map(str, ("...", *own)))
         raise TypeError(
-            f"wrap_key_data: the words of {chosen} are needed, u32[..., {chosen.words}], got "
+            f"wrap_key_data: the words of {chosen} are needed, u32[{wanted}], got "
             f"{given or repr(key_bits_array)}"
         )
-    return _wrapped(key_bits_array, chosen)
+    if len(own) == 1:
+        return _wrapped(key_bits_array, chosen)
+    return _wrapped(reshape(key_bits_array, shape=(*given.shape[:lanes], chosen.words)), chosen)
 
 
 def _wrapped(words: Any, dtype: KeyType) -> Any:
@@ -197,8 +204,8 @@ def _wrapped(words: Any, dtype: KeyType) -> Any:
     return random_wrap(words, dtype=dtype)
 
 
-def key_impl(keys: Any) -> str:
-    """The name of the generator that ``keys`` are for.
+def key_impl(keys: Any) -> str | PRNGImpl:
+    """The generator that ``keys`` are for: its name, or how it was declared.
 
     Args:
         keys: an array of keys.
@@ -271,7 +278,7 @@ def single(who: str, keys: Any) -> Any:
         TypeError: it is no key.
         ValueError: there are several.
     """
-    if isinstance(keys, Array) and keys.aval in _SINGLE:
+    if isinstance(keys, Array) and keys.aval.shape == () and is_key(keys.aval.dtype):
         return keys
     given = _check(who, keys)
     shape = given.shape if is_key(given.dtype) else given.shape[:-1]
@@ -317,7 +324,7 @@ def _split(key: Any, *, shape: tuple[int, ...]) -> Any:
 def _in_form_of(key: Any, words: Words) -> Any:
     """Keys of which ``words`` are the words, typed ones if ``key`` is."""
     dtype = typeof(key).dtype
-    whole = stack(words, typeof(words[0]).ndim)
+    whole = side_by_side(words)
     return random_wrap(whole, dtype=dtype) if is_key(dtype) else whole
 
 

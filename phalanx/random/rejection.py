@@ -133,8 +133,9 @@ def draw_gamma(key: Any, a: Any, in_logs: bool) -> Any:
     keys = source(key).split(kind.shape)
     small = a < 1
     d = jnp.where(small, a + 1, a) - kind.dtype.type(1 / 3)
-    cube = _marsaglia(keys.child(0), d)
-    unit = as_uniform(_bits(keys.child(1), kind.dtype), kind.dtype)
+    proposals, units = keys.children(2)
+    cube = _marsaglia(proposals, d)
+    unit = as_uniform(_bits(units, kind.dtype), kind.dtype)
     if in_logs:
         boost = jnp.where(small, jnp.log1p(-unit) * (1 / a), 0)
         x = jnp.log(d) + jnp.log(cube) + boost
@@ -155,7 +156,7 @@ def _marsaglia(keys: Source, d: Any) -> Any:
 
     def propose(state: Any) -> Any:
         own = keys.of(state[:-3])
-        following, normals, units = (own.child(i) for i in range(3))
+        following, normals, units = own.children(3)
         x, v = _normal_above(normals, c)
         unit = as_uniform(_bits(units, dtype), dtype)
         new = (*following.words, x * x, v * v * v, unit)
@@ -170,9 +171,9 @@ def _normal_above(keys: Source, c: Any) -> tuple[Any, Any]:
     dtype = typeof(c).dtype
 
     def draw(state: Any) -> Any:
-        own = keys.of(state[:-2])
-        x = as_normal(_bits(own.child(1), dtype), dtype)
-        return _where(state[-1] <= 0, (*own.child(0).words, x, 1 + x * c), state)
+        following, normals = keys.of(state[:-2]).children(2)
+        x = as_normal(_bits(normals, dtype), dtype)
+        return _where(state[-1] <= 0, (*following.words, x, 1 + x * c), state)
 
     start = (*keys.words, jnp.zeros_like(c), jnp.full_like(c, -1))
     return lax.while_loop(lambda s: (s[-1] <= 0).any(), draw, start)[-2:]

@@ -84,7 +84,7 @@ def test_names_of_generators():
     assert random.key(0, dtype="rbg") == random.key(0, impl=random.key_dtype("rbg"))
     with pytest.raises(ValueError, match="impl must be 'threefry2x32' or 'rbg' or 'unsafe_rbg'"):
         random.key(0, impl="mersenne")
-    with pytest.raises(TypeError, match="by its name or its dtype"):
+    with pytest.raises(TypeError, match="by its name, its dtype or its decl"):
         random.key_dtype(np.float32)
     with pytest.raises(TypeError, match="give impl or dtype"):
         random.key(0, impl="rbg", dtype="rbg")

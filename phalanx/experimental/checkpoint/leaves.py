@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from phalanx.base import dtypes
-from phalanx.base.extended import KEY_TYPES, WORD, is_key
+from phalanx.base.extended import KEY_TYPES, WORD, is_key, refuse_declared
 from phalanx.base.source import user_location
 from phalanx.core.blocks import Blocks
 from phalanx.core.types import Array, ArrayType
@@ -140,6 +140,7 @@ def content(path: str, x: Any, copy: bool, who: str) -> Content:
         TypeError: it is neither an array nor a number.
     """
     if isinstance(x, DeviceArray):
+        refuse_declared(x.dtype, who)
         return _of_array(path, x, copy)
     if isinstance(x, (np.ndarray, np.generic)):
         dtypes.refuse_masked(x)

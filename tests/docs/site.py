@@ -24,7 +24,7 @@ NAMES = {str(path.relative_to(SITE)): path for path in PAGES}
 MADE = {"genindex.html", "py-modindex.html", "search.html"}  # by the generator alone
 GUIDES = [name for name in NAMES if not name.startswith("reference/") and name not in MADE]
 LISTS = [name for name in NAMES if re.fullmatch(r"reference/[a-z_.]+\.html", name)]
-LONGEST = sorted(NAMES, key=lambda name: NAMES[name].stat().st_size)[-60:]
+LONGEST = sorted(set(NAMES) - MADE, key=lambda name: NAMES[name].stat().st_size)[-60:]
 
 WORDS = {  # what people type, and a page that is to be among the first ten
     "install": "installation",
@@ -219,6 +219,7 @@ def look(tasks):
             browser.terminate()
             browser.wait()
             server.shutdown()
+            server.server_close()
     return server.seen
 
 

@@ -369,7 +369,7 @@ ARGUMENTS = {
         "clone key_data key_impl": (Made(lambda: random.key(0)),),
         "fold_in": (KEY, 1),
         "randint": (KEY, (2, 3), 0, 5),
-        "key_dtype": (),
+        "define_prng_impl key_dtype": (),
         "truncated_normal": (KEY, -1.0, 1.0),
         "wrap_key_data": (KEY,),
         "ball": (KEY, 3),
@@ -387,6 +387,11 @@ ARGUMENTS = {
 
 # What some need besides, by keyword.
 KEYWORDS = {
+    "random.define_prng_impl": {
+        "key_shape": (),
+        "name": "reversed",
+        **dict.fromkeys(["seed", "split", "random_bits", "fold_in"], reverse),
+    },
     "scipy.special.bessel_jn": {"v": 3},
     ".pure_callback": {"vmap_method": "sequential"},
     ".shard_map": {"in_specs": phalanx.P(), "out_specs": phalanx.P()},

@@ -3,13 +3,15 @@
 `--sources` holds unpacked source distributions (`optax-0.2.8/`), which bring the tests; the
 libraries themselves, pytest and jax are installed beside this interpreter. Every file of tests is
 run twice, a process each: under jax, and with Phalanx in its place. `--results` keeps a report of
-each run; a run whose report is there is not repeated, so delete what should run anew.
+each run; a run whose report is there is not repeated, so delete what should run anew. A run that
+takes more than `--seconds` is interrupted, and its file counted as far as both sides came.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -21,6 +23,8 @@ ROOT = Path(__file__).parents[1]
 PEER, OURS = "jax", "phalanx"
 START = {PEER: ["-m", "pytest"], OURS: ["-m", "phalanx.as_jax", "-m", "pytest"]}
 Outcomes = dict[str, str]  # name of a test -> passed, failed or skipped
+GRACE = 60  # seconds in which an interrupted pytest may write its report
+STOPPED = "interrupted after"  # in the log of a run that took too long
 
 
 def main() -> None:
@@ -39,10 +43,10 @@ def main() -> None:
         every = test_files(source)
         files = [file for file in every if given.only in str(file)]
         results = given.results.resolve() / library
-        peer, ours = run_all(source, files, results, given.workers, given.seconds)
+        peer, ours, partly = run_all(source, files, results, given.workers, given.seconds)
         for name in differing(peer, ours):
             print(f"{library}: {name}: {ours.get(name, 'not run')}")
-        rows.append(row(source.name, len(every), peer, ours))
+        rows.append(row(source.name, len(every), peer, ours, partly))
     print("\n".join(rows))
     if given.out:
         given.out.write_text("\n".join(rows) + "\n")
@@ -64,17 +68,32 @@ def test_files(source: Path) -> list[Path]:
 
 def run_all(
     source: Path, files: list[Path], results: Path, workers: int, seconds: int
-) -> tuple[Outcomes, Outcomes]:
-    """The outcomes under jax and under Phalanx."""
-    outcomes: dict[str, Outcomes] = {PEER: {}, OURS: {}}
+) -> tuple[Outcomes, Outcomes, int]:
+    """The outcomes under jax and under Phalanx, and how many files were not run to their ends."""
     turns = [(side, file) for file in files for side in (PEER, OURS)]
     with ThreadPoolExecutor(workers) as pool:
-        reports = pool.map(lambda turn: run_file(source, turn[1], results, turn[0], seconds), turns)
-        read = [dict(read_report(file, r)) for (_, file), r in zip(turns, reports, strict=True)]
-    for peer, ours in zip(read[::2], read[1::2], strict=True):
-        outcomes[PEER].update(peer)
-        outcomes[OURS].update(named_alike(peer, ours))
-    return outcomes[PEER], outcomes[OURS]
+        reports = list(
+            pool.map(lambda turn: run_file(source, turn[1], results, turn[0], seconds), turns)
+        )
+    peer, ours, partly = {}, {}, 0
+    for file, theirs, own in zip(files, reports[::2], reports[1::2], strict=True):
+        of_peer, of_ours, whole = outcomes_of(file, theirs, own)
+        peer |= of_peer
+        ours |= of_ours
+        partly += bool(of_peer) and not whole
+    return peer, ours, partly
+
+
+def outcomes_of(file: Path, theirs: Path, own: Path) -> tuple[Outcomes, Outcomes, bool]:
+    """The outcomes of a file on both sides, and whether they are all.
+
+    Where a side was interrupted they are of the tests that both came to.
+    """
+    peer, ours = dict(read_report(file, theirs)), dict(read_report(file, own))
+    if not (interrupted(theirs) or interrupted(own)):
+        return peer, named_alike(peer, ours), True
+    both = [name for name in peer if name in ours]
+    return {name: peer[name] for name in both}, {name: ours[name] for name in both}, False
 
 
 def named_alike(peer: Outcomes, ours: Outcomes) -> Outcomes:
@@ -98,18 +117,35 @@ def run_file(source: Path, file: Path, results: Path, side: str, seconds: int) -
         options = ["-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={report}"]
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         with report.with_suffix(".log").open("w") as log:
+            run = subprocess.Popen(
+                [sys.executable, *START[side], *options, str(file)],
+                cwd=source,
+                env=os.environ | {"PYTHONPATH": path},
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
             try:
-                subprocess.run(
-                    [sys.executable, *START[side], *options, str(file)],
-                    cwd=source,
-                    env=os.environ | {"PYTHONPATH": path},
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    timeout=seconds,
-                )
+                run.wait(seconds)
             except subprocess.TimeoutExpired:
-                log.write(f"stopped after {seconds} seconds\n")
+                stop(run)
+                log.write(f"\n{STOPPED} {seconds} seconds\n")
     return report
+
+
+def stop(run: subprocess.Popen[bytes]) -> None:
+    """Interrupt pytest, which then reports the tests it has done, unless it hangs."""
+    run.send_signal(signal.SIGINT)
+    try:
+        run.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        run.kill()
+        run.wait()
+
+
+def interrupted(report: Path) -> bool:
+    """Whether a run was stopped and still could report what it had done."""
+    log = report.with_suffix(".log")
+    return report.exists() and log.exists() and STOPPED in log.read_text(errors="replace")
 
 
 def read_report(file: Path, report: Path) -> Iterator[tuple[str, str]]:
@@ -133,11 +169,12 @@ HEADER = """\
 |---|---:|---:|---:|---:|"""
 
 
-def row(name: str, files: int, peer: Outcomes, ours: Outcomes) -> str:
+def row(name: str, files: int, peer: Outcomes, ours: Outcomes, partly: int = 0) -> str:
     run = len({test.partition("::")[0] for test in peer})
+    of_files = f"{run} of {files}" + (f", {partly} in part" if partly else "")
     passed = sum(outcome == "passed" for outcome in peer.values())
     both = passed - len(differing(peer, ours))
-    return f"| {name} | {run} of {files} | {passed} | {both} | {both / max(passed, 1):.1%} |"
+    return f"| {name} | {of_files} | {passed} | {both} | {both / max(passed, 1):.1%} |"
 
 
 if __name__ == "__main__":

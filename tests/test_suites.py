@@ -3,9 +3,10 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-from libraries.suites import OURS, PEER, differing, named_alike, row
+from libraries.suites import OURS, PEER, STOPPED, differing, named_alike, outcomes_of, row, stop
 
 ROOT = Path(__file__).parents[1]
 TESTS = """
@@ -46,6 +47,35 @@ def test_tests_that_did_not_run_differ():
     peer = {"f::a": "passed", "f::b": "passed", "f::c": "failed", "f::d": "skipped"}
     assert differing(peer, {"f::a": "passed"}) == ["f::b"]
     assert row("tiny-1.0", 3, peer, {}) == "| tiny-1.0 | 1 of 3 | 2 | 0 | 0.0% |"
+
+
+SLOW = """
+import pathlib, time
+
+def test_quick():
+    pass
+
+def test_slow():
+    pathlib.Path("begun").touch()
+    time.sleep(600)
+"""
+
+
+def test_a_file_that_takes_too_long_counts_as_far_as_both_came(tmp_path):
+    (tmp_path / "slow_test.py").write_text(SLOW)
+    half, whole = tmp_path / "half.xml", tmp_path / "whole.xml"
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={half}"]
+    run = subprocess.Popen([*command, "slow_test.py"], cwd=tmp_path, stdout=subprocess.DEVNULL)
+    while run.poll() is None and not (tmp_path / "begun").exists():
+        time.sleep(0.02)
+    stop(run)
+    half.with_suffix(".log").write_text(f"{STOPPED} 1 seconds")
+    cases = '<testcase classname="slow_test" name="test_quick"/><testcase name="test_slow"/>'
+    whole.write_text(f"<testsuite>{cases}</testsuite>")
+    quick = {"slow_test.py::slow_test::test_quick": "passed"}
+    assert outcomes_of(Path("slow_test.py"), whole, half) == (quick, quick, False)
+    written = row("slow-1.0", 1, quick, quick, 1)
+    assert written == "| slow-1.0 | 1 of 1, 1 in part | 1 | 1 | 100.0% |"
 
 
 def test_names_in_which_parameters_print_differently_are_the_same_in_order():

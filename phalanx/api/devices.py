@@ -356,7 +356,9 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
 
 
 def device_get(x: Any) -> Any:
-    """``x`` on the host: a tree of NumPy arrays. Keys, which NumPy does not have, stay as they are.
+    """``x`` on the host: a tree of NumPy arrays.
+
+    Keys, which NumPy does not have, and traced arrays, which have no value, stay as they are.
 
     Args:
         x: a tree of arrays.
@@ -370,7 +372,7 @@ def device_get(x: Any) -> Any:
 
 
 def _has_value(x: Any) -> bool:
-    return isinstance(x, Array) and not is_key(x.aval.dtype)
+    return isinstance(x, Array) and not isinstance(x, Tracer) and not is_key(x.aval.dtype)
 
 
 def block_until_ready(x: Any) -> Any:

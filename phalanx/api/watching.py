@@ -156,6 +156,21 @@ def default_prng_impl(new_val: str = "threefry2x32") -> AbstractContextManager[N
     return config.override(default_prng_impl=new_val)
 
 
+def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]:
+    """Draw each number by its own position; where ``new_val`` is false, as was done formerly.
+
+    Formerly a number depended on how many were drawn with it: programs get the numbers that they
+    were written with.
+
+    >>> import phalanx
+    >>> from phalanx import random
+    >>> with phalanx.threefry_partitionable(False):
+    ...     random.bits(random.key(0), (3,))
+    Array([4146024105, 1351547692, 2718843009], dtype=uint32)
+    """
+    return config.override(threefry_partitionable=new_val)
+
+
 def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
     """Take keys in their old form, "allow", or "warn" of them, or refuse them, "error".
 
@@ -226,6 +241,5 @@ no_execution = _accepted("no_execution", True)
 remove_size_one_mesh_axis_from_type = _accepted("remove_size_one_mesh_axis_from_type", True)
 softmax_custom_jvp = _accepted("softmax_custom_jvp", True)
 thread_guard = _accepted("thread_guard", True)
-threefry_partitionable = _accepted("threefry_partitionable", True)
 
 bound(sys.modules[__name__])

@@ -252,6 +252,14 @@ OPTIONS: dict[str, Option] = {
             tracing=True,
         ),
         Option(
+            "threefry_partitionable",
+            True,
+            _boolean,
+            _boolean_from,
+            "Draw each number by its own position; otherwise the numbers that were drawn formerly.",
+            tracing=True,
+        ),
+        Option(
             "legacy_prng_key",
             "allow",
             _one_of("allow", "warn", "error"),
@@ -406,6 +414,7 @@ class LayeredOptions:
     numpy_rank_promotion: str
     numpy_dtype_promotion: str
     default_prng_impl: str
+    threefry_partitionable: bool
     legacy_prng_key: str
     num_cpu_devices: int | None
     platforms: str | None

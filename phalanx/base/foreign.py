@@ -69,7 +69,6 @@ FIXED: dict[str, tuple[Any, str]] = {
     "high_dynamic_range_gumbel": (False, "there is one way to draw Gumbel numbers"),
     "no_execution": (False, "eval_shape and jit(f).lower(x) run nothing"),
     "random_seed_offset": (0, "add it to the seed"),
-    "threefry_partitionable": (True, "the same key gives the same numbers on any devices"),
     "use_shardy_partitioner": (True, "there is no other partitioner"),
 }
 """Options that have one value, and why, or what to do instead."""

@@ -20,12 +20,15 @@ from phalanx.ops import (
     add,
     bitcast,
     broadcast,
+    concatenate,
     convert,
+    eq,
     mul,
     or_,
     random_unwrap,
     reshape,
     rng_bit_generator,
+    select,
     shift_left,
     shift_right_logical,
     threefry2x32,
@@ -76,7 +79,52 @@ class Threefry:
         return _joined(x, y, width)
 
 
+class FormerThreefry(Threefry):
+    """The same encryption of other counters: a number depends on how many are drawn with it.
+
+    What is drawn is a stream of words, in which the two words of a counter are half of its length
+    apart (``threefry_partitionable=False``).
+    """
+
+    def split(self, key: Words, shape: Shape) -> Words:
+        """Independent keys of ``shape``, made of one."""
+        rows = reshape(_stream(key, 2 * math.prod(shape), once=True), shape=(*shape, 2))
+        return words_in(rows, self.words)
+
+    def children(self, keys: Words, count: int) -> list[Words]:
+        """``count`` independent keys, made of each of ``keys``."""
+        pairs = [
+            threefry2x32(*keys, np.uint32(i), np.uint32(i + count), once=True) for i in range(count)
+        ]
+        stream = [word for half in zip(*pairs, strict=True) for word in half]
+        return [*zip(stream[::2], stream[1::2], strict=True)]
+
+    def bits(self, key: Words, shape: Shape, width: int) -> Any:
+        """Random unsigned integers of ``width`` 8, 16, 32 or 64 bits, drawn with one key."""
+        count = math.prod(shape)
+        drawn = _stream(key, -(-count * width // 32))
+        if width == 64:
+            halves = (slice_dim(drawn, i * count, (i + 1) * count, 0) for i in range(2))
+            drawn = _joined(*halves, width)
+        elif width < 32:
+            drawn = slice_dim(_pieces(drawn, width), 0, count, 0)
+        return reshape(drawn, shape=shape)
+
+    def bits_of_each(self, keys: Words, width: int) -> Any:
+        """One such integer for each of ``keys``."""
+        x, y = threefry2x32(*keys, ZERO_WORD, np.uint32(width == 64), once=False)
+        if width == 64:
+            return _joined(x, y, width)
+        return x if width == 32 else convert(x, dtype=unsigned(width), weak=False)
+
+
 THREEFRY = Threefry()
+FORMER_THREEFRY = FormerThreefry()
+
+
+def threefry() -> Threefry:
+    """The one that the option ``threefry_partitionable`` means."""
+    return THREEFRY if config.threefry_partitionable else FORMER_THREEFRY
 
 
 class BitGenerator:
@@ -94,11 +142,11 @@ class BitGenerator:
 
     def split(self, key: Words, shape: Shape) -> Words:
         """Independent keys of ``shape``, made of one."""
-        return *THREEFRY.split(key[:2], shape), *THREEFRY.split(key[2:], shape)
+        return *threefry().split(key[:2], shape), *threefry().split(key[2:], shape)
 
     def children(self, keys: Words, count: int) -> list[Words]:
         """``count`` independent keys, made of each of ``keys``."""
-        halves = THREEFRY.children(keys[:2], count), THREEFRY.children(keys[2:], count)
+        halves = threefry().children(keys[:2], count), threefry().children(keys[2:], count)
         return [(*left, *right) for left, right in zip(*halves, strict=True)]
 
     def folded(self, key: Words, data: Any) -> Words:
@@ -146,11 +194,7 @@ class UnsafeBitGenerator(BitGenerator):
 _APART = 10  # rows from one key to the next
 
 Generator = Threefry | BitGenerator | DeclaredGenerator
-_GENERATORS: dict[str, Generator] = {
-    "threefry2x32": THREEFRY,
-    "rbg": BitGenerator(),
-    "unsafe_rbg": UnsafeBitGenerator(),
-}
+_GENERATORS: dict[str, Generator] = {"rbg": BitGenerator(), "unsafe_rbg": UnsafeBitGenerator()}
 
 
 # ---- keys inside of staged functions --------------------------------------------------------
@@ -187,7 +231,9 @@ def source(key: Any) -> Source:
 def generator_of(dtype: Any) -> Generator:
     """The generator of keys of a dtype; of words, the one that is meant by default."""
     impl = dtype.impl if is_key(dtype) else config.default_prng_impl
-    return DeclaredGenerator(impl) if isinstance(impl, PRNGImpl) else _GENERATORS[impl]
+    if isinstance(impl, PRNGImpl):
+        return DeclaredGenerator(impl)
+    return _GENERATORS.get(impl) or threefry()
 
 
 def sources(key: Any, num: int) -> list[Source]:
@@ -230,6 +276,34 @@ def _encrypted_counters(key: Words, shape: Shape, once: bool = False) -> Words:
     """Two arrays of random words: the positions in an array of ``shape``, encrypted."""
     k0, k1 = (broadcast(k, shape=shape, dims=()) for k in key)
     return threefry2x32(k0, k1, *_positions(shape), once=once)
+
+
+def _stream(key: Words, count: int, once: bool = False) -> Any:
+    """``count`` random words: the numbers from 0 on, encrypted in pairs from the two halves.
+
+    Raises:
+        ValueError: there are more of them than 32 bits count.
+    """
+    if count > 2**32:
+        raise ValueError(
+            f"random: {count} words of 32 bits are too many for one key where "
+            "threefry_partitionable is False: draw them with several keys"
+        )
+    half = -(-count // 2)
+    low = iota(dtype=U32, shape=(half,), dim=0)
+    high = add(low, np.uint32(half))
+    if count % 2:  # the last has no partner
+        high = select(eq(low, np.uint32(half - 1)), np.zeros(half, U32), high)
+    k0, k1 = (broadcast(k, shape=(half,), dims=()) for k in key)
+    both = concatenate(*threefry2x32(k0, k1, low, high, once=once), dim=0)
+    return slice_dim(both, 0, count, 0)
+
+
+def _pieces(words: Any, width: int) -> Any:
+    """Words of 32 bits cut into integers of ``width``, those of the lowest bits first."""
+    each = stack([shift_right_logical(words, at) for at in range(0, 32, width)], 1)
+    flat = reshape(each, shape=(math.prod(typeof(each).shape),))
+    return convert(flat, dtype=unsigned(width), weak=False)
 
 
 def _positions(shape: Shape) -> tuple[Any, Any]:

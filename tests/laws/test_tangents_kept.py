@@ -46,7 +46,6 @@ CONVERSIONS = {
     "array of a list": lambda x: np.array([x, 1.0]),
     "pickle": pickle.dumps,
     "percent": lambda x: "%.2f".__mod__(x),
-    "device_get": phalanx.device_get,
     "a function of NumPy": lambda x: jnp.array(np.square(x)),
     "a function of math": math.sin,
 }

@@ -11,12 +11,14 @@ from phalanx import random
 
 jax = pytest.importorskip("jax")
 IMPLS = ["rbg", "unsafe_rbg"]
+EVERY = ["threefry2x32", *IMPLS]
 
 DRAWN = {
     "split": lambda random, key: random.split(key, (2, 3)),
     "fold_in": lambda random, key: random.fold_in(random.split(key, 3)[1], 9),
     "bits": lambda random, key: random.bits(key, (5, 3)),
     "bits of 8": lambda random, key: random.bits(key, (5,), "uint8"),
+    "bits of 16": lambda random, key: random.bits(key, (3, 3), "uint16"),
     "uniform": lambda random, key: random.uniform(key, (50,)),
     "normal": lambda random, key: random.normal(key, (50,), "bfloat16"),
     "randint": lambda random, key: random.randint(key, (50,), 0, 100),
@@ -38,6 +40,35 @@ def test_the_same_bits(name, impl):
     wanted = DRAWN[name](jax.random, jax.random.key(7, impl=impl))
     assert str(found.dtype) == str(wanted.dtype)
     assert np.array_equal(plain(found, random), plain(wanted, jax.random))
+
+
+@pytest.mark.parametrize("impl", EVERY)
+@pytest.mark.parametrize("name", DRAWN)
+def test_the_same_bits_as_formerly(name, impl):
+    with phalanx.threefry_partitionable(False), jax.threefry_partitionable(False):
+        test_the_same_bits(name, impl)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 7])
+def test_bits_of_64_and_how_many_are_drawn_formerly(count):
+    with phalanx.threefry_partitionable(False), jax.threefry_partitionable(False):
+        with phalanx.enable_x64(True), jax.enable_x64(True):
+            found, wanted = (r.bits(r.key(1), (count,), "uint64") for r in (random, jax.random))
+            assert np.array_equal(found, wanted)
+        found, wanted = (r.bits(r.key(1), (count,), "uint8") for r in (random, jax.random))
+        assert np.array_equal(found, wanted)
+
+
+def test_functions_that_were_compiled_draw_as_the_option_says():
+    draw = phalanx.jit(lambda key: random.normal(key, (3,)))
+    now = draw(random.key(3))
+    with phalanx.threefry_partitionable(False), jax.threefry_partitionable(False):
+        wanted = jax.random.normal(jax.random.key(3), (3,))
+        assert np.allclose(draw(random.key(3)), wanted) and not np.allclose(now, wanted)
+        keys = random.split(random.key(3), 2)
+        each = np.stack([draw(key) for key in keys])
+        assert np.array_equal(phalanx.pmap(draw)(keys), each)
+    assert np.array_equal(draw(random.key(3)), now)
 
 
 @pytest.mark.parametrize("impl", IMPLS)

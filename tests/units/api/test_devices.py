@@ -221,6 +221,16 @@ def test_get_and_block():
     assert x.block_until_ready() is x and x.is_ready()
 
 
+@pytest.mark.parametrize("around", [phalanx.jit, phalanx.vmap, phalanx.pmap])
+def test_traced_arrays_stay_as_they_are(around):
+    x = np.float32([1.0])
+
+    def cube(x):
+        return (phalanx.device_get({"x": x})["x"] * x * x).sum()
+
+    np.testing.assert_array_equal(around(phalanx.grad(cube))(x), [3.0])
+
+
 @pytest.mark.parametrize(
     ("error", "call"),
     [

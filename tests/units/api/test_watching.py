@@ -212,7 +212,7 @@ def test_options_that_mean_nothing_here(monkeypatch):
         with pytest.raises(ConfigError, match=name):
             config.update(name, "else")
         assert getattr(config, name) == value and why
-    with phalanx.threefry_partitionable(True), phalanx.softmax_custom_jvp(False):
+    with phalanx.thread_guard(True), phalanx.softmax_custom_jvp(False):
         pass
     with pytest.raises(ConfigError, match="eval_shape"):
         phalanx.no_execution()

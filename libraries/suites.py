@@ -3,8 +3,9 @@
 `--sources` holds unpacked source distributions (`optax-0.2.8/`), which bring the tests; the
 libraries themselves, pytest and jax are installed beside this interpreter. Every file of tests is
 run twice, a process each: under jax, and with Phalanx in its place. `--results` keeps a report of
-each run; a run whose report is there is not repeated, so delete what should run anew. A run that
+each run; what was run is not repeated, so delete the `.log` of what should run anew. A run that
 takes more than `--seconds` is interrupted, and its file counted as far as both sides came.
+`--reported` runs nothing and counts what was run.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ def main() -> None:
     parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--results", type=Path, default=Path("suites"))
     parser.add_argument("--only", default="", help="files whose path contains this")
+    parser.add_argument("--reported", action="store_true", help="run nothing, count what was run")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=600, help="that one file may take")
     parser.add_argument("--out", type=Path, help="write the table of Markdown here")
@@ -43,6 +45,8 @@ def main() -> None:
         every = test_files(source)
         files = [file for file in every if given.only in str(file)]
         results = given.results.resolve() / library
+        if given.reported:
+            files = [file for file in files if was_run(results, file)]
         peer, ours, partly = run_all(source, files, results, given.workers, given.seconds)
         for name in differing(peer, ours):
             print(f"{library}: {name}: {ours.get(name, 'not run')}")
@@ -110,13 +114,15 @@ def named_alike(peer: Outcomes, ours: Outcomes) -> Outcomes:
 
 
 def run_file(source: Path, file: Path, results: Path, side: str, seconds: int) -> Path:
-    """Run one file of tests under one side, unless its report is there already; the report."""
-    report = results / side / f"{'.'.join(file.with_suffix('').parts)}.xml"
-    if not report.exists():
+    """Run one file of tests under one side, unless that was done already; the report."""
+    report = report_of(results, file, side)
+    if not log_of(report).exists():
         report.parent.mkdir(parents=True, exist_ok=True)
+        report.unlink(missing_ok=True)
         options = ["-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={report}"]
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-        with report.with_suffix(".log").open("w") as log:
+        unfinished = report.with_suffix(".running")
+        with unfinished.open("w") as log:
             run = subprocess.Popen(
                 [sys.executable, *START[side], *options, str(file)],
                 cwd=source,
@@ -129,7 +135,21 @@ def run_file(source: Path, file: Path, results: Path, side: str, seconds: int) -
             except subprocess.TimeoutExpired:
                 stop(run)
                 log.write(f"\n{STOPPED} {seconds} seconds\n")
+        unfinished.rename(log_of(report))
     return report
+
+
+def report_of(results: Path, file: Path, side: str) -> Path:
+    return results / side / f"{'.'.join(file.with_suffix('').parts)}.xml"
+
+
+def log_of(report: Path) -> Path:
+    """What a run printed; it has this name once the run is over, with a report or without."""
+    return report.with_suffix(".log")
+
+
+def was_run(results: Path, file: Path) -> bool:
+    return all(log_of(report_of(results, file, side)).exists() for side in (PEER, OURS))
 
 
 def stop(run: subprocess.Popen[bytes]) -> None:
@@ -144,8 +164,7 @@ def stop(run: subprocess.Popen[bytes]) -> None:
 
 def interrupted(report: Path) -> bool:
     """Whether a run was stopped and still could report what it had done."""
-    log = report.with_suffix(".log")
-    return report.exists() and log.exists() and STOPPED in log.read_text(errors="replace")
+    return report.exists() and STOPPED in log_of(report).read_text(errors="replace")
 
 
 def read_report(file: Path, report: Path) -> Iterator[tuple[str, str]]:

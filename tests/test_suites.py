@@ -6,7 +6,17 @@ import sys
 import time
 from pathlib import Path
 
-from libraries.suites import OURS, PEER, STOPPED, differing, named_alike, outcomes_of, row, stop
+from libraries.suites import (
+    OURS,
+    PEER,
+    STOPPED,
+    differing,
+    named_alike,
+    outcomes_of,
+    row,
+    stop,
+    was_run,
+)
 
 ROOT = Path(__file__).parents[1]
 TESTS = """
@@ -41,6 +51,8 @@ def test_a_library_is_run_under_both(tmp_path):
     assert "tiny: some_test.py::some_test::test_the_peer_alone: failed" in done.stdout
     assert table.read_text().splitlines()[-1] == "| tiny-1.0 | 1 of 1 | 2 | 1 | 50.0% |"
     assert {path.parent.name for path in results.rglob("*.xml")} == {PEER, OURS}
+    assert was_run(results / "tiny", Path("some_test.py"))
+    assert not was_run(results / "tiny", Path("other_test.py"))
 
 
 def test_tests_that_did_not_run_differ():
@@ -72,6 +84,7 @@ def test_a_file_that_takes_too_long_counts_as_far_as_both_came(tmp_path):
     half.with_suffix(".log").write_text(f"{STOPPED} 1 seconds")
     cases = '<testcase classname="slow_test" name="test_quick"/><testcase name="test_slow"/>'
     whole.write_text(f"<testsuite>{cases}</testsuite>")
+    whole.with_suffix(".log").touch()
     quick = {"slow_test.py::slow_test::test_quick": "passed"}
     assert outcomes_of(Path("slow_test.py"), whole, half) == (quick, quick, False)
     written = row("slow-1.0", 1, quick, quick, 1)

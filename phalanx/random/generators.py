@@ -104,8 +104,8 @@ class FormerThreefry(Threefry):
         count = math.prod(shape)
         drawn = _stream(key, -(-count * width // 32))
         if width == 64:
-            halves = (slice_dim(drawn, i * count, (i + 1) * count, 0) for i in range(2))
-            drawn = _joined(*halves, width)
+            high, low = slice_dim(drawn, 0, count, 0), slice_dim(drawn, count, 2 * count, 0)
+            drawn = _joined(high, low, width)
         elif width < 32:
             drawn = slice_dim(_pieces(drawn, width), 0, count, 0)
         return reshape(drawn, shape=shape)

@@ -15,6 +15,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.config import config
 from phalanx.base.extended import PRNGImpl, is_key
+from phalanx.core.blocks import Blocks
 from phalanx.core.types import Shape, typeof
 from phalanx.ops import (
     add,
@@ -102,7 +103,7 @@ class FormerThreefry(Threefry):
     def bits(self, key: Words, shape: Shape, width: int) -> Any:
         """Random unsigned integers of ``width`` 8, 16, 32 or 64 bits, drawn with one key."""
         count = math.prod(shape)
-        drawn = _stream(key, -(-count * width // 32))
+        drawn = _stream(key, Blocks(count * width, 32).length)
         if width == 64:
             high, low = slice_dim(drawn, 0, count, 0), slice_dim(drawn, count, 2 * count, 0)
             drawn = _joined(high, low, width)
@@ -289,10 +290,11 @@ def _stream(key: Words, count: int, once: bool = False) -> Any:
             f"random: {count} words of 32 bits are too many for one key where "
             "threefry_partitionable is False: draw them with several keys"
         )
-    half = -(-count // 2)
+    halves = Blocks(count, 2)
+    half = halves.length
     low = iota(dtype=U32, shape=(half,), dim=0)
     high = add(low, np.uint32(half))
-    if count % 2:  # the last has no partner
+    if halves.padding:  # the last has no partner
         high = select(eq(low, np.uint32(half - 1)), np.zeros(half, U32), high)
     k0, k1 = (broadcast(k, shape=(half,), dims=()) for k in key)
     both = concatenate(*threefry2x32(k0, k1, low, high, once=once), dim=0)

@@ -115,10 +115,14 @@ def no_tracing(new_val: bool = True) -> AbstractContextManager[None]:
     """Refuse to trace functions that have not been traced for the types of their arguments.
 
     >>> import phalanx
+    >>> f = phalanx.jit(lambda x: x + 1)
+    >>> print(f(1.0))
+    2.0
     >>> with phalanx.no_tracing():
-    ...     phalanx.jit(lambda x: x + 1)(1.0)  # doctest: +ELLIPSIS
+    ...     print(f(2.0))
+    ...     f(3)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    phalanx...TracingRefused: jit(<lambda>): it has not been traced for arguments (f32[]), at ...
+    phalanx...TracingRefused: jit(<lambda>): it has not been traced for arguments (i32[]), at ...
     """
     return config.override(no_tracing=new_val)
 

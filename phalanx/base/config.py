@@ -397,6 +397,7 @@ class LayeredOptions:
     """
 
     layers: tuple[Mapping[str, Any], ...]
+    state: tuple[Any, ...]  # what the key stands for
     enable_x64: bool
     debug_nans: bool
     debug_infs: bool
@@ -452,8 +453,14 @@ class LayeredOptions:
         state = tuple([values[name] for name in _TRACING])
         key = _keys[state]
         if key is None:
-            key = _keys[state] = next(_numbers)
-        self.__dict__ = {**values, "key": key, "layers": layers}
+            key = _keys[state] = _key_in_force(state)
+        self.__dict__ = {**values, "key": key, "layers": layers, "state": state}
+
+
+def _key_in_force(state: tuple[Any, ...]) -> int:
+    """The key of settings that are alike and in force, which the table forgot, or a new one."""
+    alike = (other.key for other in _overridden if other.state == state)
+    return next(itertools.chain(alike, _numbers))
 
 
 _process: dict[str, Any] = {name: option.default for name, option in OPTIONS.items()}

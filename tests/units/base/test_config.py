@@ -14,6 +14,7 @@ import pytest
 from phalanx.base import config as module
 from phalanx.base.config import OPTIONS, config
 from phalanx.base.errors import ConfigError
+from phalanx.base.recent import forget_everything
 
 
 @pytest.fixture(autouse=True)
@@ -101,6 +102,13 @@ def test_an_override_is_a_decorator_too():
         return config.disable_jit
 
     assert f() and f() and not config.disable_jit
+
+
+def test_the_key_of_settings_in_force_outlives_the_table():
+    key = config.key
+    forget_everything()
+    with config.override(no_tracing=True):
+        assert config.key == key
 
 
 def test_equal_settings_have_equal_keys_however_they_came_about():

@@ -39,6 +39,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=600, help="that one file may take")
     parser.add_argument("--out", type=Path, help="write the table of Markdown here")
     given = parser.parse_args()
+    heed_interrupts()
     rows = [HEADER]
     for library in given.libraries:
         source = folder_of(library, given.sources)
@@ -150,6 +151,11 @@ def log_of(report: Path) -> Path:
 
 def was_run(results: Path, file: Path) -> bool:
     return all(log_of(report_of(results, file, side)).exists() for side in (PEER, OURS))
+
+
+def heed_interrupts() -> None:
+    """Let interrupts reach this process and what it starts: a shell's background ignores them."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def stop(run: subprocess.Popen[bytes]) -> None:

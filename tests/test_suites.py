@@ -11,6 +11,7 @@ from libraries.suites import (
     PEER,
     STOPPED,
     differing,
+    heed_interrupts,
     named_alike,
     outcomes_of,
     row,
@@ -77,6 +78,7 @@ def test_a_file_that_takes_too_long_counts_as_far_as_both_came(tmp_path):
     (tmp_path / "slow_test.py").write_text(SLOW)
     half, whole = tmp_path / "half.xml", tmp_path / "whole.xml"
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--junitxml={half}"]
+    heed_interrupts()
     run = subprocess.Popen([*command, "slow_test.py"], cwd=tmp_path, stdout=subprocess.DEVNULL)
     while run.poll() is None and not (tmp_path / "begun").exists():
         time.sleep(0.02)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from phalanx.api.stages import Traced
+from phalanx.core.platforms import platform_of
 from phalanx.run.backend import Executable
 from phalanx.run.runtime import backend
 
@@ -17,5 +18,5 @@ def compiled_for(traced: Traced, devices: Sequence[Any]) -> Executable:
         DeviceError: there are too few of them.
         OutOfMemory, RuntimeFailure: the compiler refuses it.
     """
-    lowered = traced.lower(lowering_platforms=(devices[0].platform,))
+    lowered = traced.lower(lowering_platforms=(platform_of(devices[0]),))
     return backend().compile_for(lowered._module, devices)

@@ -11,9 +11,8 @@ from phalanx.api import aot
 from phalanx.api.arguments import LeafNames, shown_call
 from phalanx.api.custom_vjp import custom_vjp
 from phalanx.api.derivatives import vjp
-from phalanx.api.devices import default_backend
 from phalanx.api.jit import jit
-from phalanx.api.platforms import checked_platforms
+from phalanx.api.platforms import checked_platforms, used_platform
 from phalanx.api.portable_bytes import (
     describe_tree,
     describe_type,
@@ -36,7 +35,6 @@ from phalanx.core.refs import Ref
 from phalanx.core.types import Types
 from phalanx.ops.basis import random_unwrap, random_wrap
 from phalanx.ops.callback import host_call
-from phalanx.ops.platform import platform_of_devices
 from phalanx.run.planning import constraints
 from phalanx.run.portable import export_program
 from phalanx.run.runtime import backend
@@ -297,8 +295,7 @@ def default_export_platform() -> str:
     >>> default_export_platform()
     'cpu'
     """
-    name = default_backend()
-    return "cuda" if name == "gpu" else name
+    return used_platform()
 
 
 def export(
@@ -411,7 +408,7 @@ def _exported(
         out_tree=traced.out_tree,
         out_avals=program.output_types,
         platforms=platforms,
-        mlir_module_serialized=export_program(program, list(map(platform_of_devices, platforms))),
+        mlir_module_serialized=export_program(program, platforms),
         disabled_safety_checks=checks,
         calling_convention_version=maximum_supported_calling_convention_version,
         _derivative=derivative,

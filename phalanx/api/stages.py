@@ -20,7 +20,6 @@ from phalanx.core.program import Program
 from phalanx.core.refs import Ref, load, refuse_aliases
 from phalanx.core.trace import Tracer, refuse_escaped
 from phalanx.core.types import ArrayType
-from phalanx.ops.platform import platform_of_devices
 from phalanx.run import execute
 from phalanx.run.array import DeviceArray, Signature, default_sharding, moved, place
 from phalanx.run.calls import Prepared
@@ -245,7 +244,7 @@ class Lowered(AheadOfTime):
         check_devices(self._passed.program, self._sigs, self._places, self._name)
         self._module = execute.lower_program(
             self._passed.program, self._sigs, self._passed.donate, self._places,
-            list(map(platform_of_devices, platforms)),
+            platforms,
         )  # fmt: skip
 
     def _name(self, n: int) -> str:

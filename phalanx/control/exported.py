@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from phalanx.control.in_turn import in_turn
 from phalanx.core.builder import Builder, Value
+from phalanx.core.platforms import names_of
 from phalanx.core.primitive import NoRule, Primitive
 from phalanx.core.types import ArrayType, Types
 from phalanx.ops.basis import I32
-from phalanx.ops.platform import platform_of_devices
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -43,9 +43,9 @@ class PortableModule:
         Raises:
             ValueError: of none.
         """
-        known = list(map(platform_of_devices, self.platforms))
-        if platform in known:
-            return known.index(platform)
+        fitting = [n for n in names_of(platform) if n in self.platforms]
+        if fitting:
+            return self.platforms.index(fitting[0])
         if self.anywhere:
             return 0
         raise ValueError(

@@ -15,6 +15,7 @@ from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
 from phalanx.core.axes import Axis, typed
 from phalanx.core.builder import Builder
+from phalanx.core.platforms import names_of
 from phalanx.core.trace import current, entered_trace
 from phalanx.core.types import ArrayType
 
@@ -300,7 +301,8 @@ class Primitive:
         name: what programs print.
         type: ``(*types, **params)`` to the result's type (a tuple of them if ``multi``).
         lower: ``(b, *values, **params)`` to StableHLO values through the builder ``b``.
-        lower_on: in place of ``lower`` on some platforms, 'cpu', 'gpu' or 'tpu'.
+        lower_on: in place of ``lower`` on some platforms: 'cpu', 'tpu', 'gpu', or one kind of GPU,
+            'cuda' or 'rocm'.
         linearize: ``(active, *primals, **params)`` to the result and a linear function of
             tangents. ``active`` says of each operand whether it has a tangent, and one has; the
             tangent of the others is ``ZERO``, and nothing need be computed for them.
@@ -362,7 +364,11 @@ class Primitive:
 
     def lowering(self, platform: str) -> LowerRule:
         """The lowering rule for devices of ``platform``."""
-        return self.lower_on.get(platform, self.lower)
+        if self.lower_on:
+            for name in names_of(platform):
+                if name in self.lower_on:
+                    return self.lower_on[name]
+        return self.lower
 
     def rule(self, which: str, subject: object = None) -> Rule:
         """The rule named ``which``, of this declaration or of one of the records in it.

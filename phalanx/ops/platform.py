@@ -5,16 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.core.builder import Builder
+from phalanx.core.platforms import GPUS, names_of
 from phalanx.core.primitive import Example, LowerRule, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import I32
-
-_ALIASES = {"cuda": "gpu", "rocm": "gpu"}
-
-
-def platform_of_devices(name: str) -> str:
-    """The platform that devices tell of themselves, for one that users may know by another name."""
-    return _ALIASES.get(name, name)
 
 
 def _type(*, platforms: tuple[str, ...], default: bool) -> ArrayType:
@@ -23,14 +17,13 @@ def _type(*, platforms: tuple[str, ...], default: bool) -> ArrayType:
 
 def _lower_on(platform: str) -> LowerRule:
     def lower(b: Builder, platforms: tuple[str, ...], default: bool) -> Any:
-        names = list(map(platform_of_devices, platforms))
-        if platform not in names and not default:
+        fitting = [name for name in names_of(platform) if name in platforms]
+        if not fitting and not default:
             raise NotImplementedError(
                 f"platform_dependent: there is a function for {', '.join(platforms)}, and no "
                 f"default, but the program is compiled for {platform}"
             )
-        known = platform in names
-        return b.constant(names.index(platform) if known else len(names), I32)
+        return b.constant(platforms.index(fitting[0]) if fitting else len(platforms), I32)
 
     return lower
 
@@ -39,7 +32,7 @@ platform_index = Primitive(
     "platform_index",
     _type,
     _lower_on("cpu"),
-    lower_on={name: _lower_on(name) for name in ("gpu", "tpu")},
+    lower_on={name: _lower_on(name) for name in (*GPUS, "tpu")},
     linearize=ZeroDerivative("it has no operands"),
     transpose=NoRule("it has no operands"),
     batch=NoRule("it has no operands"),

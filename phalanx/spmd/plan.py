@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
 from phalanx.core.layouts import MeshAxes, OpenLayout, Target
+from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.constraint import closed, open_dims, over
 from phalanx.spmd.layout import from_axes, nearest
@@ -53,7 +54,7 @@ class Plan:
     @property
     def target(self) -> Target:
         """What the programs of the devices are written for."""
-        return Target(self.platform or self.devices[0].platform, self.halvings)
+        return Target(self.platform or platform_of(self.devices[0]), self.halvings)
 
     @property
     def mesh(self) -> ProgramMesh:

@@ -13,11 +13,12 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.sharding import Sharding
 from phalanx.xla.failures import translated
 from phalanx.xla.flight import waited
-from phalanx.xla.runtime import VERSIONED_CAPSULES, is_rocm, without_jax, xc
+from phalanx.xla.runtime import VERSIONED_CAPSULES, without_jax, xc
 from phalanx.xla.transfer import assemble
 
 Raw = Any
@@ -31,7 +32,7 @@ def dlpack_device(device: Any) -> tuple[int, int] | None:
         return _CPU, 0
     if device.platform != "gpu":
         return None
-    return _ROCM if is_rocm(device) else _CUDA, device.local_hardware_id
+    return _ROCM if platform_of(device) == "rocm" else _CUDA, device.local_hardware_id
 
 
 def to_dlpack(

@@ -17,9 +17,10 @@ from jaxlib import (
 from phalanx.base.config import config
 from phalanx.base.errors import ConfigError, DeviceError, suggest
 from phalanx.base.source import warn_user
+from phalanx.core.platforms import GPUS
 from phalanx.processes.dealing import OfHost
 from phalanx.processes.member import joined_member
-from phalanx.xla import cuda, plugins
+from phalanx.xla import cuda, gpu_calls, plugins
 from phalanx.xla.plugins import Plugin
 from phalanx.xla.processes import cpu_arguments, distributed_client, gpu_arguments
 from phalanx.xla.runtime import xc
@@ -143,8 +144,8 @@ def _canonical(name: str) -> str:
     """``gpu`` is whatever kind there is."""
     if name != "gpu":
         return name
-    here = [kind for kind in ("cuda", "rocm") if _absence(kind) is None]
-    return here[0] if here else "cuda"
+    here = [kind for kind in GPUS if _absence(kind) is None]
+    return here[0] if here else GPUS[0]
 
 
 _HARDWARE: Final = {"tpu": "a TPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
@@ -271,8 +272,8 @@ def load(plugin: Plugin) -> Any:
         if _LEVEL not in os.environ:
             os.putenv(_LEVEL, "1")  # plugins read it when they are loaded
         loaded[name] = xla_client.load_pjrt_plugin_dynamically(name, plugin.path)
-        if name == "cuda":
-            cuda.register(plugin, loaded[name])
+        if name in GPUS:
+            gpu_calls.register(plugin, loaded[name])
     if not xla_client.pjrt_plugin_initialized(name):
         if name == "tpu" and not plugins.has_hardware(name):
             for variable in _NO_TPU_HERE.keys() - os.environ.keys():
@@ -295,7 +296,7 @@ def _arguments(plugin: Plugin) -> tuple[dict[str, Any], Any]:
     """The options of a client, and what it speaks through to other processes."""
     options = dict(plugin.options)
     name = plugin.platform
-    if name in ("cuda", "rocm"):
+    if name in GPUS:
         options |= xla_client.generate_pjrt_gpu_plugin_options()
         options["platform_name"] = name
         options |= _visible(name) | gpu_arguments()

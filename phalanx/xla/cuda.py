@@ -1,4 +1,4 @@
-"""What the CUDA plugin needs besides its library: driver, libraries of NVIDIA, handlers.
+"""What the CUDA plugin needs besides its library: a driver, and libraries of NVIDIA.
 
 Its own package does the same when it is imported, and needs the package jax for it.
 """
@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from jaxlib import xla_client
-
 from phalanx.base.errors import DeviceError
+from phalanx.xla.gpu_calls import extension
 from phalanx.xla.plugins import Plugin
-
-PLATFORM: Final = "CUDA"  # as handlers are registered
 
 # the libraries in the order in which they need each other; a wheel for each of CUDA 12, one of 13
 _LIBRARIES: Final = (
@@ -153,39 +149,3 @@ def check_versions(versions: Any) -> None:
             f"libraries of NVIDIA do not fit: {'; '.join(wrong)}. An LD_LIBRARY_PATH that names "
             "other ones comes first: unset it; pip install -U 'phalanx[cuda12]' or [cuda13]"
         )
-
-
-def extension(plugin: Plugin, name: str) -> Any:
-    """A module of the package that belongs to ``plugin``; None if it is not installed."""
-    try:
-        return importlib.import_module(f"jax_cuda{plugin.version or ''}_plugin.{name}")
-    except ImportError:
-        return None
-
-
-def register(plugin: Plugin, interface: Any) -> None:
-    """Register what the plugin calls: types, functions of the compiler's, of NVIDIA's libraries.
-
-    Args:
-        plugin: the plugin, which is loaded.
-        interface: what loading it gave.
-    """
-    own = extension(plugin, "cuda_plugin_extension")
-    if own is None:
-        return
-    types = functools.partial(own.register_custom_type, interface)
-    calls = functools.partial(own.register_custom_call_target, interface)
-    xla_client.register_custom_type_handler(PLATFORM, types)
-    xla_client.register_custom_call_handler(PLATFORM, calls)
-    for name, value in own.ffi_types().items():
-        xla_client.register_custom_type(name, value, platform=PLATFORM)
-    for name, value in own.ffi_handlers().items():
-        xla_client.register_custom_call_target(name, value, platform=PLATFORM, api_version=1)
-    for name in ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse"):
-        module = importlib.import_module(f"jaxlib.{name}")
-        for target, value, version in module.registrations().get(PLATFORM, []):
-            xla_client.register_custom_call_target(
-                target, value, platform=PLATFORM, api_version=version
-            )
-        for target in getattr(module, "batch_partitionable_targets", list)():
-            xla_client.register_custom_call_as_batch_partitionable(target, c_api=interface)

@@ -10,6 +10,7 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo as hlo
 
 from phalanx.base.errors import DeviceError
+from phalanx.core.platforms import GPUS
 from phalanx.spmd.plan import Plan
 from phalanx.xla import host_transfers
 from phalanx.xla.axes import RegionAxesEmitter
@@ -17,7 +18,9 @@ from phalanx.xla.callbacks import Callbacks, Function, Types
 from phalanx.xla.host_transfers import HostTransfers, carried, crossing
 
 # Functions of XLA that call.
-_TARGETS = {"cpu": "xla_ffi_python_cpu_callback", "gpu": "xla_ffi_python_gpu_callback"}
+_TARGETS = {"cpu": "xla_ffi_python_cpu_callback"} | dict.fromkeys(
+    GPUS, "xla_ffi_python_gpu_callback"
+)
 _TO_HOST, _FROM_HOST = 2, 3  # kinds of channels
 
 

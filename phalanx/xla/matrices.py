@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import importlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from jaxlib.mlir import ir
@@ -43,7 +43,9 @@ _PREPARED = {
     "lapack_": register_lapack,
     "tridiagonal_": register_lapack,
     "cuhybrid_": prepare_hybrid,
+    "hiphybrid_": prepare_hybrid,
 }
+_OF_CUDA: Final = ("cu_", "cuhybrid_", "cusolver_", "cusparse_")
 
 
 def prepare(name: str) -> None:
@@ -65,6 +67,8 @@ class MatrixEmitter(RegionEmitter):
         config: Mapping[str, Any],
         in_place: Mapping[int, int],
     ) -> list[ir.Value]:
+        if name.startswith(_OF_CUDA) and self.target.platform == "rocm":
+            name = "hip" + name.removeprefix("cu")
         prepare(name)
         ins = [self.type(x) for x in args]
         attributes: dict[str, ir.Attribute] = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
 
+from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
 from phalanx.spmd.plan import Plan
 from phalanx.xla.callbacks import Callbacks
@@ -37,7 +38,7 @@ class XlaModule:
     @property
     def is_for_its_devices(self) -> bool:
         """Whether it was written for the platform of the devices of the plan."""
-        return self.plan.platform in (None, self.plan.devices[0].platform)
+        return self.plan.platform in (None, platform_of(self.plan.devices[0]))
 
     def as_text(self, locations: bool = False, dialect: str = "stablehlo") -> str:
         """The module in a dialect, with the lines of Python if ``locations``."""

@@ -23,11 +23,6 @@ def is_described(device: Any) -> bool:
     return isinstance(device.client, _jax.CompileOnlyPyClient)
 
 
-def is_rocm(device: Any) -> bool:
-    """Whether a GPU is AMD's; the platform of all GPUs is called "gpu"."""
-    return "rocm" in getattr(getattr(device, "client", None), "platform_version", "").lower()
-
-
 VERSION: tuple[int, ...] = version.__version_info__
 OLD = VERSION < (0, 11)  # 0.10.x
 RESULT_HANDLER_ARGUMENTS = (True,) if OLD else ()

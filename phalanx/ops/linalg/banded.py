@@ -28,7 +28,7 @@ from phalanx.ops.linalg.family import (
     check_matrices,
     factorization,
     lapack,
-    on_cuda,
+    on_gpu,
     where_done,
 )
 from phalanx.ops.shape import concatenate, slice_dim, zeros_like
@@ -81,10 +81,10 @@ def _on_gpu(
     outs, batch = [(kind.shape[-2:], kind.dtype)], kind.ndim - 2
     if perturbed:
         name = "cu_tridiagonal_solve_perturbed"
-        return on_cuda(b, name, args, outs, batch=batch, in_place={})[0]
+        return on_gpu(b, name, args, outs, batch=batch, in_place={})[0]
     if kind.shape[-2] < _LEAST:
         return eliminated(b, dl, d, du, rhs, perturbed=False)
-    return on_cuda(b, "cusparse_gtsv2_ffi", args, outs, batch=batch, in_place={3: 0})[0]
+    return on_gpu(b, "cusparse_gtsv2_ffi", args, outs, batch=batch, in_place={3: 0})[0]
 
 
 def _shifted(x: Any, by: int, dim: int) -> Any:

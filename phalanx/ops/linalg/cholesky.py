@@ -22,7 +22,7 @@ from phalanx.ops.linalg.family import (
     batch_in_front,
     check_square,
     lapack,
-    on_cuda,
+    on_gpu,
     where_done,
 )
 from phalanx.ops.linalg.triangular import triangular_solve
@@ -48,7 +48,7 @@ def _lower_on_gpu(b: Builder, a: Value) -> Value:
     kind = b.type(a)
     outs = [(kind.shape[-2:], kind.dtype), INFO]
     name = "cusolver_potrf_ffi"
-    factor, info = on_cuda(b, name, [a], outs, batch=kind.ndim - 2, lower=True)
+    factor, info = on_gpu(b, name, [a], outs, batch=kind.ndim - 2, lower=True)
     return b.traced(lower_part, *where_done(b, info, factor))
 
 

@@ -29,7 +29,7 @@ from phalanx.ops.linalg.family import (
     complex_of,
     factorization,
     lapack,
-    on_cuda,
+    on_gpu,
     where_done,
 )
 from phalanx.ops.linalg.lu import lu, lu_solve
@@ -55,7 +55,7 @@ def _on_gpu(b: Builder, a: Value, *, left: bool, right: bool) -> list[Value]:
     """By LAPACK on the host; large ones by MAGMA, if it is installed."""
     name = "cuhybrid_eig_comp" if dtypes.is_complex(b.type(a).dtype) else "cuhybrid_eig_real"
     how, batch = {"left": left, "right": right, "magma": "auto"}, b.type(a).ndim - 2
-    results = on_cuda(b, name, [a], _results(b, a), batch=batch, in_place={}, **how)
+    results = on_gpu(b, name, [a], _results(b, a), batch=batch, in_place={}, **how)
     return _wanted(b, results, left, right)
 
 

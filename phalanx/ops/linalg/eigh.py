@@ -26,7 +26,7 @@ from phalanx.ops.linalg.family import (
     expanded,
     factorization,
     lapack,
-    on_cuda,
+    on_gpu,
     real_of,
     where_done,
 )
@@ -49,7 +49,7 @@ def _on_gpu(b: Builder, a: Value, *, vectors: bool) -> list[Value]:
     outs, batch = [*_results(b, a), INFO], b.type(a).ndim - 2
     by_size = np.uint8(0)  # cuSOLVER's own choice: small matrices by Jacobi's rotations
     name = "cusolver_syevd_ffi"
-    v, w, info = on_cuda(b, name, [a], outs, batch=batch, lower=True, algorithm=by_size)
+    v, w, info = on_gpu(b, name, [a], outs, batch=batch, lower=True, algorithm=by_size)
     return where_done(b, info, *([v, w] if vectors else [w]))
 
 

@@ -172,7 +172,7 @@ def lapack(
 # ---- accelerators ---------------------------------------------------------------------------
 
 
-def on_cuda(
+def on_gpu(
     b: Builder,
     name: str,
     args: Sequence[Value],
@@ -182,7 +182,9 @@ def on_cuda(
     in_place: Mapping[int, int] | None = None,
     **options: str | bool | np.generic,
 ) -> list[Value]:
-    """The results of a function that jaxlib has for CUDA, of cuSOLVER most of them, or its own.
+    """The results of a function that jaxlib has for GPUs, named as it is for CUDA's.
+
+    Most are cuSOLVER's, for which AMD has functions that are called the same but for a prefix.
 
     ``outs`` are the shapes without the batch, as those of ``lapack``; so is what is ``in_place``.
     """

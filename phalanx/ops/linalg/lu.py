@@ -41,7 +41,7 @@ from phalanx.ops.linalg.family import (
     expanded,
     factorization,
     lapack,
-    on_cuda,
+    on_gpu,
 )
 from phalanx.ops.linalg.triangular import triangular_solve
 from phalanx.ops.shape import concatenate, slice_dim
@@ -99,7 +99,7 @@ def _permutation_on_gpu(b: Builder, pivots: Value, size: int) -> Value:
     if not kind.size:
         return permutation_of(b, pivots, size)
     name = "cu_lu_pivots_to_permutation"
-    return on_cuda(b, name, [pivots], [((size,), I32)], batch=kind.ndim - 1, in_place={})[0]
+    return on_gpu(b, name, [pivots], [((size,), I32)], batch=kind.ndim - 1, in_place={})[0]
 
 
 lu_pivots_to_permutation = Primitive(
@@ -133,7 +133,7 @@ def _lu_on_cpu(b: Builder, a: Value) -> list[Value]:
 
 
 def _lu_on_gpu(b: Builder, a: Value) -> list[Value]:
-    factors, pivots = _factors(b, a, "cusolver_getrf_ffi", on_cuda)
+    factors, pivots = _factors(b, a, "cusolver_getrf_ffi", on_gpu)
     return [factors, pivots, _permutation_on_gpu(b, pivots, b.type(a).shape[-2])]
 
 

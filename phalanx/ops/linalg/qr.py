@@ -37,7 +37,7 @@ from phalanx.ops.linalg.family import (
     expanded,
     factorization,
     lapack,
-    on_cuda,
+    on_gpu,
 )
 from phalanx.ops.linalg.reflections import pivoted, reflected
 from phalanx.ops.linalg.triangular import triangular_solve
@@ -59,7 +59,7 @@ def _geqrf_on_cpu(b: Builder, a: Value) -> list[Value]:
 
 def _geqrf_on_gpu(b: Builder, a: Value) -> list[Value]:
     outs = _geqrf_results(b, a)
-    return on_cuda(b, "cusolver_geqrf_ffi", [a], outs, batch=b.type(a).ndim - 2)
+    return on_gpu(b, "cusolver_geqrf_ffi", [a], outs, batch=b.type(a).ndim - 2)
 
 
 def _geqrf_on_tpu(b: Builder, a: Value) -> list[Value]:
@@ -93,7 +93,7 @@ def _geqp3_on_cpu(b: Builder, a: Value) -> list[Value]:
 
 def _geqp3_on_gpu(b: Builder, a: Value) -> list[Value]:
     """By LAPACK on the host; large ones by MAGMA, if it is installed."""
-    return _geqp3(b, a, "cuhybrid_geqp3", on_cuda, magma="auto")
+    return _geqp3(b, a, "cuhybrid_geqp3", on_gpu, magma="auto")
 
 
 def _geqp3(
@@ -148,7 +148,7 @@ def _product_on_cpu(b: Builder, a: Value, taus: Value) -> Value:
 
 
 def _product_on_gpu(b: Builder, a: Value, taus: Value) -> Value:
-    return _product(b, a, taus, "cusolver_orgqr_ffi", on_cuda)
+    return _product(b, a, taus, "cusolver_orgqr_ffi", on_gpu)
 
 
 def _product(
@@ -215,7 +215,7 @@ def _ormqr_on_gpu(
     b: Builder, a: Value, taus: Value, c: Value, *, left: bool, transpose: bool
 ) -> Value:
     name = "cusolver_ormqr_ffi"
-    return _multiplied(b, (a, taus, c), name, on_cuda, left=left, transpose=transpose)
+    return _multiplied(b, (a, taus, c), name, on_gpu, left=left, transpose=transpose)
 
 
 def _multiplied(

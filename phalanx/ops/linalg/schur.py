@@ -15,7 +15,7 @@ from phalanx.ops.linalg.family import (
     check_square,
     factorization,
     lapack,
-    on_cuda,
+    on_gpu,
     real_of,
     where_done,
 )
@@ -113,7 +113,7 @@ def _tridiagonal_on_cpu(b: Builder, a: Value, *, low: bool) -> list[Value]:
 
 def _tridiagonal_on_gpu(b: Builder, a: Value, *, low: bool) -> list[Value]:
     outs, batch = _tridiagonal_results(b, a), b.type(a).ndim - 2
-    *results, info = on_cuda(b, "cusolver_sytrd_ffi", [a], outs, batch=batch, lower=low)
+    *results, info = on_gpu(b, "cusolver_sytrd_ffi", [a], outs, batch=batch, lower=low)
     return where_done(b, info, *results)
 
 

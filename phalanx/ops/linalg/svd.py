@@ -31,7 +31,7 @@ from phalanx.ops.linalg.family import (
     check_matrices,
     factorization,
     lapack,
-    on_cuda,
+    on_gpu,
     real_of,
     where_done,
 )
@@ -112,7 +112,7 @@ def _by_rotations(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value
     rows, columns = kind.shape[-2:]
     outs = _results(kind, rows, columns)
     name, batch = "cusolver_gesvdj_ffi", kind.ndim - 2
-    results = on_cuda(b, name, [a], outs, batch=batch, full_matrices=True, compute_uv=vectors)
+    results = on_gpu(b, name, [a], outs, batch=batch, full_matrices=True, compute_uv=vectors)
     _, s, u, v, info = results
     if not vectors:
         return where_done(b, info, s)
@@ -134,7 +134,7 @@ def _by_iteration(b: Builder, a: Value, full: bool, vectors: bool) -> list[Value
         out = _by_iteration(b, b.traced(adjoint, a), full, vectors)
         return [b.traced(adjoint, out[2]), out[1], b.traced(adjoint, out[0])] if vectors else out
     outs = _results(kind, rows if full else columns, columns)
-    _, s, u, vh, info = on_cuda(
+    _, s, u, vh, info = on_gpu(
         b,
         "cusolver_gesvd_ffi",
         [a],

@@ -6,6 +6,7 @@ import json
 import pkgutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ import phalanx
 import phalanx.numpy as jnp
 import phalanx.ops
 from phalanx import lax
+from phalanx.control.exported import PortableModule
+from phalanx.core.platforms import platform_of
 from phalanx.core.primitive import REGISTRY
 from phalanx.core.types import ArrayType
 from phalanx.export import DisabledSafetyCheck, deserialize, export
@@ -160,6 +163,18 @@ def test_platforms_have_code_of_their_own():
     agree(made.call(X), X + 1)
     agree(phalanx.vmap(phalanx.grad(lambda x: export(phalanx.jit(g), platforms=["tpu", "cpu"])(1.0)
                                     .call(x)))(X[0]), np.ones(3))  # fmt: skip
+
+
+def test_an_exported_function_knows_the_kinds_of_gpus():
+    def number(platforms, device, version=""):
+        made = PortableModule("f", b"", (), (), platforms, False)
+        client = SimpleNamespace(platform_version=version)
+        return made.number_of(platform_of(SimpleNamespace(platform=device, client=client)))
+
+    assert number(("cpu", "cuda", "rocm"), "gpu", "rocm 60000") == 2
+    assert number(("cpu", "cuda", "rocm"), "gpu", "cuda 12090") == 1
+    with pytest.raises(ValueError, match="for platforms cuda and is used on rocm"):
+        number(("cuda",), "gpu", "rocm 60000")
 
 
 def test_what_is_alike_everywhere_is_written_once():

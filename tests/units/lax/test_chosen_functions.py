@@ -23,6 +23,22 @@ def test_the_function_for_this_platform_runs():
     assert lax.platform_dependent(1.0, tpu=jnp.cos, default=lambda x: x + 1) == 2
 
 
+def test_each_kind_of_gpu_has_a_function_of_its_own():
+    def text(*, on, **functions):
+        traced = phalanx.jit(lambda x: lax.platform_dependent(x, **functions)).trace(1.0)
+        return traced.lower(lowering_platforms=on).as_text()
+
+    both = {"cuda": jnp.sin, "rocm": jnp.cos}
+    assert "cosine" in text(on="rocm", **both) and "cosine" not in text(on="cuda", **both)
+    assert "cosine" in text(on="rocm", gpu=jnp.sin, rocm=jnp.cos)
+    assert "sine" in text(on="rocm", gpu=jnp.sin, cuda=jnp.cos)
+    assert "sine" in text(on="gpu", **both)  # CUDA's, where there is no other here
+    several = text(on=("rocm", "cuda"), **both)
+    assert several.index("cosine") < several.index("sine ")
+    with pytest.raises(NotImplementedError, match="compiled for rocm"):
+        text(on="rocm", cuda=jnp.sin)
+
+
 def test_a_platform_without_a_function():
     with pytest.raises(NotImplementedError, match="there is a function for tpu, and no default"):
         lax.platform_dependent(1.0, tpu=jnp.cos)

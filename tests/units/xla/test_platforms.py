@@ -49,7 +49,7 @@ def test_the_rounds_of_random_bits_are_a_loop_where_they_would_be_repeated(platf
 
 
 def test_platforms_have_names_that_devices_have():
-    known = {"cpu", "gpu", "tpu"}
+    known = {"cpu", "gpu", "cuda", "rocm", "tpu"}
     assert all(set(prim.lower_on) <= known for prim in REGISTRY.values())
 
 
@@ -100,6 +100,7 @@ def refused(platform):
     [
         ("cpu", set()),
         ("gpu", {"hessenberg", "schur", "platform_index"}),  # whose example has no function for it
+        ("rocm", {"hessenberg", "schur", "platform_index"}),
         ("tpu", {"eig", "hessenberg", "schur", "tridiagonal"}),
     ],
 )
@@ -149,7 +150,9 @@ def test_matrices_are_factorized_by_what_the_platform_has(name):
     of_arrays = [c for c in cases if len(c.operands()) == len(c.example.args)]
     with phalanx.enable_x64(True):
         wide = [phalanx.make_program(c)(*in_64_bits(c)) for c in of_arrays] or narrow
-        for platform, expected in zip(("gpu", "tpu"), CALLS[name], strict=True):
+        on_cuda, on_tpu = CALLS[name]
+        on_rocm = {re.sub("^cu", "hip", call) for call in on_cuda}
+        for platform, expected in {"gpu": on_cuda, "rocm": on_rocm, "tpu": on_tpu}.items():
             if expected is not None:
                 for made in (narrow, wide):
                     assert set().union(*[calls(p, platform) for p in made]) == expected
@@ -193,7 +196,7 @@ def test_calls_of_python_are_refused_where_there_are_none():
 
     with pytest.raises(DeviceError, match=r"a function of Python .* platform npu .*debug\.print"):
         text_on("npu", f, KEYS)
-    assert "xla_ffi_python_gpu_callback" in text_on("gpu", f, KEYS)
+    assert all("xla_ffi_python_gpu_callback" in text_on(p, f, KEYS) for p in ("gpu", "rocm"))
 
 
 def test_tpus_send_what_functions_of_python_take_and_receive_what_they_give():

@@ -4,14 +4,14 @@ import fnmatch
 import importlib
 import json
 import sys
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from phalanx.base.config import OPTIONS, config
 from phalanx.base.errors import ConfigError, DeviceError
 from phalanx.processes.dealing import OfHost
-from phalanx.xla import client, cuda, plugins
+from phalanx.xla import client, cuda, gpu_calls, plugins
 from phalanx.xla.plugins import Plugin
 
 
@@ -330,6 +330,38 @@ def test_a_plugin_is_loaded_and_made_ready_once(monkeypatch, by_another):
     for _ in range(2):
         assert client.load(Plugin("chip", "/a.so")) == (None if by_another else "interface")
     assert done == ["loaded", "ready"]
+
+
+@pytest.mark.parametrize("platform", ["cuda", "rocm"])
+def test_what_a_plugin_for_gpus_calls_is_registered(monkeypatch, platform):
+    done = []
+    own = SimpleNamespace(
+        register_custom_type=print,
+        register_custom_call_target=lambda interface, name: done.append((interface, name)),
+        ffi_types=lambda: {"t": 1},
+        ffi_handlers=lambda: {"f": 2},
+    )
+    monkeypatch.setitem(sys.modules, f"jax_{platform}7_plugin", ModuleType("package"))
+    monkeypatch.setitem(
+        sys.modules, f"jax_{platform}7_plugin.{platform}_plugin_extension", own
+    )
+
+    def told(what):
+        return lambda *args, platform, **_: done.append((what, platform, args[0]))
+
+    fake = SimpleNamespace(
+        register_custom_type_handler=lambda platform, _: done.append(("types", platform)),
+        register_custom_call_handler=lambda platform, call: (done.append(platform), call("g")),
+        register_custom_type=told("type"),
+        register_custom_call_target=told("call"),
+        register_custom_call_as_batch_partitionable=lambda *_, **__: None,
+    )
+    monkeypatch.setattr(gpu_calls, "xla_client", fake)
+    gpu_calls.register(Plugin(platform, "/a.so", 7), "interface")
+    name = platform.upper()
+    assert done[:5] == [
+        ("types", name), name, ("interface", "g"), ("type", name, "t"), ("call", name, "f"),
+    ]  # fmt: skip
 
 
 # ---- for which process --------------------------------------------------------------------------

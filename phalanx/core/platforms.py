@@ -1,0 +1,28 @@
+"""Platforms: what users, devices and rules call them.
+
+Programs are written for "cpu", "cuda", "rocm" or "tpu". Devices of CUDA and of ROCm call themselves
+"gpu", alike, and so do rules that serve both.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+GPUS: Final = ("cuda", "rocm")
+
+
+def platform_of(device: Any) -> str:
+    """The platform that programs for ``device`` are written for."""
+    if device.platform != "gpu":
+        return device.platform
+    version = getattr(getattr(device, "client", None), "platform_version", "")
+    return "rocm" if "rocm" in version.lower() else "cuda"
+
+
+def names_of(platform: str) -> tuple[str, ...]:
+    """What ``platform`` is called, its own name first.
+
+    >>> names_of("rocm"), names_of("tpu")
+    (('rocm', 'gpu'), ('tpu',))
+    """
+    return (platform, "gpu") if platform in GPUS else (platform,)

@@ -35,4 +35,4 @@ __all__ = [
     "scalar_type_of",
 ]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

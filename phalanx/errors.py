@@ -93,4 +93,4 @@ __all__ = [
     "UnknownOption",
 ]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

@@ -5,4 +5,4 @@ from phalanx.numpy.flatten import ravel_pytree
 
 __all__ = ["ravel_pytree"]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

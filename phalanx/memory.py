@@ -5,4 +5,4 @@ from phalanx.spmd.memory import Space
 
 __all__ = ["Space"]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

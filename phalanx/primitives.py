@@ -73,4 +73,4 @@ __all__ = [
     "i32",
 ]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

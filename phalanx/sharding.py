@@ -34,7 +34,7 @@ _REFUSED = {
 }
 
 
-__getattr__, __dir__ = _later(__name__, refused=_REFUSED)
+_later(__name__, refused=_REFUSED)
 
 
 __all__ = [

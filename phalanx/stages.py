@@ -6,4 +6,4 @@ from phalanx.base.lazily import later as _later
 
 __all__ = ["ArgInfo", "Collective", "Collectives", "Compiled", "Lowered", "MemoryStats", "Traced"]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

@@ -5,4 +5,4 @@ from phalanx.numpy.promotion import ArrayLike, DTypeLike
 
 __all__ = ["ArrayLike", "DTypeLike"]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

@@ -94,13 +94,11 @@ def bound(*owners: Any) -> None:
     took their place.
     """
     for owner in owners:
-        if isinstance(owner, ModuleType):
-            get, listed = later(owner.__name__)
-            vars(owner).setdefault("__getattr__", get)
-            vars(owner).setdefault("__dir__", listed)
+        if isinstance(owner, ModuleType) and "__getattr__" not in vars(owner):
+            later(owner.__name__)
         names = getattr(owner, "__all__", None) or [n for n in vars(owner) if n[0] != "_"]
         for name in names:
-            value = vars(owner)[name]
+            value = vars(owner).get(name)  # which is not there yet, if it is imported later
             if isinstance(value, FunctionType) and is_ours(unwrap(value).__code__.co_filename):
                 public = _once(value)
                 setattr(owner, name, public)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -13,8 +13,11 @@ from phalanx.base.errors import no_name
 
 def later(
     package: str, *modules: str, refused: Mapping[str, str] | None = None, **names: Sequence[str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of ``package``, which offers more than it has imported.
+) -> None:
+    """Give ``package``, which offers more than it has imported, ``__getattr__`` and ``__dir__``.
+
+    They are set, not returned, so that type checkers, which take a ``__getattr__`` for any name,
+    see the names alone: those in ``__all__``, imported under ``TYPE_CHECKING`` where they are lazy.
 
     Args:
         package: its name.
@@ -22,6 +25,7 @@ def later(
         refused: why names are not there.
         names: of further modules, which are no attributes, what they have for the package.
     """
+    there = vars(sys.modules[package])
     homes = {name: module for module, own in names.items() for name in own}
 
     def get(name: str) -> Any:
@@ -31,12 +35,11 @@ def later(
             return importlib.import_module(f"{package}.{name}")
         if name in homes:
             value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
-            setattr(sys.modules[package], name, value)
+            there[name] = value
             return value
         raise no_name(package, name, listed(), refused or {})
 
     def listed() -> list[str]:
-        there = vars(sys.modules[package])
         own = there.get("__all__") or [
             name
             for name, value in there.items()
@@ -44,4 +47,4 @@ def later(
         ]
         return sorted({*own, *modules, *homes})
 
-    return get, listed
+    there.update(__getattr__=get, __dir__=listed)

@@ -228,4 +228,4 @@ def _checked(who: str, names: tuple[Any, ...]) -> frozenset[str]:
     return frozenset(names)
 
 
-__getattr__, __dir__ = later(__name__)
+later(__name__)

@@ -7,5 +7,10 @@ from phalanx.base.lazily import later as _later
 if TYPE_CHECKING:
     from phalanx.example_libraries import optimizers as optimizers
     from phalanx.example_libraries import stax as stax
-else:
-    __getattr__, __dir__ = _later(__name__, "optimizers", "stax")
+
+_later(__name__, "optimizers", "stax")
+
+__all__ = [
+    "optimizers",
+    "stax",
+]

@@ -20,29 +20,39 @@ if TYPE_CHECKING:
     from phalanx.experimental import serialize_executable as serialize_executable
     from phalanx.experimental import sparse as sparse
     from phalanx.experimental import topologies as topologies
-else:
-    __getattr__, __dir__ = _later(
-        __name__,
-        "checkpoint",
-        "custom_partitioning",
-        "jet",
-        "layout",
-        "multihost_utils",
-        "ode",
-        "safetensors",
-        "serialize_executable",
-        "sparse",
-        "topologies",
-    )
+
+_later(
+    __name__,
+    "checkpoint",
+    "custom_partitioning",
+    "jet",
+    "layout",
+    "multihost_utils",
+    "ode",
+    "safetensors",
+    "serialize_executable",
+    "sparse",
+    "topologies",
+)
 
 __all__ = [
+    "checkpoint",
+    "custom_partitioning",
     "disable_x64",
     "enable_x64",
     "io_callback",
+    "jet",
+    "layout",
     "maps",
     "mesh_utils",
+    "multihost_utils",
+    "ode",
     "pjit",
+    "safetensors",
+    "serialize_executable",
     "shard_map",
+    "sparse",
+    "topologies",
 ]
 
 _bound(_sys.modules[__name__], mesh_utils, pjit, shard_map)

@@ -5,4 +5,4 @@ from phalanx.spmd.formats import Format, Layout
 
 __all__ = ["Format", "Layout"]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

@@ -34,4 +34,4 @@ __all__ = [
     "check_primitive",
 ]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

@@ -4,8 +4,6 @@
 only scalars adapt to the arrays beside them.
 """
 
-# ruff: noqa: F401, F403  (what stands here is what the package offers)
-
 import typing
 
 from phalanx.base.lazily import later as _later
@@ -41,7 +39,23 @@ from phalanx.lax.binary import (
     sub,
 )
 from phalanx.lax.branches import cond, switch
-from phalanx.lax.collective import *
+from phalanx.lax.collective import (
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pbroadcast,
+    pcast,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+    pswapaxes,
+    pvary,
+)
 from phalanx.lax.contract import (
     DotAlgorithm,
     DotAlgorithmPreset,
@@ -208,29 +222,84 @@ _REFUSED = {
 
 if typing.TYPE_CHECKING:
     from phalanx.lax import linalg
-    from phalanx.lax.later import *
-else:
-    __getattr__, __dir__ = _later(
-        __name__,
-        "linalg",
-        refused=_REFUSED,
-        later=[
-            "RaggedDotDimensionNumbers",
-            "composite",
-            "conv_general_dilated_local",
-            "conv_general_dilated_patches",
-            "conv_general_permutations",
-            "conv_general_shape_tuple",
-            "conv_shape_tuple",
-            "conv_transpose_shape_tuple",
-            "custom_linear_solve",
-            "custom_root",
-            "platform_dependent",
-            "polynomial",
-            "ragged_all_to_all",
-            "ragged_dot",
-            "ragged_dot_general",
-            "reduce_window_shape_tuple",
-            "scatter_apply",
-        ],
+    from phalanx.lax.later import (
+        RaggedDotDimensionNumbers,
+        composite,
+        conv_general_dilated_local,
+        conv_general_dilated_patches,
+        conv_general_permutations,
+        conv_general_shape_tuple,
+        conv_shape_tuple,
+        conv_transpose_shape_tuple,
+        custom_linear_solve,
+        custom_root,
+        platform_dependent,
+        polynomial,
+        ragged_all_to_all,
+        ragged_dot,
+        ragged_dot_general,
+        reduce_window_shape_tuple,
+        scatter_apply,
     )
+
+_later(
+    __name__,
+    "linalg",
+    refused=_REFUSED,
+    later=[
+        "RaggedDotDimensionNumbers",
+        "composite",
+        "conv_general_dilated_local",
+        "conv_general_dilated_patches",
+        "conv_general_permutations",
+        "conv_general_shape_tuple",
+        "conv_shape_tuple",
+        "conv_transpose_shape_tuple",
+        "custom_linear_solve",
+        "custom_root",
+        "platform_dependent",
+        "polynomial",
+        "ragged_all_to_all",
+        "ragged_dot",
+        "ragged_dot_general",
+        "reduce_window_shape_tuple",
+        "scatter_apply",
+    ],
+)
+
+__all__ = [
+    "AccuracyMode", "ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "DotAlgorithm",
+    "DotAlgorithmPreset", "DotDimensionNumbers", "FftType", "GatherDimensionNumbers",
+    "GatherScatterMode", "Precision", "PrecisionLike", "RaggedDotDimensionNumbers",
+    "RandomAlgorithm", "RoundingMethod", "ScatterDimensionNumbers", "Tolerance", "abs", "acos",
+    "acosh", "add", "all_gather", "all_to_all", "approx_max_k", "approx_min_k", "argmax", "argmin",
+    "asin", "asinh", "associative_scan", "atan", "atan2", "atanh", "axis_index", "axis_size",
+    "batch_matmul", "bessel_i0e", "bessel_i1e", "betainc", "bitcast_convert_type", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast", "broadcast_in_dim", "broadcast_like",
+    "broadcast_shapes", "broadcast_to_rank", "broadcasted_iota", "cbrt", "ceil", "clamp", "clz",
+    "collapse", "complex", "composite", "concatenate", "cond", "conj", "conv",
+    "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local",
+    "conv_general_dilated_patches", "conv_general_permutations", "conv_general_shape_tuple",
+    "conv_shape_tuple", "conv_transpose", "conv_transpose_shape_tuple", "conv_with_general_padding",
+    "convert_element_type", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum",
+    "custom_linear_solve", "custom_root", "digamma", "div", "dot", "dot_general", "dtype",
+    "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
+    "dynamic_update_slice", "dynamic_update_slice_in_dim", "empty", "eq", "erf", "erf_inv", "erfc",
+    "exp", "exp2", "expand_dims", "expm1", "fft", "floor", "fori_loop", "full", "full_like",
+    "gather", "ge", "gt", "igamma", "igamma_grad_a", "igammac", "imag", "index_in_dim",
+    "index_take", "integer_pow", "iota", "is_finite", "le", "lgamma", "linalg", "log", "log1p",
+    "log2", "logistic", "lt", "map", "max", "min", "mul", "mulhi", "ne", "neg", "nextafter",
+    "one_minus_square", "optimization_barrier", "pad", "padtype_to_pads", "pbroadcast", "pcast",
+    "platform_dependent", "pmax", "pmean", "pmin", "polygamma", "polynomial", "population_count",
+    "pow", "ppermute", "pshuffle", "psum", "psum_scatter", "pswapaxes", "pvary",
+    "ragged_all_to_all", "ragged_dot", "ragged_dot_general", "random_gamma_grad", "real",
+    "reciprocal", "reduce", "reduce_and", "reduce_max", "reduce_min", "reduce_or",
+    "reduce_precision", "reduce_prod", "reduce_sum", "reduce_window", "reduce_window_shape_tuple",
+    "reduce_xor", "rem", "reshape", "rev", "rng_bit_generator", "rng_uniform", "round", "rsqrt",
+    "scaled_dot", "scan", "scatter", "scatter_add", "scatter_apply", "scatter_max", "scatter_min",
+    "scatter_mul", "scatter_sub", "select", "select_n", "shape_as_value", "shift_left",
+    "shift_right_arithmetic", "shift_right_logical", "sign", "sin", "sinh", "slice", "slice_in_dim",
+    "sort", "sort_key_val", "split", "sqrt", "square", "squeeze", "stack", "stage", "stop_gradient",
+    "sub", "switch", "tan", "tanh", "tile", "top_k", "transpose", "unstack", "while_loop",
+    "with_sharding_constraint", "zeta",
+]  # fmt: skip

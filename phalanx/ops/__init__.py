@@ -4,6 +4,8 @@
 # ruff: noqa: F401
 # pyright: reportUnusedImport=false
 
+from typing import TYPE_CHECKING
+
 from phalanx.base.lazily import later
 from phalanx.ops.barrier import optimization_barrier
 from phalanx.ops.basis import (
@@ -135,4 +137,9 @@ from phalanx.ops.window import (
     select_and_scatter_add,
 )
 
-__getattr__, __dir__ = later(__name__)
+if TYPE_CHECKING:  # the face puts them here, for users
+    from phalanx.numpy.segments import segment_max, segment_min, segment_prod, segment_sum
+
+__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
+
+later(__name__)

@@ -1,7 +1,5 @@
 """SciPy for programs that are transformed, compiled and mapped over devices."""
 
-# ruff: noqa: F401  (what stands here is what the package offers)
-
 from typing import TYPE_CHECKING
 
 from phalanx.base.lazily import later as _later
@@ -21,19 +19,34 @@ if TYPE_CHECKING:
         special,
         stats,
     )
-else:
-    __getattr__, __dir__ = _later(
-        __name__,
-        "cluster",
-        "fft",
-        "integrate",
-        "interpolate",
-        "linalg",
-        "ndimage",
-        "optimize",
-        "signal",
-        "sparse",
-        "spatial",
-        "special",
-        "stats",
-    )
+
+_later(
+    __name__,
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+)
+
+__all__ = [
+    "cluster",
+    "fft",
+    "integrate",
+    "interpolate",
+    "linalg",
+    "ndimage",
+    "optimize",
+    "signal",
+    "sparse",
+    "spatial",
+    "special",
+    "stats",
+]

@@ -5,4 +5,4 @@ from phalanx.numpy.calculus import trapezoid
 
 __all__ = ["trapezoid"]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

@@ -17,5 +17,5 @@ if TYPE_CHECKING:
     from phalanx.xla import artifacts as artifacts
     from phalanx.xla import lower as lower
     from phalanx.xla import portable as portable
-else:
-    __getattr__, __dir__ = _later(__name__, "artifacts", "lower", "portable")
+
+_later(__name__, "artifacts", "lower", "portable")

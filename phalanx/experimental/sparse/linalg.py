@@ -9,6 +9,8 @@ import phalanx.numpy as jnp
 from phalanx import lax
 from phalanx.experimental.sparse.bcsr import BCSR
 
+__all__ = ["lobpcg_standard", "spsolve"]
+
 
 def spsolve(
     data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reorder: int = 1

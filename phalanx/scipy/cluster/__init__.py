@@ -5,4 +5,4 @@ from phalanx.scipy.cluster import vq
 
 __all__ = ["vq"]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

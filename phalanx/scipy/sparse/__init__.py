@@ -5,4 +5,4 @@ from phalanx.scipy.sparse import linalg
 
 __all__ = ["linalg"]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

@@ -5,4 +5,4 @@ from phalanx.scipy.spatial import transform
 
 __all__ = ["transform"]
 
-__getattr__, __dir__ = _later(__name__)
+_later(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from phalanx.api.arguments import (
     split_static,
 )
 from phalanx.api.jit import Jitted
+from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import dtypes, tree
 from phalanx.base.keys import key_of
 from phalanx.base.source import name_of
@@ -66,6 +67,24 @@ def _key_or_none_like_it(value: Any) -> Any:
     return key
 
 
+@overload
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Compilable[P, R]: ...
+@overload
+def checkpoint(
+    fun: None = None,
+    *,
+    prevent_cse: bool = True,
+    policy: Policy | None = None,
+    static_argnums: int | Sequence[int] = (),
+    static_argnames: str | Sequence[str] = (),
+) -> Compiling: ...
 def checkpoint(
     fun: Callable | None = None,
     *,

@@ -6,7 +6,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any
+from typing import Any, Concatenate, Generic, Self, overload
 
 from phalanx.api.arguments import (
     check_callable,
@@ -16,6 +16,7 @@ from phalanx.api.arguments import (
     static_positions,
 )
 from phalanx.api.linear import zero_tangent
+from phalanx.api.transformed import P, R, Rest
 from phalanx.base import dtypes, tree
 from phalanx.base.source import Location, name_of
 from phalanx.base.tree import shown
@@ -58,19 +59,19 @@ def zero_like(kind: ArrayType, symbolic: bool) -> Any:
     return SymbolicZero(kind) if symbolic else zero_tangent(kind)
 
 
-class Custom:
+class Custom(Generic[P, R]):
     """A function, some of whose arguments are not for its derivative rules."""
 
     kind: str
     takes_refs = False  # whether an argument may be a mutable reference
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """What the function gives."""
         raise NotImplementedError
 
     def __init__(
         self,
-        fun: Callable,
+        fun: Callable[P, R],
         nondiff_argnums: int | Sequence[int] = (),
         nondiff_argnames: str | Sequence[str] = (),
     ) -> None:
@@ -96,6 +97,12 @@ class Custom:
         other.__dict__ = self.__dict__
         return other
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Custom[Concatenate[Any, Rest], R], instance: object, owner: Any = None
+    ) -> Callable[Rest, R]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
 

@@ -17,6 +17,7 @@ from phalanx.api.custom import (
     positional,
     zero_like,
 )
+from phalanx.api.transformed import P, R
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
 from phalanx.base.errors import MissingDerivative
@@ -33,7 +34,7 @@ from phalanx.ops.basis import add_tangents
 from phalanx.transforms.stage import is_value
 
 
-class custom_jvp(Custom):
+class custom_jvp(Custom[P, R]):
     """``fun``, differentiated by a rule that is given with ``defjvp`` or ``defjvps``.
 
     The rule serves forward and reverse mode, and derivatives of any order: what it does is
@@ -113,7 +114,7 @@ class custom_jvp(Custom):
         self.symbolic_zeros = True
 
     @hiding
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current() is ROOT:
             return self.fun(*args, **kwargs)
         given = positional(self.fun, args, kwargs, self.who)

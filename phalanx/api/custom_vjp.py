@@ -24,6 +24,7 @@ from phalanx.api.custom import (
     positional,
     zero_like,
 )
+from phalanx.api.transformed import P, R
 from phalanx.api.vmap import is_none
 from phalanx.base import dtypes, tree
 from phalanx.base.boundary import hiding
@@ -57,7 +58,7 @@ class CustomVJPPrimal:
     perturbed: bool
 
 
-class custom_vjp(Custom):
+class custom_vjp(Custom[P, R]):
     """``fun``, differentiated in reverse mode by two rules that are given with ``defvjp``.
 
     The forward rule runs in place of the function, once; the backward rule runs in the backward
@@ -122,7 +123,7 @@ class custom_vjp(Custom):
         self.symbolic_zeros = symbolic_zeros
 
     @hiding
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if current() is ROOT:
             return self.fun(*args, **kwargs)
         given = positional(self.fun, args, kwargs, self.who)

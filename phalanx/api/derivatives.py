@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from phalanx.api.arguments import NO_STATIC, Flat, check_callable, shown_call, wrap
 from phalanx.api.differentiable import Chosen, WithAux, differentiable, flattened, result_as_array
 from phalanx.api.linear import Pullback, Pushforward, pull, tangent_in, weak_as
 from phalanx.api.refs import store_apart
+from phalanx.api.transformed import P, R
 from phalanx.base import dtypes, tree
 from phalanx.base.errors import RefError
 from phalanx.base.source import name_of, user_location
@@ -51,12 +52,12 @@ def vjp(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
 
 def value_and_grad(
-    fun: Callable,
+    fun: Callable[P, R],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:
+) -> Callable[P, tuple[R, Any]]:
     """x -> (f(x), gradient of f at x), for a function with a scalar result.
 
     Args:
@@ -97,6 +98,31 @@ def value_and_grad(
     return wrap(value_and_gradient, fun)
 
 
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
+@overload
+def grad(
+    fun: Callable[P, tuple[Any, R]],
+    argnums: int | Sequence[int] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, tuple[Any, R]]: ...
+@overload
+def grad(
+    fun: Callable[P, Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[P, Any]: ...
 def grad(
     fun: Callable,
     argnums: int | Sequence[int] = 0,

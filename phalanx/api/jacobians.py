@@ -10,6 +10,7 @@ import numpy as np
 from phalanx.api.arguments import check_callable, wrap
 from phalanx.api.derivatives import linearize, vjp
 from phalanx.api.differentiable import Chosen, differentiable
+from phalanx.api.transformed import P
 from phalanx.api.vmap import vmap
 from phalanx.base import tree
 from phalanx.base.source import name_of
@@ -20,11 +21,11 @@ from phalanx.ops.shape import slice as slice_
 
 
 def jacfwd(
-    fun: Callable,
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable:
+) -> Callable[P, Any]:
     """x -> Jacobian of f at x, column by column: cheap where there are few inputs.
 
     The result has the structure of the results of ``fun``, each leaf replaced by the structure
@@ -58,12 +59,12 @@ def jacfwd(
 
 
 def jacrev(
-    fun: Callable,
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
-) -> Callable:
+) -> Callable[P, Any]:
     """x -> Jacobian of f at x, row by row: cheap where there are few outputs.
 
     The result is laid out as that of ``jacfwd``.
@@ -108,11 +109,11 @@ def jacrev(
 
 
 def hessian(
-    fun: Callable,
+    fun: Callable[P, Any],
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
-) -> Callable:
+) -> Callable[P, Any]:
     """x -> matrix of second derivatives of f at x: forward over reverse.
 
     Args:

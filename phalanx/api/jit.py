@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
@@ -20,6 +20,7 @@ from phalanx.api.dispatch import Dispatched, TracedFunction
 from phalanx.api.passing import Passed
 from phalanx.api.refs import RefCall, array_types, leaf_types
 from phalanx.api.shardings import Asked, check_followed
+from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.source import name_of
@@ -207,6 +208,38 @@ class Jitted(Dispatched):
         return stages.Traced(call_traced)
 
 
+@overload
+def jit(
+    fun: Callable[P, R],
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Compilable[P, R]: ...
+@overload
+def jit(
+    fun: None = None,
+    *,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: str | None = None,
+    inline: bool = False,
+    compiler_options: dict[str, Any] | None = None,
+) -> Compiling: ...
 def jit(
     fun: Callable | None = None,
     *,

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
@@ -29,6 +29,7 @@ from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, running_at
 from phalanx.api.refs import RefCall
 from phalanx.api.specs import snapshot
+from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
@@ -356,6 +357,36 @@ def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | No
     return chosen
 
 
+@overload
+def pmap(
+    fun: Callable[P, R],
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Sequence[int] = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Sequence[int] = (),
+    mesh: Mesh | None = None,
+    lanes_at_once: AtOnce = None,
+) -> Compilable[P, R]: ...
+@overload
+def pmap(
+    fun: None = None,
+    axis_name: Any = None,
+    *,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    static_broadcasted_argnums: int | Sequence[int] = (),
+    devices: Sequence[Any] | None = None,
+    backend: str | None = None,
+    axis_size: int | None = None,
+    donate_argnums: int | Sequence[int] = (),
+    mesh: Mesh | None = None,
+    lanes_at_once: AtOnce = None,
+) -> Compiling: ...
 def pmap(
     fun: Callable | None = None,
     axis_name: Any = None,

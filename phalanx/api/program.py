@@ -17,6 +17,7 @@ from phalanx.api.arguments import (
     static_positions,
     wrap,
 )
+from phalanx.api.transformed import P, R
 from phalanx.base import tree
 from phalanx.base.boundary import hiding
 from phalanx.base.source import name_of, naming
@@ -155,7 +156,7 @@ def named_scope(name: str) -> Iterator[None]:
         yield
 
 
-def named_call(fun: Callable, *, name: str | None = None) -> Callable:
+def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
     """``fun``, with what it computes in a scope called ``name``, by default its own name.
 
     Args:

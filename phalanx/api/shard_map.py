@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
@@ -26,6 +26,7 @@ from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, positions_of, running_at
 from phalanx.api.refs import RefCall
 from phalanx.api.specs import Specs, snapshot
+from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import ReplicationError
@@ -253,6 +254,28 @@ def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:
     )
 
 
+@overload
+def shard_map(
+    f: Callable[P, R],
+    /,
+    *,
+    mesh: AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any,
+    axis_names: Set[str] = frozenset(),
+    check_vma: bool = True,
+) -> Compilable[P, R]: ...
+@overload
+def shard_map(
+    f: None = None,
+    /,
+    *,
+    mesh: AbstractMesh | None = None,
+    in_specs: Any = ...,
+    out_specs: Any,
+    axis_names: Set[str] = frozenset(),
+    check_vma: bool = True,
+) -> Compiling: ...
 def shard_map(
     f: Callable | None = None,
     /,

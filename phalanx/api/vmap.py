@@ -18,6 +18,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.in_chunks import checked_at_once, in_chunks
 from phalanx.api.refs import apart, store_apart
+from phalanx.api.transformed import P, R
 from phalanx.base import tree
 from phalanx.base.config import config
 from phalanx.base.errors import AxisSizeError, RefError, TreeError
@@ -163,14 +164,14 @@ def output_entries(
 
 
 def vmap(
-    fun: Callable,
+    fun: Callable[P, R],
     in_axes: Any = 0,
     out_axes: Any = 0,
     axis_name: Any = None,
     axis_size: int | None = None,
     spmd_axis_name: Any = None,
     lanes_at_once: AtOnce = None,
-) -> Callable:
+) -> Callable[P, R]:
     """``fun`` on every example: out[i] = fun(x[i]), all at once.
 
     Args:

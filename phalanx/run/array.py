@@ -428,6 +428,33 @@ class DeviceArray(Array):
         return place(self._fetched(), self.aval, self._sig.sharding)
 
 
+class OfData:
+    """A name of arrays with data, told by the class of all arrays; called, it asks the array.
+
+    A traced array has no such attribute.
+    """
+
+    def __init__(self, name: str) -> None:
+        told = vars(DeviceArray)[name]
+        self.__name__ = name
+        self.__doc__ = told.__doc__
+        self.__wrapped__ = told
+
+    def __get__(self, array: Array | None, owner: type) -> Any:
+        if array is None:
+            return self
+        raise AttributeError(self.__name__)
+
+    def __call__(self, array: Array, *args: Any, **options: Any) -> Any:
+        told = getattr(array, self.__name__)
+        return told if isinstance(self.__wrapped__, property) else told(*args, **options)
+
+
+for _name in vars(DeviceArray):
+    if not (_name.startswith("_") or hasattr(Array, _name)):
+        setattr(Array, _name, OfData(_name))
+
+
 def default_sharding() -> Sharding:
     """Where arrays lie that nobody placed: on one device, free to follow others."""
     return _free_on(settings().default_device)

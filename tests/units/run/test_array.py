@@ -1,10 +1,11 @@
-"""Arrays of which other processes hold a part."""
+"""Arrays of which other processes hold a part, and what the class of arrays tells."""
 
 import types
 
 import numpy as np
 import pytest
 
+import phalanx
 from phalanx.base.errors import DeviceError
 from phalanx.core.types import ArrayType
 from phalanx.run import array
@@ -61,3 +62,19 @@ def test_rows_of_others_are_not_read_here(halves):
     """Every process has to take the same way, so none reads a row for itself."""
     assert read(halves, 2) is NotImplemented
     assert read(halves, slice(2, 4)) is NotImplemented
+
+
+def test_the_class_of_all_arrays_tells_of_what_arrays_with_data_have():
+    x = phalanx.numpy.arange(3.0)
+    assert phalanx.Array.tolist(x) == x.tolist()
+    assert phalanx.Array.sharding(x) is x.sharding
+    assert phalanx.Array.item.__name__ == "item"
+
+    @phalanx.jit
+    def asked(x):
+        assert not hasattr(x, "sharding")
+        with pytest.raises(phalanx.errors.ConcretizationTypeError):
+            phalanx.Array.item(x)
+        return x
+
+    asked(x)

@@ -341,9 +341,18 @@ class Regions(Protocol):
         ...
 
     def expanded_call(
-        self, name: str, args: Values, out_types: Sequence[ArrayType], options: str
+        self,
+        name: str,
+        args: Values,
+        out_types: Sequence[ArrayType],
+        options: str,
+        orders: Sequence[Ints] | None = None,
     ) -> list[Value]:
-        """A function of matrices that the compiler knows by its name, and writes out."""
+        """A function that the compiler knows by its name.
+
+        If ``orders`` are given, results lie in memory by them, the outermost dimension first, and
+        operands row by row.
+        """
         ...
 
     def host_call(

@@ -9,10 +9,10 @@ import numpy as np
 
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
-from phalanx.base.broadcasting import check_fills
 from phalanx.base.errors import ArgumentError, ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.types import Array
+from phalanx.nn.fused_attention import check_attention, fitting, fused_attention
 from phalanx.nn.normalize import logsumexp, softmax
 from phalanx.numpy.promotion import ArrayLike, as_array
 
@@ -48,28 +48,32 @@ def dot_product_attention(
         key_value_seq_lengths: [batch]: how many keys there are.
         local_window_size: how many keys before and behind its own place a query sees: one number
             or two.
-        implementation: None or "xla".
+        implementation: None or "xla", or "cudnn": the fused kernels of cuDNN on CUDA's GPUs, which
+            hold no matrix of scores; the same by products of matrices elsewhere. For these dtypes
+            are float16 or bfloat16, and h is a multiple of 8 up to 256, up to 128 before Hopper.
         return_residual: whether to return the logarithms of the sums of exponentials, too.
 
     Returns:
         [batch, t, heads, h] in the dtype of ``query``; and the logarithms, [batch, t, heads].
 
     Raises:
-        ValueError: shapes or dtypes do not go together, or the implementation is another.
+        ValueError: shapes or dtypes do not go together, the implementation is another, or cuDNN
+            has no kernel for what is asked.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> x = jnp.ones((2, 5, 4, 8))
     >>> phalanx.nn.dot_product_attention(x, x, x, is_causal=True).shape
     (2, 5, 4, 8)
     """
-    if implementation not in (None, "xla"):
+    if implementation not in (None, "xla", "cudnn"):
         raise ArgumentError(
-            f"dot_product_attention: implementation must be None or 'xla', got {implementation!r}: "
-            "there are no kernels besides those that the compiler makes"
+            "dot_product_attention: implementation must be None, 'xla' or 'cudnn', got "
+            f"{implementation!r}"
         )
     window = local_window_size
     window = (window, window) if isinstance(window, int) else window
-    return _attention(
+    by = fused_attention if implementation == "cudnn" else _attention
+    return by(
         query, key, value, bias, mask, scale, query_seq_lengths, key_value_seq_lengths,
         causal=is_causal, window=window, residual=return_residual,
     )  # fmt: skip
@@ -90,7 +94,7 @@ def _attention(
     residual: bool,
 ) -> Any:
     q, k, v = (as_array("dot_product_attention", x) for x in (query, key, value))
-    _check(q, k, v)
+    check_attention(q, k, v)
     if q.ndim == 3:
         q, k, v = q[None], k[None], v[None]
         batched = False
@@ -104,7 +108,7 @@ def _attention(
     logits = logits.reshape(batch, heads, t, s)
     logits = logits * jnp.asarray(1 / math.sqrt(h) if scale is None else scale, wide)
     if bias is not None:
-        logits = logits + _fitting("bias", bias, logits.shape).astype(wide)
+        logits = logits + fitting("bias", bias, logits.shape).astype(wide)
     seen = _seen(logits.shape, mask, causal, window, query_lengths, key_lengths)
     if seen is not None:
         logits = jnp.where(seen, logits, -0.7 * float(jnp.finfo(wide).max))
@@ -121,33 +125,6 @@ def _attention(
     return tuple(results) if residual else results[0]
 
 
-def _check(q: Any, k: Any, v: Any) -> None:
-    listed = f"query {q.aval}, key {k.aval} and value {v.aval}"
-    if not q.ndim == k.ndim == v.ndim or q.ndim not in (3, 4):
-        raise ShapeError(f"dot_product_attention: each needs 3 or 4 dimensions, got {listed}")
-    if not q.dtype == k.dtype == v.dtype or not dtypes.is_floating(q.dtype):
-        raise ArgumentError(
-            f"dot_product_attention: one floating-point dtype is needed, got {listed}"
-        )
-    batches_differ = q.ndim == 4 and q.shape[0] != k.shape[0]
-    if batches_differ or k.shape != v.shape or q.shape[-1] != k.shape[-1]:
-        raise ShapeError(
-            f"dot_product_attention: batches, heads of keys and values, and the last dimension "
-            f"must agree, got {listed}"
-        )
-    if not k.shape[-2] or q.shape[-2] % k.shape[-2]:
-        raise ShapeError(
-            "dot_product_attention: the number of heads of queries must be a multiple of that of "
-            f"keys, got {listed}"
-        )
-
-
-def _fitting(what: str, given: Any, shape: tuple[int, ...]) -> Any:
-    x = as_array("dot_product_attention", given)
-    check_fills("dot_product_attention", what, x.shape, shape)
-    return x
-
-
 def _seen(
     shape: tuple[int, ...],
     mask: Any,
@@ -160,7 +137,7 @@ def _seen(
     rows, columns = jnp.arange(shape[2])[:, None], jnp.arange(shape[3])
     marks = []
     if mask is not None:
-        given = _fitting("mask", mask, shape)
+        given = fitting("mask", mask, shape)
         if not dtypes.is_bool(given.dtype):
             raise ArgumentError(f"dot_product_attention: mask must be bools, got {given.aval}")
         marks.append(given)

@@ -95,11 +95,15 @@ class MatrixEmitter(RegionEmitter):
         args: Sequence[ir.Value],
         out_types: Sequence[ArrayType],
         options: str,
+        orders: Sequence[Ints] | None = None,
     ) -> list[ir.Value]:
         attributes: dict[str, ir.Attribute] = {
             "call_target_name": ir.StringAttr.get(name),
             "backend_config": ir.StringAttr.get(options),
         }
+        if orders is not None:
+            attributes["operand_layouts"] = layouts_of([range(self.type(x).ndim) for x in args])
+            attributes["result_layouts"] = layouts_of(orders)
         results = [self.tensor_of(t) for t in out_types]
         return self.region_op("stablehlo.custom_call", results, args, attributes)
 

@@ -81,7 +81,7 @@ def test_what_is_refused():
     with pytest.raises(ShapeError, match="bias"):
         nn.dot_product_attention(Q, K, V, BIAS[..., :4])
     with pytest.raises(ValueError, match="implementation"):
-        nn.dot_product_attention(Q, K, V, implementation="cudnn")
+        nn.dot_product_attention(Q, K, V, implementation="mosaic")
 
 
 def test_scaled_products():

@@ -204,7 +204,7 @@ def _of_heads(x: Any, kind: ArrayType) -> Any:
     """A cotangent with the heads outside, for queries, or for keys that serve several heads."""
     x = transpose(x, perm=(0, 2, 1, 3))
     heads = typeof(x).shape[2]
-    grouped = split_dim(x, 2, (kind.shape[2], heads // kind.shape[2]))
+    grouped = split_dim(x, 2, (kind.shape[2], heads // max(kind.shape[2], 1)))
     return as_dtype(reduce_sum(grouped, dims=(3,)), kind.dtype)
 
 

@@ -209,7 +209,7 @@ def _of_heads(x: Any, kind: ArrayType) -> Any:
 
 
 def _summed_to(x: Any, kind: ArrayType) -> Any:
-    if kind.shape[1] < typeof(x).shape[1]:
+    if kind.shape[1] != typeof(x).shape[1]:
         x = expand_dims(reduce_sum(x, dims=(1,)), (1,))
     return as_dtype(x, kind.dtype)
 

@@ -161,7 +161,10 @@ def device_put(
             What comes from the host is always copied.
 
     A derivative goes back to where the array came from. Inside ``jit`` a sharding is a constraint,
-    as ``with_sharding_constraint``, and a device alone says nothing.
+    as ``with_sharding_constraint``, and a device alone says nothing. A value that a program brings
+    to the host's memory (``memory.Space.Host``, or a sharding with that ``memory_kind``) has to be
+    brought back before it is computed with (``memory.Space.Device``). CPUs have that memory
+    themselves: nothing moves.
 
     Raises:
         ValueError: a sharding cannot lay out an array, because axes of the mesh do not divide a
@@ -240,20 +243,17 @@ def _put(x: Any, target: Any) -> Any:
     target = sharding_of(target, "device_put")
     if target is None:
         return x if isinstance(x, Array) else _new(x, default_sharding())
-    sharding = _in(target, x) if isinstance(target, Space) else _sharding(target, typeof(x))
+    if isinstance(target, Space):
+        return _in(target, x)
+    sharding = _sharding(target, typeof(x))
     return put.device_put(x, to=sharding, back=None) if isinstance(x, Array) else _new(x, sharding)
 
 
-def _in(space: Space, x: Any) -> Sharding:
-    """Where ``x`` lies, in another memory."""
-    if isinstance(x, Tracer):
-        raise ValueError(
-            f"device_put: inside jit and other transformations nobody knows where x, {x.aval}, "
-            f"lies, to bring it to {space}, at {user_location()}; give a sharding with a "
-            "memory_kind, or bring it there outside"
-        )
-    home = x.sharding if isinstance(x, DeviceArray) else default_sharding()
-    return home.with_memory_kind(space.kind)
+def _in(space: Space, x: Any) -> Any:
+    """``x`` where it lies, in another memory."""
+    if isinstance(x, Array):
+        return put.device_put(x, to=space, back=None)
+    return _new(x, default_sharding().with_memory_kind(space.kind))
 
 
 def _new(x: Any, sharding: Sharding) -> DeviceArray:

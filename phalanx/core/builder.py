@@ -421,6 +421,10 @@ class CollectiveBuilder(Protocol):
         """``x``, which lies over the devices of the program as ``sharding`` says."""
         ...
 
+    def in_memory(self, x: Value, kind: str | None) -> Value:
+        """``x`` in memory of a kind, None for the devices' own."""
+        ...
+
     def manual_computation(
         self,
         args: Values,

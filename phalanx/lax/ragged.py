@@ -255,6 +255,8 @@ class _Blocks:
     """Rows in groups, dealt out in blocks of one length, none of which has rows of two groups.
 
     There are at most twice as many blocks as groups, so that padding costs no more than the rows.
+    (XLA has an operation for it, chlo.ragged_dot, which multiplies each row by the matrices of all
+    groups: for 4096 rows in 16 groups, compiled for TPUs, 8 times the products of these blocks.)
 
     Attributes:
         group: of each block; their number where a block is not needed.

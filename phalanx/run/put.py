@@ -1,4 +1,7 @@
-"""``device_put``: a value as it is, on other devices; its cotangent goes back."""
+"""``device_put``: a value as it is, on other devices; its cotangent goes back.
+
+A program may so keep values in the memory of the host while it does not need them.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ from phalanx.ops.basis import f32, i32
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import sharding_of_lanes
-from phalanx.spmd.memory import refuse_in_programs
+from phalanx.spmd.memory import Space
 from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 
-Place = Sharding | None  # None: where it is
+Place = Sharding | Space | None  # None: where it is
 
 
 def _type(x: ArrayType, *, to: Place, back: Place) -> ArrayType:
@@ -47,7 +50,7 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, to: Place, back: Pla
     (x,), (dim,) = values, dims
 
     def lanes(place: Place) -> Place:
-        if place is None or not place.tiles:
+        if not isinstance(place, Sharding) or not place.tiles:
             return place
         return sharding_of_lanes(place, dim, axis.over or ())
 
@@ -55,20 +58,24 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, to: Place, back: Pla
 
 
 def _lower(b: Builder, x: Value, to: Place, back: Place) -> Value:
-    refuse_in_programs(to and to.memory, "device_put")
     asked = _requested_sharding(to=to)
-    return x if asked is None else b.constrained(x, asked)
+    x = x if asked is None else b.constrained(x, asked)
+    return x if to is None else b.in_memory(x, to.kind if isinstance(to, Space) else to.memory)
 
 
-def _requested_sharding(*, to: Place, **_: Any) -> Place:
+def _requested_sharding(*, to: Place, **_: Any) -> Sharding | None:
     """What is asked of a compiled program: a device alone, without a mesh, says nothing."""
-    return None if isinstance(to, SingleDeviceSharding) else to
+    if not isinstance(to, Sharding) or isinstance(to, SingleDeviceSharding):
+        return None
+    return to.in_memory(None)
 
 
 def _run(x: Any, *, to: Place, back: Place) -> DeviceArray:
     array = as_array(x)
     if to is None:
         return array
+    if isinstance(to, Space):
+        to = array.sharding.with_memory_kind(to.kind)
     to.shard_shape(array.shape)  # raises if the array cannot lie so
     return moved(array, to)
 

@@ -22,6 +22,7 @@ from phalanx.xla.regions import RegionEmitter
 Value = ir.Value
 Values = Sequence[ir.Value]
 MESH = "mesh"
+PLACEMENT = "annotate_device_placement"  # a call that XLA knows
 U32 = np.dtype(np.uint32)
 I32 = np.dtype(np.int32)
 
@@ -184,6 +185,18 @@ class CollectiveEmitter(RegionEmitter):
         free = [names and tuple(n for n in names if n not in self.manual) for names in layout]
         split = self.sharding(tuple(free), ndim)
         return self.op("sdy.sharding_constraint", x.type, [x], sharding=split)
+
+    def in_memory(self, x: Value, kind: str | None) -> Value:
+        self.moves_memory |= kind is not None
+        if not self.moves_memory or self.target.platform == "cpu":  # whose memory is the host's
+            return x
+        where: ir.Attribute = ir.StringAttr.get(kind or "device")
+        attributes: dict[str, ir.Attribute] = {
+            "call_target_name": ir.StringAttr.get(PLACEMENT),
+            "has_side_effect": ir.BoolAttr.get(True),
+            "mhlo.frontend_attributes": ir.DictAttr.get({"_xla_buffer_placement": where}),
+        }
+        return self.region_op("stablehlo.custom_call", [x.type], [x], attributes)[0]
 
     def manual_computation(
         self,

@@ -68,6 +68,7 @@ class Emitter:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self.of_its_platform = False  # whether it may write something else for another
+        self.moves_memory = False  # whether a value was brought to other memory than the devices'
         self.equation: Equation | None = None  # that is being lowered
         self.scope: dict[Any, Any] = {}
         self._tensors: dict[tuple, ir.Type] = {}

@@ -17,6 +17,7 @@ from phalanx.core.types import ArrayType
 from phalanx.spmd.placement import block_of
 from phalanx.spmd.plan import Plan
 from phalanx.xla.builder import MlirBuilder
+from phalanx.xla.collectives import PLACEMENT
 from phalanx.xla.contexts import context_for_module
 from phalanx.xla.failures import refused
 from phalanx.xla.module import XlaModule
@@ -95,6 +96,7 @@ def build(
         def body(b: Builder, *values: ir.Value) -> list[ir.Value]:
             unpadded = [b.unpadded(v, t.shape) for v, t in zip(values, in_types, strict=True)]
             results = emit(b, *unpadded)
+            _check_memory(results, name)
             return [b.padded(r, t.shape) for r, t in zip(results, outside, strict=True)]
 
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
@@ -106,6 +108,26 @@ def build(
     return XlaModule(
         module, plan, tuple(out_types), donate, b.callbacks, asked, name, b.of_its_platform
     )
+
+
+def _check_memory(results: Sequence[ir.Value], name: str) -> None:
+    """Raise ValueError where a result stays in the memory of the host."""
+    for i, x in enumerate(results):
+        kind = None if isinstance(x.owner, ir.Block) else _placement(x.owner.attributes)
+        if kind not in (None, "device"):
+            raise ValueError(
+                f"{name}: result number {i} is brought to memory {kind!r} and stays there, which a "
+                "program says with out_shardings alone: give that the memory_kind in place of "
+                "device_put, or bring the result back, device_put(x, memory.Space.Device)"
+            )
+
+
+def _placement(attributes: Any) -> str | None:
+    """The kind of memory to which an operation brings its operand."""
+    if "call_target_name" not in attributes or attributes["call_target_name"].value != PLACEMENT:
+        return None
+    where = attributes["mhlo.frontend_attributes"]
+    return where["_xla_buffer_placement"].value
 
 
 def _laid_out(types: Sequence[ArrayType], layouts: Sequence) -> Iterator[tuple]:

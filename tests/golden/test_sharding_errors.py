@@ -199,20 +199,11 @@ def memory_that_devices_do_not_have():
 
 
 @mistake
-def memory_of_another_kind_inside_jit():
-    host = over_mesh("data").with_memory_kind("pinned_host")
-    phalanx.jit(lambda x: phalanx.device_put(2 * x, host))(ROWS)
-
-
-@mistake
 def constraint_to_memory_of_another_kind():
     host = over_mesh("data").with_memory_kind("pinned_host")
     phalanx.jit(lambda x: lax.with_sharding_constraint(2 * x, host))(ROWS)
 
 
-@mistake
-def memory_of_what_lies_nobody_knows_where():
-    phalanx.jit(lambda x: phalanx.device_put(x, phalanx.memory.Space.Host))(ROWS)
 
 
 @pytest.mark.parametrize("name", mistake.cases)

@@ -1,6 +1,8 @@
 """Arrays over meshes: how they say that they lie, and what results of programs say."""
 
+import functools
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -192,6 +194,33 @@ def test_arrays_in_the_memory_of_the_host():
     x = phalanx.device_put(back, space.Host)
     assert x.sharding is host and phalanx.device_put(x, space.Device).sharding is rows
     assert phalanx.device_put(1.0, space.Host).sharding.memory_kind == "pinned_host"
+
+
+def test_programs_keep_values_in_the_memory_of_the_host():
+    space = phalanx.memory.Space
+    host = NamedSharding(MESH, P("a"), memory_kind="pinned_host")
+
+    def away_and_back(x, away, back):
+        return phalanx.device_put(phalanx.device_put(jnp.sin(x), away), back) * x
+
+    def placed(text):
+        return re.findall(r'_xla_buffer_placement = "(\w+)"', text)
+
+    x = phalanx.device_put(X, host.with_memory_kind(None))
+    for away, back in ((space.Host, space.Device), (host, host.with_memory_kind("device"))):
+        f = phalanx.jit(functools.partial(away_and_back, away=away, back=back))
+        np.testing.assert_allclose(f(x), np.sin(X) * X, rtol=1e-5)
+        slope = phalanx.jit(phalanx.grad(lambda x, f=f: f(x).sum()))(x)
+        np.testing.assert_allclose(slope, np.cos(X) * X + np.sin(X), rtol=1e-5)
+        np.testing.assert_allclose(phalanx.vmap(f)(X), np.sin(X) * X, rtol=1e-5)
+        assert "custom_call" not in f.lower(x).as_text()
+        if isinstance(away, space):
+            for platform in ("cuda", "tpu"):
+                text = f.trace(X).lower(lowering_platforms=(platform,)).as_text()
+                assert placed(text) == ["pinned_host", "device"]
+    stays = phalanx.jit(lambda x: (x, phalanx.device_put(x, space.Host))).trace(X)
+    with pytest.raises(ValueError, match=r"result number 1 is brought to memory 'pinned_host' and"):
+        stays.lower(lowering_platforms=("tpu",))
 
 
 def test_a_spec_alone_is_about_the_mesh_that_is_set():

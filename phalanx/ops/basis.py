@@ -7,7 +7,7 @@ operation is declared in a module of its own, through the families of this one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Concatenate
 
@@ -348,6 +348,7 @@ def structural(
     *,
     transpose: Of[Any],
     batch: Callable[Concatenate[Axis, Any, int, ...], Batched],
+    lower_on: Mapping[str, Body] | None = None,
     fused: bool = True,
     doc: str,
     examples: Sequence[Example] = (),
@@ -364,6 +365,7 @@ def structural(
         lower: how it is lowered.
         transpose: the cotangent of the operand, from that of the result.
         batch: what it does of lanes.
+        lower_on: how it is lowered on some platforms.
         fused: whether an element of the result takes one element of the operand.
         doc: a line about it.
         examples: what tests try it on.
@@ -376,6 +378,7 @@ def structural(
         name,
         memoized(TYPES)(type),
         lower,
+        lower_on=lower_on or {},
         linearize=linear_in_first(lambda: prim),
         transpose=_transpose_one(transpose),
         batch=batch_rule,

@@ -7,6 +7,7 @@ result is cut to n // 2 + 1, or its inverse, "IRFFT".
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Batched, Example
+from phalanx.core.primitive import Batched, Example, LowerRule
 from phalanx.core.types import ArrayType, Shape, typeof
 from phalanx.ops.basis import (
     broadcast,
@@ -63,6 +64,33 @@ def _lower(b: Builder, x: Value, kind: str, lengths: Shape) -> Value:
     return b.fft(x, kind, lengths)
 
 
+def _by_dimensions(*kinds: str) -> LowerRule:
+    """The rule for GPUs, which transform the last dimension by itself in ``kinds``.
+
+    The inverse of real transforms reads half of the numbers twice along that dimension alone;
+    libraries of GPUs take them for Hermitian along all. rocFFT mistakes its tables, besides, where
+    real numbers are transformed along several.
+    """
+
+    def lower(b: Builder, x: Value, kind: str, lengths: Shape) -> Value:
+        *outer, last = lengths
+        if kind not in kinds or not outer or 0 in b.ins[0].shape:
+            return _lower(b, x, kind, lengths)
+        if kind == "RFFT":
+            return _transformed(b, b.fft(x, kind, (last,)), "FFT", outer)
+        return b.fft(_transformed(b, x, "IFFT", outer), kind, (last,))
+
+    return lower
+
+
+def _transformed(b: Builder, x: Value, kind: str, outer: Sequence[int]) -> Value:
+    """``x``, transformed along the dimensions before its last one."""
+    ndim, count = b.type(x).ndim, len(outer)
+    before, along = range(ndim - 1 - count), range(ndim - 1 - count, ndim - 1)
+    moved = b.fft(b.transpose(x, (*before, ndim - 1, *along)), kind, tuple(outer))
+    return b.transpose(moved, (*before, *range(ndim - count, ndim), ndim - 1 - count))
+
+
 def _transpose(ct: Any, x: ArrayType, kind: str, lengths: Shape) -> Any:
     """The matrix of FFT and of IFFT is symmetric. RFFT drops what is conjugate to what it keeps."""
     if kind in ("FFT", "IFFT"):
@@ -104,6 +132,7 @@ fft = structural(
     _lower,
     transpose=_transpose,
     batch=_batch,
+    lower_on={"gpu": _by_dimensions("IRFFT"), "rocm": _by_dimensions("IRFFT", "RFFT")},
     fused=False,
     doc="Σ x[j] exp(-2πi jk / n) over j, and its relatives, over last dimensions; stablehlo.fft",
     examples=[

@@ -87,15 +87,23 @@ def table(rows: Sequence[tuple[str, Sequence[dict[str, str]]]]) -> str:
             cells.append(f"{counts[COMPILED]} of {whole}")
         lines.append(f"| {chips} | " + " | ".join(cells) + " |")
     for outcome in (REFUSED, FAILED):
+        alike = defaultdict(list)
         for chips, found in rows:
-            names = defaultdict(list)
-            for f in found:
-                if f["outcome"] == outcome:
-                    names[f["why"]].append(f["name"])
-            if names:
-                lines += ["", f"{chips}, {outcome}:", ""]
-                lines += [f"- {', '.join(of)}: {why}" for why, of in names.items()]
+            alike["\n".join(_reasons(found, outcome))].append(chips)
+        for reasons, chips in alike.items():
+            if reasons:
+                lines += ["", f"{', '.join(chips)}, {outcome}:", "", reasons]
     return "\n".join(lines)
+
+
+def _reasons(found: Sequence[dict[str, str]], outcome: str) -> Iterator[str]:
+    """Of each reason a line, with the names of what it was told of."""
+    names = defaultdict(list)
+    for f in found:
+        if f["outcome"] == outcome:
+            names[f["why"]].append(f["name"])
+    for why, of in sorted(names.items()):
+        yield f"- {', '.join(sorted(of))}: {why}"
 
 
 if __name__ == "__main__":

@@ -180,7 +180,9 @@ def caches_of(fun: Any, options: tuple) -> Caches:
     """The caches of ``fun``; they live as long as ``fun`` does."""
     try:
         apart = tuple(distinctions(fun))
-        reference = weakref.ref(fun, lambda gone: _by_function.forget((gone, *apart)))
+        # The method itself, since functions die too when Python takes modules apart at its end.
+        forget = _by_function.forget
+        reference = weakref.ref(fun, lambda gone: forget((gone, *apart)))
         key = (reference, *apart)
         of_function = _by_function[key]
         if of_function is None:

@@ -21,7 +21,7 @@ def resident():
 @pytest.mark.parametrize("give_back", [freed.give_back, phalanx.clear_caches])
 def test_what_lies_below_something_that_is_used(give_back):
     blocks = [bytes(2000) for _ in range(50_000)]
-    above = bytes(2000)
+    above = max(blocks, key=id)
     del blocks
     before = resident()
     give_back()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-import code
+import importlib
 import string
 import threading
 from collections.abc import Callable, Sequence
@@ -208,7 +208,8 @@ def breakpoint(*, ordered: bool = False, **kwargs: Any) -> None:
 
     def stop(positions: Positions, **values: Any) -> None:
         with _printing:
-            code.interact(f"{_lane(positions)}stopped at {place}", local=values, exitmsg="")
+            console = importlib.import_module("code")  # wanted nowhere else
+            console.interact(f"{_lane(positions)}stopped at {place}", local=values, exitmsg="")
 
     _watch("debug.breakpoint", _of_scalars(stop), (), names, ordered)
 

@@ -16,14 +16,8 @@ from phalanx.base.source import user_location
 from phalanx.base.version import __version__
 from phalanx.processes import cluster, wire
 from phalanx.processes.hub import Hub
-from phalanx.processes.member import (
-    Member,
-    Settings,
-    forget,
-    join,
-    joined_member,
-    tell_of_exceptions,
-)
+from phalanx.processes.joined import forget, joined_member
+from phalanx.processes.member import Member, Settings, join, tell_of_exceptions
 from phalanx.run.backend import Coordination
 from phalanx.run.runtime import backend
 

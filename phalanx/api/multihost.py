@@ -21,7 +21,7 @@ from phalanx.base.source import user_location
 from phalanx.core.types import ArrayType
 from phalanx.lax.collective import all_gather
 from phalanx.processes import preemption
-from phalanx.processes.member import joined_member
+from phalanx.processes.joined import joined_member
 from phalanx.random.keys import key_data, wrap_key_data
 from phalanx.run.array import DeviceArray, assemble
 from phalanx.run.eager import as_array

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,12 @@ from phalanx.core.trace import current, running
 from phalanx.ops.basis import move
 from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import slice_dim
-from phalanx.processes.member import Group, group_over, joined_member
+from phalanx.processes.joined import group_over, joined_member
 from phalanx.run.runtime import backend
 from phalanx.run.spanning import Sharing
+
+if TYPE_CHECKING:
+    from phalanx.processes.member import Group
 
 
 def group_of(devices: Sequence[Any] | None, mesh: Any, who: str) -> Group | None:

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
@@ -46,7 +46,6 @@ from phalanx.core.program import Program, plain
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import ArrayType, typeof
-from phalanx.processes.member import Group
 from phalanx.run.calls import Call, Runs
 from phalanx.run.execute import compile_program
 from phalanx.run.runtime import backend
@@ -56,6 +55,9 @@ from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PmapSharding
 from phalanx.spmd.replication import culprits, varying_outputs
 from phalanx.transforms.stage import is_value, loaded, refuse_written, stage_with_refs
+
+if TYPE_CHECKING:
+    from phalanx.processes.member import Group
 
 _SPACE = "phalanx"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from phalanx.processes.member import joined_member
+from phalanx.processes.joined import joined_member
 
 
 class _State:

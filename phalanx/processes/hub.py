@@ -26,10 +26,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from phalanx.processes import differing, forms
+from phalanx.processes.apart import start
 from phalanx.processes.line import Line
-from phalanx.processes.relay import pump, start
-from phalanx.processes.watched import Lateness, Silence, first_told
-from phalanx.processes.wire import PULSE, Message, Socket, close, encoded, said_first, say
+from phalanx.processes.relay import pump
+from phalanx.processes.watched import PULSE, Lateness, Silence, first_told
+from phalanx.processes.wire import Message, Socket, close, encoded, said_first, say
 
 if TYPE_CHECKING:
     from phalanx.processes.secure import Credentials

@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from phalanx.processes.relay import start
+from phalanx.processes.apart import start
 from phalanx.processes.wire import LONGEST, Message, Socket, encoded, message_of
 
 _MOST = 1 << 30  # bytes that wait until the other end reads; then it does not read at all

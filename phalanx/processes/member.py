@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from phalanx.base.errors import (
-    DeviceError,
     PeerLost,
     PeerSlow,
     PhalanxError,
@@ -30,13 +29,13 @@ from phalanx.base.errors import (
     RendezvousError,
 )
 from phalanx.base.source import user_location
-from phalanx.processes.apart import in_another_thread
+from phalanx.processes.apart import in_another_thread, start
+from phalanx.processes.joined import become, joined_member
 from phalanx.processes.line import Line
-from phalanx.processes.relay import Relay, start
-from phalanx.processes.watched import Lateness, Silence, first_told
+from phalanx.processes.relay import Relay
+from phalanx.processes.watched import PULSE, Lateness, Silence, first_told
 from phalanx.processes.wire import (
     LONGEST,
-    PULSE,
     Message,
     Socket,
     encoded,
@@ -484,36 +483,6 @@ class Group:
 
 _NONE_YET = object()
 _LONGEST_TRACEBACK = 20_000
-_joined: list[Member] = []
-
-
-def joined_member() -> Member | None:
-    """This process among others, if it has joined any."""
-    return _joined[0] if _joined else None
-
-
-def group_over(devices: Sequence[Any], who: str) -> Group | None:
-    """The group of the processes that ``devices`` belong to; None if that is one, this process.
-
-    Raises:
-        DeviceError: this process is not among them, so ``who`` does not run here.
-    """
-    member = joined_member()
-    if member is None or all(d.process_index == member.process for d in devices):
-        return None
-    processes = frozenset(d.process_index for d in devices)
-    if member.process not in processes:
-        raise DeviceError(
-            f"{who}: no device of this process, {member.process}, is among {list(devices)}, at "
-            f"{user_location()}"
-        )
-    return member.group_of(processes)
-
-
-def failure_of_others(who: str) -> PhalanxError | None:
-    """What has become of others on which ``who``, which has failed, depended; if that is known."""
-    member = joined_member()
-    return None if member is None else member.failure(who)
 
 
 def join(settings: Settings, about: Message) -> Member:
@@ -533,8 +502,7 @@ def join(settings: Settings, about: Message) -> Member:
             raise
         told, waiting = _asked(settings, line, about, deadline)
         if told.get("what") == "welcome":
-            _joined[:] = [Member(settings, line, told["members"])]
-            return _joined[0]
+            return become(Member(settings, line, told["members"]))
         if told.get("what") == "refused":
             raise RendezvousError(_joining(settings, f"the coordinator refuses: {told['why']}"))
         closed = _unmet(settings, line, waiting)
@@ -606,11 +574,6 @@ def _whom_it_reaches(settings: Settings, line: Line) -> str:
     if is_loopback(host) or not is_loopback(there):
         return ""
     return f"; {host} is {there} here, which no other machine reaches: give the address that all do"
-
-
-def forget() -> None:
-    """This process belongs to no others any more."""
-    _joined.clear()
 
 
 def _joining(settings: Settings, why: str) -> str:

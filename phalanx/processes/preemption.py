@@ -14,9 +14,9 @@ import threading
 from typing import Any
 
 from phalanx.base.errors import PhalanxError
+from phalanx.processes.apart import start
 from phalanx.processes.member import Member
-from phalanx.processes.relay import start
-from phalanx.processes.wire import PULSE
+from phalanx.processes.watched import PULSE
 
 _WHO = "reached_preemption_sync_point"
 _KEY = "phalanx/preemption"

@@ -13,9 +13,9 @@ import os
 import shutil
 import socket
 import tempfile
-import threading
 from collections.abc import Callable
 
+from phalanx.processes.apart import start
 from phalanx.processes.wire import close
 
 
@@ -81,10 +81,3 @@ def pump(source: socket.socket, target: socket.socket, ends: bool) -> None:
         close(target)
     else:
         _silent.append(target)
-
-
-def start(function: Callable, *args: object) -> threading.Thread:
-    """Run ``function`` in a thread that keeps no process alive."""
-    thread = threading.Thread(target=function, args=args, name="phalanx", daemon=True)
-    thread.start()
-    return thread

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 
-from phalanx.processes.wire import PULSE
-
+PULSE = 0.5  # seconds between signs of life
 LATE = 10.0  # after so many seconds others are told that a process is slow
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 LONGEST = 64 << 20  # of a line, in bytes
 FIRST = 1 << 16  # of the first, which anybody may send
-PULSE = 0.5  # seconds between signs of life
 
 Message = dict[str, Any]
 Socket = Any  # one of the system's, or a ``secure.Sealed``

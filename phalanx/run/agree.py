@@ -12,7 +12,7 @@ from phalanx.base.config import config
 from phalanx.base.errors import ProgramMismatch
 from phalanx.base.extended import is_key
 from phalanx.core.program import Program
-from phalanx.processes.member import group_over
+from phalanx.processes.joined import group_over
 from phalanx.run.array import DeviceArray, words_of
 from phalanx.run.backend import Module
 from phalanx.run.runtime import backend

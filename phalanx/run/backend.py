@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
 from phalanx.processes.dealing import OfHost
-from phalanx.processes.member import Member
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding
+
+if TYPE_CHECKING:
+    from phalanx.processes.member import Member
 
 Raw = Any
 Device = Any

@@ -12,7 +12,7 @@ import functools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from phalanx.core.types import ArrayType
 from phalanx.ops.basis import move
 from phalanx.ops.lanes import lanes_at
 from phalanx.ops.shape import slice_dim
-from phalanx.processes.member import Group
 from phalanx.run.array import DeviceArray, Signature, moved
 from phalanx.run.calls import Prepared
 from phalanx.run.execute import Runnable, check_finite, compile_program
@@ -34,6 +33,9 @@ from phalanx.spmd.mesh import Mesh, row
 from phalanx.spmd.named import PartitionSpec, PmapSharding
 from phalanx.spmd.placement import Placement
 from phalanx.spmd.sharding import Sharding
+
+if TYPE_CHECKING:
+    from phalanx.processes.member import Group
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 
@@ -118,6 +118,7 @@ class _Svg:
     def word(
         self, text: str, x: float, y: float, anchor: str = "middle", bold: bool = False
     ) -> None:
+        escape = importlib.import_module("html").escape  # slow, for its entities
         weight = ' font-weight="bold"' if bold else ""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{weight} fill="black">'

@@ -19,7 +19,7 @@ from phalanx.base.errors import ConfigError, DeviceError, suggest
 from phalanx.base.source import warn_user
 from phalanx.core.platforms import GPUS
 from phalanx.processes.dealing import OfHost
-from phalanx.processes.member import joined_member
+from phalanx.processes.joined import joined_member
 from phalanx.xla import cuda, gpu_calls, plugins
 from phalanx.xla.plugins import Plugin
 from phalanx.xla.processes import cpu_arguments, distributed_client, gpu_arguments

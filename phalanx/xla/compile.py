@@ -15,7 +15,7 @@ from phalanx import xla
 from phalanx.base.config import config
 from phalanx.base.errors import DeletedArray, DeviceError, RuntimeFailure
 from phalanx.core.types import ArrayType
-from phalanx.processes.member import group_over
+from phalanx.processes.joined import group_over
 from phalanx.run.backend import Exchange, Single
 from phalanx.spmd.plan import Plan
 from phalanx.spmd.sharding import Sharding

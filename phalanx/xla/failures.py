@@ -13,7 +13,7 @@ from phalanx.base.errors import (
     RefusedOption,
     RuntimeFailure,
 )
-from phalanx.processes.member import failure_of_others
+from phalanx.processes.joined import failure_of_others
 
 _DELETED = re.compile(
     r"(deleted or donated|has been deleted|been donated|donated buffer|shards, got: \[)", re.I

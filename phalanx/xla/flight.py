@@ -7,17 +7,19 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from phalanx.base.errors import PeerLost, ProgramMismatch
-from phalanx.processes.apart import are_idle
-from phalanx.processes.member import Member, joined_member
-from phalanx.processes.relay import start
-from phalanx.processes.wire import PULSE
+from phalanx.processes.apart import are_idle, start
+from phalanx.processes.joined import joined_member
+from phalanx.processes.watched import PULSE
 from phalanx.xla.failures import translated
 from phalanx.xla.runtime import to_numpy, xc
+
+if TYPE_CHECKING:
+    from phalanx.processes.member import Member
 
 # XLA's CPU client deadlocks when more than 32 launches that span devices are in flight. One
 # window of 16 for the whole process, kept under a lock, was measured to be safe and free. Other

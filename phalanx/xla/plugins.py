@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import glob
 import importlib.util
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final
 
@@ -102,7 +100,8 @@ def installed() -> dict[str, list[Plugin]]:
 def announced() -> dict[str, list[Plugin]]:
     """The plugins of packages that call themselves one of jax, by platform."""
     folders: list[Path] = []
-    for point in entry_points(group="jax_plugins"):
+    metadata = importlib.import_module("importlib.metadata")  # slow, and wanted nowhere else
+    for point in metadata.entry_points(group="jax_plugins"):
         package, *below = point.value.partition(":")[0].split(".")
         folders += [folder.joinpath(*below) for folder in _folders(package)]
     return _by_platform(*_in(folders))
@@ -126,6 +125,7 @@ def _named_by_the_environment() -> Iterator[Plugin]:
         if not path.endswith(".json"):
             yield Plugin(name, path)
             continue
+        json = importlib.import_module("json")  # wanted nowhere else
         try:
             said = json.loads(Path(path).read_text())
             yield Plugin(name, said["library_path"], options=said.get("create_options", {}))

@@ -7,17 +7,19 @@ notices something by itself would end the process.
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jaxlib import utils  # type: ignore[attr-defined]  (no stubs)
 
-from phalanx.processes.member import Member
-from phalanx.processes.relay import Folder
-from phalanx.xla.gloo import Gloo
 from phalanx.xla.runtime import xc
+
+if TYPE_CHECKING:
+    from phalanx.processes.member import Member
+    from phalanx.xla.gloo import Gloo
 
 _NEVER = 10_000_000  # seconds
 
@@ -30,7 +32,8 @@ class Service:
     """XLA's coordination service for ``count`` processes."""
 
     def __init__(self, count: int) -> None:
-        self._folder = Folder()
+        relay = importlib.import_module("phalanx.processes.relay")  # sockets: few use them
+        self._folder = relay.Folder()
         self.socket = self._folder.socket
         with _quiet():
             self._service = xc.get_distributed_runtime_service(
@@ -72,7 +75,7 @@ def cpu_arguments() -> dict[str, Any]:
     if not _connected:
         return {}
     member, client = _connected[0]
-    gloo = Gloo(member, client, member.host)
+    gloo = importlib.import_module("phalanx.xla.gloo").Gloo(member, client, member.host)
     member.let_go, member.hold = gloo.let_go, gloo.hold
     _gloo[:] = [gloo]
     return {

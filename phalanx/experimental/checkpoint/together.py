@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from phalanx.processes.member import joined_member
+from phalanx.processes.joined import joined_member
 
 
 def process() -> int:

@@ -12,7 +12,8 @@ import pytest
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch, RendezvousError
 from phalanx.processes.apart import _idle, in_another_thread
 from phalanx.processes.hub import Hub
-from phalanx.processes.member import Settings, connected, forget, join
+from phalanx.processes.joined import forget
+from phalanx.processes.member import Settings, connected, join
 from phalanx.processes.secure import Credentials
 
 ALIKE = {"phalanx": "1", "runtime": "2", "platform": "", "devices": 1}

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from phalanx.base.errors import PeerLost, PeerSlow, ProgramMismatch
 from phalanx.processes import forms
 from phalanx.processes.hub import Hub
+from phalanx.processes.joined import forget
 from phalanx.processes.line import Line
-from phalanx.processes.member import Member, forget, join
+from phalanx.processes.member import Member, join
 from tests.units.processes.test_hub import (  # noqa: F401  (a fixture)
     ALIKE,
     coordinator,

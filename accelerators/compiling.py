@@ -1,4 +1,4 @@
-"""`python -m accelerators.compiling v5e:2x4 cuda:1x1x8 [--gpu FILE] [--out table.md]`.
+"""`python -m accelerators.compiling v5e:2x4 cuda:1x1x8 [--gpu FILE] [--kind program] [--out FILE]`.
 
 Compiles everything for chips that are not here, and writes a table of what did. XLA's plugins have
 to be installed: the extra `aot`. A compiler that ends its process is no reason to end this one.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -16,16 +17,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from accelerators.subjects import DEVICES
-
 COMPILED, REFUSED, FAILED, NONE = "compiled", "refused", "failed", "no program"
-KINDS = {"operation": "operations", "function": "functions", "program": "programs over 8 devices"}
+KINDS = {"operation": "operations", "function": "functions", "program": "programs over all"}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("chips", nargs="+", help="v5e:2x4, or cuda:1x1x8 with --gpu")
     parser.add_argument("--gpu", type=Path, help="the text of XLA's GpuTargetConfigProto")
+    parser.add_argument("--kind", choices=KINDS, default="", help="these alone")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--every", type=int, default=1, help="take one of so many subjects")
     parser.add_argument("--first", type=int, default=0, help="beginning with this one")
@@ -44,14 +44,18 @@ def all_outcomes(chips: str, given: argparse.Namespace) -> list[dict[str, str]]:
     every = given.every * given.workers
     starts = range(given.first, given.first + every, given.every)
     with ThreadPoolExecutor(given.workers) as pool:
-        parts = pool.map(lambda start: list(outcomes(chips, given.gpu, start, every)), starts)
+        parts = pool.map(lambda start: list(outcomes(chips, given, start, every)), starts)
         return [found for part in parts for found in part]
 
 
-def outcomes(chips: str, gpu: Path | None, start: int, every: int) -> Iterator[dict[str, str]]:
+def outcomes(
+    chips: str, given: argparse.Namespace, start: int, every: int
+) -> Iterator[dict[str, str]]:
     """What became of subject ``start`` and each further of ``every``."""
-    command = [sys.executable, "-m", "accelerators.worker", chips, str(gpu or "")]
-    env = os.environ | {"JAX_PLATFORMS": "cpu", "PHALANX_NUM_CPU_DEVICES": str(DEVICES)}
+    module = "accelerators.worker"
+    command = [sys.executable, "-m", module, chips, str(given.gpu or ""), given.kind]
+    count = math.prod(map(int, chips.partition(":")[2].split("x")))  # of CPUs in their place
+    env = os.environ | {"JAX_PLATFORMS": "cpu", "PHALANX_NUM_CPU_DEVICES": str(count)}
     while True:
         worker = subprocess.Popen(
             [*command, str(start), str(every)], stdout=subprocess.PIPE, text=True, env=env
@@ -84,7 +88,7 @@ def table(rows: Sequence[tuple[str, Sequence[dict[str, str]]]]) -> str:
         for kind in KINDS:
             counts = Counter(f["outcome"] for f in found if f["kind"] == kind)
             whole = sum(counts.values()) - counts[NONE]
-            cells.append(f"{counts[COMPILED]} of {whole}")
+            cells.append(f"{counts[COMPILED]} of {whole}" if whole else "")
         lines.append(f"| {chips} | " + " | ".join(cells) + " |")
     for outcome in (REFUSED, FAILED):
         alike = defaultdict(list)

@@ -17,7 +17,7 @@ import numpy as np
 
 import phalanx
 import phalanx.numpy as jnp
-from accelerators.subjects import DEVICES, Subject, subjects
+from accelerators.subjects import Subject, subjects
 from phalanx import lax, nn
 from phalanx.api.devices import devices
 from phalanx.errors import DeviceError, MissingRule, PhalanxError
@@ -38,7 +38,7 @@ def main() -> int:
     counts: Counter[str] = Counter()
     told: list[str] = []
     left = 0
-    for subject in subjects():
+    for subject in subjects(len(devices())):
         if time.monotonic() > end:
             left += 1
             continue
@@ -56,7 +56,7 @@ def main() -> int:
 
 def compared(subject: Subject) -> tuple[str, str]:
     """Whether it gives here what it gives on a CPU."""
-    if subject.kind == "program" and len(devices()) != DEVICES:
+    if subject.kind == "program" and len(devices()) % 2:
         return NONE, ""
     try:
         if subject.trace() is None:

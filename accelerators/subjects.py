@@ -1,4 +1,4 @@
-"""What is compiled: every operation, every function of the library, programs over eight devices."""
+"""What is compiled: every operation, every function of the library, programs over many devices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from phalanx.sharding import Mesh, NamedSharding
 from phalanx.sharding import PartitionSpec as P
 from tests.laws.arguments import calls
 
-DEVICES = 8
+DEVICES = 8  # unless others are asked for
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,8 @@ class Subject:
             return None
 
 
-def subjects() -> Iterator[Subject]:
-    """All of them."""
+def subjects(devices: int = DEVICES) -> Iterator[Subject]:
+    """All of them; programs are over so many ``devices``."""
     for module in pkgutil.walk_packages(ops.__path__, "phalanx.ops."):
         importlib.import_module(module.name)
     for prim in REGISTRY.values():
@@ -66,7 +66,7 @@ def subjects() -> Iterator[Subject]:
     for call in calls():
         if call.args is not None and str(call) not in _NO_PROGRAM:
             yield Subject("function", str(call), lambda call=call: _compiled(call))
-    for name, make in PROGRAMS.items():
+    for name, make in programs(devices).items():
         yield Subject("program", name, make)
 
 
@@ -96,43 +96,48 @@ def _derivative(case: Case) -> tuple[Any, list[Any]]:
 _NO_PROGRAM = ("experimental.checkify.check", "experimental.checkify.check_error")
 
 
-# ---- over eight devices -------------------------------------------------------------------------
+# ---- over many devices ---------------------------------------------------------------------------
 
 Made = Callable[[], tuple[Any, list[Any]]]
 W = np.ones((64, 64), np.float32)
 
 
-def _lanes(f: Callable[..., Any], lanes: int = DEVICES, **options: Any) -> Made:
-    x = np.ones((lanes, 16, 8), np.float32)
-    return lambda: (phalanx.pmap(f, "i", **options), [x])
+@dataclass(frozen=True)
+class Over:
+    """Programs over so many ``devices``."""
 
+    devices: int
 
-def _grid(*shape: int) -> Mesh:
-    return phalanx.make_mesh(shape, ("a", "b"))
+    def lanes(self, f: Callable[..., Any], lanes: int | None = None, **options: Any) -> Made:
+        """``f`` of matrices in lanes, of which each device has one if nothing else is said."""
+        n = self.devices
+        x = np.ones((lanes or n, 2 * n, n), np.float32)
+        return lambda: (phalanx.pmap(f, "i", **options), [x])
 
+    def blocks(self, f: Callable[..., Any], *specs: P, out: P) -> Made:
+        """``f`` of blocks of matrices."""
 
-def _blocks(f: Callable[..., Any], *specs: P, out: P) -> Made:
-    """``f`` of blocks of matrices."""
+        def make() -> tuple[Any, list[Any]]:
+            mapped = phalanx.shard_map(
+                f, mesh=self._grid(), in_specs=specs, out_specs=out, check_vma=False
+            )
+            return phalanx.jit(mapped), [W] * len(specs)
 
-    def make() -> tuple[Any, list[Any]]:
-        mapped = phalanx.shard_map(
-            f, mesh=_grid(4, 2), in_specs=specs, out_specs=out, check_vma=False
-        )
-        return phalanx.jit(mapped), [W] * len(specs)
+        return make
 
-    return make
+    def cut(self, f: Callable[..., Any], *specs: P, out: P | None = None) -> Made:
+        """``f`` of matrices that lie as ``specs`` say."""
 
+        def make() -> tuple[Any, list[Any]]:
+            mesh = self._grid()
+            ins = tuple(NamedSharding(mesh, s) for s in specs)
+            outs = None if out is None else NamedSharding(mesh, out)
+            return phalanx.jit(f, in_shardings=ins, out_shardings=outs), [W] * len(specs)
 
-def _cut(f: Callable[..., Any], *specs: P, out: P | None = None) -> Made:
-    """``f`` of matrices that lie as ``specs`` say."""
+        return make
 
-    def make() -> tuple[Any, list[Any]]:
-        mesh = _grid(4, 2)
-        ins = tuple(NamedSharding(mesh, s) for s in specs)
-        outs = None if out is None else NamedSharding(mesh, out)
-        return phalanx.jit(f, in_shardings=ins, out_shardings=outs), [W] * len(specs)
-
-    return make
+    def _grid(self) -> Mesh:
+        return phalanx.make_mesh((self.devices // 2, 2), ("a", "b"))
 
 
 def _loss(w: Any, x: Any) -> Any:
@@ -145,7 +150,7 @@ def _step(w: Any, x: Any) -> Any:
 
 
 def _train(x: Any) -> Any:
-    return _step(jnp.ones((8, 8)), x)
+    return _step(jnp.ones((x.shape[-1], x.shape[-1])), x)
 
 
 def _until_small(x: Any) -> Any:
@@ -174,6 +179,16 @@ def _asked(x: Any) -> Any:
     return lax.psum(phalanx.io_callback(np.cos, like, y), "i")
 
 
+def _in_halves(x: Any) -> Any:
+    each = lax.axis_size("i") // 2
+    return lax.psum(x, "i", axis_index_groups=[[*range(each)], [*range(each, 2 * each)]])
+
+
+def _round(x: Any, axis: str) -> Any:
+    n = lax.axis_size(axis)
+    return lax.ppermute(x, axis, [(j, (j + 1) % n) for j in range(n)])
+
+
 def _asked_in_turn(x: Any) -> Any:
     """Calls in the order of the program, in a loop over what is cut."""
     like = phalanx.ShapeDtypeStruct(x.shape[1:], x.dtype)
@@ -184,60 +199,61 @@ def _asked_in_turn(x: Any) -> Any:
     return lax.scan(step, x[0], x)
 
 
-PROGRAMS: dict[str, Made] = {
-    **{
-        name: _lanes(f)
-        for name, f in {
-            "psum": lambda x: lax.psum(x, "i"),
-            "pmean": lambda x: lax.pmean(x, "i"),
-            "pmax": lambda x: lax.pmax(x, "i"),
-            "psum in groups": lambda x: lax.psum(
-                x, "i", axis_index_groups=[[0, 1, 2, 3], [4, 5, 6, 7]]
-            ),
-            "psum of integers": lambda x: lax.psum(x.astype(jnp.int32), "i"),
-            "psum of bfloat16": lambda x: lax.psum(x.astype(jnp.bfloat16), "i"),
-            "all_gather": lambda x: lax.all_gather(x, "i"),
-            "all_gather, tiled": lambda x: lax.all_gather(x, "i", tiled=True),
-            "psum_scatter": lambda x: lax.psum_scatter(x, "i", scatter_dimension=1),
-            "all_to_all": lambda x: lax.all_to_all(x, "i", 1, 0),
-            "ppermute": lambda x: lax.ppermute(x, "i", [(j, (j + 1) % 8) for j in range(8)]),
-            "axis_index": lambda x: x + lax.axis_index("i"),
-            "no collective": jnp.sin,
-            "a training step": _train,
-            "second derivatives": lambda x: phalanx.grad(
-                lambda y: lax.psum(jnp.sin(y), "i").sum()
-            )(x),
-            "a loop until all lanes are done": _until_small,
-            "a scan with a sum": lambda x: lax.scan(
-                lambda c, r: (c + lax.psum(r, "i"), c), x[0], x
-            ),
-            "nested pmaps": _nested,
-            "randomness by lane": _noise,
-            "debug.print": _said,
-            "calls of Python": _asked,
-            "a cumulative sum over lanes": lambda x: lax.associative_scan(
-                jnp.add, lax.all_gather(x, "i")
-            ),
-        }.items()
-    },
-    "19 lanes": _lanes(lambda x: lax.psum(x, "i"), 19),
-    "19 lanes that call Python": _lanes(_asked, 19),
-    "ordered calls of Python over what is cut": _cut(_asked_in_turn, P("a", "b")),
-    "16 lanes that train": _lanes(_train, 16),
-    "3 lanes": _lanes(lambda x: lax.pmean(x, "i"), 3),
-    "lanes one at a time": _lanes(_train, 16, lanes_at_once=1),
-    "a product, rows by columns": _cut(jnp.matmul, P("a", None), P(None, "b"), out=P("a", "b")),
-    "a product, contracted": _cut(jnp.matmul, P(None, "a"), P("a", None), out=P()),
-    "a product, fully cut": _cut(jnp.matmul, P("a", "b"), P("a", "b")),
-    "sorted along what is cut": _cut(jnp.sort, P(None, "a")),
-    "a gradient, cut": _cut(phalanx.grad(_loss), P("a", "b"), P("a", None), out=P("a", "b")),
-    "softmax along what is cut": _cut(phalanx.nn.softmax, P("a", "b")),
-    "blocks and their sum": _blocks(lambda x: lax.psum(x, ("a", "b")), P("a", "b"), out=P()),
-    "blocks around a ring": _blocks(
-        lambda x, y: x + lax.ppermute(y, "a", [(j, (j + 1) % 4) for j in range(4)]),
-        P("a", None), P("a", None), out=P("a"),
-    ),
-    "blocks, scattered": _blocks(
-        lambda x: lax.psum_scatter(x, "b", tiled=True), P("a", None), out=P(("a", "b"))
-    ),
-}  # fmt: skip
+def programs(devices: int) -> dict[str, Made]:
+    """Programs over so many ``devices``, by name."""
+    over = Over(devices)
+    lanes, cut, blocks = over.lanes, over.cut, over.blocks
+    return {
+        **{
+            name: lanes(f)
+            for name, f in {
+                "psum": lambda x: lax.psum(x, "i"),
+                "pmean": lambda x: lax.pmean(x, "i"),
+                "pmax": lambda x: lax.pmax(x, "i"),
+                "psum in groups": _in_halves,
+                "psum of integers": lambda x: lax.psum(x.astype(jnp.int32), "i"),
+                "psum of bfloat16": lambda x: lax.psum(x.astype(jnp.bfloat16), "i"),
+                "all_gather": lambda x: lax.all_gather(x, "i"),
+                "all_gather, tiled": lambda x: lax.all_gather(x, "i", tiled=True),
+                "psum_scatter": lambda x: lax.psum_scatter(x, "i", scatter_dimension=1),
+                "all_to_all": lambda x: lax.all_to_all(x, "i", 1, 0),
+                "ppermute": lambda x: _round(x, "i"),
+                "axis_index": lambda x: x + lax.axis_index("i"),
+                "no collective": jnp.sin,
+                "a training step": _train,
+                "second derivatives": lambda x: phalanx.grad(
+                    lambda y: lax.psum(jnp.sin(y), "i").sum()
+                )(x),
+                "a loop until all lanes are done": _until_small,
+                "a scan with a sum": lambda x: lax.scan(
+                    lambda c, r: (c + lax.psum(r, "i"), c), x[0], x
+                ),
+                "nested pmaps": _nested,
+                "randomness by lane": _noise,
+                "debug.print": _said,
+                "calls of Python": _asked,
+                "a cumulative sum over lanes": lambda x: lax.associative_scan(
+                    jnp.add, lax.all_gather(x, "i")
+                ),
+            }.items()
+        },
+        "19 lanes": lanes(lambda x: lax.psum(x, "i"), 19),
+        "19 lanes that call Python": lanes(_asked, 19),
+        "ordered calls of Python over what is cut": cut(_asked_in_turn, P("a", "b")),
+        "16 lanes that train": lanes(_train, 16),
+        "3 lanes": lanes(lambda x: lax.pmean(x, "i"), 3),
+        "lanes one at a time": lanes(_train, 16, lanes_at_once=1),
+        "a product, rows by columns": cut(jnp.matmul, P("a", None), P(None, "b"), out=P("a", "b")),
+        "a product, contracted": cut(jnp.matmul, P(None, "a"), P("a", None), out=P()),
+        "a product, fully cut": cut(jnp.matmul, P("a", "b"), P("a", "b")),
+        "sorted along what is cut": cut(jnp.sort, P(None, "a")),
+        "a gradient, cut": cut(phalanx.grad(_loss), P("a", "b"), P("a", None), out=P("a", "b")),
+        "softmax along what is cut": cut(phalanx.nn.softmax, P("a", "b")),
+        "blocks and their sum": blocks(lambda x: lax.psum(x, ("a", "b")), P("a", "b"), out=P()),
+        "blocks around a ring": blocks(
+            lambda x, y: x + _round(y, "a"), P("a", None), P("a", None), out=P("a")
+        ),
+        "blocks, scattered": blocks(
+            lambda x: lax.psum_scatter(x, "b", tiled=True), P("a", None), out=P(("a", "b"))
+        ),
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""`python -m accelerators.worker CHIPS GPU START EVERY` compiles some subjects, one after another.
+"""`python -m accelerators.worker CHIPS GPU KIND START EVERY` compiles subjects, one after another.
 
 It prints a line of JSON when it begins with one, and another when that is done.
 """
@@ -19,9 +19,9 @@ from phalanx.cli.chips import described
 
 
 def main() -> None:
-    chips, gpu, start, every = sys.argv[1:]
+    chips, gpu, kind, start, every = sys.argv[1:]
     devices, _ = described(chips, Path(gpu) if gpu else None)
-    numbered = enumerate(subjects())
+    numbered = enumerate(s for s in subjects(len(devices)) if kind in ("", s.kind))
     for number, subject in islice(numbered, int(start), None, int(every)):
         head = {"number": number, "kind": subject.kind, "name": subject.name}
         print(json.dumps(head), flush=True)

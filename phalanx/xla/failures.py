@@ -20,6 +20,7 @@ _DELETED = re.compile(
 )
 _OPTION = re.compile(r"(compile option|while setting option|DebugOptions|No such.*option)", re.I)
 _TRACEBACK = re.compile(r"\s*Traceback \(most recent call last\):(\n  .*)*")
+_ALL_CHIPS = "device assignment should include all slice devices"
 _INTERRUPT = re.compile(r"\nKeyboardInterrupt\b|\nSystemExit: (?P<status>.*)")
 
 
@@ -46,6 +47,12 @@ def translated(error: Exception, who: str) -> BaseException:
         lost = failure_of_others(who)
         if lost is not None:
             return lost
+    if _ALL_CHIPS in text:
+        return DeviceError(
+            f"{who}: chips of this kind in a slice of several hosts reach each other in programs "
+            "over the whole slice alone; give pmap and meshes as many lanes as there are chips, or "
+            "a multiple of that"
+        )
     message = f"{who}: {_cleaned(text)}"
     if "RESOURCE_EXHAUSTED" in text:
         return OutOfMemory(message)

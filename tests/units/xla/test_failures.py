@@ -1,0 +1,22 @@
+"""What the runtime says, in our words."""
+
+from phalanx.errors import DeviceError, OutOfMemory, RuntimeFailure
+from phalanx.xla.failures import translated
+
+SLICE = "INTERNAL: RET_CHECK failure device assignment should include all slice devices"
+
+
+def test_programs_over_a_part_of_a_slice_that_takes_whole_ones():
+    error = translated(RuntimeError(SLICE), "compile")
+    assert type(error) is DeviceError
+    assert "as many lanes as there are chips" in str(error)
+
+
+def test_what_has_no_words_of_ours_keeps_the_first_paragraph():
+    error = translated(RuntimeError("INTERNAL: no\n%0 = add"), "step")
+    assert type(error) is RuntimeFailure
+    assert str(error) == "step: INTERNAL: no"
+
+
+def test_memory_that_does_not_suffice():
+    assert type(translated(RuntimeError("RESOURCE_EXHAUSTED: 3 GB"), "step")) is OutOfMemory

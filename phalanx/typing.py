@@ -1,7 +1,7 @@
 """Types for annotations of functions of arrays."""
 
 from phalanx.base.lazily import later as _later
-from phalanx.numpy.promotion import ArrayLike, DTypeLike
+from phalanx.core.types import ArrayLike, DTypeLike
 
 __all__ = ["ArrayLike", "DTypeLike"]
 

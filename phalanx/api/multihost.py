@@ -94,7 +94,7 @@ def _check_alike(who: str, arrays: Any) -> None:
                 )
 
 
-def _gathered(array: DeviceArray, tiled: bool) -> Any:
+def _gathered(array: Array, tiled: bool) -> Any:
     if is_key(array.dtype):
         words = _gathered(key_data(array), tiled and array.ndim > 0)
         return wrap_key_data(words, impl=array.dtype)

@@ -33,6 +33,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # by function, settings, what is static, and types; each holds what was compiled for it
 _programs: Recent[tuple[Program, Any]] = Recent(4096)
 _OPERAND = ("ArrayLike", "ArrayLike | None")  # the annotations of operands
+_DTYPE = ("DTypeLike", "DTypeLike | None")  # those of dtypes
 _OPERANDS = ("Sequence[ArrayLike]", "ArrayLike | Sequence[ArrayLike]")  # and of several of them
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -106,7 +107,7 @@ def _with_static(function: Callable[..., Any], parameters: _Parameters) -> Calla
 def _kind(parameter: inspect.Parameter) -> Kind:
     if parameter.annotation in _OPERANDS:
         return OPERANDS
-    if parameter.annotation == "DTypeLike":
+    if parameter.annotation in _DTYPE:
         return DTYPE
     return OPERAND if parameter.annotation in _OPERAND else STATIC
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any
 
+from phalanx.core.types import Array, ArrayLike
 from phalanx.lax.operands import accept
 
 
@@ -53,7 +53,7 @@ class Tolerance:
 Accuracy = Tolerance | AccuracyMode | None
 
 
-def checked(who: str, x: Any, accuracy: Accuracy) -> Any:
+def checked(who: str, x: ArrayLike, accuracy: Accuracy) -> Array:
     """``x``, if it is an array or a number, and ``accuracy``, if there is one, says one.
 
     There is nothing to choose: XLA computes in one way here, the most accurate that it has.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from phalanx.base import tree
 from phalanx.base.source import user_location
@@ -18,8 +18,12 @@ from phalanx.ops.shape import reverse
 __all__ = ["associative_scan"]
 _WHO = "associative_scan"
 
+T = TypeVar("T")  # a tree of arrays
 
-def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+
+def associative_scan(
+    fn: Callable[[T, T], T], elems: T, reverse: bool = False, axis: int = 0
+) -> T:
     """out[i] = x[0] * x[1] * ... * x[i] for an associative operation *, in logarithmic depth.
 
     Adjacent elements are combined in pairs, the pairs are scanned, and the elements between

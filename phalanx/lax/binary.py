@@ -9,7 +9,7 @@ from typing import Any
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.core.types import Array, typeof
+from phalanx.core.types import Array, ArrayLike, DTypeLike, typeof
 from phalanx.lax.operands import accept, alike, dtype_of, is_python, same_shape
 from phalanx.lax.operands import elementwise as operands
 from phalanx.ops.contract import as_dtype
@@ -17,7 +17,7 @@ from phalanx.ops.contract import as_dtype
 # ---- arithmetic -----------------------------------------------------------------------------
 
 
-def add(x: Any, y: Any) -> Array:
+def add(x: ArrayLike, y: ArrayLike) -> Array:
     """x + y; of booleans, x ∨ y.
 
     >>> lax.add(np.float32([1.0, 2.0]), 3)
@@ -26,7 +26,7 @@ def add(x: Any, y: Any) -> Array:
     return ops.add(*operands("add", x, y))
 
 
-def sub(x: Any, y: Any) -> Array:
+def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """x - y.
 
     >>> lax.sub(np.float32([1.0, 2.0]), 3)
@@ -35,7 +35,7 @@ def sub(x: Any, y: Any) -> Array:
     return ops.sub(*operands("sub", x, y))
 
 
-def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
+def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """x y; of booleans, x ∧ y. With ``out_dtype``, the operands are converted to that first.
 
     Args:
@@ -51,7 +51,7 @@ def mul(x: Any, y: Any, *, out_dtype: Any = None) -> Array:
     return ops.mul(x, y) if dtype is None else ops.mul(as_dtype(x, dtype), as_dtype(y, dtype))
 
 
-def mulhi(x: Any, y: Any, /) -> Array:
+def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The upper half of the bits of x y, of integers.
 
     Raises:
@@ -78,7 +78,7 @@ def _upper_half(x: Any, y: Any, half: int, signed: bool) -> Array:
     return ops.add(ops.mul(x1, y1), ops.add(upper(middle, half), upper(rest, half)))
 
 
-def div(x: Any, y: Any) -> Array:
+def div(x: ArrayLike, y: ArrayLike) -> Array:
     """x / y; of integers, rounded towards 0.
 
     >>> lax.div(np.int32([-7, 7]), 2)
@@ -87,7 +87,7 @@ def div(x: Any, y: Any) -> Array:
     return ops.div(*operands("div", x, y))
 
 
-def rem(x: Any, y: Any) -> Array:
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of ``div``; it has the sign of x.
 
     >>> lax.rem(np.int32([-7, 7]), 4)
@@ -96,7 +96,7 @@ def rem(x: Any, y: Any) -> Array:
     return ops.rem(*operands("rem", x, y))
 
 
-def pow(x: Any, y: Any) -> Array:
+def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """xʸ; an integer y goes with any x.
 
     >>> lax.pow(np.float32([2.0, 3.0]), 2)
@@ -105,14 +105,15 @@ def pow(x: Any, y: Any) -> Array:
     Array([1.4142135 , 0.33333334], dtype=float32)
     """
     accept("pow", x)
-    if isinstance(accept("pow", y), int) and not is_python(x):
+    accept("pow", y)
+    if isinstance(y, int) and not is_python(x):
         return ops.integer_pow(x, y=int(y))
     if dtypes.is_integer(typeof(y).dtype) and dtypes.is_inexact(typeof(x).dtype):
         y = ops.convert(y, dtype=typeof(x).dtype, weak=False)
     return ops.pow(*operands("pow", x, y))
 
 
-def atan2(x: Any, y: Any) -> Array:
+def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point with ordinate x and abscissa y, in (-π, π].
 
     >>> lax.atan2(np.float32([0.0, 1.0]), np.float32([1.0, 0.0]))
@@ -121,7 +122,7 @@ def atan2(x: Any, y: Any) -> Array:
     return ops.atan2(*operands("atan2", x, y))
 
 
-def nextafter(x1: Any, x2: Any) -> Array:
+def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The number after x1 on the way to x2.
 
     Args:
@@ -134,7 +135,7 @@ def nextafter(x1: Any, x2: Any) -> Array:
     return ops.nextafter(*operands("nextafter", x1, x2))
 
 
-def complex(x: Any, y: Any) -> Array:
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """x + i y, of two real operands.
 
     >>> lax.complex(np.float32([1.0]), np.float32([2.0]))
@@ -146,7 +147,7 @@ def complex(x: Any, y: Any) -> Array:
 # ---- comparisons ----------------------------------------------------------------------------
 
 
-def eq(x: Any, y: Any) -> Array:
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x = y.
 
     >>> lax.eq(np.int32([1, 2, 3]), 2)
@@ -155,7 +156,7 @@ def eq(x: Any, y: Any) -> Array:
     return ops.eq(*operands("eq", x, y))
 
 
-def ne(x: Any, y: Any) -> Array:
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≠ y.
 
     >>> lax.ne(np.int32([1, 2, 3]), 2)
@@ -164,7 +165,7 @@ def ne(x: Any, y: Any) -> Array:
     return ops.ne(*operands("ne", x, y))
 
 
-def lt(x: Any, y: Any) -> Array:
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x < y.
 
     >>> lax.lt(np.int32([1, 2, 3]), 2)
@@ -173,7 +174,7 @@ def lt(x: Any, y: Any) -> Array:
     return ops.lt(*operands("lt", x, y))
 
 
-def le(x: Any, y: Any) -> Array:
+def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≤ y.
 
     >>> lax.le(np.int32([1, 2, 3]), 2)
@@ -182,7 +183,7 @@ def le(x: Any, y: Any) -> Array:
     return ops.le(*operands("le", x, y))
 
 
-def gt(x: Any, y: Any) -> Array:
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x > y.
 
     >>> lax.gt(np.int32([1, 2, 3]), 2)
@@ -191,7 +192,7 @@ def gt(x: Any, y: Any) -> Array:
     return ops.gt(*operands("gt", x, y))
 
 
-def ge(x: Any, y: Any) -> Array:
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≥ y.
 
     >>> lax.ge(np.int32([1, 2, 3]), 2)
@@ -200,7 +201,7 @@ def ge(x: Any, y: Any) -> Array:
     return ops.ge(*operands("ge", x, y))
 
 
-def max(x: Any, y: Any) -> Array:
+def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The greater of x and y; NaN if one of them is.
 
     >>> lax.max(np.float32([-1.0, 2.0]), 0)
@@ -209,7 +210,7 @@ def max(x: Any, y: Any) -> Array:
     return ops.max(*operands("max", x, y))
 
 
-def min(x: Any, y: Any) -> Array:
+def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y; NaN if one of them is.
 
     >>> lax.min(np.float32([-1.0, 2.0]), 0)
@@ -221,7 +222,7 @@ def min(x: Any, y: Any) -> Array:
 # ---- choices --------------------------------------------------------------------------------
 
 
-def select(pred: Any, on_true: Any, on_false: Any) -> Array:
+def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     """``on_true`` where ``pred`` holds, ``on_false`` elsewhere.
 
     Args:
@@ -236,7 +237,7 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Array:
     return ops.select(*same_shape("select", accept("select", pred), on_true, on_false))
 
 
-def select_n(which: Any, *cases: Any) -> Array:
+def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """``cases[which]``, element by element; ``which`` is boolean or an integer.
 
     Args:
@@ -256,14 +257,14 @@ def select_n(which: Any, *cases: Any) -> Array:
             f"{len(cases)}"
         )
     cases = operands("select_n", *cases)
-    out = cases[0]
+    out: Any = cases[0]
     for i, case in enumerate(cases[1:], 1):
         chosen = which if boolean else ge(which, i)
         out = select(chosen, case, out)
     return out
 
 
-def clamp(min: Any, x: Any, max: Any) -> Array:
+def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """x, but ``min`` where it is smaller and ``max`` where it is greater.
 
     Args:
@@ -280,7 +281,7 @@ def clamp(min: Any, x: Any, max: Any) -> Array:
 # ---- bits -----------------------------------------------------------------------------------
 
 
-def bitwise_and(x: Any, y: Any) -> Array:
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """x ∧ y, bit by bit, of integers and booleans.
 
     >>> lax.bitwise_and(np.int32([6, 3]), 5)
@@ -289,7 +290,7 @@ def bitwise_and(x: Any, y: Any) -> Array:
     return ops.and_(*operands("bitwise_and", x, y))
 
 
-def bitwise_or(x: Any, y: Any) -> Array:
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """x ∨ y, bit by bit, of integers and booleans.
 
     >>> lax.bitwise_or(np.int32([6, 3]), 5)
@@ -298,7 +299,7 @@ def bitwise_or(x: Any, y: Any) -> Array:
     return ops.or_(*operands("bitwise_or", x, y))
 
 
-def bitwise_xor(x: Any, y: Any) -> Array:
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """x ⊕ y, bit by bit, of integers and booleans.
 
     >>> lax.bitwise_xor(np.int32([6, 3]), 5)
@@ -307,7 +308,7 @@ def bitwise_xor(x: Any, y: Any) -> Array:
     return ops.xor(*operands("bitwise_xor", x, y))
 
 
-def shift_left(x: Any, y: Any) -> Array:
+def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x with its bits moved left y places.
 
     >>> lax.shift_left(np.int32([1, 3]), 2)
@@ -316,7 +317,7 @@ def shift_left(x: Any, y: Any) -> Array:
     return ops.shift_left(*operands("shift_left", x, y))
 
 
-def shift_right_arithmetic(x: Any, y: Any) -> Array:
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """x with its bits moved right y places, copies of the sign coming in.
 
     >>> lax.shift_right_arithmetic(np.int32([-8, 8]), 1)
@@ -325,7 +326,7 @@ def shift_right_arithmetic(x: Any, y: Any) -> Array:
     return ops.shift_right_arithmetic(*operands("shift_right_arithmetic", x, y))
 
 
-def shift_right_logical(x: Any, y: Any) -> Array:
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x with its bits moved right y places, zeros coming in.
 
     >>> lax.shift_right_logical(np.int32([-8, 8]), 1)

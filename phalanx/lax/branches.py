@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from phalanx.control.branch import branch
 from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref, refuse_aliases, store_all
 from phalanx.core.trace import is_known
-from phalanx.core.types import NOWHERE, ArrayType, is_scalar, typeof
+from phalanx.core.types import NOWHERE, ArrayLike, ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
     TracedBody,
     as_type,
@@ -37,12 +37,17 @@ from phalanx.transforms.stage import is_value, loaded
 
 __all__ = ["cond", "switch"]
 
+R = TypeVar("R")  # what branches give
 _NOTHING: Any = object()  # in place of an operand that is not given: None is one
 
 
 def cond(
-    pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = _NOTHING
-) -> Any:
+    pred: ArrayLike,
+    true_fun: Callable[..., R],
+    false_fun: Callable[..., R],
+    *operands: Any,
+    operand: Any = _NOTHING,
+) -> R:
     """true_fun(*operands) if pred else false_fun(*operands); only one of them runs.
 
     Under ``vmap`` with a predicate that differs between lanes both run, and each lane takes
@@ -118,8 +123,8 @@ def _is_real(dtype: Any) -> bool:
 
 
 def switch(
-    index: Any, branches: Sequence[Callable], *operands: Any, operand: Any = _NOTHING
-) -> Any:
+    index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Any, operand: Any = _NOTHING
+) -> R:
     """branches[index](*operands); an index out of range is moved to the nearest in range.
 
     Args:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -43,6 +43,7 @@ __all__ = [
     "pvary",
 ]
 
+T = TypeVar("T")  # a tree of arrays, and one like it
 AxisName = Any
 Groups = Sequence[Sequence[int]] | None
 
@@ -99,7 +100,7 @@ def _dim(dim: int, ndim: int, who: str, what: str) -> int:
 # ---- reductions -------------------------------------------------------------------------------
 
 
-def psum(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def psum(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """sum_l x_l, in every lane.
 
     Args:
@@ -170,7 +171,7 @@ def _as_operand(x: Any) -> Any:
     return full((), x, kind.dtype) if isinstance(x, (np.generic, *SCALARS)) else x
 
 
-def pmean(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """(1/n) sum_l x_l, in every lane; booleans and integers give float32.
 
     Arguments and errors are those of ``psum``.
@@ -206,7 +207,7 @@ def _divide(x: Any, count: Any) -> Any:
     return div(x, broadcast(count, shape=kind.shape, dims=()))
 
 
-def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """max_l x_l, in every lane. Its derivative is that of the lanes that attain it, averaged.
 
     Arguments and errors are those of ``psum``.
@@ -221,7 +222,7 @@ def pmax(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
     return _reduce(ops.pmax, x, axis_name, axis_index_groups, "pmax")
 
 
-def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> Any:
+def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
     """min_l x_l, in every lane. Its derivative is that of the lanes that attain it, averaged.
 
     Arguments and errors are those of ``psum``.
@@ -240,14 +241,14 @@ def pmin(x: Any, axis_name: AxisName, *, axis_index_groups: Groups = None) -> An
 
 
 def all_gather(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     *,
     axis_index_groups: Groups = None,
     axis: int = 0,
     tiled: bool = False,
     to: str = "varying",
-) -> Any:
+) -> T:
     """out[l] = x_l, in every lane: the values of all lanes along a new dimension.
 
     Args:
@@ -334,13 +335,13 @@ def _divided(x: Any, dim: int, parts: int, who: str) -> Any:
 
 
 def psum_scatter(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     *,
     scatter_dimension: int = 0,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """out_l = sum_m x_m[l]: the sum over lanes, of which each lane keeps its own part.
 
     Args:
@@ -382,14 +383,14 @@ def _check_split(kind: Any, dim: int, n: int, who: str) -> None:
 
 
 def all_to_all(
-    x: Any,
+    x: T,
     axis_name: AxisName,
     split_axis: int,
     concat_axis: int,
     *,
     axis_index_groups: Groups = None,
     tiled: bool = False,
-) -> Any:
+) -> T:
     """out_l[m] = x_m[l]: lane m sends its part l to lane l.
 
     Args:
@@ -430,8 +431,8 @@ def all_to_all(
 
 
 def pswapaxes(
-    x: Any, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
-) -> Any:
+    x: T, axis_name: AxisName, axis: int, *, axis_index_groups: Groups = None
+) -> T:
     """Swap the mapped axis with dimension ``axis``, whose length must be n.
 
     >>> import phalanx, phalanx.numpy as jnp
@@ -445,7 +446,7 @@ def pswapaxes(
 # ---- permutations -----------------------------------------------------------------------------
 
 
-def ppermute(x: Any, axis_name: AxisName, perm: Iterable[Iterable[int]]) -> Any:
+def ppermute(x: T, axis_name: AxisName, perm: Iterable[Iterable[int]]) -> T:
     """out_t = x_s for every pair (s, t) of ``perm``; lanes to which nobody sends get zeros.
 
     Args:
@@ -517,7 +518,7 @@ def _permute_product(v: Any, names: tuple, sizes: tuple, pairs: tuple) -> Any:
     return select(received, mine, zeros(typeof(mine)))
 
 
-def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
     """out_l = x_{perm[l]}.
 
     Args:
@@ -540,7 +541,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     return ppermute(x, axis_name, [(s, t) for t, s in enumerate(order)])
 
 
-def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
+def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
     """out_l = x_source, in every lane.
 
     Args:
@@ -575,7 +576,7 @@ def pbroadcast(x: Any, axis_name: AxisName, source: int) -> Any:
 # ---- types ------------------------------------------------------------------------------------
 
 
-def pvary(x: Any, axis_name: AxisName) -> Any:
+def pvary(x: T, axis_name: AxisName) -> T:
     """``x`` as a value that varies along the axes, to types: its values stay what they are.
 
     Inside ``shard_map`` the cotangent of what every position has is the sum over all positions.
@@ -601,7 +602,7 @@ def pvary(x: Any, axis_name: AxisName) -> Any:
     return tree.map(lambda v: varying_along(_leaf(v, "pvary"), along), x)
 
 
-def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     """``pvary(x, axis_name)``, where ``to`` is ``"varying"``, the only kind there is.
 
     Args:
@@ -621,7 +622,7 @@ def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
 # ---- positions --------------------------------------------------------------------------------
 
 
-def axis_index(axis_name: AxisName) -> Any:
+def axis_index(axis_name: AxisName) -> Array:
     """The index l of this lane along the axis; row-major for a sequence of axes.
 
     Returns:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from phalanx.core.program import Program, plain
 from phalanx.core.refs import Ref, load, refuse_aliases, store, store_all
 from phalanx.core.roles import CARRY, FIXED, ROWS, Roles, each
 from phalanx.core.trace import is_known
-from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.core.types import ArrayLike, ArrayType, is_scalar, typeof
 from phalanx.lax.bodies import (
     TracedBody,
     as_type,
@@ -44,11 +44,14 @@ from phalanx.transforms.stage import loaded, refuse_written
 
 __all__ = ["fori_loop", "map", "scan", "while_loop"]
 
+T = TypeVar("T")  # what a function gives
+Carry = TypeVar("Carry")  # and what it hands on to the next step
+
 
 # ---- loops --------------------------------------------------------------------------------------
 
 
-def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
+def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: Any) -> T:
     """val = body(val) while cond(val), starting from ``init_val``.
 
     The number of iterations is known only while running; so it differentiates forward, not in
@@ -198,8 +201,13 @@ def _check_condition(condition: Program, who: str) -> None:
 
 
 def fori_loop(
-    lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: int | bool | None = None
-) -> Any:
+    lower: ArrayLike,
+    upper: ArrayLike,
+    body_fun: Callable[[Any, T], T],
+    init_val: Any,
+    *,
+    unroll: int | bool | None = None,
+) -> T:
     """val = body(i, val) for i from ``lower`` up to, but without, ``upper``.
 
     Static bounds differentiate in reverse, too; bounds known only while running, forward.
@@ -270,14 +278,14 @@ def _common_bounds(lower: Any, upper: Any) -> list[Any]:
 
 
 def scan(
-    f: Callable,
+    f: Callable[[Carry, Any], tuple[Carry, T]],
     init: Any,
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
     _split_transpose: bool = False,
-) -> tuple[Any, Any]:
+) -> tuple[Carry, T]:
     """carry, y = f(carry, x) for each row x of ``xs``; the last carry, and the rows y stacked.
 
     Args:
@@ -455,7 +463,7 @@ def _after(shape: tuple) -> tuple[int, ...]:
     return tuple(range(1, len(shape) + 1))
 
 
-def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
     """f(x) for each row x of ``xs``, one after the other, the results stacked.
 
     Args:

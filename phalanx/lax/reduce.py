@@ -8,7 +8,7 @@ from typing import Any
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.primitive import Primitive
-from phalanx.core.types import Array, typeof
+from phalanx.core.types import Array, ArrayLike, DTypeLike, typeof
 from phalanx.lax.combine import Combination
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.operands import accept
@@ -18,13 +18,13 @@ from phalanx.ops.shape import dimensions as all_dimensions
 # ---- over dimensions ------------------------------------------------------------------------
 
 
-def _reduced(who: str, prim: Primitive, x: Any, axes: Any) -> Array:
+def _reduced(who: str, prim: Primitive, x: ArrayLike, axes: Any) -> Array:
     dims = all_dimensions(f"lax.{who}", axes, typeof(accept(who, x)).ndim)
     return prim(x, dims=dims)
 
 
 @takes_out_sharding
-def reduce_sum(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_sum(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The sum over dimensions ``axes``.
 
     >>> lax.reduce_sum(np.int32([[1, 2], [3, 4]]), (0,))
@@ -33,7 +33,7 @@ def reduce_sum(operand: Any, axes: Sequence[int]) -> Array:
     return _reduced("reduce_sum", ops.reduce_sum, operand, axes)
 
 
-def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product over dimensions ``axes``.
 
     >>> lax.reduce_prod(np.int32([[1, 2], [3, 4]]), (0,))
@@ -43,7 +43,7 @@ def reduce_prod(operand: Any, axes: Sequence[int]) -> Array:
 
 
 @takes_out_sharding
-def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The greatest element over dimensions ``axes``.
 
     >>> lax.reduce_max(np.int32([[1, 2], [3, 4]]), (0,))
@@ -53,7 +53,7 @@ def reduce_max(operand: Any, axes: Sequence[int]) -> Array:
 
 
 @takes_out_sharding
-def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The smallest element over dimensions ``axes``.
 
     >>> lax.reduce_min(np.int32([[1, 2], [3, 4]]), (0,))
@@ -62,7 +62,7 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Array:
     return _reduced("reduce_min", ops.reduce_min, operand, axes)
 
 
-def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise and over dimensions ``axes``; of booleans, whether all are true.
 
     >>> lax.reduce_and(np.array([True, False]), (0,))
@@ -71,7 +71,7 @@ def reduce_and(operand: Any, axes: Sequence[int]) -> Array:
     return _reduced("reduce_and", ops.reduce_and, operand, axes)
 
 
-def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise or over dimensions ``axes``; of booleans, whether any is true.
 
     >>> lax.reduce_or(np.array([True, False]), (0,))
@@ -80,7 +80,7 @@ def reduce_or(operand: Any, axes: Sequence[int]) -> Array:
     return _reduced("reduce_or", ops.reduce_or, operand, axes)
 
 
-def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise exclusive or over dimensions ``axes``; of booleans, whether an odd number is.
 
     >>> lax.reduce_xor(np.array([True, True]), (0,))
@@ -89,12 +89,12 @@ def reduce_xor(operand: Any, axes: Sequence[int]) -> Array:
     return _reduced("reduce_xor", ops.reduce_xor, operand, axes)
 
 
-def _position(who: str, prim: Primitive, x: Any, axis: int, index_dtype: Any) -> Array:
+def _position(who: str, prim: Primitive, x: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     dim = dimension(f"lax.{who}", axis, typeof(accept(who, x)).ndim)
     return prim(x, dim=dim, index_dtype=dtypes.requested(index_dtype))
 
 
-def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
+def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The first position of the greatest element along ``axis``; that of a NaN if there is one.
 
     Args:
@@ -106,7 +106,7 @@ def argmax(operand: Any, axis: int, index_dtype: Any) -> Array:
     return _position("argmax", ops.argmax, operand, axis, index_dtype)
 
 
-def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
+def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The first position of the smallest element along ``axis``; that of a NaN if there is one.
 
     Args:
@@ -121,12 +121,12 @@ def argmin(operand: Any, axis: int, index_dtype: Any) -> Array:
 # ---- along a dimension ----------------------------------------------------------------------
 
 
-def _accumulated(who: str, prim: Primitive, x: Any, axis: int, reverse: bool) -> Array:
+def _accumulated(who: str, prim: Primitive, x: ArrayLike, axis: int, reverse: bool) -> Array:
     dim = dimension(f"lax.{who}", axis, typeof(accept(who, x)).ndim)
     return prim(x, dim=dim, reverse=bool(reverse))
 
 
-def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The sums of the first 1, 2, ... elements along ``axis``, of the last with ``reverse``.
 
     >>> lax.cumsum(np.int32([1, 2, 3]))
@@ -135,7 +135,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _accumulated("cumsum", ops.cumsum, operand, axis, reverse)
 
 
-def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The products of the first 1, 2, ... elements along ``axis``.
 
     >>> lax.cumprod(np.int32([1, 2, 3]))
@@ -144,7 +144,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _accumulated("cumprod", ops.cumprod, operand, axis, reverse)
 
 
-def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The greatest of the first 1, 2, ... elements along ``axis``.
 
     >>> lax.cummax(np.int32([1, 3, 2]))
@@ -153,7 +153,7 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _accumulated("cummax", ops.cummax, operand, axis, reverse)
 
 
-def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest of the first 1, 2, ... elements along ``axis``.
 
     >>> lax.cummin(np.int32([3, 1, 2]))
@@ -162,7 +162,7 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
     return _accumulated("cummin", ops.cummin, operand, axis, reverse)
 
 
-def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Array:
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The logarithms of the sums of exp of the first 1, 2, ... elements along ``axis``.
 
     >>> lax.cumlogsumexp(np.float32([0, 0]))

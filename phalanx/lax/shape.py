@@ -6,22 +6,28 @@ import builtins
 import math
 from collections.abc import Iterable, Sequence
 from operator import index
-from typing import Any
+from typing import Any, TypeVar
 
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.base import tree as trees
 from phalanx.base.broadcasting import common_shape
-from phalanx.core.types import Array, typeof
+from phalanx.core.types import Array, ArrayLike, DTypeLike, ShapeLike, typeof
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
 from phalanx.lax.operands import accept, dtype_of, integers, is_python
 from phalanx.ops.shape import dimension, dimensions, reorder, slice_dim
+
+T = TypeVar("T")  # a tree of arrays
 
 # ---- making arrays --------------------------------------------------------------------------
 
 
 def full(
-    shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None
+    shape: Sequence[int],
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    *,
+    sharding: Any = None,
 ) -> Array:
     """The array of ``shape`` with ``fill_value``, a scalar, everywhere.
 
@@ -52,7 +58,11 @@ def full(
 
 
 def full_like(
-    x: Any, fill_value: Any, dtype: Any = None, shape: Any = None, sharding: Any = None
+    x: ArrayLike,
+    fill_value: ArrayLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike | None = None,
+    sharding: Any = None,
 ) -> Array:
     """An array like ``x`` in shape, dtype and layout, with ``fill_value`` everywhere.
 
@@ -70,7 +80,7 @@ def full_like(
 
 
 @takes_out_sharding
-def empty(shape: Sequence[int], dtype: Any) -> Array:
+def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
     """An array of ``shape``; its elements, zeros here, are not to be relied upon.
 
     >>> lax.empty((2,), np.int32)
@@ -79,7 +89,7 @@ def empty(shape: Sequence[int], dtype: Any) -> Array:
     return full(shape, 0, dtype)
 
 
-def iota(dtype: Any, size: int) -> Array:
+def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, ..., size - 1.
 
     Args:
@@ -92,7 +102,7 @@ def iota(dtype: Any, size: int) -> Array:
 
 
 @takes_out_sharding
-def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
+def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> Array:
     """The array of ``shape`` whose elements are their positions along ``dimension``.
 
     Args:
@@ -110,7 +120,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Array:
 # ---- dtypes ---------------------------------------------------------------------------------
 
 
-def convert_element_type(operand: Any, new_dtype: Any) -> Array:
+def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The elements in another dtype; real parts of complex numbers, floats rounded towards 0.
 
     Args:
@@ -128,7 +138,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Array:
     return ops.convert(x, dtype=target, weak=False)
 
 
-def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
+def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The bits of the elements read as another dtype.
 
     A wider dtype takes the last dimension together, a narrower one adds a last dimension.
@@ -143,7 +153,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Array:
     return ops.bitcast(x, dtype=dtypes.requested(new_dtype))
 
 
-def stop_gradient(x: Any) -> Any:
+def stop_gradient(x: T) -> T:
     """x, a tree of arrays, as a constant to derivatives.
 
     >>> lax.stop_gradient({"a": np.float32([1.0])})
@@ -157,7 +167,7 @@ def _stop(x: Any) -> Any:
     return ops.stop_gradient(x) if dtypes.is_inexact(typeof(x).dtype) else x
 
 
-def optimization_barrier(operand: Any) -> Any:
+def optimization_barrier(operand: T) -> T:
     """The operand, a tree of arrays, behind a barrier that the compiler moves nothing across.
 
     Nothing that uses an array of the result starts before all of the operand is there; and the
@@ -182,7 +192,7 @@ def optimization_barrier(operand: Any) -> Any:
 
 
 @takes_out_sharding
-def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
+def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     """The operand repeated over new leading dimensions of lengths ``sizes``.
 
     Args:
@@ -201,7 +211,7 @@ def broadcast(operand: Any, sizes: Sequence[int]) -> Array:
 
 @takes_out_sharding
 def broadcast_in_dim(
-    operand: Any, shape: Sequence[int], broadcast_dimensions: Sequence[int]
+    operand: ArrayLike, shape: Sequence[int], broadcast_dimensions: Sequence[int]
 ) -> Array:
     """The operand repeated to ``shape``; its dimension i becomes ``broadcast_dimensions[i]``.
 
@@ -233,7 +243,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return common_shape("lax.broadcast_shapes", *(tuple(s) for s in shapes))
 
 
-def broadcast_to_rank(x: Any, rank: int) -> Array:
+def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """x with leading dimensions of length 1, so that it has ``rank`` dimensions.
 
     Args:
@@ -246,7 +256,7 @@ def broadcast_to_rank(x: Any, rank: int) -> Array:
     return expand_dims(x, range(builtins.max(missing, 0)))
 
 
-def tile(operand: Any, reps: Sequence[int]) -> Array:
+def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """The operand repeated ``reps[i]`` times along dimension i.
 
     Args:
@@ -271,7 +281,7 @@ def tile(operand: Any, reps: Sequence[int]) -> Array:
 
 @takes_out_sharding
 def reshape(
-    operand: Any, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
+    operand: ArrayLike, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
 ) -> Array:
     """The elements in row-major order, after transposing to ``dimensions``, in another shape.
 
@@ -288,7 +298,7 @@ def reshape(
     return ops.reshape(x, shape=integers("reshape", "new_sizes", new_sizes))
 
 
-def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Array:
+def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Dimensions ``start_dimension`` up to, without, ``stop_dimension`` made one.
 
     Args:
@@ -309,7 +319,7 @@ def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = No
     return ops.reshape(operand, shape=(*shape[:start], merged, *shape[stop:]))
 
 
-def transpose(operand: Any, permutation: Sequence[int]) -> Array:
+def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """The operand with its dimensions in the order ``permutation``.
 
     Args:
@@ -323,7 +333,7 @@ def transpose(operand: Any, permutation: Sequence[int]) -> Array:
     return ops.transpose(x, perm=integers("transpose", "permutation", permutation))
 
 
-def rev(operand: Any, dimensions: Sequence[int]) -> Array:
+def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The operand with the order of elements along ``dimensions`` reversed.
 
     Args:
@@ -340,7 +350,7 @@ def _dims(who: str, dims: Any, ndim: int) -> tuple[int, ...]:
     return dimensions(f"lax.{who}", dims, ndim)
 
 
-def expand_dims(array: Any, dimensions: Iterable[int]) -> Array:
+def expand_dims(array: ArrayLike, dimensions: Iterable[int]) -> Array:
     """The array with new dimensions of length 1 at these positions of the result.
 
     Args:
@@ -355,7 +365,7 @@ def expand_dims(array: Any, dimensions: Iterable[int]) -> Array:
     return ops.expand_dims(x, _dims("expand_dims", new, typeof(x).ndim + len(new)))
 
 
-def squeeze(array: Any, dimensions: Iterable[int]) -> Array:
+def squeeze(array: ArrayLike, dimensions: Iterable[int]) -> Array:
     """The array without these dimensions, each of length 1.
 
     Args:
@@ -379,7 +389,7 @@ def squeeze(array: Any, dimensions: Iterable[int]) -> Array:
 # ---- joining and cutting --------------------------------------------------------------------
 
 
-def concatenate(operands: Any, dimension: int) -> Array:
+def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
     """The operands one after the other along ``dimension``.
 
     Args:
@@ -443,7 +453,9 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     return ops.split(x, lengths, dim)
 
 
-def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, int, int]]) -> Array:
+def pad(
+    operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]
+) -> Array:
     """The operand with ``padding_value`` around it and between its elements.
 
     ``padding_config`` has (low, high, interior) per dimension: how many elements come before,
@@ -468,7 +480,7 @@ def pad(operand: Any, padding_value: Any, padding_config: Sequence[tuple[int, in
 
 
 def slice(
-    operand: Any,
+    operand: ArrayLike,
     start_indices: Sequence[int],
     limit_indices: Sequence[int],
     strides: Sequence[int] | None = None,
@@ -492,7 +504,11 @@ def slice(
 
 
 def slice_in_dim(
-    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+    operand: ArrayLike,
+    start_index: int | None,
+    limit_index: int | None,
+    stride: int = 1,
+    axis: int = 0,
 ) -> Array:
     """``operand[start_index:limit_index:stride]`` along ``axis``; negative ones count backwards.
 
@@ -513,7 +529,7 @@ def slice_in_dim(
     return slice_dim(x, start, limit, dim, index(stride))
 
 
-def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Array:
+def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """The element ``index``, a Python integer, along ``axis``.
 
     Args:

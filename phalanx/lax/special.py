@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from phalanx import ops
 from phalanx.control.one_program import staged
-from phalanx.core.types import Array
+from phalanx.core.types import Array, ArrayLike
 from phalanx.lax.operands import accept, alike, elementwise
 from phalanx.ops.bessel import bessel_i0e as _bessel_i0e
 from phalanx.ops.bessel import bessel_i1e as _bessel_i1e
@@ -17,7 +15,7 @@ from phalanx.ops.special import zeta as _zeta
 # ---- incomplete functions -------------------------------------------------------------------
 
 
-def betainc(a: Any, b: Any, x: Any) -> Array:
+def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function, I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b).
 
     Args:
@@ -30,7 +28,7 @@ def betainc(a: Any, b: Any, x: Any) -> Array:
     return _betainc(*elementwise("betainc", a, b, x))
 
 
-def igamma(a: Any, x: Any) -> Array:
+def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function, P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).
 
     >>> [f"{y:.4f}" for y in lax.igamma(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
@@ -39,7 +37,7 @@ def igamma(a: Any, x: Any) -> Array:
     return _igamma(*elementwise("igamma", a, x), upper=False)
 
 
-def igammac(a: Any, x: Any) -> Array:
+def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, Q(a, x) = 1 - P(a, x).
 
     >>> [f"{y:.4f}" for y in lax.igammac(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
@@ -48,7 +46,7 @@ def igammac(a: Any, x: Any) -> Array:
     return _igamma(*elementwise("igammac", a, x), upper=True)
 
 
-def igamma_grad_a(a: Any, x: Any) -> Array:
+def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of P(a, x) by a.
 
     >>> [f"{y:.4f}" for y in lax.igamma_grad_a(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
@@ -57,7 +55,7 @@ def igamma_grad_a(a: Any, x: Any) -> Array:
     return _igamma(*elementwise("igamma_grad_a", a, x), upper=False, by=(0,))
 
 
-def random_gamma_grad(a: Any, x: Any) -> Array:
+def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative by a of a random number x of the gamma distribution, at a fixed P(a, x).
 
     >>> [f"{y:.4f}" for y in lax.random_gamma_grad(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
@@ -67,7 +65,7 @@ def random_gamma_grad(a: Any, x: Any) -> Array:
 
 
 @staged
-def gamma_slope(a: Any, x: Any) -> Any:
+def gamma_slope(a: ArrayLike, x: ArrayLike) -> Array:
     """-(dP/da) / (dP/dx), and 0 at x = 0."""
     absent = ops.le(x, 0)
     x = ops.select(absent, 1, x)
@@ -79,7 +77,7 @@ def gamma_slope(a: Any, x: Any) -> Any:
 # ---- polygamma and zeta ---------------------------------------------------------------------
 
 
-def polygamma(m: Any, x: Any) -> Array:
+def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of order m, a whole number, of ``digamma`` at x.
 
     Args:
@@ -92,7 +90,7 @@ def polygamma(m: Any, x: Any) -> Array:
 
 
 @staged
-def nth_polygamma(m: Any, x: Any) -> Any:
+def nth_polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """(-1)ᵐ⁺¹ m! ζ(m + 1, x), for m ≥ 1 (DLMF 5.15.2, 25.11.12)."""
     order = ops.add(m, 1)
     size = ops.mul(ops.exp(ops.lgamma(order)), _zeta(order, x))
@@ -102,7 +100,7 @@ def nth_polygamma(m: Any, x: Any) -> Any:
     return ops.select(ops.eq(m, 0), ops.digamma(x), ops.select(whole, out, float("nan")))
 
 
-def zeta(x: Any, q: Any) -> Array:
+def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """The Hurwitz zeta function, Σ (q + k)⁻ˣ over k = 0, 1, ..., for x > 1.
 
     Args:
@@ -117,7 +115,7 @@ def zeta(x: Any, q: Any) -> Array:
 # ---- Bessel functions -----------------------------------------------------------------------
 
 
-def bessel_i0e(x: Any) -> Array:
+def bessel_i0e(x: ArrayLike) -> Array:
     """e^-|x| I₀(x), with I₀ the modified Bessel function of the first kind.
 
     >>> [f"{y:.4f}" for y in lax.bessel_i0e(np.float32([0.0, 1.0]))]
@@ -126,7 +124,7 @@ def bessel_i0e(x: Any) -> Array:
     return _bessel_i0e(accept("bessel_i0e", x))
 
 
-def bessel_i1e(x: Any) -> Array:
+def bessel_i1e(x: ArrayLike) -> Array:
     """e^-|x| I₁(x), with I₁ the modified Bessel function of the first kind.
 
     >>> [f"{y:.4f}" for y in lax.bessel_i1e(np.float32([0.0, 1.0]))]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import enum
 import math
 from operator import index
-from typing import Any
 
 from phalanx import ops
 from phalanx.base import dtypes
-from phalanx.core.types import Array, typeof
+from phalanx.core.types import Array, ArrayLike, typeof
 from phalanx.lax.accuracy import Accuracy, checked
 from phalanx.lax.operands import accept
 
@@ -28,7 +27,7 @@ class RoundingMethod(enum.IntEnum):
 # ---- arithmetic and rounding ----------------------------------------------------------------
 
 
-def abs(x: Any) -> Array:
+def abs(x: ArrayLike) -> Array:
     """|x|; of a complex number, its real magnitude.
 
     >>> lax.abs(np.float32([-1.5, 2.0]))
@@ -37,7 +36,7 @@ def abs(x: Any) -> Array:
     return ops.abs(accept("abs", x))
 
 
-def neg(x: Any) -> Array:
+def neg(x: ArrayLike) -> Array:
     """-x.
 
     >>> lax.neg(np.float32([-1.5, 2.0]))
@@ -46,7 +45,7 @@ def neg(x: Any) -> Array:
     return ops.neg(accept("neg", x))
 
 
-def sign(x: Any) -> Array:
+def sign(x: ArrayLike) -> Array:
     """x / |x|, and 0 at 0.
 
     >>> lax.sign(np.float32([-1.5, 0.0, 2.0]))
@@ -55,7 +54,7 @@ def sign(x: Any) -> Array:
     return ops.sign(accept("sign", x))
 
 
-def square(x: Any) -> Array:
+def square(x: ArrayLike) -> Array:
     """x².
 
     >>> lax.square(np.float32([-1.5, 2.0]))
@@ -64,7 +63,7 @@ def square(x: Any) -> Array:
     return ops.square(accept("square", x))
 
 
-def reciprocal(x: Any) -> Array:
+def reciprocal(x: ArrayLike) -> Array:
     """1 / x.
 
     >>> lax.reciprocal(np.float32([0.5, 4.0]))
@@ -73,7 +72,7 @@ def reciprocal(x: Any) -> Array:
     return ops.integer_pow(accept("reciprocal", x), y=-1)
 
 
-def floor(x: Any) -> Array:
+def floor(x: ArrayLike) -> Array:
     """⌊x⌋, the greatest integer not above x.
 
     >>> lax.floor(np.float32([-1.5, 1.5]))
@@ -82,7 +81,7 @@ def floor(x: Any) -> Array:
     return ops.floor(accept("floor", x))
 
 
-def ceil(x: Any) -> Array:
+def ceil(x: ArrayLike) -> Array:
     """⌈x⌉, the least integer not below x.
 
     >>> lax.ceil(np.float32([-1.5, 1.5]))
@@ -91,7 +90,9 @@ def ceil(x: Any) -> Array:
     return ops.ceil(accept("ceil", x))
 
 
-def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO) -> Array:
+def round(
+    x: ArrayLike, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FROM_ZERO
+) -> Array:
     """The integer nearest to x; ``rounding_method`` says which of two equally near ones.
 
     Args:
@@ -106,7 +107,7 @@ def round(x: Any, rounding_method: RoundingMethod | int = RoundingMethod.AWAY_FR
     return ops.round(accept("round", x), mode="even" if even else "away")
 
 
-def is_finite(x: Any) -> Array:
+def is_finite(x: ArrayLike) -> Array:
     """Whether x is neither infinite nor NaN.
 
     >>> lax.is_finite(np.float32([1.0, np.inf, np.nan]))
@@ -115,7 +116,7 @@ def is_finite(x: Any) -> Array:
     return ops.is_finite(accept("is_finite", x))
 
 
-def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Array:
+def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
     """The nearest number with so many bits of exponent and mantissa, in the same dtype.
 
     Tangents are rounded alike.
@@ -144,7 +145,7 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Ar
 # ---- powers and logarithms ------------------------------------------------------------------
 
 
-def integer_pow(x: Any, y: int) -> Array:
+def integer_pow(x: ArrayLike, y: int) -> Array:
     """xʸ for a Python integer y, by repeated multiplication.
 
     Args:
@@ -156,7 +157,7 @@ def integer_pow(x: Any, y: int) -> Array:
     return ops.integer_pow(accept("integer_pow", x), y=index(y))
 
 
-def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """√x.
 
     >>> lax.sqrt(np.float32([4.0, 9.0]))
@@ -165,7 +166,7 @@ def sqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.sqrt(checked("sqrt", x, accuracy))
 
 
-def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / √x.
 
     >>> lax.rsqrt(np.float32([4.0, 16.0]))
@@ -174,7 +175,7 @@ def rsqrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.rsqrt(checked("rsqrt", x, accuracy))
 
 
-def cbrt(x: Any, *, accuracy: Accuracy = None) -> Array:
+def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """∛x, also of negative numbers.
 
     >>> lax.cbrt(np.float32([-8.0, 27.0]))
@@ -183,7 +184,7 @@ def cbrt(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.cbrt(checked("cbrt", x, accuracy))
 
 
-def exp(x: Any, *, accuracy: Accuracy = None) -> Array:
+def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """eˣ.
 
     >>> lax.exp(np.float32([0.0, 1.0]))
@@ -192,7 +193,7 @@ def exp(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.exp(checked("exp", x, accuracy))
 
 
-def exp2(x: Any, *, accuracy: Accuracy = None) -> Array:
+def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """2ˣ.
 
     >>> lax.exp2(np.float32([0.0, 3.0]))
@@ -201,7 +202,7 @@ def exp2(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.exp2(checked("exp2", x, accuracy))
 
 
-def expm1(x: Any, *, accuracy: Accuracy = None) -> Array:
+def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """eˣ - 1, accurate near 0.
 
     >>> lax.expm1(np.float32([0.0, 1e-6]))
@@ -210,7 +211,7 @@ def expm1(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.expm1(checked("expm1", x, accuracy))
 
 
-def log(x: Any, *, accuracy: Accuracy = None) -> Array:
+def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """ln x.
 
     >>> lax.log(np.float32([1.0, 2.0]))
@@ -219,7 +220,7 @@ def log(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.log(checked("log", x, accuracy))
 
 
-def log2(x: Any, *, accuracy: Accuracy = None) -> Array:
+def log2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The logarithm of x to the base 2.
 
     >>> lax.log2(np.float32([1.0, 8.0]))
@@ -228,7 +229,7 @@ def log2(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.div(ops.log(checked("log2", x, accuracy)), math.log(2))
 
 
-def log1p(x: Any, *, accuracy: Accuracy = None) -> Array:
+def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """ln(1 + x), accurate near 0.
 
     >>> lax.log1p(np.float32([0.0, 1e-6]))
@@ -237,7 +238,7 @@ def log1p(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.log1p(checked("log1p", x, accuracy))
 
 
-def logistic(x: Any, *, accuracy: Accuracy = None) -> Array:
+def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / (1 + e⁻ˣ).
 
     >>> lax.logistic(np.float32([0.0, 1.0]))
@@ -246,7 +247,7 @@ def logistic(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.logistic(checked("logistic", x, accuracy))
 
 
-def one_minus_square(x: Any) -> Array:
+def one_minus_square(x: ArrayLike) -> Array:
     """1 - x², exact near ±1; its derivative is -2 x.
 
     >>> lax.one_minus_square(np.float32([0.5, 2.0]))
@@ -258,7 +259,7 @@ def one_minus_square(x: Any) -> Array:
 # ---- angles ---------------------------------------------------------------------------------
 
 
-def sin(x: Any, *, accuracy: Accuracy = None) -> Array:
+def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """sin x.
 
     >>> lax.sin(np.float32([0.0, 1.0]))
@@ -267,7 +268,7 @@ def sin(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.sin(checked("sin", x, accuracy))
 
 
-def cos(x: Any, *, accuracy: Accuracy = None) -> Array:
+def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """cos x.
 
     >>> lax.cos(np.float32([0.0, 1.0]))
@@ -276,7 +277,7 @@ def cos(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.cos(checked("cos", x, accuracy))
 
 
-def tan(x: Any, *, accuracy: Accuracy = None) -> Array:
+def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """tan x.
 
     >>> lax.tan(np.float32([0.0, 1.0]))
@@ -285,7 +286,7 @@ def tan(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.tan(checked("tan", x, accuracy))
 
 
-def asin(x: Any) -> Array:
+def asin(x: ArrayLike) -> Array:
     """arcsin x.
 
     >>> lax.asin(np.float32([0.0, 1.0]))
@@ -294,7 +295,7 @@ def asin(x: Any) -> Array:
     return ops.asin(accept("asin", x))
 
 
-def acos(x: Any) -> Array:
+def acos(x: ArrayLike) -> Array:
     """arccos x.
 
     >>> lax.acos(np.float32([0.0, 1.0]))
@@ -303,7 +304,7 @@ def acos(x: Any) -> Array:
     return ops.acos(accept("acos", x))
 
 
-def atan(x: Any) -> Array:
+def atan(x: ArrayLike) -> Array:
     """arctan x.
 
     >>> lax.atan(np.float32([0.0, 1.0]))
@@ -312,7 +313,7 @@ def atan(x: Any) -> Array:
     return ops.atan(accept("atan", x))
 
 
-def sinh(x: Any) -> Array:
+def sinh(x: ArrayLike) -> Array:
     """sinh x.
 
     >>> lax.sinh(np.float32([0.0, 1.0]))
@@ -321,7 +322,7 @@ def sinh(x: Any) -> Array:
     return ops.sinh(accept("sinh", x))
 
 
-def cosh(x: Any) -> Array:
+def cosh(x: ArrayLike) -> Array:
     """cosh x.
 
     >>> lax.cosh(np.float32([0.0, 1.0]))
@@ -330,7 +331,7 @@ def cosh(x: Any) -> Array:
     return ops.cosh(accept("cosh", x))
 
 
-def tanh(x: Any, *, accuracy: Accuracy = None) -> Array:
+def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """tanh x.
 
     >>> lax.tanh(np.float32([0.0, 1.0]))
@@ -339,7 +340,7 @@ def tanh(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.tanh(checked("tanh", x, accuracy))
 
 
-def asinh(x: Any) -> Array:
+def asinh(x: ArrayLike) -> Array:
     """arsinh x.
 
     >>> lax.asinh(np.float32([0.0, 1.0]))
@@ -348,7 +349,7 @@ def asinh(x: Any) -> Array:
     return ops.asinh(accept("asinh", x))
 
 
-def acosh(x: Any) -> Array:
+def acosh(x: ArrayLike) -> Array:
     """arcosh x.
 
     >>> lax.acosh(np.float32([1.0, 2.0]))
@@ -357,7 +358,7 @@ def acosh(x: Any) -> Array:
     return ops.acosh(accept("acosh", x))
 
 
-def atanh(x: Any) -> Array:
+def atanh(x: ArrayLike) -> Array:
     """artanh x.
 
     >>> lax.atanh(np.float32([0.0, 0.5]))
@@ -369,7 +370,7 @@ def atanh(x: Any) -> Array:
 # ---- special functions ----------------------------------------------------------------------
 
 
-def erf(x: Any) -> Array:
+def erf(x: ArrayLike) -> Array:
     """The error function, 2/√π times the integral of exp(-t²) from 0 to x.
 
     >>> lax.erf(np.float32([0.0, 1.0]))
@@ -378,7 +379,7 @@ def erf(x: Any) -> Array:
     return ops.erf(accept("erf", x))
 
 
-def erfc(x: Any, *, accuracy: Accuracy = None) -> Array:
+def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 - erf x, accurate for large x.
 
     >>> lax.erfc(np.float32([0.0, 1.0]))
@@ -387,7 +388,7 @@ def erfc(x: Any, *, accuracy: Accuracy = None) -> Array:
     return ops.erfc(checked("erfc", x, accuracy))
 
 
-def erf_inv(x: Any) -> Array:
+def erf_inv(x: ArrayLike) -> Array:
     """The y with erf y = x.
 
     >>> lax.erf_inv(np.float32([0.0, 0.5]))
@@ -396,7 +397,7 @@ def erf_inv(x: Any) -> Array:
     return ops.erf_inv(accept("erf_inv", x))
 
 
-def lgamma(x: Any) -> Array:
+def lgamma(x: ArrayLike) -> Array:
     """ln |Γ(x)|.
 
     >>> [f"{y:.4f}" for y in lax.lgamma(np.float32([0.5, 5.0]))]
@@ -405,7 +406,7 @@ def lgamma(x: Any) -> Array:
     return ops.lgamma(accept("lgamma", x))
 
 
-def digamma(x: Any) -> Array:
+def digamma(x: ArrayLike) -> Array:
     """The derivative of ln Γ(x).
 
     >>> print(lax.digamma(np.float32([1.0, 5.0])).round(5))
@@ -417,7 +418,7 @@ def digamma(x: Any) -> Array:
 # ---- parts of complex numbers ---------------------------------------------------------------
 
 
-def real(x: Any) -> Array:
+def real(x: ArrayLike) -> Array:
     """The real part of a complex number.
 
     >>> lax.real(np.complex64([1 + 2j]))
@@ -426,7 +427,7 @@ def real(x: Any) -> Array:
     return ops.real(accept("real", x))
 
 
-def imag(x: Any) -> Array:
+def imag(x: ArrayLike) -> Array:
     """The imaginary part of a complex number.
 
     >>> lax.imag(np.complex64([1 + 2j]))
@@ -435,7 +436,7 @@ def imag(x: Any) -> Array:
     return ops.imag(accept("imag", x))
 
 
-def conj(x: Any) -> Array:
+def conj(x: ArrayLike) -> Array:
     """The complex conjugate; of a real number, that number as a complex one.
 
     >>> lax.conj(np.complex64([1 + 2j]))
@@ -450,7 +451,7 @@ def conj(x: Any) -> Array:
 # ---- bits -----------------------------------------------------------------------------------
 
 
-def bitwise_not(x: Any) -> Array:
+def bitwise_not(x: ArrayLike) -> Array:
     """¬x, bit by bit, of integers and booleans.
 
     >>> lax.bitwise_not(np.int32([0, 5]))
@@ -459,7 +460,7 @@ def bitwise_not(x: Any) -> Array:
     return ops.not_(accept("bitwise_not", x))
 
 
-def population_count(x: Any) -> Array:
+def population_count(x: ArrayLike) -> Array:
     """How many bits of an integer are 1.
 
     >>> lax.population_count(np.int32([0, 5, 7]))
@@ -468,7 +469,7 @@ def population_count(x: Any) -> Array:
     return ops.population_count(accept("population_count", x))
 
 
-def clz(x: Any) -> Array:
+def clz(x: ArrayLike) -> Array:
     """How many bits of an integer are 0 before the first 1.
 
     >>> lax.clz(np.int32([1, 5]))

@@ -8,6 +8,7 @@ from typing import Any
 from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.control.one_program import staged
+from phalanx.core.types import Array, ArrayLike
 from phalanx.numpy.promotion import inexact
 from phalanx.ops.shape import dimension
 
@@ -15,7 +16,7 @@ _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
 
 
-def identity(x: Any) -> Any:
+def identity(x: ArrayLike) -> Array:
     """x.
 
     >>> from phalanx import nn
@@ -26,7 +27,7 @@ def identity(x: Any) -> Any:
 
 
 @staged
-def relu(x: Any) -> Any:
+def relu(x: Any) -> Array:
     """max(x, 0), with derivative 0 at 0.
 
     >>> from phalanx import nn
@@ -37,7 +38,7 @@ def relu(x: Any) -> Any:
 
 
 @staged
-def relu6(x: Any) -> Any:
+def relu6(x: Any) -> Array:
     """min(max(x, 0), 6), with derivative 0 at 0 and 6.
 
     >>> from phalanx import nn
@@ -48,7 +49,7 @@ def relu6(x: Any) -> Any:
 
 
 @staged
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)).
 
     >>> from phalanx import nn
@@ -59,7 +60,7 @@ def sigmoid(x: Any) -> Any:
 
 
 @staged
-def silu(x: Any) -> Any:
+def silu(x: ArrayLike) -> Array:
     """x sigmoid(x); also called swish.
 
     >>> from phalanx import nn
@@ -73,7 +74,7 @@ swish = silu
 
 
 @staged
-def softplus(x: Any) -> Any:
+def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)).
 
     >>> from phalanx import nn
@@ -84,7 +85,7 @@ def softplus(x: Any) -> Any:
 
 
 @staged
-def log_sigmoid(x: Any) -> Any:
+def log_sigmoid(x: Any) -> Array:
     """log sigmoid(x) = -softplus(-x).
 
     >>> from phalanx import nn
@@ -95,7 +96,7 @@ def log_sigmoid(x: Any) -> Any:
 
 
 @staged
-def soft_sign(x: Any) -> Any:
+def soft_sign(x: Any) -> Array:
     """x / (1 + |x|).
 
     >>> from phalanx import nn
@@ -105,7 +106,7 @@ def soft_sign(x: Any) -> Any:
     return x / (1 + jnp.abs(x))
 
 
-def gelu(x: Any, approximate: bool = True) -> Any:
+def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """x Φ(x), where Φ is the distribution function of the standard normal distribution.
 
     Args:
@@ -132,7 +133,7 @@ def _gelu_by_tanh(x: Any) -> Any:
     return x * (0.5 * (1 + jnp.tanh(inner)))
 
 
-def elu(x: Any, alpha: Any = 1.0) -> Any:
+def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where x > 0, α (exp(x) - 1) elsewhere.
 
     Args:
@@ -151,7 +152,7 @@ def _elu(x: Any, alpha: Any) -> Any:
 
 
 @staged
-def selu(x: Any) -> Any:
+def selu(x: ArrayLike) -> Array:
     """λ elu(x, α), with λ and α that keep mean 0 and variance 1 (Klambauer et al., 2017).
 
     >>> from phalanx import nn
@@ -161,7 +162,7 @@ def selu(x: Any) -> Any:
     return _SELU_SCALE * elu(x, _SELU_ALPHA)
 
 
-def celu(x: Any, alpha: Any = 1.0) -> Any:
+def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where x > 0, α (exp(x / α) - 1) elsewhere; its derivative is continuous.
 
     Args:
@@ -179,7 +180,7 @@ def _celu(x: Any, alpha: Any) -> Any:
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x) / alpha))
 
 
-def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x where x ≥ 0, negative_slope x elsewhere.
 
     Args:
@@ -198,7 +199,7 @@ def _leaky_relu(x: Any, negative_slope: Any) -> Any:
 
 
 @staged
-def hard_tanh(x: Any) -> Any:
+def hard_tanh(x: Any) -> Array:
     """min(max(x, -1), 1).
 
     >>> from phalanx import nn
@@ -209,7 +210,7 @@ def hard_tanh(x: Any) -> Any:
 
 
 @staged
-def hard_sigmoid(x: Any) -> Any:
+def hard_sigmoid(x: Any) -> Array:
     """relu6(x + 3) / 6.
 
     >>> from phalanx import nn
@@ -220,7 +221,7 @@ def hard_sigmoid(x: Any) -> Any:
 
 
 @staged
-def hard_silu(x: Any) -> Any:
+def hard_silu(x: ArrayLike) -> Array:
     """x hard_sigmoid(x); also called hard_swish.
 
     >>> from phalanx import nn
@@ -234,7 +235,7 @@ hard_swish = hard_silu
 
 
 @staged
-def mish(x: Any) -> Any:
+def mish(x: Any) -> Array:
     """x tanh(softplus(x)).
 
     >>> from phalanx import nn
@@ -245,7 +246,7 @@ def mish(x: Any) -> Any:
 
 
 @staged
-def sparse_plus(x: Any) -> Any:
+def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, x from 1 on, (x + 1)^2 / 4 between: a softplus that reaches both.
 
     >>> from phalanx import nn
@@ -257,7 +258,7 @@ def sparse_plus(x: Any) -> Any:
 
 
 @staged
-def sparse_sigmoid(x: Any) -> Any:
+def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 up to -1, 1 from 1 on, (x + 1) / 2 between: the derivative of ``sparse_plus``.
 
     >>> from phalanx import nn
@@ -268,7 +269,7 @@ def sparse_sigmoid(x: Any) -> Any:
     return jnp.clip((x + 1) / 2, 0, 1)
 
 
-def squareplus(x: Any, b: Any = 4) -> Any:
+def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + √(x² + b)) / 2.
 
     Args:
@@ -287,7 +288,7 @@ def _squareplus(x: Any, b: Any) -> Any:
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
-def glu(x: Any, axis: int = -1) -> Any:
+def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of x along ``axis`` times the sigmoid of the second half.
 
     Args:

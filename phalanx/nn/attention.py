@@ -33,7 +33,7 @@ def dot_product_attention(
     local_window_size: int | tuple[int, int] | None = None,
     implementation: str | None = None,
     return_residual: bool = False,
-) -> Any:
+) -> Array:
     """softmax(scale query key^T + bias) value, for each head (Vaswani et al. 2017, section 3.2.1).
 
     Args:

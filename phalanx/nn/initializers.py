@@ -16,6 +16,7 @@ from phalanx import lax, random
 from phalanx import numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.boundary import boundary
+from phalanx.core.types import Array, DTypeLike, KeyLike
 from phalanx.lax.layout import takes_out_sharding
 
 __all__ = [
@@ -48,7 +49,7 @@ Axes = int | Sequence[int]
 
 
 @takes_out_sharding
-def zeros(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
+def zeros(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
     """Zeros; the key is not used.
 
     >>> from phalanx import nn, random
@@ -59,7 +60,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
 
 
 @takes_out_sharding
-def ones(key: Any, shape: Sequence[int], dtype: Any = None) -> Any:
+def ones(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
     """Ones; the key is not used.
 
     >>> from phalanx import nn, random

@@ -10,6 +10,7 @@ from phalanx import numpy as jnp
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.control.one_program import staged
+from phalanx.core.types import Array, ArrayLike, DTypeLike
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.promotion import inexact
 
@@ -30,13 +31,13 @@ def _greatest(x: Any, axis: Any) -> Any:
 
 
 def logsumexp(
-    a: Any,
+    a: ArrayLike,
     axis: Axis = None,
-    b: Any = None,
+    b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
     where: Any = None,
-) -> Any:
+) -> Array:
     """log Σ b exp(a), exact for large and small ``a``; -inf, with derivative 0, of nothing.
 
     Args:
@@ -80,7 +81,7 @@ def _logsumexp(
     return out if b is None else jnp.where(total < 0, jnp.nan, out)
 
 
-def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:
+def logmeanexp(x: ArrayLike, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Array:
     """The logarithm of the mean of exp(x), exact for large and small ``x``.
 
     Args:
@@ -113,7 +114,7 @@ def _log1mexp(x: Any) -> Any:
     return jnp.where(near, close, jnp.log1p(-jnp.exp(-jnp.where(near, 1, x))))
 
 
-def log1mexp(x: Any) -> Any:
+def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)), exact for large and small ``x``; NaN of negative ``x``.
 
     Args:
@@ -129,7 +130,7 @@ def log1mexp(x: Any) -> Any:
 # ---- softmax --------------------------------------------------------------------------------
 
 
-def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
     """exp(x) / Σ exp(x), exact for large and small x.
 
     Args:
@@ -162,7 +163,7 @@ def _shifted(x: Any, axis: Any, where: Any) -> Any:
     return x - _greatest(x, axis)
 
 
-def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
+def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
     """log softmax(x) = x - logsumexp(x), exact for large and small x.
 
     Args:
@@ -189,15 +190,15 @@ def _log_softmax(x: Any, where: Any, *, axis: Any) -> Any:
 
 
 def standardize(
-    x: Any,
+    x: ArrayLike,
     axis: Axis = -1,
-    mean: Any = None,
-    variance: Any = None,
-    epsilon: Any = 1e-5,
+    mean: ArrayLike | None = None,
+    variance: ArrayLike | None = None,
+    epsilon: ArrayLike = 1e-5,
     where: Any = None,
     *,
     algorithm: str = "fast",
-) -> Any:
+) -> Array:
     """(x - mean) / √(variance + ε).
 
     Args:
@@ -240,7 +241,9 @@ def _standardize(
 
 
 @takes_out_sharding
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> Any:
+def one_hot(
+    x: ArrayLike, num_classes: int, *, dtype: DTypeLike | None = None, axis: int = -1
+) -> Array:
     """1 at the position that an element of ``x`` names, 0 elsewhere, along a new axis.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 from phalanx import ops
 from phalanx.base import dtypes
 from phalanx.core.trace import is_known, known_value
-from phalanx.core.types import Array
+from phalanx.core.types import Array, ArrayLike
 from phalanx.lax.branches import cond
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.loops import scan
@@ -62,7 +62,7 @@ class Part:
         unique_indices: bool = False,
         mode: str | None = None,
         fill_value: Any = None,
-    ) -> Any:
+    ) -> Array:
         """``x[index]``; with mode "fill", ``fill_value`` (default nan) outside the array.
 
         >>> print(jnp.arange(3.0).at[jnp.array([1, 7])].get(mode="fill", fill_value=-1))
@@ -74,7 +74,7 @@ class Part:
         )
 
     @takes_out_sharding
-    def set(self, values: Any, **options: Any) -> Any:
+    def set(self, values: ArrayLike, **options: Any) -> Array:
         """``x`` with ``values`` in this part.
 
         >>> print(jnp.arange(4).at[1:3].set(7))
@@ -83,7 +83,7 @@ class Part:
         return self._update("set", values, **options)
 
     @takes_out_sharding
-    def add(self, values: Any, **options: Any) -> Any:
+    def add(self, values: ArrayLike, **options: Any) -> Array:
         """``x`` with ``values`` added in this part.
 
         >>> print(jnp.arange(4).at[jnp.array([0, 0])].add(5))
@@ -92,7 +92,7 @@ class Part:
         return self._update("add", values, **options)
 
     @takes_out_sharding
-    def subtract(self, values: Any, **options: Any) -> Any:
+    def subtract(self, values: ArrayLike, **options: Any) -> Array:
         """``x`` with ``values`` subtracted in this part.
 
         >>> print(jnp.arange(4).at[0].subtract(5))
@@ -101,7 +101,7 @@ class Part:
         return self._update("add", arithmetic.negative(values), **options)
 
     @takes_out_sharding
-    def multiply(self, values: Any, **options: Any) -> Any:
+    def multiply(self, values: ArrayLike, **options: Any) -> Array:
         """``x`` with this part multiplied by ``values``.
 
         >>> print(jnp.arange(4).at[1:].multiply(10))
@@ -112,7 +112,7 @@ class Part:
     mul = multiply
 
     @takes_out_sharding
-    def divide(self, values: Any, **options: Any) -> Any:
+    def divide(self, values: ArrayLike, **options: Any) -> Array:
         """``x`` with this part divided by ``values``, in floating-point numbers.
 
         >>> print(jnp.arange(3.0).at[1:].divide(2))
@@ -121,7 +121,7 @@ class Part:
         return arithmetic.true_divide(self.array, self._factors(values, options))
 
     @takes_out_sharding
-    def power(self, values: Any, **options: Any) -> Any:
+    def power(self, values: ArrayLike, **options: Any) -> Array:
         """``x`` with this part raised to the power ``values``.
 
         >>> print(jnp.arange(4).at[2:].power(2))
@@ -136,7 +136,7 @@ class Part:
         return Part(ones, self.index).multiply(values, **options)
 
     @takes_out_sharding
-    def min(self, values: Any, **options: Any) -> Any:
+    def min(self, values: ArrayLike, **options: Any) -> Array:
         """``x`` with the minimum of this part and ``values`` in it.
 
         >>> print(jnp.arange(4).at[1:].min(2))
@@ -145,7 +145,7 @@ class Part:
         return self._update("min", values, **options)
 
     @takes_out_sharding
-    def max(self, values: Any, **options: Any) -> Any:
+    def max(self, values: ArrayLike, **options: Any) -> Array:
         """``x`` with the maximum of this part and ``values`` in it.
 
         >>> print(jnp.arange(4).at[1:].max(2))
@@ -154,7 +154,7 @@ class Part:
         return self._update("max", values, **options)
 
     @takes_out_sharding
-    def apply(self, function: Callable[[Any], Any], **options: Any) -> Any:
+    def apply(self, function: Callable[[Any], Any], **options: Any) -> Array:
         """``x`` with ``function``, of each element alone, applied to this part.
 
         Where an index names an element twice, it is applied twice.

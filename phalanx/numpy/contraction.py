@@ -38,7 +38,11 @@ class Options:
     __slots__ = ("dtype", "given", "own", "precision")
 
     def __init__(
-        self, who: str, precision: Any, dtype: DTypeLike, own: Callable[..., Any] | None = None
+        self,
+        who: str,
+        precision: Any,
+        dtype: DTypeLike | None,
+        own: Callable[..., Any] | None = None,
     ) -> None:
         self.given = precision
         self.precision = ops.canonical_precision(who, precision)
@@ -139,7 +143,7 @@ def matmul(
     b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """[..., n, k] by [..., k, m] to [..., n, m]: Σ a[.., i, k] b[.., k, j] over k.
 
@@ -199,7 +203,7 @@ def dot(
     b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Σ a[.., k] b[.., k, j] over k; of vectors their scalar product, of numbers the product.
 
@@ -226,7 +230,7 @@ def vdot(
     b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Σ conj(a) b over all elements of two arrays of one size.
 
@@ -246,7 +250,7 @@ def vecdot(
     *,
     axis: int = -1,
     precision: Any = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Σ conj(x1) x2 along ``axis``; the other dimensions broadcast.
 
@@ -275,7 +279,7 @@ def inner(
     b: ArrayLike,
     *,
     precision: Any = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Σ a[.., k] b[.., k] over the last dimension of both, for all pairs of the others.
 
@@ -309,7 +313,7 @@ def tensordot(
     axes: int | Sequence[Any] = 2,
     *,
     precision: Any = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """The sum of products over pairs of axes, for all pairs of the other dimensions.
 

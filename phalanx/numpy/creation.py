@@ -19,7 +19,7 @@ from phalanx.base.dtypes import INTEGERS
 from phalanx.base.extended import is_key
 from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
-from phalanx.core.types import SCALARS, Array
+from phalanx.core.types import SCALARS, Array, ShapeLike
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
 from phalanx.numpy.arithmetic import floor, literal, over, power
 from phalanx.numpy.promotion import (
@@ -47,7 +47,7 @@ from phalanx.spmd.sharding import Sharding, SingleDeviceSharding
 @takes_out_sharding
 def array(
     object: Any,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     copy: bool = True,
     order: str | None = "K",
     ndmin: int = 0,
@@ -86,7 +86,7 @@ def array(
 @takes_out_sharding
 def asarray(
     a: Any,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     order: str | None = None,
     *,
     copy: bool | None = None,
@@ -167,7 +167,7 @@ def created_on(device: Any, make: Callable[..., Any], *args: Any) -> Any:
     return on_device(make(*args), device)
 
 
-def _from_data(data: Any, dtype: DTypeLike) -> Any:
+def _from_data(data: Any, dtype: DTypeLike | None) -> Any:
     if data is None:
         raise TypeError("array: data is needed, got None; use jnp.nan for a missing number")
     wanted = None if dtype is None else dtypes.requested(dtype)
@@ -357,13 +357,13 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
 # ---- constant arrays ------------------------------------------------------------------------
 
 
-def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike, device: Any) -> Any:
+def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike | None, device: Any) -> Any:
     kind = dtypes.default_float() if dtype is None else dtypes.requested(dtype)
     return created_on(device, ops.full, as_shape(who, shape), value, kind)
 
 
 @takes_out_sharding
-def zeros(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of ``shape`` with 0 everywhere, by default of float32.
 
     >>> print(jnp.zeros(3))
@@ -373,7 +373,7 @@ def zeros(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
 
 
 @takes_out_sharding
-def ones(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of ``shape`` with 1 everywhere, by default of float32.
 
     >>> print(jnp.ones((2, 2), dtype=int))
@@ -384,7 +384,7 @@ def ones(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
 
 
 @takes_out_sharding
-def empty(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
+def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of ``shape`` whose elements are unspecified, here 0.
 
     >>> jnp.empty((2, 3)).shape
@@ -395,7 +395,7 @@ def empty(shape: Any, dtype: DTypeLike = None, *, device: Any = None) -> Array:
 
 @takes_out_sharding
 def full(
-    shape: Any, fill_value: ArrayLike, dtype: DTypeLike = None, *, device: Any = None
+    shape: ShapeLike, fill_value: ArrayLike, dtype: DTypeLike | None = None, *, device: Any = None
 ) -> Array:
     """An array of ``shape`` with ``fill_value``, which broadcasts, everywhere.
 
@@ -408,7 +408,7 @@ def full(
     return created_on(device, _full, "full", as_shape("full", shape), fill_value, dtype)
 
 
-def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike) -> Any:
+def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike | None) -> Any:
     value = operand(who, value)
     kind, weak = kind_of(value)
     if dtype is not None:
@@ -420,7 +420,7 @@ def _full(who: str, shape: tuple[int, ...], value: Any, dtype: DTypeLike) -> Any
 
 @takes_out_sharding
 def zeros_like(
-    a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+    a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None
 ) -> Array:
     """0 everywhere, in the shape and dtype of ``a`` unless others are given.
 
@@ -434,7 +434,7 @@ def zeros_like(
 
 @takes_out_sharding
 def ones_like(
-    a: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+    a: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None
 ) -> Array:
     """1 everywhere, in the shape and dtype of ``a`` unless others are given.
 
@@ -447,7 +447,7 @@ def ones_like(
 
 
 def empty_like(
-    prototype: Any, dtype: DTypeLike = None, shape: Any = None, *, device: Any = None
+    prototype: Any, dtype: DTypeLike | None = None, shape: Any = None, *, device: Any = None
 ) -> Array:
     """Unspecified elements, here 0, with shape and dtype of ``prototype`` unless they are given.
 
@@ -464,7 +464,7 @@ def empty_like(
 def full_like(
     a: Any,
     fill_value: ArrayLike,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     shape: Any = None,
     *,
     device: Any = None,
@@ -503,7 +503,12 @@ def _full_like(
 
 @takes_out_sharding
 def arange(
-    start: Any, stop: Any = None, step: Any = None, dtype: DTypeLike = None, *, device: Any = None
+    start: ArrayLike,
+    stop: ArrayLike | None = None,
+    step: ArrayLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
 ) -> Array:
     """start, start + step, ... up to but without stop; with one argument 0, 1, ... below it.
 
@@ -560,7 +565,7 @@ def linspace(
     num: int = 50,
     endpoint: bool = True,
     retstep: bool = False,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
     *,
     device: Any = None,
@@ -594,7 +599,7 @@ def _linspace(
     num: int,
     endpoint: bool,
     retstep: bool,
-    dtype: DTypeLike,
+    dtype: DTypeLike | None,
     axis: int,
 ) -> Any:
     """The numbers, and, with ``retstep``, the distance between neighbours."""
@@ -635,7 +640,7 @@ def logspace(
     num: int = 50,
     endpoint: bool = True,
     base: ArrayLike = 10.0,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
     """base^start, ..., base^stop: ``num`` numbers whose logarithms are evenly spaced.
@@ -662,7 +667,7 @@ def geomspace(
     stop: ArrayLike,
     num: int = 50,
     endpoint: bool = True,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     axis: int = 0,
 ) -> Array:
     """``num`` real numbers from start to stop, not zero, each a constant multiple of the last.

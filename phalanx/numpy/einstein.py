@@ -39,7 +39,7 @@ def einsum(
     out: None = None,
     optimize: Any = "auto",
     precision: Any = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: DTypeLike | None = None,
     _dot_general: Callable[..., Any] | None = None,
 ) -> Array:
     """The sum of products that a formula such as "ij,jk->ik" describes.

@@ -182,7 +182,7 @@ def _is_lower(who: str, uplo: str | None) -> bool:
 
 
 @one_program
-def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> Any:
+def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -> EighResult:
     """Eigenvalues and orthonormal eigenvectors of Hermitian matrices [..., n, n].
 
     Args:
@@ -218,7 +218,7 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 
 
 @one_program
-def eig(a: ArrayLike) -> Any:
+def eig(a: ArrayLike) -> EigResult:
     """Eigenvalues and eigenvectors of square matrices [..., n, n], complex and in no order.
 
     Returns:

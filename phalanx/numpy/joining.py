@@ -62,7 +62,7 @@ def _several(who: str, arrays: Any) -> list[Any]:
 
 @one_program
 def concatenate(
-    arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike = None
+    arrays: Sequence[ArrayLike], axis: int | None = 0, dtype: DTypeLike | None = None
 ) -> Array:
     """The arrays one after the other along ``axis``; None flattens them first.
 
@@ -102,7 +102,7 @@ def _joined(who: str, xs: list[Any], axis: int) -> Any:
 
 @one_program
 def stack(
-    arrays: Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike = None
+    arrays: Sequence[ArrayLike], axis: int = 0, out: None = None, dtype: DTypeLike | None = None
 ) -> Array:
     """The arrays, of one shape, along a new dimension ``axis``.
 
@@ -137,7 +137,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
 
 @one_program
-def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
+def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """The arrays one below the other: along the first of at least two dimensions.
 
     >>> print(jnp.vstack([jnp.arange(2), jnp.arange(2)]))
@@ -148,7 +148,7 @@ def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
 
 
 @one_program
-def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
+def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """The arrays side by side: along the second dimension, of vectors along the first.
 
     >>> print(jnp.hstack([jnp.arange(2), jnp.arange(2)]))
@@ -159,7 +159,7 @@ def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
 
 
 @one_program
-def dstack(tup: Sequence[ArrayLike], dtype: DTypeLike = None) -> Array:
+def dstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """The arrays one behind the other: along the third of at least three dimensions.
 
     >>> jnp.dstack([jnp.zeros((2, 2)), jnp.ones((2, 2))]).shape

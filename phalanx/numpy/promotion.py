@@ -21,11 +21,10 @@ from phalanx.base.errors import ConcretizationTypeError, ShapeError
 from phalanx.base.source import arguments_of_library, user_location, warn_user
 from phalanx.core.trace import ROOT, current, describe, is_known, known_value
 from phalanx.core.types import SCALARS, Array, ArrayType, typeof
+from phalanx.core.types import ArrayLike as ArrayLike  # for annotations in this room
+from phalanx.core.types import DTypeLike as DTypeLike
 from phalanx.ops.basis import check_domain, check_lengths, number_or_bool
 from phalanx.run.array import from_host
-
-ArrayLike = Array | np.ndarray | np.generic | bool | int | float | complex
-DTypeLike = Any
 
 # ---- one operand ----------------------------------------------------------------------------
 
@@ -272,7 +271,7 @@ def _is(x: Any) -> bool:
     return isinstance(x, Array)
 
 
-def promote_arrays(who: str, xs: Any, dtype: DTypeLike = None) -> list[Array]:
+def promote_arrays(who: str, xs: Any, dtype: DTypeLike | None = None) -> list[Array]:
     """``xs`` as arrays of ``dtype``, by default of the one they promote to."""
     arrays = [as_array(who, x) for x in xs]
     if dtype is not None:

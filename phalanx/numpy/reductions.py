@@ -42,7 +42,7 @@ Axis = int | Sequence[int] | None
 def sum(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -68,7 +68,7 @@ def sum(
 def prod(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -350,7 +350,7 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
 
 @one_program
 def cumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
     """out[i] = Σ a[j] over j ≤ i, along ``axis`` or of the flattened array.
 
@@ -365,7 +365,7 @@ def cumsum(
 
 @one_program
 def cumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
     """out[i] = Π a[j] over j ≤ i, along ``axis`` or of the flattened array.
 
@@ -399,7 +399,7 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """``cumsum`` as the array API standard names it; ``include_initial`` puts a 0 in front.
@@ -420,7 +420,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     include_initial: bool = False,
 ) -> Array:
     """``cumprod`` as the array API standard names it; ``include_initial`` puts a 1 in front.
@@ -461,7 +461,7 @@ def _cumulative(
 def nansum(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -479,7 +479,7 @@ def nansum(
 def nanprod(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -495,7 +495,7 @@ def nanprod(
 
 @one_program
 def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
     """Running sums along ``axis``, with nan as 0.
 
@@ -510,7 +510,7 @@ def nancumsum(
 
 @one_program
 def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None
 ) -> Array:
     """Running products along ``axis``, with nan as 1.
 

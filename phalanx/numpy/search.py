@@ -110,7 +110,7 @@ def argsort(
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The positions of the elements in increasing order along ``axis``; equal ones stay in order.
 
@@ -716,7 +716,7 @@ def ravel_multi_index(
     mode: str = "raise",
     order: str = "C",
     *,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The position, counted row by row, of an index into an array of shape ``dims``.
 

@@ -14,7 +14,7 @@ from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ShapeError
 from phalanx.control.one_program import one_program
 from phalanx.core.trace import is_known
-from phalanx.core.types import Array
+from phalanx.core.types import Array, ShapeLike
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.numpy.promotion import (
     ArrayLike,
@@ -79,7 +79,7 @@ def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
 
 @takes_out_sharding
 def reshape(
-    a: ArrayLike, shape: Any, order: str = "C", *, copy: bool | None = None
+    a: ArrayLike, shape: ShapeLike, order: str = "C", *, copy: bool | None = None
 ) -> Array:
     """The elements of ``a`` in another shape, in which one length may be -1, for the rest.
 
@@ -326,7 +326,7 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 
 
 @takes_out_sharding
-def broadcast_to(array: ArrayLike, shape: Any) -> Array:
+def broadcast_to(array: ArrayLike, shape: ShapeLike) -> Array:
     """``array`` repeated to ``shape``: its dimensions are aligned with the last ones there.
 
     Args:

@@ -46,7 +46,7 @@ from phalanx.numpy.selection import take_along_axis
 def mean(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -143,7 +143,7 @@ def _less(who: str, ddof: Any, correction: Any) -> Any:
 def var(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
@@ -188,7 +188,7 @@ def var(
 def std(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
@@ -226,7 +226,7 @@ def _centre(x: Any, axis: Axis, where: Any, known: Any) -> Any:
 def nanmean(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     keepdims: bool = False,
     where: ArrayLike | None = None,
@@ -244,7 +244,7 @@ def nanmean(
 def nanvar(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
@@ -265,7 +265,7 @@ def nanvar(
 def nanstd(
     a: ArrayLike,
     axis: Axis = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
     ddof: float = 0,
     keepdims: bool = False,
@@ -567,7 +567,7 @@ def cov(
     ddof: int | None = None,
     fweights: ArrayLike | None = None,
     aweights: ArrayLike | None = None,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
 ) -> Array:
     """The covariances of variables, one per row (or per column without ``rowvar``).
 
@@ -607,7 +607,7 @@ def cov(
     return ops.reshape(out, shape=()) if out.shape == (1, 1) else out
 
 
-def _in_dtype(who: str, x: Any, dtype: DTypeLike) -> Any:
+def _in_dtype(who: str, x: Any, dtype: DTypeLike | None) -> Any:
     x = inexact(who, x)
     if dtype is None:
         return x
@@ -649,7 +649,7 @@ def _vector(who: str, x: Any, n: int) -> Any:
 
 @one_program
 def corrcoef(
-    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike = None
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike | None = None
 ) -> Array:
     """The correlations of variables: their covariances over the product of their deviations.
 

@@ -30,7 +30,12 @@ def _places(n: int, m: int) -> tuple[Any, Any]:
 
 
 def eye(
-    N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike = None, *, device: Any = None
+    N: int,
+    M: int | None = None,
+    k: ArrayLike = 0,
+    dtype: DTypeLike | None = None,
+    *,
+    device: Any = None,
 ) -> Array:
     """The N by M matrix with 1 on diagonal ``k`` (above the main one if positive), else 0.
 
@@ -49,7 +54,7 @@ def _eye(n: int, m: int, k: ArrayLike, dtype: np.dtype) -> Array:
     return convert(ops.eq(ops.add(row, _offset("eye", k, row)), column), dtype)
 
 
-def identity(n: int, dtype: DTypeLike = None) -> Array:
+def identity(n: int, dtype: DTypeLike | None = None) -> Array:
     """The n by n matrix with 1 on the diagonal, else 0.
 
     Args:
@@ -63,7 +68,7 @@ def identity(n: int, dtype: DTypeLike = None) -> Array:
 
 
 @one_program
-def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike = None) -> Array:
+def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None) -> Array:
     """The N by M matrix with 1 on and below diagonal ``k``, else 0.
 
     >>> print(jnp.tri(2, 3, dtype=int))
@@ -196,7 +201,7 @@ def trace(
     offset: int = 0,
     axis1: int = 0,
     axis2: int = 1,
-    dtype: DTypeLike = None,
+    dtype: DTypeLike | None = None,
     out: None = None,
 ) -> Array:
     """The sum of diagonal ``offset`` of the matrices along two axes.
@@ -449,7 +454,7 @@ def meshgrid(
     return tuple(out)
 
 
-def indices(dimensions: Any, dtype: DTypeLike = None, sparse: bool = False) -> Any:
+def indices(dimensions: Any, dtype: DTypeLike | None = None, sparse: bool = False) -> Any:
     """The indices of an array of shape ``dimensions``: [ndim, *dimensions], or a tuple.
 
     Args:

@@ -257,7 +257,7 @@ def det(a: ArrayLike) -> Array:
 
 
 @one_program
-def slogdet(a: ArrayLike, *, method: str | None = None) -> Any:
+def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     """The sign of the determinant, and the logarithm of its size, of square matrices.
 
     Args:

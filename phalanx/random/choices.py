@@ -10,7 +10,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.control.one_program import staged
-from phalanx.core.types import typeof
+from phalanx.core.types import Array, ArrayLike, KeyLike, ShapeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (
     add,
@@ -42,7 +42,7 @@ from phalanx.random.uniform import as_shape, draw_bits, draw_uniform, is_high, r
 
 
 @takes_out_sharding
-def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """``x`` in random order, every order equally likely.
 
     Args:
@@ -123,14 +123,14 @@ def _take(x: Any, positions: Any, dim: int) -> Any:
 
 
 def choice(
-    key: Any,
-    a: Any,
-    shape: Any = (),
+    key: KeyLike,
+    a: ArrayLike,
+    shape: ShapeLike = (),
     replace: bool = True,
-    p: Any = None,
+    p: ArrayLike | None = None,
     axis: int = 0,
     mode: str | None = None,
-) -> Any:
+) -> Array:
     """Elements of ``a`` at random.
 
     Args:
@@ -254,13 +254,13 @@ def _weighted_once(key: Any, p: Any, *, shape: tuple[int, ...], high: bool) -> A
 
 @takes_out_sharding
 def categorical(
-    key: Any,
-    logits: Any,
+    key: KeyLike,
+    logits: ArrayLike,
     axis: int = -1,
-    shape: Any = None,
+    shape: ShapeLike | None = None,
     replace: bool = True,
     mode: str | None = None,
-) -> Any:
+) -> Array:
     """Positions along ``axis``, with probabilities proportional to exp(logits).
 
     Args:

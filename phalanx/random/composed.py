@@ -11,7 +11,7 @@ import numpy as np
 from phalanx import lax
 from phalanx import numpy as jnp
 from phalanx.control.one_program import staged
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, ShapeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops.shape import broadcast_to
 from phalanx.random.distributions import draw_exponential, draw_normal
@@ -45,8 +45,14 @@ def _made(core: Any, who: str, key: Any, shape: Any, dtype: Any, *parameters: An
 
 @takes_out_sharding
 def beta(
-    key: Any, a: Any, b: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact"
-) -> Any:
+    key: KeyLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+) -> Array:
     """Numbers of density xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b), 0 < x < 1.
 
     Args:
@@ -79,7 +85,9 @@ def _beta(key: Any, a: Any, b: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def dirichlet(key: Any, alpha: Any, shape: Any = None, dtype: Any = None) -> Any:
+def dirichlet(
+    key: KeyLike, alpha: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Positive numbers that add up to 1 along the last axis, of density ∝ Π xᵢ^(αᵢ - 1).
 
     Args:
@@ -113,8 +121,13 @@ def _dirichlet(key: Any, alpha: Any, *, shape: Lengths) -> Any:
 
 @takes_out_sharding
 def chisquare(
-    key: Any, df: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact"
-) -> Any:
+    key: KeyLike,
+    df: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+) -> Array:
     """Sums of ``df`` squares of standard normal numbers.
 
     Args:
@@ -145,7 +158,13 @@ def _draw_chisquare(key: Any, df: Any, shape: Lengths) -> Any:
 
 
 @takes_out_sharding
-def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) -> Any:
+def f(
+    key: KeyLike,
+    dfnum: ArrayLike,
+    dfden: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Quotients of two chi-square numbers, each divided by its degrees of freedom.
 
     Args:
@@ -170,7 +189,9 @@ def _f(key: Any, dfnum: Any, dfden: Any, *, shape: Lengths, dtype: np.dtype) -> 
 
 
 @takes_out_sharding
-def t(key: Any, df: Any, shape: Any = None, dtype: Any = None) -> Any:
+def t(
+    key: KeyLike, df: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Student's t: standard normal numbers over √(χ²/df).
 
     Args:
@@ -195,7 +216,9 @@ def _t(key: Any, df: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Any:
+def generalized_normal(
+    key: KeyLike, p: ArrayLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Numbers of density ∝ exp(-|x|ᵖ).
 
     Args:
@@ -223,7 +246,9 @@ def _draw_generalized(key: Any, p: Any, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def ball(key: Any, d: int, p: Any = 2, shape: Any = (), dtype: Any = None) -> Any:
+def ball(
+    key: KeyLike, d: int, p: ArrayLike = 2, shape: ShapeLike = (), dtype: DTypeLike | None = None
+) -> Array:
     """Points of the unit ball of the p-norm in ``d`` dimensions, all equally likely.
 
     Args:
@@ -257,7 +282,7 @@ def _ball(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def maxwell(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def maxwell(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Lengths of vectors of three standard normal numbers.
 
     Args:
@@ -283,8 +308,12 @@ def _draw_maxwell(key: Any, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 def double_sided_maxwell(
-    key: Any, loc: Any, scale: Any, shape: Any = (), dtype: Any = None
-) -> Any:
+    key: KeyLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """``loc`` + ``scale`` x, with x of the Maxwell distribution and of either sign.
 
     Args:
@@ -319,7 +348,9 @@ def _double_maxwell(
 
 
 @takes_out_sharding
-def wald(key: Any, mean: Any, shape: Any = None, dtype: Any = None) -> Any:
+def wald(
+    key: KeyLike, mean: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """The inverse Gaussian distribution of scale 1: when a drifting random walk passes 1.
 
     By a root of a quadratic equation, or the other (Michael, Schucany and Haas, Generating random
@@ -354,7 +385,9 @@ def _wald(key: Any, mean: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def geometric(key: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def geometric(
+    key: KeyLike, p: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """How many trials it takes until the first succeeds, where each does with probability ``p``.
 
     Args:
@@ -386,7 +419,9 @@ def _geometric(key: Any, p: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def pareto(key: Any, b: Any, shape: Any = None, dtype: Any = None) -> Any:
+def pareto(
+    key: KeyLike, b: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Numbers of density b / xᵇ⁺¹, x ≥ 1.
 
     Args:
@@ -408,7 +443,9 @@ def _pareto(key: Any, b: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def rayleigh(key: Any, scale: Any, shape: Any = None, dtype: Any = None) -> Any:
+def rayleigh(
+    key: KeyLike, scale: ArrayLike, shape: ShapeLike | None = None, dtype: DTypeLike | None = None
+) -> Array:
     """Numbers of density x / σ² exp(-x² / 2σ²), x ≥ 0.
 
     Args:
@@ -430,8 +467,12 @@ def _rayleigh(key: Any, scale: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 
 def weibull_min(
-    key: Any, scale: Any, concentration: Any, shape: Any = (), dtype: Any = None
-) -> Any:
+    key: KeyLike,
+    scale: ArrayLike,
+    concentration: ArrayLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers of density ∝ xᶜ⁻¹ exp(-(x / scale)ᶜ), x ≥ 0, with c the concentration.
 
     Args:
@@ -464,8 +505,13 @@ def _weibull(
 
 @takes_out_sharding
 def triangular(
-    key: Any, left: Any, mode: Any, right: Any, shape: Any = None, dtype: Any = None
-) -> Any:
+    key: KeyLike,
+    left: ArrayLike,
+    mode: Any,
+    right: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Numbers whose density rises from ``left`` to ``mode`` and falls to ``right``, in lines.
 
     Args:

@@ -11,6 +11,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.control.one_program import staged
+from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (
     abs,
@@ -60,7 +61,7 @@ def _standard(core: Callable, who: str, key: Any, shape: Any, dtype: Any) -> Any
 
 
 @takes_out_sharding
-def normal(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def normal(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Standard normal numbers, of density exp(-x²/2) / √(2π).
 
     Args:
@@ -111,8 +112,12 @@ def as_normal(drawn: Any, dtype: np.dtype) -> Any:
 
 @takes_out_sharding
 def truncated_normal(
-    key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None
-) -> Any:
+    key: KeyLike,
+    lower: ArrayLike,
+    upper: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Standard normal numbers, given that they lie in (lower, upper).
 
     Args:
@@ -145,7 +150,12 @@ def _truncated_normal(
 
 
 @takes_out_sharding
-def lognormal(key: Any, sigma: Any = 1.0, shape: Any = None, dtype: Any = None) -> Any:
+def lognormal(
+    key: KeyLike,
+    sigma: ArrayLike = 1.0,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """exp(σ x) for standard normal x, which may be complex.
 
     Args:
@@ -176,7 +186,7 @@ def _lognormal(key: Any, sigma: Any, *, shape: tuple[int, ...], dtype: np.dtype)
 
 
 @takes_out_sharding
-def exponential(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def exponential(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of density exp(-x), x ≥ 0.
 
     Args:
@@ -202,7 +212,9 @@ def draw_exponential(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def gumbel(key: Any, shape: Any = (), dtype: Any = None, mode: str | None = None) -> Any:
+def gumbel(
+    key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None, mode: str | None = None
+) -> Array:
     """Numbers with distribution function exp(-exp(-x)).
 
     Args:
@@ -243,7 +255,7 @@ def draw_gumbel(
 
 
 @takes_out_sharding
-def laplace(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def laplace(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of density exp(-|x|) / 2.
 
     Args:
@@ -265,7 +277,7 @@ def _laplace(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def logistic(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def logistic(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers with distribution function 1 / (1 + exp(-x)).
 
     Args:
@@ -287,7 +299,7 @@ def _logistic(key: Any, *, shape: tuple[int, ...], dtype: np.dtype) -> Any:
 
 
 @takes_out_sharding
-def cauchy(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def cauchy(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Numbers of density 1 / (π (1 + x²)).
 
     Args:

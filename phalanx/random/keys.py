@@ -21,7 +21,7 @@ from phalanx.base.config import config
 from phalanx.base.extended import KEY_TYPES, KeyType, PRNGImpl, is_key, key_type
 from phalanx.base.source import user_location, warn_user
 from phalanx.control.one_program import staged
-from phalanx.core.types import Array, ArrayType, typeof
+from phalanx.core.types import Array, ArrayLike, ArrayType, KeyLike, typeof
 from phalanx.ops import convert, random_unwrap, random_wrap, reshape
 from phalanx.ops.basis import check_lengths
 from phalanx.random.generators import U32, generator_of, source
@@ -36,7 +36,7 @@ KeySpec = str | KeyType | PRNGImpl | None
 # ---- making keys ----------------------------------------------------------------------------
 
 
-def key(seed: Any, *, impl: KeySpec = None, dtype: KeySpec = None) -> Any:
+def key(seed: ArrayLike, *, impl: KeySpec = None, dtype: KeySpec = None) -> Array:
     """The key of a seed: an array without dimensions, of dtype ``key<fry>``.
 
     Arrays of keys are arrays like others: they can be indexed, stacked, mapped and carried. What
@@ -62,7 +62,7 @@ def key(seed: Any, *, impl: KeySpec = None, dtype: KeySpec = None) -> Any:
     return _of_seed("key", seed, _dtype_of("key", impl, dtype), typed=True)
 
 
-def PRNGKey(seed: Any, *, impl: KeySpec = None) -> Any:
+def PRNGKey(seed: ArrayLike, *, impl: KeySpec = None) -> Array:
     """The key of a seed in its old form, an array uint32[2]; see ``key``.
 
     Functions take it for one of the generator of the option ``default_prng_impl``.
@@ -143,7 +143,7 @@ def _as_seen(words: Any, dtype: KeyType) -> Any:
     return reshape(words, shape=(*typeof(words).shape[:-1], *dtype.key_shape))
 
 
-def key_data(keys: Any) -> Any:
+def key_data(keys: KeyLike) -> Array:
     """The words of keys, uint32[..., 2].
 
     Args:
@@ -165,7 +165,7 @@ def key_data(keys: Any) -> Any:
 
 def wrap_key_data(
     key_bits_array: Any, *, impl: KeySpec = None, dtype: KeySpec = None
-) -> Any:
+) -> Array:
     """The keys of which ``key_bits_array``, uint32[..., 2], are the words.
 
     Args:
@@ -204,7 +204,7 @@ def _wrapped(words: Any, dtype: KeyType) -> Any:
     return random_wrap(words, dtype=dtype)
 
 
-def key_impl(keys: Any) -> str | PRNGImpl:
+def key_impl(keys: KeyLike) -> str | PRNGImpl:
     """The generator that ``keys`` are for: its name, or how it was declared.
 
     Args:
@@ -221,7 +221,7 @@ def key_impl(keys: Any) -> str | PRNGImpl:
     return dtype.impl if is_key(dtype) else config.default_prng_impl
 
 
-def clone(key: Any) -> Any:
+def clone(key: KeyLike) -> Array:
     """The same key, or keys; says that they are meant to be used again.
 
     Args:
@@ -293,7 +293,7 @@ def single(who: str, keys: Any) -> Any:
 # ---- keys from keys -------------------------------------------------------------------------
 
 
-def split(key: Any, num: int | tuple[int, ...] = 2) -> Any:
+def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
     """Independent keys, ``num`` of them or of shape ``num``.
 
     Args:
@@ -328,7 +328,7 @@ def _in_form_of(key: Any, words: Words) -> Any:
     return random_wrap(whole, dtype=dtype) if is_key(dtype) else whole
 
 
-def fold_in(key: Any, data: Any) -> Any:
+def fold_in(key: KeyLike, data: Any) -> Array:
     """A key that depends on ``key`` and on the integer ``data``: one per step, device, layer.
 
     Args:

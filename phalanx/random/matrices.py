@@ -12,7 +12,7 @@ from phalanx import numpy as jnp
 from phalanx.base import dtypes
 from phalanx.base.errors import ArgumentError
 from phalanx.control.one_program import staged
-from phalanx.core.types import typeof
+from phalanx.core.types import Array, ArrayLike, DTypeLike, KeyLike, ShapeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops.basis import check_lengths
 from phalanx.ops.shape import broadcast_to
@@ -28,8 +28,12 @@ Lengths = tuple[int, ...]
 
 @takes_out_sharding
 def orthogonal(
-    key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None
-) -> Any:
+    key: KeyLike,
+    n: int,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+) -> Array:
     """Matrices with orthonormal columns, or rows if there are fewer, all equally likely.
 
     By the QR decomposition of normal numbers, with positive numbers on the diagonal of R
@@ -80,13 +84,13 @@ def _orthogonal(key: Any, *, shape: Lengths, dtype: np.dtype) -> Any:
 
 @takes_out_sharding
 def multivariate_normal(
-    key: Any,
-    mean: Any,
-    cov: Any,
-    shape: Any = None,
-    dtype: Any = None,
+    key: KeyLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
     method: str = "cholesky",
-) -> Any:
+) -> Array:
     """Vectors of the normal distribution with a mean and a covariance.
 
     Args:

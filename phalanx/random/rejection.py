@@ -19,7 +19,7 @@ from phalanx.base.recent import memoized
 from phalanx.control.custom_jvp import JvpRule, custom_jvp
 from phalanx.control.one_program import staged
 from phalanx.core.program import Program
-from phalanx.core.types import ArrayType, typeof
+from phalanx.core.types import Array, ArrayLike, ArrayType, DTypeLike, KeyLike, ShapeLike, typeof
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.lax.special import gamma_slope
 from phalanx.ops import mul, stop_gradient
@@ -54,8 +54,13 @@ def _where(mask: Any, new: Sequence[Any], old: Sequence[Any]) -> tuple[Any, ...]
 
 @takes_out_sharding
 def gamma(
-    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact"
-) -> Any:
+    key: KeyLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+) -> Array:
     """Numbers of density xᵃ⁻¹ e⁻ˣ / Γ(a), x > 0.
 
     They have a derivative by ``a``: how the number moves that lies at the same quantile.
@@ -79,8 +84,13 @@ def gamma(
 
 @takes_out_sharding
 def loggamma(
-    key: Any, a: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact"
-) -> Any:
+    key: KeyLike,
+    a: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+) -> Array:
     """The logarithms of gamma-distributed numbers, exact where these are too small for a float.
 
     Args:
@@ -214,8 +224,13 @@ _RULES = {in_logs: _rule(in_logs) for in_logs in (False, True)}
 
 @takes_out_sharding
 def poisson(
-    key: Any, lam: Any, shape: Any = None, dtype: Any = None, *, method: str = "exact"
-) -> Any:
+    key: KeyLike,
+    lam: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    method: str = "exact",
+) -> Array:
     """Integers k with probability λᵏ e^-λ / k!.
 
     Args:
@@ -310,7 +325,13 @@ def _accepted(key: Any, propose: Any, kind: ArrayType) -> Any:
 # ---- binomial -------------------------------------------------------------------------------
 
 
-def binomial(key: Any, n: Any, p: Any, shape: Any = None, dtype: Any = None) -> Any:
+def binomial(
+    key: KeyLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """How many of n trials succeed, each with probability p.
 
     Args:
@@ -413,8 +434,14 @@ def _correction(k: int) -> float:
 
 
 def multinomial(
-    key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None, unroll: int | bool = 1
-) -> Any:
+    key: KeyLike,
+    n: ArrayLike,
+    p: ArrayLike,
+    *,
+    shape: ShapeLike | None = None,
+    dtype: DTypeLike | None = None,
+    unroll: int | bool = 1,
+) -> Array:
     """How many of n trials come out in each way, where way i has probability p[..., i].
 
     Args:

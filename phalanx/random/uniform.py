@@ -12,7 +12,16 @@ from phalanx.base import dtypes
 from phalanx.base.broadcasting import check_fills, common_shape
 from phalanx.base.errors import ArgumentError
 from phalanx.control.one_program import staged
-from phalanx.core.types import ArrayType, is_scalar, typeof
+from phalanx.core.types import (
+    Array,
+    ArrayLike,
+    ArrayType,
+    DTypeLike,
+    KeyLike,
+    ShapeLike,
+    is_scalar,
+    typeof,
+)
 from phalanx.lax.layout import takes_out_sharding
 from phalanx.ops import (
     add,
@@ -124,7 +133,7 @@ def but_last_axis(who: str, name: str, x: Any) -> tuple[ArrayType, int]:
 
 
 @takes_out_sharding
-def bits(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def bits(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """Uniformly random bits.
 
     Args:
@@ -161,8 +170,12 @@ def draw_bits(key: Any, shape: tuple[int, ...], width: int) -> Any:
 
 @takes_out_sharding
 def uniform(
-    key: Any, shape: Any = (), dtype: Any = None, minval: Any = 0.0, maxval: Any = 1.0
-) -> Any:
+    key: KeyLike,
+    shape: ShapeLike = (),
+    dtype: DTypeLike | None = None,
+    minval: ArrayLike = 0.0,
+    maxval: ArrayLike = 1.0,
+) -> Array:
     """Numbers uniform in [minval, maxval).
 
     Args:
@@ -234,7 +247,13 @@ def as_uniform(drawn: Any, dtype: np.dtype, low: Any = 0.0, high: Any = 1.0) -> 
 
 
 @takes_out_sharding
-def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = None) -> Any:
+def randint(
+    key: KeyLike,
+    shape: ShapeLike,
+    minval: ArrayLike,
+    maxval: ArrayLike,
+    dtype: DTypeLike | None = None,
+) -> Array:
     """Integers uniform in [minval, maxval); minval where that is empty.
 
     Args:
@@ -313,7 +332,9 @@ def _randint(
 
 
 @takes_out_sharding
-def bernoulli(key: Any, p: Any = 0.5, shape: Any = None, mode: str = "low") -> Any:
+def bernoulli(
+    key: KeyLike, p: ArrayLike = 0.5, shape: ShapeLike | None = None, mode: str = "low"
+) -> Array:
     """True with probability ``p``.
 
     Args:
@@ -365,7 +386,7 @@ def draw_two(key: Any, shape: tuple[int, ...], dtype: np.dtype) -> tuple[Any, An
 
 
 @takes_out_sharding
-def rademacher(key: Any, shape: Any = (), dtype: Any = None) -> Any:
+def rademacher(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) -> Array:
     """1 or -1, with probability 1/2 each.
 
     Args:

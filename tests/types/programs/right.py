@@ -116,7 +116,7 @@ def steps_with_donation() -> None:
     def update(params: Params, scale: float) -> Params:
         return {name: p * scale for name, p in params.items()}
 
-    print(update(params, 0.5)["w"])
+    print(update(jax.tree.map(jnp.copy, params), 0.5)["w"])
 
 
 def static_by_name() -> None:
@@ -225,12 +225,14 @@ def model_class() -> None:
 
 
 def jitted_method() -> None:
-    class Model:
+    class Model(NamedTuple):
+        w: Array
+
         @jax.jit
         def apply(self, x: Array, scale: float = 1.0) -> Array:
-            return x * scale
+            return x @ self.w * scale
 
-    print(Model().apply(x), Model().apply(x, scale=2.0))
+    print(Model(x.T).apply(x), Model(x.T).apply(x, scale=2.0))
 
 
 # ---- transformations ----
@@ -489,7 +491,7 @@ def numbers() -> None:
 
 def indexed() -> None:
     print(x[0], x[0, 1], x[:, 0], x[..., None], x[x > 0], x[jnp.array([0, 1])], x[-1:, ::2])
-    print(x[np.array([0])], x[[0, 1]], jnp.take(x, jnp.array([0]), axis=0))
+    print(x[np.array([0])], jnp.take(x, jnp.array([0]), axis=0))
 
 
 def updated() -> None:

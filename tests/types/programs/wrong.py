@@ -288,6 +288,10 @@ def assigned_in_place() -> None:
     x[0] = 1.0  # wrong
 
 
+def indexed_by_a_list() -> None:
+    print(x[[0, 2]])  # wrong
+
+
 def misspelt_update() -> None:
     x.at[0].sets(1.0)  # wrong
 

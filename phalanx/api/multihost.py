@@ -18,7 +18,7 @@ from phalanx.base.errors import ProgramMismatch
 from phalanx.base.extended import is_key
 from phalanx.base.recent import memoized
 from phalanx.base.source import user_location
-from phalanx.core.types import ArrayType
+from phalanx.core.types import Array, ArrayType
 from phalanx.lax.collective import all_gather
 from phalanx.processes import preemption
 from phalanx.processes.joined import joined_member

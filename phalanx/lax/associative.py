@@ -54,12 +54,12 @@ def associative_scan(
         rows = [_flipped(x) for x in rows]
 
     def combine(a: list, b: list) -> list:
-        return _checked(fn(treedef.unflatten(a), treedef.unflatten(b)), a, treedef)
+        return _checked(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)), a, treedef)
 
     out = _scan_pairs(combine, rows, lengths.pop())
     if reverse:
         out = [_flipped(x) for x in out]
-    return treedef.unflatten([move(x, 0, d) for x, d in zip(out, dims, strict=True)])
+    return tree.unflatten(treedef, [move(x, 0, d) for x, d in zip(out, dims, strict=True)])
 
 
 def _dim(kind: ArrayType, axis: int) -> int:

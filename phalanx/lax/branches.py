@@ -149,12 +149,16 @@ def switch(
             f"{user_location()}"
         )
     if config.disable_jit and is_known(index):
-        return branches[min(max(int(index), 0), len(branches) - 1)](*held(operands))
+        return branches[_nearest(index, branches)](*held(operands))
     if is_scalar(index):
-        which: Any = np.int32(min(max(int(index), 0), len(branches) - 1))
+        which: Any = np.int32(_nearest(index, branches))
     else:
         which = clamp(np.int32(0), _whole_number(index), np.int32(len(branches) - 1))
     return choose("switch", which, branches, operands)
+
+
+def _nearest(index: Any, branches: Sequence[Any]) -> int:
+    return min(max(int(index), 0), len(branches) - 1)
 
 
 def _whole_number(x: Any) -> Any:

@@ -495,7 +495,7 @@ def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
         ins=(*[FIXED] * len(body.captured), *[each(0)] * len(rows)),
         outs=(each(0),) * len(body.program.outputs), at_once=operator.index(batch_size),
     )  # fmt: skip
-    return body.out_tree.unflatten(out)
+    return tree.unflatten(body.out_tree, out)
 
 
 def _without_carry(f: Callable, _: None, row: Any) -> tuple:

@@ -185,7 +185,7 @@ def optimization_barrier(operand: T) -> T:
     """
     leaves, treedef = trees.flatten(operand)
     operands = [accept("optimization_barrier", x) for x in leaves]
-    return treedef.unflatten(ops.optimization_barrier(*operands))
+    return trees.unflatten(treedef, ops.optimization_barrier(*operands))
 
 
 # ---- repeating ------------------------------------------------------------------------------

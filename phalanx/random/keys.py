@@ -27,6 +27,7 @@ from phalanx.ops.basis import check_lengths
 from phalanx.random.generators import U32, generator_of, source
 from phalanx.random.words import Words, side_by_side
 from phalanx.run.array import DeviceArray, keys_of, words_of
+from phalanx.run.eager import as_array
 
 Key = NewType("Key", Array)
 """An array of keys, in annotations."""
@@ -158,7 +159,7 @@ def key_data(keys: KeyLike) -> Array:
     """
     dtype = _check("key_data", keys).dtype
     if not is_key(dtype):
-        return keys
+        return _as_array(keys)
     words = words_of(keys) if type(keys) is DeviceArray else random_unwrap(keys)
     return _as_seen(words, dtype)
 
@@ -232,7 +233,11 @@ def clone(key: KeyLike) -> Array:
     Array(True, dtype=bool)
     """
     _check("clone", key)
-    return key
+    return _as_array(key)
+
+
+def _as_array(keys: KeyLike) -> Array:
+    return keys if isinstance(keys, Array) else as_array(keys)
 
 
 def _type_of(x: Any) -> ArrayType | None:

@@ -18,7 +18,7 @@ from phalanx.api.arguments import (
 )
 from phalanx.api.dispatch import Dispatched, TracedFunction
 from phalanx.api.passing import Passed
-from phalanx.api.refs import RefCall, array_types, leaf_types
+from phalanx.api.refs import RefCall, abstract_types, array_types, leaf_types, ref_numbers
 from phalanx.api.shardings import Asked, check_followed
 from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
@@ -112,8 +112,7 @@ class Jitted(Dispatched):
         if traced is None:
             arrays = array_types(types)
             self._meets(arrays)
-            refs = [i for i, (t, a) in enumerate(zip(types, arrays, strict=True)) if t is not a]
-            flat = Flat(self.fun, treedef, static, self.who, refs)
+            flat = Flat(self.fun, treedef, static, self.who, ref_numbers(types))
             names = self._names(static, args, kwargs).all()
             staged = stage_with_refs(flat, arrays, name_of(self.fun), names)
             program, captured, written = staged
@@ -189,10 +188,7 @@ class Jitted(Dispatched):
         static, rest, named = self._split(args, kwargs)
         leaves, treedef = tree.flatten_call((rest, named))
         names = self._names(static, rest, named)
-        types = tuple([
-            x.aval if type(x) is Ref else aot.abstract(x, names, i, self.who)
-            for i, x in enumerate(leaves)
-        ])  # fmt: skip
+        types = abstract_types(leaves, names, self.who)
         traced = self.traced(static, rest, named, treedef, types)
         places = self._places(traced, static, rest, named)
         arrays, homes = array_types(types), aot.homes(leaves, names, self.who)

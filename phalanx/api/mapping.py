@@ -174,8 +174,13 @@ def _dimension(role: Role, axis: Any) -> int | None:
     return role.layout.index((axis,)) if axis in role.axes else None
 
 
-def differs(who: str, what: str, role: Role, axis: Any, where: Sequence[Equation]) -> str:
-    """The message that ``axis`` is not mapped in ``what``, of ``role``, which differs along it."""
+def differs(
+    who: str, what: str, role: Role, axis: Any, where: Sequence[Equation], said: str = "out_axes"
+) -> str:
+    """The message that ``axis`` is not mapped in ``what``, of ``role``, which differs along it.
+
+    ``said``: the option that says so.
+    """
     lines = lines_of(where)
     cause = f": it uses mapped values at {lines}" if lines else ""
     named = "" if is_internal(axis) else f" of {axis!r}"
@@ -183,7 +188,7 @@ def differs(who: str, what: str, role: Role, axis: Any, where: Sequence[Equation
     spec = P.of(role.layout) if role.layout else None
     instead = "an integer" if spec is None else f"{axis!r} a place"
     return (
-        f"{who}: {what} has out_axes {spec} but differs between lanes{named}{cause}. "
-        f"Reduce it over the axis, with lax.pmean(x, {shown}) or lax.psum, or give out_axes "
+        f"{who}: {what} has {said} {spec} but differs between lanes{named}{cause}. "
+        f"Reduce it over the axis, with lax.pmean(x, {shown}) or lax.psum, or give {said} "
         f"{instead} to get the value of every lane"
     )

@@ -27,7 +27,15 @@ from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.over_processes import group_of, one_by_one
 from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, running_at
-from phalanx.api.refs import RefCall
+from phalanx.api.refs import (
+    RefCall,
+    abstract_types,
+    apart,
+    array_types,
+    leaf_types,
+    ref_numbers,
+    store_apart,
+)
 from phalanx.api.specs import snapshot
 from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
@@ -43,6 +51,7 @@ from phalanx.core.blocks import fewest_blocks
 from phalanx.core.layouts import Axes
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, plain
+from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import ArrayType, typeof
@@ -137,9 +146,10 @@ class Pmapped(Dispatched):
             names = self._names(static, args, kwargs)
             # What other processes have of a value is asked for where the whole is differentiated.
             with config.override(disable_jit=False):
-                body = self.body(static, leaves, treedef, ins, sizes, names)
-            results = body.prim(*loaded(body.captured), *leaves, **body.params)
-            return body.out_tree.unflatten(results)
+                body = self.body(static, _types(leaves), treedef, ins, sizes, names)
+            refuse_aliases(leaves, body.captured, self.who)
+            results = body.prim(*loaded(body.captured), *loaded(leaves), **body.params)
+            return body.out_tree.unflatten(body.store(leaves, results))
         return self._evaluate(static, args, kwargs, leaves, treedef)
 
     def _compiled(
@@ -147,18 +157,21 @@ class Pmapped(Dispatched):
     ) -> Runs:
         names = self._names(static, args, kwargs)
         ins, sizes = self._mapping(static, args, kwargs, leaves)
-        body = self.body(static, leaves, treedef, ins, sizes, names)
+        types = _types(leaves)
+        body = self.body(static, types, treedef, ins, sizes, names)
         donated = self._donated(static, args, kwargs)
-        whole = body.whole([plain(typeof(x)) for x in leaves])
+        whole = body.whole(array_types(types))
+        refs = ref_numbers(types)
 
         def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
             outer = body.captured
-            every, given = names.after(map(str, outer)), [False] * len(outer) + donated
+            own = [d and i not in refs for i, d in enumerate(donated)]
+            every, given = names.after(map(str, outer)), [False] * len(outer) + own
             passed = Passed.of(whole, given, every, self.who, every=True)
             prepared = compile_program(whole, passed.signatures(operands), passed.donate)
             return passed.call(prepared, operands, out_tree)
 
-        if body.captured:
+        if body.captured or refs:
             return RefCall(body, self.who, compiled)
         return compiled(leaves, body.out_tree)
 
@@ -175,11 +188,12 @@ class Pmapped(Dispatched):
         """What each leaf is to a lane, and the size of each axis."""
         names = self._names(static, args, kwargs)
         for i, x in enumerate(leaves):
-            if not is_value(x):
+            if not is_value(x) and type(x) is not Ref:
                 check_leaf(x, names[i], self.who)
         in_axes = without_static(self.in_axes, static)
-        ins = self.axes.of_inputs(in_axes, args, kwargs, leaves, names)
-        sizes = self.axes.sizes(leaves, ins, names, self.axis_size, len(kwargs))
+        arrays = loaded(leaves)
+        ins = self.axes.of_inputs(in_axes, args, kwargs, arrays, names)
+        sizes = self.axes.sizes(arrays, ins, names, self.axis_size, len(kwargs))
         self._check_nesting()
         return ins, sizes
 
@@ -191,35 +205,35 @@ class Pmapped(Dispatched):
             )
 
     def body(
-        self, static: Static, leaves: Sequence[Any], treedef: Any, ins: Roles, sizes: Axes,
+        self, static: Static, types: Sequence[Any], treedef: Any, ins: Roles, sizes: Axes,
         names: LeafNames,
     ) -> TracedLane:  # fmt: skip
         """The function traced in one lane; made once, unless it captures traced values."""
-        pairs, group = zip(leaves, ins, strict=True), self._group()
-        lanes = tuple([r.inner(plain(typeof(x)), sizes) for x, r in pairs])
-        key = (static, treedef, lanes, ins, sizes, config.key, axes.scope(), group)
+        pairs, group = zip(array_types(types), ins, strict=True), self._group()
+        lanes, refs = tuple([r.inner(t, sizes) for t, r in pairs]), ref_numbers(types)
+        key = (static, treedef, lanes, refs, ins, sizes, config.key, axes.scope(), group)
         body = self.caches.traced[key]
         if body is None:
             self._meets(lanes)
-            body = self._trace(static, treedef, lanes, ins, sizes, names, group)
+            body = self._trace(static, treedef, lanes, refs, ins, sizes, names, group)
             if body.reusable:
                 self.caches.traced[key] = body  # type: ignore[assignment]
         return body  # type: ignore[return-value]
 
     def _trace(
-        self, static: Static, treedef: Any, lanes: tuple, ins: Roles, sizes: Axes,
-        names: LeafNames, group: Group | None,
+        self, static: Static, treedef: Any, lanes: tuple, refs: Sequence[int], ins: Roles,
+        sizes: Axes, names: LeafNames, group: Group | None,
     ) -> TracedLane:  # fmt: skip
-        flat = Flat(self.fun, treedef, static, self.who)
+        flat = Flat(self.fun, treedef, static, self.who, refs)
         sharing = None if group is None else self._sharing(group, sizes)
         with self._entered(sizes, sharing):
             staged = stage_with_refs(flat, lanes, name_of(self.fun), names.all())
         program, captured, written = staged
         refuse_written(written, self.who)
         ranks = [t.ndim for t in program.output_types]
-        outs = self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
+        outs = self._outs(flat, ranks, ins)
         ins = (FIXED,) * len(captured) + ins
-        self._check_replicated(program, ins, outs, flat.out_tree)
+        self._check_replicated(program, ins, outs, flat, names)
         params = {
             "program": program,
             "axes": sizes,
@@ -229,9 +243,16 @@ class Pmapped(Dispatched):
         }
         if sharing is not None:
             params |= {"sharing": sharing}
-            return TracedLane(program, captured, flat.out_tree, {}, (), spanned, params)
+            return TracedLane(program, captured, flat.out_tree, {}, flat.stored, spanned, params)
         params |= {"devices": self.devices, "mesh": self.axes.mesh}
-        return TracedLane(program, captured, flat.out_tree, {}, (), mapped, params)
+        return TracedLane(program, captured, flat.out_tree, {}, flat.stored, mapped, params)
+
+    def _outs(self, flat: Flat, ranks: Sequence[int], ins: Roles) -> Roles:
+        """The roles of what ``flat`` gives: its results, of ``ranks`` dimensions in one lane, and
+        what its arguments hold in the end, cut as before."""
+        results = ranks[: flat.out_tree.num_leaves]
+        outs = self.axes.of_outputs(self.out_axes, flat.out_tree, results)
+        return (*outs, *(ins[i] for i in flat.stored))
 
     @contextmanager
     def _entered(self, sizes: Axes, sharing: Sharing | None = None) -> Iterator[None]:
@@ -247,37 +268,39 @@ class Pmapped(Dispatched):
                 yield
 
     def _check_replicated(
-        self, program: Program, ins: Roles, outs: Roles, out_tree: Any
+        self, program: Program, ins: Roles, outs: Roles, flat: Flat, leaves: LeafNames
     ) -> None:
-        """Raise ReplicationError if a result may differ along an axis that is not mapped in it."""
+        """Raise ReplicationError if a result, or what a reference among the ``leaves`` holds, may
+        differ along an axis that is not mapped in it."""
         alike = [frozenset(self.axes.names) - r.axes for r in outs]
         if not any(alike):
             return
         inputs = [r.axes for r in ins]
         varying = varying_outputs(program, inputs)
-        names = result_names(out_tree)
-        results = zip(names, program.outputs, outs, alike, varying, strict=True)
-        for name, atom, role, same, over in results:
+        ends = [(name, "out_axes") for name in result_names(flat.out_tree)]
+        ends += [(f"what {leaves[i]} holds", "in_axes") for i in flat.stored]
+        results = zip(ends, program.outputs, outs, alike, varying, strict=True)
+        for (name, said), atom, role, same, over in results:
             for axis in (a for a in self.axes.names if a in same & over):
                 where = culprits(program, inputs, atom, axis)
-                raise ReplicationError(differs(self.who, name, role, axis, where))
+                raise ReplicationError(differs(self.who, name, role, axis, where, said))
 
     def _one_by_one(
         self, static: Static, leaves: Sequence[Any], treedef: Any, ins: Roles, sizes: Axes,
         group: Group | None,
     ) -> Any:  # fmt: skip
         """Without compiling the function: operation by operation, in all lanes at once."""
-        flat = Flat(self.fun, treedef, static, self.who)
+        flat = Flat(self.fun, treedef, static, self.who, ref_numbers(_types(leaves)))
+        refuse_aliases(leaves, (), self.who)
 
         def outs(results: Sequence[Any]) -> Roles:
-            ranks = [typeof(y).ndim for y in results]
-            return self.axes.of_outputs(self.out_axes, flat.out_tree, ranks)
+            return self._outs(flat, [typeof(y).ndim for y in results], ins)
 
         def refuse(role: Role, axis: Any) -> None:
             raise ReplicationError(differs(self.who, "a result", role, axis, []))
 
         mesh = self._mesh_of_lanes(sizes)
-        values = spread(leaves, ins, mesh, PmapSharding)
+        values = spread(apart(leaves, flat.refs), ins, mesh, PmapSharding)
         sharing = None if group is None else self._sharing(group, sizes)
         with self._entered(sizes, sharing):
             results, roles = (
@@ -285,7 +308,9 @@ class Pmapped(Dispatched):
                 if sharing is None
                 else one_by_one(flat, sharing, values, ins, outs, refuse)
             )
-        return flat.out_tree.unflatten(spread(results, roles, mesh, PmapSharding))
+        placed = spread(results, roles, mesh, PmapSharding)
+        placed = store_apart([leaves[i] for i in flat.stored], placed, values)
+        return flat.out_tree.unflatten(placed)
 
     def _mesh_of_lanes(self, sizes: Axes) -> Mesh:
         """The devices over which the lanes of axes of such ``sizes`` lie."""
@@ -321,15 +346,17 @@ class Pmapped(Dispatched):
         static, rest, named = self._split(args, kwargs)
         leaves, treedef = tree.flatten_call((rest, named))
         names = self._names(static, rest, named)
-        types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
-        shells = [_Shell(t) for t in types]
+        types = abstract_types(leaves, names, self.who)
+        arrays = array_types(types)
+        shells = [_Shell(t) for t in arrays]
         shell_args, shell_kwargs = tree.unflatten(treedef, shells)
         ins, sizes = self._mapping(static, shell_args, shell_kwargs, shells)
-        body = self.body(static, shells, treedef, ins, sizes, names)
+        body = self.body(static, types, treedef, ins, sizes, names)
         call_traced = stages.TracedCall(
-            self.who, names, static, body.whole(types), body.captured,
-            tree.structure((rest, named)), body.out_tree, types,
+            self.who, names, static, body.whole(arrays), body.captured,
+            tree.structure((rest, named)), body.out_tree, arrays,
             aot.homes(leaves, names, self.who), self._donated(static, rest, named),
+            store=body.store, stored=len(body.stored),
         )  # fmt: skip
         return stages.Traced(call_traced)
 
@@ -341,6 +368,10 @@ class _Shell(Tracer):
 
     def __init__(self, type: ArrayType) -> None:
         super().__init__(ROOT, type)
+
+
+def _types(leaves: Sequence[Any]) -> tuple[Any, ...]:
+    return leaf_types(leaves, lambda x: plain(typeof(x)))
 
 
 def _checked_devices(devices: Any, platform: str | None, who: str) -> tuple | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from phalanx.api.aot import abstract
+from phalanx.api.arguments import LeafNames
 from phalanx.api.dispatch import KEPT, TracedFunction
 from phalanx.base.recent import Recent
 from phalanx.core.refs import AbstractRef, Ref, load, refuse_aliases, store_all
@@ -22,6 +24,21 @@ def leaf_types(leaves: Sequence[Any], typed: Callable[[Any], Any]) -> tuple[Any,
 def array_types(types: Sequence[Any]) -> list[Any]:
     """The same, as what a program takes."""
     return [t.inner_aval if type(t) is AbstractRef else t for t in types]
+
+
+def ref_numbers(types: Sequence[Any]) -> tuple[int, ...]:
+    """Which of the leaves, of such ``types``, are references."""
+    return tuple([i for i, t in enumerate(types) if type(t) is AbstractRef])
+
+
+def abstract_types(leaves: Sequence[Any], names: LeafNames, who: str) -> tuple[Any, ...]:
+    """The types of ``leaves``, of which some may stand for arrays, as ``leaf_types`` has them."""
+    return tuple(
+        [
+            x.aval if type(x) is Ref else abstract(x, names, i, who)
+            for i, x in enumerate(leaves)
+        ]
+    )
 
 
 def apart(leaves: Sequence[Any], refs: Sequence[int]) -> Sequence[Any]:

@@ -24,7 +24,15 @@ from phalanx.api.inferred import Infer, inferred
 from phalanx.api.one_by_one import at_every_position, spread
 from phalanx.api.passing import Passed
 from phalanx.api.positions import Positions, positions_of, running_at
-from phalanx.api.refs import RefCall
+from phalanx.api.refs import (
+    RefCall,
+    abstract_types,
+    apart,
+    array_types,
+    leaf_types,
+    ref_numbers,
+    store_apart,
+)
 from phalanx.api.specs import Specs, snapshot
 from phalanx.api.transformed import Compilable, Compiling, P, R
 from phalanx.base import tree
@@ -34,6 +42,7 @@ from phalanx.base.source import name_of, user_location
 from phalanx.control.mapped import on_whole_arrays
 from phalanx.core import axes
 from phalanx.core.program import Equation, plain
+from phalanx.core.refs import Ref, refuse_aliases
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
@@ -48,13 +57,15 @@ from phalanx.transforms.stage import evaluate, is_value, loaded, refuse_written,
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """The arguments of a call, of ``types``, what specs say of them, and where it runs."""
+    """The arguments of a call, of ``types``, those of them that are references, what specs say of
+    them, and where it runs."""
 
     static: Static
     args: tuple
     in_specs: Any
     treedef: Any
     types: tuple[ArrayType, ...]
+    refs: tuple[int, ...]
     names: LeafNames
     here: Positions
 
@@ -101,24 +112,28 @@ class ShardMapped(Dispatched):
         if current() is ROOT and not config.disable_jit:
             return self._evaluate(static, args, kwargs, leaves, treedef)
         names = self._names(static, args, {})
-        for i, x in enumerate(leaves):
-            check_leaf(x, names[i], self.who)
-        call = self._prepared(static, args, leaves, treedef, [typeof(x) for x in leaves])
+        call = self._prepared(static, args, leaves, treedef, self._types(leaves, names))
         if config.disable_jit:
             return self._one_by_one(call, leaves)
         body = self._body(call)
-        return body.out_tree.unflatten(evaluate(body.program, [*loaded(body.captured), *leaves]))
+        refuse_aliases(leaves, body.captured, self.who)
+        results = evaluate(body.program, loaded([*body.captured, *leaves]))
+        return body.out_tree.unflatten(body.store(leaves, results))
+
+    def _types(self, leaves: Sequence[Any], names: LeafNames) -> tuple[Any, ...]:
+        for i, x in enumerate(leaves):
+            if type(x) is not Ref:
+                check_leaf(x, names[i], self.who)
+        return leaf_types(leaves, lambda x: plain(typeof(x)))
 
     def _compiled(
         self, static: Static, args: tuple, kwargs: dict[str, Any], leaves: Sequence, treedef: Any
     ) -> Runs:
         names = self._names(static, args, kwargs)
-        for i, x in enumerate(leaves):
-            check_leaf(x, names[i], self.who)
-        types = [typeof(x) for x in leaves]
-        prepared_call = self._prepared(static, args, leaves, treedef, types)
-        body = self._body(prepared_call)
-        places = self._places(body, prepared_call.here)
+        types = self._types(leaves, names)
+        call = self._prepared(static, args, leaves, treedef, types)
+        body = self._body(call)
+        places = self._places(body, call.here)
 
         def compiled(operands: Sequence[Any], out_tree: Any) -> Call:
             every = names.after(map(str, body.captured))
@@ -126,7 +141,7 @@ class ShardMapped(Dispatched):
             prepared = compile_program(body.program, passed.signatures(operands), places=places)
             return passed.call(prepared, operands, out_tree)
 
-        if body.captured:
+        if body.captured or call.refs:
             return RefCall(body, self.who, compiled)
         return compiled(leaves, body.out_tree)
 
@@ -137,7 +152,8 @@ class ShardMapped(Dispatched):
         if not isinstance(mesh, Mesh) or len(here.axes) < len(mesh.axis_names):
             return places
         specs = Specs(self.who, "out_specs", self.out_specs, here.axes, mesh)
-        told = specs.of_leaves(body.out_tree.unflatten([0] * len(places.outs)))
+        told = specs.of_leaves(body.out_tree.unflatten([0] * body.out_tree.num_leaves))
+        told += [None] * len(body.stored)
         outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in told])
         return RequestedShardings(places.ins, outs)
 
@@ -145,19 +161,22 @@ class ShardMapped(Dispatched):
 
     def _prepared(
         self, static: Static, args: tuple, leaves: Sequence[Any], treedef: Any,
-        types: Sequence[ArrayType],
+        types: Sequence[Any],
     ) -> _Call:  # fmt: skip
         names = self._names(static, args, {})
-        here = positions_of(self.mesh, self.axis_names, self.check_vma, leaves, self.who)
+        held = loaded(leaves)
+        here = positions_of(self.mesh, self.axis_names, self.check_vma, held, self.who)
         specs = without_static(self.in_specs, static)
         if specs is Infer:
-            specs, _ = treedef.unflatten(inferred(leaves, names, here, self.who))
-        return _Call(static, args, specs, treedef, tuple(map(plain, types)), names, here)
+            specs, _ = treedef.unflatten(inferred(held, names, here, self.who))
+        arrays = tuple(map(plain, array_types(types)))
+        return _Call(static, args, specs, treedef, arrays, ref_numbers(types), names, here)
 
     def _body(self, call: _Call) -> TracedFunction:
         """The function of whole arrays; traced once, unless it captures traced values."""
         _, specs = snapshot(call.in_specs) if self.in_specs is Infer else (None, ())
-        key = (call.static, call.treedef, call.types, call.here, config.key, axes.scope(), specs)
+        of_types = call.treedef, call.types, call.refs
+        key = (call.static, *of_types, call.here, config.key, axes.scope(), specs)
         body = self.caches.traced[key]
         if body is None:
             self._meets(call.types)
@@ -169,19 +188,19 @@ class ShardMapped(Dispatched):
     def _trace(self, call: _Call) -> TracedFunction:
         here, names = call.here, call.names.all()
         ins, parts = self._blocks(call)
-        flat = Flat(self.fun, call.treedef, call.static, self.who)
+        flat = Flat(self.fun, call.treedef, call.static, self.who, call.refs)
         with running_at(here, self.who):
             staged = stage_with_refs(flat, parts, name_of(self.fun), names)
         program, captured, written = staged
         refuse_written(written, self.who)
-        results, outs = self._results(flat.out_tree, program.output_types, here)
+        results, outs = self._results(flat, program.output_types, ins, call)
         ins = (FIXED,) * len(captured) + ins
         for atom, role, name in zip(program.outputs, outs, results, strict=True):
             for axis in _missing(atom.type, role, here):
                 where = culprits(program, [r.axes for r in ins], atom, axis)
                 raise ReplicationError(_differs(self.who, name, axis, where))
         whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
-        return TracedFunction(whole, captured, flat.out_tree, {}, ())
+        return TracedFunction(whole, captured, flat.out_tree, {}, flat.stored)
 
     def _blocks(self, call: _Call) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""
@@ -192,31 +211,38 @@ class ShardMapped(Dispatched):
         return roles, [specs.block(t, r, n) for t, r, n in triples]
 
     def _results(
-        self, out_tree: Any, types: Sequence[ArrayType], here: Positions
+        self, flat: Flat, types: Sequence[ArrayType], ins: Roles, call: _Call
     ) -> tuple[list[str], Roles]:
-        """What messages call each result, and what it is to a position."""
-        names = result_names(out_tree)
-        specs = Specs(self.who, "out_specs", self.out_specs, here.axes, here.mesh)
-        return names, specs.roles(out_tree.unflatten(names), types, names)
+        """Who says how each result is cut, and what it is to a position: those of the function, and
+        what its arguments hold in the end, cut as before."""
+        names = result_names(flat.out_tree)
+        specs = Specs(self.who, "out_specs", self.out_specs, call.here.axes, call.here.mesh)
+        outs = specs.roles(flat.out_tree.unflatten(names), types[: len(names)], names)
+        held = [f"in_specs say that what {call.names[i]} holds" for i in flat.stored]
+        names = [f"out_specs say that {name}" for name in names]
+        return [*names, *held], (*outs, *(ins[i] for i in flat.stored))
 
     def _one_by_one(self, call: _Call, leaves: Sequence[Any]) -> Any:
         """Without compiling the function: operation by operation, at all positions at once."""
         ins, _ = self._blocks(call)
-        flat = Flat(self.fun, call.treedef, call.static, self.who)
+        flat = Flat(self.fun, call.treedef, call.static, self.who, call.refs)
+        refuse_aliases(leaves, (), self.who)
 
         def outs(results: Sequence[Any]) -> Roles:
             types = [plain(typeof(y)) for y in results]
-            names, roles = self._results(flat.out_tree, types, call.here)
+            names, roles = self._results(flat, types, ins, call)
             for kind, role, name in zip(types, roles, names, strict=True):
                 for axis in _missing(kind, role, call.here):
                     raise ReplicationError(_differs(self.who, name, axis, []))
             return roles
 
         mesh = call.here.mesh
-        values = spread(leaves, ins, mesh, NamedSharding)
+        values = spread(apart(leaves, flat.refs), ins, mesh, NamedSharding)
         with running_at(call.here, self.who):
             results, roles = at_every_position(flat, call.here.axes, values, ins, outs)
-        return flat.out_tree.unflatten(spread(results, roles, mesh, NamedSharding))
+        placed = spread(results, roles, mesh, NamedSharding)
+        placed = store_apart([leaves[i] for i in flat.stored], placed, values)
+        return flat.out_tree.unflatten(placed)
 
     # ---- ahead of time ----
 
@@ -225,12 +251,13 @@ class ShardMapped(Dispatched):
         static, rest, named = self._split(args, kwargs)
         leaves, treedef = tree.flatten_call((rest, named))
         names = self._names(static, rest, named)
-        types = [aot.abstract(x, names, i, self.who) for i, x in enumerate(leaves)]
+        types = abstract_types(leaves, names, self.who)
         body = self._body(self._prepared(static, rest, leaves, treedef, types))
         call_traced = stages.TracedCall(
             self.who, names, static, body.program, body.captured,
-            tree.structure((rest, named)), body.out_tree, types,
+            tree.structure((rest, named)), body.out_tree, array_types(types),
             aot.homes(leaves, names, self.who), [False] * len(leaves),
+            store=body.store, stored=len(body.stored),
         )  # fmt: skip
         return stages.Traced(call_traced)
 
@@ -248,7 +275,7 @@ def _differs(who: str, what: str, axis: Any, where: Sequence[Equation]) -> str:
     lines = lines_of(where)
     cause = f": it uses what differs at {lines}" if lines else ""
     return (
-        f"{who}: out_specs say that {what} is the same along axis {axis!r}, at {user_location()}, "
+        f"{who}: {what} is the same along axis {axis!r}, at {user_location()}, "
         f"but it differs{cause}. Reduce it, with lax.pmean(x, {axis!r}) or lax.psum, or name the "
         "axis in its spec"
     )

@@ -139,15 +139,15 @@ def written_in_pmap():
 
 
 @mistake
-def passed_to_pmap():
-    phalanx.pmap(lambda ref: ref[...])(phalanx.new_ref(X))
+def shared_by_lanes_that_write_it():
+    phalanx.pmap(lambda ref, x: ref.set(x), in_axes=(None, 0))(phalanx.new_ref(0.0), X)
 
 
 @mistake
-def passed_to_shard_map():
-    mesh = phalanx.make_mesh((1,), ("i",))
-    f = phalanx.shard_map(lambda ref: ref[...], mesh=mesh, in_specs=P("i"), out_specs=P("i"))
-    f(phalanx.new_ref(X))
+def shared_by_positions_that_write_it():
+    mesh, specs = phalanx.make_mesh((1,), ("i",)), (P(), P("i"))
+    f = phalanx.shard_map(lambda ref, x: ref.set(x), mesh=mesh, in_specs=specs, out_specs=P())
+    f(phalanx.new_ref(X), X)
 
 
 @mistake

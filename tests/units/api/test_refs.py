@@ -337,6 +337,73 @@ def test_lanes_read_references_from_outside_as_they_are_now(mapped):
     assert f(jnp.arange(3.0)).tolist() == phalanx.jit(f)(jnp.arange(3.0)).tolist() == [0, 3, 6]
 
 
+def mixing(ref, mean, x):
+    """Reads and writes its part of a reference, in a loop and a branch, among the lanes "i"."""
+    lax.fori_loop(0, 2, lambda i, _: ref.addupdate(x * i), None)
+    total = lax.psum(ref[...], "i")
+    lax.cond(x > 1, lambda: ref.set(total), lambda: None)
+    return ref[...] * mean[...]
+
+
+@pytest.mark.spmd
+@pytest.mark.parametrize("devices", [1, 3, 8])
+@pytest.mark.parametrize("length", [1, 5, 8])
+def test_lanes_of_pmap_write_their_parts_as_those_of_vmap(devices, length):
+    options = {"in_axes": (1, None, 0), "axis_name": "i"}
+    lanes = phalanx.pmap(mixing, **options, devices=phalanx.devices()[:devices])
+    few = phalanx.pmap(mixing, **options, devices=phalanx.devices()[:devices], lanes_at_once=2)
+    xs, found = jnp.arange(length, dtype="float32"), []
+    for f in (phalanx.vmap(mixing, **options), lanes, phalanx.jit(lanes), few):
+        ref, mean = phalanx.new_ref(jnp.ones((2, length))), phalanx.new_ref(0.5)
+        for _ in range(2):
+            results = f(ref, mean, xs)
+        found.append((held(ref), results.tolist()))
+    assert found == found[:1] * 4
+
+
+def test_what_lanes_agree_on_goes_to_a_reference_that_is_not_mapped():
+    mean = phalanx.new_ref(1.0)
+
+    def f(mean, x):
+        mean[...] += lax.pmean(x, "i")
+
+    phalanx.pmap(f, "i", in_axes=(None, 0))(mean, jnp.array([1.0, 4.0, 7.0]))
+    assert held(mean) == 5
+
+
+def test_nested_lanes_write_their_parts():
+    ref = phalanx.new_ref(jnp.zeros((2, 3)))
+    twice = phalanx.pmap(phalanx.pmap(lambda part, x: part.set(x), in_axes=(0, None)))
+    twice(ref, jnp.array([1.0, 2.0]))
+    assert held(ref) == [[1, 1, 1], [2, 2, 2]]
+
+
+@pytest.mark.parametrize("lengths", [(1, 1), (1, 3), (4, 2)])
+def test_a_mesh_cuts_references_as_arrays(lengths):
+    mesh = phalanx.make_mesh(lengths, ("i", "j"))
+
+    def f(ref, x):
+        ref[...] += lax.psum(x[0], "i")
+        ref[0] = -1.0
+        return ref[...]
+
+    x = np.arange(lengths[0] * 6, dtype="float32").reshape(lengths[0], 6)
+    expected = x.sum(0)
+    expected[:: 6 // lengths[1]] = -1
+    g = phalanx.shard_map(f, mesh=mesh, in_specs=(P("j"), P("i", "j")), out_specs=P("j"))
+    for h, compiles in [(g, True), (phalanx.jit(g), True), (g, False)]:
+        ref = phalanx.new_ref(jnp.zeros(6))
+        with phalanx.disable_jit(not compiles):
+            assert h(ref, x).tolist() == held(ref) == expected.tolist()
+    assert ref[...].sharding.spec == P("j")
+
+
+def test_lowered_functions_of_lanes_write_references():
+    ref = phalanx.new_ref(jnp.zeros(3))
+    phalanx.pmap(lambda part, x: part.set(x)).lower(ref, jnp.ones(3)).compile()(ref, jnp.ones(3))
+    assert held(ref) == [1, 1, 1]
+
+
 def test_positions_of_a_mesh_have_references_of_their_own():
     ref = phalanx.new_ref(2.0)
 

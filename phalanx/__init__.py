@@ -84,6 +84,7 @@ from phalanx.api.program import (
     named_scope,
 )
 from phalanx.api.shard_map import shard_map
+from phalanx.api.smap import smap
 from phalanx.api.vmap import vmap
 from phalanx.base.boundary import bound as _bound
 from phalanx.base.config import config
@@ -246,8 +247,8 @@ __all__ = [
     "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap", "primitives",
     "print_environment_info", "process_count", "process_index", "process_indices", "profiler",
     "pure_callback", "random", "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard",
-    "scipy", "set_mesh", "shard_map", "sharding", "softmax_custom_jvp", "stages", "stop_gradient",
-    "test_util", "thread_guard", "threefry_partitionable", "transfer_guard",
+    "scipy", "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages",
+    "stop_gradient", "test_util", "thread_guard", "threefry_partitionable", "transfer_guard",
     "transfer_guard_device_to_device", "transfer_guard_device_to_host",
     "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing", "value_and_grad",
     "version", "vjp", "vmap", "__version__", "__version_info__",

@@ -2,7 +2,12 @@
 
 SUBJECTS: dict[str, dict[str, list[str]]] = {
     "phalanx": {
-        "Many devices": ["phalanx.api.pmap", "phalanx.api.vmap", "phalanx.api.shard_map"],
+        "Many devices": [
+            "phalanx.api.pmap",
+            "phalanx.api.vmap",
+            "phalanx.api.shard_map",
+            "phalanx.api.smap",
+        ],
         "Compilation": [
             "phalanx.api.jit",
             "phalanx.api.program",

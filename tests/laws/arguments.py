@@ -95,7 +95,7 @@ ARGUMENTS = {
         "closure_convert eval_shape linear_transpose linearize vjp": (reverse, X),
         "checkpoint custom_gradient remat": (reverse,),
         "grad hessian jacfwd jacobian jacrev jit make_jaxpr make_program named_call pmap "
-        "shard_map value_and_grad vmap": (reverse,),
+        "shard_map smap value_and_grad vmap": (reverse,),
         "jvp": (reverse, (X,), (X,)),
         "make_array_from_callback": ((2, 3), WHOLE, lambda index: np.ones((2, 3))[index]),
         "make_array_from_process_local_data": (WHOLE, np.ones((2, 3))),
@@ -394,6 +394,7 @@ KEYWORDS = {
     },
     "scipy.special.bessel_jn": {"v": 3},
     ".pure_callback": {"vmap_method": "sequential"},
+    ".smap": {"in_axes": None, "out_axes": None, "axis_name": "x"},
     ".shard_map": {"in_specs": phalanx.P(), "out_specs": phalanx.P()},
     "lax.pcast": {"to": "varying"},
     "lax.platform_dependent": {"default": reverse},

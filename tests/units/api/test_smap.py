@@ -79,7 +79,7 @@ def test_what_does_not_fit(mesh):
 
     with pytest.raises(TypeError, match="axis_name must be the name of one axis"):
         smap(axis_name=("x", "y"))
-    with pytest.raises(ValueError, match="smap.same.*no axis 2"):
+    with pytest.raises(ValueError, match=r"smap.same.*no axis 2"):
         smap(in_axes=2)(X)
     with pytest.raises(ValueError, match="counted from the front"):
         smap(out_axes=-1)

@@ -1,4 +1,4 @@
-"""``smap``: ``shard_map`` along one axis of the mesh, with the axes of arrays said as to ``vmap``."""
+"""``smap``: ``shard_map`` along one axis of the mesh, with axes of arrays as ``vmap`` has them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _joined_at(dim: Any, axis_name: str, who: str) -> PartitionSpec:
         raise TypeError(f"{who}: an entry of out_axes must be an integer or None, got {dim!r}")
     if dim is not None and dim < 0:
         raise ValueError(
-            f"{who}: out_axes are counted from the front, since results are not known yet, got {dim}"
+            f"{who}: out_axes are counted from the front, as results are not known yet, got {dim}"
         )
     return _spec(dim, axis_name)
 

@@ -14,6 +14,9 @@ Self_contra = TypeVar("Self_contra", contravariant=True)
 Rest = ParamSpec("Rest")
 
 
+class _Unknown: ...
+
+
 class Compilable(Protocol[P, R_co]):
     """A function that is compiled when it is called, or before, as a method too."""
 
@@ -21,6 +24,10 @@ class Compilable(Protocol[P, R_co]):
 
     @overload
     def __get__(self, instance: None, owner: Any = None) -> Compilable[P, R_co]: ...
+    @overload  # mypy knows no parameters of what `partial(jit, ...)` decorates
+    def __get__(
+        self: Compilable[[_Unknown], R_co], instance: object, owner: Any = None
+    ) -> Compilable[..., R_co]: ...
     @overload
     def __get__(
         self: Compilable[Concatenate[Any, Rest], R_co], instance: object, owner: Any = None

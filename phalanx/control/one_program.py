@@ -280,7 +280,7 @@ def _integers_fit(operands: Sequence[Any]) -> bool:
 # ---- with a program that transformations see --------------------------------------------------
 
 
-def staged(function: Callable[..., Any]) -> Callable[..., Any]:
+def staged(function: Function) -> Function:
     """``function``, traced once for each combination of types and static arguments.
 
     Args:
@@ -323,7 +323,7 @@ def staged(function: Callable[..., Any]) -> Callable[..., Any]:
             traced = _programs[key] = _trace(function, types, static, name)
         return traced
 
-    return run
+    return cast(Function, run)
 
 
 def _trace(

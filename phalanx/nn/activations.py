@@ -60,7 +60,7 @@ def sigmoid(x: ArrayLike) -> Array:
 
 
 @staged
-def silu(x: ArrayLike) -> Array:
+def silu(x: Any) -> Array:
     """x sigmoid(x); also called swish.
 
     >>> from phalanx import nn
@@ -221,7 +221,7 @@ def hard_sigmoid(x: Any) -> Array:
 
 
 @staged
-def hard_silu(x: ArrayLike) -> Array:
+def hard_silu(x: Any) -> Array:
     """x hard_sigmoid(x); also called hard_swish.
 
     >>> from phalanx import nn

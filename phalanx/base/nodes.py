@@ -7,10 +7,10 @@ import dataclasses
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
-import optree
 from optree import PyTreeSpec
 
 from phalanx.base.errors import TreeError
+from phalanx.base.registry import optree
 from phalanx.base.tree import (
     SPACE,
     IsLeaf,

@@ -19,7 +19,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
-import optree
+
+from phalanx.base.registry import optree
 
 
 class Location:

@@ -14,12 +14,12 @@ import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-import optree
 from optree import PyTreeSpec
 
 from phalanx.base.errors import TreeError
 from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
+from phalanx.base.registry import optree
 from phalanx.base.source import user_location
 
 Tree = Any

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import optree
-
 from phalanx.base import tree
 from phalanx.base.errors import TreeError
+from phalanx.base.registry import optree
 from phalanx.tree_util import is_tree_node
 
 

@@ -299,7 +299,7 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     if x.shape != y.shape:
         return ops.full((), False, np.dtype(bool))
     same = equal(x, y)
-    if equal_nan:
+    if equal_nan and x.aval.dtype in INEXACT and y.aval.dtype in INEXACT:
         same = ops.or_(same, ops.and_(isnan(x), isnan(y)))
     return _all(same)
 

@@ -105,6 +105,12 @@ def test_keys_that_share_a_word_differ():
     assert (keys != keys[0]).tolist() == [False, True, True, False]
 
 
+def test_no_key_is_nan():
+    keys = random.split(random.key(0), 3)
+    assert bool(phalanx.numpy.array_equal(keys, keys, equal_nan=True))
+    assert not phalanx.numpy.array_equal(keys, keys[::-1], equal_nan=True)
+
+
 @pytest.mark.parametrize("prim, example", cases(set(REGISTRY) - {*MOVE, *COMPARE, *OF_THEIR_OWN}))
 def test_all_others_refuse_keys_in_words(prim, example):
     keyed = of_dtype(example, FRY)

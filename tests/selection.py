@@ -16,7 +16,7 @@ import hashlib
 
 SAMPLED = (
     "tests/laws/test_dtypes_of_drawn_numbers", "tests/laws/test_mistakes", "tests/laws/test_nan",
-    "tests/laws/test_platforms", "tests/laws/test_primitives",
+    "tests/laws/test_operations", "tests/laws/test_platforms", "tests/laws/test_primitives",
     "tests/laws/test_sizes.py::test_types", "tests/laws/test_subprograms", "tests/oracles/",
     "tests/units/api/test_export", "tests/units/compat/test_served_names",
     "tests/units/control/test_constants", "tests/units/experimental/test_jet",

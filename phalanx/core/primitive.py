@@ -44,6 +44,7 @@ LowerRule = Callable[Concatenate[Builder, ...], Any]
 LinearizeRule = Callable[Concatenate[Active, ...], Derivative]
 TransposeRule = Callable[..., Cotangents]
 BatchRule = Callable[Concatenate[Axis, Operands, LaneDims, ...], Batched]
+Operations = float | tuple[float, float] | Callable[..., float]
 
 
 class Zero:
@@ -171,11 +172,16 @@ class Elements:
         windows: ``(*operands, **params)`` to what is read or written of the first operand by
             number: indices, whose last dimension has one for each of some dimensions of that, the
             lengths of a window in all, and those dimensions. None if there are no indices.
+        operations: how many of arithmetic each element takes, of the largest of operands and
+            results, or, as a pair, each real and each complex one; or ``(results, *types,
+            **params)``, of types, to how many there are in all. None: none where ``copied``,
+            else one.
     """
 
     copied: bool = False
     fused: bool = False
     windows: Rule | None = None
+    operations: Operations | None = None
 
 
 @dataclass(frozen=True, slots=True)

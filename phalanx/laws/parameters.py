@@ -65,6 +65,7 @@ def _rules(prim: Primitive) -> Iterator[tuple[str, Rule]]:
         "type": prim.type, "lower": prim.lower,
         "linearize": prim.linearize, "transpose": prim.transpose, "batch": prim.batch,
         "vary": prim.vary, "windows": prim.elements.windows,
+        "operations": prim.elements.operations,
         "named_axes": prim.named_axes and prim.named_axes.of,
         "conclude": prim.fold and prim.fold.conclude,
         "frame": inner and inner.frame, "jvp": inner and inner.jvp, "decides": prim.decides,

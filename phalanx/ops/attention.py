@@ -24,11 +24,13 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Linear,
     NoRule,
     Operands,
+    Operations,
     Primitive,
 )
 from phalanx.core.types import ArrayType, Types, typeof
@@ -336,6 +338,16 @@ _ONCE: Final = NoRule("cuDNN has its first derivative alone; take implementation
 _QKV: Final = (f32(1, 2, 2, 8), f32(1, 4, 1, 8), f32(1, 4, 1, 8))
 _RESULTS: Final = (f32(1, 2, 2, 8), f32(1, 2, 2))
 
+def _products(count: int) -> Operations:
+    """``count`` matrix products of queries [..., t, n, h] with keys, and softmax between them."""
+
+    def rule(results: Sequence[ArrayType], q: ArrayType, k: ArrayType, *_: Any, **__: Any) -> float:
+        pairs = q.size // max(q.shape[-1], 1) * k.shape[1]
+        return pairs * (2 * count * q.shape[-1] + 10)
+
+    return rule
+
+
 attention = Primitive(
     "attention",
     _type,
@@ -346,6 +358,7 @@ attention = Primitive(
     transpose=NoRule("it is not linear"),
     batch=_lanes_in_batch(lambda: attention),
     multi=True,
+    elements=Elements(operations=_products(2)),
     doc="softmax(scale q kᵀ + bias) v for each head, and the logarithms of the sums; cuDNN fmha",
     examples=[
         Example(_QKV, _PLAIN, order=1),
@@ -361,6 +374,7 @@ attention_tangent = Primitive(
     transpose=_tangent_transpose,
     batch=_lanes_in_batch(lambda: attention_tangent),
     multi=True,
+    elements=Elements(operations=_products(5)),
     doc="of attention: operands, results, tangents of queries, keys, values and bias, to tangents",
     examples=[Example((*_QKV, *_RESULTS, *_QKV), {**_PLAIN, "for_bias": False})],
 )
@@ -374,6 +388,7 @@ attention_backward = Primitive(
     transpose=_ONCE,
     batch=_lanes_in_batch(lambda: attention_backward),
     multi=True,
+    elements=Elements(operations=_products(5)),
     doc="of attention: operands, results, a cotangent of the first, to those of the operands",
     examples=[
         Example((*_QKV, *_RESULTS, f32(1, 2, 2, 8)), {**_PLAIN, "for_bias": False})

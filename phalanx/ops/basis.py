@@ -32,6 +32,7 @@ from phalanx.core.primitive import (
     NoRule,
     Of,
     Operands,
+    Operations,
     Primitive,
     Rule,
     TransposeRule,
@@ -244,6 +245,7 @@ def pointwise(
     linearize: Of[Derivative] | None = None,
     transpose: Of[Cotangents] | NoRule | None = None,
     copied: bool = False,
+    operations: Operations = 1,
     params: type[Any] | None = None,
     doc: str,
     examples: Sequence[Example] = (),
@@ -261,6 +263,7 @@ def pointwise(
             place of ``partials``.
         transpose: for the linear ones.
         copied: whether each number of the result is one of the operands'.
+        operations: how many of arithmetic an element takes.
         params: a TypedDict of the parameters, if there are any.
         doc: the mathematics and the source, in a line.
         examples: for the tests.
@@ -284,7 +287,7 @@ def pointwise(
         batch=batch_pointwise(lambda: prim),
         prepare=fit_scalars,
         params=params,
-        elements=Elements(copied=copied, fused=True),
+        elements=Elements(copied=copied, fused=True, operations=operations),
         doc=doc,
         examples=examples,
     )
@@ -350,6 +353,7 @@ def structural(
     batch: Callable[Concatenate[Axis, Any, int, ...], Batched],
     lower_on: Mapping[str, Body] | None = None,
     fused: bool = True,
+    operations: Operations | None = None,
     doc: str,
     examples: Sequence[Example] = (),
 ) -> Primitive:
@@ -367,6 +371,7 @@ def structural(
         batch: what it does of lanes.
         lower_on: how it is lowered on some platforms.
         fused: whether an element of the result takes one element of the operand.
+        operations: how many of arithmetic an element takes.
         doc: a line about it.
         examples: what tests try it on.
     """
@@ -382,7 +387,7 @@ def structural(
         linearize=linear_in_first(lambda: prim),
         transpose=_transpose_one(transpose),
         batch=batch_rule,
-        elements=Elements(copied=fused, fused=fused),
+        elements=Elements(copied=fused, fused=fused, operations=operations),
         doc=doc,
         examples=examples,
     )
@@ -657,7 +662,7 @@ convert = Primitive(
     linearize=_convert_linearize,
     transpose=_convert_transpose,
     batch=batch_pointwise(lambda: convert),
-    elements=Elements(copied=True, fused=True),
+    elements=Elements(copied=True, fused=True, operations=1),
     doc="x in another dtype; stablehlo.convert",
     examples=[
         Example((f32(3),), {"dtype": I32, "weak": False}),
@@ -699,6 +704,7 @@ random_wrap = Primitive(
     linearize=_NO_NUMBERS,
     transpose=NoRule("it is not linear"),
     batch=_wrap_batch,
+    elements=Elements(operations=0),
     doc="the keys whose words are the last dimension of x; no operation",
     examples=[Example((ArrayType((3, 2), WORD),), {"dtype": key_type("threefry2x32")})],
 )
@@ -717,6 +723,7 @@ random_unwrap = Primitive(
     linearize=_NO_NUMBERS,
     transpose=NoRule("it is not linear"),
     batch=lambda axis, values, dims: (random_unwrap(values[0]), dims[0]),
+    elements=Elements(operations=0),
     doc="the words of keys, in a last dimension; no operation",
     examples=[Example((ArrayType((3,), key_type("threefry2x32")),))],
 )

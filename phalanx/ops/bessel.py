@@ -77,6 +77,7 @@ bessel_i0e: Primitive = special(
     "bessel_i0e",
     _scaled(0),
     known=[lambda y, x: sub(bessel_i1e(x), mul(sign_of(x), y))],
+    operations=75,
     doc="e^-|x| I₀(x) (DLMF 10.25.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
 )
@@ -85,6 +86,7 @@ bessel_i1e: Primitive = special(
     "bessel_i1e",
     _scaled(1),
     known=[_i1e_slope],
+    operations=75,
     doc="e^-|x| I₁(x) (DLMF 10.25.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
 )
@@ -129,6 +131,7 @@ bessel_j0: Primitive = special(
     "bessel_j0",
     _oscillating(0),
     known=[lambda y, x: neg(bessel_j1(x))],
+    operations=70,
     doc="J₀(x) (DLMF 10.2.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=15.0)],
 )
@@ -137,6 +140,7 @@ bessel_j1: Primitive = special(
     "bessel_j1",
     _oscillating(1),
     known=[_j1_slope],
+    operations=80,
     doc="J₁(x) (DLMF 10.2.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=15.0)],
 )

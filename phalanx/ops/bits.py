@@ -152,7 +152,7 @@ bitcast = Primitive(
     linearize=ZeroDerivative("bits are not numbers"),
     transpose=NoRule("it is not linear"),
     batch=_bitcast_batch,
-    elements=Elements(copied=True),
+    elements=Elements(copied=True, operations=2),
     doc="the bits of x read as another dtype; stablehlo.bitcast_convert",
     examples=[
         Example((f32(2, 3),), {"dtype": I32}),

@@ -122,6 +122,7 @@ max = pointwise(
     greater_of,
     partials=_SHARES,
     copied=True,
+    operations=(1, 12),
     doc="the greater of x and y, which share a derivative at ties; stablehlo.maximum",
     examples=(*_PAIRS, _COMPLEX_PAIR),
 )
@@ -131,6 +132,7 @@ min = pointwise(
     smaller_of,
     partials=_SHARES,
     copied=True,
+    operations=(1, 12),
     doc="the smaller of x and y, which share a derivative at ties; stablehlo.minimum",
     examples=(*_PAIRS, _COMPLEX_PAIR),
 )
@@ -182,7 +184,7 @@ select = Primitive(
     transpose=_select_transpose,
     batch=batch_pointwise(lambda: select),
     prepare=_select_prepare,
-    elements=Elements(copied=True, fused=True),
+    elements=Elements(copied=True, fused=True, operations=1),
     doc="x where pred holds, y elsewhere; stablehlo.select",
     examples=[
         Example((bools(2, 3), f32(2, 3), f32(2, 3))),

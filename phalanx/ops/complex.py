@@ -80,6 +80,7 @@ conj = pointwise(
     linearize=lambda active, z: (conj(z), conj),
     transpose=lambda ct, z: [conj(ct)],
     copied=True,
+    operations=4,
     doc="Re z - i Im z; chlo.conj",
     examples=[Example((c64(2, 3),))],
 )

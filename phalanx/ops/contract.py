@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Linear,
@@ -233,6 +235,13 @@ def _dot_batch(
     return out, lanes
 
 
+def _dot_operations(
+    results: Sequence[ArrayType], x: ArrayType, y: ArrayType, *, contract: Pair, **_: Any
+) -> float:
+    """A product and a sum for each element of the result and each pair that it sums up."""
+    return 2 * results[0].size * math.prod(x.shape[d] for d in contract[0])
+
+
 def _place(dim: int, contract: Ints, batch: Ints) -> int:
     """The place of a free dimension among the free dimensions of an operand."""
     return dim - sum(d < dim for d in (*contract, *batch))
@@ -250,6 +259,7 @@ dot_general = Primitive(
     linearize=bilinear_linearize(lambda: dot_general),
     transpose=_dot_transpose,
     batch=_dot_batch,
+    elements=Elements(operations=_dot_operations),
     doc="sum over contract of x y, beside batch; out: batch, x's, y's; stablehlo.dot_general",
     examples=[
         Example((f32(2, 3), f32(3, 4)), {"contract": ((1,), (0,)), "batch": ((), ())}),

@@ -23,6 +23,7 @@ from phalanx.core.builder import Builder
 from phalanx.core.primitive import (
     Batched,
     Cotangents,
+    Elements,
     Example,
     LaneDims,
     Linear,
@@ -386,6 +387,18 @@ def plain_window(spatial: int, **changes: Any) -> dict[str, Any]:
 
 _NHWC = ConvDimensionNumbers((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
 
+def _conv_operations(
+    results: Sequence[ArrayType],
+    x: ArrayType,
+    kernel: ArrayType,
+    *,
+    dimension_numbers: ConvDimensionNumbers,
+    **_: Any,
+) -> float:
+    """A product and a sum for each element of the result and each of a window's."""
+    return 2 * results[0].size * kernel.size / max(kernel.shape[dimension_numbers.rhs_spec[0]], 1)
+
+
 conv_general_dilated = Primitive(
     "conv_general_dilated",
     _conv_type,
@@ -393,6 +406,7 @@ conv_general_dilated = Primitive(
     linearize=bilinear_linearize(lambda: conv_general_dilated),
     transpose=_conv_transpose,
     batch=_conv_batch,
+    elements=Elements(operations=_conv_operations),
     doc="a windowed sum of products over features and space; stablehlo.convolution",
     examples=[
         Example((f32(2, 3, 7), f32(4, 3, 3)), plain_window(1)),

@@ -17,12 +17,14 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     LinearizeRule,
     NoRule,
     Of,
     Operands,
+    Operations,
     Primitive,
 )
 from phalanx.core.types import ArrayType, typeof
@@ -54,6 +56,7 @@ def _cumulative(
     on: Domain,
     linearize: LinearizeRule,
     transpose: Of[Cotangents] | NoRule,
+    operations: Operations = 3,
     doc: str,
     examples: Sequence[Example],
 ) -> Primitive:
@@ -87,6 +90,7 @@ def _cumulative(
         linearize=linearize,
         transpose=transpose,
         batch=batch,
+        elements=Elements(operations=operations),
         doc=doc,
         examples=examples,
     )
@@ -183,6 +187,7 @@ cummax = _cumulative(
     on=number_or_bool,
     linearize=_by_doubling(lambda: cummax, max, _shares),
     transpose=_NOT_LINEAR,
+    operations=(3, 40),
     doc="the greatest so far, or from here on in reverse; stablehlo.reduce_window with maximum",
     examples=_examples(_INTS, _COMPLEX),
 )
@@ -194,6 +199,7 @@ cummin = _cumulative(
     on=number_or_bool,
     linearize=_by_doubling(lambda: cummin, min, _shares),
     transpose=_NOT_LINEAR,
+    operations=(3, 40),
     doc="the smallest so far, or from here on in reverse; stablehlo.reduce_window with minimum",
     examples=_examples(_INTS, _COMPLEX),
 )
@@ -209,6 +215,7 @@ cumlogsumexp = _cumulative(
         lambda out, x, y: (logaddexp_share(x, y), logaddexp_share(y, x)),
     ),
     transpose=_NOT_LINEAR,
+    operations=40,
     doc="log Σ exp x[j] over j ≤ i, or j ≥ i in reverse; stablehlo.reduce_window",
     examples=_examples(),
 )

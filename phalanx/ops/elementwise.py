@@ -6,7 +6,7 @@ A partial derivative is a function of the result and the operands: ``lambda y, x
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -20,9 +20,10 @@ from phalanx.core.primitive import (
     Derivative,
     Example,
     Linear,
+    Operations,
     Primitive,
 )
-from phalanx.core.types import typeof
+from phalanx.core.types import ArrayType, typeof
 from phalanx.ops import complex_edges as edges
 from phalanx.ops.basis import (
     Domain,
@@ -100,6 +101,7 @@ abs = pointwise(
     result=dtypes.to_real,
     linearize=_abs_linearize,
     copied=True,
+    operations=(1, 8),
     doc="|x|, with derivative 0 at 0; stablehlo.abs",
     examples=[_F, _C, _I],
 )
@@ -181,6 +183,7 @@ nextafter = pointwise(
     lambda b, x, y: b.next_after(x, y),
     on=dtypes.is_floating,
     partials="a step between neighbouring numbers is no number to differentiate",
+    operations=23,
     doc="the number after x on the way to y; chlo.next_after",
     examples=[_FF],
 )
@@ -324,6 +327,11 @@ def _pow_slope(x: Any, y: Any) -> Any:
     return mul(y, pow(x, select(undefined, 1, sub(y, 1))))
 
 
+def _pow_operations(results: Sequence[ArrayType], *types: ArrayType) -> float:
+    """Integers are squared and multiplied, once for each bit."""
+    return results[0].size * (75 if dtypes.is_integer(results[0].dtype) else 1)
+
+
 def _pow_exponent_slope(out: Any, x: Any) -> Any:
     """x^y log x, and 0 where x is 0."""
     return mul(out, log(select(eq(x, 0), 1, x)))
@@ -366,6 +374,7 @@ pow = pointwise(
         lambda out, x, y: _pow_slope(filled(x, out), filled(y, out)),
         lambda out, x, y: _pow_exponent_slope(out, filled(x, out)),
     ],
+    operations=_pow_operations,
     doc="x^y; derivatives at x = 0 are limits or 0; stablehlo.power, but of integers products",
     examples=[
         Example((f32(2, 3), f32(2, 3)), low=0.5, high=2.0),
@@ -379,6 +388,7 @@ sqrt = pointwise(
     edges.at_edges("sqrt", edges.sqrt_edges),
     on=dtypes.is_inexact,
     partials=[lambda y, x: div(0.5, y)],
+    operations=(1, 100),
     doc="√x; stablehlo.sqrt",
     examples=[_POSITIVE, _C],
 )
@@ -412,10 +422,13 @@ def _function(
     doc: str,
     *examples: Example,
     on: Domain = dtypes.is_inexact,
+    operations: Operations = (1, 40),
 ) -> Primitive:
     """A differentiable function of one variable; ``slope`` is that of (result, operand)."""
     tested = examples or (_F, _C)
-    return pointwise(name, lower, on=on, partials=[slope], doc=doc, examples=tested)
+    return pointwise(
+        name, lower, on=on, partials=[slope], operations=operations, doc=doc, examples=tested
+    )
 
 
 def _exp2_lower(b: Builder, x: Any) -> Any:
@@ -428,7 +441,13 @@ exp = _function(
     lambda y, x: y,
     "e^x; stablehlo.exponential",
 )
-exp2 = _function("exp2", _exp2_lower, lambda y, x: mul(y, math.log(2)), "2^x; stablehlo.power")
+exp2 = _function(
+    "exp2",
+    _exp2_lower,
+    lambda y, x: mul(y, math.log(2)),
+    "2^x; stablehlo.power",
+    operations=1,
+)
 expm1 = _function(
     "expm1",
     edges.at_edges("exponential_minus_one", edges.expm1_edges),
@@ -447,8 +466,9 @@ def _logarithm(
         return prim(x), lambda t: div(t, divisor)
 
     prim = pointwise(
-        name, lower, on=dtypes.is_inexact, linearize=linearize, doc=doc, examples=examples
-    )
+        name, lower, on=dtypes.is_inexact, linearize=linearize, operations=(1, 80), doc=doc,
+        examples=examples,
+    )  # fmt: skip
     return prim
 
 
@@ -473,6 +493,7 @@ logistic = _function(
     lambda b, x: b.logistic(x),
     lambda y, x: mul(y, sub(1, y)),
     "1 / (1 + e^-x); stablehlo.logistic",
+    operations=(3, 4),
 )
 
 
@@ -498,6 +519,7 @@ logaddexp = pointwise(
         lambda out, x, y: logaddexp_share(x, y),
         lambda out, x, y: logaddexp_share(y, x),
     ],
+    operations=10,
     doc="log(e^x + e^y), without overflow; stablehlo.log_plus_one",
     examples=[_FF],
 )
@@ -535,6 +557,7 @@ asin = _function(
     "arcsin x; chlo.asin",
     _OPEN,
     _C,
+    operations=(5, 230),
 )
 acos = _function(
     "acos",
@@ -543,6 +566,7 @@ acos = _function(
     "arccos x; chlo.acos",
     _OPEN,
     _C,
+    operations=(5, 230),
 )
 atan = _function(
     "atan",
@@ -552,8 +576,20 @@ atan = _function(
     _F,
     Example((c64(3),), low=-0.5, high=0.5),
 )
-sinh: Primitive = _function("sinh", edges.sinh_lower, lambda y, x: cosh(x), "sinh x; chlo.sinh")
-cosh = _function("cosh", edges.cosh_lower, lambda y, x: sinh(x), "cosh x; chlo.cosh")
+sinh: Primitive = _function(
+    "sinh",
+    edges.sinh_lower,
+    lambda y, x: cosh(x),
+    "sinh x; chlo.sinh",
+    operations=(13, 40),
+)
+cosh = _function(
+    "cosh",
+    edges.cosh_lower,
+    lambda y, x: sinh(x),
+    "cosh x; chlo.cosh",
+    operations=(5, 40),
+)
 tanh = _function(
     "tanh",
     edges.at_edges("tanh", edges.tanh_edges),
@@ -567,6 +603,7 @@ asinh = _function(
     "arsinh x; chlo.asinh",
     _F,
     Example((c64(3),), low=-0.5, high=0.5),
+    operations=(14, 240),
 )
 acosh = _function(
     "acosh",
@@ -575,6 +612,7 @@ acosh = _function(
     "arcosh x; chlo.acosh",
     Example((f32(2, 3),), low=1.5, high=3.0),
     Example((c64(3),), low=1.5, high=3.0),
+    operations=(11, 240),
 )
 atanh = _function(
     "atanh",
@@ -583,6 +621,7 @@ atanh = _function(
     "artanh x; chlo.atanh",
     _OPEN,
     Example((c64(3),), low=-0.5, high=0.5),
+    operations=(8, 80),
 )
 
 atan2 = pointwise(

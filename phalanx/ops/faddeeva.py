@@ -190,6 +190,7 @@ wofz: Primitive = special(
     "wofz",
     _faddeeva,
     known=[None],
+    operations=210,
     doc="exp(-z²) erfc(-iz), of complex z (DLMF 7.2.3)",
     examples=[Example((np.complex64(0.7 + 0.5j),), order=1)],
     on=dtypes.is_complex,
@@ -203,6 +204,7 @@ erfcx_above: Primitive = special(
     "erfcx_above",
     scaled_erfc_above,
     known=[None],
+    operations=50,
     doc="exp(x²) erfc x, for x ≥ 0 (DLMF 7.2.2)",
     examples=[Example((f32(2, 3),), low=0.5, high=3.0)],
 )
@@ -211,6 +213,7 @@ dawsn: Primitive = special(
     "dawsn",
     _dawson,
     known=[None],
+    operations=200,
     doc="exp(-x²) ∫₀ˣ exp(t²) dt (DLMF 7.2.5)",
     examples=[_REAL],
 )
@@ -284,6 +287,7 @@ fresnel: Primitive = special(
     _fresnel,
     known=[_fresnel_slope],
     params=_Sine,
+    operations=180,
     doc="∫₀ˣ cos(πt²/2) dt, or, sine, ∫₀ˣ sin(πt²/2) dt (DLMF 7.2.7)",
     examples=[Example((f32(2, 3),), {"sine": True}, low=-3.0, high=3.0)],
 )

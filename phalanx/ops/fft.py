@@ -120,6 +120,15 @@ def _times_last(x: Any, factors: np.ndarray) -> Any:
     return mul(x, complex(spread, zeros_like(spread)))
 
 
+def _operations(
+    results: Sequence[ArrayType], x: ArrayType, *, kind: str, lengths: Shape
+) -> float:
+    """5 n log2 n of each transform of n complex numbers, half of them for real ones
+    (Cooley and Tukey 1965)."""
+    size = max(x.size, results[0].size)
+    return (5 if kind in ("FFT", "IFFT") else 2.5) * size * math.log2(max(math.prod(lengths), 2))
+
+
 def _batch(axis: Axis, x: Any, dim: int, kind: str, lengths: Shape) -> Batched:
     if dim > typeof(x).ndim - 1 - len(lengths):
         x, dim = move(x, dim, 0), 0
@@ -134,6 +143,7 @@ fft = structural(
     batch=_batch,
     lower_on={"gpu": _by_dimensions("IRFFT"), "rocm": _by_dimensions("IRFFT", "RFFT")},
     fused=False,
+    operations=_operations,
     doc="Σ x[j] exp(-2πi jk / n) over j, and its relatives, over last dimensions; stablehlo.fft",
     examples=[
         Example((c64(2, 3),), {"kind": "FFT", "lengths": (3,)}),

@@ -17,7 +17,7 @@ import numpy as np
 
 from phalanx.base import dtypes
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Example, Of, Primitive
+from phalanx.core.primitive import Example, Of, Operations, Primitive
 from phalanx.ops.basis import pointwise
 
 Formula = Callable[..., Any]  # of numbers, dual or not: one such
@@ -525,6 +525,7 @@ def special(
     examples: Sequence[Example],
     on: Callable[[np.dtype], bool] = dtypes.is_floating,
     params: type[Any] = Differentiated,
+    operations: Operations = 100,
 ) -> Primitive:
     """Declare the primitive that computes ``formula``, in float32 at least.
 
@@ -538,6 +539,7 @@ def special(
         on: the dtypes of the operands; the derivative by a complex one is that of an analytic
             function.
         params: the parameters, a TypedDict that extends ``Differentiated``.
+        operations: how many of arithmetic an element takes, about.
     """
 
     def lower(b: Builder, *xs: Value, by: tuple[int, ...] = (), **params: Any) -> Value:
@@ -563,6 +565,7 @@ def special(
         lower,
         on=on,
         partials=[slope(i) for i in range(len(known))],
+        operations=operations,
         params=params,
         doc=doc,
         examples=examples,

@@ -179,6 +179,7 @@ lgamma: Primitive = special(
     "lgamma",
     ln_gamma,
     known=[lambda y, x: digamma(x)],
+    operations=160,
     doc="log |Γ(x)| (DLMF 5.2.1)",
     examples=[_POSITIVE],
 )
@@ -187,6 +188,7 @@ digamma: Primitive = special(
     "digamma",
     psi,
     known=[lambda y, x: polygamma(x, order=1)],
+    operations=90,
     doc="ψ(x), the derivative of log Γ (DLMF 5.2.2)",
     examples=[_POSITIVE],
 )
@@ -207,6 +209,7 @@ polygamma = pointwise(
     on=dtypes.is_floating,
     partials=[lambda y, x, order: polygamma(x, order=order + 1)],
     params=_Order,
+    operations=80,
     doc="the derivative of ψ of an order from 1 on; chlo.polygamma",
     examples=[Example((f32(2, 3),), {"order": 1}, low=0.5, high=3.0)],
 )
@@ -237,6 +240,7 @@ gamma: Primitive = special(
     "gamma",
     _gamma,
     known=[lambda y, x: mul(y, digamma(x))],
+    operations=160,
     doc="Γ(x) (DLMF 5.2.1)",
     examples=[_POSITIVE],
 )
@@ -279,6 +283,7 @@ log_gamma: Primitive = special(
     "log_gamma",
     _complex_log_gamma,
     known=[None],
+    operations=300,
     doc="log Γ(z) of complex z, continuous but at the negative real axis (DLMF 5.11.1)",
     examples=[Example((np.complex64(1.5 + 0.5j),), order=1)],
     on=dtypes.is_complex,

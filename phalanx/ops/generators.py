@@ -15,6 +15,7 @@ from phalanx.core.builder import Builder, Value, Values
 from phalanx.core.primitive import (
     Batched,
     BatchRule,
+    Elements,
     Example,
     LaneDims,
     NoRule,
@@ -127,6 +128,7 @@ rng_bit_generator = Primitive(
     transpose=NoRule("it is not linear"),
     batch=_batch(lambda: rng_bit_generator),
     multi=True,
+    elements=Elements(operations=40),
     doc="for each key, the state of the generator afterwards, and random bits; "
     "stablehlo.rng_bit_generator",
     examples=[

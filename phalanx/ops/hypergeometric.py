@@ -131,6 +131,7 @@ hyp1f1: Primitive = special(
     "hyp1f1",
     _kummer,
     known=[None, None, _kummer_slope],
+    operations=470,
     doc="1F1(a; b; x) = Σ (a)_k / (b)_k xᵏ / k! (DLMF 13.2.2)",
     examples=[Example((f32(3), np.float32(2.5), np.float32(0.75)), low=0.5, high=3.0, order=1)],
 )
@@ -244,6 +245,7 @@ hyp2f1: Primitive = special(
     "hyp2f1",
     _gauss,
     known=[None, None, None, _gauss_slope],
+    operations=1000,
     doc="2F1(a, b; c; x) = Σ (a)_k (b)_k / (c)_k xᵏ / k!, continued to x ≤ 1 (DLMF 15.2.1)",
     examples=[
         Example(

@@ -105,6 +105,7 @@ betaln = special(
         lambda out, a, b: _log_beta_slope(a, b),
         lambda out, a, b: _log_beta_slope(b, a),
     ],
+    operations=770,
     doc="log |Γ(a) Γ(b) / Γ(a + b)| (DLMF 5.12.1)",
     examples=[_POSITIVE],
 )
@@ -148,6 +149,7 @@ binomial: Primitive = special(
     "binomial",
     _binomial_coefficient,
     known=[_by_count, _by_taken],
+    operations=800,
     doc="n over k, for n ≥ k ≥ 0 (DLMF 1.2.6)",
     examples=[Example((np.float32(5.5), f32(3)), low=0.5, high=4.5)],
 )
@@ -282,6 +284,7 @@ igamma = special(
     _gamma_ratio,
     known=[None, _slope],
     params=_Upper,
+    operations=860,
     doc="P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a), or, upper, Q(a, x) = 1 - P(a, x) (DLMF 8.2.4)",
     examples=[Example((f32(3), f32(3)), {"upper": True}, low=0.5, high=3.0, order=1)],
 )
@@ -351,6 +354,7 @@ betainc = special(
     "betainc",
     _beta_ratio,
     known=[None, None, lambda out, a, b, x: _beta_density(a, b, x)],
+    operations=800,
     doc="I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b) (DLMF 8.17.2)",
     examples=[Example((f32(3), np.float32(1.5), np.float32(0.4)), low=0.5, high=3.0, order=1)],
 )

@@ -577,11 +577,18 @@ def _scatter(
         linearize=linearize,
         transpose=transpose,
         batch=_scatter_batch(lambda: prim),
-        elements=Elements(copied=copied, windows=_scatter_windows),
+        elements=Elements(copied=copied, windows=_scatter_windows, operations=_of_updates),
         doc=doc,
         examples=examples,
     )
     return prim
+
+
+def _of_updates(
+    results: Sequence[ArrayType], x: ArrayType, indices: ArrayType, updates: ArrayType, **_: Any
+) -> float:
+    """One operation for each element that comes in."""
+    return updates.size
 
 
 def _scatter_windows(

@@ -109,6 +109,7 @@ expn: Primitive = special(
         lambda out, n, x: zeros_like(n),
         lambda out, n, x: neg(expn(sub(n, 1), x)),
     ],
+    operations=270,
     doc="E_n(x) = ∫₁ exp(-xt) t⁻ⁿ dt, of whole n (DLMF 8.19.3)",
     examples=[Example((f32(3), f32(3)), low=1.25, high=1.75)],
 )
@@ -157,6 +158,7 @@ expi: Primitive = special(
     "expi",
     _expi,
     known=[lambda out, x: div(array.exp(x), x)],
+    operations=360,
     doc="Ei(x), the integral of e^t / t from -∞ to x (DLMF 6.2.5)",
     examples=[_POSITIVE],
 )
@@ -207,6 +209,7 @@ sici: Primitive = special(
     _sici,
     known=[_sici_slope],
     params=_Sine,
+    operations=120,
     doc="γ + log x + ∫₀ˣ (cos t - 1) / t dt, or, sine, ∫₀ˣ sin t / t dt (DLMF 6.2.9, 6.2.13)",
     examples=[Example((f32(2, 3),), {"sine": True}, low=0.5, high=6.0)],
 )
@@ -241,6 +244,7 @@ spence: Primitive = special(
     "spence",
     _spence,
     known=[_spence_slope],
+    operations=65,
     doc="∫₁ˣ log t / (1 - t) dt, the dilogarithm of 1 - x (DLMF 25.12.1)",
     examples=[_POSITIVE],
 )
@@ -287,6 +291,7 @@ owens_t: Primitive = special(
     "owens_t",
     _owens_t,
     known=[_owens_slope_by_h, _owens_slope_by_a],
+    operations=300,
     doc="1/2π ∫₀ᵃ exp(-h² (1 + t²) / 2) / (1 + t²) dt (Owen, Ann. Math. Statist. 27, 1956)",
     examples=[Example((f32(3), f32(3)), low=-2.0, high=2.0)],
 )

@@ -68,6 +68,7 @@ legendre: Primitive = special(
         lambda out, n, m, theta: zeros_like(m),
         _slope,
     ],
+    operations=90,
     doc="Y_n^m(θ, 0) of whole n and m: normalized, with the phase of Condon and Shortley "
     "(DLMF 14.30.1)",
     examples=[Example((f32(3), f32(3), f32(3)), low=1.25, high=1.75)],

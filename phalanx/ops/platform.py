@@ -6,7 +6,7 @@ from typing import Any
 
 from phalanx.core.builder import Builder
 from phalanx.core.platforms import GPUS, names_of
-from phalanx.core.primitive import Example, LowerRule, NoRule, Primitive, ZeroDerivative
+from phalanx.core.primitive import Elements, Example, LowerRule, NoRule, Primitive, ZeroDerivative
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import I32
 
@@ -36,6 +36,7 @@ platform_index = Primitive(
     linearize=ZeroDerivative("it has no operands"),
     transpose=NoRule("it has no operands"),
     batch=NoRule("it has no operands"),
+    elements=Elements(operations=0),
     doc="the first of the platforms that this one is, or how many there are; a constant",
     examples=[Example((), {"platforms": ("tpu", "cpu"), "default": False})],
 )

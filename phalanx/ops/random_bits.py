@@ -16,6 +16,7 @@ from phalanx.core.axes import Axis
 from phalanx.core.builder import Body, Builder, Value, Values
 from phalanx.core.primitive import (
     Batched,
+    Elements,
     Example,
     LaneDims,
     NoRule,
@@ -117,6 +118,7 @@ threefry2x32 = Primitive(
     transpose=NoRule("it is not linear"),
     batch=_batch,
     multi=True,
+    elements=Elements(operations=100),
     doc="the counter (x, y) encrypted under the key (k0, k1) in 20 rounds of Threefry-2x32 "
     "(Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011)",
     examples=[

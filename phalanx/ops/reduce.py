@@ -165,7 +165,7 @@ def _reduction(
         linearize=linearize,
         transpose=NoRule("it is not linear"),
         batch=batch,
-        elements=Elements(copied=copied),
+        elements=Elements(copied=copied, operations=(1, 12) if copied else 1),
         doc=doc,
         examples=examples,
     )
@@ -348,6 +348,7 @@ def _position(name: str, extremum: Lower, doc: str) -> Primitive:
         linearize=ZeroDerivative("positions are integers"),
         transpose=NoRule("it is not linear"),
         batch=batch,
+        elements=Elements(operations=(5, 20)),
         doc=doc,
         examples=[
             Example((f32(2, 3, 4),), {"dim": 1, "index_dtype": I32}),

@@ -285,6 +285,7 @@ pad = Primitive(
     linearize=_pad_linearize,
     transpose=_pad_transpose,
     batch=_pad_batch,
+    elements=Elements(operations=0),
     doc="x with value around (negative: cut off) and between its elements; stablehlo.pad",
     examples=[
         Example((f32(2, 3), f32()), {"config": ((1, 0, 2), (0, 2, 0))}),
@@ -378,6 +379,7 @@ iota = Primitive(
     linearize=ZeroDerivative("it has no operands"),
     transpose=NoRule("it has no operands"),
     batch=NoRule("it has no operands"),
+    elements=Elements(operations=0),
     doc="out[.., i, ..] = i along dim; stablehlo.iota",
     examples=[
         Example((), {"dtype": I32, "shape": (4,), "dim": 0}),

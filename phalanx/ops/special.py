@@ -50,6 +50,7 @@ erfc = pointwise(
     lambda b, x: b.erfc(x),
     on=dtypes.is_floating,
     partials=[lambda y, x: neg(_bell(x))],
+    operations=60,
     doc="1 - erf x, exact for large x; chlo.erfc",
     examples=[Example((f32(2, 3),))],
 )
@@ -59,6 +60,7 @@ erf_inv = pointwise(
     lambda b, x: b.erf_inv(x),
     on=dtypes.is_floating,
     partials=[lambda y, x: mul(exp(square(y)), 1 / _SLOPE_AT_0)],
+    operations=40,
     doc="the x with erf x = y, for y in [-1, 1]; chlo.erf_inv",
     examples=[Example((f32(2, 3),), low=-0.9, high=0.9)],
 )
@@ -119,6 +121,7 @@ zeta: Primitive = special(
     "zeta",
     _hurwitz,
     known=[None, lambda out, s, q: _zeta_slope(s, q)],
+    operations=140,
     doc="ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, for s > 1 (DLMF 25.11.1)",
     examples=[Example((f32(3), f32(3)), low=1.5, high=3.0)],
 )
@@ -142,6 +145,7 @@ entr = special(
     "entr",
     _entropy,
     known=[lambda out, x: _entropy_slope(x)],
+    operations=10,
     doc="-x log x; 0 at 0, and -inf below",
     examples=[Example((f32(3),), low=0.5, high=3.0)],
 )
@@ -171,6 +175,7 @@ log_ratio: Primitive = special(
     "log_ratio",
     _log_ratio,
     known=[lambda out, p, q: div(1.0, p), lambda out, p, q: div(-1.0, q)],
+    operations=40,
     doc="log(p / q) of positive numbers",
     examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],
 )
@@ -211,6 +216,7 @@ rel_entr: Primitive = special(
         lambda out, p, q: _where_positive(p, q, add(log_ratio(p, q), 1)),
         lambda out, p, q: _where_positive(p, q, neg(div(p, q))),
     ],
+    operations=60,
     doc="p log(p / q); 0 where p is 0, and inf where either is negative",
     examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],
 )
@@ -219,6 +225,7 @@ kl_div: Primitive = special(
     "kl_div",
     _divergence,
     known=[lambda out, p, q: _where_positive(p, q, log_ratio(p, q)), _divergence_slope],
+    operations=85,
     doc="p log(p / q) - p + q; q where p is 0, and inf where either is negative",
     examples=[Example((f32(3), f32(3)), low=0.5, high=3.0)],
 )

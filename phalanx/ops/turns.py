@@ -73,6 +73,7 @@ sinc: Primitive = special(
     "sinc",
     _sinc,
     known=[None],
+    operations=40,
     doc="sin(πx) / (πx), 1 at 0",
     examples=[Example((f32(2, 3),), low=-3.0, high=3.0)],
 )

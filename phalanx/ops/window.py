@@ -21,6 +21,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Linear,
@@ -28,6 +29,7 @@ from phalanx.core.primitive import (
     LowerRule,
     NoRule,
     Operands,
+    Operations,
     Primitive,
     TransposeRule,
     TypeRule,
@@ -100,6 +102,17 @@ def _with_lanes(dim: int, params: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _operations(each: float) -> Operations:
+    """``each`` for every element of every window."""
+
+    def rule(
+        results: Sequence[ArrayType], *types: ArrayType, window: Ints, **_: Any
+    ) -> float:
+        return each * min([t.size for t in (*results, *types)]) * math.prod(window)
+
+    return rule
+
+
 # ---- the family -----------------------------------------------------------------------------
 
 
@@ -149,6 +162,7 @@ def _window_reduction(
         linearize=linearize,
         transpose=transpose,
         batch=batch,
+        elements=Elements(operations=_operations(1)),
         doc=doc,
         examples=examples,
     )
@@ -357,6 +371,7 @@ window_places = Primitive(
     linearize=ZeroDerivative("places are integers"),
     transpose=NoRule("it is not linear"),
     batch=_places_batch,
+    elements=Elements(operations=_operations(6)),
     doc="where in x each window has its extreme element, row by row, and -1 where it has none; "
     "stablehlo.reduce_window of pairs",
     examples=[
@@ -461,6 +476,7 @@ def _selecting(
         linearize=linear_in_first(lambda: prim),
         transpose=transpose_rule,
         batch=batch,
+        elements=Elements(operations=_operations(3)),
         doc=doc,
         examples=[example],
         lower_on=dict(lower_on or {}),

@@ -132,6 +132,7 @@ tridiagonal_solve = factorization(
     lower_on={"cpu": _on_cpu, "gpu": _on_gpu},
     linearize=_linearize,
     transpose=_transpose,
+    operations=10,
     doc="x with dl[i] x[i - 1] + d[i] x[i] + du[i] x[i + 1] = b[i]; LAPACK gtsv",
     examples=[
         Example((f32(3), f32(3), f32(3), f32(3, 2)), {"perturbed": False}, low=0.5),

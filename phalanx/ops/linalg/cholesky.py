@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from phalanx.core.builder import Builder, Value
-from phalanx.core.primitive import Active, Derivative, Example, Primitive
+from phalanx.core.primitive import Active, Derivative, Elements, Example, Primitive
 from phalanx.core.types import ArrayType
 from phalanx.ops.basis import f32, mul, sub
 from phalanx.ops.complex import c64
@@ -21,6 +21,7 @@ from phalanx.ops.linalg.family import (
     NOT_LINEAR,
     batch_in_front,
     check_square,
+    cubic,
     lapack,
     on_gpu,
     where_done,
@@ -74,6 +75,7 @@ cholesky = Primitive(
     linearize=_linearize,
     transpose=NOT_LINEAR,
     batch=batch_in_front(lambda: cholesky),
+    elements=Elements(operations=cubic(1 / 3)),
     doc="the lower triangle l with l lᴴ = a, of which the lower triangle is read; LAPACK potrf",
     examples=[
         Example((f32(3, 3),), diagonal=4.0),

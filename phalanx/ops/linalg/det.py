@@ -23,7 +23,7 @@ from phalanx.ops.linalg.algebra import (
     times_columns,
     upper,
 )
-from phalanx.ops.linalg.family import check_square, factorization
+from phalanx.ops.linalg.family import check_square, cubic, factorization
 from phalanx.ops.linalg.lu import lu
 from phalanx.ops.linalg.qr import qr
 from phalanx.ops.linalg.triangular import triangular_solve
@@ -92,6 +92,7 @@ det = factorization(
     _type,
     _lower,
     linearize=_linearize,
+    operations=cubic(2 / 3),
     doc="the determinant; LAPACK getrf",
     examples=[
         Example((f32(4, 4),)),

@@ -27,6 +27,7 @@ from phalanx.ops.linalg.family import (
     INFO,
     check_square,
     complex_of,
+    cubic,
     factorization,
     lapack,
     on_gpu,
@@ -131,6 +132,7 @@ eig = factorization(
     lower_on={"cpu": _on_cpu, "gpu": _on_gpu},
     linearize=_linearize,
     multi=True,
+    operations=cubic(25),
     doc="w of a v = v diag(w), left vectors, right vectors, as wanted, all complex; LAPACK geev",
     examples=[
         Example((f32(3, 3),), {"left": False, "right": True}),

@@ -23,6 +23,7 @@ from phalanx.ops.linalg.algebra import (
 from phalanx.ops.linalg.family import (
     INFO,
     check_square,
+    cubic,
     expanded,
     factorization,
     lapack,
@@ -92,6 +93,7 @@ eigh = factorization(
     lower_on={"cpu": _on_cpu, "gpu": _on_gpu, "tpu": _on_tpu},
     linearize=_linearize,
     multi=True,
+    operations=cubic(9),
     doc="v and w ascending of a v = v diag(w), a given by its lower triangle; LAPACK syevd",
     examples=[
         Example((f32(3, 3),), {"vectors": True}),

@@ -21,10 +21,12 @@ from phalanx.core.builder import Builder, Value
 from phalanx.core.primitive import (
     Batched,
     BatchRule,
+    Elements,
     LaneDims,
     LowerRule,
     NoRule,
     Operands,
+    Operations,
     Primitive,
     TransposeRule,
     TypeRule,
@@ -101,6 +103,19 @@ def batch_in_front(prim: Callable[[], Primitive]) -> BatchRule:
     return rule
 
 
+def cubic(each: float) -> Operations:
+    """``each`` operations of every element of the largest operand, times the shorter side of the
+    matrices that are the first one.
+
+    How many a factorization takes stands in Golub and Van Loan, Matrix Computations.
+    """
+
+    def rule(results: Sequence[ArrayType], *types: ArrayType, **_: Any) -> float:
+        return each * max([t.size for t in types]) * min(types[0].shape[-2:])
+
+    return rule
+
+
 def factorization(
     name: str,
     type: TypeRule,
@@ -108,6 +123,7 @@ def factorization(
     *,
     lower_on: Mapping[str, LowerRule] | None = None,
     transpose: TransposeRule | NoRule = NOT_LINEAR,
+    operations: Operations,
     **rules: Any,
 ) -> Primitive:
     """Declare an operation on matrices, which is refused where there is no rule for a platform."""
@@ -123,6 +139,7 @@ def factorization(
         lower_on=on,
         batch=batch_in_front(itself),
         transpose=transpose,
+        elements=Elements(operations=operations),
         **rules,
     )
     return prim

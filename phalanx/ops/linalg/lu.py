@@ -13,6 +13,7 @@ from phalanx.core.primitive import (
     Active,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     Linear,
     Primitive,
@@ -38,6 +39,7 @@ from phalanx.ops.linalg.family import (
     batch_in_front,
     check_matrices,
     check_square,
+    cubic,
     expanded,
     factorization,
     lapack,
@@ -110,6 +112,7 @@ lu_pivots_to_permutation = Primitive(
     linearize=ZeroDerivative("rows are counted by integers"),
     transpose=NOT_LINEAR,
     batch=batch_in_front(lambda: lu_pivots_to_permutation),
+    elements=Elements(operations=10),
     doc="the order of rows after row i was exchanged with row pivots[i], for each i in turn",
     examples=[Example((i32(2, 3),), {"size": 4}, low=0, high=3)],
 )
@@ -188,6 +191,7 @@ lu = factorization(
     lower_on={"cpu": _lu_on_cpu, "gpu": _lu_on_gpu, "tpu": _lu_on_tpu},
     linearize=_lu_linearize,
     multi=True,
+    operations=cubic(2 / 3),
     doc="l below the diagonal and u, of a[order] = l u; pivots; order; LAPACK getrf",
     examples=[
         Example((f32(3, 3),)),
@@ -254,6 +258,7 @@ solve = factorization(
     _solve_lower,
     linearize=_solve_linearize,
     transpose=_solve_transpose,
+    operations=cubic(2 / 3),
     doc="x with a x = b; LAPACK getrf, trsm",
     examples=[
         Example((f32(3, 3), f32(3, 2)), diagonal=1.5),

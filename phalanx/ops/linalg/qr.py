@@ -34,6 +34,7 @@ from phalanx.ops.linalg.algebra import (
 )
 from phalanx.ops.linalg.family import (
     check_matrices,
+    cubic,
     expanded,
     factorization,
     lapack,
@@ -77,6 +78,7 @@ geqrf = factorization(
     lower_on={"cpu": _geqrf_on_cpu, "gpu": _geqrf_on_gpu, "tpu": _geqrf_on_tpu},
     linearize=_OF_QR,
     multi=True,
+    operations=cubic(2),
     doc="r, below it reflections whose product is q, and their taus, of a = q r; LAPACK geqrf",
     examples=[Example((f32(4, 3),)), Example((f32(2, 2, 3),)), Example((c64(3, 3),))],
 )
@@ -118,6 +120,7 @@ geqp3 = factorization(
     lower_on={"cpu": _geqp3_on_cpu, "gpu": _geqp3_on_gpu},
     linearize=_OF_QR,
     multi=True,
+    operations=cubic(2),
     doc="as geqrf of a[:, order], where the diagonal of r falls; order second; LAPACK geqp3",
     examples=[Example((f32(4, 3),)), Example((f32(2, 2, 3),)), Example((c64(3, 3),))],
 )
@@ -177,6 +180,7 @@ householder_product = factorization(
     _product_type,
     lower_on={"cpu": _product_on_cpu, "gpu": _product_on_gpu, "tpu": _product_on_tpu},
     linearize=_OF_QR,
+    operations=cubic(4 / 3),
     doc="the first n columns of the product of reflections a [..., m, n]; LAPACK orgqr",
     examples=[
         Example((f32(4, 3), f32(3))),
@@ -238,6 +242,7 @@ ormqr = factorization(
     _ormqr,
     lower_on={"cpu": _ormqr_on_cpu, "gpu": _ormqr_on_gpu},
     linearize=_OF_QR,
+    operations=cubic(4),
     doc="q c or c q, or with qᴴ, q the product of reflections, a square matrix; LAPACK ormqr",
     examples=[
         Example((f32(4, 2), f32(2), f32(4, 3)), {"left": True, "transpose": False}),
@@ -304,6 +309,7 @@ qr = factorization(
     _qr_lower,
     linearize=_qr_linearize,
     multi=True,
+    operations=cubic(4),
     doc="q with orthonormal columns and a triangle r, of a = q r; LAPACK geqrf, orgqr",
     examples=[
         Example((f32(4, 3),), {"full": False, "pivoting": False}),

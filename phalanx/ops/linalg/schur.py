@@ -13,6 +13,7 @@ from phalanx.ops.complex import c64
 from phalanx.ops.linalg.family import (
     INFO,
     check_square,
+    cubic,
     factorization,
     lapack,
     on_gpu,
@@ -50,6 +51,7 @@ schur = factorization(
     lower_on={"cpu": _schur_lower},
     linearize=NoRule("the Schur form has no derivative here; that of eigenvalues is that of eig"),
     multi=True,
+    operations=cubic(25),
     doc="t, a triangle but for 2x2 blocks if real, and q, of a = q t qᴴ; LAPACK gees",
     examples=[
         Example((f32(3, 3),), {"vectors": True}),
@@ -87,6 +89,7 @@ hessenberg = factorization(
     lower_on={"cpu": _hessenberg_lower},
     linearize=_REFLECTIONS,
     multi=True,
+    operations=cubic(10 / 3),
     doc="h, zero below its first subdiagonal, where reflections stand; their taus; LAPACK gehrd",
     examples=[Example((f32(3, 3),)), Example((f32(2, 4, 4),)), Example((c64(3, 3),))],
 )
@@ -129,6 +132,7 @@ tridiagonal = factorization(
     lower_on={"cpu": _tridiagonal_on_cpu, "gpu": _tridiagonal_on_gpu},
     linearize=_REFLECTIONS,
     multi=True,
+    operations=cubic(4 / 3),
     doc="reflections beside the diagonals, the diagonal, the one beside it, taus; LAPACK sytrd",
     examples=[
         Example((f32(3, 3),), {"low": True}),

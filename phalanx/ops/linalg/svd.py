@@ -29,6 +29,7 @@ from phalanx.ops.linalg.algebra import (
 from phalanx.ops.linalg.family import (
     INFO,
     check_matrices,
+    cubic,
     factorization,
     lapack,
     on_gpu,
@@ -201,6 +202,7 @@ svd = factorization(
     lower_on={"cpu": _on_cpu, "gpu": _on_gpu, "tpu": _on_tpu},
     linearize=_svd_linearize,
     multi=True,
+    operations=cubic(20),
     doc="u, s descending, vᴴ of a = u diag(s) vᴴ; or s alone; LAPACK gesdd or gesvd",
     examples=[
         Example((f32(4, 3),), {"full": False, "vectors": True}),
@@ -260,6 +262,7 @@ pinv = factorization(
     _pinv_type,
     _pinv_lower,
     linearize=_pinv_linearize,
+    operations=cubic(22),
     doc="v diag(1 / s) uᴴ without those s that are at most tolerance times the first; LAPACK gesdd",
     examples=[
         Example((f32(4, 3), np.float32(0.01))),

@@ -17,6 +17,7 @@ from phalanx.core.primitive import (
     Batched,
     Cotangents,
     Derivative,
+    Elements,
     Example,
     LaneDims,
     Linear,
@@ -34,7 +35,7 @@ from phalanx.ops.linalg.algebra import (
     matrix_transposed,
     upper,
 )
-from phalanx.ops.linalg.family import batch_in_front, check_matrices, check_square, lapack
+from phalanx.ops.linalg.family import batch_in_front, check_matrices, check_square, cubic, lapack
 from phalanx.ops.shape import merge_dims, split_dim
 
 _TRANSPOSED: Final = {"N": "T", "T": "N", "C": "R", "R": "C"}
@@ -134,6 +135,7 @@ triangular_solve = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
+    elements=Elements(operations=cubic(1)),
     doc="x with op(a) x = b, or x op(a) = b, of a triangle a; LAPACK trsm",
     examples=[
         Example((f32(3, 3), f32(3, 2)), _params(True, True, "N", False), diagonal=2.0),

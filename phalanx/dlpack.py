@@ -23,6 +23,9 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
             first device.
         copy: False asks for its memory itself, which nobody may write from then on.
 
+    Returns:
+        An array.
+
     Raises:
         TypeError: it does not speak the protocol.
         BufferError: its device or its dtype is not here, or its memory cannot be shared.
@@ -36,6 +39,12 @@ def from_dlpack(external_array: Any, device: Any = None, copy: bool | None = Non
 
 def is_supported_dtype(dtype: Any) -> bool:
     """Whether arrays of ``dtype`` can be handed over.
+
+    Args:
+        dtype: a dtype, or what names one.
+
+    Returns:
+        A bool of Python.
 
     >>> is_supported_dtype("float32"), is_supported_dtype("int4")
     (True, False)

@@ -21,6 +21,9 @@ def print_environment_info(return_string: bool = False) -> str | None:
     Args:
         return_string: return the text instead.
 
+    Returns:
+        The text with ``return_string``, else None.
+
     >>> print(print_environment_info(return_string=True).split(":")[0])
     phalanx
     """

@@ -129,6 +129,9 @@ def scale_and_translate(
         antialias: as in ``resize``.
         precision: as in ``resize``.
 
+    Returns:
+        An array of that shape, of the dtype of ``image``; integers give float32.
+
     Raises:
         ValueError: lengths do not go together, or the method is unknown or "nearest".
 

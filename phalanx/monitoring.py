@@ -39,6 +39,10 @@ _scalars: list[Listener] = []
 def record_event(event: str, **kwargs: str | int) -> None:
     """Call the listeners to events: ``listener(event, **kwargs)``.
 
+    Args:
+        event: the name of the event.
+        **kwargs: what else to tell of it, handed to the functions that listen.
+
     >>> register_event_listener(print)
     >>> record_event("step")
     step
@@ -51,7 +55,9 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
     """Call the listeners to durations: ``listener(event, duration, **kwargs)``.
 
     Args:
+        event: the name of the event.
         duration: how long it took, in seconds.
+        **kwargs: what else to tell of it, handed to the functions that listen.
 
     >>> heard = []
     >>> def listen(event, duration, **tags):
@@ -71,8 +77,10 @@ def record_event_time_span(
     """Call the listeners to spans: ``listener(event, start_time, end_time, **kwargs)``.
 
     Args:
+        event: the name of the event.
         start_time: when it began, in seconds.
         end_time: when it ended.
+        **kwargs: what else to tell of it, handed to the functions that listen.
 
     >>> heard = []
     >>> def listen(event, start, end, **tags):
@@ -90,7 +98,9 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     """Call the listeners to numbers: ``listener(event, value, **kwargs)``.
 
     Args:
+        event: the name of the event.
         value: the number.
+        **kwargs: what else to tell of it, handed to the functions that listen.
 
     >>> heard = []
     >>> def listen(event, value, **tags):
@@ -110,27 +120,46 @@ def _call(listeners: list[Listener], *args: Any, kwargs: dict[str, Any]) -> None
 
 
 def register_event_listener(callback: Listener) -> None:
-    """Hear of events."""
+    """Hear of events.
+
+    Args:
+        callback: the function; to be taken off, the same one that was registered.
+    """
     _events.append(callback)
 
 
 def register_event_duration_secs_listener(callback: Listener) -> None:
-    """Hear of durations."""
+    """Hear of durations.
+
+    Args:
+        callback: the function; to be taken off, the same one that was registered.
+    """
     _durations.append(callback)
 
 
 def register_event_time_span_listener(callback: Listener) -> None:
-    """Hear of spans of time."""
+    """Hear of spans of time.
+
+    Args:
+        callback: the function; to be taken off, the same one that was registered.
+    """
     _spans.append(callback)
 
 
 def register_scalar_listener(callback: Listener) -> None:
-    """Hear of numbers."""
+    """Hear of numbers.
+
+    Args:
+        callback: the function; to be taken off, the same one that was registered.
+    """
     _scalars.append(callback)
 
 
 def unregister_event_listener(callback: Listener) -> None:
     """Hear of events no more.
+
+    Args:
+        callback: the function; to be taken off, the same one that was registered.
 
     Raises:
         ValueError: the callback does not hear of them.
@@ -139,17 +168,29 @@ def unregister_event_listener(callback: Listener) -> None:
 
 
 def unregister_event_duration_listener(callback: Listener) -> None:
-    """Hear of durations no more."""
+    """Hear of durations no more.
+
+    Args:
+        callback: the function; to be taken off, the same one that was registered.
+    """
     _remove(_durations, callback)
 
 
 def unregister_event_time_span_listener(callback: Listener) -> None:
-    """Hear of spans of time no more."""
+    """Hear of spans of time no more.
+
+    Args:
+        callback: the function; to be taken off, the same one that was registered.
+    """
     _remove(_spans, callback)
 
 
 def unregister_scalar_listener(callback: Listener) -> None:
-    """Hear of numbers no more."""
+    """Hear of numbers no more.
+
+    Args:
+        callback: the function; to be taken off, the same one that was registered.
+    """
     _remove(_scalars, callback)
 
 

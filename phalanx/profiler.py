@@ -138,7 +138,18 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: Any = None,
 ) -> Iterator[None]:
-    """Record what a block does: ``start_trace`` and ``stop_trace`` around it."""
+    """Record what a block does: ``start_trace`` and ``stop_trace`` around it.
+
+    Args:
+        log_dir: the folder to write to.
+        create_perfetto_link: must be false: nothing is served. Open the file that
+            ``create_perfetto_trace`` writes on https://ui.perfetto.dev.
+        create_perfetto_trace: whether to write ``perfetto_trace.json.gz``, too.
+        profiler_options: a ``ProfileOptions`` that says how much is recorded.
+
+    Returns:
+        A context manager.
+    """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -170,6 +181,9 @@ def annotate_function(func: F, name: str | None = None, **decorator_kwargs: Any)
         name: the name; default that of the function.
         decorator_kwargs: what else to tell of each call, as ``TraceAnnotation`` takes it.
 
+    Returns:
+        A function with the parameters and results of ``func``.
+
     >>> import phalanx
     >>> phalanx.profiler.annotate_function(abs, name="magnitude")(-1)
     1
@@ -200,6 +214,7 @@ def save_device_memory_profile(
 
     Args:
         filename: the file to write.
+        backend: the platform; default that of the first device.
     """
     Path(filename).write_bytes(device_memory_profile(backend))
 
@@ -210,6 +225,9 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
     Args:
         port: where to listen.
         requires_backend: has no meaning: devices start when they are used.
+
+    Returns:
+        The server, which runs until ``stop_server``.
 
     Raises:
         RuntimeFailure: there is a server.

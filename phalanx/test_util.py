@@ -24,6 +24,16 @@ def check_grads(
 ) -> None:
     """Derivatives against finite differences: ``phalanx.laws.check_grads``.
 
+    Args:
+        f: a function of trees of arrays; integers among its arguments and results are held fixed
+            and left out.
+        args: the point at which to check, away from kinks.
+        order: how many times to differentiate.
+        modes: ``"fwd"`` for jvp, ``"rev"`` for vjp, or both.
+        atol: the largest difference; default by dtype.
+        rtol: the same, relative to the largest element; default by dtype.
+        eps: the step h; default by dtype.
+
     >>> import phalanx.numpy as jnp
     >>> check_grads(jnp.sin, (1.0,), order=2)
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import types
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,8 +38,13 @@ class Doc:
 
 
 def doc_of(value: Any) -> Doc:
-    """The docstring of a function or class, in parts."""
-    return parsed(_own_docstring(value))
+    """The docstring of a function or class, in parts; of what is called, what the call says too."""
+    doc = parsed(_own_docstring(value))
+    called = inspect.getattr_static(type(value), "__call__", None)
+    if isinstance(called, types.FunctionType) and called.__doc__:
+        said = parsed(inspect.getdoc(called) or "")
+        doc.args, doc.returns = said.args or doc.args, said.returns or doc.returns
+    return doc
 
 
 def _own_docstring(value: Any) -> str:

@@ -12,7 +12,6 @@ from docs.generator import public
 from docs.generator.docstrings import Doc, doc_of, markdown, one_line
 from docs.generator.examples import session
 from docs.generator.names import named
-from docs.generator.parameters import explained
 from docs.generator.public import PAGES, Entry
 from docs.generator.signatures import written
 
@@ -92,7 +91,7 @@ def page(entry: Entry, mentions: dict[str, list[tuple[str, str]]]) -> str:
     doc = doc_of(entry.value)
     parts = ["---\norphan: true\n---", f"# {entry.name}", _trail(entry), _head(entry)]
     parts += [markdown(text) for text in (doc.summary, *doc.body) if text]
-    parts += _details(entry.home, doc, explained(entry, doc))
+    parts += _details(entry.home, doc)
     if isinstance(entry.value, type):
         parts += _class(entry)
     parts += _see_also(entry, mentions)
@@ -120,9 +119,9 @@ def _directive(kind: str, text: str) -> str:
     return f"```{{{kind}}} {text}\n```"
 
 
-def _details(home: str, doc: Doc, parameters: dict[str, str]) -> Iterator[str]:
+def _details(home: str, doc: Doc) -> Iterator[str]:
     """Parameters, attributes, results, errors and examples."""
-    for title, table in (("Args", parameters), ("Attributes", doc.attributes)):
+    for title, table in (("Args", doc.args), ("Attributes", doc.attributes)):
         if any(table.values()):
             yield _rubric(title)
             yield "\n\n".join(f"`{k}`\n: {_inside(v)}" for k, v in table.items() if v)
@@ -179,7 +178,7 @@ def _member(entry: Entry, name: str, held: Any) -> Iterator[str]:
         yield _directive("py:method", full + (written(entry.home, found, bare) if found else "()"))
     yield from (markdown(text) for text in (doc.summary, *doc.body) if text)
     if not re.match(r"See ``[\w.]+``\.$", doc.summary):
-        yield from _details(entry.home, doc, doc.args)
+        yield from _details(entry.home, doc)
 
 
 # ---- see also -------------------------------------------------------------------------------

@@ -191,6 +191,9 @@ def pure_callback(
             "broadcast_all" repeats such an argument; "legacy_vectorized" gives it as it is.
         **kwargs: trees of arrays.
 
+    Returns:
+        What ``callback`` returns, as arrays of the shapes and dtypes of ``result_shape_dtypes``.
+
     Raises:
         TypeError, ValueError, TreeError: the function returned another dtype, shape or structure.
         ValueError: a derivative is taken by an argument, or vmap without vmap_method.
@@ -236,6 +239,9 @@ def io_callback(
         ordered: whether to call in the order of the program. Otherwise calls that do not need
             each other's results may come in any order.
         **kwargs: trees of arrays.
+
+    Returns:
+        What ``callback`` returns, as arrays of the shapes and dtypes of ``result_shape_dtypes``.
 
     Raises:
         ValueError: a derivative is taken by an argument; ordered under ``pmap`` over several

@@ -111,6 +111,9 @@ def checkpoint(
             one that cannot be hashed ``fun`` is traced at every call.
         static_argnames: the same by name.
 
+    Returns:
+        A function with the parameters and results of ``fun``.
+
     Raises:
         TypeError: an argument is no array, the policy is no function or does not return a
             bool, or ``fun`` needs the value of a traced argument.
@@ -161,6 +164,9 @@ def checkpoint_name(x: Any, name: str) -> Any:
         x: a tree of arrays. Every array gets the name.
         name: a string.
 
+    Returns:
+        A tree like ``x``.
+
     Raises:
         TypeError: the name is not a string, or a leaf of ``x`` is no array.
 
@@ -202,6 +208,11 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
     """Print what reverse mode through ``f`` at these arguments stores, a value a line.
 
     Arguments are those of ``saved_residuals``.
+
+    Args:
+        f: a function of trees of arrays.
+        *args: arrays, numbers, or ``ShapeDtypeStruct``.
+        **kwargs: the same.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> f = phalanx.checkpoint(lambda w, x: jnp.tanh(jnp.tanh(x @ w)))

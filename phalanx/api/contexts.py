@@ -16,6 +16,10 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     Args:
         disable: whether compilation is off inside the block.
 
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx
     >>> with phalanx.disable_jit():
     ...     print(phalanx.jit(lambda x: x + 1)(1))
@@ -26,6 +30,13 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
 
 def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
     """Raise ``NonFiniteError`` as soon as an operation produces a NaN.
+
+    Args:
+        enable: whether the option is on inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.debug_nans():
@@ -38,6 +49,13 @@ def debug_nans(enable: bool = True) -> AbstractContextManager[None]:
 
 def debug_infs(enable: bool = True) -> AbstractContextManager[None]:
     """Raise ``NonFiniteError`` as soon as an operation produces an infinity.
+
+    Args:
+        enable: whether the option is on inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.debug_infs():
@@ -53,6 +71,13 @@ def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
 
     The logger is Python's ``logging.getLogger("phalanx")``.
 
+    Args:
+        enable: whether the option is on inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx
     >>> with phalanx.log_compiles():
     ...     phalanx.jit(lambda x: x * 3)(2)
@@ -63,6 +88,13 @@ def log_compiles(enable: bool = True) -> AbstractContextManager[None]:
 
 def enable_x64(enable: bool = True) -> AbstractContextManager[None]:
     """Keep 64-bit dtypes, which otherwise become the 32-bit ones.
+
+    Args:
+        enable: whether the option is on inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.enable_x64():
@@ -78,6 +110,10 @@ def default_matmul_precision(precision: str | None) -> AbstractContextManager[No
     Args:
         precision: "default", "high", "highest", or None for what the platform does.
 
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.default_matmul_precision("highest"):
     ...     jnp.ones((2, 2)) @ jnp.ones(2)
@@ -92,6 +128,10 @@ def default_device(device: Any) -> AbstractContextManager[None]:
     Args:
         device: one of ``phalanx.devices()``, the name of a platform, or None for the first device.
 
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> last = phalanx.devices()[-1]
     >>> with phalanx.default_device(last):
@@ -104,6 +144,10 @@ def default_device(device: Any) -> AbstractContextManager[None]:
 
 def disable_x64() -> AbstractContextManager[None]:
     """Turn 64-bit dtypes into the 32-bit ones.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx
     >>> with phalanx.experimental.disable_x64():
@@ -118,6 +162,9 @@ def ensure_compile_time_eval() -> AbstractContextManager[Any]:
 
     What it computes of known values are arrays with values, which Python may look at. What takes a
     value of a transformation belongs to that transformation, as it would outside of the block.
+
+    Returns:
+        A context manager, to be used in a ``with`` statement.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> @phalanx.jit

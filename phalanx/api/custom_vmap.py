@@ -157,6 +157,12 @@ class _Call:
 def sequential_vmap(f: Callable) -> custom_vmap:
     """``f``, which ``vmap`` runs for one lane after the other: ``custom_vmap`` with ``lax.map``.
 
+    Args:
+        f: a function of trees of arrays. Without it, a decorator is returned.
+
+    Returns:
+        A ``custom_vmap``, which is called as ``f`` is.
+
     >>> import phalanx
     >>> @phalanx.custom_batching.sequential_vmap
     ... def shown(x):

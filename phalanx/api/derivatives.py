@@ -135,6 +135,19 @@ def grad(
     Arguments, results and errors are those of ``value_and_grad`` without the value; with
     ``has_aux`` the function returns the gradient and the data.
 
+    Args:
+        fun: returns a real scalar (a complex one if ``holomorphic``), or, if ``has_aux``, a pair of
+            it and further data.
+        argnums: the position or positions of the arguments to differentiate by.
+        has_aux: whether ``fun`` returns a pair.
+        holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
+        allow_int: whether integer arguments are allowed; their gradient has dtype float0.
+
+    Returns:
+        A function with the parameters of ``fun``. It returns the gradient: of one argument a tree
+        like that argument, for several ``argnums`` a tuple of them; with ``has_aux`` a pair of the
+        gradient and the further data.
+
     >>> import phalanx
     >>> float(phalanx.grad(lambda x: x**3)(2.0))
     12.0
@@ -179,6 +192,10 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         tangents: a tuple of the same structure; float0 for integers, and for each reference one of
             the same type, which receives the tangent of what is written to the first.
         has_aux: whether ``fun`` returns a pair of results and further data.
+
+    Returns:
+        A pair of trees like the result of ``fun``; with ``has_aux`` a triple, the last of it the
+        further data.
 
     Raises:
         TypeError: primals and tangents differ in structure, shape or dtype.
@@ -238,6 +255,10 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple:
         primals: the arguments at which it is linearized.
         has_aux: whether ``fun`` returns a pair, of which the second is handed on.
 
+    Returns:
+        The result of ``fun``, and a function from tangents, trees like ``primals``, to a tree like
+        that result; with ``has_aux`` also the further data.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> y, derivative = phalanx.linearize(jnp.sin, 0.0)
     >>> float(derivative(3.0))
@@ -261,6 +282,10 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
         fun: a linear function of trees of arrays.
         *primals: examples of its arguments: arrays, or ``ShapeDtypeStruct``.
         reduce_axes: none; the field no longer has them either.
+
+    Returns:
+        A function from a tree like the result of ``fun`` to a tuple of trees, one like each of
+        ``primals``.
 
     Raises:
         NotImplementedError: ``reduce_axes`` are given.

@@ -39,6 +39,9 @@ def devices(backend: str | None = None) -> list[Any]:
     Args:
         backend: only those of this platform, such as ``"cpu"``.
 
+    Returns:
+        A list of devices, in the order of their numbers.
+
     >>> import phalanx
     >>> phalanx.devices()[0].platform
     'cpu'
@@ -55,6 +58,9 @@ def local_devices(
         process_index: which process; default this one.
         backend: the platform, such as ``"cpu"``.
         host_id: the same as ``process_index``.
+
+    Returns:
+        A list of devices, in the order of their numbers.
 
     Raises:
         ValueError: there is no such process.
@@ -77,6 +83,9 @@ def local_devices(
 def device_count(backend: str | None = None) -> int:
     """The number of all devices.
 
+    Args:
+        backend: a platform, such as ``cpu`` or ``gpu``; None for the default one.
+
     >>> import phalanx
     >>> phalanx.device_count() == len(phalanx.devices())
     True
@@ -86,6 +95,9 @@ def device_count(backend: str | None = None) -> int:
 
 def local_device_count(backend: str | None = None) -> int:
     """The number of devices of this process.
+
+    Args:
+        backend: a platform, such as ``cpu`` or ``gpu``; None for the default one.
 
     >>> import phalanx
     >>> phalanx.local_device_count() == len(phalanx.local_devices())
@@ -97,6 +109,9 @@ def local_device_count(backend: str | None = None) -> int:
 def process_index(backend: str | None = None) -> int:
     """The number of this process, from 0.
 
+    Args:
+        backend: a platform, such as ``cpu`` or ``gpu``; None for the default one.
+
     >>> import phalanx
     >>> phalanx.process_index() < phalanx.process_count()
     True
@@ -107,6 +122,9 @@ def process_index(backend: str | None = None) -> int:
 def process_count(backend: str | None = None) -> int:
     """How many processes compute together.
 
+    Args:
+        backend: a platform, such as ``cpu`` or ``gpu``; None for the default one.
+
     >>> import phalanx
     >>> phalanx.process_count() >= 1
     True
@@ -116,6 +134,12 @@ def process_count(backend: str | None = None) -> int:
 
 def process_indices(backend: str | None = None) -> list[int]:
     """The numbers of the processes that have devices.
+
+    Args:
+        backend: a platform, such as ``cpu`` or ``gpu``; None for the default one.
+
+    Returns:
+        A list of integers, ascending.
 
     >>> import phalanx
     >>> phalanx.process_indices()
@@ -159,6 +183,9 @@ def device_put(
             results are in the same memory.
         may_alias: False for results in memory of their own, even where ``x`` lies as asked.
             What comes from the host is always copied.
+
+    Returns:
+        A tree like ``x``, of arrays.
 
     A derivative goes back to where the array came from. Inside ``jit`` a sharding is a constraint,
     as ``with_sharding_constraint``, and a device alone says nothing. A value that a program brings
@@ -305,6 +332,9 @@ def device_put_sharded(shards: Sequence[Any], devices: Sequence[Any]) -> Any:
         shards: trees of arrays, one for each device.
         devices: the devices, in this order.
 
+    Returns:
+        A tree like each shard, whose arrays have one dimension more.
+
     Raises:
         ValueError: there are more or fewer shards than devices, or their shapes differ.
 
@@ -344,6 +374,12 @@ def device_put_replicated(x: Any, devices: Sequence[Any]) -> Any:
         x: a tree of arrays.
         devices: the devices; each gets a copy.
 
+    Returns:
+        A tree like ``x``, whose arrays have one dimension more.
+
+    Raises:
+        ValueError: no device is given.
+
     >>> import phalanx
     >>> phalanx.device_put_replicated(1.0, phalanx.devices()[:2]).tolist()
     [1.0, 1.0]
@@ -363,6 +399,9 @@ def device_get(x: Any) -> Any:
     Args:
         x: a tree of arrays.
 
+    Returns:
+        A tree like ``x``, of NumPy arrays.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.device_get({"a": jnp.arange(2)})
     {'a': array([0, 1], dtype=int32)}
@@ -380,6 +419,9 @@ def block_until_ready(x: Any) -> Any:
 
     Args:
         x: a tree of arrays.
+
+    Returns:
+        A tree like ``x``, of arrays.
 
     >>> import phalanx
     >>> print(phalanx.block_until_ready(jnp.ones(2) + 1))

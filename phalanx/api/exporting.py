@@ -355,6 +355,9 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     Args:
         blob: bytes, as ``Exported.serialize`` gives them.
 
+    Returns:
+        An ``Exported``, whose ``call`` runs it.
+
     Raises:
         TypeError: ``blob`` is no bytes.
         ValueError: they are damaged, of another library, or of a later version.

@@ -26,6 +26,9 @@ def pycapsule(funcptr: Any) -> Any:
     Args:
         funcptr: the function: a pointer as of ``ctypes``.
 
+    Returns:
+        A capsule.
+
     >>> import ctypes
     >>> type(pycapsule(ctypes.CDLL(None).abs)).__name__
     'PyCapsule'
@@ -115,7 +118,12 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> NoReturn
     """Refused: XLA takes types with what is known of them, by ``register_ffi_type``.
 
     Args:
+        name: unique in this process.
         obj: the number of the type, as the library has it.
+        platform: "cpu", "CUDA" or "ROCM".
+
+    Raises:
+        ValueError: always.
     """
     raise ValueError(
         f"register_ffi_type_id({name}): XLA no longer takes the id of a type alone; use "
@@ -128,6 +136,9 @@ def ffi_lowering(call_target_name: str, **_: Any) -> NoReturn:
 
     Args:
         call_target_name: the name under which the function is registered.
+
+    Raises:
+        MissingRule: always.
     """
     raise MissingRule(
         f"ffi_lowering({call_target_name}): rules for lowering speak a builder of ours, not MLIR; "
@@ -172,6 +183,9 @@ def ffi_call(
             memory.
         custom_call_api_version: of the calls in modules; 4 is the typed interface.
         legacy_backend_config: what a function of an older interface is told in place of attributes.
+
+    Returns:
+        A function of arrays, and of attributes by keyword.
 
     Raises:
         ValueError: there is no such method; a layout or an alias does not fit; a derivative is

@@ -37,6 +37,11 @@ def jacfwd(
         has_aux: whether ``fun`` returns a pair, of which the second is handed on.
         holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
 
+    Returns:
+        A function with the parameters of ``fun``. Of an argument of shape s and a result of shape r
+        it returns an array of shape [*r, *s]; of trees, a tree of trees of them; with ``has_aux`` a
+        pair of that and the further data.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
     Array([[2., 0.],
@@ -75,6 +80,14 @@ def jacrev(
         has_aux: whether ``fun`` returns a pair, of which the second is handed on.
         holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
         allow_int: whether integer arguments are allowed; their derivative has dtype float0.
+
+    Returns:
+        A function with the parameters of ``fun``. Of an argument of shape s and a result of shape r
+        it returns an array of shape [*r, *s]; of trees, a tree of trees of them; with ``has_aux`` a
+        pair of that and the further data.
+
+    Raises:
+        TypeError: the function returned integers, or booleans, which have no derivative.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.jacrev(lambda x: x**2)(jnp.array([1.0, 2.0]))
@@ -121,6 +134,11 @@ def hessian(
         argnums: the position or positions of the arguments to differentiate by.
         has_aux: whether ``fun`` returns a pair, of which the second is handed on.
         holomorphic: whether ``fun`` is complex-differentiable; then arguments are complex.
+
+    Returns:
+        A function with the parameters of ``fun``. Of an argument of shape s and a result of shape r
+        it returns an array of shape [*r, *s, *s]; of trees, a tree of trees of them; with
+        ``has_aux`` a pair of that and the further data.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.hessian(lambda x: (x**3).sum())(jnp.array([1.0, 2.0]))

@@ -35,6 +35,9 @@ def linear_call(
         residual_args: what neither is linear in. Derivatives by it are those of ``fun``.
         linear_args: what ``fun`` is linear in.
 
+    Returns:
+        What ``fun`` returns.
+
     Raises:
         TypeError: an argument is no array, or cotangents are not like ``linear_args``.
 
@@ -99,6 +102,9 @@ def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     Args:
         val: a tree of arrays and numbers.
         symbolic_zeros: whether its leaves are each a ``SymbolicZero``.
+
+    Returns:
+        A tree like ``val``.
 
     >>> import phalanx
     >>> phalanx.custom_derivatives.zero_from_primal(jnp.ones(2))

@@ -13,6 +13,9 @@ def live_arrays(platform: str | None = None) -> list[DeviceArray]:
     Args:
         platform: only those on devices of this kind, such as "cpu".
 
+    Returns:
+        A list of arrays.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> x = jnp.ones(3)
     >>> any(y is x for y in phalanx.live_arrays())

@@ -32,6 +32,9 @@ def make_mesh(
         devices: those to use, in the order in which they fill the grid; all if not given. Those
             that lie in a torus, as TPUs do, are arranged along its axes.
 
+    Returns:
+        A ``Mesh``.
+
     Raises:
         DeviceError: there are too few devices.
         ValueError: the names do not fit the shape.
@@ -60,6 +63,9 @@ def create_device_mesh(
         devices: those to use; all if not given.
         contiguous_submeshes: accepted; blocks of axes of a torus are contiguous.
         allow_split_physical_axes: whether an axis of a torus may serve several of the mesh.
+
+    Returns:
+        A NumPy array of devices, of ``mesh_shape``.
 
     Raises:
         DeviceError: there are too few devices.
@@ -114,6 +120,9 @@ def create_hybrid_device_mesh(
             a machine do.
         should_sort_granules_by_key: accepted; slices come by their numbers.
         allow_split_physical_axes: whether an axis of a torus may serve several of the mesh.
+
+    Returns:
+        A NumPy array of devices; its shape is the product of the two.
 
     Raises:
         ValueError: the shapes have different numbers of axes, or there are more or fewer slices.
@@ -185,6 +194,9 @@ class set_mesh:
 
 def get_mesh() -> Mesh:
     """The mesh that is meant where none is given; an empty one if there is none.
+
+    Returns:
+        A ``Mesh``.
 
     >>> import phalanx
     >>> mesh = phalanx.make_mesh((1,), ("i",))

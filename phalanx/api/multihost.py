@@ -59,6 +59,10 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         tiled: whether what processes have is joined along the leading dimension. Otherwise it is
             stacked along a new one, a row for each process.
 
+    Returns:
+        A tree like ``in_tree``: with a first dimension more, as long as there are processes; with
+        ``tiled`` joined along the first one.
+
     Raises:
         ProgramMismatch: the types differ between processes.
         PeerLost: one of them is gone.
@@ -133,6 +137,9 @@ def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
         in_tree: a tree of arrays, in all processes of the same types. Of those that lie over
             several processes the whole is given.
         is_source: whether this process is the one; if not given, process 0 is.
+
+    Returns:
+        A tree like ``in_tree``.
 
     Raises:
         ValueError: no process is the source, or several are.
@@ -236,6 +243,9 @@ def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspec
         global_mesh: over devices of all processes.
         pspecs: how the arrays lie over it: a spec, or a tree of specs that is a prefix.
 
+    Returns:
+        A tree like ``local_inputs``, of arrays over the mesh.
+
     Raises:
         ValueError: an array does not fit its spec.
 
@@ -261,6 +271,9 @@ def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspe
         global_inputs: a tree of arrays that span processes.
         global_mesh: the mesh over which they lie.
         pspecs: how they lie there: a ``PartitionSpec``, or a tree of them.
+
+    Returns:
+        A tree like ``global_inputs``.
 
     Raises:
         ValueError: the devices of this process are no block of the mesh.

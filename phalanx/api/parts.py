@@ -31,6 +31,9 @@ def make_array_from_callback(
             slice for each dimension; returns that part of the array.
         dtype: of the whole array; if not given, that of the parts.
 
+    Returns:
+        An array of that sharding.
+
     Raises:
         ValueError: ``sharding`` cannot lay out an array of ``shape``, or a part has another shape.
 
@@ -75,6 +78,9 @@ def make_array_from_single_device_arrays(
         arrays: one for each device of this process, on that device, in any order.
         dtype: of the whole array, for a process that has none of the devices.
 
+    Returns:
+        An array of that sharding.
+
     Raises:
         ValueError: there are more or fewer arrays than devices, one lies elsewhere, or has
             another shape than its part.
@@ -112,6 +118,9 @@ def make_array_from_process_local_data(
         local_data: what the devices of this process hold, put together: along a dimension that is
             split over processes its rows of it, along any other the whole dimension.
         global_shape: of the whole array, None in it where that follows from the data.
+
+    Returns:
+        An array of that sharding.
 
     Raises:
         ValueError: the data fit neither the whole dimension nor the rows of this process.

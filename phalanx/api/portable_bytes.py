@@ -129,6 +129,9 @@ def register_pytree_node_serialization(
         from_children: from what it keeps and its children to a node; by default as the class was
             registered.
 
+    Returns:
+        ``nodetype``.
+
     Raises:
         ValueError: the class or the name is registered already, or the class is no node.
 
@@ -158,6 +161,9 @@ def register_namedtuple_serialization(nodetype: Class, *, serialized_name: str) 
     Args:
         nodetype: the class.
         serialized_name: what it is called in the bytes.
+
+    Returns:
+        ``nodetype``.
 
     Raises:
         ValueError: the class or the name is registered already, or the class is no namedtuple.

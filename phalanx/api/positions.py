@@ -121,6 +121,9 @@ def get_abstract_mesh() -> AbstractMesh:
 
     Inside ``shard_map`` that is its mesh, whose axes are of type Manual where they are taken.
 
+    Returns:
+        A mesh without devices, an ``AbstractMesh``; empty if none is set.
+
     >>> import phalanx
     >>> mesh = phalanx.make_mesh((1, 1), ("data", "model"))
     >>> def f(x):

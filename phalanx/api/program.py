@@ -45,6 +45,10 @@ def make_program(
         axis_env: named axes that are in scope, as ``(name, size)``.
         return_shape: whether to return the shapes of the results besides.
 
+    Returns:
+        A function with the parameters of ``fun``, which returns a program; with ``return_shape`` a
+        pair of it and the shapes and dtypes of the results, as a tree.
+
     >>> import phalanx
     >>> print(phalanx.make_program(lambda x: 2.0 * x + 1.0)(3.0))
     <lambda>(a: f32[]~) {
@@ -140,6 +144,9 @@ def named_scope(name: str) -> Iterator[None]:
     Args:
         name: the name.
 
+    Returns:
+        A context manager, to be used in a ``with`` statement.
+
     Raises:
         TypeError: the name is not a string.
 
@@ -162,6 +169,9 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
     Args:
         fun: a function of trees of arrays.
         name: the name; default that of the function.
+
+    Returns:
+        A function with the parameters and results of ``fun``.
 
     >>> import phalanx
     >>> double = phalanx.named_call(lambda x: 2 * x, name="double")

@@ -55,6 +55,9 @@ def symbolic_shape(
         scope: refused.
         like: a shape.
 
+    Returns:
+        A tuple of integers.
+
     Raises:
         InconclusiveDimensionOperation: a length is not known.
         ValueError: the words are no shape, or do not go with ``like``.
@@ -115,6 +118,9 @@ def symbolic_args_specs(
         constraints: as for ``symbolic_shape``.
         scope: as for ``symbolic_shape``.
 
+    Returns:
+        A tree of ``ShapeDtypeStruct``.
+
     Raises:
         InconclusiveDimensionOperation: a length is not known.
         ValueError: a string is no shape, or does not go with its argument.
@@ -158,6 +164,9 @@ def symbolic_dim_bounds(dimension: Any) -> tuple[int, int]:
 
     Args:
         dimension: a symbolic length.
+
+    Returns:
+        A pair of integers.
 
     >>> symbolic_dim_bounds(3)
     (3, 3)

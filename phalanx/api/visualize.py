@@ -144,6 +144,10 @@ def visualize_array_sharding(
 
     Args:
         arr: an array with data; the other arguments are those of ``visualize_sharding``.
+        use_color: whether every set of devices gets a colour, on a terminal that has some.
+        min_width: how many characters a tile has at least.
+        max_width: how many the whole drawing has at most.
+        save: a file for the picture, as SVG, in place of printing it.
 
     Raises:
         TypeError: ``arr`` is no array on devices.
@@ -184,6 +188,10 @@ def visualize_mesh(
 
     Args:
         mesh: a mesh; the other arguments are those of ``visualize_sharding``.
+        use_color: whether every set of devices gets a colour, on a terminal that has some.
+        min_width: how many characters a tile has at least.
+        max_width: how many the whole drawing has at most.
+        save: a file for the picture, as SVG, in place of printing it.
 
     Raises:
         TypeError: ``mesh`` is no mesh of devices.

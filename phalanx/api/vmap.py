@@ -192,6 +192,10 @@ def vmap(
             runs its own number of iterations of a ``while_loop``, and one branch of a ``cond``.
             None: all, operation by operation.
 
+    Returns:
+        A function with the parameters of ``fun``, whose mapped arguments and results have one
+        dimension more.
+
     Raises:
         AxisSizeError: the arguments disagree about the size.
         TreeError: in_axes or out_axes do not fit the tree.

@@ -24,6 +24,10 @@ def transfer_guard(new_val: str) -> AbstractContextManager[None]:
         new_val: "allow" (the default) all; "log" or "disallow" implicit ones; "log_explicit" or
             "disallow_explicit" all of them.
 
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx, numpy as np
     >>> with phalanx.transfer_guard("disallow"):
     ...     x = phalanx.device_put(np.ones(3))
@@ -37,6 +41,14 @@ def transfer_guard(new_val: str) -> AbstractContextManager[None]:
 def transfer_guard_host_to_device(new_val: str) -> AbstractContextManager[None]:
     """What becomes of transfers from the host to devices; see ``transfer_guard``.
 
+    Args:
+        new_val: "allow" (the default) all; "log" or "disallow" implicit ones; "log_explicit" or
+            "disallow_explicit" all of them.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx
     >>> with phalanx.transfer_guard_host_to_device("log"):
     ...     x = phalanx.device_put(1.0)
@@ -46,6 +58,14 @@ def transfer_guard_host_to_device(new_val: str) -> AbstractContextManager[None]:
 
 def transfer_guard_device_to_host(new_val: str) -> AbstractContextManager[None]:
     """What becomes of transfers from devices to the host; see ``transfer_guard``.
+
+    Args:
+        new_val: "allow" (the default) all; "log" or "disallow" implicit ones; "log_explicit" or
+            "disallow_explicit" all of them.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx
     >>> with phalanx.transfer_guard_device_to_host("allow"):
@@ -57,6 +77,14 @@ def transfer_guard_device_to_host(new_val: str) -> AbstractContextManager[None]:
 
 def transfer_guard_device_to_device(new_val: str) -> AbstractContextManager[None]:
     """What becomes of transfers between devices; see ``transfer_guard``.
+
+    Args:
+        new_val: "allow" (the default) all; "log" or "disallow" implicit ones; "log_explicit" or
+            "disallow_explicit" all of them.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx
     >>> with phalanx.transfer_guard_device_to_device("allow"):
@@ -74,6 +102,10 @@ def numpy_rank_promotion(new_val: str) -> AbstractContextManager[None]:
     Args:
         new_val: "allow", "warn" or "raise".
 
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.numpy_rank_promotion("raise"):
     ...     jnp.ones((2, 3)) + jnp.ones(3)  # doctest: +ELLIPSIS
@@ -88,6 +120,10 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
 
     Args:
         new_val: "standard", or "strict": only Python's numbers adapt to arrays of their kind.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> with phalanx.numpy_dtype_promotion("strict"):
@@ -104,6 +140,13 @@ def numpy_dtype_promotion(new_val: str) -> AbstractContextManager[None]:
 def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
     """Log a warning when a function is traced: its name, the types, and whether it was before.
 
+    Args:
+        new_val: the value of the option inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx
     >>> with phalanx.explain_cache_misses(False):
     ...     y = phalanx.jit(lambda x: x + 1)(1.0)
@@ -113,6 +156,13 @@ def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
 
 def no_tracing(new_val: bool = True) -> AbstractContextManager[None]:
     """Refuse to trace functions that have not been traced for the types of their arguments.
+
+    Args:
+        new_val: the value of the option inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx
     >>> f = phalanx.jit(lambda x: x + 1)
@@ -130,6 +180,13 @@ def no_tracing(new_val: bool = True) -> AbstractContextManager[None]:
 def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
     """Check every program against its types when it has been traced.
 
+    Args:
+        new_val: the value of the option inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx
     >>> with phalanx.enable_checks():
     ...     float(phalanx.jit(lambda x: x + 1)(1.0))
@@ -141,6 +198,13 @@ def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
 def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[None]:
     """Let ``random.PRNGKey`` give keys of the kind of ``random.key``.
 
+    Args:
+        new_val: the value of the option inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx
     >>> with phalanx.enable_custom_prng():
     ...     phalanx.random.PRNGKey(0).dtype
@@ -151,6 +215,13 @@ def enable_custom_prng(new_val: bool = True) -> AbstractContextManager[None]:
 
 def default_prng_impl(new_val: str = "threefry2x32") -> AbstractContextManager[None]:
     """Make keys for the generator of this name where no other is asked for.
+
+    Args:
+        new_val: the name of the generator, such as ``threefry2x32``.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx
     >>> with phalanx.default_prng_impl("rbg"):
@@ -166,6 +237,13 @@ def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]
     Formerly a number depended on how many were drawn with it: programs get the numbers that they
     were written with.
 
+    Args:
+        new_val: the value of the option inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
+
     >>> import phalanx
     >>> from phalanx import random
     >>> with phalanx.threefry_partitionable(False):
@@ -177,6 +255,13 @@ def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]
 
 def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
     """Take keys in their old form, "allow", or "warn" of them, or refuse them, "error".
+
+    Args:
+        new_val: "allow", "warn" or "error".
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx
     >>> with phalanx.legacy_prng_key("allow"):
@@ -191,6 +276,9 @@ def checking_leaks() -> AbstractContextManager[None]:
 
     That takes a while: all objects that there are are looked through. The option
     ``check_tracer_leaks`` says the same for the whole process.
+
+    Returns:
+        A context manager, to be used in a ``with`` statement.
 
     Raises:
         EscapedTracer: there is one; the message says where it was made.
@@ -207,6 +295,13 @@ def checking_leaks() -> AbstractContextManager[None]:
 
 def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
     """``checking_leaks``, or a block without such looks where ``new_val`` is false.
+
+    Args:
+        new_val: the value of the option inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     >>> import phalanx
     >>> with phalanx.check_tracer_leaks(False):
@@ -225,6 +320,13 @@ def _accepted(name: str, default: Any) -> Callable[..., AbstractContextManager[N
 
     block.__name__ = block.__qualname__ = name
     block.__doc__ = f"""The option ``{name}`` of other libraries; what it cannot mean is refused.
+
+    Args:
+        new_val: the value of the option inside the block.
+
+    Returns:
+        A context manager, and a decorator: inside its block, or function, the option has this
+        value.
 
     Raises:
         ConfigError: the option has another value here.

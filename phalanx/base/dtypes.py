@@ -68,6 +68,9 @@ def holds_numbers(dtype: np.dtype) -> bool:
 def is_bool(dtype: Any) -> bool:
     """Whether ``dtype`` is bool.
 
+    Args:
+        dtype: a dtype, or what names one.
+
     >>> is_bool(np.dtype("bool"))
     True
     """
@@ -76,6 +79,9 @@ def is_bool(dtype: Any) -> bool:
 
 def is_integer(dtype: Any) -> bool:
     """Whether ``dtype`` is a signed or unsigned integer; bool is not.
+
+    Args:
+        dtype: a dtype, or what names one.
 
     >>> is_integer(np.dtype("int32")), is_integer(np.dtype("bool"))
     (True, False)
@@ -96,6 +102,9 @@ def is_unsigned(dtype: Any) -> bool:
 def is_floating(dtype: Any) -> bool:
     """Whether ``dtype`` is a real floating-point dtype.
 
+    Args:
+        dtype: a dtype, or what names one.
+
     >>> is_floating(np.dtype("float32")), is_floating(np.dtype("complex64"))
     (True, False)
     """
@@ -105,6 +114,9 @@ def is_floating(dtype: Any) -> bool:
 def is_complex(dtype: Any) -> bool:
     """Whether ``dtype`` is complex.
 
+    Args:
+        dtype: a dtype, or what names one.
+
     >>> is_complex(np.dtype("complex64")), is_complex(np.dtype("float32"))
     (True, False)
     """
@@ -113,6 +125,9 @@ def is_complex(dtype: Any) -> bool:
 
 def is_inexact(dtype: Any) -> bool:
     """Whether ``dtype`` is floating-point or complex, so that derivatives make sense.
+
+    Args:
+        dtype: a dtype, or what names one.
 
     >>> is_inexact(np.dtype("complex64")), is_inexact(np.dtype("int32"))
     (True, False)
@@ -147,6 +162,9 @@ def canonical(dtype: Any) -> np.dtype:
 
     Args:
         dtype: a dtype, or whatever means one: a name, a scalar type, ``int``, ``float`` ...
+
+    Returns:
+        A dtype of NumPy.
 
     Raises:
         TypeError: ``dtype`` means no dtype, or one that arrays cannot have.
@@ -231,6 +249,9 @@ def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
         dtype: a dtype, or whatever means one: a name, a scalar type, ``int``, ``float`` ...; None
             means ``float``.
         allow_extended_dtype: whether it may be a dtype of keys.
+
+    Returns:
+        A dtype of NumPy.
 
     Raises:
         ValueError: it is one, and may not.
@@ -510,6 +531,12 @@ def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
             ``int``, ``float`` and ``complex`` and weakly typed arrays are weak.
         return_weak_type_flag: whether to tell, too, whether the result is weak.
 
+    Returns:
+        A dtype; with ``return_weak_type_flag`` a pair of it and whether it is weak.
+
+    Raises:
+        TypeError: there is no argument.
+
     >>> result_type(np.int8(1), 2), result_type("int32", 2.0), result_type("uint8", "int8")
     (dtype('int8'), dtype('float32'), dtype('int16'))
     """
@@ -527,6 +554,9 @@ def promote_types(a: Any, b: Any) -> np.dtype:
     Args:
         a: a dtype.
         b: the other dtype.
+
+    Returns:
+        A dtype.
 
     >>> promote_types("bfloat16", "float16"), promote_types("int64", float)
     (dtype('float32'), dtype('float64'))
@@ -620,6 +650,13 @@ def finfo(dtype: Any) -> Any:
     Args:
         dtype: a floating-point or complex dtype, or an array of one.
 
+    Returns:
+        An object with ``max``, ``min``, ``eps``, ``bits``, ``tiny``, ``resolution`` and more, as
+        NumPy's.
+
+    Raises:
+        ValueError: ``dtype`` is an integer one; see ``iinfo``.
+
     >>> float(finfo("bfloat16").max) > 3e38
     True
     """
@@ -634,6 +671,12 @@ def iinfo(int_type: Any) -> Any:
 
     Args:
         int_type: an integer dtype, or an array of one.
+
+    Returns:
+        An object with ``max``, ``min``, ``bits`` and ``dtype``.
+
+    Raises:
+        ValueError: ``int_type`` is no integer dtype; see ``finfo``.
 
     >>> iinfo("int4").max
     7
@@ -665,6 +708,9 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         dtype: the dtype that is asked about.
         kind: the name of a kind, a dtype, or a tuple of these.
 
+    Raises:
+        ValueError: there is no such kind.
+
     >>> isdtype("float32", "real floating"), isdtype("int8", ("bool", "int16"))
     (True, False)
     """
@@ -684,6 +730,12 @@ def isdtype(dtype: Any, kind: Any) -> bool:
 def scalar_type_of(x: Any) -> type:
     """The type of Python's numbers that is of the kind of an array, a number or a dtype.
 
+    Args:
+        x: an array, a number, or a dtype.
+
+    Returns:
+        ``bool``, ``int``, ``float`` or ``complex``.
+
     Raises:
         ValueError: there is none.
 
@@ -700,6 +752,9 @@ def scalar_type_of(x: Any) -> type:
 
 def itemsize_bits(dtype: Any) -> int:
     """How many bits an element of ``dtype`` has.
+
+    Args:
+        dtype: a dtype, or what names one.
 
     >>> itemsize_bits("int4"), itemsize_bits("complex64")
     (4, 64)
@@ -760,6 +815,14 @@ class ScalarType:
         self.dtype = dtype
 
     def __call__(self, x: Any = 0) -> Any:
+        """An array of this dtype.
+
+        Args:
+            x: what becomes one: a number, an array, or nested lists.
+
+        Returns:
+            An array of the shape of ``x``.
+        """
         return ScalarType.make(x, self.dtype)
 
     @property

@@ -48,6 +48,9 @@ def treedef_children(treedef: PyTreeSpec) -> list[PyTreeSpec]:
     Args:
         treedef: the structure of a tree.
 
+    Returns:
+        A list of structures.
+
     >>> from phalanx.tree import structure
     >>> treedef_children(structure([1, (2,)]))
     [PyTreeSpec(*), PyTreeSpec((*,))]
@@ -60,6 +63,9 @@ def treedef_tuple(treedefs: Iterable[PyTreeSpec]) -> PyTreeSpec:
 
     Args:
         treedefs: structures of trees.
+
+    Returns:
+        A structure.
 
     >>> from phalanx.tree import structure
     >>> treedef_tuple([structure(1), structure([2])])
@@ -76,6 +82,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
 
     Args:
         iterable: anything, one by one.
+        is_leaf: a function of a node; where it gives True the node counts as a leaf.
 
     >>> all_leaves([1, "a"]), all_leaves([1, (2,)]), all_leaves([None])
     (True, False, False)
@@ -106,6 +113,9 @@ def flatten_one_level(tree: Tree) -> tuple[tuple[Any, ...], Any]:
     Args:
         tree: a node that is no leaf.
 
+    Returns:
+        A pair: a tuple of children, and the metadata.
+
     Raises:
         ValueError: ``tree`` is a leaf.
 
@@ -121,6 +131,9 @@ def flatten_one_level_with_keys(tree: Tree) -> tuple[tuple[tuple[Any, Any], ...]
 
     Args:
         tree: a node that is no leaf.
+
+    Returns:
+        A pair: a tuple of pairs (step, child), and the metadata.
 
     Raises:
         ValueError: ``tree`` is a leaf.
@@ -184,6 +197,9 @@ def reduce_associative(
         identity: the result for a tree without leaves.
         is_leaf: called on every node; True makes the node a leaf.
 
+    Returns:
+        What the operation returns last; ``identity`` of no leaves.
+
     Raises:
         TypeError: there is neither a leaf nor an identity.
 
@@ -204,6 +220,9 @@ def static(**kwargs: Any) -> Any:
 
     Args:
         kwargs: what ``dataclasses.field`` takes.
+
+    Returns:
+        What ``dataclasses.field`` returns.
 
     >>> import dataclasses, phalanx
     >>> @phalanx.tree_util.register_dataclass

@@ -40,6 +40,9 @@ def flatten(tree: Tree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
         tree: any tree.
         is_leaf: called on every node; True makes the node a leaf.
 
+    Returns:
+        A list, and a structure.
+
     >>> flatten({"b": (2, None), "a": 1})
     ([1, 2], PyTreeSpec({'a': *, 'b': (*, None)}))
     """
@@ -84,6 +87,13 @@ class _Metadata:
 def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves of ``tree``, left to right.
 
+    Args:
+        tree: a tree: nested tuples, lists, dicts and registered classes, with leaves in them.
+        is_leaf: a function of a node; where it gives True the node counts as a leaf.
+
+    Returns:
+        A list.
+
     >>> leaves([1, {"y": 2, "x": 3}])
     [1, 3, 2]
     """
@@ -92,6 +102,13 @@ def leaves(tree: Tree, is_leaf: IsLeaf = None) -> list[Any]:
 
 def structure(tree: Tree, is_leaf: IsLeaf = None) -> PyTreeSpec:
     """What is left of ``tree`` without its leaves; structures compare and hash.
+
+    Args:
+        tree: a tree: nested tuples, lists, dicts and registered classes, with leaves in them.
+        is_leaf: a function of a node; where it gives True the node counts as a leaf.
+
+    Returns:
+        A structure.
 
     >>> structure((1, [2])) == structure((3, [4]))
     True
@@ -118,6 +135,9 @@ def unflatten(treedef: PyTreeSpec, leaves: Iterable[Any]) -> Tree:
     Args:
         treedef: the structure, as ``structure`` gives it.
         leaves: the leaves, in order.
+
+    Returns:
+        A tree.
 
     Raises:
         TreeError: there are more or fewer leaves than the structure has.
@@ -303,6 +323,9 @@ def flatten_with_path(
         is_leaf: called on every node; True makes the node a leaf.
         is_leaf_takes_path: whether it is called as ``is_leaf(path, node)``.
 
+    Returns:
+        A list of pairs (path, leaf), and a structure.
+
     >>> paths, _ = flatten_with_path({"w": [1, 2]})
     >>> [(keystr(path), leaf) for path, leaf in paths]
     [("['w'][0]", 1), ("['w'][1]", 2)]
@@ -340,6 +363,14 @@ def leaves_with_path(
 ) -> list[tuple[Path, Any]]:
     """The leaves of ``tree``, each with the path to it, as ``flatten_with_path``.
 
+    Args:
+        tree: any tree.
+        is_leaf: called on every node; True makes the node a leaf.
+        is_leaf_takes_path: whether it is called as ``is_leaf(path, node)``.
+
+    Returns:
+        A list of pairs (path, leaf).
+
     >>> leaves_with_path({"a": [1.0, 2.0]})[1]
     ((DictKey(key='a'), SequenceKey(idx=1)), 2.0)
     """
@@ -374,6 +405,9 @@ def map(f: Callable[..., Any], tree: Tree, *rest: Tree, is_leaf: IsLeaf = None) 
         tree: decides the structure of the result.
         rest: trees with the structure of ``tree``, or deeper.
         is_leaf: called on every node of ``tree``; True makes the node a leaf.
+
+    Returns:
+        A tree like ``tree``.
 
     Raises:
         TreeError: a tree in ``rest`` does not have the structure; the message names the path.
@@ -413,6 +447,16 @@ def map_with_path(
 ) -> Tree:
     """The tree of ``f(path, leaf, ...)``, otherwise as ``map`` and ``flatten_with_path``.
 
+    Args:
+        f: called with one leaf of ``tree`` and the subtree at the same place in each of ``rest``.
+        tree: decides the structure of the result.
+        *rest: trees with the structure of ``tree``, or deeper.
+        is_leaf: called on every node of ``tree``; True makes the node a leaf.
+        is_leaf_takes_path: whether it is called as ``is_leaf(path, node)``.
+
+    Returns:
+        A tree like ``tree``.
+
     >>> map_with_path(lambda path, x: keystr(path), {"a": [1, 2]})
     {'a': ["['a'][0]", "['a'][1]"]}
     """
@@ -436,7 +480,12 @@ def reduce(
 
     Args:
         function: a function of what there is so far, and a leaf.
+        tree: a tree: nested tuples, lists, dicts and registered classes, with leaves in them.
         initializer: what to begin with; without it the first leaf.
+        is_leaf: a function of a node; where it gives True the node counts as a leaf.
+
+    Returns:
+        What the function returns last; ``initializer`` of no leaves.
 
     >>> reduce(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
     6
@@ -447,6 +496,10 @@ def reduce(
 
 def all(tree: Tree, *, is_leaf: IsLeaf = None) -> bool:
     """Whether every leaf is true.
+
+    Args:
+        tree: a tree: nested tuples, lists, dicts and registered classes, with leaves in them.
+        is_leaf: a function of a node; where it gives True the node counts as a leaf.
 
     >>> all({"a": True, "b": [1, 0]})
     False
@@ -463,6 +516,12 @@ def transpose(
         outer_treedef: structure of the outer part of the tree.
         inner_treedef: structure of the subtrees; None: that of the first subtree.
         pytree_to_transpose: the tree to turn over.
+
+    Returns:
+        A tree.
+
+    Raises:
+        TreeError: the tree is not ``outer`` of ``inner``.
 
     >>> transpose(structure([0, 0]), structure({"x": 0}), [{"x": 1}, {"x": 2}])
     {'x': [1, 2]}
@@ -486,6 +545,10 @@ def broadcast(prefix_tree: Tree, full_tree: Tree, is_leaf: IsLeaf = None) -> Tre
     Args:
         prefix_tree: a tree whose leaves stand for whole subtrees.
         full_tree: the tree whose structure the result has.
+        is_leaf: a function of a node; where it gives True the node counts as a leaf.
+
+    Returns:
+        A tree like ``full_tree``.
 
     >>> broadcast((1, 2), ([0, 0], {"a": 0}))
     ([1, 1], {'a': 2})
@@ -637,7 +700,12 @@ def register_pytree_with_keys(
     """``register_pytree_node`` for a class that names its children.
 
     Args:
+        nodetype: the class.
         flatten_with_keys: from an instance to ``(pairs of key and child, metadata)``.
+        unflatten_func: from ``(metadata, children)`` to an instance. The children may be any
+            objects, so it should not look into them.
+        flatten_func: from an instance to ``(children, metadata)``; the metadata is part of the
+            structure, hence must be hashable and comparable.
     """
 
     def without_keys(node: Any) -> tuple[list[Any], Any]:
@@ -651,6 +719,12 @@ def register_pytree_with_keys(
 
 def register_pytree_node_class(cls: Class) -> Class:
     """Decorator: make ``cls`` a node by its ``tree_flatten`` and ``tree_unflatten`` methods.
+
+    Args:
+        cls: the class; it is returned, so this is a decorator.
+
+    Returns:
+        The class.
 
     >>> @register_pytree_node_class
     ... class Pair:
@@ -670,7 +744,14 @@ def register_pytree_node_class(cls: Class) -> Class:
 
 
 def register_pytree_with_keys_class(cls: Class) -> Class:
-    """Decorator as ``register_pytree_node_class``, by ``tree_flatten_with_keys``."""
+    """Decorator as ``register_pytree_node_class``, by ``tree_flatten_with_keys``.
+
+    Args:
+        cls: the class; it is returned, so this is a decorator.
+
+    Returns:
+        The class.
+    """
     register_pytree_with_keys(
         cls,
         lambda node: node.tree_flatten_with_keys(),
@@ -694,6 +775,9 @@ def register_dataclass(
             declared with ``field(metadata={"static": True})``.
         meta_fields: names of the fields that must be hashable and comparable.
         drop_fields: names of the fields that are left out and get their defaults again.
+
+    Returns:
+        ``nodetype``, so that it can be a decorator.
 
     Raises:
         ValueError: the names do not cover the fields, or the class is registered already.
@@ -753,6 +837,12 @@ def _fields(
 
 def register_static(cls: Class) -> Class:
     """Make instances of ``cls`` nodes without leaves, compared as part of the structure.
+
+    Args:
+        cls: the class; it is returned, so this is a decorator.
+
+    Returns:
+        The class.
 
     >>> @register_static
     ... class Mode(str): ...

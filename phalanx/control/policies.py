@@ -158,6 +158,9 @@ def save_only_these_names(*names_which_can_be_saved: str) -> Policy:
     Args:
         names_which_can_be_saved: names, as ``checkpoint_name`` gives them.
 
+    Returns:
+        A policy for ``checkpoint``.
+
     >>> import phalanx
     >>> from phalanx.ad_checkpoint import checkpoint_name
     >>> policy = phalanx.checkpoint_policies.save_only_these_names("hidden")
@@ -174,6 +177,9 @@ def save_any_names_but_these(*names_not_to_save: str) -> Policy:
     Args:
         names_not_to_save: names, as ``checkpoint_name`` gives them.
 
+    Returns:
+        A policy for ``checkpoint``.
+
     >>> import phalanx
     >>> print(phalanx.checkpoint_policies.save_any_names_but_these("scores"))
     all but scores
@@ -189,6 +195,9 @@ def save_anything_except_these_names(*names_not_to_save: str) -> Policy:
     Args:
         names_not_to_save: names, as ``checkpoint_name`` gives them.
 
+    Returns:
+        A policy for ``checkpoint``.
+
     >>> import phalanx
     >>> print(phalanx.checkpoint_policies.save_anything_except_these_names("scores"))
     all but scores, and what has no name
@@ -202,6 +211,9 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     Args:
         policy_1: a policy.
         policy_2: another one.
+
+    Returns:
+        A policy for ``checkpoint``.
 
     >>> import phalanx
     >>> p = phalanx.checkpoint_policies

@@ -120,6 +120,12 @@ class Ref(Shaped):
 def typeof(x: Any) -> ArrayType | AbstractRef:
     """The type of an array, a traced value, a NumPy array, a scalar, or a mutable reference.
 
+    Args:
+        x: an array, a traced value, or a number.
+
+    Returns:
+        A type, which has ``shape``, ``dtype`` and ``weak_type``.
+
     Raises:
         TypeError: ``x`` is none of these.
 

@@ -243,6 +243,12 @@ def is_scalar(x: Any) -> bool:
 def typeof(x: Any) -> ArrayType:
     """The type of an array, a traced value, a NumPy array or a scalar.
 
+    Args:
+        x: an array, a traced value, or a number.
+
+    Returns:
+        An ``ArrayType``.
+
     Raises:
         TypeError: ``x`` is none of these.
 

@@ -115,6 +115,12 @@ def optimizer(opt_maker: Callable[..., Any]) -> Callable[..., Optimizer]:
     Args:
         opt_maker: a function that makes the three functions for one array.
 
+    Returns:
+        A function that makes an ``Optimizer``.
+
+    Raises:
+        TreeError: gradients have another structure than the parameters.
+
     >>> @optimizer
     ... def descent(step_size):
     ...     def update(i, g, x):
@@ -179,6 +185,9 @@ def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
     Args:
         opt_state: a state.
 
+    Returns:
+        A tree.
+
     >>> init, _, params = sgd(0.5)
     >>> marked = unpack_optimizer_state(init({"w": jnp.float32(3)}))
     >>> float(params(pack_optimizer_state(marked))["w"])
@@ -192,6 +201,12 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
 
     Args:
         marked_pytree: a tree with a ``JoinPoint`` for each parameter.
+
+    Returns:
+        The state of an optimizer.
+
+    Raises:
+        TreeError: a leaf is no ``JoinPoint``.
 
     >>> init, _, params = sgd(0.5)
     >>> marked = unpack_optimizer_state(init({"w": jnp.float32(3)}))
@@ -211,6 +226,12 @@ def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
 def sgd(step_size: Any) -> Any:
     """x - step g. A step size is a number, or a function of the number of the step.
 
+    Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
+
+    Returns:
+        An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
+
     >>> init, update, params = sgd(0.5)
     >>> print(params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))))
     [0.]
@@ -224,7 +245,11 @@ def momentum(step_size: Any, mass: float) -> Any:
     """x - step v, with v = mass v + g.
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
         mass: the part of the last step that goes on.
+
+    Returns:
+        An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = momentum(0.5, 0.9)
     >>> print(params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))))
@@ -245,7 +270,11 @@ def nesterov(step_size: Any, mass: float) -> Any:
     """x - step (mass v + g), with v = mass v + g.
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
         mass: the part of the last step that goes on.
+
+    Returns:
+        An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = nesterov(0.5, 0.5)
     >>> print(params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))))
@@ -272,7 +301,11 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> Any:
     """Steps over the root of the sum of squares; Duchi, Hazan and Singer, 2011.
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
         momentum: the part of the last step that goes on.
+
+    Returns:
+        An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = adagrad(0.5)
     >>> state = update(0, jnp.array([2.0]), init(jnp.array([1.0])))
@@ -295,7 +328,12 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> Any:
     """Steps over the root of a running mean of squares; Hinton, 2012, lecture 6e.
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
         gamma: how much of the mean of squares stays in a step.
+        eps: a small number that keeps the denominator from 0.
+
+    Returns:
+        An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = rmsprop(0.5)
     >>> params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))).shape
@@ -318,8 +356,13 @@ def rmsprop_momentum(
     """``rmsprop`` with momentum.
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
         gamma: how much of the mean of squares stays in a step.
+        eps: a small number that keeps the denominator from 0.
         momentum: the part of the last step that goes on.
+
+    Returns:
+        An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = rmsprop_momentum(0.5)
     >>> params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))).shape
@@ -341,8 +384,13 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
     """Running means of gradients over the root of those of squares; Kingma and Ba, 2014.
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
         b1: how much of the mean of gradients stays in a step.
         b2: how much of the measure of their size stays.
+        eps: a small number that keeps the denominator from 0.
+
+    Returns:
+        An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = adam(0.5)
     >>> state = update(0, jnp.array([2.0]), init(jnp.array([1.0])))
@@ -366,8 +414,13 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
     """``adam`` with running maxima in place of squares; Kingma and Ba, 2014, section 7.1.
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
         b1: how much of the mean of gradients stays in a step.
         b2: how much of the measure of their size stays.
+        eps: a small number that keeps the denominator from 0.
+
+    Returns:
+        An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = adamax(0.5)
     >>> state = update(0, jnp.array([2.0]), init(jnp.array([1.0])))
@@ -388,6 +441,13 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> Any:
     """``adagrad`` with one sum for each row of each dimension; Anil et al., 2019.
+
+    Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
+        momentum: the part of the last step that goes on.
+
+    Returns:
+        An ``Optimizer``: the functions ``init_fn``, ``update_fn`` and ``params_fn``.
 
     >>> init, update, params = sm3(0.5)
     >>> params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))).shape
@@ -421,6 +481,12 @@ def sm3(step_size: Any, momentum: float = 0.9) -> Any:
 def constant(step_size: Any) -> Schedule:
     """Steps of one size.
 
+    Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
+
+    Returns:
+        A function from the number of a step to its length.
+
     >>> constant(0.1)(7)
     0.1
     """
@@ -431,7 +497,12 @@ def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Sche
     """step_size decay_rate^(i / decay_steps)
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
+        decay_steps: after how many steps the rate has decayed by its factor, or to its end.
         decay_rate: the factor, or the rate, of the decay.
+
+    Returns:
+        A function from the number of a step to its length.
 
     >>> float(exponential_decay(1.0, 10, 0.5)(20))
     0.25
@@ -445,8 +516,13 @@ def inverse_time_decay(
     """step_size / (1 + decay_rate i / decay_steps); with ``staircase`` the quotient is whole.
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
+        decay_steps: after how many steps the rate has decayed by its factor, or to its end.
         decay_rate: the factor, or the rate, of the decay.
         staircase: whether it decays in jumps.
+
+    Returns:
+        A function from the number of a step to its length.
 
     >>> float(inverse_time_decay(1.0, 10, 1.0)(10))
     0.5
@@ -465,8 +541,13 @@ def polynomial_decay(
     """From one size to another by (1 - i / decay_steps)^power.
 
     Args:
+        step_size: the length of a step: a number, or a function of the number of the step.
+        decay_steps: after how many steps the rate has decayed by its factor, or to its end.
         final_step_size: where it ends.
         power: of the polynomial.
+
+    Returns:
+        A function from the number of a step to its length.
 
     >>> float(polynomial_decay(1.0, 10, 0.0)(5))
     0.5
@@ -485,6 +566,9 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
     Args:
         boundaries: the numbers of the steps after which the value changes.
         values: the values, one more.
+
+    Returns:
+        A function from the number of a step to its length.
 
     Raises:
         ValueError: there is not one value more than boundaries.
@@ -508,6 +592,12 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
     Args:
         scalar_or_schedule: a number, or a function of the number of the step.
 
+    Returns:
+        A function from the number of a step to its length.
+
+    Raises:
+        TypeError: it is neither a number nor a function.
+
     >>> make_schedule(0.1)(3)
     0.1
     """
@@ -530,6 +620,9 @@ def l2_norm(tree: Any) -> Array:
     Args:
         tree: a tree of arrays.
 
+    Returns:
+        A number, as an array without dimensions.
+
     >>> float(l2_norm({"a": jnp.array([3.0, 4.0])}))
     5.0
     """
@@ -545,6 +638,9 @@ def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
     Args:
         grad_tree: a tree of arrays.
         max_norm: the largest norm that is left as it is.
+
+    Returns:
+        A tree like ``grad_tree``.
 
     >>> print(clip_grads(jnp.array([3.0, 4.0]), 1.0))
     [0.6 0.8]

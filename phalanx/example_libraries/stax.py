@@ -90,6 +90,12 @@ def Dense(out_dim: int, W_init: Any = _WEIGHTS, b_init: Any = _BIASES) -> Layer:
 
     Args:
         out_dim: the number of features of the result.
+        W_init: how the weights begin: a function of a key and a shape, as of ``nn.initializers``.
+        b_init: how the biases begin, likewise.
+
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
 
     >>> from phalanx import random
     >>> init, apply = Dense(4)
@@ -163,6 +169,16 @@ def GeneralConv(
 
     Args:
         dimension_numbers: which dimension is which, in letters: of images, kernel, result.
+        out_chan: the number of features of the result.
+        filter_shape: the shape of the window.
+        strides: by how many elements the window moves, per dimension; None: 1 in each.
+        padding: "SAME" or "VALID".
+        W_init: how the weights begin: a function of a key and a shape, as of ``nn.initializers``.
+        b_init: how the biases begin, likewise.
+
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
 
     >>> from phalanx import random
     >>> init, apply = GeneralConv(("NHWC", "HWIO", "NHWC"), 8, (3, 3))
@@ -188,6 +204,16 @@ def GeneralConvTranspose(
 
     Args:
         dimension_numbers: which dimension is which, in letters: of images, kernel, result.
+        out_chan: the number of features of the result.
+        filter_shape: the shape of the window.
+        strides: how much larger the result is, per dimension.
+        padding: "SAME" or "VALID".
+        W_init: how the weights begin: a function of a key and a shape, as of ``nn.initializers``.
+        b_init: how the biases begin, likewise.
+
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
 
     >>> from phalanx import random
     >>> init, apply = GeneralConvTranspose(("NHWC", "HWIO", "NHWC"), 8, (3, 3))
@@ -200,10 +226,51 @@ def GeneralConvTranspose(
     )  # fmt: skip
 
 
+def _of_images(
+    general: Callable[..., Layer], numbers: tuple[str, str, str], name: str, images: str
+) -> Callable[..., Layer]:
+    def layer(
+        out_chan: int,
+        filter_shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        padding: Any = "VALID",
+        W_init: Any = None,
+        b_init: Any = _SMALL,
+    ) -> Layer:
+        return general(numbers, out_chan, filter_shape, strides, padding, W_init, b_init)
+
+    layer.__name__ = layer.__qualname__ = name
+    layer.__doc__ = f"""``{general.__name__}`` of {images}: ``dimension_numbers`` {numbers}.
+
+    Args:
+        out_chan: the number of features of the result.
+        filter_shape: the shape of the window.
+        strides: by how many elements the window moves, per dimension; None: 1 in each. Where the
+            convolution is transposed, how many times larger the result is.
+        padding: "SAME" or "VALID".
+        W_init: how the weights begin: a function of a key and a shape, as of ``nn.initializers``;
+            None for Glorot's.
+        b_init: how the biases begin, likewise.
+
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
+
+    >>> from phalanx import random
+    >>> from phalanx.example_libraries import stax
+    >>> init, apply = stax.{name}(8, {(3,) * (len(numbers[0]) - 2)})
+    >>> init(random.key(0), {(1, *(6,) * (len(numbers[0]) - 2), 2)})[0][-1]
+    8
+    """
+    return layer
+
+
 _IMAGES = ("NHWC", "HWIO", "NHWC")
-Conv = functools.partial(GeneralConv, _IMAGES)
-ConvTranspose = functools.partial(GeneralConvTranspose, _IMAGES)
-Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
+Conv = _of_images(GeneralConv, _IMAGES, "Conv", "images")
+ConvTranspose = _of_images(GeneralConvTranspose, _IMAGES, "ConvTranspose", "images")
+Conv1DTranspose = _of_images(
+    GeneralConvTranspose, ("NHC", "HIO", "NHC"), "Conv1DTranspose", "sequences"
+)
 
 
 def BatchNorm(
@@ -223,6 +290,10 @@ def BatchNorm(
         scale: whether a learned factor is there.
         beta_init: how these numbers begin.
         gamma_init: how these factors begin.
+
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
 
     >>> from phalanx import random
     >>> init, apply = BatchNorm(axis=(0,))
@@ -259,6 +330,10 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
         fun: the function.
         fun_kwargs: its keyword arguments.
 
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
+
     >>> init, apply = elementwise(jnp.clip, min=0.0)
     >>> print(apply((), jnp.array([-1.0, 2.0])))
     [0. 2.]
@@ -294,7 +369,18 @@ def _pooling(start: float, join: Callable[..., Any], mean: bool) -> Callable[...
         padding: str = "VALID",
         spec: str | None = None,
     ) -> Layer:
-        """The elements of each window joined; ``spec`` names dimensions, "NHWC" if it is None.
+        """The elements of each window joined: their maximum, sum or mean.
+
+        Args:
+            window_shape: the shape of the window.
+            strides: by how many elements the window moves, per dimension; None: 1 in each.
+            padding: "SAME" or "VALID".
+            spec: which dimension is which, in letters; None for a batch first and features last,
+                as in "NHWC".
+
+        Returns:
+            A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+            inputs)``.
 
         >>> from phalanx import random
         >>> from phalanx.example_libraries import stax
@@ -352,6 +438,13 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
         rate: the probability that an element is kept.
         mode: "train"; in any other, such as "test", all are kept.
 
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
+
+    Raises:
+        ArgumentError: the layer is applied in mode "train" without ``rng=``.
+
     >>> from phalanx import random
     >>> init, apply = Dropout(0.5, mode="test")
     >>> print(apply((), jnp.ones(3)))
@@ -380,6 +473,10 @@ def FanOut(num: int) -> Layer:
 
     Args:
         num: how many copies.
+
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
 
     >>> init, apply = FanOut(2)
     >>> len(apply((), jnp.ones(3)))
@@ -411,6 +508,13 @@ FanInSum = _fan_in_sum()
 def FanInConcat(axis: int = -1) -> Layer:
     """The outputs of layers in parallel beside each other along ``axis``.
 
+    Args:
+        axis: the axis along which it works, counted from the end if negative.
+
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
+
     >>> init, apply = FanInConcat()
     >>> apply((), [jnp.ones((2, 1)), jnp.ones((2, 3))]).shape
     (2, 4)
@@ -440,6 +544,10 @@ def serial(*layers: Layer) -> Layer:
 
     Args:
         layers: the layers.
+
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
 
     >>> from phalanx import random
     >>> init, apply = serial(Dense(4), Relu, Dense(2))
@@ -473,6 +581,10 @@ def parallel(*layers: Layer) -> Layer:
     Args:
         layers: the layers.
 
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
+
     >>> from phalanx import random
     >>> init, apply = serial(FanOut(2), parallel(Dense(4), Identity), FanInConcat())
     >>> shape, params = init(random.key(0), (-1, 3))
@@ -499,6 +611,10 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
 
     Args:
         make_layer: from the shape of the input to a layer.
+
+    Returns:
+        A layer: a pair of functions, ``init_fun(rng, input_shape)`` and ``apply_fun(params,
+        inputs)``.
 
     >>> from phalanx import random
     >>> init, apply = shape_dependent(lambda shape: Dense(shape[-1]))

@@ -147,6 +147,12 @@ def _check_format(msg: str, types: Sequence[ArrayType], structure: Any) -> None:
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
     """``check`` with ``debug``: without ``checkify`` around it, nothing happens.
 
+    Args:
+        pred: a boolean, without dimensions.
+        msg: what to say; a format string of the other arguments.
+        *fmt_args: trees of arrays, which ``{}`` stands for.
+        **fmt_kwargs: trees of arrays, which ``{name}`` stands for.
+
     >>> from phalanx.experimental import checkify
     >>> checkify.debug_check(False, "nobody hears of it")
     """
@@ -158,6 +164,9 @@ def check_error(error: Error) -> None:
 
     Args:
         error: what a function of ``checkify`` returned.
+
+    Raises:
+        TypeError: ``error`` is no error of ``checkify``.
 
     >>> from phalanx.experimental import checkify
     >>> error, y = checkify.checkify(lambda x: x + 1)(1.0)
@@ -183,6 +192,9 @@ def checkify(
 
     Returns:
         A function to be transformed as any other. Its first result is an ``Error``.
+
+    Raises:
+        ArgumentError: ``errors`` is no set of kinds of errors.
 
     >>> from phalanx.experimental import checkify
     >>> import phalanx.numpy as jnp

@@ -139,6 +139,9 @@ def load_file(
         shardings: how the arrays are to lie: one sharding for all, or some by name; the others, and
             all if this is not given, lie whole on the default device.
 
+    Returns:
+        A dict of arrays.
+
     Raises:
         ValueError: the file is not of this format, or damaged.
         KeyError: a sharding has a name that the file does not.
@@ -169,6 +172,9 @@ def load_metadata(filename: str | os.PathLike[str]) -> dict[str, str]:
 
     Args:
         filename: the path of the file.
+
+    Returns:
+        A dict of strings.
 
     Raises:
         ValueError: the file is not of this format.

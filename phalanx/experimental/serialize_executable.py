@@ -51,6 +51,9 @@ def serialize(compiled: Compiled) -> tuple[bytes, Any, Any]:
     Args:
         compiled: what ``jit(f).lower(x).compile()`` gave.
 
+    Returns:
+        Bytes, and two structures.
+
     Raises:
         TypeError: ``compiled`` is something else.
         ValueError: it closes over large arrays or references, runs in pieces.
@@ -92,6 +95,9 @@ def deserialize_and_load(
         out_tree: the structure of the result.
         backend: without effect: devices are found by their platform and number.
         execution_devices: the devices on which it runs, which must be those of the compiled one.
+
+    Returns:
+        A function that is called as the compiled one.
 
     Raises:
         ValueError: ``execution_devices`` are others.

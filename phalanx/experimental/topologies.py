@@ -43,6 +43,9 @@ def get_topology_desc(
         platform: "tpu" or "cuda".
         **kwargs: more that the plugin takes: ``target_config``, as text, says which GPU it is.
 
+    Returns:
+        A ``TopologyDescription``.
+
     Raises:
         DeviceError: the plugin is not installed, or does not know the topology.
 
@@ -59,6 +62,9 @@ def get_attached_topology(platform: str | None = None) -> TopologyDescription:
 
     Args:
         platform: which one; None for the default one.
+
+    Returns:
+        A ``TopologyDescription``.
 
     >>> import phalanx
     >>> get_attached_topology("cpu").devices == phalanx.devices("cpu")
@@ -81,6 +87,9 @@ def make_mesh(
         mesh_shape: the lengths of the grid.
         axis_names: the names of its axes.
         axis_types: the kind of each axis; None: all ``Auto``.
+
+    Returns:
+        A ``Mesh``.
 
     >>> here = get_attached_topology("cpu")
     >>> make_mesh(here, (len(here.devices),), ("data",)).axis_names

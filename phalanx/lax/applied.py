@@ -43,6 +43,9 @@ def scatter_apply(
         unique_indices: your word that no two windows meet.
         mode: for windows that reach outside: 'drop' (the default), 'clip' or 'promise_in_bounds'.
 
+    Returns:
+        An array of the shape and dtype of the operand.
+
     Raises:
         TypeError: indices are not integers, or ``func`` changes the dtype.
         ValueError: the dimensions do not fit together.

@@ -35,6 +35,9 @@ def associative_scan(
         reverse: whether to start from the end: out[i] = x[-1] * x[-2] * ... * x[i].
         axis: the dimension to scan over.
 
+    Returns:
+        A tree like ``elems``.
+
     Raises:
         ValueError: an array lacks the axis, or is of another length there.
         TypeError: ``fn`` returns another structure or other types than it is given.

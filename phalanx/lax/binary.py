@@ -20,6 +20,13 @@ from phalanx.ops.contract import as_dtype
 def add(x: ArrayLike, y: ArrayLike) -> Array:
     """x + y; of booleans, x ∨ y.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> lax.add(np.float32([1.0, 2.0]), 3)
     Array([4., 5.], dtype=float32)
     """
@@ -28,6 +35,13 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """x - y.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> lax.sub(np.float32([1.0, 2.0]), 3)
     Array([-2., -1.], dtype=float32)
@@ -39,7 +53,12 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
     """x y; of booleans, x ∧ y. With ``out_dtype``, the operands are converted to that first.
 
     Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
         out_dtype: the dtype of the result, to which the operands are converted first.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> lax.mul(np.float32([1.0, 2.0]), 3)
     Array([3., 6.], dtype=float32)
@@ -53,6 +72,13 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The upper half of the bits of x y, of integers.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     Raises:
         TypeError: they are no integers, or of two dtypes.
@@ -81,6 +107,13 @@ def _upper_half(x: Any, y: Any, half: int, signed: bool) -> Array:
 def div(x: ArrayLike, y: ArrayLike) -> Array:
     """x / y; of integers, rounded towards 0.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> lax.div(np.int32([-7, 7]), 2)
     Array([-3,  3], dtype=int32)
     """
@@ -90,6 +123,13 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
     """The remainder of ``div``; it has the sign of x.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> lax.rem(np.int32([-7, 7]), 4)
     Array([-3,  3], dtype=int32)
     """
@@ -98,6 +138,13 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
 
 def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """xʸ; an integer y goes with any x.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> lax.pow(np.float32([2.0, 3.0]), 2)
     Array([4., 9.], dtype=float32)
@@ -116,6 +163,13 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
     """The angle of the point with ordinate x and abscissa y, in (-π, π].
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> lax.atan2(np.float32([0.0, 1.0]), np.float32([1.0, 0.0]))
     Array([0.       , 1.5707964], dtype=float32)
     """
@@ -129,6 +183,9 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
         x1: floating-point numbers.
         x2: in which direction to go.
 
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> lax.nextafter(np.float32([1.0]), 2.0)
     Array([1.0000001], dtype=float32)
     """
@@ -137,6 +194,13 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """x + i y, of two real operands.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        Complex numbers of the shape of the operands: complex64 of float32, complex128 of float64.
 
     >>> lax.complex(np.float32([1.0]), np.float32([2.0]))
     Array([1.+2.j], dtype=complex64)
@@ -150,6 +214,13 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x = y.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
+
     >>> lax.eq(np.int32([1, 2, 3]), 2)
     Array([False,  True, False], dtype=bool)
     """
@@ -158,6 +229,13 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≠ y.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
 
     >>> lax.ne(np.int32([1, 2, 3]), 2)
     Array([ True, False,  True], dtype=bool)
@@ -168,6 +246,13 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x < y.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
+
     >>> lax.lt(np.int32([1, 2, 3]), 2)
     Array([ True, False, False], dtype=bool)
     """
@@ -176,6 +261,13 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≤ y.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
 
     >>> lax.le(np.int32([1, 2, 3]), 2)
     Array([ True,  True, False], dtype=bool)
@@ -186,6 +278,13 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x > y.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
+
     >>> lax.gt(np.int32([1, 2, 3]), 2)
     Array([False, False,  True], dtype=bool)
     """
@@ -194,6 +293,13 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Whether x ≥ y.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
 
     >>> lax.ge(np.int32([1, 2, 3]), 2)
     Array([False,  True,  True], dtype=bool)
@@ -204,6 +310,13 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
 def max(x: ArrayLike, y: ArrayLike) -> Array:
     """The greater of x and y; NaN if one of them is.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> lax.max(np.float32([-1.0, 2.0]), 0)
     Array([0., 2.], dtype=float32)
     """
@@ -212,6 +325,13 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
     """The smaller of x and y; NaN if one of them is.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> lax.min(np.float32([-1.0, 2.0]), 0)
     Array([-1.,  0.], dtype=float32)
@@ -230,6 +350,9 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
         on_true: elements where it holds.
         on_false: elements where it does not.
 
+    Returns:
+        An array of the shape of the cases.
+
     >>> lax.select(np.array([True, False]), np.int32([1, 2]), np.int32([3, 4]))
     Array([1, 4], dtype=int32)
     """
@@ -243,6 +366,9 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     Args:
         which: the number of the case for each element; booleans for two cases.
         cases: arrays of one shape and dtype.
+
+    Returns:
+        An array of the shape of the cases.
 
     Raises:
         ValueError: there is no case, or there are more than two for a boolean ``which``.
@@ -272,6 +398,9 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
         x: an array.
         max: the upper limit, likewise.
 
+    Returns:
+        An array of the shape of ``x``.
+
     >>> lax.clamp(0.0, np.float32([-1.0, 0.5, 2.0]), 1.0)
     Array([0. , 0.5, 1. ], dtype=float32)
     """
@@ -284,6 +413,13 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """x ∧ y, bit by bit, of integers and booleans.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> lax.bitwise_and(np.int32([6, 3]), 5)
     Array([4, 1], dtype=int32)
     """
@@ -292,6 +428,13 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """x ∨ y, bit by bit, of integers and booleans.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> lax.bitwise_or(np.int32([6, 3]), 5)
     Array([7, 7], dtype=int32)
@@ -302,6 +445,13 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """x ⊕ y, bit by bit, of integers and booleans.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> lax.bitwise_xor(np.int32([6, 3]), 5)
     Array([3, 6], dtype=int32)
     """
@@ -310,6 +460,13 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """x with its bits moved left y places.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> lax.shift_left(np.int32([1, 3]), 2)
     Array([ 4, 12], dtype=int32)
@@ -320,6 +477,13 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """x with its bits moved right y places, copies of the sign coming in.
 
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> lax.shift_right_arithmetic(np.int32([-8, 8]), 1)
     Array([-4,  4], dtype=int32)
     """
@@ -328,6 +492,13 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """x with its bits moved right y places, zeros coming in.
+
+    Args:
+        x: an array, or a number.
+        y: an array of the same shape and dtype, or a number.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> lax.shift_right_logical(np.int32([-8, 8]), 1)
     Array([2147483644,          4], dtype=int32)

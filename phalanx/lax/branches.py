@@ -61,6 +61,9 @@ def cond(
         *operands: trees of arrays.
         operand: the only operand, by name.
 
+    Returns:
+        What the branch returns.
+
     Raises:
         TypeError: the predicate is no boolean or number, or the branches return different types.
 
@@ -132,6 +135,13 @@ def switch(
         branches: functions of the operands, with results of the same structure and types.
         *operands: trees of arrays.
         operand: the only operand, by name.
+
+    Returns:
+        What the branch returns.
+
+    Raises:
+        TypeError: the index is no integer, or has dimensions.
+        ValueError: there are no branches.
 
     >>> import phalanx.numpy as jnp
     >>> switch(jnp.array(1), [lambda x: x, lambda x: -x], 3)

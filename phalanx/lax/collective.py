@@ -176,6 +176,15 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
     Arguments and errors are those of ``psum``.
 
+    Args:
+        x: a tree of arrays; a Python number is a constant of all lanes.
+        axis_name: the axis, or a sequence of them.
+        axis_index_groups: a partition of the indices of the axis, row-major for several; lanes take
+            the mean within their group. Groups may differ in length. None: all lanes are one group.
+
+    Returns:
+        A tree like ``x``; booleans and integers give float32.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: pmean(x, "i"), axis_name="i")(jnp.arange(4.0))
     Array([1.5, 1.5, 1.5, 1.5], dtype=float32)
@@ -214,6 +223,12 @@ def pmax(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
     Args:
         x: a tree of arrays, of one lane.
+        axis_name: the axis, or a sequence of them.
+        axis_index_groups: a partition of the indices of the axis, row-major for several; lanes
+            compare within their group. Groups may differ in length. None: all lanes are one group.
+
+    Returns:
+        A tree like ``x``.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: pmax(x, "i"), axis_name="i")(jnp.array([3, 1, 2]))
@@ -229,6 +244,12 @@ def pmin(x: T, axis_name: AxisName, *, axis_index_groups: Groups = None) -> T:
 
     Args:
         x: a tree of arrays, of one lane.
+        axis_name: the axis, or a sequence of them.
+        axis_index_groups: a partition of the indices of the axis, row-major for several; lanes
+            compare within their group. Groups may differ in length. None: all lanes are one group.
+
+    Returns:
+        A tree like ``x``.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: pmin(x, "i"), axis_name="i")(jnp.array([3, 1, 2]))
@@ -352,6 +373,10 @@ def psum_scatter(
         axis_index_groups: equal groups that partition the axes.
         tiled: whether the dimension stays, divided by n, instead of vanishing.
 
+    Returns:
+        A tree like ``x``, whose ``scatter_dimension`` is gone; with ``tiled`` it is shorter by a
+        factor of n.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(jnp.ones((2, 2)))
     Array([2., 2.], dtype=float32)
@@ -403,6 +428,11 @@ def all_to_all(
         tiled: whether dimensions stay: ``split_axis`` divided by n, ``concat_axis`` times n.
             Otherwise ``split_axis`` vanishes and a dimension n appears at ``concat_axis``.
 
+    Returns:
+        A tree like ``x``. With ``tiled`` dimension ``split_axis`` is cut into n parts and the parts
+        are joined along ``concat_axis``; without, the first has length n and goes, and the second
+        is new.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(jnp.arange(4).reshape(2, 2))
     Array([[0, 2],
@@ -435,6 +465,16 @@ def pswapaxes(
 ) -> T:
     """Swap the mapped axis with dimension ``axis``, whose length must be n.
 
+    Args:
+        x: a tree of arrays, of one lane.
+        axis_name: the name of the axis, or a sequence of names.
+        axis: the dimension to be swapped with the mapped axis.
+        axis_index_groups: a partition of the indices of the axis; lanes work within their group.
+            None: all are one group.
+
+    Returns:
+        A tree like ``x``.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: pswapaxes(x, "i", 0), axis_name="i")(jnp.arange(4).reshape(2, 2))
     Array([[0, 2],
@@ -453,6 +493,9 @@ def ppermute(x: T, axis_name: AxisName, perm: Iterable[Iterable[int]]) -> T:
         x: a tree of arrays.
         axis_name: the axis, or a sequence of them.
         perm: pairs (source, target) of lane indices; no source and no target occurs twice.
+
+    Returns:
+        A tree like ``x``.
 
     Raises:
         ValueError: an index is out of range or occurs twice; the message names the pair.
@@ -522,7 +565,12 @@ def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
     """out_l = x_{perm[l]}.
 
     Args:
+        x: a tree of arrays, of one lane.
+        axis_name: the name of the axis, or a sequence of names.
         perm: for each lane the index of the lane whose value it gets.
+
+    Returns:
+        A tree like ``x``.
 
     Raises:
         ValueError: ``perm`` is not a permutation of the indices of the axis.
@@ -545,7 +593,12 @@ def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
     """out_l = x_source, in every lane.
 
     Args:
+        x: a tree of arrays, of one lane.
+        axis_name: the name of the axis, or a sequence of names.
         source: the index of the lane whose value all get.
+
+    Returns:
+        A tree like ``x``.
 
     Raises:
         ValueError: ``source`` is out of range.
@@ -588,6 +641,9 @@ def pvary(x: T, axis_name: AxisName) -> T:
         x: a tree of arrays.
         axis_name: the axis, or a sequence of them.
 
+    Returns:
+        A tree like ``x``.
+
     >>> import phalanx
     >>> mesh = phalanx.make_mesh((1,), ("i",))
     >>> def kind(x):
@@ -606,7 +662,12 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     """``pvary(x, axis_name)``, where ``to`` is ``"varying"``, the only kind there is.
 
     Args:
+        x: a tree of arrays, of one lane.
+        axis_name: the name of the axis, or a sequence of names.
         to: must be "varying".
+
+    Returns:
+        A tree like ``x``.
 
     Raises:
         ValueError: ``to`` is something else.
@@ -625,6 +686,9 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
 def axis_index(axis_name: AxisName) -> Array:
     """The index l of this lane along the axis; row-major for a sequence of axes.
 
+    Args:
+        axis_name: the name of the axis, or a sequence of names.
+
     Returns:
         An int32 scalar.
 
@@ -637,6 +701,9 @@ def axis_index(axis_name: AxisName) -> Array:
 
 def axis_size(axis_name: AxisName) -> int:
     """The number n of lanes of the axis, a Python integer; the product for several axes.
+
+    Args:
+        axis_name: the name of the axis, or a sequence of names.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> phalanx.vmap(lambda x: x * axis_size("i"), axis_name="i")(jnp.array([1, 2]))

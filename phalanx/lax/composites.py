@@ -28,6 +28,9 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
         name: of the operation, with a namespace: 'my.softmax'.
         version: of what the name means.
 
+    Returns:
+        A function with the parameters and results of ``decomposition``.
+
     Raises:
         TypeError: an attribute is neither a number nor a string nor a sequence of integers.
 

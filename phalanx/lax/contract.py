@@ -48,6 +48,8 @@ def dot_general(
         precision: for float32 on accelerators: 'default', 'high', 'highest', a ``Precision``, a
             ``DotAlgorithm`` or a ``DotAlgorithmPreset`` or its name, or a pair of these.
         preferred_element_type: the dtype to accumulate in, which the result has.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
 
     Returns:
         An array with the batch dimensions, then what is left of lhs, then of rhs.
@@ -103,6 +105,27 @@ def dot(
 
     With ``dimension_numbers``, it is ``dot_general``.
 
+    Args:
+        lhs: an array.
+        rhs: an array; where the dtypes differ, both are promoted. Floats of 8 bits, which have no
+            common dtype, are multiplied as bfloat16, which holds them all, and the product is of
+            the one that reaches further.
+        precision: for float32 on accelerators: 'default', 'high', 'highest', a ``Precision``, a
+            ``DotAlgorithm`` or a ``DotAlgorithmPreset`` or its name, or a pair of these.
+        preferred_element_type: the dtype to accumulate in, which the result has.
+        dimension_numbers: ``((lhs contracting, rhs contracting), (lhs batch, rhs batch))``, each a
+            sequence of dimensions, in pairs of equal length.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dimensions that are not contracted, of the dtype of the operands, or of
+        ``preferred_element_type``.
+
+    Raises:
+        TypeError: the operands are no vectors or matrices, or the lengths that are summed over
+            differ.
+
     >>> lax.dot(np.float32([[1, 2], [3, 4]]), np.float32([1, 10]))
     Array([21., 43.], dtype=float32)
     """
@@ -123,6 +146,15 @@ def batch_matmul(lhs: Any, rhs: Any, precision: PrecisionLike = None) -> Array:
     Args:
         lhs: matrices [..., m, k].
         rhs: matrices [..., k, n], with the same dimensions in front.
+        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
+            ``high``, ``highest``, or a ``lax.Precision``; None: the option
+            ``default_matmul_precision``.
+
+    Returns:
+        An array [..., m, n] of the dtype of the operands.
+
+    Raises:
+        ValueError: the operands have different ranks, or fewer than 2 dimensions.
 
     >>> x, y = np.ones((5, 2, 3), np.float32), np.ones((5, 3, 4), np.float32)
     >>> lax.batch_matmul(x, y).shape
@@ -158,6 +190,10 @@ def scaled_dot(
         dimension_numbers: see ``dot_general``; without them, matrices, or matrices beside one
             batch dimension, are multiplied.
         preferred_element_type: the dtype in which all is computed, bfloat16 if not given.
+
+    Returns:
+        An array of the dimensions that are not contracted, of the dtype of the operands, or of
+        ``preferred_element_type``.
 
     Raises:
         ShapeError: a scale does not divide its operand.

@@ -33,6 +33,14 @@ def conv_dimension_numbers(
     padding and dilations come in the order in which rhs has those. None is ('NCHW', 'OIHW',
     'NCHW'), and likewise for other ranks.
 
+    Args:
+        lhs_shape: the shape of the images.
+        rhs_shape: the shape of the kernel.
+        dimension_numbers: which dimension is which, in letters: of images, kernel, result.
+
+    Returns:
+        A named tuple: ``lhs_spec``, ``rhs_spec`` and ``out_spec``.
+
     Raises:
         ValueError: a string has the wrong letters.
 
@@ -76,6 +84,15 @@ def padtype_to_pads(
     Args:
         in_shape: the lengths of the dimensions that windows move over.
         window_shape: the lengths of the window.
+        window_strides: by how many elements the window moves, per dimension.
+        padding: zeros around the image: "SAME", "VALID", or a pair (low, high) for each dimension
+            of the window.
+
+    Returns:
+        A list of pairs of integers.
+
+    Raises:
+        ValueError: there is no such padding.
 
     >>> lax.padtype_to_pads((5, 6), (3, 2), (1, 2), "SAME")
     [(1, 1), (0, 0)]
@@ -136,6 +153,12 @@ def conv_general_dilated(
         batch_group_count: the batch of lhs and the outputs of rhs do.
         precision: see ``dot_general``.
         preferred_element_type: the dtype to accumulate in, which the result has.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array with the dimensions that ``dimension_numbers`` name, of the dtype of the operands,
+        or of ``preferred_element_type``.
 
     Raises:
         TypeError: features do not match, or dtypes differ.
@@ -189,6 +212,21 @@ def conv(
 ) -> Array:
     """The convolution of lhs [N, C, spatial...] with rhs [O, I, spatial...].
 
+    Args:
+        lhs: the images: batch, features, and the dimensions that windows move over.
+        rhs: the kernel: features of the result and of the image, and the window.
+        window_strides: by how many elements the window moves, per dimension.
+        padding: zeros around the image: "SAME", "VALID", or a pair (low, high) for each dimension
+            of the window.
+        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
+            ``high``, ``highest``, or a ``lax.Precision``; None: the option
+            ``default_matmul_precision``.
+        preferred_element_type: the dtype in which products are added up, and of the result; None:
+            that of the operands.
+
+    Returns:
+        An array [N, O, spatial...] of the dtype of the operands, or of ``preferred_element_type``.
+
     >>> x, kernel = np.ones((1, 3, 8, 8), np.float32), np.ones((4, 3, 3, 3), np.float32)
     >>> lax.conv(x, kernel, (1, 1), "VALID").shape
     (1, 4, 6, 6)
@@ -214,6 +252,23 @@ def conv_with_general_padding(
     preferred_element_type: Any = None,
 ) -> Array:
     """``conv`` with dilations.
+
+    Args:
+        lhs: the images: batch, features, and the dimensions that windows move over.
+        rhs: the kernel: features of the result and of the image, and the window.
+        window_strides: by how many elements the window moves, per dimension.
+        padding: zeros around the image: "SAME", "VALID", or a pair (low, high) for each dimension
+            of the window.
+        lhs_dilation: in how many steps an image element lies from the next, with zeros between.
+        rhs_dilation: in how many steps a kernel element lies from the next, with zeros between.
+        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
+            ``high``, ``highest``, or a ``lax.Precision``; None: the option
+            ``default_matmul_precision``.
+        preferred_element_type: the dtype in which products are added up, and of the result; None:
+            that of the operands.
+
+    Returns:
+        An array [N, O, spatial...] of the dtype of the operands, or of ``preferred_element_type``.
 
     >>> x, kernel = np.ones((1, 3, 8), np.float32), np.ones((4, 3, 2), np.float32)
     >>> lax.conv_with_general_padding(x, kernel, (1,), [(0, 1)], (1,), (3,)).shape
@@ -257,10 +312,27 @@ def conv_transpose(
     flipped, and its features change places.
 
     Args:
+        lhs: the images: batch, features, and the dimensions that windows move over.
+        rhs: the kernel: features of the result and of the image, and the window.
         strides: how much larger the result is, per dimension.
+        padding: zeros around the image: "SAME", "VALID", or a pair (low, high) for each dimension
+            of the window.
+        rhs_dilation: in how many steps a kernel element lies from the next, with zeros between;
+            None: 1 in each.
+        dimension_numbers: which dimension is which, in letters: of images, kernel, result; None for
+            ("NHWC", "HWIO", "NHWC"), and the like for other ranks.
         transpose_kernel: whether it is the transpose of the convolution with ``rhs``.
+        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
+            ``high``, ``highest``, or a ``lax.Precision``; None: the option
+            ``default_matmul_precision``.
+        preferred_element_type: the dtype in which products are added up, and of the result; None:
+            that of the operands.
         use_consistent_padding: whether pairs of padding are those of the convolution that is
             transposed.
+
+    Returns:
+        An array with the dimensions that ``dimension_numbers`` name, of the dtype of the operands,
+        or of ``preferred_element_type``.
 
     >>> x, kernel = np.ones((1, 4, 4, 3), np.float32), np.ones((3, 3, 3, 2), np.float32)
     >>> lax.conv_transpose(x, kernel, (2, 2), "SAME").shape

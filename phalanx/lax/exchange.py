@@ -46,6 +46,9 @@ def ragged_all_to_all(
         axis_name: the axis, or a sequence of them.
         axis_index_groups: equal groups that partition the axes; lanes exchange within theirs.
 
+    Returns:
+        An array of the shape and dtype of ``output``.
+
     Raises:
         ShapeError: rows differ in shape, or offsets and sizes in length.
         TypeError: offsets or sizes are no integers, or the dtypes differ.

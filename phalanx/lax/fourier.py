@@ -34,6 +34,9 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
             takes as many.
         fft_lengths: the lengths n, from one to three.
 
+    Returns:
+        Complex numbers; real ones of the inverse of a real transform.
+
     Raises:
         TypeError: the dtype does not fit the type of the transform.
         ValueError: there is no such type, or the lengths do not fit the shape.

@@ -90,6 +90,9 @@ def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Array:
         b: a scalar of the same dtype.
         shape: of the result.
 
+    Returns:
+        An array of that shape, of the dtype of the bounds.
+
     Raises:
         TypeError: the bounds are no scalars of one dtype.
         ValueError: a length is negative.

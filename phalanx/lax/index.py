@@ -98,6 +98,9 @@ def dynamic_slice(
         slice_sizes: Python integers, one for each dimension.
         allow_negative_indices: whether negative starts count from the end.
 
+    Returns:
+        An array of the dtype of the operand.
+
     Raises:
         TypeError: a start is not an integer.
         ValueError: there are too few or too many, or the slice is longer than the operand.
@@ -122,8 +125,14 @@ def dynamic_slice_in_dim(
     """The slice of length ``slice_size`` from ``start_index`` on along ``axis``.
 
     Args:
+        operand: an array.
         start_index: where the slice begins; moved back where it would reach outside.
         slice_size: how long it is.
+        axis: the dimension in which the position lies.
+        allow_negative_indices: whether negative positions count from the end.
+
+    Returns:
+        An array of the dtype of the operand.
 
     >>> lax.dynamic_slice_in_dim(np.int32([1, 2, 3, 4]), 1, 2)
     Array([2, 3], dtype=int32)
@@ -151,8 +160,14 @@ def dynamic_index_in_dim(
     """The element ``index``, which may be traced, along ``axis``; the nearest there is.
 
     Args:
+        operand: an array.
         index: the position, which may be traced.
+        axis: the dimension in which the position lies.
         keepdims: whether the dimension stays, with length 1.
+        allow_negative_indices: whether negative positions count from the end.
+
+    Returns:
+        An array of the dtype of the operand.
 
     >>> lax.dynamic_index_in_dim(np.int32([[1, 2], [3, 4]]), 1, keepdims=False)
     Array([3, 4], dtype=int32)
@@ -182,6 +197,9 @@ def dynamic_update_slice(
         start_indices: a vector, or a sequence of scalars, one for each dimension.
         allow_negative_indices: whether negative starts count from the end.
 
+    Returns:
+        An array of the shape and dtype of the operand.
+
     Raises:
         TypeError: rank or dtype of the update differ, or a start is not an integer.
         ValueError: there are too few or too many starts, or the update is too long.
@@ -208,8 +226,14 @@ def dynamic_update_slice_in_dim(
     """The operand with ``update`` in place of the slice from ``start_index`` on along ``axis``.
 
     Args:
+        operand: an array.
         update: what is written.
         start_index: where it begins; moved back where it would reach outside.
+        axis: the dimension in which the position lies.
+        allow_negative_indices: whether negative positions count from the end.
+
+    Returns:
+        An array of the shape and dtype of the operand.
 
     >>> lax.dynamic_update_slice_in_dim(np.int32([1, 2, 3, 4]), np.int32([9]), 3, 0)
     Array([1, 2, 3, 9], dtype=int32)
@@ -235,8 +259,14 @@ def dynamic_update_index_in_dim(
     ``update`` has length 1 along ``axis``, or lacks it.
 
     Args:
+        operand: an array.
         update: what is written, with or without the dimension.
         index: the position, which may be traced.
+        axis: the dimension in which the position lies.
+        allow_negative_indices: whether negative positions count from the end.
+
+    Returns:
+        An array of the shape and dtype of the operand.
 
     >>> lax.dynamic_update_index_in_dim(np.int32([1, 2, 3, 4]), 9, 3, 0)
     Array([1, 2, 3, 9], dtype=int32)
@@ -281,6 +311,9 @@ def gather(
         fill_value: a Python scalar for 'fill'; default NaN, the least integer, the greatest
             unsigned integer, or True.
 
+    Returns:
+        An array of the dtype of the operand.
+
     Raises:
         TypeError: indices are not integers.
         ValueError: the dimensions do not fit together.
@@ -320,6 +353,9 @@ def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Array:
         src: an array.
         idxs: vectors of positions, all of one length.
         axes: the dimensions that they are positions in.
+
+    Returns:
+        An array of the dtype of ``src``.
 
     >>> lax.index_take(np.int32([[1, 2], [3, 4]]), (np.int32([1, 0]),), (0,))
     Array([[3, 4],
@@ -382,6 +418,9 @@ def scatter(
         mode: for windows that reach outside: 'drop' (the default), 'clip' or
             'promise_in_bounds'.
 
+    Returns:
+        An array of the shape and dtype of the operand.
+
     Raises:
         TypeError: indices are not integers, or dtypes or lengths differ.
         ValueError: the dimensions do not fit together.
@@ -414,6 +453,18 @@ def scatter_add(
 ) -> Array:
     """The operand with ``updates`` added to windows of it; see ``scatter``.
 
+    Args:
+        operand: an array.
+        scatter_indices: integers; the last dimension holds the coordinates of one start.
+        updates: an array of the operand's dtype, a window for each start.
+        dimension_numbers: how the dimensions correspond.
+        indices_are_sorted: your word that the starts ascend.
+        unique_indices: your word that no two updates meet.
+        mode: for windows that reach outside: 'drop' (the default), 'clip' or 'promise_in_bounds'.
+
+    Returns:
+        An array of the shape and dtype of the operand.
+
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_add(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
     Array([8, 2, 5], dtype=int32)
@@ -441,6 +492,18 @@ def scatter_sub(
     mode: Mode = None,
 ) -> Array:
     """The operand with ``updates`` subtracted from windows of it; see ``scatter``.
+
+    Args:
+        operand: an array.
+        scatter_indices: integers; the last dimension holds the coordinates of one start.
+        updates: an array of the operand's dtype, a window for each start.
+        dimension_numbers: how the dimensions correspond.
+        indices_are_sorted: your word that the starts ascend.
+        unique_indices: your word that no two updates meet.
+        mode: for windows that reach outside: 'drop' (the default), 'clip' or 'promise_in_bounds'.
+
+    Returns:
+        An array of the shape and dtype of the operand.
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_sub(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
@@ -471,6 +534,18 @@ def scatter_mul(
 ) -> Array:
     """The operand with windows of it multiplied by ``updates``; see ``scatter``.
 
+    Args:
+        operand: an array.
+        scatter_indices: integers; the last dimension holds the coordinates of one start.
+        updates: an array of the operand's dtype, a window for each start.
+        dimension_numbers: how the dimensions correspond.
+        indices_are_sorted: your word that the starts ascend.
+        unique_indices: your word that no two updates meet.
+        mode: for windows that reach outside: 'drop' (the default), 'clip' or 'promise_in_bounds'.
+
+    Returns:
+        An array of the shape and dtype of the operand.
+
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_mul(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
     Array([7, 2, 6], dtype=int32)
@@ -499,6 +574,18 @@ def scatter_min(
 ) -> Array:
     """The operand with windows of it lowered to ``updates``; see ``scatter``.
 
+    Args:
+        operand: an array.
+        scatter_indices: integers; the last dimension holds the coordinates of one start.
+        updates: an array of the operand's dtype, a window for each start.
+        dimension_numbers: how the dimensions correspond.
+        indices_are_sorted: your word that the starts ascend.
+        unique_indices: your word that no two updates meet.
+        mode: for windows that reach outside: 'drop' (the default), 'clip' or 'promise_in_bounds'.
+
+    Returns:
+        An array of the shape and dtype of the operand.
+
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_min(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)
     Array([1, 2, 2], dtype=int32)
@@ -526,6 +613,18 @@ def scatter_max(
     mode: Mode = None,
 ) -> Array:
     """The operand with windows of it raised to ``updates``; see ``scatter``.
+
+    Args:
+        operand: an array.
+        scatter_indices: integers; the last dimension holds the coordinates of one start.
+        updates: an array of the operand's dtype, a window for each start.
+        dimension_numbers: how the dimensions correspond.
+        indices_are_sorted: your word that the starts ascend.
+        unique_indices: your word that no two updates meet.
+        mode: for windows that reach outside: 'drop' (the default), 'clip' or 'promise_in_bounds'.
+
+    Returns:
+        An array of the shape and dtype of the operand.
 
     >>> single = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> lax.scatter_max(np.int32([1, 2, 3]), np.int32([[2], [0]]), np.int32([2, 7]), single)

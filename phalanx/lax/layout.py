@@ -43,6 +43,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
             ``P.UNCONSTRAINED`` are left to the compiler. An ``AbstractMesh`` is over the devices
             of the mesh that is set, if that has its axes, or else of the arguments.
 
+    Returns:
+        A tree like ``x``.
+
     Raises:
         ValueError: a spec has more entries than an array has dimensions; outside ``jit``, an axis
             does not divide a dimension.
@@ -69,6 +72,9 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
         xs: a tree of arrays.
         out_shardings: a tree that is a prefix of ``xs``, of shardings or of specs under the mesh
             that is set.
+
+    Returns:
+        A tree like ``x``, of arrays.
 
     Raises:
         ValueError: a spec does not fit an array.

@@ -91,6 +91,9 @@ def cholesky(x: Any, *, symmetrize_input: bool = True) -> Array:
         x: the matrices; where one is not positive definite, its factor is NaN.
         symmetrize_input: whether to take (x + xᴴ) / 2; without it, the lower triangle is read.
 
+    Returns:
+        Triangles [..., n, n].
+
     Raises:
         ShapeError: the matrices are not square.
 
@@ -133,6 +136,9 @@ def triangular_solve(
         conjugate_a: whether op conjugates.
         unit_diagonal: whether the diagonal is taken for ones, and not read.
 
+    Returns:
+        An array of the shape of ``b``.
+
     Raises:
         ShapeError: the shapes do not fit.
 
@@ -162,6 +168,9 @@ def tridiagonal_solve(
         b: the right sides [..., n, k].
         perturb_singular: whether pivots that are zero become tiny, so that x is finite.
 
+    Returns:
+        An array of the shape of ``b``.
+
     Raises:
         ShapeError: the shapes do not fit.
 
@@ -179,6 +188,9 @@ def tridiagonal_solve(
 
 def lu(x: Any) -> tuple[Array, Array, Array]:
     """The decomposition x[permutation] = l u, with ones on the diagonal of l.
+
+    Args:
+        x: matrices [..., m, n].
 
     Returns:
         l below the diagonal and u on and above it, [..., m, n]; the pivots [..., min(m, n)]: row i
@@ -198,6 +210,9 @@ def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Array:
     Args:
         pivots: with which row each row was exchanged, [..., k].
         permutation_size: how many rows there are.
+
+    Returns:
+        int32 [..., permutation_size].
 
     >>> print(lax.linalg.lu_pivots_to_permutation(np.int32([2, 2]), 3))
     [2 0 1]
@@ -219,6 +234,10 @@ def qr(
         full_matrices: whether q is square, [..., m, m], or [..., m, min(m, n)].
         use_magma: for GPUs; None or False.
 
+    Returns:
+        q [..., m, k] and r [..., k, n], where k is m with ``full_matrices``, else the least of m
+        and n; with ``pivoting`` also the order of the columns, int32 [..., n].
+
     >>> q, r = lax.linalg.qr(np.float32([[3], [4]]), full_matrices=False)
     >>> print(abs(r))
     [[5.]]
@@ -233,6 +252,9 @@ def householder_product(a: Any, taus: Any) -> Array:
     Args:
         a: [..., m, n]; v is 0 above row i, 1 there, and below it column i of a.
         taus: [..., k], k at most n.
+
+    Returns:
+        Matrices [..., m, n], of the shape of ``a``.
 
     >>> print(lax.linalg.householder_product(np.float32([[0], [1]]), np.float32([1])))
     [[ 0.]
@@ -251,6 +273,9 @@ def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = Fal
         c: [..., m, p], or [..., p, m] if not ``left``.
         left: whether q stands to the left of c.
         transpose: whether to take qᴴ.
+
+    Returns:
+        An array of the shape of ``c``.
 
     >>> c = np.eye(2, dtype=np.float32)
     >>> print(lax.linalg.ormqr(np.float32([[0], [1]]), np.float32([1]), c))
@@ -284,6 +309,9 @@ def svd(
 
     Returns:
         u [..., m, k], s [..., k] and vᴴ [..., k, n], with k = min(m, n).
+
+    Raises:
+        ValueError: ``subset_by_index`` is given together with ``full_matrices``.
 
     >>> u, s, vh = lax.linalg.svd(np.float32([[0, 2], [1, 0]]))
     >>> print(s)

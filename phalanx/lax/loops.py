@@ -62,6 +62,9 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
         body_fun: from the carry to the next carry, of the same structure and types.
         init_val: a tree of arrays.
 
+    Returns:
+        A tree like ``init_val``.
+
     Raises:
         TypeError: the condition is no boolean scalar, or the carry changes its type.
 
@@ -218,6 +221,12 @@ def fori_loop(
         body_fun: from the index and the carry to the next carry.
         init_val: a tree of arrays.
         unroll: how many iterations to write out per iteration of the compiled loop; True for all.
+
+    Returns:
+        A tree like ``init_val``.
+
+    Raises:
+        ValueError: a loop whose bounds are traced is to be unrolled.
 
     >>> import phalanx.numpy as jnp
     >>> fori_loop(0, 4, lambda i, x: x + i, jnp.int32(0))
@@ -470,6 +479,12 @@ def map(f: Callable[[Any], T], xs: Any, *, batch_size: int | None = None) -> T:
         f: from a row to a tree of arrays.
         xs: a tree of arrays ``[n, ...]``.
         batch_size: how many rows to treat at once, vectorized.
+
+    Returns:
+        A tree like the result of ``f``, whose arrays have one dimension more in front.
+
+    Raises:
+        ValueError: ``batch_size`` is less than 1.
 
     >>> import phalanx.numpy as jnp
     >>> map(lambda x: x * 2, jnp.arange(3))

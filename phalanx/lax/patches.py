@@ -123,6 +123,10 @@ def conv_general_dilated_local(
         dimension_numbers: as above.
         precision: see ``dot_general``.
 
+    Returns:
+        An array with the dimensions that ``dimension_numbers`` name, of the dtype of the operands,
+        or of ``preferred_element_type``.
+
     Raises:
         TypeError: the kernels do not fit the windows.
         ValueError: a parameter does not fit the arrays.

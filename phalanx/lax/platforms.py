@@ -21,6 +21,9 @@ def platform_dependent(
         default: for platforms that are not named.
         **per_platform: by platform: ``cpu``, ``gpu``, ``cuda``, ``rocm`` or ``tpu``.
 
+    Returns:
+        What the branch returns.
+
     Raises:
         NotImplementedError: the platform is not named, and there is no default.
         TypeError: results differ in structure or type, or there is no function at all.

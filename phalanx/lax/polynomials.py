@@ -23,6 +23,9 @@ def polynomial(x: Any, coeffs: Sequence[Any], *, unroll: int | None = None) -> A
         coeffs: a₀, a₁, ...: scalars, or arrays of the shape of x; none give 0.
         unroll: how many terms are written out in the program, 8 if not given; more are a loop.
 
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     Raises:
         TypeError: the dtypes differ, or the shapes.
 

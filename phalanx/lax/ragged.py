@@ -78,6 +78,12 @@ def ragged_dot(
         precision: see ``dot_general``.
         preferred_element_type: the dtype to accumulate in, which the result has.
         group_offset: only None.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dimensions that are not contracted, of the dtype of the operands, or of
+        ``preferred_element_type``.
 
     Raises:
         ShapeError: the shapes do not fit each other.
@@ -123,6 +129,12 @@ def ragged_dot_general(
         precision: see ``dot_general``.
         preferred_element_type: the dtype to accumulate in, which the result has.
         group_offset: only None.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dimensions that are not contracted, of the dtype of the operands, or of
+        ``preferred_element_type``.
 
     Raises:
         ShapeError: the shapes do not fit each other.

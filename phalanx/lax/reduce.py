@@ -27,6 +27,15 @@ def _reduced(who: str, prim: Primitive, x: ArrayLike, axes: Any) -> Array:
 def reduce_sum(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The sum over dimensions ``axes``.
 
+    Args:
+        operand: an array.
+        axes: the dimensions that are reduced, a sequence of integers.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype of the operand, without those dimensions.
+
     >>> lax.reduce_sum(np.int32([[1, 2], [3, 4]]), (0,))
     Array([4, 6], dtype=int32)
     """
@@ -35,6 +44,13 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The product over dimensions ``axes``.
+
+    Args:
+        operand: an array.
+        axes: the dimensions that are reduced, a sequence of integers.
+
+    Returns:
+        An array of the dtype of the operand, without those dimensions.
 
     >>> lax.reduce_prod(np.int32([[1, 2], [3, 4]]), (0,))
     Array([3, 8], dtype=int32)
@@ -46,6 +62,15 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The greatest element over dimensions ``axes``.
 
+    Args:
+        operand: an array.
+        axes: the dimensions that are reduced, a sequence of integers.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype of the operand, without those dimensions.
+
     >>> lax.reduce_max(np.int32([[1, 2], [3, 4]]), (0,))
     Array([3, 4], dtype=int32)
     """
@@ -56,6 +81,15 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The smallest element over dimensions ``axes``.
 
+    Args:
+        operand: an array.
+        axes: the dimensions that are reduced, a sequence of integers.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype of the operand, without those dimensions.
+
     >>> lax.reduce_min(np.int32([[1, 2], [3, 4]]), (0,))
     Array([1, 2], dtype=int32)
     """
@@ -64,6 +98,13 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise and over dimensions ``axes``; of booleans, whether all are true.
+
+    Args:
+        operand: an array.
+        axes: the dimensions that are reduced, a sequence of integers.
+
+    Returns:
+        An array of the dtype of the operand, without those dimensions.
 
     >>> lax.reduce_and(np.array([True, False]), (0,))
     Array(False, dtype=bool)
@@ -74,6 +115,13 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise or over dimensions ``axes``; of booleans, whether any is true.
 
+    Args:
+        operand: an array.
+        axes: the dimensions that are reduced, a sequence of integers.
+
+    Returns:
+        An array of the dtype of the operand, without those dimensions.
+
     >>> lax.reduce_or(np.array([True, False]), (0,))
     Array(True, dtype=bool)
     """
@@ -82,6 +130,13 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """The bitwise exclusive or over dimensions ``axes``; of booleans, whether an odd number is.
+
+    Args:
+        operand: an array.
+        axes: the dimensions that are reduced, a sequence of integers.
+
+    Returns:
+        An array of the dtype of the operand, without those dimensions.
 
     >>> lax.reduce_xor(np.array([True, True]), (0,))
     Array(False, dtype=bool)
@@ -98,7 +153,12 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The first position of the greatest element along ``axis``; that of a NaN if there is one.
 
     Args:
+        operand: an array.
         axis: the dimension along which to search.
+        index_dtype: the integer dtype of the result.
+
+    Returns:
+        Integers of ``index_dtype``, without the dimension.
 
     >>> lax.argmax(np.float32([1, 3, 2]), 0, np.int32)
     Array(1, dtype=int32)
@@ -110,7 +170,12 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """The first position of the smallest element along ``axis``; that of a NaN if there is one.
 
     Args:
+        operand: an array.
         axis: the dimension along which to search.
+        index_dtype: the integer dtype of the result.
+
+    Returns:
+        Integers of ``index_dtype``, without the dimension.
 
     >>> lax.argmin(np.float32([1, 3, 2]), 0, np.int32)
     Array(0, dtype=int32)
@@ -129,6 +194,14 @@ def _accumulated(who: str, prim: Primitive, x: ArrayLike, axis: int, reverse: bo
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The sums of the first 1, 2, ... elements along ``axis``, of the last with ``reverse``.
 
+    Args:
+        operand: an array.
+        axis: the dimension along which it works.
+        reverse: whether to go from the last element to the first.
+
+    Returns:
+        An array of the shape and dtype of the operand.
+
     >>> lax.cumsum(np.int32([1, 2, 3]))
     Array([1, 3, 6], dtype=int32)
     """
@@ -137,6 +210,14 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The products of the first 1, 2, ... elements along ``axis``.
+
+    Args:
+        operand: an array.
+        axis: the dimension along which it works.
+        reverse: whether to go from the last element to the first.
+
+    Returns:
+        An array of the shape and dtype of the operand.
 
     >>> lax.cumprod(np.int32([1, 2, 3]))
     Array([1, 2, 6], dtype=int32)
@@ -147,6 +228,14 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The greatest of the first 1, 2, ... elements along ``axis``.
 
+    Args:
+        operand: an array.
+        axis: the dimension along which it works.
+        reverse: whether to go from the last element to the first.
+
+    Returns:
+        An array of the shape and dtype of the operand.
+
     >>> lax.cummax(np.int32([1, 3, 2]))
     Array([1, 3, 3], dtype=int32)
     """
@@ -156,6 +245,14 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The smallest of the first 1, 2, ... elements along ``axis``.
 
+    Args:
+        operand: an array.
+        axis: the dimension along which it works.
+        reverse: whether to go from the last element to the first.
+
+    Returns:
+        An array of the shape and dtype of the operand.
+
     >>> lax.cummin(np.int32([3, 1, 2]))
     Array([3, 1, 1], dtype=int32)
     """
@@ -164,6 +261,14 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """The logarithms of the sums of exp of the first 1, 2, ... elements along ``axis``.
+
+    Args:
+        operand: an array.
+        axis: the dimension along which it works.
+        reverse: whether to go from the last element to the first.
+
+    Returns:
+        An array of the shape and dtype of the operand.
 
     >>> lax.cumlogsumexp(np.float32([0, 0]))
     Array([0.       , 0.6931472], dtype=float32)
@@ -189,6 +294,8 @@ def reduce(
         computation: of two scalars, or two trees of scalars like ``operands``; such as
             ``lax.add``, ``lax.max``, or one of your own.
         dimensions: those that are reduced.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
 
     Returns:
         A tree like ``operands``.

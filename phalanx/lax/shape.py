@@ -34,7 +34,16 @@ def full(
     With a ``sharding`` it lies as that says, and each device makes its part.
 
     Args:
+        shape: the shape of the result: a tuple of integers, or an integer.
         fill_value: the element, a number.
+        dtype: the dtype of the result; None for that of ``fill_value``.
+        sharding: where the result lies; None for the default device.
+
+    Returns:
+        An array of that shape and dtype.
+
+    Raises:
+        TypeError: ``fill_value`` has dimensions.
 
     >>> lax.full((2, 3), 1.5)
     Array([[1.5, 1.5, 1.5],
@@ -67,7 +76,14 @@ def full_like(
     """An array like ``x`` in shape, dtype and layout, with ``fill_value`` everywhere.
 
     Args:
+        x: an array, or a number.
         fill_value: the element, a number.
+        dtype: the dtype of the result; None for that of ``x``.
+        shape: the shape of the result; None for that of ``x``.
+        sharding: where the result lies; None for where ``x`` does, or the default device.
+
+    Returns:
+        An array of the shape and dtype of ``x``, unless others are given.
 
     >>> lax.full_like(np.float32([1, 2]), 3)
     Array([3., 3.], dtype=float32)
@@ -83,6 +99,15 @@ def full_like(
 def empty(shape: Sequence[int], dtype: DTypeLike) -> Array:
     """An array of ``shape``; its elements, zeros here, are not to be relied upon.
 
+    Args:
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: the dtype of the result.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape and dtype.
+
     >>> lax.empty((2,), np.int32)
     Array([0, 0], dtype=int32)
     """
@@ -93,7 +118,11 @@ def iota(dtype: DTypeLike, size: int) -> Array:
     """0, 1, ..., size - 1.
 
     Args:
+        dtype: the dtype of the result.
         size: how many numbers.
+
+    Returns:
+        A vector of that dtype.
 
     >>> lax.iota(np.int32, 4)
     Array([0, 1, 2, 3], dtype=int32)
@@ -106,7 +135,14 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int) -> 
     """The array of ``shape`` whose elements are their positions along ``dimension``.
 
     Args:
+        dtype: the dtype of the result.
+        shape: the shape of the result: a tuple of integers, or an integer.
         dimension: along which numbers rise.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape and dtype.
 
     >>> lax.broadcasted_iota(np.int32, (2, 3), 1)
     Array([[0, 1, 2],
@@ -124,7 +160,11 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The elements in another dtype; real parts of complex numbers, floats rounded towards 0.
 
     Args:
+        operand: an array.
         new_dtype: the dtype of the result.
+
+    Returns:
+        An array of the shape of the operand.
 
     >>> lax.convert_element_type(np.float32([1.7, -1.7]), np.int32)
     Array([ 1, -1], dtype=int32)
@@ -144,7 +184,12 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     A wider dtype takes the last dimension together, a narrower one adds a last dimension.
 
     Args:
+        operand: an array.
         new_dtype: the dtype of the result.
+
+    Returns:
+        An array of the shape of ``operand``; a last dimension more or less where the widths of the
+        dtypes differ.
 
     >>> lax.bitcast_convert_type(np.float32([1.0]), np.int32)
     Array([1065353216], dtype=int32)
@@ -155,6 +200,12 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 
 def stop_gradient(x: T) -> T:
     """x, a tree of arrays, as a constant to derivatives.
+
+    Args:
+        x: a tree of arrays.
+
+    Returns:
+        A tree like ``x``.
 
     >>> lax.stop_gradient({"a": np.float32([1.0])})
     {'a': Array([1.], dtype=float32)}
@@ -177,6 +228,9 @@ def optimization_barrier(operand: T) -> T:
     Args:
         operand: a tree of arrays.
 
+    Returns:
+        A tree like ``operand``.
+
     Raises:
         TypeError: a leaf is no array or number.
 
@@ -196,7 +250,13 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int]) -> Array:
     """The operand repeated over new leading dimensions of lengths ``sizes``.
 
     Args:
+        operand: an array.
         sizes: the lengths of the new dimensions in front.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype of the operand.
 
     >>> lax.broadcast(np.int32([1, 2]), (2,))
     Array([[1, 2],
@@ -216,7 +276,14 @@ def broadcast_in_dim(
     """The operand repeated to ``shape``; its dimension i becomes ``broadcast_dimensions[i]``.
 
     Args:
+        operand: an array.
+        shape: the shape of the result: a tuple of integers, or an integer.
         broadcast_dimensions: which dimension of the result each one of the operand becomes.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype of the operand.
 
     >>> lax.broadcast_in_dim(np.int32([1, 2]), (2, 3), (0,))
     Array([[1, 1, 1],
@@ -234,6 +301,9 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     Args:
         shapes: tuples of integers.
 
+    Returns:
+        A tuple of integers.
+
     Raises:
         ValueError: they do not broadcast.
 
@@ -247,7 +317,11 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """x with leading dimensions of length 1, so that it has ``rank`` dimensions.
 
     Args:
+        x: an array, or a number.
         rank: how many dimensions the result has.
+
+    Returns:
+        An array of the dtype of ``x``.
 
     >>> lax.broadcast_to_rank(np.int32([1, 2]), 2)
     Array([[1, 2]], dtype=int32)
@@ -260,7 +334,14 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """The operand repeated ``reps[i]`` times along dimension i.
 
     Args:
+        operand: an array.
         reps: how often, per dimension.
+
+    Returns:
+        An array of the dtype of the operand.
+
+    Raises:
+        ValueError: ``reps`` has not one entry per dimension.
 
     >>> lax.tile(np.int32([1, 2]), (2,))
     Array([1, 2, 1, 2], dtype=int32)
@@ -286,8 +367,14 @@ def reshape(
     """The elements in row-major order, after transposing to ``dimensions``, in another shape.
 
     Args:
+        operand: an array.
         new_sizes: the shape of the result.
         dimensions: the order in which dimensions of the operand are read; None: as they are.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype of the operand.
 
     >>> lax.reshape(np.int32([[1, 2], [3, 4]]), (4,), (1, 0))
     Array([1, 3, 2, 4], dtype=int32)
@@ -302,8 +389,15 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     """Dimensions ``start_dimension`` up to, without, ``stop_dimension`` made one.
 
     Args:
+        operand: an array.
         start_dimension: the first of the dimensions that become one.
         stop_dimension: the first one after them; None for all up to the end.
+
+    Returns:
+        An array of the dtype of the operand.
+
+    Raises:
+        ValueError: no dimensions lie between these.
 
     >>> lax.collapse(np.zeros((2, 3, 4), np.float32), 0, 2).shape
     (6, 4)
@@ -323,7 +417,11 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """The operand with its dimensions in the order ``permutation``.
 
     Args:
+        operand: an array.
         permutation: for each dimension of the result the one of the operand that it is.
+
+    Returns:
+        An array of the dtype of the operand.
 
     >>> lax.transpose(np.int32([[1, 2], [3, 4]]), (1, 0))
     Array([[1, 3],
@@ -337,7 +435,11 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """The operand with the order of elements along ``dimensions`` reversed.
 
     Args:
+        operand: an array.
         dimensions: the dimensions that are reversed.
+
+    Returns:
+        An array of the shape and dtype of the operand.
 
     >>> lax.rev(np.int32([1, 2, 3]), (0,))
     Array([3, 2, 1], dtype=int32)
@@ -357,6 +459,9 @@ def expand_dims(array: ArrayLike, dimensions: Iterable[int]) -> Array:
         array: an array.
         dimensions: where the new dimensions stand in the result.
 
+    Returns:
+        An array of the dtype of ``array``.
+
     >>> lax.expand_dims(np.int32([1, 2]), (1,)).shape
     (2, 1)
     """
@@ -371,6 +476,12 @@ def squeeze(array: ArrayLike, dimensions: Iterable[int]) -> Array:
     Args:
         array: an array.
         dimensions: the dimensions to be left out, which must have length 1.
+
+    Returns:
+        An array of the dtype of ``array``.
+
+    Raises:
+        ValueError: a dimension is longer than 1.
 
     >>> lax.squeeze(np.int32([[1, 2]]), (0,))
     Array([1, 2], dtype=int32)
@@ -396,6 +507,12 @@ def concatenate(operands: Sequence[ArrayLike], dimension: int) -> Array:
         operands: arrays that differ in one dimension at most.
         dimension: that dimension.
 
+    Returns:
+        An array of the dtype of the operands.
+
+    Raises:
+        ValueError: there are no operands.
+
     >>> lax.concatenate([np.int32([1, 2]), np.int32([3])], 0)
     Array([1, 2, 3], dtype=int32)
     """
@@ -413,6 +530,12 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
         operands: arrays of one shape and dtype.
         axis: where the new dimension stands in the result.
 
+    Returns:
+        An array of the dtype of the operands.
+
+    Raises:
+        ValueError: there are no operands.
+
     >>> lax.stack([np.int32([1, 2]), np.int32([3, 4])])
     Array([[1, 2],
            [3, 4]], dtype=int32)
@@ -426,6 +549,13 @@ def stack(operands: Sequence[Any], axis: int = 0) -> Array:
 def unstack(x: Any, axis: int = 0) -> tuple[Array, ...]:
     """The elements of x along ``axis``, as a tuple of arrays.
 
+    Args:
+        x: an array, or a number.
+        axis: the dimension along which it works.
+
+    Returns:
+        A tuple of arrays, without ``axis``.
+
     >>> lax.unstack(np.int32([[1, 2], [3, 4]]))
     (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
@@ -437,7 +567,15 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Array]:
     """The operand cut along ``axis`` into consecutive parts of lengths ``sizes``.
 
     Args:
+        operand: an array.
         sizes: the lengths of the parts, which together are that of the dimension.
+        axis: the dimension along which it works.
+
+    Returns:
+        A list of arrays.
+
+    Raises:
+        ValueError: the sizes do not add up to the length of the dimension.
 
     >>> lax.split(np.int32([1, 2, 3]), (1, 2))
     [Array([1], dtype=int32), Array([2, 3], dtype=int32)]
@@ -462,9 +600,16 @@ def pad(
     after, and between neighbours. A negative low or high cuts elements off.
 
     Args:
+        operand: an array.
         padding_value: what is put around, an array without dimensions.
         padding_config: for each dimension (low, high, interior): how many elements in front, at the
             end, and between neighbours. Negative ones take elements away.
+
+    Returns:
+        An array of the dtype of the operand.
+
+    Raises:
+        ValueError: a dimension has no triple (low, high, interior).
 
     >>> lax.pad(np.int32([1, 2]), 0, [(1, 2, 1)])
     Array([0, 1, 0, 2, 0, 0], dtype=int32)
@@ -488,9 +633,13 @@ def slice(
     """``operand[start:limit:stride]`` in every dimension.
 
     Args:
+        operand: an array.
         start_indices: where it begins, per dimension.
         limit_indices: where it ends, per dimension: the first index that is not in it.
         strides: the steps, per dimension; None for 1.
+
+    Returns:
+        An array of the dtype of the operand.
 
     >>> lax.slice(np.int32([1, 2, 3, 4]), (1,), (4,), (2,))
     Array([2, 4], dtype=int32)
@@ -513,9 +662,14 @@ def slice_in_dim(
     """``operand[start_index:limit_index:stride]`` along ``axis``; negative ones count backwards.
 
     Args:
+        operand: an array.
         start_index: where it begins; None for the first.
         limit_index: the first index that is not in it; None for the end.
         stride: the step.
+        axis: the dimension along which it works.
+
+    Returns:
+        An array of the dtype of the operand.
 
     >>> lax.slice_in_dim(np.int32([1, 2, 3, 4]), 1, -1)
     Array([2, 3], dtype=int32)
@@ -533,8 +687,13 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     """The element ``index``, a Python integer, along ``axis``.
 
     Args:
+        operand: an array.
         index: the position, a Python integer.
+        axis: the dimension along which it works.
         keepdims: whether the dimension stays, with length 1.
+
+    Returns:
+        An array of the dtype of the operand.
 
     Raises:
         IndexError: there is no such element.

@@ -29,6 +29,12 @@ def conv_general_permutations(
     It is batch and feature first, or output and input feature, and then the spatial dimensions in
     the order that they have in rhs.
 
+    Args:
+        dimension_numbers: which dimension is which, in letters: of images, kernel, result.
+
+    Returns:
+        Three tuples of integers.
+
     >>> lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
     ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
@@ -48,9 +54,14 @@ def conv_shape_tuple(
     """The shape of ``conv_general_dilated``, where features come second and spatial ones last.
 
     Args:
+        lhs_shape: the shape of the images.
+        rhs_shape: the shape of the kernel.
         strides: by how many elements the window moves, per dimension.
         pads: zeros around the image, as a pair (low, high) per dimension, or by name.
         batch_group_count: into how many groups the batch is divided.
+
+    Returns:
+        A tuple of integers.
 
     >>> lax.conv_shape_tuple((1, 3, 8, 8), (4, 3, 3, 3), (2, 2), "SAME")
     (1, 4, 4, 4)
@@ -67,6 +78,16 @@ def conv_general_shape_tuple(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> Shape:
     """The shape of ``conv_general_dilated``.
+
+    Args:
+        lhs_shape: the shape of the images.
+        rhs_shape: the shape of the kernel.
+        window_strides: per spatial dimension, the step from window to window.
+        padding: 'SAME', 'SAME_LOWER', 'VALID', or (low, high) per spatial dimension.
+        dimension_numbers: which dimension is which; see ``conv_dimension_numbers``.
+
+    Returns:
+        A tuple of integers.
 
     >>> order = ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_general_shape_tuple((1, 8, 8, 3), (3, 3, 3, 4), (2, 2), "SAME", order)
@@ -87,6 +108,17 @@ def conv_transpose_shape_tuple(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers,
 ) -> Shape:
     """The shape of ``conv_transpose``.
+
+    Args:
+        lhs_shape: the shape of the images.
+        rhs_shape: the shape of the kernel.
+        window_strides: by how many elements the window moves, per dimension.
+        padding: zeros around it: "SAME", "VALID", or a pair (low, high) for each dimension of the
+            window.
+        dimension_numbers: which dimension is which, in letters: of images, kernel, result.
+
+    Returns:
+        A tuple of integers.
 
     >>> order = ("NHWC", "HWIO", "NHWC")
     >>> lax.conv_transpose_shape_tuple((1, 4, 4, 3), (3, 3, 3, 2), (2, 2), "SAME", order)
@@ -128,6 +160,15 @@ def reduce_window_shape_tuple(
 
     Args:
         operand_shape: the shape of the array that windows move over.
+        window_dimensions: the lengths of the window, one per dimension of the operand.
+        window_strides: the steps from window to window; default 1.
+        padding: 'SAME', 'SAME_LOWER', 'VALID', or (low, high) per dimension. 'SAME' is for ``ceil(n
+            / stride)`` windows over ``n`` elements that are not dilated.
+        base_dilation: the distance of the elements of the operand.
+        window_dilation: the distance of the elements of the window.
+
+    Returns:
+        A tuple of integers.
 
     Raises:
         ValueError: a parameter does not fit the shape.

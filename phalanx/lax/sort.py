@@ -25,6 +25,9 @@ def sort(
         is_stable: whether equal elements keep their order.
         num_keys: how many of the arrays, from the first on, are compared.
 
+    Returns:
+        An array, or a tuple of arrays, of the shapes of the operands.
+
     Raises:
         TypeError: shapes differ.
         ValueError: there is no such dimension.
@@ -60,6 +63,9 @@ def sort_key_val(
         dimension: along which to sort.
         is_stable: whether equal keys keep their order.
 
+    Returns:
+        Two arrays like the operands.
+
     >>> lax.sort_key_val(np.int32([3, 1, 2]), np.float32([0.3, 0.1, 0.2]))
     (Array([1, 2, 3], dtype=int32), Array([0.1, 0.2, 0.3], dtype=float32))
     """
@@ -75,8 +81,14 @@ def top_k(
     Of equal elements the first comes first, whether or not ``is_stable`` asks for it.
 
     Args:
+        operand: an array.
         k: how many.
+        axis: the dimension along which it works.
         is_stable: has no meaning: of equal elements the first comes first.
+
+    Returns:
+        Two arrays, which are ``k`` long along ``axis``: elements of the dtype of the operand, and
+        int32.
 
     >>> lax.top_k(np.int32([3, 1, 2]), 2)
     (Array([3, 2], dtype=int32), Array([0, 2], dtype=int32))
@@ -115,6 +127,10 @@ def approx_max_k(
             the recall; -1: they are all.
         aggregate_to_topk: whether there are to be k, and no more.
 
+    Returns:
+        Values of the dtype of the operand, and positions of int32, both k long along the dimension;
+        without ``aggregate_to_topk`` there may be more.
+
     Raises:
         TypeError: the operand has no floating-point numbers.
         ValueError: there are fewer than k elements, or the target is no share.
@@ -139,6 +155,20 @@ def approx_min_k(
     """k small elements along a dimension, in ascending order, and their positions.
 
     The parameters and errors are those of ``approx_max_k``.
+
+    Args:
+        operand: floating-point numbers.
+        k: how many.
+        reduction_dimension: along which to search.
+        recall_target: how many of the k least must be among them, as a share, above 0 and at most
+            1.
+        reduction_input_size_override: of how many elements those of the operand are a part, for the
+            recall; -1: they are all.
+        aggregate_to_topk: whether there are to be k, and no more.
+
+    Returns:
+        Values of the dtype of the operand, and positions of int32, both k long along the dimension;
+        without ``aggregate_to_topk`` there may be more.
 
     >>> lax.approx_min_k(np.float32([3, 1, 2]), 2)
     (Array([1., 2.], dtype=float32), Array([1, 2], dtype=int32))

@@ -19,7 +19,12 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """The regularized incomplete beta function, I_x(a, b) = ∫₀ˣ tᵃ⁻¹ (1 - t)ᵇ⁻¹ dt / B(a, b).
 
     Args:
+        a: floating-point numbers, of the shape of ``x``.
         b: floating-point numbers, of the shape of ``x``.
+        x: floating-point numbers.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> a, b = np.float32([1.0, 2.0]), np.float32([1.0, 1.0])
     >>> [f"{y:.4f}" for y in lax.betainc(a, b, np.float32([0.25, 0.5]))]
@@ -31,6 +36,13 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized lower incomplete gamma function, P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).
 
+    Args:
+        a: floating-point numbers, of the shape of ``x``.
+        x: floating-point numbers.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> [f"{y:.4f}" for y in lax.igamma(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
     ['0.6321', '0.2642']
     """
@@ -39,6 +51,13 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """The regularized upper incomplete gamma function, Q(a, x) = 1 - P(a, x).
+
+    Args:
+        a: floating-point numbers, of the shape of ``x``.
+        x: floating-point numbers.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> [f"{y:.4f}" for y in lax.igammac(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
     ['0.3679', '0.7358']
@@ -49,6 +68,13 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative of P(a, x) by a.
 
+    Args:
+        a: floating-point numbers, of the shape of ``x``.
+        x: floating-point numbers.
+
+    Returns:
+        An array of the shape and dtype of the operands.
+
     >>> [f"{y:.4f}" for y in lax.igamma_grad_a(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
     ['-0.4317', '-0.2762']
     """
@@ -57,6 +83,13 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 
 def random_gamma_grad(a: ArrayLike, x: ArrayLike) -> Array:
     """The derivative by a of a random number x of the gamma distribution, at a fixed P(a, x).
+
+    Args:
+        a: floating-point numbers, of the shape of ``x``.
+        x: floating-point numbers.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> [f"{y:.4f}" for y in lax.random_gamma_grad(np.float32([1.0, 2.0]), np.float32([1.0, 1.0]))]
     ['1.1736', '0.7508']
@@ -82,6 +115,10 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
         m: which derivative, a number that is an integer.
+        x: floating-point numbers.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> [f"{y:.4f}" for y in lax.polygamma(np.float32([0.0, 1.0]), np.float32([1.0, 1.0]))]
     ['-0.5772', '1.6449']
@@ -104,7 +141,11 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """The Hurwitz zeta function, Σ (q + k)⁻ˣ over k = 0, 1, ..., for x > 1.
 
     Args:
+        x: floating-point numbers.
         q: floating-point numbers, of the shape of ``x``.
+
+    Returns:
+        An array of the shape and dtype of the operands.
 
     >>> [f"{y:.4f}" for y in lax.zeta(np.float32([2.0, 2.0]), np.float32([1.0, 2.0]))]
     ['1.6449', '0.6449']
@@ -118,6 +159,12 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 def bessel_i0e(x: ArrayLike) -> Array:
     """e^-|x| I₀(x), with I₀ the modified Bessel function of the first kind.
 
+    Args:
+        x: floating-point numbers.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> [f"{y:.4f}" for y in lax.bessel_i0e(np.float32([0.0, 1.0]))]
     ['1.0000', '0.4658']
     """
@@ -126,6 +173,12 @@ def bessel_i0e(x: ArrayLike) -> Array:
 
 def bessel_i1e(x: ArrayLike) -> Array:
     """e^-|x| I₁(x), with I₁ the modified Bessel function of the first kind.
+
+    Args:
+        x: floating-point numbers.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> [f"{y:.4f}" for y in lax.bessel_i1e(np.float32([0.0, 1.0]))]
     ['0.0000', '0.2079']

@@ -30,6 +30,12 @@ class RoundingMethod(enum.IntEnum):
 def abs(x: ArrayLike) -> Array:
     """|x|; of a complex number, its real magnitude.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        Real numbers of the shape of ``x``: float32 of complex64.
+
     >>> lax.abs(np.float32([-1.5, 2.0]))
     Array([1.5, 2. ], dtype=float32)
     """
@@ -38,6 +44,12 @@ def abs(x: ArrayLike) -> Array:
 
 def neg(x: ArrayLike) -> Array:
     """-x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.neg(np.float32([-1.5, 2.0]))
     Array([ 1.5, -2. ], dtype=float32)
@@ -48,6 +60,12 @@ def neg(x: ArrayLike) -> Array:
 def sign(x: ArrayLike) -> Array:
     """x / |x|, and 0 at 0.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.sign(np.float32([-1.5, 0.0, 2.0]))
     Array([-1.,  0.,  1.], dtype=float32)
     """
@@ -56,6 +74,12 @@ def sign(x: ArrayLike) -> Array:
 
 def square(x: ArrayLike) -> Array:
     """x².
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.square(np.float32([-1.5, 2.0]))
     Array([2.25, 4.  ], dtype=float32)
@@ -66,6 +90,12 @@ def square(x: ArrayLike) -> Array:
 def reciprocal(x: ArrayLike) -> Array:
     """1 / x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.reciprocal(np.float32([0.5, 4.0]))
     Array([2.  , 0.25], dtype=float32)
     """
@@ -75,6 +105,12 @@ def reciprocal(x: ArrayLike) -> Array:
 def floor(x: ArrayLike) -> Array:
     """⌊x⌋, the greatest integer not above x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.floor(np.float32([-1.5, 1.5]))
     Array([-2.,  1.], dtype=float32)
     """
@@ -83,6 +119,12 @@ def floor(x: ArrayLike) -> Array:
 
 def ceil(x: ArrayLike) -> Array:
     """⌈x⌉, the least integer not below x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.ceil(np.float32([-1.5, 1.5]))
     Array([-1.,  2.], dtype=float32)
@@ -96,7 +138,11 @@ def round(
     """The integer nearest to x; ``rounding_method`` says which of two equally near ones.
 
     Args:
+        x: an array, or a number; the result has its shape and dtype.
         rounding_method: a ``lax.RoundingMethod``: halves away from zero, or to the even integer.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.round(np.float32([0.5, 1.5, 2.4]))
     Array([1., 2., 2.], dtype=float32)
@@ -109,6 +155,12 @@ def round(
 
 def is_finite(x: ArrayLike) -> Array:
     """Whether x is neither infinite nor NaN.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        Booleans of the shape of ``x``.
 
     >>> lax.is_finite(np.float32([1.0, np.inf, np.nan]))
     Array([ True, False, False], dtype=bool)
@@ -125,6 +177,9 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
         operand: floating-point numbers.
         exponent_bits: from 1 to 64; larger numbers become infinite, smaller ones 0.
         mantissa_bits: from 0 to 64.
+
+    Returns:
+        An array of the shape and dtype of ``operand``.
 
     Raises:
         TypeError: the operand is no array of floating-point numbers.
@@ -149,7 +204,11 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     """xʸ for a Python integer y, by repeated multiplication.
 
     Args:
+        x: an array, or a number; the result has its shape and dtype.
         y: the exponent, a Python integer.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.integer_pow(np.float32([2.0, 3.0]), 3)
     Array([ 8., 27.], dtype=float32)
@@ -160,6 +219,14 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """√x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.sqrt(np.float32([4.0, 9.0]))
     Array([2., 3.], dtype=float32)
     """
@@ -168,6 +235,14 @@ def sqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / √x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.rsqrt(np.float32([4.0, 16.0]))
     Array([0.5 , 0.25], dtype=float32)
@@ -178,6 +253,14 @@ def rsqrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """∛x, also of negative numbers.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.cbrt(np.float32([-8.0, 27.0]))
     Array([-2.,  3.], dtype=float32)
     """
@@ -186,6 +269,14 @@ def cbrt(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """eˣ.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.exp(np.float32([0.0, 1.0]))
     Array([1.       , 2.7182817], dtype=float32)
@@ -196,6 +287,14 @@ def exp(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """2ˣ.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.exp2(np.float32([0.0, 3.0]))
     Array([1., 8.], dtype=float32)
     """
@@ -204,6 +303,14 @@ def exp2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """eˣ - 1, accurate near 0.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.expm1(np.float32([0.0, 1e-6]))
     Array([0.0000000e+00, 1.0000005e-06], dtype=float32)
@@ -214,6 +321,14 @@ def expm1(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """ln x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.log(np.float32([1.0, 2.0]))
     Array([0.       , 0.6931472], dtype=float32)
     """
@@ -222,6 +337,14 @@ def log(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 def log2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """The logarithm of x to the base 2.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.log2(np.float32([1.0, 8.0]))
     Array([0., 3.], dtype=float32)
@@ -232,6 +355,14 @@ def log2(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """ln(1 + x), accurate near 0.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.log1p(np.float32([0.0, 1e-6]))
     Array([0.000000e+00, 9.999995e-07], dtype=float32)
     """
@@ -241,6 +372,14 @@ def log1p(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 / (1 + e⁻ˣ).
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.logistic(np.float32([0.0, 1.0]))
     Array([0.5      , 0.7310586], dtype=float32)
     """
@@ -249,6 +388,12 @@ def logistic(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 def one_minus_square(x: ArrayLike) -> Array:
     """1 - x², exact near ±1; its derivative is -2 x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.one_minus_square(np.float32([0.5, 2.0]))
     Array([ 0.75, -3.  ], dtype=float32)
@@ -262,6 +407,14 @@ def one_minus_square(x: ArrayLike) -> Array:
 def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """sin x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.sin(np.float32([0.0, 1.0]))
     Array([0.        , 0.84147096], dtype=float32)
     """
@@ -270,6 +423,14 @@ def sin(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """cos x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.cos(np.float32([0.0, 1.0]))
     Array([1.       , 0.5403023], dtype=float32)
@@ -280,6 +441,14 @@ def cos(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """tan x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.tan(np.float32([0.0, 1.0]))
     Array([0.       , 1.5574077], dtype=float32)
     """
@@ -288,6 +457,12 @@ def tan(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 def asin(x: ArrayLike) -> Array:
     """arcsin x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.asin(np.float32([0.0, 1.0]))
     Array([0.       , 1.5707964], dtype=float32)
@@ -298,6 +473,12 @@ def asin(x: ArrayLike) -> Array:
 def acos(x: ArrayLike) -> Array:
     """arccos x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.acos(np.float32([0.0, 1.0]))
     Array([1.5707964, 0.       ], dtype=float32)
     """
@@ -306,6 +487,12 @@ def acos(x: ArrayLike) -> Array:
 
 def atan(x: ArrayLike) -> Array:
     """arctan x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.atan(np.float32([0.0, 1.0]))
     Array([0.       , 0.7853981], dtype=float32)
@@ -316,6 +503,12 @@ def atan(x: ArrayLike) -> Array:
 def sinh(x: ArrayLike) -> Array:
     """sinh x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.sinh(np.float32([0.0, 1.0]))
     Array([0.       , 1.1752012], dtype=float32)
     """
@@ -324,6 +517,12 @@ def sinh(x: ArrayLike) -> Array:
 
 def cosh(x: ArrayLike) -> Array:
     """cosh x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.cosh(np.float32([0.0, 1.0]))
     Array([1.       , 1.5430806], dtype=float32)
@@ -334,6 +533,14 @@ def cosh(x: ArrayLike) -> Array:
 def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """tanh x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.tanh(np.float32([0.0, 1.0]))
     Array([0.       , 0.7615942], dtype=float32)
     """
@@ -342,6 +549,12 @@ def tanh(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 
 def asinh(x: ArrayLike) -> Array:
     """arsinh x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.asinh(np.float32([0.0, 1.0]))
     Array([0.        , 0.88137364], dtype=float32)
@@ -352,6 +565,12 @@ def asinh(x: ArrayLike) -> Array:
 def acosh(x: ArrayLike) -> Array:
     """arcosh x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.acosh(np.float32([1.0, 2.0]))
     Array([0.      , 1.316958], dtype=float32)
     """
@@ -360,6 +579,12 @@ def acosh(x: ArrayLike) -> Array:
 
 def atanh(x: ArrayLike) -> Array:
     """artanh x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.atanh(np.float32([0.0, 0.5]))
     Array([0.        , 0.54930615], dtype=float32)
@@ -373,6 +598,12 @@ def atanh(x: ArrayLike) -> Array:
 def erf(x: ArrayLike) -> Array:
     """The error function, 2/√π times the integral of exp(-t²) from 0 to x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.erf(np.float32([0.0, 1.0]))
     Array([0.        , 0.84270084], dtype=float32)
     """
@@ -381,6 +612,14 @@ def erf(x: ArrayLike) -> Array:
 
 def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
     """1 - erf x, accurate for large x.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+        accuracy: how accurate the result is: a ``lax.Tolerance`` or ``lax.AccuracyMode``; None for
+            the compiler's own.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.erfc(np.float32([0.0, 1.0]))
     Array([1.        , 0.15729924], dtype=float32)
@@ -391,6 +630,12 @@ def erfc(x: ArrayLike, *, accuracy: Accuracy = None) -> Array:
 def erf_inv(x: ArrayLike) -> Array:
     """The y with erf y = x.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.erf_inv(np.float32([0.0, 0.5]))
     Array([0.        , 0.47693628], dtype=float32)
     """
@@ -400,6 +645,12 @@ def erf_inv(x: ArrayLike) -> Array:
 def lgamma(x: ArrayLike) -> Array:
     """ln |Γ(x)|.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> [f"{y:.4f}" for y in lax.lgamma(np.float32([0.5, 5.0]))]
     ['0.5724', '3.1781']
     """
@@ -408,6 +659,12 @@ def lgamma(x: ArrayLike) -> Array:
 
 def digamma(x: ArrayLike) -> Array:
     """The derivative of ln Γ(x).
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> print(lax.digamma(np.float32([1.0, 5.0])).round(5))
     [-0.57722  1.50612]
@@ -421,6 +678,12 @@ def digamma(x: ArrayLike) -> Array:
 def real(x: ArrayLike) -> Array:
     """The real part of a complex number.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        Real numbers of the shape of ``x``: float32 of complex64.
+
     >>> lax.real(np.complex64([1 + 2j]))
     Array([1.], dtype=float32)
     """
@@ -430,6 +693,12 @@ def real(x: ArrayLike) -> Array:
 def imag(x: ArrayLike) -> Array:
     """The imaginary part of a complex number.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        Real numbers of the shape of ``x``: float32 of complex64.
+
     >>> lax.imag(np.complex64([1 + 2j]))
     Array([2.], dtype=float32)
     """
@@ -438,6 +707,12 @@ def imag(x: ArrayLike) -> Array:
 
 def conj(x: ArrayLike) -> Array:
     """The complex conjugate; of a real number, that number as a complex one.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        Complex numbers of the shape of ``x``.
 
     >>> lax.conj(np.complex64([1 + 2j]))
     Array([1.-2.j], dtype=complex64)
@@ -454,6 +729,12 @@ def conj(x: ArrayLike) -> Array:
 def bitwise_not(x: ArrayLike) -> Array:
     """¬x, bit by bit, of integers and booleans.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.bitwise_not(np.int32([0, 5]))
     Array([-1, -6], dtype=int32)
     """
@@ -463,6 +744,12 @@ def bitwise_not(x: ArrayLike) -> Array:
 def population_count(x: ArrayLike) -> Array:
     """How many bits of an integer are 1.
 
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> lax.population_count(np.int32([0, 5, 7]))
     Array([0, 2, 3], dtype=int32)
     """
@@ -471,6 +758,12 @@ def population_count(x: ArrayLike) -> Array:
 
 def clz(x: ArrayLike) -> Array:
     """How many bits of an integer are 0 before the first 1.
+
+    Args:
+        x: an array, or a number; the result has its shape and dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> lax.clz(np.int32([1, 5]))
     Array([31, 29], dtype=int32)

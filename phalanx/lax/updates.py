@@ -21,6 +21,9 @@ def cholesky_update(r_matrix: Any, w_vector: Any) -> Array:
         r_matrix: an upper triangle [n, n] with a positive diagonal, real.
         w_vector: [n].
 
+    Returns:
+        Triangles [..., n, n].
+
     Raises:
         ShapeError: the shapes are others.
         TypeError: the dtypes differ, or are not float32 or float64.
@@ -68,6 +71,9 @@ def symmetric_product(
         alpha: the factor of the product.
         beta: that of c.
         symmetrize_output: whether the upper triangle is that of the lower one.
+
+    Returns:
+        Matrices of the shape of ``c_matrix``.
 
     >>> a = np.float32([[1], [2]])
     >>> print(lax.linalg.symmetric_product(a, np.eye(2, dtype=np.float32), beta=1.0))

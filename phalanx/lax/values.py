@@ -20,6 +20,12 @@ from phalanx.transforms.stage import is_value
 def dtype(x: Any) -> np.dtype:
     """The dtype of an array or a number, or the one that a type or a name of one means here.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        A dtype of NumPy.
+
     Raises:
         TypeError: it is nothing of that kind.
 
@@ -39,6 +45,9 @@ def shape_as_value(shape: Sequence[int]) -> Array:
     Args:
         shape: a tuple of integers.
 
+    Returns:
+        int32 [ndim].
+
     >>> lax.shape_as_value((2, 3))
     Array([2, 3], dtype=int32)
     """
@@ -47,6 +56,12 @@ def shape_as_value(shape: Sequence[int]) -> Array:
 
 def stage(x: Any, /) -> Array:
     """``x`` as an array; inside ``jit`` and its like, as a value of the program.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        ``x`` as an array.
 
     >>> lax.stage(2.0)
     Array(2., dtype=float32, weak_type=True)
@@ -61,6 +76,9 @@ def broadcast_like(arr: Any, like_arr: Any) -> Array:
     Args:
         arr: an array.
         like_arr: another one, whose shape the result gets.
+
+    Returns:
+        An array of the shape of ``y``, of the dtype of ``x``.
 
     Raises:
         ShapeError: the shape is another in the end.

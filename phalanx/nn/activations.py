@@ -19,6 +19,12 @@ _SELU_SCALE = 1.0507009873554805
 def identity(x: ArrayLike) -> Array:
     """x.
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> from phalanx import nn
     >>> nn.identity(2)
     Array(2, dtype=int32, weak_type=True)
@@ -29,6 +35,12 @@ def identity(x: ArrayLike) -> Array:
 @staged
 def relu(x: Any) -> Array:
     """max(x, 0), with derivative 0 at 0.
+
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; booleans give int32.
 
     >>> from phalanx import nn
     >>> nn.relu(-3.0).item(), nn.relu(3.0).item()
@@ -41,6 +53,12 @@ def relu(x: Any) -> Array:
 def relu6(x: Any) -> Array:
     """min(max(x, 0), 6), with derivative 0 at 0 and 6.
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> from phalanx import nn
     >>> nn.relu6(9.0).item()
     6.0
@@ -52,6 +70,12 @@ def relu6(x: Any) -> Array:
 def sigmoid(x: ArrayLike) -> Array:
     """1 / (1 + exp(-x)).
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> from phalanx import nn
     >>> nn.sigmoid(0.0).item()
     0.5
@@ -62,6 +86,12 @@ def sigmoid(x: ArrayLike) -> Array:
 @staged
 def silu(x: Any) -> Array:
     """x sigmoid(x); also called swish.
+
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> from phalanx import nn
     >>> nn.silu(0.0).item()
@@ -77,6 +107,12 @@ swish = silu
 def softplus(x: ArrayLike) -> Array:
     """log(1 + exp(x)).
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> from phalanx import nn
     >>> nn.softplus(100.0).item()
     100.0
@@ -88,6 +124,12 @@ def softplus(x: ArrayLike) -> Array:
 def log_sigmoid(x: Any) -> Array:
     """log sigmoid(x) = -softplus(-x).
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> from phalanx import nn
     >>> nn.log_sigmoid(-100.0).item()
     -100.0
@@ -98,6 +140,12 @@ def log_sigmoid(x: Any) -> Array:
 @staged
 def soft_sign(x: Any) -> Array:
     """x / (1 + |x|).
+
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> from phalanx import nn
     >>> nn.soft_sign(1.0).item()
@@ -112,6 +160,9 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     Args:
         x: an array.
         approximate: whether to approximate Φ by a tanh.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> from phalanx import nn
     >>> nn.gelu(0.0).item()
@@ -137,7 +188,11 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where x > 0, α (exp(x) - 1) elsewhere.
 
     Args:
+        x: an array.
         alpha: the limit of the result for small x is -alpha.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> from phalanx import nn
     >>> nn.elu(2.0).item()
@@ -155,6 +210,12 @@ def _elu(x: Any, alpha: Any) -> Any:
 def selu(x: ArrayLike) -> Array:
     """λ elu(x, α), with λ and α that keep mean 0 and variance 1 (Klambauer et al., 2017).
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> from phalanx import nn
     >>> nn.selu(0.0).item()
     0.0
@@ -166,7 +227,11 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """x where x > 0, α (exp(x / α) - 1) elsewhere; its derivative is continuous.
 
     Args:
+        x: an array.
         alpha: the limit of the result for small x is -alpha.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> from phalanx import nn
     >>> nn.celu(2.0).item()
@@ -184,7 +249,11 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 0.01) -> Array:
     """x where x ≥ 0, negative_slope x elsewhere.
 
     Args:
+        x: an array.
         negative_slope: the slope where x is negative.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> from phalanx import nn
     >>> nn.leaky_relu(-100.0).item()
@@ -202,6 +271,12 @@ def _leaky_relu(x: Any, negative_slope: Any) -> Any:
 def hard_tanh(x: Any) -> Array:
     """min(max(x, -1), 1).
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; booleans give int32.
+
     >>> from phalanx import nn
     >>> nn.hard_tanh(3.0).item()
     1.0
@@ -213,6 +288,12 @@ def hard_tanh(x: Any) -> Array:
 def hard_sigmoid(x: Any) -> Array:
     """relu6(x + 3) / 6.
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> from phalanx import nn
     >>> nn.hard_sigmoid(0.0).item()
     0.5
@@ -223,6 +304,12 @@ def hard_sigmoid(x: Any) -> Array:
 @staged
 def hard_silu(x: Any) -> Array:
     """x hard_sigmoid(x); also called hard_swish.
+
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> from phalanx import nn
     >>> nn.hard_silu(3.0).item()
@@ -238,6 +325,12 @@ hard_swish = hard_silu
 def mish(x: Any) -> Array:
     """x tanh(softplus(x)).
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> from phalanx import nn
     >>> nn.mish(0.0).item()
     0.0
@@ -248,6 +341,12 @@ def mish(x: Any) -> Array:
 @staged
 def sparse_plus(x: ArrayLike) -> Array:
     """0 up to -1, x from 1 on, (x + 1)^2 / 4 between: a softplus that reaches both.
+
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> from phalanx import nn
     >>> [nn.sparse_plus(x).item() for x in (-2.0, 0.0, 2.0)]
@@ -261,6 +360,12 @@ def sparse_plus(x: ArrayLike) -> Array:
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """0 up to -1, 1 from 1 on, (x + 1) / 2 between: the derivative of ``sparse_plus``.
 
+    Args:
+        x: an array.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> from phalanx import nn
     >>> [nn.sparse_sigmoid(x).item() for x in (-2.0, 0.0, 2.0)]
     [0.0, 0.5, 1.0]
@@ -273,7 +378,11 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """(x + √(x² + b)) / 2.
 
     Args:
+        x: an array.
         b: how smooth the bend is at 0; 0 gives relu.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> from phalanx import nn
     >>> nn.squareplus(0.0).item()
@@ -292,7 +401,11 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     """The first half of x along ``axis`` times the sigmoid of the second half.
 
     Args:
+        x: an array.
         axis: the axis that is divided into two halves.
+
+    Returns:
+        An array of the dtype of ``x``, half as long along ``axis``; integers give float32.
 
     Raises:
         ValueError: the length of ``axis`` is odd.

@@ -52,6 +52,16 @@ Axes = int | Sequence[int]
 def zeros(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
     """Zeros; the key is not used.
 
+    Args:
+        key: is not used.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: the dtype of the result; None for float32.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape and dtype.
+
     >>> from phalanx import nn, random
     >>> nn.initializers.zeros(random.key(0), (2,)).tolist()
     [0.0, 0.0]
@@ -62,6 +72,16 @@ def zeros(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None) ->
 @takes_out_sharding
 def ones(key: KeyLike, shape: Sequence[int], dtype: DTypeLike | None = None) -> Array:
     """Ones; the key is not used.
+
+    Args:
+        key: is not used.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: the dtype of the result; None for float32.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape and dtype.
 
     >>> from phalanx import nn, random
     >>> nn.initializers.ones(random.key(0), (2,)).tolist()
@@ -75,6 +95,10 @@ def constant(value: Any, dtype: Any = None) -> Initializer:
 
     Args:
         value: the element, a number or an array that broadcasts to the shape.
+        dtype: the dtype of the arrays, where a call does not give another; None for float32.
+
+    Returns:
+        A function ``(key, shape, dtype)`` that gives an array.
 
     >>> from phalanx import nn, random
     >>> nn.initializers.constant(7.0)(random.key(0), (2,)).tolist()
@@ -94,6 +118,10 @@ def uniform(scale: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     Args:
         scale: the upper end of the interval, which begins at 0.
+        dtype: the dtype of the arrays, where a call does not give another; None for float32.
+
+    Returns:
+        A function ``(key, shape, dtype)`` that gives an array.
 
     >>> from phalanx import nn, random
     >>> bool((nn.initializers.uniform(0.1)(random.key(0), (9,)) < 0.1).all())
@@ -113,6 +141,10 @@ def normal(stddev: Any = 1e-2, dtype: Any = None) -> Initializer:
 
     Args:
         stddev: the standard deviation.
+        dtype: the dtype of the arrays, where a call does not give another; None for float32.
+
+    Returns:
+        A function ``(key, shape, dtype)`` that gives an array.
 
     >>> from phalanx import nn, random
     >>> nn.initializers.normal(0.1)(random.key(0), (2, 3)).shape
@@ -137,6 +169,9 @@ def truncated_normal(
         dtype: of the arrays, unless they ask for another.
         lower: the lower bound.
         upper: the upper bound.
+
+    Returns:
+        A function ``(key, shape, dtype)`` that gives an array.
 
     >>> from phalanx import nn, random
     >>> bool((abs(nn.initializers.truncated_normal(0.1)(random.key(0), (9,))) < 0.2).all())
@@ -180,6 +215,9 @@ def variance_scaling(
         out_axis: those along which its outputs lie.
         batch_axis: those that count several independent weights.
         dtype: of the arrays, unless they ask for another.
+
+    Returns:
+        A function ``(key, shape, dtype)`` that gives an array.
 
     Raises:
         ValueError: there is no such mode or distribution, or a shape has too few axes.
@@ -274,6 +312,15 @@ def _named(scale: float, mode: str, distribution: str, name: str, source: str) -
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"""``variance_scaling({scale}, {mode!r}, {distribution!r})`` ({source}).
 
+    Args:
+        in_axis: the dimension, or dimensions, that inputs of the layer run along.
+        out_axis: the dimension, or dimensions, that its outputs run along.
+        batch_axis: dimensions that are neither: each of their elements is a weight of its own.
+        dtype: the dtype of the arrays, where a call does not give another; None for float32.
+
+    Returns:
+        A function ``(key, shape, dtype)`` that gives an array.
+
     >>> from phalanx import nn, random
     >>> nn.initializers.{name}()(random.key(0), (2, 3)).shape
     (2, 3)
@@ -309,6 +356,9 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None) -> In
         column_axis: see above.
         dtype: of the arrays, unless they ask for another.
 
+    Returns:
+        A function ``(key, shape, dtype)`` that gives an array.
+
     Raises:
         ValueError: a shape has fewer than two axes.
 
@@ -342,6 +392,9 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: Any = None)
         scale: what the matrix is multiplied with.
         column_axis: counts the columns of the matrix, as in ``orthogonal``.
         dtype: of the arrays, unless they ask for another.
+
+    Returns:
+        A function ``(key, shape, dtype)`` that gives an array.
 
     Raises:
         ValueError: a shape has not three to five axes, or fewer outputs than inputs.

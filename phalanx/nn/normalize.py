@@ -49,6 +49,10 @@ def logsumexp(
             otherwise the result is NaN where the sum is negative.
         where: a mask that broadcasts with ``a``: what to sum.
 
+    Returns:
+        An array without the axes that are reduced; with ``keepdims`` they stay, with length 1. With
+        ``return_sign`` a pair: the logarithm of the absolute value, and the sign.
+
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
     >>> float(nn.logsumexp(jnp.array([1000.0, -jnp.inf])))
@@ -90,6 +94,9 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: Any = None, keepdims: boo
         where: a mask that broadcasts with ``x``: of what to take the mean.
         keepdims: whether the result keeps those axes with length 1.
 
+    Returns:
+        An array without the axes that are reduced; with ``keepdims`` they stay, with length 1.
+
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
     >>> float(nn.logmeanexp(jnp.array([1000.0, 1000.0])))
@@ -120,6 +127,9 @@ def log1mexp(x: ArrayLike) -> Array:
     Args:
         x: positive numbers.
 
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> from phalanx import nn
     >>> f"{float(nn.log1mexp(1e-3)):.3f}"
     '-6.908'
@@ -137,6 +147,9 @@ def softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
         x: an array.
         axis: the axis or axes over which the result sums to 1.
         where: a mask that broadcasts with ``x``; the result is 0 where it does not hold.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
@@ -170,6 +183,9 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: Any = None) -> Array:
         x: an array.
         axis: the axis or axes over which the exponentials of the result sum to 1.
         where: a mask that broadcasts with ``x``; the result is -inf where it does not hold.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
@@ -209,6 +225,12 @@ def standardize(
         epsilon: added to the variance.
         where: a mask that broadcasts with ``x``: what mean and variance are taken of.
         algorithm: "fast" or "stable"; both take the variance from the deviations.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
+    Raises:
+        ValueError: there is no such algorithm.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn
@@ -251,6 +273,11 @@ def one_hot(
         num_classes: the length of the new axis.
         dtype: of the result; by default float32, or float64 under ``enable_x64``.
         axis: where the new axis is in the result.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the shape of ``x`` and a dimension of length ``num_classes`` more.
 
     >>> import phalanx.numpy as jnp
     >>> from phalanx import nn

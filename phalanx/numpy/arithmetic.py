@@ -1,8 +1,7 @@
-"""Elementwise arithmetic: sums, products, quotients, powers, extremes, rounding."""
+"""Elementwise arithmetic: sums, products, quotients, powers, extremes."""
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from phalanx.numpy.promotion import (
     ArrayLike,
     arrays,
     as_array,
-    broadcast,
     convert,
     inexact,
     inexact_pair,
@@ -53,6 +51,15 @@ def add(
 ) -> Array:
     """x + y, elementwise, with broadcasting; of booleans, x or y.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
+
     >>> print(jnp.add(jnp.arange(3), 10))
     [10 11 12]
     """
@@ -65,6 +72,15 @@ def subtract(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
     """x - y, elementwise, with broadcasting.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
 
     >>> print(jnp.subtract(jnp.arange(3), 1))
     [-1  0  1]
@@ -79,6 +95,15 @@ def multiply(
 ) -> Array:
     """x y, elementwise, with broadcasting; of booleans, x and y.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
+
     >>> print(jnp.multiply(jnp.arange(3), 2))
     [0 2 4]
     """
@@ -92,6 +117,14 @@ def negative(
 ) -> Array:
     """-x, elementwise.
 
+    Args:
+        x: an array, or a number.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> print(jnp.negative(jnp.arange(3)))
     [ 0 -1 -2]
     """
@@ -101,6 +134,12 @@ def negative(
 
 def positive(x: ArrayLike, /) -> Array:
     """x itself, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> print(jnp.positive(jnp.arange(3)))
     [0 1 2]
@@ -112,11 +151,17 @@ def positive(x: ArrayLike, /) -> Array:
 def absolute(x: ArrayLike, /) -> Array:
     """|x|, elementwise; of a complex number its modulus, which is real.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Real numbers of the shape of ``x``: float32 of complex64.
+
     >>> print(jnp.absolute(jnp.array([-2, 0, 3])))
     [2 0 3]
     """
     x = as_array("absolute", x)
-    return x if _never_negative(x) else ops.abs(x)
+    return x if never_negative(x) else ops.abs(x)
 
 
 abs = absolute
@@ -125,6 +170,15 @@ abs = absolute
 @one_program
 def fabs(x: ArrayLike, /) -> Array:
     """|x| of real numbers, elementwise, as floating-point numbers.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
+    Raises:
+        TypeError: ``x`` is complex; see ``absolute``.
 
     >>> print(jnp.fabs(jnp.array([-2, 0, 3])))
     [2. 0. 3.]
@@ -139,6 +193,12 @@ def fabs(x: ArrayLike, /) -> Array:
 def sign(x: ArrayLike, /) -> Array:
     """-1, 0 or 1 as x is negative, zero or positive, elementwise; z / |z| of complex numbers.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> print(jnp.sign(jnp.array([-2.0, 0.0, 3.0])))
     [-1.  0.  1.]
     """
@@ -148,7 +208,7 @@ def sign(x: ArrayLike, /) -> Array:
     return ops.sign(x)
 
 
-def _never_negative(x: Any) -> bool:
+def never_negative(x: Any) -> bool:
     dtype = typeof(x).dtype
     return dtype == np.bool_ or is_unsigned(dtype)
 
@@ -156,6 +216,12 @@ def _never_negative(x: Any) -> bool:
 @one_program
 def square(x: ArrayLike, /) -> Array:
     """x², elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape of ``x``, of its dtype; booleans give int32.
 
     >>> print(jnp.square(jnp.arange(4)))
     [0 1 4 9]
@@ -170,6 +236,12 @@ def square(x: ArrayLike, /) -> Array:
 def sqrt(x: ArrayLike, /) -> Array:
     """The square root, elementwise; of a negative real number nan.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> print(jnp.sqrt(jnp.array([0.0, 4.0, 9.0])))
     [0. 2. 3.]
     """
@@ -180,6 +252,12 @@ def sqrt(x: ArrayLike, /) -> Array:
 def cbrt(x: ArrayLike, /) -> Array:
     """The real cube root, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> print(jnp.cbrt(jnp.array([-8.0, 27.0])).round(4))
     [-2.  3.]
     """
@@ -189,6 +267,12 @@ def cbrt(x: ArrayLike, /) -> Array:
 @one_program
 def reciprocal(x: ArrayLike, /) -> Array:
     """1 / x, elementwise, as floating-point numbers.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> print(jnp.reciprocal(jnp.array([2, 4])))
     [0.5  0.25]
@@ -204,6 +288,13 @@ def reciprocal(x: ArrayLike, /) -> Array:
 def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x / y, elementwise, with broadcasting; integers give floating-point numbers.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> print(jnp.true_divide(jnp.arange(3), 2))
     [0.  0.5 1. ]
     """
@@ -217,6 +308,14 @@ divide = true_divide
 def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The greatest integer not above x / y, elementwise, in the dtype of the operands.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
+        give int32.
+
     >>> print(jnp.floor_divide(jnp.array([7, -7]), 2))
     [ 3 -4]
     """
@@ -227,7 +326,7 @@ def _floor_divide(x: Any, y: Any) -> Any:
     dtype = typeof(x).dtype
     if dtype in COMPLEXES:
         raise TypeError("floor_divide: complex numbers have no order, so no floor")
-    return _float_divmod(x, y)[0] if dtype in INEXACT else _integer_floor_divide(x, y)
+    return _float_divmod(x, y)[0] if dtype in INEXACT else integer_floor_divide(x, y)
 
 
 def convert_both(x: Any, y: Any, dtype: np.dtype) -> tuple[Any, Any]:
@@ -236,7 +335,7 @@ def convert_both(x: Any, y: Any, dtype: np.dtype) -> tuple[Any, Any]:
     return made[0], made[1]
 
 
-def _integer_floor_divide(x: Any, y: Any) -> Any:
+def integer_floor_divide(x: Any, y: Any) -> Any:
     quotient = ops.div(x, y)
     if is_unsigned(typeof(x).dtype):
         return quotient
@@ -259,6 +358,14 @@ def _is_negative(x: Any) -> Any:
 @one_program
 def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x - y floor(x / y), elementwise: the remainder with the sign of y; of integers by 0, 0.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
+        give int32.
 
     >>> print(jnp.remainder(jnp.array([7, -7]), 3))
     [1 2]
@@ -320,6 +427,14 @@ def _opposite(rest: Any, y: Any) -> Any:
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x - y trunc(x / y), elementwise: the remainder with the sign of x; of integers by 0, 0.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype; booleans
+        give int32.
+
     >>> print(jnp.fmod(jnp.array([7, -7]), 3))
     [ 1 -1]
     """
@@ -329,6 +444,13 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
 @one_program
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     """(floor_divide(x, y), remainder(x, y)), elementwise.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        Two arrays of the shape to which the arguments broadcast.
 
     >>> [int(v) for v in jnp.divmod(7, 3)]
     [2, 1]
@@ -354,23 +476,15 @@ def _float_divmod(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 @one_program
-def modf(x: ArrayLike, /, out: None = None) -> tuple[Array, Array]:
-    """The fractional and the integral part of x, elementwise, both with the sign of x.
-
-    >>> [float(v) for v in jnp.modf(-2.5)]
-    [-0.5, -2.0]
-    """
-    no_out("modf", out)
-    x = inexact("modf", x)
-    whole = trunc(x)
-    infinite = ops.eq(ops.abs(x), literal(x, np.inf))
-    rest = ops.select(infinite, literal(x, 0), ops.sub(x, whole))
-    return copysign(rest, x), whole
-
-
-@one_program
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The greatest common divisor of integers, elementwise.
+
+    Args:
+        x1: integers, as an array, or a number; the two broadcast.
+        x2: integers, as an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
 
     >>> print(jnp.gcd(jnp.array([12, 18]), 8))
     [4 2]
@@ -381,6 +495,13 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 @one_program
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The least common multiple of integers, elementwise.
+
+    Args:
+        x1: integers, as an array, or a number; the two broadcast.
+        x2: integers, as an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
 
     >>> print(jnp.lcm(jnp.array([4, 6]), 6))
     [12  6]
@@ -433,6 +554,13 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     integers, and differentiable at zero and below. Integers wrap around; to a power that is
     negative they are 1 / x rounded towards 0.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of the dtype of the operands.
+
     Raises:
         TypeError: integers with an exponent that is a negative Python integer.
 
@@ -470,6 +598,13 @@ def _integer_power(x: Any, y: Any) -> Any:
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """x to the power y, elementwise, in floating-point numbers.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast.
+
     >>> print(jnp.float_power(jnp.array([2, 4]), -1))
     [0.5  0.25]
     """
@@ -485,6 +620,15 @@ def maximum(
 ) -> Array:
     """The larger of x and y, elementwise; nan where either is.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
+
     >>> print(jnp.maximum(jnp.arange(3), 1))
     [1 1 2]
     """
@@ -498,6 +642,15 @@ def minimum(
 ) -> Array:
     """The smaller of x and y, elementwise; nan where either is.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
+
     >>> print(jnp.minimum(jnp.arange(3), 1))
     [0 1 1]
     """
@@ -509,6 +662,13 @@ def minimum(
 def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The larger of x1 and x2, elementwise; where one is nan, the other.
 
+    Args:
+        x1: an array, or a number; the two broadcast.
+        x2: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
+
     >>> print(jnp.fmax(jnp.array([1.0, jnp.nan]), 0.0))
     [1. 0.]
     """
@@ -518,6 +678,13 @@ def fmax(x1: ArrayLike, x2: ArrayLike) -> Array:
 @one_program
 def fmin(x1: ArrayLike, x2: ArrayLike) -> Array:
     """The smaller of x1 and x2, elementwise; where one is nan, the other.
+
+    Args:
+        x1: an array, or a number; the two broadcast.
+        x2: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
 
     >>> print(jnp.fmin(jnp.array([1.0, jnp.nan]), 0.0))
     [0. 0.]
@@ -537,8 +704,12 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     """x limited to the interval from ``min`` to ``max``, elementwise; None is no limit.
 
     Args:
+        x: an array, or a number.
         min: the lower limit; None for none.
         max: the upper limit; None for none.
+
+    Returns:
+        An array of the shape to which the arguments broadcast.
 
     >>> print(jnp.clip(jnp.arange(6), 1, 4))
     [1 1 2 3 4 4]
@@ -549,242 +720,3 @@ def clip(x: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = 
     if max is not None:
         out = minimum(max, out)
     return out
-
-
-# ---- rounding -------------------------------------------------------------------------------
-
-
-@one_program
-def floor(x: ArrayLike, /) -> Array:
-    """The greatest integer not above x, elementwise, in the dtype of x.
-
-    >>> print(jnp.floor(jnp.array([-1.5, 1.5])))
-    [-2.  1.]
-    """
-    x = number_array("floor", x)
-    return ops.floor(x) if x.aval.dtype in INEXACT else x
-
-
-@one_program
-def ceil(x: ArrayLike, /) -> Array:
-    """The least integer not below x, elementwise, in the dtype of x.
-
-    >>> print(jnp.ceil(jnp.array([-1.5, 1.5])))
-    [-1.  2.]
-    """
-    x = number_array("ceil", x)
-    return ops.ceil(x) if x.aval.dtype in INEXACT else x
-
-
-@one_program
-def trunc(x: ArrayLike) -> Array:
-    """x without its fractional part, elementwise, in the dtype of x.
-
-    >>> print(jnp.trunc(jnp.array([-1.5, 1.5])))
-    [-1.  1.]
-    """
-    x = number_array("trunc", x)
-    if x.aval.dtype not in INEXACT:
-        return x
-    return ops.select(ops.lt(x, literal(x, 0)), ops.ceil(x), ops.floor(x))
-
-
-fix = trunc
-
-
-@one_program
-def rint(x: ArrayLike, /) -> Array:
-    """The nearest integer, halves to the even one, elementwise, as floating-point numbers.
-
-    >>> print(jnp.rint(jnp.array([0.5, 1.5, 2.5])))
-    [0. 2. 2.]
-    """
-    return round(inexact("rint", x))
-
-
-@one_program
-def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
-    """a rounded to ``decimals`` decimal places, elementwise, halves to the even digit.
-
-    A negative number of decimals rounds to tens, hundreds, ...
-
-    Args:
-        decimals: after how many decimal places; if negative, before the point.
-
-    >>> print(jnp.round(jnp.array([1.25, 2.5])), jnp.round(jnp.array([15, 25]), -1))
-    [1. 2.] [20 20]
-    """
-    x = number_array("round", a)
-    dtype = x.aval.dtype
-    if dtype not in INEXACT:
-        return x if decimals >= 0 or dtype == np.bool_ else _round_integers(x, 10**-decimals)
-    if dtype in COMPLEXES:
-        return ops.complex(round(ops.real(x), decimals), round(ops.imag(x), decimals))
-    if decimals == 0:
-        return ops.round(x, mode="even")
-    wide = convert(x, np.dtype("float32")) if dtype.itemsize < 4 else x
-    factor = literal(wide, 10.0 ** builtins.abs(decimals))
-    if decimals > 0:
-        scaled = over(ops.round(ops.mul(wide, factor), mode="even"), factor)
-    else:
-        scaled = ops.mul(ops.round(over(wide, factor), mode="even"), factor)
-    return convert(scaled, dtype, x.aval.weak)
-
-
-around = round
-
-
-def _round_integers(x: Any, unit: int) -> Any:
-    step, half = literal(x, unit), literal(x, unit // 2)
-    down = _integer_floor_divide(x, step)
-    rest = ops.sub(x, ops.mul(down, step))
-    tie_up = ops.and_(ops.eq(rest, half), ops.ne(ops.rem(down, literal(x, 2)), literal(x, 0)))
-    up = ops.or_(ops.gt(rest, half), tie_up)
-    return ops.mul(ops.select(up, ops.add(down, literal(x, 1)), down), step)
-
-
-# ---- the representation of floating-point numbers -------------------------------------------
-
-
-@one_program
-def signbit(x: ArrayLike, /) -> Array:
-    """Whether the sign of x is minus, elementwise; minus zero counts.
-
-    >>> print(jnp.signbit(jnp.array([-1.0, -0.0, 0.0])))
-    [ True  True False]
-    """
-    number = as_array("signbit", x)
-    dtype = number.dtype
-    if dtype in COMPLEXES:
-        raise TypeError(f"signbit: real numbers are needed, got {number.aval}")
-    if dtype in INEXACT:
-        number = ops.bitcast(number, dtype=np.dtype(f"int{8 * dtype.itemsize}"))
-    if _never_negative(number):
-        return ops.full(number.shape, False, np.dtype(bool))
-    return ops.lt(number, literal(number, 0))
-
-
-@one_program
-def copysign(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """|x| with the sign of y, elementwise.
-
-    >>> print(jnp.copysign(jnp.array([1.0, 2.0]), -0.0))
-    [-1. -2.]
-    """
-    size, sign_of = arrays("copysign", x, y, to=dtypes.to_inexact)
-    size = ops.abs(size)
-    return ops.select(signbit(sign_of), ops.neg(size), size)
-
-
-@one_program
-def ldexp(x: ArrayLike, exponent: ArrayLike, /) -> Array:
-    """x 2^exponent, elementwise, for exponents that are integers.
-
-    Args:
-        exponent: integers; broadcast with x.
-
-    Raises:
-        TypeError: the exponents are no integers.
-
-    >>> print(jnp.ldexp(jnp.array([1.0, 3.0]), 2))
-    [ 4. 12.]
-    """
-    x, n = inexact("ldexp", x), as_array("ldexp", exponent)
-    if x.aval.dtype in COMPLEXES or n.aval.dtype in INEXACT:
-        raise TypeError(f"ldexp: real numbers and integers are needed, got {x.aval} and {n.aval}")
-    x, n = broadcast("ldexp", [x, n])
-    return _scaled(x, n)
-
-
-def _scaled(x: Any, n: Any) -> Any:
-    """x 2^n in three steps, each by a power of two that the dtype has.
-
-    So large numbers come from the smallest ones and the other way round, and nothing on the way
-    is larger or smaller than both ends.
-    """
-    layout = _Layout(x.aval.dtype)
-    most = np.int32(layout.bias - 1)
-    rest = convert(n, np.dtype("int32")) if n.aval.dtype.itemsize < 4 else n
-    rest = convert(ops.clamp(literal(rest, -4 * most), rest, literal(rest, 4 * most)), most.dtype)
-    for _ in range(3):
-        step = ops.clamp(-most, rest, most)
-        x = ops.mul(x, layout.power_of_two(step))
-        rest = ops.sub(rest, step)
-    return x
-
-
-@one_program
-def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
-    """Mantissa m and exponent e with x = m 2^e and 1/2 <= |m| < 1, elementwise.
-
-    Of 0, infinities and nan the mantissa is the number itself, and the exponent 0.
-
-    >>> [float(v) for v in jnp.frexp(12.0)]
-    [0.75, 4.0]
-    """
-    x = inexact("frexp", x)
-    if x.aval.dtype in COMPLEXES:
-        raise TypeError(f"frexp: real numbers are needed, got {x.aval}")
-    exponent = _Layout(x.aval.dtype).exponent(x)
-    mantissa = _scaled(x, ops.neg(exponent))
-    return ops.select(ops.eq(x, x), mantissa, ops.mul(x, x)), exponent  # of nan the slope is nan
-
-
-class _Layout:
-    """How a floating-point dtype lays out its bits: sign, exponent plus bias, mantissa."""
-
-    def __init__(self, dtype: np.dtype) -> None:
-        self.dtype, self.digits = dtype, int(dtypes.finfo(dtype).nmant)
-        self.width = 8 * dtype.itemsize
-        self.bias = 2 ** (self.width - self.digits - 2) - 1
-        self.bits = np.dtype(f"int{self.width}")
-
-    def power_of_two(self, n: Any) -> Any:
-        """2^n, of int32 in the range of the dtype."""
-        raised = convert(ops.add(n, np.int32(self.bias)), self.bits)
-        digits = dtypes.scalar(self.digits, self.bits)
-        return ops.bitcast(ops.shift_left(raised, digits), dtype=self.dtype)
-
-    def exponent(self, x: Any) -> Any:
-        """The e with 2^(e-1) <= |x| < 2^e, as int32; 0 where there is none."""
-        bits = ops.bitcast(x, dtype=self.bits)
-        bits = ops.and_(bits, literal(bits, 2 ** (self.width - 1) - 1))
-        raised = ops.shift_right_logical(bits, literal(bits, self.digits))
-        # below the normal numbers the first digit that is set tells, as in fixed point
-        first = ops.sub(literal(bits, self.width - self.digits), ops.clz(bits))
-        raised = ops.select(ops.eq(raised, literal(bits, 0)), first, raised)
-        out = ops.sub(convert(raised, np.dtype("int32")), np.int32(self.bias - 1))
-        # where the device takes numbers that small for 0, they are 0 here, too
-        none = ops.or_(ops.eq(x, literal(x, 0)), ops.not_(ops.is_finite(x)))
-        return ops.select(none, np.int32(0), out)
-
-
-@one_program
-def spacing(x: ArrayLike, /) -> Array:
-    """From x to the next floating-point number away from zero, elementwise.
-
-    It is constant but for steps, so its derivative is 0.
-
-    >>> bool(jnp.spacing(1.0) == jnp.finfo("float32").eps)
-    True
-    """
-    values = ops.stop_gradient(inexact("spacing", x))
-    type = values.aval
-    if dtypes.is_complex(type.dtype):
-        raise TypeError(f"spacing: real numbers are needed, got {type}")
-    low, high = (ops.full(type.shape, end, type.dtype) for end in (-np.inf, np.inf))
-    away = ops.select(ops.lt(values, literal(values, 0)), low, high)
-    tiny = literal(values, float(dtypes.finfo(type.dtype).tiny))  # below it nothing is subtracted
-    least = ops.nextafter(ops.full(type.shape, 0, type.dtype), away)
-    gap = ops.sub(ops.nextafter(values, away), values)
-    return ops.select(ops.lt(ops.abs(values), tiny), least, gap)
-
-
-@one_program
-def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """The floating-point number next to x in the direction of y, elementwise.
-
-    >>> bool(jnp.nextafter(1.0, 2.0) > 1.0)
-    True
-    """
-    return ops.nextafter(*inexact_pair("nextafter", x, y))

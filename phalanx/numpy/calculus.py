@@ -46,9 +46,17 @@ def diff(
     ``prepend`` and ``append`` are put before and behind the elements first.
 
     Args:
+        a: an array, or a number.
         n: how many times to take differences.
+        axis: the axis along which differences are taken.
         prepend: values in front of the first along the axis; None for none.
         append: values after the last; None for none.
+
+    Returns:
+        An array of the dtype of ``a``, shorter by n along ``axis``.
+
+    Raises:
+        ValueError: ``n`` is negative.
 
     >>> print(jnp.diff(jnp.array([1, 4, 9, 16])))
     [3 5 7]
@@ -89,6 +97,9 @@ def ediff1d(
         to_end: values after the differences.
         to_begin: values before the differences.
 
+    Returns:
+        A vector.
+
     >>> print(jnp.ediff1d(jnp.array([1, 4, 9])))
     [3 5]
     """
@@ -115,6 +126,13 @@ def gradient(
         axis: along which; None is all of them, which gives a list.
         edge_order: of the slopes at both ends: 1, the default, of the line through two samples, or
             2, of the parabola through three.
+
+    Returns:
+        An array of the shape of ``f``; for several axes a list of them.
+
+    Raises:
+        ValueError: the number of distances is not that of the axes, or ``edge_order`` is not 1 or
+            2.
 
     >>> print(jnp.gradient(jnp.array([1.0, 4.0, 9.0, 16.0])))
     [3. 4. 6. 7.]
@@ -196,6 +214,10 @@ def trapezoid(
         y: samples of the function along the axis.
         x: where they are; None: at equal distances ``dx``.
         dx: the distance of neighbours.
+        axis: the axis along which it works, counted from the end if negative.
+
+    Returns:
+        Floating-point numbers, without ``axis``.
 
     >>> print(jnp.trapezoid(jnp.array([0.0, 1.0, 2.0])))
     2.0
@@ -243,6 +265,12 @@ def interp(
         left: the value before the first point; default that of the point.
         right: the value behind the last one; default that of the point.
         period: after which the function repeats; the places need not be sorted then.
+
+    Returns:
+        An array of the shape of ``x``.
+
+    Raises:
+        ValueError: ``xp`` and ``fp`` are not vectors of one length.
 
     >>> print(jnp.interp(1.5, jnp.array([1.0, 2.0]), jnp.array([10.0, 20.0])))
     15.0
@@ -310,7 +338,11 @@ def unwrap(
     Args:
         p: angles, or other numbers with a period.
         discont: how long a step must be to be taken for a jump; at least half of the period.
+        axis: the axis along which it works, counted from the end if negative.
         period: the period.
+
+    Returns:
+        An array of the shape of ``p``.
 
     >>> print(jnp.unwrap(jnp.array([0.0, 2.0, 4.0, 0.0, 2.0]), period=6.0))
     [0. 2. 4. 6. 8.]
@@ -350,6 +382,12 @@ def polyval(p: ArrayLike, x: ArrayLike, *, unroll: int | None = None) -> Array:
         x: the points.
         unroll: has no meaning: there is no loop.
 
+    Returns:
+        An array of the shape of ``x``.
+
+    Raises:
+        ValueError: ``p`` has no dimension.
+
     >>> print(jnp.polyval(jnp.array([1, 0, 2]), 3))
     11
     """
@@ -372,6 +410,9 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
         a1: coefficients, that of the highest power first.
         a2: those of the other.
 
+    Returns:
+        A vector of coefficients, the highest power first.
+
     >>> print(jnp.polyadd(jnp.array([1, 2]), jnp.array([1, 0, 0])))
     [1 1 2]
     """
@@ -390,6 +431,9 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
         a1: coefficients, that of the highest power first.
         a2: those of the other.
         trim_leading_zeros: whether zeros in front are dropped.
+
+    Returns:
+        A vector of coefficients, the highest power first.
 
     >>> print(jnp.polymul(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])))
     [1. 5. 6.]
@@ -423,6 +467,9 @@ def convolve(
         precision: as in ``matmul``.
         preferred_element_type: the dtype of the result.
 
+    Returns:
+        A vector.
+
     >>> print(jnp.convolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])))
     [1. 5. 6.]
     """
@@ -443,6 +490,16 @@ def correlate(
     preferred_element_type: Any = None,
 ) -> Array:
     """out[k] = Σ a[i + k] conj(v[i]) over i, of vectors; see ``convolve`` for ``mode``.
+
+    Args:
+        a: a vector.
+        v: another one.
+        mode: "full" has all overlaps, "same" as many as the longer vector, "valid" complete ones.
+        precision: as in ``matmul``.
+        preferred_element_type: the dtype of the result.
+
+    Returns:
+        A vector.
 
     >>> print(jnp.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0])))
     [2. 3.]

@@ -54,6 +54,16 @@ def where(
         condition: booleans; numbers that are not 0 count as True.
         x: elements where the condition holds; without x and y the result is ``nonzero(condition)``.
         y: elements where it does not hold. All three broadcast.
+        size: the length of the result, which is cut or filled up to it. Needed under ``jit``, where
+            lengths must not depend on values.
+        fill_value: what fills the result up to ``size``.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; with the condition alone a tuple of
+        vectors, as ``nonzero`` gives it.
+
+    Raises:
+        ValueError: only one of ``x`` and ``y`` is given, or both and ``size``.
 
     >>> print(jnp.where(jnp.arange(4) > 1, 1.0, jnp.zeros(4)))
     [0. 0. 1. 1.]
@@ -78,6 +88,15 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) ->
 
     Their number depends on the values, so under a transformation ``size`` must say how many
     are wanted: missing ones are filled with ``fill_value`` (default 0), others are dropped.
+
+    Args:
+        a: an array, or a number.
+        size: the length of the result, which is cut or filled up to it. Needed under ``jit``, where
+            lengths must not depend on values.
+        fill_value: what fills the result up to ``size``.
+
+    Returns:
+        A tuple of vectors of int32, one per dimension, of length ``size`` if that is given.
 
     Raises:
         ConcretizationTypeError: ``a`` is traced and ``size`` is not given.
@@ -133,6 +152,15 @@ def _fills(fill_value: Any, ndim: int) -> tuple:
 def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements of the flattened array that are not zero; see ``nonzero``.
 
+    Args:
+        a: an array, or a number.
+        size: the length of the result, which is cut or filled up to it. Needed under ``jit``, where
+            lengths must not depend on values.
+        fill_value: what fills the result up to ``size``.
+
+    Returns:
+        int32 [n].
+
     >>> print(jnp.flatnonzero(jnp.array([[0, 3], [4, 0]])))
     [1 2]
     """
@@ -143,6 +171,15 @@ def flatnonzero(a: ArrayLike, *, size: int | None = None, fill_value: Any = None
 
 def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Any = None) -> Array:
     """The indices of the elements that are not zero as rows [n, ndim]; see ``nonzero``.
+
+    Args:
+        a: an array, or a number.
+        size: the length of the result, which is cut or filled up to it. Needed under ``jit``, where
+            lengths must not depend on values.
+        fill_value: what fills the result up to ``size``.
+
+    Returns:
+        int32 [n, ndim].
 
     >>> print(jnp.argwhere(jnp.array([[0, 3], [4, 0]])))
     [[0 1]
@@ -164,6 +201,12 @@ def select(
         condlist: conditions, arrays of booleans.
         choicelist: as many arrays; all broadcast.
         default: the element where no condition holds.
+
+    Returns:
+        An array of the shape to which the arguments broadcast.
+
+    Raises:
+        ValueError: there are not as many choices as conditions, or none.
 
     >>> x = jnp.arange(4)
     >>> print(jnp.select([x < 1, x < 3], [x, 10 * x], -1))
@@ -191,10 +234,14 @@ def nan_to_num(
     """x with nan replaced by ``nan`` and infinities by the largest finite numbers, elementwise.
 
     Args:
+        x: an array, or a number.
         copy: has no meaning: arrays are immutable.
         nan: what takes the place of nan.
         posinf: what takes the place of inf; None for the largest finite number.
         neginf: what takes the place of -inf; None for the least finite number.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> print(jnp.nan_to_num(jnp.array([jnp.nan, 1.0])))
     [0. 1.]
@@ -225,7 +272,11 @@ def heaviside(x: ArrayLike, at_zero: ArrayLike, /) -> Array:
     """0 where x < 0, ``at_zero`` where x = 0, 1 where x > 0, elementwise.
 
     Args:
+        x: an array, or a number.
         at_zero: the result where x is 0.
+
+    Returns:
+        An array of the shape to which the arguments broadcast.
 
     >>> print(jnp.heaviside(jnp.array([-1.0, 0.0, 2.0]), 0.5))
     [0.  0.5 1. ]
@@ -254,7 +305,14 @@ def isclose(
     Random keys, which have no distance, are close where they are equal.
 
     Args:
+        a: an array, or a number.
         b: the values that are compared with, to which ``rtol`` is relative.
+        rtol: by how much of ``b`` they may differ.
+        atol: by how much they may differ besides, as a number.
+        equal_nan: whether nan counts as equal to nan.
+
+    Returns:
+        Booleans, of the shape to which ``a`` and ``b`` broadcast.
 
     >>> print(jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.000001, 2.1])))
     [ True False]
@@ -280,7 +338,14 @@ def allclose(
     """Whether ``isclose`` holds for all elements.
 
     Args:
+        a: an array, or a number.
         b: the values that are compared with, to which ``rtol`` is relative.
+        rtol: by how much of ``b`` they may differ.
+        atol: by how much they may differ besides, as a number.
+        equal_nan: whether nan counts as equal to nan.
+
+    Returns:
+        A boolean, as an array without dimensions.
 
     >>> bool(jnp.allclose(jnp.ones(3), 1.0))
     True
@@ -291,6 +356,14 @@ def allclose(
 @one_program
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
     """Whether two arrays, or nested lists, have the same shape and the same elements.
+
+    Args:
+        a1: an array.
+        a2: the other array.
+        equal_nan: whether nan counts as equal to nan.
+
+    Returns:
+        A boolean, as an array without dimensions.
 
     >>> bool(jnp.array_equal(jnp.arange(3), jnp.arange(4)))
     False
@@ -307,6 +380,13 @@ def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:
 @one_program
 def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Whether two arrays broadcast to one shape and are equal there.
+
+    Args:
+        a1: an array.
+        a2: the other array.
+
+    Returns:
+        A boolean, as an array without dimensions.
 
     >>> bool(jnp.array_equiv(jnp.ones((2, 3)), 1.0))
     True

@@ -155,6 +155,12 @@ def matmul(
         b: the right one.
         precision: how exactly float32 is multiplied where hardware has faster, coarser ways.
         preferred_element_type: the dtype of the result and of the sums.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype to which both are promoted, with the dimensions that are not summed
+        over.
 
     Raises:
         ValueError: an operand has no dimension, or the shapes do not fit.
@@ -207,6 +213,24 @@ def dot(
 ) -> Array:
     """Σ a[.., k] b[.., k, j] over k; of vectors their scalar product, of numbers the product.
 
+    Args:
+        a: an array.
+        b: an array whose dimensions fit.
+        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
+            ``high``, ``highest``, or a ``lax.Precision``; None: the option
+            ``default_matmul_precision``.
+        preferred_element_type: the dtype in which products are added up, and of the result; None:
+            that of the operands.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype to which both are promoted, with the dimensions that are not summed
+        over.
+
+    Raises:
+        ShapeError: the lengths that are summed over differ.
+
     >>> print(jnp.dot(jnp.arange(3), jnp.arange(3)))
     5
     """
@@ -234,6 +258,18 @@ def vdot(
 ) -> Array:
     """Σ conj(a) b over all elements of two arrays of one size.
 
+    Args:
+        a: an array.
+        b: an array whose dimensions fit.
+        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
+            ``high``, ``highest``, or a ``lax.Precision``; None: the option
+            ``default_matmul_precision``.
+        preferred_element_type: the dtype in which products are added up, and of the result; None:
+            that of the operands.
+
+    Returns:
+        A number, as an array without dimensions.
+
     >>> print(jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 2])))
     (5+0j)
     """
@@ -253,6 +289,23 @@ def vecdot(
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Σ conj(x1) x2 along ``axis``; the other dimensions broadcast.
+
+    Args:
+        x1: vectors along ``axis``; the two broadcast.
+        x2: vectors along ``axis``; the two broadcast.
+        axis: the axis of both that is summed over.
+        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
+            ``high``, ``highest``, or a ``lax.Precision``; None: the option
+            ``default_matmul_precision``.
+        preferred_element_type: the dtype in which products are added up, and of the result; None:
+            that of the operands.
+
+    Returns:
+        An array of the dtype to which both are promoted, with the dimensions that are not summed
+        over.
+
+    Raises:
+        ShapeError: the vectors have different lengths.
 
     >>> print(jnp.vecdot(jnp.ones((2, 3)), jnp.arange(3.0)))
     [3. 3.]
@@ -283,6 +336,19 @@ def inner(
 ) -> Array:
     """Σ a[.., k] b[.., k] over the last dimension of both, for all pairs of the others.
 
+    Args:
+        a: an array.
+        b: an array whose dimensions fit.
+        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
+            ``high``, ``highest``, or a ``lax.Precision``; None: the option
+            ``default_matmul_precision``.
+        preferred_element_type: the dtype in which products are added up, and of the result; None:
+            that of the operands.
+
+    Returns:
+        An array of the dtype to which both are promoted, with the dimensions that are not summed
+        over.
+
     >>> print(jnp.inner(jnp.arange(3), jnp.arange(3)))
     5
     """
@@ -296,6 +362,14 @@ def inner(
 @one_program
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
     """out[i, j] = a[i] b[j], of the flattened arrays.
+
+    Args:
+        a: an array.
+        b: an array whose dimensions fit.
+        out: must be None: arrays are immutable, and results are returned.
+
+    Returns:
+        A matrix [m, n], of arrays with m and n elements.
 
     >>> print(jnp.outer(jnp.arange(2), jnp.arange(3)))
     [[0 0 0]
@@ -324,6 +398,16 @@ def tensordot(
             of both.
         precision: as in ``matmul``.
         preferred_element_type: as in ``matmul``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype to which both are promoted, with the dimensions that are not summed
+        over.
+
+    Raises:
+        ShapeError: axes that are paired have different lengths.
+        ValueError: ``axes`` is neither a number nor a pair, or more than there are.
 
     >>> print(jnp.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), 1))
     [[3. 3. 3. 3.]
@@ -356,6 +440,13 @@ def tensordot(
 def kron(a: ArrayLike, b: ArrayLike) -> Array:
     """Every element of ``a`` times all of ``b``, as blocks in the order of ``a``.
 
+    Args:
+        a: an array.
+        b: an array whose dimensions fit.
+
+    Returns:
+        An array of the dtype to which both are promoted.
+
     >>> print(jnp.kron(jnp.array([1, 10]), jnp.array([1, 2])))
     [ 1  2 10 20]
     """
@@ -386,6 +477,13 @@ def cross(
         axisb: an axis of ``b``.
         axisc: the axis of the result along which its vectors lie.
         axis: all three at once.
+
+    Returns:
+        Vectors along an axis, or of two dimensions numbers, of the dtype to which both are
+        promoted.
+
+    Raises:
+        ValueError: the vectors have other lengths than 2 and 3.
 
     >>> print(jnp.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])))
     [0 0 1]

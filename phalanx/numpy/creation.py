@@ -21,7 +21,7 @@ from phalanx.base.source import user_location
 from phalanx.control.one_program import one_program
 from phalanx.core.types import SCALARS, Array, ShapeLike
 from phalanx.lax.layout import in_place, sharding_like, takes_out_sharding
-from phalanx.numpy.arithmetic import floor, literal, over, power
+from phalanx.numpy.arithmetic import literal, over, power
 from phalanx.numpy.promotion import (
     ArrayLike,
     DTypeLike,
@@ -35,6 +35,7 @@ from phalanx.numpy.promotion import (
     operand,
     scalar_array,
 )
+from phalanx.numpy.rounding import floor
 from phalanx.run.handing import handed_over
 from phalanx.run.put import device_put
 from phalanx.spmd.constraint import sharding_for
@@ -65,6 +66,11 @@ def array(
         order: the memory layout in NumPy; here it has no meaning.
         ndmin: the least number of dimensions; missing ones are put in front.
         device: a device or a sharding, where the array shall lie.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array; of the dtype of the data, or of ``dtype``.
 
     Raises:
         TypeError: the data is no number, as for strings.
@@ -94,6 +100,18 @@ def asarray(
 ) -> Array:
     """``a`` as an array; ``a`` itself if it is one already. See ``array``.
 
+    Args:
+        a: an array, or a number.
+        dtype: of the result; by default that of the data, with 64 bits reduced to 32.
+        order: the memory layout in NumPy; here it has no meaning.
+        copy: whether the result must not share memory with an array given.
+        device: a device or a sharding, where the array shall lie.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array; of the dtype of the data, or of ``dtype``.
+
     >>> print(jnp.asarray([1.0, 2.0]))
     [1. 2.]
     """
@@ -104,7 +122,11 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     """A copy of ``a``, which outlives the deletion or donation of ``a``.
 
     Args:
+        a: an array, or a number.
         order: has no meaning: how elements lie is left to the compiler.
+
+    Returns:
+        An array of the shape and dtype of ``a``.
 
     >>> print(jnp.copy(jnp.arange(3)))
     [0 1 2]
@@ -119,6 +141,16 @@ def astype(
 
     None is the dtype of a float, as in NumPy.
 
+    Args:
+        x: an array, or a number.
+        dtype: the dtype of the result.
+        copy: whether to copy where the dtype is the same already; arrays are immutable, so it
+            seldom matters.
+        device: a device or a sharding: where the result lies; None for the default device.
+
+    Returns:
+        An array of the shape of ``x``.
+
     >>> print(jnp.astype(jnp.array([-1.5, 0.0, 2.5]), int))
     [-1  0  2]
     """
@@ -132,6 +164,9 @@ def load(file: Any, **options: Any) -> Any:
     Args:
         file: the path of a file, or a file that is open.
         options: what NumPy's function of this name takes besides.
+
+    Returns:
+        An array, or a dict of arrays by name.
 
     >>> import io
     >>> jnp.save(file := io.BytesIO(), jnp.arange(3))
@@ -261,7 +296,12 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
     Args:
         buffer: bytes, or an object with the buffer protocol.
+        dtype: the dtype in which the numbers are read.
+        count: how many numbers to read; -1 for all.
         offset: at which byte to begin.
+
+    Returns:
+        A vector of ``dtype``.
 
     >>> print(jnp.frombuffer(b"abc", dtype="uint8"))
     [97 98 99]
@@ -274,6 +314,11 @@ def fromiter(iter: Any, dtype: DTypeLike, count: int = -1) -> Array:
 
     Args:
         iter: an iterable of numbers.
+        dtype: the dtype of the result.
+        count: how many numbers to read; -1 for all.
+
+    Returns:
+        A vector of ``dtype``.
 
     >>> print(jnp.fromiter((i * i for i in range(4)), dtype=int))
     [0 1 4 9]
@@ -288,8 +333,16 @@ def fromfile(
 
     Args:
         file: the path of a file, or a file that is open.
+        dtype: the dtype in which the numbers are read.
+        count: how many numbers to read; -1 for all.
         sep: what stands between numbers in a file of text; empty for a file of bytes.
         offset: at which byte to begin.
+
+    Returns:
+        A vector of ``dtype``.
+
+    Raises:
+        TypeError: ``file`` is an array.
 
     >>> import tempfile
     >>> with tempfile.NamedTemporaryFile() as file:
@@ -307,7 +360,12 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 
     Args:
         string: the text.
+        dtype: the dtype in which the numbers are read.
+        count: how many numbers to read; -1 for all.
         sep: what stands between numbers.
+
+    Returns:
+        A vector of ``dtype``.
 
     >>> print(jnp.fromstring("1 2 3", dtype=int, sep=" "))
     [1 2 3]
@@ -326,6 +384,9 @@ def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Arra
         device: where it is to lie; default where it lies, or for an array of the host's memory the
             first device.
         copy: False asks for the memory of ``x`` itself, which nobody may write from then on.
+
+    Returns:
+        An array of the shape and dtype of what is given.
 
     Raises:
         TypeError: ``x`` does not speak the protocol.
@@ -366,6 +427,16 @@ def _filled(who: str, shape: Any, value: Any, dtype: DTypeLike | None, device: A
 def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of ``shape`` with 0 everywhere, by default of float32.
 
+    Args:
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        device: a device or a sharding: where the result lies; None for the default device.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape, by default of float32.
+
     >>> print(jnp.zeros(3))
     [0. 0. 0.]
     """
@@ -375,6 +446,16 @@ def zeros(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = Non
 @takes_out_sharding
 def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of ``shape`` with 1 everywhere, by default of float32.
+
+    Args:
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        device: a device or a sharding: where the result lies; None for the default device.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape, by default of float32.
 
     >>> print(jnp.ones((2, 2), dtype=int))
     [[1 1]
@@ -386,6 +467,16 @@ def ones(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None
 @takes_out_sharding
 def empty(shape: ShapeLike, dtype: DTypeLike | None = None, *, device: Any = None) -> Array:
     """An array of ``shape`` whose elements are unspecified, here 0.
+
+    Args:
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        device: a device or a sharding: where the result lies; None for the default device.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape, by default of float32.
 
     >>> jnp.empty((2, 3)).shape
     (2, 3)
@@ -400,7 +491,15 @@ def full(
     """An array of ``shape`` with ``fill_value``, which broadcasts, everywhere.
 
     Args:
+        shape: the shape of the result: a tuple of integers, or an integer.
         fill_value: the element, a number or an array that broadcasts to the shape.
+        dtype: the dtype of the result; None for that of ``fill_value``.
+        device: a device or a sharding: where the result lies; None for the default device.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape, by default of the dtype of ``fill_value``.
 
     >>> print(jnp.full(3, 7))
     [7 7 7]
@@ -426,6 +525,17 @@ def zeros_like(
 
     It lies over devices as ``a``, if that was placed and has the same shape.
 
+    Args:
+        a: an array, or a number.
+        dtype: the dtype of the result; None for that of ``a``.
+        shape: the shape of the result; None for that of ``a``.
+        device: a device or a sharding: where the result lies; None for the default device.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: as ``a``.
+
+    Returns:
+        An array of the shape and dtype of ``a``, unless others are given.
+
     >>> print(jnp.zeros_like(jnp.arange(3)))
     [0 0 0]
     """
@@ -440,6 +550,17 @@ def ones_like(
 
     It lies over devices as ``a``, if that was placed and has the same shape.
 
+    Args:
+        a: an array, or a number.
+        dtype: the dtype of the result; None for that of ``a``.
+        shape: the shape of the result; None for that of ``a``.
+        device: a device or a sharding: where the result lies; None for the default device.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: as ``a``.
+
+    Returns:
+        An array of the shape and dtype of ``a``, unless others are given.
+
     >>> print(jnp.ones_like(jnp.arange(3)))
     [1 1 1]
     """
@@ -453,6 +574,12 @@ def empty_like(
 
     Args:
         prototype: an array, or anything with a shape and a dtype.
+        dtype: the dtype of the result; None for that of ``a``.
+        shape: the shape of the result; None for that of ``a``.
+        device: a device or a sharding: where the result lies; None for the default device.
+
+    Returns:
+        An array of the shape and dtype of ``a``, unless others are given.
 
     >>> jnp.empty_like(jnp.arange(3)).shape
     (3,)
@@ -474,7 +601,16 @@ def full_like(
     It lies over devices as ``a``, if that was placed and has the same shape.
 
     Args:
+        a: an array, or a number.
         fill_value: the element, a number or an array that broadcasts to the shape.
+        dtype: the dtype of the result; None for that of ``a``.
+        shape: the shape of the result; None for that of ``a``.
+        device: a device or a sharding: where the result lies; None for the default device.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: as ``a``.
+
+    Returns:
+        An array of the shape and dtype of ``a``, unless others are given.
 
     >>> print(jnp.full_like(jnp.arange(3), 7))
     [7 7 7]
@@ -516,6 +652,13 @@ def arange(
         start: the first number; if it is the only one given, the end, and the first is 0.
         stop: the end, which is not in the result.
         step: the difference of neighbours; default 1.
+        dtype: the dtype of the result; None for that of the numbers.
+        device: a device or a sharding: where the result lies; None for the default device.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        A vector of length ceil((stop - start) / step).
 
     Raises:
         ConcretizationTypeError: an argument is traced; the length must be known.
@@ -581,6 +724,9 @@ def linspace(
         dtype: of the result; an integer dtype rounds down.
         axis: where the new dimension is.
         device: where the result shall lie.
+
+    Returns:
+        An array with ``num`` elements along ``axis``; with ``retstep`` also their distance.
 
     >>> print(jnp.linspace(0, 1, 5))
     [0.   0.25 0.5  0.75 1.  ]
@@ -651,7 +797,11 @@ def logspace(
         num: how many numbers.
         endpoint: whether stop is the last number, and not the one that would follow.
         base: the base of the logarithms.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
         axis: where the new dimension stands, if start and stop are arrays.
+
+    Returns:
+        An array with ``num`` elements along ``axis``.
 
     >>> print(jnp.logspace(0, 2, 3, base=2.0))
     [1. 2. 4.]
@@ -677,7 +827,11 @@ def geomspace(
         stop: the last one.
         num: how many numbers.
         endpoint: whether stop is the last number, and not the one that would follow.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
         axis: where the new dimension stands, if start and stop are arrays.
+
+    Returns:
+        An array with ``num`` elements along ``axis``.
 
     >>> print(jnp.geomspace(1, 16, 3).round(3))
     [ 1.  4. 16.]

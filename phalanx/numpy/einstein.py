@@ -56,7 +56,12 @@ def einsum(
         optimize: how opt_einsum chooses the order of contractions; False takes them in turn.
         precision: as in ``matmul``.
         preferred_element_type: as in ``matmul``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
         _dot_general: what multiplies two operands, called as ``lax.dot_general``, in its place.
+
+    Returns:
+        An array of the dimensions that the formula names for the result.
 
     Raises:
         ValueError: the formula and the shapes do not fit.
@@ -191,6 +196,15 @@ def _best_path(labels: Any, target: Labels, shapes: Any, optimize: str) -> Any:
 def einsum_path(subscripts: str, /, *operands: Any, optimize: Any = "auto") -> tuple[list, str]:
     """The order in which ``einsum`` contracts its operands, and a table of its costs.
 
+    Args:
+        subscripts: the formula.
+        *operands: the arrays.
+        optimize: how opt_einsum chooses the order of contractions; False takes them in turn.
+
+    Returns:
+        A pair: a list, of "einsum_path" and the positions of the operands that each step contracts,
+        and a string.
+
     >>> jnp.einsum_path("ij,jk->ik", jnp.ones((2, 3)), jnp.ones((3, 4)))[0]
     ['einsum_path', (0, 1)]
     """
@@ -207,6 +221,10 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         x1: matrices [..., m, n].
         x2: vectors [..., n].
 
+    Returns:
+        An array of the dtype to which both are promoted, with the dimensions that are not summed
+        over.
+
     >>> print(jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1])))
     [3 7]
     """
@@ -221,6 +239,10 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         x1: vectors [..., n].
         x2: matrices [..., n, m].
 
+    Returns:
+        An array of the dtype to which both are promoted, with the dimensions that are not summed
+        over.
+
     >>> print(jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]])))
     [4 6]
     """
@@ -234,6 +256,16 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: Any = None) -> Array:
 
     Args:
         arrays: matrices whose shapes fit; the first and the last may be vectors.
+        precision: of products of float32 where hardware has faster, coarser ones: ``default``,
+            ``high``, ``highest``, or a ``lax.Precision``; None: the option
+            ``default_matmul_precision``.
+
+    Returns:
+        A matrix; a vector or a number, where the first or the last of ``arrays`` is a vector, or
+        both are.
+
+    Raises:
+        ValueError: there are fewer than two arrays, or one that is no matrix.
 
     >>> print(jnp.linalg.multi_dot([jnp.ones((1, 2)), jnp.ones((2, 3)), jnp.ones(3)]))
     [6.]

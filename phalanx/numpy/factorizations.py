@@ -77,6 +77,9 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
         symmetrize_input: whether to take (a + aᴴ) / 2; without it, one triangle of a is read, the
             one that is given.
 
+    Returns:
+        Triangles [..., n, n], zero on the other side of the diagonal.
+
     Raises:
         ShapeError: the matrices are not square.
 
@@ -97,6 +100,10 @@ def qr(a: ArrayLike, mode: str = "reduced") -> Any:
         a: matrices [..., m, n].
         mode: "reduced": q is [..., m, min(m, n)]; "complete": q is square; "r": r alone, and no
             q; "raw": the transposed reflections whose product is q, and their factors.
+
+    Returns:
+        A named tuple: ``Q`` [..., m, k] and ``R`` [..., k, n]; k is the least of m and n, or m if
+        ``mode`` is "complete". In mode "r" ``R`` alone.
 
     Raises:
         ValueError: there is no such mode.
@@ -148,6 +155,10 @@ def svd(
         hermitian: whether a is known to be Hermitian; then its eigenvalues are computed.
         subset_by_index: the first and the end of the singular values that are wanted.
 
+    Returns:
+        A named tuple: ``U`` [..., m, k], ``S`` [..., min(m, n)] and ``Vh`` [..., k, n]; without
+        ``compute_uv`` ``S`` alone.
+
     Raises:
         ValueError: there are fewer singular values, or a part of full matrices is wanted.
 
@@ -182,6 +193,12 @@ def _of_hermitian(x: Any) -> tuple[Any, Any, Any]:
 @one_program
 def svdvals(x: ArrayLike, /) -> Array:
     """The singular values [..., min(m, n)] of matrices [..., m, n], descending.
+
+    Args:
+        x: matrices [..., n, m].
+
+    Returns:
+        Real numbers.
 
     >>> print(jnp.linalg.svdvals(jnp.array([[0.0, 2.0], [1.0, 0.0]])))
     [2. 1.]
@@ -225,6 +242,14 @@ def eigh(a: ArrayLike, UPLO: str | None = None, symmetrize_input: bool = True) -
 def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = True) -> Array:
     """The eigenvalues of Hermitian matrices, ascending; see ``eigh``.
 
+    Args:
+        a: the matrices.
+        UPLO: the triangle that is read where the input is not symmetrized, "L" or "U".
+        symmetrize_input: whether to take (a + aᴴ) / 2.
+
+    Returns:
+        Real numbers [..., n].
+
     >>> print(jnp.linalg.eigvalsh(jnp.array([[0.0, 2.0], [2.0, 0.0]])))
     [-2.  2.]
     """
@@ -236,6 +261,9 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 @one_program
 def eig(a: ArrayLike) -> EigResult:
     """Eigenvalues and eigenvectors of square matrices [..., n, n], complex and in no order.
+
+    Args:
+        a: square matrices [..., n, n].
 
     Returns:
         The eigenvalues [..., n], and eigenvectors of norm 1 in columns [..., n, n].
@@ -250,6 +278,12 @@ def eig(a: ArrayLike) -> EigResult:
 @one_program
 def eigvals(a: ArrayLike) -> Array:
     """The eigenvalues of square matrices, complex and in no order.
+
+    Args:
+        a: square matrices [..., n, n].
+
+    Returns:
+        Complex numbers [..., n].
 
     >>> print(jnp.linalg.eigvals(jnp.array([[0.0, 1.0], [0.0, 4.0]])))
     [0.+0.j 4.+0.j]

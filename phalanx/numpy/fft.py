@@ -146,6 +146,9 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
         axis: the axis.
         norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
 
+    Returns:
+        Complex numbers, of length ``n`` along ``axis``.
+
     Raises:
         ValueError: n is less than 1, or there is no such norm.
 
@@ -159,6 +162,15 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = N
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``fft``: Σ a[k] exp(2πi jk / n) / n over k, along ``axis``.
 
+    Args:
+        a: an array, real or complex.
+        n: its length along the axis, to which it is cut or filled with zeros.
+        axis: the axis.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Complex numbers, of length ``n`` along ``axis``.
+
     >>> print(jnp.fft.ifft(jnp.array([3.0, 0.0, 0.0])))
     [1.+0.j 1.+0.j 1.+0.j]
     """
@@ -168,6 +180,15 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 @one_program
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The first n // 2 + 1 elements of ``fft`` of a real array; the others are their conjugates.
+
+    Args:
+        a: a real array.
+        n: its length along the axis, to which it is cut or filled with zeros.
+        axis: the axis.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Complex numbers, of length n // 2 + 1 along ``axis``.
 
     Raises:
         TypeError: the array is complex.
@@ -182,6 +203,16 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``rfft``: real, of length ``n``, by default 2 (m - 1) for m elements.
 
+    Args:
+        a: an array, real or complex.
+        n: the length of the result, which is taken from its first n // 2 + 1 elements; None: 2 (m -
+            1) for m elements.
+        axis: the axis.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Real numbers, of length ``n`` along ``axis``.
+
     >>> print(jnp.fft.irfft(jnp.array([3.0, 0.0]), n=3))
     [1. 1. 1.]
     """
@@ -192,6 +223,16 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """``fft`` of what has a real result, given by its first n // 2 + 1 elements.
 
+    Args:
+        a: an array, real or complex.
+        n: the length of the result, which is taken from its first n // 2 + 1 elements; None: 2 (m -
+            1) for m elements.
+        axis: the axis.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Real numbers, of length ``n`` along ``axis``.
+
     >>> print(jnp.fft.hfft(jnp.array([1.0, 0.0]), n=3))
     [1. 1. 1.]
     """
@@ -201,6 +242,15 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 @one_program
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
     """The inverse of ``hfft``: the first n // 2 + 1 elements.
+
+    Args:
+        a: a real array.
+        n: its length along the axis, to which it is cut or filled with zeros.
+        axis: the axis.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Complex numbers, of length n // 2 + 1 along ``axis``.
 
     >>> print(jnp.fft.ihfft(jnp.array([1.0, 1.0, 1.0])))
     [1.-0.j 0.-0.j]
@@ -221,6 +271,9 @@ def fftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None = N
         axes: the axes; with ``s`` alone the last ones.
         norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
 
+    Returns:
+        Complex numbers, of lengths ``s`` along ``axes``.
+
     >>> print(jnp.fft.fftn(jnp.ones((2, 2))).real)
     [[4. 0.]
      [0. 0.]]
@@ -231,6 +284,15 @@ def fftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None = N
 @one_program
 def ifftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None = None) -> Array:
     """The inverse of ``fftn``.
+
+    Args:
+        a: an array.
+        s: its lengths along the axes, to which it is cut or filled with zeros.
+        axes: the axes; with ``s`` alone the last ones.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Complex numbers, of lengths ``s`` along ``axes``.
 
     >>> print(jnp.fft.ifftn(jnp.ones((2, 2))).real)
     [[1. 0.]
@@ -243,6 +305,15 @@ def ifftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None = 
 def rfftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None = None) -> Array:
     """``rfft`` along the last of several axes, ``fft`` along the others.
 
+    Args:
+        a: a real array.
+        s: the lengths of the transform, for each of the axes; None for those that they have.
+        axes: the axes that are transformed; None for all, or the last ones if ``s`` is given.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Complex numbers, of lengths ``s`` along ``axes``, but s // 2 + 1 along the last.
+
     >>> print(jnp.fft.rfftn(jnp.ones((2, 3))).real)
     [[6. 0.]
      [0. 0.]]
@@ -253,6 +324,16 @@ def rfftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None = 
 @one_program
 def irfftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None = None) -> Array:
     """The inverse of ``rfftn``; ``s`` are the lengths of the result.
+
+    Args:
+        a: an array, real or complex.
+        s: the lengths of the result along the axes; None: those of ``a``, of the last axis 2 (m -
+            1).
+        axes: the axes that are transformed; None for all, or the last ones if ``s`` is given.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Real numbers, of lengths ``s`` along ``axes``.
 
     >>> print(jnp.fft.irfftn(jnp.array([[6.0, 0.0], [0.0, 0.0]]), s=(2, 3)))
     [[1. 1. 1.]
@@ -265,6 +346,15 @@ def irfftn(a: ArrayLike, s: Lengths = None, axes: Any = None, norm: str | None =
 def fft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """``fftn`` along two axes.
 
+    Args:
+        a: an array.
+        s: its lengths along the axes, to which it is cut or filled with zeros.
+        axes: the axes; with ``s`` alone the last ones.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Complex numbers, of lengths ``s`` along ``axes``.
+
     >>> print(jnp.fft.fft2(jnp.ones((2, 2))).real)
     [[4. 0.]
      [0. 0.]]
@@ -275,6 +365,15 @@ def fft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | None
 @one_program
 def ifft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """``ifftn`` along two axes.
+
+    Args:
+        a: an array.
+        s: its lengths along the axes, to which it is cut or filled with zeros.
+        axes: the axes; with ``s`` alone the last ones.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Complex numbers, of lengths ``s`` along ``axes``.
 
     >>> print(jnp.fft.ifft2(jnp.ones((2, 2))).real)
     [[1. 0.]
@@ -287,6 +386,15 @@ def ifft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | Non
 def rfft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """``rfftn`` along two axes.
 
+    Args:
+        a: a real array.
+        s: the lengths of the transform, for each of the axes; None for those that they have.
+        axes: the axes that are transformed; None for all, or the last ones if ``s`` is given.
+        norm: where the factor 1 / n stands, see ``phalanx.numpy.fft``.
+
+    Returns:
+        Complex numbers, of lengths ``s`` along ``axes``, but s // 2 + 1 along the last.
+
     >>> print(jnp.fft.rfft2(jnp.ones((2, 3))).real)
     [[6. 0.]
      [0. 0.]]
@@ -297,6 +405,17 @@ def rfft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | Non
 @one_program
 def irfft2(a: ArrayLike, s: Lengths = None, axes: Any = (-2, -1), norm: str | None = None) -> Array:
     """``irfftn`` along two axes.
+
+    Args:
+        a: an array; its axes that are not transformed are a batch.
+        s: the lengths of the result along the axes; None: those of ``a``, of the last axis 2 (m -
+            1).
+        axes: the axes that are transformed; None for all, or the last ones if ``s`` is given.
+        norm: where the factor 1/n stands: "backward", in the inverse; "forward"; or "ortho", as
+            1/√n in both.
+
+    Returns:
+        Real numbers, of lengths ``s`` along ``axes``.
 
     >>> print(jnp.fft.irfft2(jnp.array([[4.0, 0.0], [0.0, 0.0]])))
     [[1. 1.]
@@ -318,6 +437,9 @@ def fftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = None
         dtype: of the result; to integers they are rounded towards 0.
         device: where the result is to lie.
 
+    Returns:
+        float32 [n], unless another dtype is given.
+
     >>> print(jnp.fft.fftfreq(4))
     [ 0.    0.25 -0.5  -0.25]
     """
@@ -332,6 +454,11 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: Any = None, device: Any = Non
     Args:
         n: the number of samples.
         d: the distance of two samples.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        device: a device or a sharding: where the result lies; None for the default device.
+
+    Returns:
+        float32 [n // 2 + 1], unless another dtype is given.
 
     >>> print(jnp.fft.rfftfreq(4))
     [0.   0.25 0.5 ]
@@ -352,6 +479,13 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """``x`` rolled by half of its length along ``axes``, all by default: frequency 0 is in the
     middle.
 
+    Args:
+        x: an array, or a number.
+        axes: the axes that are shifted; None for all.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     >>> print(jnp.fft.fftshift(jnp.arange(4)))
     [2 3 0 1]
     """
@@ -361,6 +495,13 @@ def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
 @one_program
 def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """The inverse of ``fftshift``.
+
+    Args:
+        x: an array, or a number.
+        axes: the axes that are shifted; None for all.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> print(jnp.fft.ifftshift(jnp.arange(5)))
     [2 3 4 0 1]

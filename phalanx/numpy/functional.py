@@ -35,6 +35,13 @@ def vectorize(
         excluded: positions and names of arguments that are passed on as they are.
         signature: the dimensions that ``pyfunc`` itself works on, as in "(n,m),(m)->(n)".
 
+    Returns:
+        A function of arrays, and of what ``excluded`` names.
+
+    Raises:
+        TypeError: the function that is returned is called with another number of arguments than the
+            signature has.
+
     >>> dot = jnp.vectorize(jnp.vdot, signature="(n),(n)->()")
     >>> print(dot(jnp.ones((2, 3)), jnp.arange(3.0)))
     [3. 3.]
@@ -119,8 +126,13 @@ def apply_along_axis(
 
     Args:
         func1d: a function of a vector, and of the further arguments.
+        axis: the axis along which it works, counted from the end if negative.
+        arr: an array.
         args: further arguments of the function.
         kwargs: keyword arguments of the function.
+
+    Returns:
+        What the function makes of each slice, in place of ``axis``.
 
     >>> print(jnp.apply_along_axis(jnp.sum, 0, jnp.ones((2, 3))))
     [2. 2. 2.]
@@ -142,7 +154,11 @@ def apply_over_axes(
 
     Args:
         func: a function ``func(a, axis)``, such as ``sum``.
+        a: an array, or a number.
         axes: the axes, one after the other.
+
+    Returns:
+        An array with as many dimensions as ``a``.
 
     >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
     (1, 3, 1)
@@ -163,10 +179,17 @@ def piecewise(
     A function may be a number. One more function than conditions is the default, else 0.
 
     Args:
+        x: an array, or a number.
         condlist: conditions, arrays of booleans.
         funclist: a function of x, or a number, for each condition; one more for where none holds.
         args: further arguments of the functions.
         kw: keyword arguments of the functions.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
+    Raises:
+        ValueError: the number of functions is not that of the conditions, nor one more.
 
     >>> x = jnp.array([-2.0, 3.0])
     >>> print(jnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: 10 * v]))

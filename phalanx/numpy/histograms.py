@@ -36,6 +36,12 @@ def histogram2d(
         weights: [n], what each point counts.
         density: whether to normalise so that the integral is 1.
 
+    Returns:
+        Counts, or densities [nx, ny], and the edges along x and along y.
+
+    Raises:
+        ShapeError: ``x`` and ``y`` are not vectors of one length.
+
     >>> counts, _, _ = jnp.histogram2d(jnp.array([0.0, 1.0]), jnp.array([0.0, 1.0]), 2)
     >>> print(counts)
     [[1 0]
@@ -72,6 +78,10 @@ def histogramdd(
         range: a pair (low, high) or None for each dimension.
         weights: [n], what each point counts.
         density: whether to normalise so that the integral is 1.
+
+    Returns:
+        Counts, or densities, with a dimension for each coordinate, and a list of the edges along
+        each.
 
     Raises:
         ShapeError: shapes do not go together.

@@ -32,13 +32,13 @@ from phalanx.numpy.promotion import (
     promote_arrays,
     value_of,
 )
+from phalanx.numpy.quantiles import median as median_over
 from phalanx.numpy.reductions import max as max_over
 from phalanx.numpy.reductions import min as min_over
 from phalanx.numpy.search import searchsorted
 from phalanx.numpy.selection import take
 from phalanx.numpy.shaping import atleast_1d, atleast_2d, atleast_3d
 from phalanx.numpy.statistics import mean as mean_over
-from phalanx.numpy.statistics import median as median_over
 
 _I32 = np.dtype("int32")
 
@@ -68,6 +68,11 @@ def concatenate(
 
     Args:
         arrays: a sequence of arrays that differ along the axis at most.
+        axis: the axis along which they are joined; None flattens them first.
+        dtype: the dtype of the result; None for the one to which all are promoted.
+
+    Returns:
+        An array of the dtype to which all are promoted, or of ``dtype``.
 
     Raises:
         ValueError: they have different lengths in another dimension.
@@ -109,6 +114,14 @@ def stack(
     Args:
         arrays: a sequence of arrays.
         axis: where the new dimension stands in the result.
+        out: must be None: arrays are immutable, and results are returned.
+        dtype: the dtype of the result; None for the one to which all are promoted.
+
+    Returns:
+        An array of the dtype to which all are promoted, or of ``dtype``.
+
+    Raises:
+        ShapeError: the arrays have different shapes.
 
     >>> print(jnp.stack([jnp.arange(2), jnp.arange(2)], axis=1))
     [[0 0]
@@ -127,6 +140,10 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 
     Args:
         x: an array with at least one dimension.
+        axis: the axis that the parts do not have.
+
+    Returns:
+        A tuple of arrays, as many as ``x`` is long along ``axis``.
 
     >>> [float(v) for v in jnp.unstack(jnp.array([1.0, 2.0]))]
     [1.0, 2.0]
@@ -140,6 +157,13 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """The arrays one below the other: along the first of at least two dimensions.
 
+    Args:
+        tup: a sequence of arrays.
+        dtype: the dtype of the result; None for the one to which all are promoted.
+
+    Returns:
+        An array of the dtype to which all are promoted, or of ``dtype``.
+
     >>> print(jnp.vstack([jnp.arange(2), jnp.arange(2)]))
     [[0 1]
      [0 1]]
@@ -150,6 +174,13 @@ def vstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
 @one_program
 def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """The arrays side by side: along the second dimension, of vectors along the first.
+
+    Args:
+        tup: a sequence of arrays.
+        dtype: the dtype of the result; None for the one to which all are promoted.
+
+    Returns:
+        An array of the dtype to which all are promoted, or of ``dtype``.
 
     >>> print(jnp.hstack([jnp.arange(2), jnp.arange(2)]))
     [0 1 0 1]
@@ -162,6 +193,13 @@ def hstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
 def dstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
     """The arrays one behind the other: along the third of at least three dimensions.
 
+    Args:
+        tup: a sequence of arrays.
+        dtype: the dtype of the result; None for the one to which all are promoted.
+
+    Returns:
+        An array of the dtype to which all are promoted, or of ``dtype``.
+
     >>> jnp.dstack([jnp.zeros((2, 2)), jnp.ones((2, 2))]).shape
     (2, 2, 2)
     """
@@ -171,6 +209,12 @@ def dstack(tup: Sequence[ArrayLike], dtype: DTypeLike | None = None) -> Array:
 @one_program
 def column_stack(tup: Sequence[ArrayLike]) -> Array:
     """Vectors as the columns of a matrix, beside matrices.
+
+    Args:
+        tup: a sequence of arrays.
+
+    Returns:
+        A matrix.
 
     >>> print(jnp.column_stack([jnp.arange(2), jnp.zeros(2, dtype=int)]))
     [[0 0]
@@ -185,8 +229,12 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """``values`` after ``arr`` along ``axis``; None flattens both first.
 
     Args:
+        arr: an array.
         values: an array; with an axis, of the same shape but along it.
         axis: the axis along which; None flattens both first.
+
+    Returns:
+        An array of the dtype to which both are promoted.
 
     >>> print(jnp.append(jnp.arange(2), jnp.array([5])))
     [0 1 5]
@@ -199,6 +247,9 @@ def block(arrays: Any) -> Array:
 
     Args:
         arrays: an array, or nested lists of them: the innermost are joined along the last axis.
+
+    Returns:
+        An array of the dtype to which the blocks are promoted.
 
     >>> print(jnp.block([[jnp.ones((1, 1)), jnp.zeros((1, 1))]]))
     [[1. 0.]]
@@ -229,7 +280,13 @@ def split(
     """``ary`` cut along ``axis`` into so many equal parts, or before the positions given.
 
     Args:
+        ary: the array to be taken apart.
+        indices_or_sections: into how many parts of one length; or a sequence of the indices at
+            which new parts begin.
         axis: the axis along which the array is cut.
+
+    Returns:
+        A list of arrays.
 
     Raises:
         ValueError: the length is not divisible by the number of parts; see ``array_split``.
@@ -247,7 +304,13 @@ def array_split(
     """``split``, where the first parts may be longer by one.
 
     Args:
+        ary: the array to be taken apart.
+        indices_or_sections: into how many parts of one length; or a sequence of the indices at
+            which new parts begin.
         axis: the axis along which the array is cut.
+
+    Returns:
+        A list of arrays.
 
     >>> [x.tolist() for x in jnp.array_split(jnp.arange(3), 2)]
     [[0, 1], [2]]
@@ -281,6 +344,14 @@ def _split(who: str, ary: Any, sections: Any, axis: int, uneven: bool = False) -
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """``split`` along the first dimension.
 
+    Args:
+        ary: the array to be taken apart.
+        indices_or_sections: into how many parts of one length; or a sequence of the indices at
+            which new parts begin.
+
+    Returns:
+        A list of arrays.
+
     >>> [x.shape for x in jnp.vsplit(jnp.zeros((4, 2)), 2)]
     [(2, 2), (2, 2)]
     """
@@ -290,6 +361,14 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
 @one_program
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """``split`` along the second dimension, of a vector along the first.
+
+    Args:
+        ary: the array to be taken apart.
+        indices_or_sections: into how many parts of one length; or a sequence of the indices at
+            which new parts begin.
+
+    Returns:
+        A list of arrays.
 
     >>> [x.shape for x in jnp.hsplit(jnp.zeros((2, 4)), 2)]
     [(2, 2), (2, 2)]
@@ -301,6 +380,14 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Arr
 @one_program
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int]) -> list[Array]:
     """``split`` along the third dimension.
+
+    Args:
+        ary: the array to be taken apart.
+        indices_or_sections: into how many parts of one length; or a sequence of the indices at
+            which new parts begin.
+
+    Returns:
+        A list of arrays.
 
     >>> [x.shape for x in jnp.dsplit(jnp.zeros((1, 2, 4)), 2)]
     [(1, 2, 2), (1, 2, 2)]
@@ -318,6 +405,9 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     Args:
         A: the array that is repeated.
         reps: how often, along each axis; an integer: along the last.
+
+    Returns:
+        An array of the dtype of ``A``.
 
     >>> print(jnp.tile(jnp.arange(2), 3))
     [0 1 0 1 0 1]
@@ -349,6 +439,12 @@ def repeat(
         axis: along which.
         total_repeat_length: the length of the result, where ``repeats`` is traced: the last
             element is repeated, or elements are left out, to reach it.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the dtype of ``a``, whose ``axis`` has as many elements as there are
+        repetitions; a vector if ``axis`` is None.
 
     >>> print(jnp.repeat(jnp.array([1, 2]), 2))
     [1 1 2 2]
@@ -422,6 +518,9 @@ def pad(
             elements that are nearest; "empty": anything. Or a function of a vector padded with
             zeros, the widths of its ends, the axis and ``kwargs``, which returns the vector.
         kwargs: the options of the mode: each is a number, a pair, or a pair for each dimension.
+
+    Returns:
+        An array of the dtype of ``array``, longer in each dimension by what is padded.
 
     Raises:
         ValueError: a mode that does not exist, or an option that is none of its own.
@@ -624,9 +723,13 @@ def delete(
     The positions must be known, unless ``assume_unique_indices`` promises that none comes twice.
 
     Args:
+        arr: an array.
         obj: positions along the axis: an integer, several, or a slice.
         axis: the axis along which; None flattens the array first.
         assume_unique_indices: a promise that no position comes twice.
+
+    Returns:
+        An array whose ``axis`` is shorter by what was taken out; a vector if ``axis`` is None.
 
     >>> print(jnp.delete(jnp.arange(4), 1))
     [0 2 3]
@@ -666,9 +769,13 @@ def insert(arr: ArrayLike, obj: Any, values: ArrayLike, axis: int | None = None)
     Positions that are traced are limited to the array.
 
     Args:
+        arr: an array.
         obj: positions before which to insert: an integer, several, or a slice.
         values: what is inserted; broadcasts to the place.
         axis: the axis along which; None flattens the array first.
+
+    Returns:
+        An array whose ``axis`` is longer by what was inserted; a vector if ``axis`` is None.
 
     Raises:
         IndexError: a known position lies outside of it.
@@ -720,6 +827,12 @@ def trim_zeros(
         filt: the array.
         trim: at which ends.
         axis: along which; None is all. Along each, slices that are zero everywhere are cut off.
+
+    Returns:
+        An array of the dtype of ``filt``.
+
+    Raises:
+        ValueError: ``trim`` has other letters.
 
     >>> print(jnp.trim_zeros(jnp.array([0, 1, 0, 2, 0])))
     [1 0 2]

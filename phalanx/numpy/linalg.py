@@ -85,7 +85,11 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
     negative number of them, that of inverses.
 
     Args:
+        a: square matrices [..., n, n].
         n: the exponent, an integer; negative for powers of the inverse.
+
+    Returns:
+        Matrices [..., n, n].
 
     >>> print(jnp.linalg.matrix_power(jnp.array([[1, 1], [0, 1]]), 3))
     [[1 3]
@@ -110,6 +114,13 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Diagonal ``offset`` of the matrices [..., n, m].
 
+    Args:
+        x: matrices [..., n, m].
+        offset: which diagonal: 0 for the main one, positive above it, negative below.
+
+    Returns:
+        Vectors [..., min(n, m)], if the diagonal is the main one.
+
     >>> print(jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]])))
     [1 4]
     """
@@ -119,6 +130,15 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
     """The sum of diagonal ``offset`` of the matrices [..., n, m].
 
+    Args:
+        x: matrices [..., n, m].
+        offset: which diagonal: 0 for the main one, positive above it, negative below.
+        dtype: the dtype of the result, and in which it is computed; None for that of ``x``, but at
+            least 32 bits of integers.
+
+    Returns:
+        Numbers [...]; small integers are summed in 32 bits.
+
     >>> print(jnp.linalg.trace(jnp.array([[1, 2], [3, 4]])))
     5
     """
@@ -127,6 +147,14 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: Any = None) -> Array:
 
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """The vector product of vectors of length 3 along ``axis``.
+
+    Args:
+        x1: vectors of length 3 along ``axis``; the two broadcast.
+        x2: vectors of length 3 along ``axis``; the two broadcast.
+        axis: the axis along which it works, counted from the end if negative.
+
+    Returns:
+        Vectors along ``axis``, of the dtype to which both are promoted.
 
     >>> print(jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0])))
     [0 0 1]

@@ -33,6 +33,13 @@ from phalanx.ops.basis import check_domain, number_or_bool
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x = y, elementwise.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
+
     >>> print(jnp.equal(jnp.arange(3), 1))
     [False  True False]
     """
@@ -42,6 +49,13 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 @one_program
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≠ y, elementwise.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
 
     >>> print(jnp.not_equal(jnp.arange(3), 1))
     [ True False  True]
@@ -53,6 +67,13 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x < y, elementwise; complex numbers compare by real part, then imaginary part.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
+
     >>> print(jnp.less(jnp.arange(3), 1))
     [ True False False]
     """
@@ -62,6 +83,13 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
 @one_program
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≤ y, elementwise; complex numbers compare by real part, then imaginary part.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
 
     >>> print(jnp.less_equal(jnp.arange(3), 1))
     [ True  True False]
@@ -73,6 +101,13 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x > y, elementwise; complex numbers compare by real part, then imaginary part.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
+
     >>> print(jnp.greater(jnp.arange(3), 1))
     [False False  True]
     """
@@ -82,6 +117,13 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
 @one_program
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Whether x ≥ y, elementwise; complex numbers compare by real part, then imaginary part.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
 
     >>> print(jnp.greater_equal(jnp.arange(3), 1))
     [False  True  True]
@@ -107,6 +149,15 @@ def logical_and(
 ) -> Array:
     """Whether both x and y are not zero, elementwise.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
+
     >>> print(jnp.logical_and(jnp.arange(3), jnp.array([1, 1, 0])))
     [False  True False]
     """
@@ -119,6 +170,15 @@ def logical_or(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
     """Whether x or y is not zero, elementwise.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
 
     >>> print(jnp.logical_or(jnp.arange(3), 0))
     [False  True  True]
@@ -133,6 +193,15 @@ def logical_xor(
 ) -> Array:
     """Whether exactly one of x and y is not zero, elementwise.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        Booleans, of the shape to which the arguments broadcast.
+
     >>> print(jnp.logical_xor(jnp.arange(3), 1))
     [ True False False]
     """
@@ -143,6 +212,12 @@ def logical_xor(
 @one_program
 def logical_not(x: ArrayLike, /) -> Array:
     """Whether x is zero, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Booleans of the shape of ``x``.
 
     >>> print(jnp.logical_not(jnp.arange(3)))
     [ True False False]
@@ -162,6 +237,15 @@ def bitwise_and(
 ) -> Array:
     """The bits that are set in both of two integers, elementwise; of booleans, x and y.
 
+    Args:
+        x: integers or booleans, as an array, or a number.
+        y: integers or booleans, as an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
+
     >>> print(jnp.bitwise_and(jnp.arange(4), 2))
     [0 0 2 2]
     """
@@ -174,6 +258,15 @@ def bitwise_or(
     x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None
 ) -> Array:
     """The bits that are set in either of two integers, elementwise; of booleans, x or y.
+
+    Args:
+        x: integers or booleans, as an array, or a number.
+        y: integers or booleans, as an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
 
     >>> print(jnp.bitwise_or(jnp.arange(4), 2))
     [2 3 2 3]
@@ -188,6 +281,15 @@ def bitwise_xor(
 ) -> Array:
     """The bits that are set in exactly one of two integers, elementwise.
 
+    Args:
+        x: integers or booleans, as an array, or a number.
+        y: integers or booleans, as an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted dtype.
+
     >>> print(jnp.bitwise_xor(jnp.arange(4), 2))
     [2 3 0 1]
     """
@@ -198,6 +300,12 @@ def bitwise_xor(
 @one_program
 def bitwise_not(x: ArrayLike, /) -> Array:
     """An integer with all bits flipped, elementwise; of booleans, not x.
+
+    Args:
+        x: integers or booleans, as an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> print(jnp.bitwise_not(jnp.arange(3)))
     [-1 -2 -3]
@@ -211,6 +319,12 @@ invert = bitwise_invert = bitwise_not
 @one_program
 def bitwise_count(x: ArrayLike, /) -> Array:
     """The number of bits that are set in |x|, elementwise, as uint8.
+
+    Args:
+        x: integers or booleans, as an array, or a number.
+
+    Returns:
+        uint8, of the shape of ``x``.
 
     >>> print(jnp.bitwise_count(jnp.array([0, 1, 7])))
     [0 1 3]
@@ -226,6 +340,13 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits of integers moved up by y places, elementwise: x 2^y.
 
+    Args:
+        x: integers or booleans, as an array, or a number.
+        y: integers or booleans, as an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted integer dtype.
+
     >>> print(jnp.left_shift(jnp.arange(3), 2))
     [0 4 8]
     """
@@ -238,6 +359,13 @@ bitwise_left_shift = left_shift
 @one_program
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The bits of integers moved down by y places, elementwise: x / 2^y, rounded down.
+
+    Args:
+        x: integers or booleans, as an array, or a number.
+        y: integers or booleans, as an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast, of their promoted integer dtype.
 
     >>> print(jnp.right_shift(jnp.array([8, -8]), 2))
     [ 2 -2]
@@ -257,6 +385,12 @@ bitwise_right_shift = right_shift
 def isnan(x: ArrayLike, /) -> Array:
     """Whether x is not a number, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Booleans of the shape of ``x``.
+
     >>> print(jnp.isnan(jnp.array([1.0, jnp.nan])))
     [False  True]
     """
@@ -267,6 +401,12 @@ def isnan(x: ArrayLike, /) -> Array:
 @one_program
 def isfinite(x: ArrayLike, /) -> Array:
     """Whether x is neither infinite nor nan, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Booleans of the shape of ``x``.
 
     >>> print(jnp.isfinite(jnp.array([1.0, jnp.inf, jnp.nan])))
     [ True False False]
@@ -281,6 +421,12 @@ def isfinite(x: ArrayLike, /) -> Array:
 @one_program
 def isinf(x: ArrayLike, /) -> Array:
     """Whether x is infinite, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Booleans of the shape of ``x``.
 
     >>> print(jnp.isinf(jnp.array([1.0, -jnp.inf, jnp.nan])))
     [False  True False]
@@ -298,6 +444,13 @@ def isinf(x: ArrayLike, /) -> Array:
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is plus infinity, elementwise.
 
+    Args:
+        x: an array, or a number.
+        out: must be None: arrays are immutable, and results are returned.
+
+    Returns:
+        Booleans of the shape of ``x``.
+
     >>> print(jnp.isposinf(jnp.array([jnp.inf, -jnp.inf])))
     [ True False]
     """
@@ -308,6 +461,13 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 @one_program
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Whether x is minus infinity, elementwise.
+
+    Args:
+        x: an array, or a number.
+        out: must be None: arrays are immutable, and results are returned.
+
+    Returns:
+        Booleans of the shape of ``x``.
 
     >>> print(jnp.isneginf(jnp.array([jnp.inf, -jnp.inf])))
     [False  True]
@@ -334,6 +494,12 @@ def _everywhere(who: str, x: Any, truth: bool) -> Any:
 def iscomplex(x: ArrayLike) -> Array:
     """Whether the imaginary part is not zero, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Booleans of the shape of ``x``.
+
     >>> print(jnp.iscomplex(jnp.array([1 + 1j, 1])))
     [ True False]
     """
@@ -344,6 +510,12 @@ def iscomplex(x: ArrayLike) -> Array:
 def isreal(x: ArrayLike) -> Array:
     """Whether the imaginary part is zero, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Booleans of the shape of ``x``.
+
     >>> print(jnp.isreal(jnp.array([1 + 1j, 1])))
     [False  True]
     """
@@ -352,6 +524,9 @@ def isreal(x: ArrayLike) -> Array:
 
 def iscomplexobj(x: Any) -> bool:
     """Whether the dtype of ``x`` is complex.
+
+    Args:
+        x: an array, or a number.
 
     >>> jnp.iscomplexobj(jnp.array([1 + 1j, 1]))
     True
@@ -363,6 +538,9 @@ def iscomplexobj(x: Any) -> bool:
 
 def isrealobj(x: Any) -> bool:
     """Whether the dtype of ``x`` is not complex.
+
+    Args:
+        x: an array, or a number.
 
     >>> jnp.isrealobj(jnp.array([1.0]))
     True
@@ -390,6 +568,12 @@ def isscalar(element: Any) -> bool:
 def real(x: ArrayLike, /) -> Array:
     """The real part, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Real numbers of the shape of ``x``: float32 of complex64.
+
     >>> print(jnp.real(jnp.array([1 + 2j, 3])))
     [1. 3.]
     """
@@ -400,6 +584,12 @@ def real(x: ArrayLike, /) -> Array:
 @one_program
 def imag(x: ArrayLike, /) -> Array:
     """The imaginary part, elementwise; of real numbers 0.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Real numbers of the shape of ``x``: float32 of complex64.
 
     >>> print(jnp.imag(jnp.array([1 + 2j, 3])))
     [2. 0.]
@@ -412,6 +602,12 @@ def imag(x: ArrayLike, /) -> Array:
 
 def conjugate(x: ArrayLike, /) -> Array:
     """The complex conjugate, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
 
     >>> print(jnp.conjugate(jnp.array([1 + 2j])))
     [1.-2.j]
@@ -430,6 +626,9 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     Args:
         z: complex or real numbers.
         deg: whether the angle is in degrees, not in radians.
+
+    Returns:
+        Real numbers of the shape of ``z``.
 
     >>> float(jnp.angle(1j, deg=True))
     90.0

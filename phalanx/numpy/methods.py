@@ -25,6 +25,7 @@ from phalanx.numpy import (
     creation,
     logic,
     reductions,
+    rounding,
     search,
     selection,
     shaping,
@@ -109,7 +110,7 @@ _UNARY: dict[str, Callable] = {
 # Functions whose first argument becomes ``self``.
 _FUNCTIONS: tuple[Callable, ...] = (
     arithmetic.clip,
-    arithmetic.round,
+    rounding.round,
     contraction.dot,
     logic.conj,
     logic.conjugate,
@@ -235,7 +236,7 @@ def __iter__(self: Any) -> Any:
 
 def __round__(self: Any, ndigits: int | None = None) -> Any:
     """See ``phalanx.numpy.round``."""
-    rounded = arithmetic.round(self, ndigits or 0)
+    rounded = rounding.round(self, ndigits or 0)
     whole = ndigits is None and dtypes.is_floating(self.aval.dtype)
     return astype(rounded, int) if whole else rounded
 

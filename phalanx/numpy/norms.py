@@ -36,6 +36,12 @@ def norm(
         axis: one axis or two; without it and without ``ord``, all elements as one vector.
         keepdims: whether the reduced axes stay, with length 1.
 
+    Returns:
+        Real numbers, without the axes; with ``keepdims`` these stay, with length 1.
+
+    Raises:
+        ValueError: there is no such norm.
+
     >>> print(jnp.linalg.norm(jnp.array([3.0, 4.0])))
     5.0
     """
@@ -108,6 +114,15 @@ def vector_norm(
 ) -> Array:
     """The norm of the elements over ``axis`` as one vector; see ``norm`` for ``ord``.
 
+    Args:
+        x: the array.
+        axis: one axis, several, or None for all elements.
+        keepdims: whether the reduced axes stay, with length 1.
+        ord: of vectors: 2 (the default), another p, inf, -inf, or 0, which counts.
+
+    Returns:
+        Real numbers, without the axes; with ``keepdims`` these stay, with length 1.
+
     >>> print(jnp.linalg.vector_norm(jnp.array([[3.0], [4.0]])))
     5.0
     """
@@ -118,6 +133,18 @@ def vector_norm(
 @one_program
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of the matrices [..., n, m]; see ``norm`` for ``ord``.
+
+    Args:
+        x: matrices [..., n, m].
+        keepdims: whether the reduced axes stay, with length 1.
+        ord: "fro" (the default), "nuc", the sum of the singular values, 2 or -2, the largest or the
+            least of them, 1, -1, inf or -inf.
+
+    Returns:
+        Real numbers [...]; with ``keepdims`` [..., 1, 1].
+
+    Raises:
+        ValueError: ``x`` has fewer than 2 dimensions, or there is no such norm.
 
     >>> print(jnp.linalg.matrix_norm(jnp.array([[3.0, 4.0]])))
     5.0

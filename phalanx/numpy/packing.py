@@ -45,6 +45,12 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
         axis: along which; None flattens the array. Zeros fill the last byte.
         bitorder: "big" puts the first element into the highest bit, "little" into the lowest.
 
+    Returns:
+        uint8, with ``axis`` shorter by a factor of eight, rounded up; a vector if ``axis`` is None.
+
+    Raises:
+        TypeError: the elements are no integers or booleans.
+
     >>> print(jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 1, 1, 1])))
     [131 128]
     """
@@ -70,6 +76,13 @@ def unpackbits(
         count: how many bits to give: zeros are added, or the last ones left out; a negative number
             is how many to leave out.
         bitorder: as in ``packbits``.
+
+    Returns:
+        uint8, with ``axis`` longer by a factor of eight, or of length ``count``; a vector if
+        ``axis`` is None.
+
+    Raises:
+        TypeError: the dtype is not uint8.
 
     >>> print(jnp.unpackbits(jnp.array([5], dtype="uint8")))
     [0 0 0 0 0 1 0 1]

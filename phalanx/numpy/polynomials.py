@@ -35,6 +35,9 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
         a1: coefficients, that of the highest power first.
         a2: those of the polynomial that is subtracted.
 
+    Returns:
+        An array of the dtype to which both are promoted.
+
     >>> print(jnp.polysub(jnp.array([1, 2]), jnp.array([1, 0, 0])))
     [-1  1  2]
     """
@@ -47,6 +50,12 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
 
     Args:
         seq_of_zeros: a vector of zeros, or a square matrix, whose eigenvalues are meant.
+
+    Returns:
+        A vector of coefficients, the highest power first.
+
+    Raises:
+        ShapeError: the roots are no vector, nor a square matrix.
 
     >>> print(jnp.poly(jnp.array([1.0, 2.0])))
     [ 1. -3.  2.]
@@ -70,6 +79,9 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         p: its coefficients.
         strip_zeros: whether zeros at both ends are left out first; inside ``jit`` it must be
             false. Where it is, there is a nan for each zero at the front.
+
+    Returns:
+        Complex numbers, one per root.
 
     >>> jnp.sort(jnp.roots(jnp.array([1.0, -3.0, 2.0])).real).tolist()
     [1.0, 2.0]
@@ -123,6 +135,9 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
         p: coefficients, that of the highest power first.
         m: how many times to differentiate.
 
+    Returns:
+        A vector of coefficients, the highest power first.
+
     >>> print(jnp.polyder(jnp.array([1, 0, 2])))
     [2. 0.]
     """
@@ -142,6 +157,12 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
         p: coefficients.
         m: how many times to integrate.
         k: the constants, one for each time, the first one first; one for all; default 0.
+
+    Returns:
+        A vector of coefficients, the highest power first.
+
+    Raises:
+        ShapeError: ``k`` has another length than 1 and ``m``.
 
     >>> print(jnp.polyint(jnp.array([2, 0]), k=7))
     [1. 0. 7.]
@@ -172,6 +193,9 @@ def polydiv(
         v: by which; its first coefficient must not be zero.
         trim_leading_zeros: whether zeros at the front of the remainder are left out; otherwise it
             is as long as ``u``. Inside ``jit`` it must be false.
+
+    Returns:
+        Two vectors of coefficients, the highest power first.
 
     >>> quotient, rest = jnp.polydiv(jnp.array([1.0, 5.0, 7.0]), jnp.array([1.0, 2.0]))
     >>> print(quotient, rest)
@@ -218,6 +242,15 @@ def polyfit(
         w: [n], factors of the residuals.
         cov: whether to return the covariance of the coefficients; "unscaled" for that of residuals
             of variance 1.
+
+    Returns:
+        Coefficients [deg + 1], the highest power first, of several columns ``y`` in columns; with
+        ``full`` also the residuals, the rank, the singular values and ``rcond``; with ``cov`` the
+        covariances of the coefficients.
+
+    Raises:
+        ShapeError: the points are not vectors of one length, or ``deg`` is negative.
+        ArgumentError: there are too few points for covariances.
 
     >>> print(jnp.polyfit(jnp.array([0.0, 1.0, 2.0]), jnp.array([1.0, 3.0, 5.0]), 1).round(4))
     [2. 1.]

@@ -21,6 +21,12 @@ def array_repr(
 ) -> str:
     """The text in which Python shows an array; the parameters are those of NumPy's function.
 
+    Args:
+        arr: an array.
+        max_line_width: after how many characters lines break; None for NumPy's option.
+        precision: how many digits stand behind the point; None for NumPy's option.
+        suppress_small: whether numbers close to 0 are written as 0; None for NumPy's option.
+
     >>> jnp.array_repr(jnp.array([1.5, 2.25]), precision=1)
     'array([1.5, 2.2], dtype=float32)'
     """
@@ -35,6 +41,12 @@ def array_str(
     suppress_small: bool | None = None,
 ) -> str:
     """The elements as text; the parameters are those of NumPy's function.
+
+    Args:
+        a: an array, or a number.
+        max_line_width: after how many characters lines break; None for NumPy's option.
+        precision: how many digits stand behind the point; None for NumPy's option.
+        suppress_small: whether numbers close to 0 are written as 0; None for NumPy's option.
 
     >>> jnp.array_str(jnp.arange(3))
     '[0 1 2]'

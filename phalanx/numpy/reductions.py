@@ -52,7 +52,19 @@ def sum(
     """Σ a over ``axis``; booleans and small integers are summed in 32 bits.
 
     Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
+            least 32 bits of integers.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        initial: a number that the sum begins with; None for 0.
+        where: which elements take part: booleans that broadcast with the array; None for all.
         promote_integers: whether booleans and small integers are widened to the default integers.
+
+    Returns:
+        An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
+        length 1.
 
     >>> print(jnp.sum(jnp.arange(6).reshape(2, 3), axis=0))
     [3 5 7]
@@ -78,7 +90,19 @@ def prod(
     """Π a over ``axis``; booleans and small integers are multiplied in 32 bits.
 
     Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
+            least 32 bits of integers.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        initial: a number that the product begins with; None for 1.
+        where: which elements take part: booleans that broadcast with the array; None for all.
         promote_integers: whether booleans and small integers are widened to the default integers.
+
+    Returns:
+        An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
+        length 1.
 
     >>> print(jnp.prod(jnp.array([1, 2, 3, 4])))
     24
@@ -158,6 +182,19 @@ def max(
 ) -> Array:
     """The largest element over ``axis``; nan if there is one.
 
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        initial: a number that joins the elements, and is the result of none; None: there must be
+            elements.
+        where: which elements take part: booleans that broadcast with the array; None for all.
+
+    Returns:
+        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
+        stay, with length 1.
+
     Raises:
         ValueError: there is no element and no ``initial``; or ``where`` without ``initial``.
 
@@ -181,6 +218,19 @@ def min(
 ) -> Array:
     """The smallest element over ``axis``; nan if there is one.
 
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        initial: a number that joins the elements, and is the result of none; None: there must be
+            elements.
+        where: which elements take part: booleans that broadcast with the array; None for all.
+
+    Returns:
+        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
+        stay, with length 1.
+
     Raises:
         ValueError: there is no element and no ``initial``; or ``where`` without ``initial``.
 
@@ -203,6 +253,19 @@ def minmax(
     where: ArrayLike | None = None,
 ) -> tuple[Array, Array]:
     """The smallest and the largest element over ``axis``; see ``min`` and ``max``.
+
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        initial: a number that joins the elements, and is the result of none; None: there must be
+            elements.
+        where: which elements take part: booleans that broadcast with the array; None for all.
+
+    Returns:
+        Two arrays of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
+        stay, with length 1.
 
     >>> [int(x) for x in jnp.minmax(jnp.array([3, 1, 2]))]
     [1, 3]
@@ -242,6 +305,16 @@ def _check_some(who: str, x: Any, axis: Any, where: Any) -> None:
 def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """The largest minus the smallest element over ``axis``.
 
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+
+    Returns:
+        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
+        stay, with length 1.
+
     >>> print(jnp.ptp(jnp.array([3, 7, 4])))
     4
     """
@@ -257,7 +330,13 @@ def argmax(
     A nan counts as larger than any number.
 
     Args:
+        a: an array, or a number.
         axis: the axis along which to search; None: the array as a vector.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether the axis stays, with length 1; None and False: it does not.
+
+    Returns:
+        int32, without the axis; with ``keepdims`` it stays, with length 1.
 
     >>> print(jnp.argmax(jnp.array([3, 7, 7])))
     1
@@ -274,7 +353,13 @@ def argmin(
     A nan counts as smaller than any number.
 
     Args:
+        a: an array, or a number.
         axis: the axis along which to search; None: the array as a vector.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether the axis stays, with length 1; None and False: it does not.
+
+    Returns:
+        int32, without the axis; with ``keepdims`` it stays, with length 1.
 
     >>> print(jnp.argmin(jnp.array([3, 1, 1])))
     1
@@ -308,6 +393,16 @@ def all(
 ) -> Array:
     """Whether all elements over ``axis`` are not zero.
 
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        where: which elements take part: booleans that broadcast with the array; None for all.
+
+    Returns:
+        Booleans, without the axes that are reduced; with ``keepdims`` these stay, with length 1.
+
     >>> bool(jnp.all(jnp.array([True, False])))
     False
     """
@@ -327,6 +422,16 @@ def any(
 ) -> Array:
     """Whether an element over ``axis`` is not zero.
 
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        where: which elements take part: booleans that broadcast with the array; None for all.
+
+    Returns:
+        Booleans, without the axes that are reduced; with ``keepdims`` these stay, with length 1.
+
     >>> bool(jnp.any(jnp.array([True, False])))
     True
     """
@@ -338,6 +443,14 @@ def any(
 @one_program
 def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Array:
     """The number of elements over ``axis`` that are not zero.
+
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+
+    Returns:
+        int32, without the axes that are reduced; with ``keepdims`` these stay, with length 1.
 
     >>> print(jnp.count_nonzero(jnp.array([0, 3, 5])))
     2
@@ -355,7 +468,13 @@ def cumsum(
     """out[i] = Σ a[j] over j ≤ i, along ``axis`` or of the flattened array.
 
     Args:
+        a: an array, or a number.
         axis: the axis along which; None flattens the array first.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements.
+        out: must be None: arrays are immutable, and results are returned.
+
+    Returns:
+        An array of the shape of ``a``; of all elements, a vector, if ``axis`` is None.
 
     >>> print(jnp.cumsum(jnp.arange(5)))
     [ 0  1  3  6 10]
@@ -370,7 +489,13 @@ def cumprod(
     """out[i] = Π a[j] over j ≤ i, along ``axis`` or of the flattened array.
 
     Args:
+        a: an array, or a number.
         axis: the axis along which; None flattens the array first.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements.
+        out: must be None: arrays are immutable, and results are returned.
+
+    Returns:
+        An array of the shape of ``a``; of all elements, a vector, if ``axis`` is None.
 
     >>> print(jnp.cumprod(jnp.array([1, 2, 3])))
     [1 2 6]
@@ -405,8 +530,14 @@ def cumulative_sum(
     """``cumsum`` as the array API standard names it; ``include_initial`` puts a 0 in front.
 
     Args:
+        x: an array, or a number.
         axis: the axis along which; None flattens the array first.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
+            but at least 32 bits of integers.
         include_initial: whether a 0 stands in front of the sums.
+
+    Returns:
+        An array of the shape of ``x``, longer by one along ``axis`` with ``include_initial``.
 
     >>> print(jnp.cumulative_sum(jnp.arange(4), include_initial=True))
     [0 0 1 3 6]
@@ -426,8 +557,14 @@ def cumulative_prod(
     """``cumprod`` as the array API standard names it; ``include_initial`` puts a 1 in front.
 
     Args:
+        x: an array, or a number.
         axis: the axis along which; None flattens the array first.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements,
+            but at least 32 bits of integers.
         include_initial: whether a 1 stands in front of the products.
+
+    Returns:
+        An array of the shape of ``x``, longer by one along ``axis`` with ``include_initial``.
 
     >>> print(jnp.cumulative_prod(jnp.array([1, 2, 3])))
     [1 2 6]
@@ -469,6 +606,20 @@ def nansum(
 ) -> Array:
     """Σ a over ``axis``, with nan as 0.
 
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
+            least 32 bits of integers.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        initial: a number that the sum begins with; None for 0.
+        where: which elements take part: booleans that broadcast with the array; None for all.
+
+    Returns:
+        An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
+        length 1.
+
     >>> print(jnp.nansum(jnp.array([1.0, jnp.nan])))
     1.0
     """
@@ -487,6 +638,20 @@ def nanprod(
 ) -> Array:
     """Π a over ``axis``, with nan as 1.
 
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
+            least 32 bits of integers.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        initial: a number that the product begins with; None for 1.
+        where: which elements take part: booleans that broadcast with the array; None for all.
+
+    Returns:
+        An array of ``dtype``, without the axes that are reduced; with ``keepdims`` they stay, with
+        length 1.
+
     >>> print(jnp.nanprod(jnp.array([2.0, jnp.nan])))
     2.0
     """
@@ -500,7 +665,13 @@ def nancumsum(
     """Running sums along ``axis``, with nan as 0.
 
     Args:
+        a: an array, or a number.
         axis: the axis along which; None flattens the array first.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements.
+        out: must be None: arrays are immutable, and results are returned.
+
+    Returns:
+        An array of the shape of ``a``; of all elements, a vector, if ``axis`` is None.
 
     >>> print(jnp.nancumsum(jnp.array([1.0, jnp.nan, 2.0])))
     [1. 1. 3.]
@@ -515,7 +686,13 @@ def nancumprod(
     """Running products along ``axis``, with nan as 1.
 
     Args:
+        a: an array, or a number.
         axis: the axis along which; None flattens the array first.
+        dtype: the dtype of the result, and in which it is computed; None for that of the elements.
+        out: must be None: arrays are immutable, and results are returned.
+
+    Returns:
+        An array of the shape of ``a``; of all elements, a vector, if ``axis`` is None.
 
     >>> print(jnp.nancumprod(jnp.array([2.0, jnp.nan, 2.0])))
     [2. 2. 4.]
@@ -534,6 +711,19 @@ def nanmax(
 ) -> Array:
     """The largest element over ``axis`` that is not nan; nan if there is none.
 
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        initial: a number that joins the elements, and is the result of none; None: there must be
+            elements.
+        where: which elements take part: booleans that broadcast with the array; None for all.
+
+    Returns:
+        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
+        stay, with length 1.
+
     >>> print(jnp.nanmax(jnp.array([1.0, jnp.nan])))
     1.0
     """
@@ -550,6 +740,19 @@ def nanmin(
     where: ArrayLike | None = None,
 ) -> Array:
     """The smallest element over ``axis`` that is not nan; nan if there is none.
+
+    Args:
+        a: an array, or a number.
+        axis: the axis or axes that are reduced, counted from the end if negative; None for all.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether axes that are reduced stay, with length 1, so that the result broadcasts.
+        initial: a number that joins the elements, and is the result of none; None: there must be
+            elements.
+        where: which elements take part: booleans that broadcast with the array; None for all.
+
+    Returns:
+        An array of the dtype of ``a``, without the axes that are reduced; with ``keepdims`` they
+        stay, with length 1.
 
     >>> print(jnp.nanmin(jnp.array([1.0, jnp.nan])))
     1.0
@@ -585,7 +788,13 @@ def nanargmax(
     """The position of the first largest element that is not nan; -1 if there is none.
 
     Args:
+        a: an array, or a number.
         axis: the axis along which to search; None: the array as a vector.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether the axis stays, with length 1; None and False: it does not.
+
+    Returns:
+        int32, without the axis; with ``keepdims`` it stays, with length 1.
 
     >>> print(jnp.nanargmax(jnp.array([1.0, jnp.nan, 3.0])))
     2
@@ -600,7 +809,13 @@ def nanargmin(
     """The position of the first smallest element that is not nan; -1 if there is none.
 
     Args:
+        a: an array, or a number.
         axis: the axis along which to search; None: the array as a vector.
+        out: must be None: arrays are immutable, and results are returned.
+        keepdims: whether the axis stays, with length 1; None and False: it does not.
+
+    Returns:
+        int32, without the axis; with ``keepdims`` it stays, with length 1.
 
     >>> print(jnp.nanargmin(jnp.array([jnp.nan, 4.0, 3.0])))
     2

@@ -72,6 +72,9 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
         memory_space: must be None: where it lies is up to the compiler.
         pin: has no meaning.
 
+    Returns:
+        A reference.
+
     >>> import phalanx
     >>> phalanx.empty_ref(phalanx.ShapeDtypeStruct((2,), "float32"))
     Ref([0., 0.], dtype=float32)
@@ -82,6 +85,12 @@ def empty_ref(ty: Any, memory_space: Any = None, pin: bool = False) -> Ref:
 
 def freeze(ref: Ref) -> Any:
     """What ``ref`` holds; the reference cannot be used any more.
+
+    Args:
+        ref: a mutable reference.
+
+    Returns:
+        An array of the shape and dtype of the reference.
 
     Raises:
         RefError: it was freed before, or was made outside of what is traced here.
@@ -98,6 +107,9 @@ def freeze(ref: Ref) -> Any:
 
 def free_ref(ref: Ref) -> None:
     """Let go of what ``ref`` holds; the reference cannot be used any more.
+
+    Args:
+        ref: a mutable reference.
 
     Raises:
         RefError: it was freed before, or was made outside of what is traced here.
@@ -195,6 +207,13 @@ def get(ref: Ref | RefPart, idx: Any = None) -> Any:
     An index of integers that is known lies inside of the array; one that is known only while
     running is treated as in ``x[i]``.
 
+    Args:
+        ref: a mutable reference.
+        idx: an index, as in ``ref[idx]``; a tuple for several dimensions.
+
+    Returns:
+        An array of the part.
+
     Raises:
         IndexError: the index lies outside, or has too many entries.
         RefError: the reference was freed.
@@ -240,6 +259,8 @@ def addupdate(ref: Ref | RefPart, idx: Any, x: Any) -> None:
     Arguments and errors are those of ``set``.
 
     Args:
+        ref: a reference, or a part of one (``ref.at[i]``).
+        idx: an index as in ``x[idx]``; None or ``...`` for all.
         x: what is added; broadcasts to the part.
 
     >>> import phalanx
@@ -256,6 +277,14 @@ def swap(ref: Ref | RefPart, idx: Any, value: Any) -> Any:
     """``ref[idx] = value``, and what was there before.
 
     Arguments and errors are those of ``set``.
+
+    Args:
+        ref: a reference, or a part of one (``ref.at[i]``).
+        idx: an index as in ``x[idx]``; None or ``...`` for all.
+        value: an array or a number, which is broadcast to the part.
+
+    Returns:
+        An array: what the part held before.
 
     >>> import phalanx
     >>> ref = phalanx.new_ref(jnp.arange(3))

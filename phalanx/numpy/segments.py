@@ -43,6 +43,8 @@ def segment_sum(
             sums round less.
         mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean
             the nearest segment; "promise_in_bounds": there are none.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
 
     Returns:
         An array [num_segments, ...]; a segment without rows has 0.
@@ -74,6 +76,23 @@ def segment_prod(
 
     It is differentiated where ``unique_indices`` is true.
 
+    Args:
+        data: rows, along the first dimension.
+        segment_ids: [n], integers: the segment of each row. Rows of segments that are not there are
+            left out, or as ``mode`` says.
+        num_segments: how many there are; default one more than the largest number. Inside a
+            transformation it must be given.
+        indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
+        unique_indices: another one, that no number is there twice.
+        bucket_size: at most so many rows are multiplied in one go, and then what these gave.
+        mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean the
+            nearest segment; "promise_in_bounds": there are none.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array [num_segments, ...] of the dtype of ``data``.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> print(phalanx.ops.segment_prod(jnp.arange(5), jnp.array([0, 0, 1, 1, 3])))
     [0 6 1 4]
@@ -96,6 +115,23 @@ def segment_max(
 
     See ``segment_sum``.
 
+    Args:
+        data: rows, along the first dimension.
+        segment_ids: [n], integers: the segment of each row. Rows of segments that are not there are
+            left out, or as ``mode`` says.
+        num_segments: how many there are; default one more than the largest number. Inside a
+            transformation it must be given.
+        indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
+        unique_indices: another one, that no number is there twice.
+        bucket_size: at most so many rows are reduced in one go, and then what these gave.
+        mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean the
+            nearest segment; "promise_in_bounds": there are none.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array [num_segments, ...] of the dtype of ``data``.
+
     >>> import phalanx, phalanx.numpy as jnp
     >>> print(phalanx.ops.segment_max(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 3])))
     [  1.   3. -inf   4.]
@@ -117,6 +153,23 @@ def segment_min(
     """The least of the rows of each segment; of no rows the largest number of the dtype, inf.
 
     See ``segment_sum``.
+
+    Args:
+        data: rows, along the first dimension.
+        segment_ids: [n], integers: the segment of each row. Rows of segments that are not there are
+            left out, or as ``mode`` says.
+        num_segments: how many there are; default one more than the largest number. Inside a
+            transformation it must be given.
+        indices_are_sorted: a promise about ``segment_ids``, for speed on some devices.
+        unique_indices: another one, that no number is there twice.
+        bucket_size: at most so many rows are reduced in one go, and then what these gave.
+        mode: "drop" or "fill" (None): numbers of other segments are left out; "clip": they mean the
+            nearest segment; "promise_in_bounds": there are none.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array [num_segments, ...] of the dtype of ``data``.
 
     >>> import phalanx, phalanx.numpy as jnp
     >>> print(phalanx.ops.segment_min(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 3])))

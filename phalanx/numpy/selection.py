@@ -64,6 +64,9 @@ def take(
         indices_are_sorted: a promise that indices increase.
         fill_value: by default nan, or the least integer.
 
+    Returns:
+        An array of the dtype of ``a``: its shape, with that of ``indices`` in place of ``axis``.
+
     >>> print(jnp.take(jnp.array([10, 20, 30]), jnp.array([2, 0])))
     [30 10]
     """
@@ -120,8 +123,16 @@ def take_along_axis(
     ``wrap_negative_indices`` negative ones lie outside, and do not count from the end.
 
     Args:
+        arr: an array.
         indices: integers; the other dimensions broadcast with those of the array.
+        axis: along which; None flattens the array first.
+        mode: outside the array "fill" (the default) yields ``fill_value``, "clip" the nearest
+            element (the first for all negative ones), "wrap" counts on from the beginning.
+        fill_value: by default nan, or the least integer.
         wrap_negative_indices: whether negative indices count from the end, and are not outside.
+
+    Returns:
+        An array of the dtype of ``arr`` and the shape of ``indices``.
 
     >>> x = jnp.array([[30, 10, 20]])
     >>> print(jnp.take_along_axis(x, jnp.argsort(x), axis=1))
@@ -173,8 +184,15 @@ def put_along_axis(
     """``arr`` with arr[.., indices[.., i, ..], ..] = values[.., i, ..], as a new array.
 
     Args:
+        arr: an array.
         indices: integers; the other dimensions broadcast with those of the array.
         values: what is written; broadcasts with the indices.
+        axis: the axis along which it works, counted from the end if negative.
+        inplace: must be False: arrays are immutable, and the changed array is returned.
+        mode: what an index outside of the axis means.
+
+    Returns:
+        An array of the shape and dtype of ``arr``.
 
     >>> x = jnp.array([[10, 30, 20]])
     >>> print(jnp.put_along_axis(x, jnp.array([[1]]), 99, axis=1, inplace=False))
@@ -213,9 +231,14 @@ def put(
     ``mode`` "clip" (the default) or "wrap" says what indices outside mean.
 
     Args:
+        a: an array, or a number.
         ind: positions in the array as a vector.
         v: what is written; repeated if it is shorter.
         mode: "clip" or "wrap": what positions outside mean.
+        inplace: must be False: arrays are immutable, and the changed array is returned.
+
+    Returns:
+        An array of the shape and dtype of ``a``.
 
     >>> print(jnp.put(jnp.zeros(4), jnp.array([0, 2]), 5.0, inplace=False))
     [5. 0. 5. 0.]
@@ -237,8 +260,13 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     """``arr`` with ``vals``, again and again, where ``mask`` holds, as a new array.
 
     Args:
+        arr: an array.
         mask: booleans, of the shape of ``arr``.
         vals: a vector.
+        inplace: must be False: arrays are immutable, and the changed array is returned.
+
+    Returns:
+        An array of the shape and dtype of ``arr``.
 
     >>> print(jnp.place(jnp.arange(4), jnp.array([1, 0, 1, 1]), jnp.array([7, 8]), inplace=False))
     [7 1 8 7]
@@ -277,6 +305,13 @@ def fill_diagonal(
         a: an array of at least two dimensions.
         val: what is written: a number, or a vector, which is repeated.
         wrap: whether the diagonal begins anew below the square part of a tall matrix.
+        inplace: must be False: arrays are immutable, and the changed array is returned.
+
+    Returns:
+        An array of the shape and dtype of ``a``.
+
+    Raises:
+        ValueError: ``a`` is no matrix, nor an array whose lengths are equal; or ``wrap`` is True.
 
     >>> print(jnp.fill_diagonal(jnp.zeros((2, 2), dtype=int), 7, inplace=False))
     [[7 0]
@@ -316,6 +351,10 @@ def compress(
         fill_value: what they are filled with.
         out: must be None.
 
+    Returns:
+        An array whose ``axis`` has length ``size``, or as many elements as conditions hold; a
+        vector if ``axis`` is None.
+
     Raises:
         ValueError: ``condition`` is no vector.
         IndexError: it holds beyond the end of ``a``.
@@ -351,6 +390,15 @@ def extract(
 ) -> Array:
     """The elements of ``arr`` at which ``condition`` holds, as a vector; see ``compress``.
 
+    Args:
+        condition: for each slice, whether it is wanted. It must be known unless ``size`` is given.
+        arr: an array.
+        size: how many slices the result has: missing ones are filled, others left out.
+        fill_value: what they are filled with.
+
+    Returns:
+        A vector of the dtype of ``arr``.
+
     >>> print(jnp.extract(jnp.array([True, False, True]), jnp.array([1, 2, 3])))
     [1 3]
     """
@@ -367,7 +415,11 @@ def choose(
     Args:
         a: the number of the choice, for each element.
         choices: the arrays to choose from; all broadcast.
+        out: must be None: arrays are immutable, and results are returned.
         mode: what other numbers mean: "raise", which needs known ones, "wrap" or "clip".
+
+    Returns:
+        An array of the shape to which ``a`` and the choices broadcast.
 
     Raises:
         ValueError: with ``mode`` "raise", which needs known indices, there are others.

@@ -33,6 +33,12 @@ def shape(a: Any) -> tuple[int, ...]:
 
     None has none, as in NumPy.
 
+    Args:
+        a: an array, or a number.
+
+    Returns:
+        A tuple of integers.
+
     >>> jnp.shape(jnp.zeros((2, 3)))
     (2, 3)
     """
@@ -56,6 +62,9 @@ def _inner_shape(a: Sequence[Any]) -> tuple[int, ...]:
 def ndim(a: Any) -> int:
     """The number of dimensions of ``a``.
 
+    Args:
+        a: an array, or a number.
+
     >>> jnp.ndim(jnp.zeros((2, 3)))
     2
     """
@@ -64,6 +73,10 @@ def ndim(a: Any) -> int:
 
 def size(a: Any, axis: int | Sequence[int] | None = None) -> int:
     """The number of elements of ``a``, or the length along ``axis``.
+
+    Args:
+        a: an array, or a number.
+        axis: the axis whose length is asked for; None for the number of all elements.
 
     >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), 1)
     (6, 3)
@@ -88,6 +101,11 @@ def reshape(
         shape: an integer or a sequence of integers.
         order: "C" counts the last dimension fastest, "F" the first.
         copy: has no meaning: arrays are immutable.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape, of the dtype of ``a``.
 
     Raises:
         ValueError: the numbers of elements differ.
@@ -134,7 +152,13 @@ def ravel(a: ArrayLike, order: str = "C") -> Array:
     """The elements of ``a`` as a vector, in row-major order (or column-major, "F").
 
     Args:
+        a: an array, or a number.
         order: "C" for row-major order, "F" for column-major.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        A vector of the dtype of ``a``.
 
     >>> print(jnp.ravel(jnp.array([[1, 2], [3, 4]])))
     [1 2 3 4]
@@ -148,7 +172,11 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """``a`` with dimensions of length 1 at the positions ``axis`` of the result.
 
     Args:
+        a: an array, or a number.
         axis: where the new dimensions stand in the result.
+
+    Returns:
+        An array of the dtype of ``a``, with those dimensions more.
 
     >>> jnp.expand_dims(jnp.arange(3), 0).shape
     (1, 3)
@@ -162,7 +190,11 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """``a`` without its dimensions of length 1, or without those at ``axis``.
 
     Args:
+        a: an array, or a number.
         axis: the dimensions to be left out, which must have length 1; None for all that have.
+
+    Returns:
+        An array of the dtype of ``a`` without those axes.
 
     Raises:
         ValueError: a dimension at ``axis`` has another length.
@@ -186,6 +218,12 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 def atleast_1d(*arys: ArrayLike) -> Any:
     """The arrays with at least one dimension.
 
+    Args:
+        *arys: arrays, or numbers.
+
+    Returns:
+        An array, or of several arguments a list of arrays.
+
     >>> jnp.atleast_1d(3.0).shape
     (1,)
     """
@@ -195,6 +233,12 @@ def atleast_1d(*arys: ArrayLike) -> Any:
 @one_program
 def atleast_2d(*arys: ArrayLike) -> Any:
     """The arrays with at least two dimensions; new ones come first.
+
+    Args:
+        *arys: arrays, or numbers.
+
+    Returns:
+        An array, or of several arguments a list of arrays.
 
     >>> jnp.atleast_2d(jnp.arange(3)).shape
     (1, 3)
@@ -209,6 +253,12 @@ def atleast_2d(*arys: ArrayLike) -> Any:
 @one_program
 def atleast_3d(*arys: ArrayLike) -> Any:
     """The arrays with at least three dimensions: n becomes 1, n, 1 and n, m becomes n, m, 1.
+
+    Args:
+        *arys: arrays, or numbers.
+
+    Returns:
+        An array, or of several arguments a list of arrays.
 
     >>> jnp.atleast_3d(jnp.arange(3)).shape
     (1, 3, 1)
@@ -235,7 +285,14 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """out[i_axes] = a[i]: the dimensions in the order ``axes``, by default reversed.
 
     Args:
+        a: an array, or a number.
         axes: for each dimension of the result the one of the array that it is; None reverses them.
+
+    Returns:
+        An array of the dtype of ``a``, with the same dimensions in another order.
+
+    Raises:
+        ValueError: ``axes`` does not name each dimension once.
 
     >>> jnp.transpose(jnp.zeros((2, 3, 4))).shape
     (4, 3, 2)
@@ -257,6 +314,15 @@ permute_dims = transpose
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Matrices [..., n, m] as [..., m, n].
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the dtype of ``x``.
+
+    Raises:
+        ValueError: ``x`` has fewer than 2 dimensions.
+
     >>> jnp.matrix_transpose(jnp.zeros((2, 3, 4))).shape
     (2, 4, 3)
     """
@@ -269,6 +335,14 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 @one_program
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """``a`` with two dimensions exchanged.
+
+    Args:
+        a: an array, or a number.
+        axis1: the first of the two axes.
+        axis2: the second.
+
+    Returns:
+        An array of the dtype of ``a``, with the same dimensions in another order.
 
     >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
     (4, 3, 2)
@@ -287,8 +361,15 @@ def moveaxis(
     """``a`` with the dimensions ``source`` at ``destination``, the others in order.
 
     Args:
+        a: an array, or a number.
         source: an axis, or several.
         destination: where they go, in the same order.
+
+    Returns:
+        An array of the dtype of ``a``, with the same dimensions in another order.
+
+    Raises:
+        ValueError: there are more sources than destinations, or fewer.
 
     >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
     (3, 4, 2)
@@ -309,7 +390,15 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """``a`` with dimension ``axis`` moved in front of dimension ``start``; see ``moveaxis``.
 
     Args:
+        a: an array, or a number.
+        axis: the axis along which it works, counted from the end if negative.
         start: the axis before which it comes to stand.
+
+    Returns:
+        An array of the dtype of ``a``, with the same dimensions in another order.
+
+    Raises:
+        ValueError: ``start`` is out of bounds.
 
     >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
     (4, 2, 3)
@@ -331,6 +420,12 @@ def broadcast_to(array: ArrayLike, shape: ShapeLike) -> Array:
 
     Args:
         array: an array, or a number.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of that shape, of the dtype of ``array``.
 
     >>> print(jnp.broadcast_to(jnp.arange(3), (2, 3)))
     [[0 1 2]
@@ -348,6 +443,9 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     Args:
         args: arrays, or numbers.
 
+    Returns:
+        A tuple of arrays of one shape, each of its own dtype.
+
     >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
     [(2, 3), (2, 3)]
     """
@@ -364,6 +462,9 @@ def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
     Args:
         shapes: tuples of integers, or integers.
 
+    Returns:
+        A tuple of integers.
+
     >>> jnp.broadcast_shapes((2, 1), (3,))
     (2, 3)
     """
@@ -378,7 +479,11 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """``m`` with the order of its elements reversed along ``axis``, or along all.
 
     Args:
+        m: an array.
         axis: the axis, or several, that are reversed; None for all.
+
+    Returns:
+        An array of the shape and dtype of ``m``.
 
     >>> print(jnp.flip(jnp.arange(3)))
     [2 1 0]
@@ -391,6 +496,12 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
 def fliplr(m: ArrayLike) -> Array:
     """``m`` reversed along its second dimension.
 
+    Args:
+        m: an array.
+
+    Returns:
+        An array of the shape and dtype of ``m``.
+
     >>> print(jnp.fliplr(jnp.array([[1, 2], [3, 4]])))
     [[2 1]
      [4 3]]
@@ -401,6 +512,12 @@ def fliplr(m: ArrayLike) -> Array:
 @one_program
 def flipud(m: ArrayLike) -> Array:
     """``m`` reversed along its first dimension.
+
+    Args:
+        m: an array.
+
+    Returns:
+        An array of the shape and dtype of ``m``.
 
     >>> print(jnp.flipud(jnp.array([[1, 2], [3, 4]])))
     [[3 4]
@@ -414,8 +531,12 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """``m`` turned by k right angles in the plane of two axes, from the first to the second.
 
     Args:
+        m: an array.
         k: how many quarter turns.
         axes: the two axes of the plane; turns go from the first to the second.
+
+    Returns:
+        An array of the dtype of ``m``; for odd ``k`` with the two dimensions exchanged.
 
     >>> print(jnp.rot90(jnp.array([[1, 2], [3, 4]])))
     [[2 4]
@@ -442,8 +563,12 @@ def roll(
     Without ``axis`` the array is rolled as a vector. The shift may be traced.
 
     Args:
+        a: an array, or a number.
         shift: by how many places, forwards if positive; several, for as many axes.
         axis: the axis, or several; None rolls the array as a vector.
+
+    Returns:
+        An array of the shape of ``a``.
 
     >>> print(jnp.roll(jnp.arange(5), 2))
     [3 4 0 1 2]
@@ -499,7 +624,11 @@ def resize(a: ArrayLike, new_shape: Any) -> Array:
     """The elements of ``a`` in a new shape, cut off or repeated from the beginning to fill it.
 
     Args:
+        a: an array, or a number.
         new_shape: the shape of the result; elements are repeated, or left out at the end.
+
+    Returns:
+        An array of that shape, of the dtype of ``a``.
 
     >>> print(jnp.resize(jnp.arange(3), (2, 2)))
     [[0 1]

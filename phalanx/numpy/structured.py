@@ -39,6 +39,16 @@ def eye(
 ) -> Array:
     """The N by M matrix with 1 on diagonal ``k`` (above the main one if positive), else 0.
 
+    Args:
+        N: the number of rows.
+        M: the number of columns; None for as many as rows.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        device: a device or a sharding: where the result lies; None for the default device.
+
+    Returns:
+        A matrix [N, M], by default of float32.
+
     >>> print(jnp.eye(2))
     [[1. 0.]
      [0. 1.]]
@@ -59,6 +69,10 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 
     Args:
         n: the number of rows, and of columns.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+
+    Returns:
+        A matrix [n, n], by default of float32.
 
     >>> print(jnp.identity(2, dtype=int))
     [[1 0]
@@ -70,6 +84,15 @@ def identity(n: int, dtype: DTypeLike | None = None) -> Array:
 @one_program
 def tri(N: int, M: int | None = None, k: ArrayLike = 0, dtype: DTypeLike | None = None) -> Array:
     """The N by M matrix with 1 on and below diagonal ``k``, else 0.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; None for as many as rows.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+
+    Returns:
+        A matrix [N, M], by default of float32.
 
     >>> print(jnp.tri(2, 3, dtype=int))
     [[1 0 0]
@@ -97,6 +120,13 @@ def _offset(who: str, k: Any, places: Any) -> Any:
 def tril(m: ArrayLike, k: ArrayLike = 0) -> Array:
     """Matrices [..., n, m] with the elements above diagonal ``k`` set to 0.
 
+    Args:
+        m: the number of columns; None for as many as rows.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+
+    Returns:
+        An array of the shape and dtype of ``m``.
+
     >>> print(jnp.tril(jnp.ones((2, 2), dtype=int)))
     [[1 0]
      [1 1]]
@@ -108,6 +138,13 @@ def tril(m: ArrayLike, k: ArrayLike = 0) -> Array:
 @one_program
 def triu(m: ArrayLike, k: ArrayLike = 0) -> Array:
     """Matrices [..., n, m] with the elements below diagonal ``k`` set to 0.
+
+    Args:
+        m: the number of columns; None for as many as rows.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+
+    Returns:
+        An array of the shape and dtype of ``m``.
 
     >>> print(jnp.triu(jnp.ones((2, 2), dtype=int)))
     [[1 1]
@@ -135,6 +172,13 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     Args:
         v: a vector that becomes the diagonal; for ``diag`` also a matrix, whose diagonal is the
             result.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+
+    Returns:
+        A matrix of a vector, a vector of a matrix.
+
+    Raises:
+        ValueError: ``v`` has other than 1 or 2 dimensions.
 
     >>> print(jnp.diag(jnp.array([1, 2])), jnp.diag(jnp.array([[1, 2], [3, 4]])))
     [[1 0]
@@ -166,6 +210,10 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     Args:
         v: a vector that becomes the diagonal; for ``diag`` also a matrix, whose diagonal is the
             result.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+
+    Returns:
+        A matrix.
 
     >>> print(jnp.diagflat(jnp.array([[1, 2]])))
     [[1 0]
@@ -178,6 +226,15 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
 @one_program
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Diagonal ``offset`` of the matrices along two axes, as the last dimension of the result.
+
+    Args:
+        a: an array, or a number.
+        offset: which diagonal: 0 for the main one, positive above it, negative below.
+        axis1: the first of the two axes.
+        axis2: the second.
+
+    Returns:
+        An array of the other dimensions of ``a``, and the diagonal as the last one.
 
     >>> print(jnp.diagonal(jnp.arange(6).reshape(2, 3), 1))
     [1 5]
@@ -206,6 +263,18 @@ def trace(
 ) -> Array:
     """The sum of diagonal ``offset`` of the matrices along two axes.
 
+    Args:
+        a: an array, or a number.
+        offset: which diagonal: 0 for the main one, positive above it, negative below.
+        axis1: the first of the two axes.
+        axis2: the second.
+        dtype: the dtype of the result, and in which it is computed; None for that of ``a``, but at
+            least 32 bits of integers.
+        out: must be None: arrays are immutable, and results are returned.
+
+    Returns:
+        An array of the dimensions that are left; small integers are summed in 32 bits.
+
     >>> print(jnp.trace(jnp.array([[1, 2], [3, 4]])))
     5
     """
@@ -215,6 +284,14 @@ def trace(
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The rows and the columns of the elements on and below diagonal ``k`` of an n by m matrix.
 
+    Args:
+        n: the number of rows.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+        m: the number of columns; None for as many as rows.
+
+    Returns:
+        Two vectors of int32.
+
     >>> [i.tolist() for i in jnp.tril_indices(2)]
     [[0, 1, 1], [0, 0, 1]]
     """
@@ -223,6 +300,14 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The rows and the columns of the elements on and above diagonal ``k`` of an n by m matrix.
+
+    Args:
+        n: the number of rows.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+        m: the number of columns; None for as many as rows.
+
+    Returns:
+        Two vectors of int32.
 
     >>> [i.tolist() for i in jnp.triu_indices(2)]
     [[0, 0, 1], [0, 1, 1]]
@@ -241,6 +326,11 @@ def mask_indices(
         n: the number of rows, and of columns.
         mask_func: a function ``mask_func(matrix, k)``, such as ``triu``.
         k: what the function gets as its second argument.
+        size: the length of the result, which is cut or filled up to it. Needed under ``jit``, where
+            lengths must not depend on values.
+
+    Returns:
+        A tuple of vectors of int32, one per dimension.
 
     >>> [i.tolist() for i in jnp.mask_indices(3, jnp.triu, 1)]
     [[0, 0, 1], [1, 2, 2]]
@@ -251,6 +341,13 @@ def mask_indices(
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """``tril_indices`` for the shape of a matrix.
 
+    Args:
+        arr: an array whose last two dimensions are the matrix.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+
+    Returns:
+        Two vectors of int32.
+
     >>> [i.tolist() for i in jnp.tril_indices_from(jnp.zeros((2, 2)))]
     [[0, 1, 1], [0, 0, 1]]
     """
@@ -260,6 +357,13 @@ def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
     """``triu_indices`` for the shape of a matrix.
+
+    Args:
+        arr: an array whose last two dimensions are the matrix.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+
+    Returns:
+        Two vectors of int32.
 
     >>> [i.tolist() for i in jnp.triu_indices_from(jnp.zeros((2, 2)))]
     [[0, 0, 1], [0, 1, 1]]
@@ -275,6 +379,9 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
         n: the length of each dimension.
         ndim: how many dimensions.
 
+    Returns:
+        A tuple of vectors of int32, one per dimension.
+
     >>> [i.tolist() for i in jnp.diag_indices(2)]
     [[0, 1], [0, 1]]
     """
@@ -283,6 +390,15 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """``diag_indices`` for the shape of an array whose dimensions have one length.
+
+    Args:
+        arr: an array whose last two dimensions are the matrix.
+
+    Returns:
+        A tuple of vectors of int32, one per dimension.
+
+    Raises:
+        ValueError: the dimensions of ``arr`` have different lengths.
 
     >>> [i.tolist() for i in jnp.diag_indices_from(jnp.zeros((2, 2)))]
     [[0, 1], [0, 1]]
@@ -305,6 +421,12 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
         x: a vector.
         N: the number of columns; None for as many as rows.
         increasing: whether powers rise from left to right.
+
+    Returns:
+        A matrix [n, N], of n elements.
+
+    Raises:
+        ValueError: ``x`` is no vector.
 
     >>> print(jnp.vander(jnp.array([2, 3]), 3))
     [[4 2 1]
@@ -348,6 +470,9 @@ def hanning(M: int) -> Array:
     Args:
         M: the number of points.
 
+    Returns:
+        float32 [M].
+
     >>> print(jnp.hanning(3).round(3))
     [0. 1. 0.]
     """
@@ -360,6 +485,9 @@ def hamming(M: int) -> Array:
 
     Args:
         M: the number of points.
+
+    Returns:
+        float32 [M].
 
     >>> [round(w, 2) for w in jnp.hamming(3).tolist()]
     [0.08, 1.0, 0.08]
@@ -374,6 +502,9 @@ def blackman(M: int) -> Array:
     Args:
         M: the number of points.
 
+    Returns:
+        float32 [M].
+
     >>> print(abs(jnp.blackman(3)).round(3))
     [0. 1. 0.]
     """
@@ -386,6 +517,9 @@ def bartlett(M: int) -> Array:
 
     Args:
         M: the number of points.
+
+    Returns:
+        float32 [M].
 
     >>> print(jnp.bartlett(5))
     [0.  0.5 1.  0.5 0. ]
@@ -403,6 +537,9 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     Args:
         M: the number of points.
         beta: how narrow the window is; 0 for a rectangle.
+
+    Returns:
+        float32 [M].
 
     >>> print(jnp.kaiser(3, 5.0).round(4))
     [0.0367 1.     0.0367]
@@ -429,6 +566,13 @@ def meshgrid(
         copy: must be true.
         sparse: whether to leave the dimensions in which a result is constant at length 1.
         indexing: "xy" lets the second dimension follow the first vector; "ij" does not.
+
+    Returns:
+        A tuple of arrays, one per argument: of one shape, or with ``sparse`` of shapes that
+        broadcast.
+
+    Raises:
+        ValueError: an argument has 2 dimensions or more, or there is no such indexing.
 
     >>> x, y = jnp.meshgrid(jnp.arange(3), jnp.arange(2))
     >>> print(x)
@@ -462,6 +606,10 @@ def indices(dimensions: Any, dtype: DTypeLike | None = None, sparse: bool = Fals
         dtype: the dtype of the coordinates.
         sparse: whether each array has length 1 along the axes in which it is constant.
 
+    Returns:
+        An int32 array of shape [ndim, *dimensions]; with ``sparse`` a tuple of arrays that
+        broadcast to it.
+
     >>> print(jnp.indices((2, 2))[0])
     [[0 0]
      [1 1]]
@@ -480,6 +628,12 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
     Args:
         args: vectors of integers or booleans, one for each dimension.
+
+    Returns:
+        A tuple of arrays, one per argument, that broadcast to the product.
+
+    Raises:
+        ValueError: an argument is no vector.
 
     >>> print(jnp.arange(9).reshape(3, 3)[jnp.ix_(jnp.array([0, 2]), jnp.array([1, 2]))])
     [[1 2]
@@ -505,7 +659,12 @@ def fromfunction(
 
     Args:
         function: a function of as many arrays as there are dimensions, the coordinates.
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: the dtype of the indices that ``function`` gets.
         kwargs: keyword arguments of the function.
+
+    Returns:
+        What ``function`` returns.
 
     >>> print(jnp.fromfunction(lambda i, j: 10 * i + j, (2, 3), dtype=int))
     [[ 0  1  2]

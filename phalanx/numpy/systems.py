@@ -72,6 +72,9 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
         a: matrices [..., n, n]; where one is singular, x is not finite.
         b: [..., n, k], or one vector [n].
 
+    Returns:
+        An array of the shape of ``b``.
+
     Raises:
         ShapeError: the shapes do not fit.
 
@@ -91,6 +94,12 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
 @one_program
 def inv(a: ArrayLike) -> Array:
     """The inverses of square matrices [..., n, n]; not finite where one is singular.
+
+    Args:
+        a: square matrices [..., n, n].
+
+    Returns:
+        Matrices [..., n, n].
 
     >>> print(jnp.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
     [[0.5  0.  ]
@@ -116,6 +125,9 @@ def pinv(
             max(m, n) times the rounding error.
         hermitian: whether a is known to be Hermitian, which changes nothing.
         rcond: another name of ``rtol``.
+
+    Returns:
+        Matrices [..., n, m].
 
     >>> print(jnp.linalg.pinv(jnp.array([[2.0, 0.0], [0.0, 0.0]])))
     [[0.5 0. ]
@@ -193,6 +205,12 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
         b: the right side.
         axes: dimensions of a to be moved to the end first.
 
+    Returns:
+        An array of the shape that ``a`` has beyond ``b``.
+
+    Raises:
+        ShapeError: there are not as many equations as unknowns.
+
     >>> a = jnp.eye(4).reshape(2, 2, 4)
     >>> print(jnp.linalg.tensorsolve(a, jnp.ones((2, 2))))
     [1. 1. 1. 1.]
@@ -219,6 +237,13 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
         a: an array whose first ``ind`` dimensions have as many elements as the others.
         ind: how many dimensions are rows.
 
+    Returns:
+        An array with the last dimensions of ``a`` first, and its ``ind`` first ones after them.
+
+    Raises:
+        ShapeError: the first ``ind`` dimensions have not as many elements as the others.
+        ValueError: ``ind`` is not positive.
+
     >>> print(jnp.linalg.tensorinv(2 * jnp.eye(4).reshape(4, 2, 2), ind=1).shape)
     (2, 2, 4)
     """
@@ -242,6 +267,12 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 @one_program
 def det(a: ArrayLike) -> Array:
     """The determinants of square matrices [..., n, n].
+
+    Args:
+        a: square matrices [..., n, n].
+
+    Returns:
+        Numbers [...].
 
     >>> print(jnp.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     -2.0
@@ -294,6 +325,9 @@ def cond(x: ArrayLike, p: Any = None) -> Array:
         x: matrices [..., m, n]; square unless p is None, 2 or -2.
         p: the norm, as of ``norm``; None and 2: the largest singular value over the least.
 
+    Returns:
+        Real numbers [...].
+
     >>> print(jnp.linalg.cond(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
     2.0
     """
@@ -323,6 +357,9 @@ def matrix_rank(
         rtol: the tolerance; by default max(m, n) times the rounding error.
         hermitian: whether M is known to be Hermitian.
         tol: an absolute tolerance in place of ``rtol``.
+
+    Returns:
+        int32 [...].
 
     >>> print(jnp.linalg.matrix_rank(jnp.array([[1.0, 2.0], [2.0, 4.0]])))
     1

@@ -28,6 +28,12 @@ from phalanx.ops.turns import sinc as _sinc
 def exp(x: ArrayLike, /) -> Array:
     """e to the power x, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.exp(0.0))
     1.0
     """
@@ -37,6 +43,12 @@ def exp(x: ArrayLike, /) -> Array:
 @one_program
 def exp2(x: ArrayLike, /) -> Array:
     """2 to the power x, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(jnp.exp2(3.0))
     8.0
@@ -48,6 +60,12 @@ def exp2(x: ArrayLike, /) -> Array:
 def expm1(x: ArrayLike, /) -> Array:
     """e to the power x, minus 1, also precise near x = 0, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.expm1(0.0))
     0.0
     """
@@ -57,6 +75,12 @@ def expm1(x: ArrayLike, /) -> Array:
 @one_program
 def log(x: ArrayLike, /) -> Array:
     """The natural logarithm, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(jnp.log(1.0))
     0.0
@@ -68,6 +92,12 @@ def log(x: ArrayLike, /) -> Array:
 def log1p(x: ArrayLike, /) -> Array:
     """The natural logarithm of 1 + x, also precise near x = 0, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.log1p(0.0))
     0.0
     """
@@ -78,6 +108,12 @@ def log1p(x: ArrayLike, /) -> Array:
 def log2(x: ArrayLike, /) -> Array:
     """The logarithm to base 2, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.log2(8.0))
     3.0
     """
@@ -87,6 +123,12 @@ def log2(x: ArrayLike, /) -> Array:
 @one_program
 def log10(x: ArrayLike, /) -> Array:
     """The logarithm to base 10, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> round(float(jnp.log10(1000.0)), 5)
     3.0
@@ -106,6 +148,15 @@ def _log(x: Any, base: int) -> Any:
 def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log(e^x + e^y), elementwise, without overflow.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> round(float(jnp.logaddexp(1000.0, 1000.0)), 3)
     1000.693
     """
@@ -116,6 +167,15 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = 
 @one_program
 def logaddexp2(x: ArrayLike, y: ArrayLike, /, *, out: None = None, where: None = None) -> Array:
     """log2(2^x + 2^y), elementwise, without overflow.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+        out: must be None: arrays are immutable, and results are returned.
+        where: must be None: there is no result to be left as it is.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> round(float(jnp.logaddexp2(1000.0, 1000.0)), 3)
     1001.0
@@ -143,6 +203,12 @@ def _logaddexp(x: Any, y: Any) -> Any:
 def sin(x: ArrayLike, /) -> Array:
     """The sine of x in radians, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.sin(0.0))
     0.0
     """
@@ -152,6 +218,12 @@ def sin(x: ArrayLike, /) -> Array:
 @one_program
 def cos(x: ArrayLike, /) -> Array:
     """The cosine of x in radians, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(jnp.cos(0.0))
     1.0
@@ -163,6 +235,12 @@ def cos(x: ArrayLike, /) -> Array:
 def tan(x: ArrayLike, /) -> Array:
     """The tangent of x in radians, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.tan(0.0))
     0.0
     """
@@ -172,6 +250,12 @@ def tan(x: ArrayLike, /) -> Array:
 @one_program
 def arcsin(x: ArrayLike, /) -> Array:
     """The angle in [-π/2, π/2] whose sine is x, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(jnp.arcsin(0.0))
     0.0
@@ -183,6 +267,12 @@ def arcsin(x: ArrayLike, /) -> Array:
 def arccos(x: ArrayLike, /) -> Array:
     """The angle in [0, π] whose cosine is x, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.arccos(1.0))
     0.0
     """
@@ -192,6 +282,12 @@ def arccos(x: ArrayLike, /) -> Array:
 @one_program
 def arctan(x: ArrayLike, /) -> Array:
     """The angle in [-π/2, π/2] whose tangent is x, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(jnp.arctan(0.0))
     0.0
@@ -203,6 +299,13 @@ def arctan(x: ArrayLike, /) -> Array:
 def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
     """The angle in [-π, π] of the point (x, y), elementwise.
 
+    Args:
+        y: an array, or a number; the two broadcast.
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> round(float(jnp.arctan2(1.0, -1.0)), 4)
     2.3562
     """
@@ -212,6 +315,13 @@ def arctan2(y: ArrayLike, x: ArrayLike, /) -> Array:
 @one_program
 def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
     """The square root of x² + y², elementwise, without overflow.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        Real numbers of the shape to which the arguments broadcast.
 
     >>> float(jnp.hypot(3.0, 4.0))
     5.0
@@ -231,6 +341,12 @@ def hypot(x: ArrayLike, y: ArrayLike, /) -> Array:
 def i0(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 0, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     Raises:
         TypeError: x is complex.
 
@@ -247,6 +363,12 @@ def i0(x: ArrayLike) -> Array:
 @one_program
 def sinc(x: ArrayLike, /) -> Array:
     """sin(πx) / (πx), elementwise, and 1 at 0.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(jnp.sinc(0.0))
     1.0
@@ -273,6 +395,12 @@ def _complex_sinc(x: Array) -> Array:
 def deg2rad(x: ArrayLike, /) -> Array:
     """Degrees in radians, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> round(float(jnp.deg2rad(180.0)), 4)
     3.1416
     """
@@ -283,6 +411,12 @@ def deg2rad(x: ArrayLike, /) -> Array:
 @one_program
 def rad2deg(x: ArrayLike, /) -> Array:
     """Radians in degrees, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> round(float(jnp.rad2deg(jnp.pi)), 4)
     180.0
@@ -302,6 +436,12 @@ degrees = rad2deg
 def sinh(x: ArrayLike, /) -> Array:
     """The hyperbolic sine, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.sinh(0.0))
     0.0
     """
@@ -311,6 +451,12 @@ def sinh(x: ArrayLike, /) -> Array:
 @one_program
 def cosh(x: ArrayLike, /) -> Array:
     """The hyperbolic cosine, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(jnp.cosh(0.0))
     1.0
@@ -322,6 +468,12 @@ def cosh(x: ArrayLike, /) -> Array:
 def tanh(x: ArrayLike, /) -> Array:
     """The hyperbolic tangent, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.tanh(0.0))
     0.0
     """
@@ -331,6 +483,12 @@ def tanh(x: ArrayLike, /) -> Array:
 @one_program
 def arcsinh(x: ArrayLike, /) -> Array:
     """The inverse of the hyperbolic sine, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(jnp.arcsinh(0.0))
     0.0
@@ -342,6 +500,12 @@ def arcsinh(x: ArrayLike, /) -> Array:
 def arccosh(x: ArrayLike, /) -> Array:
     """The inverse of the hyperbolic cosine, not negative, elementwise.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(jnp.arccosh(1.0))
     0.0
     """
@@ -351,6 +515,12 @@ def arccosh(x: ArrayLike, /) -> Array:
 @one_program
 def arctanh(x: ArrayLike, /) -> Array:
     """The inverse of the hyperbolic tangent, elementwise.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(jnp.arctanh(0.0))
     0.0

@@ -267,6 +267,9 @@ def frompyfunc(
         nout: the number of its results.
         identity: what leaves any element as it is, if there is such a thing.
 
+    Returns:
+        A ``ufunc``.
+
     >>> import phalanx.numpy as jnp
     >>> larger = jnp.frompyfunc(lambda x, y: jnp.where(x > y, x, y), 2, 1)
     >>> print(larger.outer(jnp.arange(2), jnp.arange(3)))

@@ -50,6 +50,12 @@ TYPES = 1024  # of each primitive: results of its type rule that are kept
 def f32(*shape: int) -> ArrayType:
     """The type of a float32 array: shorthand for examples.
 
+    Args:
+        *shape: the shape of the result: a tuple of integers, or an integer.
+
+    Returns:
+        An ``ArrayType``.
+
     >>> str(f32(2, 3))
     'f32[2,3]'
     """
@@ -59,6 +65,12 @@ def f32(*shape: int) -> ArrayType:
 def i32(*shape: int) -> ArrayType:
     """The type of an int32 array: shorthand for examples.
 
+    Args:
+        *shape: the shape of the result: a tuple of integers, or an integer.
+
+    Returns:
+        An ``ArrayType``.
+
     >>> str(i32(2))
     'i32[2]'
     """
@@ -67,6 +79,12 @@ def i32(*shape: int) -> ArrayType:
 
 def bools(*shape: int) -> ArrayType:
     """The type of a boolean array: shorthand for examples.
+
+    Args:
+        *shape: the shape of the result: a tuple of integers, or an integer.
+
+    Returns:
+        An ``ArrayType``.
 
     >>> bools(3).dtype
     dtype('bool')
@@ -228,6 +246,9 @@ def add_tangents(*terms: Any) -> Any:
 
     Args:
         terms: tangents, ``ZERO`` among them.
+
+    Returns:
+        An array, or ``ZERO``.
     """
     total: Any = ZERO
     for t in terms:
@@ -267,6 +288,9 @@ def pointwise(
         params: a TypedDict of the parameters, if there are any.
         doc: the mathematics and the source, in a line.
         examples: for the tests.
+
+    Returns:
+        A ``Primitive``, to be called with arrays.
     """
 
     @memoized(TYPES)
@@ -374,6 +398,9 @@ def structural(
         operations: how many of arithmetic an element takes.
         doc: a line about it.
         examples: what tests try it on.
+
+    Returns:
+        A ``Primitive``, to be called with arrays.
     """
 
     def batch_rule(axis: Axis, values: Operands, dims: LaneDims, /, **params: Any) -> Batched:
@@ -542,6 +569,9 @@ def move(x: Any, source: int, target: int) -> Any:
         x: an array.
         source: a dimension.
         target: where it goes.
+
+    Returns:
+        An array of the dtype of ``x``.
     """
     if source == target:
         return x
@@ -557,6 +587,9 @@ def broadcast_lanes(x: Any, dim: int, size: int) -> Any:
         x: an array without lanes.
         dim: where the dimension of the lanes is to be.
         size: how many lanes.
+
+    Returns:
+        An array with one dimension more.
     """
     shape = typeof(x).shape
     kept = tuple(i + (i >= dim) for i in range(len(shape)))
@@ -745,6 +778,9 @@ def zeros(type: ArrayType) -> Any:
 
     Args:
         type: the type of the array.
+
+    Returns:
+        An array of that type.
     """
     if is_key(type.dtype):
         return random_wrap(zeros(type.physical), dtype=type.dtype)
@@ -757,5 +793,8 @@ def instantiate(value: Any, type: ArrayType) -> Any:
     Args:
         value: a tangent, or ``ZERO``.
         type: its type, with which zeros are made.
+
+    Returns:
+        An array of that type.
     """
     return zeros(type) if value is ZERO else value

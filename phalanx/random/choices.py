@@ -50,6 +50,11 @@ def permutation(key: KeyLike, x: ArrayLike, axis: int = 0, independent: bool = F
         x: an array, or an integer n, which means 0, 1, ..., n - 1.
         axis: the axis that is put in another order.
         independent: whether each vector along ``axis`` gets an order of its own.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        An array of the shape and dtype of ``x``; of an integer n, int32 [n].
 
     Raises:
         TypeError: ``x`` is neither.
@@ -273,6 +278,11 @@ def categorical(
             repeat a category.
         mode: how many random bits decide: "high" for twice as many as "low", the default; rare
             categories need them.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        int32, of ``shape``; if that is None, of the shape of the logits without ``axis``.
 
     Raises:
         ValueError: ``shape`` does not end as it must, or asks for too many draws; or there is no

@@ -62,6 +62,12 @@ def beta(
         shape: of the result; by default that to which ``a`` and ``b`` broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     Raises:
         ValueError: the parameters do not broadcast to ``shape``, or there is no such method.
@@ -95,6 +101,11 @@ def dirichlet(
         alpha: positive numbers along the last axis.
         shape: of the result without its last axis; by default that of ``alpha``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of shape [*shape, n], n the length of ``alpha``.
 
     Raises:
         ValueError: ``alpha`` has no axis, or does not broadcast to ``shape``.
@@ -136,6 +147,12 @@ def chisquare(
         shape: of the result; by default that of ``df``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     Raises:
         ValueError: ``df`` does not broadcast to ``shape``, or there is no such method.
@@ -173,6 +190,12 @@ def f(
         dfden: likewise.
         shape: of the result; by default that to which the parameters broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     >>> from phalanx import random
     >>> bool(random.f(random.key(0), 3.0, 4.0) > 0)
@@ -199,6 +222,12 @@ def t(
         df: a positive number, or an array that broadcasts to ``shape``.
         shape: of the result; by default that of ``df``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     >>> from phalanx import random
     >>> random.t(random.key(0), 3.0, (2,)).shape
@@ -226,6 +255,11 @@ def generalized_normal(
         p: a positive number.
         shape: of the result.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     >>> from phalanx import random
     >>> random.generalized_normal(random.key(0), 1.5, (2,)).shape
@@ -257,6 +291,8 @@ def ball(
         p: of the norm, a positive number.
         shape: of the points.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
 
     Returns:
         An array ``[*shape, d]``.
@@ -289,6 +325,11 @@ def maxwell(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None)
         key: a single key.
         shape: of the result.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     >>> from phalanx import random
     >>> bool(random.maxwell(random.key(0)) > 0)
@@ -361,6 +402,12 @@ def wald(
         mean: a positive number, or an array that broadcasts to ``shape``.
         shape: of the result; by default that of ``mean``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     >>> from phalanx import random
     >>> bool(random.wald(random.key(0), 2.0) > 0)
@@ -395,6 +442,11 @@ def geometric(
         p: a number, or an array that broadcasts to ``shape``.
         shape: of the result; by default that of ``p``.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Integers of ``shape``; if that is None, of the shape of the parameter.
 
     Raises:
         TypeError: ``dtype`` is not integer.
@@ -429,6 +481,12 @@ def pareto(
         b: a positive number, or an array that broadcasts to ``shape``.
         shape: of the result; by default that of ``b``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     >>> from phalanx import random
     >>> bool(random.pareto(random.key(0), 2.0) >= 1)
@@ -453,6 +511,12 @@ def rayleigh(
         scale: σ, a positive number or an array that broadcasts to ``shape``.
         shape: of the result; by default that of ``scale``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     >>> from phalanx import random
     >>> bool(random.rayleigh(random.key(0), 2.0) >= 0)
@@ -481,6 +545,10 @@ def weibull_min(
         concentration: likewise.
         shape: of the random numbers that are scaled; it broadcasts with the parameters.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     Raises:
         ValueError: ``shape`` and those of the parameters do not broadcast.
@@ -521,6 +589,12 @@ def triangular(
         right: likewise.
         shape: of the result; by default that to which the parameters broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     >>> from phalanx import random
     >>> 0 <= float(random.triangular(random.key(0), 0.0, 0.3, 1.0)) <= 1

@@ -43,6 +43,9 @@ def define_prng_impl(
         name: what messages call it.
         tag: the name of its dtype is ``key<tag>``.
 
+    Returns:
+        A generator, to be given as ``impl``.
+
     Raises:
         TypeError: what is to be a function is none, or a length is no integer.
         ValueError: a key has no words.

@@ -69,6 +69,11 @@ def normal(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) 
         shape: of the result.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``. A
             complex dtype gives numbers whose parts have variance 1/2 each.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     >>> from phalanx import random
     >>> random.normal(random.key(0), (2, 3)).shape
@@ -126,6 +131,12 @@ def truncated_normal(
         upper: likewise.
         shape: of the result; by default that to which the bounds broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the bounds
+        broadcast.
 
     >>> from phalanx import random
     >>> x = random.truncated_normal(random.key(0), -2, 2, (100,))
@@ -164,6 +175,11 @@ def lognormal(
         shape: of the result; by default that of ``sigma``.
         dtype: a floating-point or complex dtype; float32 by default, or float64 under
             ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     >>> from phalanx import random
     >>> random.lognormal(random.key(0), 0.5, (2,)).shape
@@ -193,6 +209,11 @@ def exponential(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = N
         key: a single key.
         shape: of the result.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     >>> from phalanx import random
     >>> random.exponential(random.key(0), (2, 3)).shape
@@ -223,6 +244,11 @@ def gumbel(
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         mode: how many random bits a number is made of: "high" for twice as many as "low", the
             default; large numbers, which are rare, need them.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     Raises:
         ValueError: there is no such mode.
@@ -262,6 +288,11 @@ def laplace(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None)
         key: a single key.
         shape: of the result.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     >>> from phalanx import random
     >>> random.laplace(random.key(0), (2, 3)).shape
@@ -284,6 +315,11 @@ def logistic(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None
         key: a single key.
         shape: of the result.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     >>> from phalanx import random
     >>> random.logistic(random.key(0), (2, 3)).shape
@@ -306,6 +342,11 @@ def cauchy(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) 
         key: a single key.
         shape: of the result.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     >>> from phalanx import random
     >>> random.cauchy(random.key(0), (2, 3)).shape

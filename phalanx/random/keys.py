@@ -52,6 +52,9 @@ def key(seed: ArrayLike, *, impl: KeySpec = None, dtype: KeySpec = None) -> Arra
             default that of the option ``default_prng_impl``.
         dtype: another name for ``impl``.
 
+    Returns:
+        A key, an array without dimensions.
+
     Raises:
         TypeError: the seed is not a single integer, or there is no such kind of generator.
         ValueError: there is no generator of that name.
@@ -70,6 +73,17 @@ def PRNGKey(seed: ArrayLike, *, impl: KeySpec = None) -> Array:
 
     With the option ``enable_custom_prng`` it is the same as ``key``.
 
+    Args:
+        seed: an integer, or an integer scalar array; 32 bits of it are used, 64 bits if
+            ``enable_x64`` is set.
+        impl: the generator, by its name or its dtype: "threefry2x32", whose numbers are the same
+            everywhere; "rbg", XLA's own for the platform; or "unsafe_rbg", the same, which splits
+            keys faster and promises nothing of them; or one of your own, ``define_prng_impl``. By
+            default that of the option ``default_prng_impl``.
+
+    Returns:
+        uint32 [2].
+
     >>> from phalanx import random
     >>> random.PRNGKey(7).tolist()
     [0, 7]
@@ -84,6 +98,9 @@ def key_dtype(impl_spec: KeySpec = None) -> KeyType:
     Args:
         impl_spec: the generator's name, or the dtype itself; None for the one that the option
             ``default_prng_impl`` names.
+
+    Returns:
+        A dtype.
 
     Raises:
         TypeError: it is something else.
@@ -150,6 +167,9 @@ def key_data(keys: KeyLike) -> Array:
     Args:
         keys: an array of keys.
 
+    Returns:
+        uint32 of the shape of ``keys`` and a last dimension more.
+
     Raises:
         TypeError: ``keys`` are none.
 
@@ -174,6 +194,9 @@ def wrap_key_data(
             ``key_shape`` says.
         impl: the generator, see ``key``.
         dtype: another name for ``impl``.
+
+    Returns:
+        Keys, of the shape of the words without the last dimension.
 
     Raises:
         TypeError: the array has another dtype, or another last dimension.
@@ -211,6 +234,9 @@ def key_impl(keys: KeyLike) -> str | PRNGImpl:
     Args:
         keys: an array of keys.
 
+    Returns:
+        A string, or the generator that was declared.
+
     Raises:
         TypeError: ``keys`` are none.
 
@@ -227,6 +253,9 @@ def clone(key: KeyLike) -> Array:
 
     Args:
         key: a key, or an array of keys.
+
+    Returns:
+        An array of keys like ``key``.
 
     >>> from phalanx import random
     >>> random.clone(random.key(0)) == random.key(0)
@@ -305,6 +334,9 @@ def split(key: KeyLike, num: int | tuple[int, ...] = 2) -> Array:
         key: a single key, which should not be used again.
         num: how many, or in which shape.
 
+    Returns:
+        Keys of shape [num], in the form of ``key``.
+
     Raises:
         TypeError: ``num`` is neither an integer nor a tuple of them.
         ValueError: ``num`` is negative, or there are several keys.
@@ -339,6 +371,9 @@ def fold_in(key: KeyLike, data: Any) -> Array:
     Args:
         key: a single key.
         data: an integer, or an integer scalar array, such as ``lax.axis_index(...)``.
+
+    Returns:
+        A key, of the form of ``key``.
 
     Raises:
         TypeError: ``data`` is not a single integer.

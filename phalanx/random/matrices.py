@@ -46,6 +46,8 @@ def orthogonal(
         dtype: a floating-point or complex dtype; float32 by default, or float64 under
             ``enable_x64``. Complex matrices are unitary.
         m: the number of columns; by default ``n``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
 
     Returns:
         An array ``[*shape, n, m]``.
@@ -100,6 +102,8 @@ def multivariate_normal(
         shape: of the vectors; by default that to which ``mean`` and ``cov`` broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: how the covariance is factored, by "cholesky", "eigh" or "svd".
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
 
     Returns:
         An array ``[*shape, n]``.

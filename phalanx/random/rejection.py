@@ -71,6 +71,12 @@ def gamma(
         shape: of the result; by default that of ``a``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     Raises:
         ValueError: ``a`` does not broadcast to ``shape``, or there is no such method.
@@ -99,6 +105,12 @@ def loggamma(
         shape: of the result; by default that of ``a``.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     Raises:
         ValueError: ``a`` does not broadcast to ``shape``, or there is no such method.
@@ -240,6 +252,11 @@ def poisson(
         shape: of the result; by default that of ``lam``.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
         method: "exact", by rejection; there is no other.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Integers of ``shape``; if that is None, of the shape of the parameter.
 
     Raises:
         TypeError: ``dtype`` is not integer.
@@ -341,6 +358,10 @@ def binomial(
         p: likewise.
         shape: of the result; by default that to which ``n`` and ``p`` broadcast.
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
+
+    Returns:
+        Floating-point numbers of ``shape``; if that is None, of the shape to which the parameters
+        broadcast.
 
     Raises:
         ValueError: the parameters do not broadcast to ``shape``.
@@ -452,6 +473,9 @@ def multinomial(
             axes of ``p`` broadcast.
         dtype: any dtype of numbers; float32 by default, or float64 under ``enable_x64``.
         unroll: how many ways to write out per iteration of the compiled loop.
+
+    Returns:
+        Counts, of the shape of ``p``, or of ``shape``.
 
     Raises:
         ValueError: the parameters do not broadcast to ``shape``.

@@ -140,6 +140,11 @@ def bits(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = None) ->
         key: a single key.
         shape: of the result.
         dtype: an unsigned integer dtype; by default uint32, or uint64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Unsigned integers of ``shape``, of uint32 by default.
 
     Raises:
         TypeError: ``dtype`` is no unsigned integer dtype.
@@ -184,6 +189,11 @@ def uniform(
         dtype: a floating-point dtype; float32 by default, or float64 under ``enable_x64``.
         minval: a number, or an array that broadcasts to ``shape``.
         maxval: likewise.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Floating-point numbers of ``shape``.
 
     Raises:
         TypeError: ``dtype`` is no floating-point dtype.
@@ -263,6 +273,11 @@ def randint(
             fraction is cut, and those beyond the dtype's range are brought into it.
         maxval: likewise.
         dtype: an integer dtype; int32 by default, or int64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Integers of ``shape``, of int32 by default.
 
     Raises:
         TypeError: ``dtype`` is not integer, or a bound is complex or no number.
@@ -343,6 +358,11 @@ def bernoulli(
         shape: of the result; by default that of ``p``.
         mode: how many random bits decide: "low" for as many as one number of the dtype of ``p``
             has, "high" for twice as many, which small probabilities need.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Booleans of ``shape``; if that is None, of the shape of ``p``.
 
     Raises:
         ValueError: there is no such mode.
@@ -393,6 +413,11 @@ def rademacher(key: KeyLike, shape: ShapeLike = (), dtype: DTypeLike | None = No
         key: a single key.
         shape: of the result.
         dtype: any dtype that has -1; int32 by default, or int64 under ``enable_x64``.
+        out_sharding: how the result lies over devices, as a ``NamedSharding`` or a ``P`` on the
+            mesh that is set; None: the compiler decides.
+
+    Returns:
+        Integers of ``shape``, of int32 by default.
 
     >>> from phalanx import random
     >>> set(random.rademacher(random.key(0), (20,)).tolist()) == {1, -1}

@@ -107,6 +107,9 @@ def dct(
         axis: the axis.
         norm: None, or "ortho" for orthonormal rows.
 
+    Returns:
+        Real numbers, of length ``n`` along ``axis``.
+
     Raises:
         ValueError: the type is another one, or there is no such norm.
 
@@ -122,6 +125,16 @@ def idct(
     x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None
 ) -> Array:
     """The inverse of ``dct``.
+
+    Args:
+        x: a real array.
+        type: must be 2.
+        n: the length along the axis, to which x is cut or filled with zeros.
+        axis: the axis.
+        norm: None, or "ortho" for orthonormal rows.
+
+    Returns:
+        Real numbers, of length ``n`` along ``axis``.
 
     >>> print(scipy.fft.idct(jnp.array([4.0, 0.0])))
     [1. 1.]
@@ -140,6 +153,16 @@ def dctn(
 ) -> Array:
     """``dct`` along several axes, by default all of them.
 
+    Args:
+        x: a real array.
+        type: must be 2.
+        s: the lengths of the transform, for each of the axes; None for those that they have.
+        axes: the axes that are transformed; None for all.
+        norm: None, or "ortho" for orthonormal rows.
+
+    Returns:
+        Real numbers, of lengths ``s`` along ``axes``.
+
     >>> print(scipy.fft.dctn(jnp.ones((2, 2))))
     [[16.  0.]
      [ 0.  0.]]
@@ -156,6 +179,16 @@ def idctn(
     norm: str | None = None,
 ) -> Array:
     """The inverse of ``dctn``.
+
+    Args:
+        x: a real array.
+        type: must be 2.
+        s: the lengths of the transform, for each of the axes; None for those that they have.
+        axes: the axes that are transformed; None for all.
+        norm: None, or "ortho" for orthonormal rows.
+
+    Returns:
+        Real numbers, of lengths ``s`` along ``axes``.
 
     >>> print(scipy.fft.idctn(jnp.array([[16.0, 0.0], [0.0, 0.0]])))
     [[1. 1.]

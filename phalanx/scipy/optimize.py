@@ -68,6 +68,9 @@ def minimize(
         options: ``gtol``, in place of tol; ``norm``, which one of the gradient is meant, as its
             order; ``maxiter``, the most steps; ``line_search_maxiter``, the most in one search.
 
+    Returns:
+        An ``OptimizeResults``: the point ``x``, the value ``fun`` there, and how it went.
+
     Raises:
         TypeError: ``args`` is no tuple, or ``fun`` does not return a real scalar.
         ValueError: there is no such method or option, or x0 is no vector.

@@ -19,6 +19,9 @@ def steps(directory: str | os.PathLike[str]) -> list[int]:
     Args:
         directory: where a ``Manager`` has saved.
 
+    Returns:
+        A list of integers.
+
     Raises:
         NotADirectoryError: it is a file.
 
@@ -33,6 +36,9 @@ def latest(directory: str | os.PathLike[str]) -> int | None:
 
     Args:
         directory: where a ``Manager`` has saved.
+
+    Returns:
+        The number of a step, or None.
 
     >>> latest("no/such/directory") is None
     True

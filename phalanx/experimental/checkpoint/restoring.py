@@ -49,6 +49,9 @@ def restore(
             default device.
         step: which; default is the newest.
 
+    Returns:
+        A tree like ``like``.
+
     Raises:
         FileNotFoundError: there is no such checkpoint.
         TreeError: ``like`` asks for leaves that are not stored, or not for some that are.

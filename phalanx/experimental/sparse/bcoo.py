@@ -91,6 +91,9 @@ class BCOO(Entries, JAXSparse):
             index_dtype: the dtype of positions.
             n_dense: how many of the last dimensions are dense.
             n_batch: how many of the first dimensions are of the batch.
+
+        Returns:
+            A ``BCOO``.
         """
         return entries_of(cls, mat, nse, n_batch, n_dense, index_dtype)
 
@@ -108,7 +111,14 @@ class BCOO(Entries, JAXSparse):
         return cls((coo.data, indices), shape=coo.shape)
 
     def todense(self) -> Any:
-        """The whole array."""
+        """The whole array.
+
+        Args:
+            self: a sparse array.
+
+        Returns:
+            An array.
+        """
         return to_dense(self)
 
     # ---- the lists ----

@@ -112,7 +112,18 @@ class BCSR(JAXSparse):
         cls, mat: Any, *, nse: int | None = None, index_dtype: Any = np.int32,
         n_dense: int = 0, n_batch: int = 0,
     ) -> BCSR:  # fmt: skip
-        """The entries of a matrix that are not zero."""
+        """The entries of a matrix that are not zero.
+
+        Args:
+            mat: a sparse array.
+            nse: for how many entries there is room; None for as many as there are.
+            index_dtype: the integer dtype of the positions.
+            n_dense: how many dimensions at the end are dense.
+            n_batch: how many dimensions in front are a batch.
+
+        Returns:
+            A ``BCSR``.
+        """
         return cls.from_bcoo(
             BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
         )
@@ -125,7 +136,14 @@ class BCSR(JAXSparse):
         return cls((csr.data, csr.indices.astype(kind), csr.indptr.astype(kind)), shape=csr.shape)
 
     def todense(self) -> Any:
-        """The whole matrix."""
+        """The whole matrix.
+
+        Args:
+            self: a sparse array.
+
+        Returns:
+            An array.
+        """
         return self.to_bcoo().todense()
 
     def sum_duplicates(self, nse: int | None = None) -> BCSR:

@@ -34,6 +34,12 @@ def _ordered(mat: Mat) -> Mat:
 def bcoo_sort_indices(mat: Mat) -> Mat:
     """The same array with its entries in the order of their positions.
 
+    Args:
+        mat: a sparse array.
+
+    Returns:
+        A sparse array of the format of the operand.
+
     >>> from phalanx.experimental import sparse
     >>> sparse.bcoo_sort_indices(sparse.eye(2)).indices_sorted
     True
@@ -54,6 +60,9 @@ def bcoo_sum_duplicates(mat: Mat, nse: int | None = None) -> Mat:
         mat: entries with positions.
         nse: how many entries are listed; those beyond are lost. By default as many as there are,
             or, where that is not known in a transformation, as before.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     >>> from phalanx.experimental import sparse
     >>> sparse.bcoo_sum_duplicates(sparse.eye(2)).nse
@@ -90,6 +99,9 @@ def bcoo_extract(sparr: Mat, arr: Any, *, assume_unique: bool | None = None) -> 
         sparr: entries with positions.
         arr: an array of the same shape.
         assume_unique: whether no position is listed twice; by default what ``sparr`` says.
+
+    Returns:
+        A sparse array with the positions of ``sparr``.
 
     Raises:
         ValueError: the shapes differ.
@@ -145,6 +157,9 @@ def bcoo_multiply_dense(sp_mat: Entries, v: Any) -> Any:
         sp_mat: a sparse array.
         v: a dense array that broadcasts to it.
 
+    Returns:
+        An array of the shape of the data of ``sp_mat``.
+
     Raises:
         ValueError: it does not.
 
@@ -184,6 +199,9 @@ def bcoo_multiply_sparse(lhs: Mat, rhs: Entries) -> Mat:
     Args:
         lhs: a sparse array.
         rhs: another one, of the same shape.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     Raises:
         ValueError: the shapes differ.

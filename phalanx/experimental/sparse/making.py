@@ -27,6 +27,18 @@ def empty(
 ) -> JAXSparse:
     """Zeros, with room for ``nse`` entries.
 
+    Args:
+        shape: the shape of the result: a tuple of integers, or an integer.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        index_dtype: the integer dtype of the positions.
+        sparse_format: ``bcoo`` or ``bcsr``.
+        nse: for how many entries there is room.
+        n_batch: how many dimensions in front are a batch.
+        n_dense: how many dimensions at the end are dense.
+
+    Returns:
+        A sparse array of that format.
+
     Raises:
         ValueError: there is no such format.
 
@@ -56,6 +68,19 @@ def eye(
     n_dense: int = 0,
 ) -> JAXSparse:
     """Ones on a diagonal.
+
+    Args:
+        N: the number of rows.
+        M: the number of columns; None for as many as rows.
+        k: which diagonal: 0 for the main one, positive above it, negative below.
+        dtype: the dtype of the result; None for float32, or float64 under ``enable_x64``.
+        index_dtype: the integer dtype of the positions.
+        sparse_format: ``bcoo`` or ``bcsr``.
+        n_batch: how many dimensions in front are a batch.
+        n_dense: how many dimensions at the end are dense.
+
+    Returns:
+        A sparse array of that format.
 
     Raises:
         ValueError: there is no such format.
@@ -107,6 +132,9 @@ def random_bcoo(
         sorted_indices: whether positions ascend.
         generator: ``(key, shape, dtype)`` to the entries.
         **kwds: for the generator.
+
+    Returns:
+        A ``BCOO``.
 
     Raises:
         ValueError: there are not as many positions.

@@ -25,7 +25,11 @@ def bcoo_reduce_sum(mat: Mat, *, axes: Sequence[int]) -> Mat:
     """The sum over dimensions, as entries again.
 
     Args:
+        mat: a sparse array.
         axes: the dimensions that are summed over.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     Raises:
         ValueError: there is no such dimension, or one twice.

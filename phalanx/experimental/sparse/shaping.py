@@ -39,6 +39,9 @@ def bcoo_update_layout(
         on_inefficient: accepted. Where there are to be more of them the list is made anew from the
             whole array.
 
+    Returns:
+        A sparse array of the format of the operand.
+
     Raises:
         ValueError: there are fewer dimensions.
     """
@@ -56,7 +59,11 @@ def bcoo_transpose(mat: Mat, *, permutation: Ints) -> Mat:
     become sparse.
 
     Args:
+        mat: a sparse array.
         permutation: for each dimension of the result the one of the array that it is.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     Raises:
         ValueError: ``permutation`` is none.
@@ -95,6 +102,9 @@ def bcoo_reshape(
         new_sizes: the new shape; -1 is what is left.
         dimensions: an order in which dimensions are taken first.
         sharding: accepted.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     Raises:
         ValueError: the sizes differ.
@@ -138,6 +148,9 @@ def bcoo_squeeze(arr: Mat, *, dimensions: Ints) -> Mat:
         arr: a sparse array.
         dimensions: dimensions of length 1.
 
+    Returns:
+        A sparse array of the format of the operand.
+
     Raises:
         ValueError: one has another length.
 
@@ -169,8 +182,13 @@ def bcoo_broadcast_in_dim(
     all others are of the batch; otherwise all become sparse.
 
     Args:
+        mat: a sparse array.
+        shape: the shape of the result: a tuple of integers, or an integer.
         broadcast_dimensions: which dimension of the result each one of the array becomes.
         sharding: must be None.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     Raises:
         ValueError: the lengths do not go together.
@@ -209,6 +227,9 @@ def bcoo_concatenate(operands: Sequence[Mat], *, dimension: int) -> Mat:
     Args:
         operands: sparse arrays.
         dimension: along which.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     Raises:
         ValueError: there are none, or they differ along other dimensions.
@@ -251,9 +272,13 @@ def bcoo_slice(
     """A part of the array, every ``strides``-th element from ``start_indices`` on.
 
     Args:
+        mat: a sparse array.
         start_indices: where it begins, per dimension.
         limit_indices: where it ends, per dimension.
         strides: the steps, per dimension; None for 1.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     Raises:
         ValueError: it reaches beyond the array.
@@ -298,8 +323,12 @@ def bcoo_dynamic_slice(mat: Mat, start_indices: Sequence[Any], slice_sizes: Ints
     """A part of the array of given lengths, from where an array says, moved so that it fits.
 
     Args:
+        mat: a sparse array.
         start_indices: where it begins, per dimension; these may be traced.
         slice_sizes: how long it is, per dimension.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     Raises:
         ValueError: it is larger than the array.
@@ -332,6 +361,9 @@ def bcoo_rev(operand: Mat, dimensions: Ints) -> Mat:
     Args:
         operand: a sparse array.
         dimensions: the dimensions that are reversed.
+
+    Returns:
+        A sparse array of the format of the operand.
 
     >>> from phalanx.experimental import sparse
     >>> print(sparse.bcoo_rev(sparse.eye(2), dimensions=(0,)).todense())

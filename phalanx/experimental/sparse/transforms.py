@@ -47,6 +47,9 @@ def todense(arr: Any) -> Any:
     Args:
         arr: a sparse array, or a dense one, which is the result.
 
+    Returns:
+        An array.
+
     >>> import phalanx.numpy as jnp
     >>> print(todense(BCOO.fromdense(jnp.eye(2))))
     [[1. 0.]
@@ -64,6 +67,9 @@ def sparsify(f: Callable[..., Any], use_tracer: bool = False) -> Callable[..., A
     Args:
         f: a function of trees of arrays.
         use_tracer: accepted.
+
+    Returns:
+        A function with the parameters of ``f``.
 
     Raises:
         MissingRule: an operation would have a dense result, or none is known for entries.
@@ -177,7 +183,14 @@ def value_and_grad(
     """``phalanx.value_and_grad`` by the entries of sparse arguments: entries at their positions.
 
     Args:
+        fun: returns a real scalar (a complex one if ``holomorphic``), or, if ``has_aux``, a pair of
+            it and further data.
+        argnums: the position or positions of the arguments to differentiate by.
+        has_aux: whether ``fun`` returns a pair.
         kwargs: what the function for dense arrays takes besides.
+
+    Returns:
+        A function with the parameters of ``fun``, which returns its value and the gradients.
 
     >>> import phalanx.numpy as jnp
     >>> m = BCOO.fromdense(jnp.eye(2))
@@ -212,7 +225,14 @@ def grad(
     """``phalanx.grad`` by the entries of sparse arguments: entries at their positions.
 
     Args:
+        fun: returns a real scalar (a complex one if ``holomorphic``), or, if ``has_aux``, a pair of
+            it and further data.
+        argnums: the position or positions of the arguments to differentiate by.
+        has_aux: whether ``fun`` returns a pair.
         kwargs: what the function for dense arrays takes besides.
+
+    Returns:
+        A function with the parameters of ``fun``, whose gradients are sparse where arguments are.
 
     >>> import phalanx.numpy as jnp
     >>> m = BCOO.fromdense(jnp.array([[1.0, 0.0], [2.0, 3.0]]))

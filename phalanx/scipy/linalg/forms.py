@@ -47,6 +47,9 @@ def svd(
         check_finite: changes nothing.
         lapack_driver: "gesdd" or "gesvd", which is slower.
 
+    Returns:
+        u, s and vᴴ; without ``compute_uv`` s alone.
+
     Raises:
         ValueError: there is no such driver.
 
@@ -83,6 +86,9 @@ def qr(
             pair of reflections and their factors in place of q.
         pivoting: whether columns are exchanged, so that the diagonal of r falls; p comes last.
         check_finite: changes nothing.
+
+    Returns:
+        q and r, in mode "r" r alone; with ``pivoting`` also p, the order of the columns, int32 [n].
 
     Raises:
         ValueError: there is no such mode.
@@ -178,6 +184,9 @@ def polar(
         eps: of the iteration: the relative error that is wanted.
         max_iterations: of the iteration.
 
+    Returns:
+        u, of the shape of ``a``, and p, which is square.
+
     Raises:
         ValueError: there is no such side or method.
 
@@ -232,6 +241,9 @@ def eigh(
         eigvals: must be None: all of them are computed.
         type: 1 as above; 2: a b v = v diag(w); 3: b a v = v diag(w).
         check_finite: changes nothing.
+
+    Returns:
+        w [..., n] and v [..., n, n]; with ``eigvals_only`` w alone.
 
     Raises:
         ValueError: there is no such type, or some of the eigenvalues are asked for.
@@ -291,6 +303,10 @@ def eigh_tridiagonal(
         tol: changes nothing.
         key: changes nothing.
 
+    Returns:
+        The eigenvalues [..., n], ascending, and the eigenvectors in columns [..., n, n]; with
+        ``eigvals_only`` the eigenvalues alone.
+
     Raises:
         ValueError: some are selected in another way.
 
@@ -328,6 +344,9 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
         a: matrices [..., n, n].
         output: "real", or "complex" for a complex triangle of a real matrix.
 
+    Returns:
+        t and z, of the shape of ``a``.
+
     Raises:
         ValueError: there is no such output.
 
@@ -349,6 +368,10 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     Args:
         T: the real Schur form, an upper quasi-triangular matrix.
         Z: the orthogonal matrix that belongs to it.
+        check_finite: has no meaning: nan and infinities are not looked for.
+
+    Returns:
+        t and z, of the shape of ``T``.
 
     >>> t, z = scipy.linalg.rsf2csf(jnp.array([[0.0, 1.0], [-1.0, 0.0]]), jnp.eye(2))
     >>> print(abs(t[1, 0]))
@@ -370,6 +393,9 @@ def hessenberg(
         calc_q: whether to give q as well.
         overwrite_a: changes nothing.
         check_finite: changes nothing.
+
+    Returns:
+        h; with ``calc_q`` the pair h, q.
 
     >>> print(scipy.linalg.hessenberg(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     [[1. 2.]

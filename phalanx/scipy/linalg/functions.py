@@ -51,6 +51,9 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
         upper_triangular: whether A is known to be an upper triangle.
         max_squarings: how often it is squared at most; where that is too few, the result is NaN.
 
+    Returns:
+        Matrices [..., n, n].
+
     >>> print(scipy.linalg.expm(jnp.array([[0.0, 1.0], [0.0, 0.0]])))
     [[1. 1.]
      [0. 1.]]
@@ -113,6 +116,9 @@ def expm_frechet(
         E: others like them.
         method: None, "SPS" or "blockEnlarge"; there is one way to compute it.
         compute_expm: without it, the derivative alone is the result.
+
+    Returns:
+        Two matrices; without ``compute_expm`` the derivative alone.
 
     Raises:
         ValueError: there is no such method.
@@ -184,6 +190,12 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     Args:
         A: matrices [..., n, n].
         blocksize: must be 1.
+
+    Returns:
+        Matrices [..., n, n].
+
+    Raises:
+        ValueError: ``blocksize`` is not 1.
 
     >>> print(scipy.linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real)
     [[2. 0.]
@@ -264,6 +276,9 @@ def solve_sylvester(
         C: a matrix [m, n].
         method: "schur", or "eigen", which is less exact and can be differentiated.
         tol: where a sum of eigenvalues of A and B is not larger, x is not determined, and NaN.
+
+    Returns:
+        A matrix of the shape of ``C``.
 
     Raises:
         ValueError: there is no such method.

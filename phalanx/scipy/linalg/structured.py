@@ -36,6 +36,12 @@ def block_diag(*arrs: ArrayLike) -> Array:
     Args:
         arrs: matrices; vectors count as one row, numbers as one element.
 
+    Returns:
+        A matrix.
+
+    Raises:
+        ShapeError: an array has more than 2 dimensions.
+
     >>> print(scipy.linalg.block_diag(jnp.ones((1, 2)), 3 * jnp.ones((1, 1))))
     [[1. 1. 0.]
      [0. 0. 3.]]
@@ -62,6 +68,9 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     Args:
         c: the first columns [..., m].
         r: the first rows [..., n], of which the first element is not read; by default conj(c).
+
+    Returns:
+        Matrices [..., m, n], of m elements ``c`` and n elements ``r``.
 
     >>> print(scipy.linalg.toeplitz(jnp.array([1, 2, 3]), jnp.array([1, 4])))
     [[1 4]
@@ -92,6 +101,9 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
         c: the first columns [..., m].
         r: the last rows [..., n], of which the first element is not read; zeros by default.
 
+    Returns:
+        Matrices [..., m, n], of m elements ``c`` and n elements ``r``.
+
     >>> print(scipy.linalg.hankel(jnp.array([1, 2]), jnp.array([2, 3, 4])))
     [[1 2 3]
      [2 3 4]]
@@ -113,6 +125,9 @@ def circulant(c: ArrayLike) -> Array:
     Args:
         c: the first column, a vector.
 
+    Returns:
+        Matrices [..., n, n], of n elements.
+
     >>> print(scipy.linalg.circulant(jnp.array([1, 2, 3])))
     [[1 3 2]
      [2 1 3]
@@ -133,6 +148,9 @@ def companion(a: ArrayLike) -> Array:
     Args:
         a: a vector.
 
+    Returns:
+        Matrices [..., n, n], of n + 1 coefficients.
+
     >>> print(scipy.linalg.companion(jnp.array([2.0, -4.0, 6.0])))
     [[ 2. -3.]
      [ 1.  0.]]
@@ -152,6 +170,12 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
         a: a vector.
         n: the length of the vectors that it is applied to.
         mode: "full", "same" or "valid", as in ``jnp.convolve``.
+
+    Returns:
+        A matrix whose number of rows is the length of the convolution, with ``n`` columns.
+
+    Raises:
+        ValueError: there is no such mode.
 
     >>> print(scipy.linalg.convolution_matrix(jnp.array([1, 2]), 2))
     [[1 0]
@@ -180,6 +204,9 @@ def fiedler(a: ArrayLike) -> Array:
     Args:
         a: a vector.
 
+    Returns:
+        Matrices [..., n, n], of n elements.
+
     >>> print(scipy.linalg.fiedler(jnp.array([1, 3])))
     [[0 2]
      [2 0]]
@@ -194,6 +221,9 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
     Args:
         a: a vector.
+
+    Returns:
+        Matrices [..., n, n], of n + 1 coefficients.
 
     >>> print(scipy.linalg.fiedler_companion(jnp.array([1.0, -3.0, 2.0])))
     [[ 3. -2.]
@@ -226,6 +256,12 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     Args:
         f: how many offspring each age has, [n].
         s: which part of each age survives, [n - 1].
+
+    Returns:
+        Matrices [..., n, n], of n fecundities.
+
+    Raises:
+        ShapeError: ``s`` is not shorter than ``f`` by one.
 
     >>> print(scipy.linalg.leslie(jnp.array([1.0, 2.0]), jnp.array([0.5])))
     [[1.  2. ]
@@ -264,6 +300,9 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
         scale: None, "sqrtn" for a factor of 1 / √n, or "n" for one of 1 / n.
         dtype: a complex dtype.
 
+    Returns:
+        Complex numbers [n, n].
+
     Raises:
         ValueError: ``scale`` is another word, or ``dtype`` is not complex.
 
@@ -286,6 +325,16 @@ def dft(n: int, scale: str | None = None, *, dtype: Any = None) -> Array:
 def hadamard(n: int, dtype: Any = int) -> Array:
     """The symmetric matrix of 1 and -1 with orthogonal rows; ``n`` is a power of 2.
 
+    Args:
+        n: the number of rows and columns.
+        dtype: the dtype of the result.
+
+    Returns:
+        A matrix [n, n].
+
+    Raises:
+        ValueError: ``n`` is no power of 2.
+
     >>> print(scipy.linalg.hadamard(2))
     [[ 1  1]
      [ 1 -1]]
@@ -303,7 +352,11 @@ def helmert(n: int, full: bool = False) -> Array:
     """The matrix of orthonormal contrasts [n - 1, n]; [n, n] with means, if it is ``full``.
 
     Args:
+        n: the number of rows and columns.
         full: whether the first row, which is constant, is there.
+
+    Returns:
+        A matrix [n - 1, n]; [n, n] if ``full``.
 
     >>> print(scipy.linalg.helmert(2))
     [[ 0.70710677 -0.70710677]]
@@ -320,6 +373,12 @@ def helmert(n: int, full: bool = False) -> Array:
 def hilbert(n: int) -> Array:
     """The matrix 1 / (i + j + 1).
 
+    Args:
+        n: the number of rows and columns.
+
+    Returns:
+        A matrix [n, n].
+
     >>> print(scipy.linalg.hilbert(2))
     [[1.         0.5       ]
      [0.5        0.33333334]]
@@ -330,6 +389,12 @@ def hilbert(n: int) -> Array:
 
 def invhilbert(n: int) -> Array:
     """The inverse of ``hilbert(n)``, whose elements are integers.
+
+    Args:
+        n: the number of rows and columns.
+
+    Returns:
+        A matrix [n, n].
 
     >>> print(scipy.linalg.invhilbert(2))
     [[ 4. -6.]
@@ -364,6 +429,9 @@ def pascal(n: int, kind: str | None = None) -> Array:
         n: its size.
         kind: None or "symmetric", "lower", "upper".
 
+    Returns:
+        A matrix [n, n].
+
     >>> print(scipy.linalg.pascal(3))
     [[1. 1. 1.]
      [1. 2. 3.]
@@ -376,7 +444,11 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     """The inverse of ``pascal(n, kind)``, whose elements are integers.
 
     Args:
+        n: the number of rows and columns.
         kind: "symmetric", "lower" or "upper".
+
+    Returns:
+        A matrix [n, n].
 
     >>> print(scipy.linalg.invpascal(2))
     [[ 2. -1.]

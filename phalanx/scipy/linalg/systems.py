@@ -67,6 +67,9 @@ def solve_triangular(
         debug: changes nothing.
         check_finite: changes nothing.
 
+    Returns:
+        An array of the shape of ``b``.
+
     Raises:
         ShapeError: the shapes do not fit.
 
@@ -86,6 +89,15 @@ def cholesky(
 ) -> Array:
     """The triangle u with uᴴ u = a, or l with l lᴴ = a; NaN unless a is positive definite.
 
+    Args:
+        a: Hermitian positive definite matrices [..., n, n].
+        lower: whether the result is the lower triangle, and not the upper.
+        overwrite_a: has no meaning: arrays are immutable.
+        check_finite: has no meaning: nan and infinities are not looked for.
+
+    Returns:
+        Triangles [..., n, n].
+
     >>> print(scipy.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]])))
     [[2. 1.]
      [0. 2.]]
@@ -97,6 +109,15 @@ def cho_factor(
     a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True
 ) -> tuple[Array, bool]:
     """The Cholesky factor of ``a``, and whether it is the lower one, for ``cho_solve``.
+
+    Args:
+        a: Hermitian positive definite matrices [..., n, n].
+        lower: whether the result is the lower triangle, and not the upper.
+        overwrite_a: has no meaning: arrays are immutable.
+        check_finite: has no meaning: nan and infinities are not looked for.
+
+    Returns:
+        A pair: a triangle [..., n, n], and a bool.
 
     >>> print(scipy.linalg.cho_factor(jnp.array([[4.0]])))
     (Array([[2.]], dtype=float32), False)
@@ -115,6 +136,11 @@ def cho_solve(
     Args:
         c_and_lower: what ``cho_factor`` gave.
         b: the right-hand side, [..., n, k], or one vector [n].
+        overwrite_b: has no meaning: arrays are immutable.
+        check_finite: has no meaning: nan and infinities are not looked for.
+
+    Returns:
+        An array of the shape of ``b``.
 
     >>> factor = scipy.linalg.cho_factor(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
     >>> print(scipy.linalg.cho_solve(factor, jnp.array([8.0, 12.0])))
@@ -141,6 +167,14 @@ def lu_factor(
 ) -> tuple[Array, Array]:
     """l below the diagonal and u, and the pivots: row i was exchanged with row pivots[i].
 
+    Args:
+        a: square matrices [..., n, n].
+        overwrite_a: has no meaning: arrays are immutable.
+        check_finite: has no meaning: nan and infinities are not looked for.
+
+    Returns:
+        l and u as one matrix [..., m, n], and int32 [..., min(m, n)].
+
     >>> factors, pivots = scipy.linalg.lu_factor(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
     >>> print(pivots)
     [1 1]
@@ -161,6 +195,14 @@ def lu_solve(
 
     Args:
         lu_and_piv: what ``lu_factor`` gave.
+        b: [..., n, k], or one vector [n].
+        trans: whether a is taken as it is (0 or "N"), transposed (1, "T"), or conjugated and
+            transposed (2, "C").
+        overwrite_b: changes nothing.
+        check_finite: changes nothing.
+
+    Returns:
+        An array of the shape of ``b``.
 
     >>> factors = scipy.linalg.lu_factor(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
     >>> print(scipy.linalg.lu_solve(factors, jnp.array([4.0, 4.0])))
@@ -190,6 +232,9 @@ def lu(
         permute_l: whether to give p l and u alone.
         overwrite_a: changes nothing.
         check_finite: changes nothing.
+
+    Returns:
+        p, l and u; with ``permute_l`` p l and u.
 
     >>> p, l, u = scipy.linalg.lu(jnp.array([[1.0, 3.0], [2.0, 4.0]]))
     >>> print(u)
@@ -234,6 +279,9 @@ def solve(
         check_finite: changes nothing.
         assume_a: "gen", "sym", "her", or "pos", which is solved by a Cholesky factor.
 
+    Returns:
+        An array of the shape of ``b``.
+
     Raises:
         ValueError: ``assume_a`` is none of these.
 
@@ -255,6 +303,14 @@ def solve(
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The inverses of square matrices [..., n, n].
 
+    Args:
+        a: square matrices [..., n, n].
+        overwrite_a: has no meaning: arrays are immutable.
+        check_finite: has no meaning: nan and infinities are not looked for.
+
+    Returns:
+        Matrices [..., n, n].
+
     >>> print(scipy.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]])))
     [[0.5  0.  ]
      [0.   0.25]]
@@ -264,6 +320,14 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """The determinants of square matrices [..., n, n].
+
+    Args:
+        a: square matrices [..., n, n].
+        overwrite_a: has no meaning: arrays are immutable.
+        check_finite: has no meaning: nan and infinities are not looked for.
+
+    Returns:
+        Numbers [...].
 
     >>> print(scipy.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
     -2.0

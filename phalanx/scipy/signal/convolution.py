@@ -32,6 +32,9 @@ def convolve(
         method: "direct", "fft", or "auto", which is "direct".
         precision: of the products; see ``jnp.matmul``.
 
+    Returns:
+        An array of the rank of the operands, of the lengths that ``mode`` says.
+
     Raises:
         ValueError: ranks differ, an array is empty, or the mode or the method is unknown.
 
@@ -46,6 +49,17 @@ def correlate(
     in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "auto", precision: Any = None
 ) -> Array:
     """``convolve`` with ``in2`` conjugated and turned around in all dimensions.
+
+    Args:
+        in1: an array.
+        in2: another one.
+        mode: "full" has all overlaps, "same" as many elements as ``in1``, "valid" the complete
+            ones, where one of the arrays must be at least as long as the other in each dimension.
+        method: "direct", "fft", or "auto", which is "direct".
+        precision: of the products; see ``jnp.matmul``.
+
+    Returns:
+        An array of the rank of the operands, of the lengths that ``mode`` says.
 
     >>> from phalanx.scipy import signal
     >>> print(signal.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0]), mode="valid"))
@@ -72,6 +86,9 @@ def convolve2d(
         fillvalue: must be 0.
         precision: as in ``convolve``.
 
+    Returns:
+        A matrix of the lengths that ``mode`` says.
+
     >>> from phalanx.scipy import signal
     >>> signal.convolve2d(jnp.ones((2, 2)), jnp.ones((2, 2)), mode="valid").tolist()
     [[4.0]]
@@ -89,6 +106,18 @@ def correlate2d(
     precision: Any = None,
 ) -> Array:
     """``correlate`` of matrices; see ``convolve2d``.
+
+    Args:
+        in1: an array.
+        in2: another one.
+        mode: "full" has all overlaps, "same" as many elements as ``in1``, "valid" the complete
+            ones, where one of the arrays must be at least as long as the other in each dimension.
+        boundary: must be "fill": around the matrices are zeros.
+        fillvalue: must be 0.
+        precision: of the products; see ``jnp.matmul``.
+
+    Returns:
+        A matrix of the lengths that ``mode`` says.
 
     >>> from phalanx.scipy import signal
     >>> signal.correlate2d(jnp.eye(2), jnp.eye(2), mode="same").tolist()
@@ -109,6 +138,9 @@ def fftconvolve(
         in2: another one.
         mode: as in ``convolve``.
         axes: along which; default all. Along the others the arrays broadcast.
+
+    Returns:
+        An array of the rank of the operands, of the lengths that ``mode`` says.
 
     >>> from phalanx.scipy import signal
     >>> print(signal.fftconvolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 3.0])).round(4))

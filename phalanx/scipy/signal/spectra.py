@@ -114,6 +114,9 @@ def csd(
     Returns:
         The frequencies, and the density at each; of signals without elements, nothing.
 
+    Raises:
+        ArgumentError: there is no such scaling or average.
+
     >>> from phalanx.scipy import signal
     >>> frequencies, density = signal.csd(jnp.arange(64.0), jnp.arange(64.0) ** 2, nperseg=16)
     >>> density.shape
@@ -158,6 +161,22 @@ def welch(
     average: str = "mean",
 ) -> tuple[Array, Array]:
     """The power spectral density of a signal: ``csd`` with itself.
+
+    Args:
+        x: a signal.
+        fs: how often they were sampled.
+        window: as in ``stft``.
+        nperseg: the length of a segment; default 256.
+        noverlap: as in ``stft``.
+        nfft: as in ``stft``.
+        detrend: as in ``stft``.
+        return_onesided: as in ``stft``.
+        scaling: "density", per frequency, or "spectrum".
+        axis: along which.
+        average: "mean" or "median", without its bias.
+
+    Returns:
+        The frequencies, and the density at each, along ``axis``.
 
     >>> from phalanx.scipy import signal
     >>> frequencies, density = signal.welch(jnp.arange(64.0), nperseg=16)
@@ -302,6 +321,10 @@ def istft(
     Returns:
         The times, and the signal.
 
+    Raises:
+        ShapeError: there are fewer than 2 dimensions, or the lengths of segments, overlaps and
+            transforms do not fit.
+
     >>> from phalanx.scipy import signal
     >>> _, _, spectra = signal.stft(jnp.arange(32.0), nperseg=8)
     >>> times, x = signal.istft(spectra, nperseg=8)
@@ -358,6 +381,13 @@ def detrend(
         type: "linear" or "constant".
         bp: where one line ends and the next one begins.
         overwrite_data: must be None.
+
+    Returns:
+        An array of the shape of ``data``.
+
+    Raises:
+        ArgumentError: there is no such type, a breakpoint is out of bounds, or ``overwrite_data``
+            is given.
 
     >>> from phalanx.scipy import signal
     >>> print(signal.detrend(jnp.array([1.0, 2.0, 3.0]), type="constant"))

@@ -73,6 +73,18 @@ def bicgstab(
 
     H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992). The parameters are those of ``cg``.
 
+    Args:
+        A: a matrix, or a linear function from a tree of arrays to one like it.
+        b: a tree of arrays.
+        x0: where to begin, a tree like b; zero if not given.
+        tol: the norm of the residual that is small enough, as a part of that of b.
+        atol: the same in itself; the greater of the two counts.
+        maxiter: after how many steps to stop in any case, ten times the size of b if not given.
+        M: an approximation of the inverse of A, a matrix or a function.
+
+    Returns:
+        x, a tree like ``b``, and None.
+
     >>> import phalanx
     >>> a = jnp.array([[2.0, 1.0], [0.0, 3.0]])
     >>> x, _ = phalanx.scipy.sparse.linalg.bicgstab(a, jnp.ones(2))

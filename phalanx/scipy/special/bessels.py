@@ -26,6 +26,12 @@ from phalanx.ops.legendre import legendre
 def i0e(x: ArrayLike) -> Array:
     """e^-|x| I₀(x).
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(i0e(0.0))
     1.0
     """
@@ -34,6 +40,12 @@ def i0e(x: ArrayLike) -> Array:
 
 def i1e(x: ArrayLike) -> Array:
     """e^-|x| I₁(x).
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(i1e(0.0))
     0.0
@@ -44,6 +56,12 @@ def i1e(x: ArrayLike) -> Array:
 @one_program
 def i1(x: ArrayLike) -> Array:
     """The modified Bessel function of the first kind of order 1.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(i1(0.0))
     0.0
@@ -60,6 +78,9 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
         z: a real array.
         v: the largest order.
         n_iter: taken for the sake of other libraries; as many terms are used as are needed.
+
+    Returns:
+        An array of the shape of ``z`` and a first dimension of length v + 1.
 
     Raises:
         TypeError: v is no integer.
@@ -126,6 +147,9 @@ def sph_harm_y(
         diff_n: None; derivatives are those that ``grad`` and ``jvp`` take.
         n_max: a largest degree, which stands for larger ones.
 
+    Returns:
+        Complex numbers, of the shape to which the arguments broadcast.
+
     Raises:
         ValueError: ``diff_n`` is given.
 
@@ -169,6 +193,10 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Args:
         a: a parameter of the series.
         b: a parameter of the series.
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> f"{float(hyp1f1(1.0, 1.0, 1.0)):.4f}"
     '2.7183'
@@ -183,6 +211,10 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
         a: a parameter of the series.
         b: a parameter of the series.
         c: a parameter of the series, in its denominator.
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> f"{float(hyp2f1(1.0, 1.0, 2.0, 0.5)):.4f}"
     '1.3863'

@@ -27,6 +27,12 @@ from phalanx.scipy.special.operands import inexact, is_complex
 def gammaln(x: ArrayLike) -> Array:
     """log |Γ(x)|.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> f"{float(gammaln(5.0)):.4f}"
     '3.1781'
     """
@@ -36,6 +42,12 @@ def gammaln(x: ArrayLike) -> Array:
 @one_program
 def gammasgn(x: ArrayLike) -> Array:
     """The sign of Γ(x): that of 1 / x at 0, NaN at -1, -2, ...
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(gammasgn(-0.5))
     -1.0
@@ -58,6 +70,12 @@ def _like(x: Array, value: float) -> Any:
 def gamma(x: ArrayLike) -> Array:
     """Γ(x), of real or complex x; NaN at -1, -2, ...
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> f"{float(gamma(5.0)):.3f}"
     '24.000'
     """
@@ -73,6 +91,12 @@ def _complex_gamma(x: ArrayLike) -> Array:
 
 def loggamma(x: ArrayLike) -> Array:
     """log Γ(x), of complex x continuous but at the negative real axis; NaN of negative real x.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> f"{loggamma(-1.5 + 1j).item():.3f}"
     '-1.354-5.543j'
@@ -94,6 +118,9 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     Args:
         n: real numbers.
         exact: False: a float holds no more than 170!, and whole only 18!.
+
+    Returns:
+        Floating-point numbers of the shape of ``n``.
 
     Raises:
         ValueError: ``exact`` is true.
@@ -120,6 +147,9 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
         k: real numbers.
         repetition: whether a thing may be taken more than once.
 
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> float(comb(5.0, 2.0)), float(comb(5.0, 2.0, repetition=True))
     (10.0, 15.0)
     """
@@ -132,6 +162,12 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
 
 def bernoulli(n: int) -> Array:
     """The Bernoulli numbers B₀, ..., B_n, with B₁ = -1/2 (DLMF 24.2.1).
+
+    Args:
+        n: the index of the last one, an integer that is known.
+
+    Returns:
+        float32 [n + 1].
 
     Raises:
         TypeError: n is no integer.
@@ -171,6 +207,12 @@ def _even_bernoulli(count: int) -> list[float]:
 def digamma(x: ArrayLike) -> Array:
     """The derivative of log Γ(x).
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> f"{float(digamma(1.0)):.4f}"
     '-0.5772'
     """
@@ -182,6 +224,10 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
 
     Args:
         n: which derivative: integers.
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> f"{float(polygamma(1, 1.0)):.4f}"
     '1.6449'
@@ -193,7 +239,11 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Hurwitz' zeta function, Σ (q + k)⁻ˣ over k ≥ 0; Riemann's without q, for x > 1.
 
     Args:
+        x: an array, or a number.
         q: the first term, where it is not 1.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> f"{float(zeta(2.0)):.4f}"
     '1.6449'
@@ -204,6 +254,13 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """P(a, x) = ∫₀ˣ tᵃ⁻¹ e⁻ᵗ dt / Γ(a).
 
+    Args:
+        a: an array, or a number; the two broadcast.
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> f"{float(gammainc(1.0, 1.0)):.4f}"
     '0.6321'
     """
@@ -212,6 +269,13 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
 
 def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """Q(a, x) = 1 - P(a, x).
+
+    Args:
+        a: an array, or a number; the two broadcast.
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> f"{float(gammaincc(1.0, 1.0)):.4f}"
     '0.3679'
@@ -222,6 +286,13 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """log |B(a, b)|.
 
+    Args:
+        a: an array, or a number; the two broadcast.
+        b: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> f"{float(betaln(2.0, 3.0)):.4f}"
     '-2.4849'
     """
@@ -231,6 +302,13 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
 @one_program
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """B(a, b) = Γ(a) Γ(b) / Γ(a + b); infinite at poles but for whole a ≤ 0 < b ≤ -a.
+
+    Args:
+        a: an array, or a number; the two broadcast.
+        b: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> f"{float(beta(2.0, 3.0)):.4f}"
     '0.0833'
@@ -259,6 +337,10 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     Args:
         a: positive numbers.
         b: positive numbers.
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> f"{float(betainc(2.0, 1.0, 0.5)):.4f}"
     '0.2500'
@@ -273,6 +355,9 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     Args:
         z: the first factor.
         m: how many factors.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> f"{float(poch(2.0, 3.0)):.3f}"
     '24.000'
@@ -307,7 +392,11 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     """The logarithm of the gamma function of d × d matrices (DLMF 35.3.4).
 
     Args:
+        a: an array, or a number; the two broadcast.
         d: the dimension, an integer.
+
+    Returns:
+        An array of the shape and dtype of ``a``; integers give float32.
 
     Raises:
         ValueError: d is negative, or larger than 65536.

@@ -15,6 +15,12 @@ from phalanx.ops.integrals import spence as _spence
 def expi(x: ArrayLike) -> Array:
     """Ei(x), the integral of e^t / t from -∞ to x, as a principal value (DLMF 6.2.5).
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> f"{float(expi(1.0)):.4f}"
     '1.8951'
     """
@@ -23,6 +29,12 @@ def expi(x: ArrayLike) -> Array:
 
 def exp1(x: ArrayLike) -> Array:
     """E₁(x), the integral of e^-t / t from x to ∞; NaN of negative x (DLMF 6.2.1).
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> f"{float(exp1(1.0)):.4f}"
     '0.2194'
@@ -38,6 +50,9 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
         n: orders; what is no whole number is rounded down.
         x: a real array.
 
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> f"{float(expn(2, 1.0)):.4f}"
     '0.1485'
     """
@@ -49,6 +64,12 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """The sine integral ∫₀ˣ sin t / t dt, and the cosine integral (DLMF 6.2.9, 6.2.11).
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Two arrays of the shape of ``x``; integers give float32.
+
     >>> [f"{float(y):.4f}" for y in sici(1.0)]
     ['0.9461', '0.3374']
     """
@@ -58,6 +79,12 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
 
 def spence(x: ArrayLike) -> Array:
     """The integral of log t / (1 - t) from 1 to x, the dilogarithm of 1 - x; NaN of negative x.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> f"{float(spence(0.0)):.4f}"
     '1.6449'

@@ -21,6 +21,12 @@ from phalanx.scipy.special.operands import inexact, is_complex
 def expit(x: ArrayLike) -> Array:
     """1 / (1 + e⁻ˣ).
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(expit(0.0))
     0.5
     """
@@ -30,6 +36,12 @@ def expit(x: ArrayLike) -> Array:
 @one_program
 def logit(x: ArrayLike) -> Array:
     """log(x / (1 - x)).
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(logit(0.5))
     0.0
@@ -41,6 +53,13 @@ def logit(x: ArrayLike) -> Array:
 @one_program
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """x log y, and 0 where x is 0.
+
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> float(xlogy(0.0, 0.0))
     0.0
@@ -59,6 +78,13 @@ def _has_log(y: Array) -> Array:
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """x log(1 + y), and 0 where x is 0.
 
+    Args:
+        x: an array, or a number.
+        y: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> float(xlog1py(0.0, -1.0))
     0.0
     """
@@ -72,7 +98,11 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """(xᵏ - 1) / k with k = ``lmbda``, and log x where that is 0; NaN of negative x.
 
     Args:
+        x: an array, or a number.
         lmbda: the power; 0 for the logarithm.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> float(boxcox(4.0, 0.5)), float(boxcox(1.0, 0.0))
     (2.0, 0.0)
@@ -86,7 +116,11 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """((1 + x)ᵏ - 1) / k with k = ``lmbda``, and log(1 + x) where that is 0; NaN below -1.
 
     Args:
+        x: an array, or a number.
         lmbda: the power; 0 for the logarithm.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> float(boxcox1p(3.0, 0.5)), float(boxcox1p(0.0, 0.0))
     (2.0, 0.0)
@@ -110,6 +144,12 @@ def _boxcox(log_x: Array, k: Array) -> Array:
 def entr(x: ArrayLike) -> Array:
     """-x log x; 0 at 0, and -inf below.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(entr(1.0)) == 0
     True
     """
@@ -118,6 +158,13 @@ def entr(x: ArrayLike) -> Array:
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q); 0 where p is 0, and inf where either is negative.
+
+    Args:
+        p: an array, or a number; the two broadcast.
+        q: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> float(rel_entr(2.0, 2.0))
     0.0
@@ -128,6 +175,13 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
 def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """p log(p / q) - p + q; inf where either is negative.
 
+    Args:
+        p: an array, or a number; the two broadcast.
+        q: an array, or a number; the two broadcast.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> float(kl_div(2.0, 2.0))
     0.0
     """
@@ -137,6 +191,13 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
 def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
     """exp(x) / Σ exp(x), the sum over ``axis``, or over all elements.
 
+    Args:
+        x: an array, or a number.
+        axis: the axis or axes over which the probabilities add up to 1; None for all.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> softmax(jnp.zeros(2)).tolist()
     [0.5, 0.5]
     """
@@ -145,6 +206,13 @@ def softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Arra
 
 def log_softmax(x: ArrayLike, /, *, axis: int | Sequence[int] | None = None) -> Array:
     """The logarithm of ``softmax``, exact where that is 0 to a float.
+
+    Args:
+        x: an array, or a number.
+        axis: the axis or axes over which the probabilities add up to 1; None for all.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> log_softmax(jnp.array([1000.0, 0.0])).tolist()
     [0.0, -1000.0]

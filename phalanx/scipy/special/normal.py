@@ -24,6 +24,12 @@ _SQRT_HALF = math.sqrt(0.5)
 def erf(x: ArrayLike) -> Array:
     """2/√π times the integral of exp(-t²) from 0 to x.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(erf(0.0))
     0.0
     """
@@ -33,6 +39,12 @@ def erf(x: ArrayLike) -> Array:
 def erfc(x: ArrayLike) -> Array:
     """1 - erf x, exact for large x.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> float(erfc(0.0))
     1.0
     """
@@ -41,6 +53,12 @@ def erfc(x: ArrayLike) -> Array:
 
 def erfinv(x: ArrayLike) -> Array:
     """The y with erf y = x.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(erfinv(0.0))
     0.0
@@ -54,6 +72,9 @@ def erfcinv(y: ArrayLike) -> Array:
     Args:
         y: numbers from 0 to 2.
 
+    Returns:
+        An array of the shape and dtype of ``y``; integers give float32.
+
     >>> float(erfcinv(1.0))
     0.0
     """
@@ -62,6 +83,12 @@ def erfcinv(y: ArrayLike) -> Array:
 
 def erfcx(x: ArrayLike) -> Array:
     """exp(x²) erfc x, of real or complex x (DLMF 7.2.2).
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> f"{float(erfcx(100.0)):.6f}"
     '0.005642'
@@ -76,6 +103,9 @@ def wofz(z: ArrayLike) -> Array:
     Args:
         z: complex or real numbers.
 
+    Returns:
+        Complex numbers of the shape of ``z``.
+
     >>> f"{wofz(1j).item():.4f}"
     '0.4276+0.0000j'
     """
@@ -86,6 +116,12 @@ def wofz(z: ArrayLike) -> Array:
 def dawsn(x: ArrayLike) -> Array:
     """Dawson's integral, exp(-x²) times the integral of exp(t²) from 0 to x.
 
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
+
     >>> f"{float(dawsn(1.0)):.4f}"
     '0.5381'
     """
@@ -94,6 +130,12 @@ def dawsn(x: ArrayLike) -> Array:
 
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """The integrals from 0 to x of sin(πt²/2) and of cos(πt²/2).
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        Two arrays of the shape of ``x``; integers give float32.
 
     >>> [f"{float(y):.4f}" for y in fresnel(1.0)]
     ['0.4383', '0.7799']
@@ -109,6 +151,9 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
         h: an array, or a number.
         a: an array, or a number.
 
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
+
     >>> f"{float(owens_t(0.0, 1.0)):.4f}"
     '0.1250'
     """
@@ -118,6 +163,12 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
 @one_program
 def ndtr(x: ArrayLike) -> Array:
     """The distribution function of the standard normal distribution.
+
+    Args:
+        x: an array, or a number.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> float(ndtr(0.0))
     0.5
@@ -133,6 +184,9 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
     Args:
         x: a real array.
         series_order: taken for the sake of other libraries; there is no series to cut.
+
+    Returns:
+        An array of the shape and dtype of ``x``; integers give float32.
 
     >>> f"{float(log_ndtr(-100.0)):.3f}"
     '-5005.524'
@@ -157,6 +211,9 @@ def ndtri(p: ArrayLike) -> Array:
 
     Args:
         p: probabilities, from 0 to 1.
+
+    Returns:
+        An array of the shape to which the arguments broadcast; integers give float32.
 
     >>> float(ndtri(0.5)) == 0
     True

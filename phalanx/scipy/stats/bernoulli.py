@@ -21,6 +21,10 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     Args:
         k: 0 or 1.
         p: the probability of 1.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpmf(1, 0.3):.4f}"
     '-1.2040'
@@ -35,6 +39,10 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     Args:
         k: 0 or 1.
         p: the probability of 1.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pmf(1, 0.3):.4f}"
     '0.3000'
@@ -50,6 +58,9 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
         k: 0 or 1.
         p: the probability of 1.
 
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
+
     >>> f"{cdf(1, 0.3):.4f}"
     '1.0000'
     """
@@ -61,7 +72,11 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """The number whose ``cdf`` is q.
 
     Args:
+        q: probabilities, from 0 to 1: an array, or a number.
         p: the probability of 1.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{ppf(0.3, 0.3):.4f}"
     '0.0000'

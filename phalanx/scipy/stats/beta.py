@@ -25,8 +25,14 @@ def logpdf(
     """The logarithm of ``pdf``.
 
     Args:
+        x: where: an array, or a number.
         a: the first shape parameter, positive.
         b: the second.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpdf(0.5, 2.0, 3.0):.4f}"
     '0.4055'
@@ -41,8 +47,14 @@ def pdf(
     """xᵃ⁻¹ (1 - x)ᵇ⁻¹ / B(a, b) for 0 ≤ x ≤ 1.
 
     Args:
+        x: where: an array, or a number.
         a: the first shape parameter, positive.
         b: the second.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pdf(0.5, 2.0, 3.0):.4f}"
     '1.5000'
@@ -57,8 +69,14 @@ def cdf(
     """The probability of what is not greater than x.
 
     Args:
+        x: where: an array, or a number.
         a: the first shape parameter, positive.
         b: the second.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{cdf(0.5, 2.0, 3.0):.4f}"
     '0.6875'
@@ -73,8 +91,14 @@ def logcdf(
     """The logarithm of ``cdf``.
 
     Args:
+        x: where: an array, or a number.
         a: the first shape parameter, positive.
         b: the second.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logcdf(0.5, 2.0, 3.0):.4f}"
     '-0.3747'
@@ -87,8 +111,14 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     """The probability of what is greater than x.
 
     Args:
+        x: where: an array, or a number.
         a: the first shape parameter, positive.
         b: the second.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{sf(0.5, 2.0, 3.0):.4f}"
     '0.3125'
@@ -103,8 +133,14 @@ def logsf(
     """The logarithm of ``sf``.
 
     Args:
+        x: where: an array, or a number.
         a: the first shape parameter, positive.
         b: the second.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logsf(0.5, 2.0, 3.0):.4f}"
     '-1.1632'

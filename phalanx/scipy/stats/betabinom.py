@@ -26,9 +26,14 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
     """The logarithm of ``pmf``.
 
     Args:
+        k: how many: integers, as an array, or a number.
         n: the number of trials.
         a: the first shape parameter of the probability, positive.
         b: the second.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpmf(2, 5, 2.0, 3.0):.4f}"
     '-1.4351'
@@ -41,9 +46,14 @@ def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike =
     """(n over k) B(k + a, n - k + b) / B(a, b) for k = 0, ..., n.
 
     Args:
+        k: how many: integers, as an array, or a number.
         n: the number of trials.
         a: the first shape parameter of the probability, positive.
         b: the second.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pmf(2, 5, 2.0, 3.0):.4f}"
     '0.2381'

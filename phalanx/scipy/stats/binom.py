@@ -26,8 +26,13 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     """The logarithm of ``pmf``.
 
     Args:
+        k: how many: integers, as an array, or a number.
         n: the number of trials.
         p: the probability of success.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpmf(2, 5, 0.3):.4f}"
     '-1.1754'
@@ -40,8 +45,13 @@ def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """(n over k) pᵏ (1 - p)ⁿ⁻ᵏ for k = 0, ..., n.
 
     Args:
+        k: how many: integers, as an array, or a number.
         n: the number of trials.
         p: the probability of success.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pmf(2, 5, 0.3):.4f}"
     '0.3087'

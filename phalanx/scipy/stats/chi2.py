@@ -16,7 +16,13 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     """The logarithm of ``pdf``.
 
     Args:
+        x: where: an array, or a number.
         df: the degrees of freedom.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpdf(0.5, 3.0):.4f}"
     '-1.5155'
@@ -29,7 +35,13 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     """x^(df/2 - 1) e^(-x/2) / (2^(df/2) Γ(df/2)) for x ≥ 0.
 
     Args:
+        x: where: an array, or a number.
         df: the degrees of freedom.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pdf(0.5, 3.0):.4f}"
     '0.2197'
@@ -42,7 +54,13 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     """The probability of what is not greater than x.
 
     Args:
+        x: where: an array, or a number.
         df: the degrees of freedom.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{cdf(0.5, 3.0):.4f}"
     '0.0811'
@@ -55,7 +73,13 @@ def logcdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     """The logarithm of ``cdf``.
 
     Args:
+        x: where: an array, or a number.
         df: the degrees of freedom.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logcdf(0.5, 3.0):.4f}"
     '-2.5120'
@@ -68,7 +92,13 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """The probability of what is greater than x.
 
     Args:
+        x: where: an array, or a number.
         df: the degrees of freedom.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{sf(0.5, 3.0):.4f}"
     '0.9189'
@@ -81,7 +111,13 @@ def logsf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """The logarithm of ``sf``.
 
     Args:
+        x: where: an array, or a number.
         df: the degrees of freedom.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logsf(0.5, 3.0):.4f}"
     '-0.0846'

@@ -25,6 +25,9 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         x: the numbers along the first axis, with or without the last of them.
         alpha: a positive number for each of them, [k].
 
+    Returns:
+        Numbers, of the shape of ``x`` without the first dimension.
+
     Raises:
         ValueError: there are not as many numbers as ``alpha`` has, or one less.
 
@@ -64,6 +67,9 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     Args:
         x: the numbers along the first axis, with or without the last of them.
         alpha: a positive number for each of them, [k].
+
+    Returns:
+        Numbers, of the shape of ``x`` without the first dimension.
 
     Raises:
         ValueError: there are not as many numbers as ``alpha`` has, or one less.

@@ -20,7 +20,13 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """The logarithm of ``pdf``.
 
     Args:
+        x: where: an array, or a number.
         a: the shape parameter, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpdf(0.5, 2.0):.4f}"
     '-1.1931'
@@ -33,7 +39,13 @@ def pdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """xᵃ⁻¹ e⁻ˣ / Γ(a) for x ≥ 0.
 
     Args:
+        x: where: an array, or a number.
         a: the shape parameter, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pdf(0.5, 2.0):.4f}"
     '0.3033'
@@ -46,7 +58,13 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """The probability of what is not greater than x.
 
     Args:
+        x: where: an array, or a number.
         a: the shape parameter, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{cdf(0.5, 2.0):.4f}"
     '0.0902'
@@ -59,7 +77,13 @@ def logcdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """The logarithm of ``cdf``.
 
     Args:
+        x: where: an array, or a number.
         a: the shape parameter, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logcdf(0.5, 2.0):.4f}"
     '-2.4057'
@@ -72,7 +96,13 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     """The probability of what is greater than x.
 
     Args:
+        x: where: an array, or a number.
         a: the shape parameter, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{sf(0.5, 2.0):.4f}"
     '0.9098'
@@ -85,7 +115,13 @@ def logsf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     """The logarithm of ``sf``.
 
     Args:
+        x: where: an array, or a number.
         a: the shape parameter, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logsf(0.5, 2.0):.4f}"
     '-0.0945'

@@ -20,7 +20,11 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The logarithm of ``pdf``.
 
     Args:
+        x: where: an array, or a number.
         beta: the power in the exponent: 2 as for normal numbers, 1 as for Laplace's.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpdf(0.5, 1.5):.4f}"
     '-0.9444'
@@ -33,7 +37,11 @@ def pdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """β exp(-|x|^β) / (2 Γ(1/β)).
 
     Args:
+        x: where: an array, or a number.
         beta: the power in the exponent: 2 as for normal numbers, 1 as for Laplace's.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pdf(0.5, 1.5):.4f}"
     '0.3889'
@@ -46,7 +54,11 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     """The probability of what is not greater than x.
 
     Args:
+        x: where: an array, or a number.
         beta: the power in the exponent: 2 as for normal numbers, 1 as for Laplace's.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{cdf(0.5, 1.5):.4f}"
     '0.7417'

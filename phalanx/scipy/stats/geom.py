@@ -18,7 +18,12 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of ``pmf``.
 
     Args:
+        k: how many: integers, as an array, or a number.
         p: the probability of success.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpmf(2, 0.3):.4f}"
     '-1.5606'
@@ -31,7 +36,12 @@ def pmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """p (1 - p)ᵏ⁻¹ for k = 1, 2, ...
 
     Args:
+        k: how many: integers, as an array, or a number.
         p: the probability of success.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pmf(2, 0.3):.4f}"
     '0.2100'

@@ -17,6 +17,14 @@ family = Family()
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The logarithm of ``pdf``.
 
+    Args:
+        x: where: an array, or a number.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
+
     >>> f"{logpdf(0.5):.4f}"
     '-1.4482'
     """
@@ -28,6 +36,14 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """e⁻ˣ / (1 + e⁻ˣ)².
 
+    Args:
+        x: where: an array, or a number.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
+
     >>> f"{pdf(0.5):.4f}"
     '0.2350'
     """
@@ -37,6 +53,14 @@ def pdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 @family.distribution
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is not greater than x.
+
+    Args:
+        x: where: an array, or a number.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{cdf(0.5):.4f}"
     '0.6225'
@@ -48,6 +72,14 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The probability of what is greater than x.
 
+    Args:
+        x: where: an array, or a number.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
+
     >>> f"{sf(0.5):.4f}"
     '0.3775'
     """
@@ -58,6 +90,14 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number whose ``cdf`` is x.
 
+    Args:
+        x: where: an array, or a number.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
+
     >>> f"{ppf(0.3):.4f}"
     '-0.8473'
     """
@@ -67,6 +107,14 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 @family.upper_quantile
 def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """The number whose ``sf`` is x.
+
+    Args:
+        x: where: an array, or a number.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{isf(0.3):.4f}"
     '0.8473'

@@ -24,6 +24,9 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         n: how many there are; [...].
         p: the probability of each way, along the last axis; they add up to 1.
 
+    Returns:
+        Numbers, of the shape of ``x`` without the last dimension.
+
     >>> f"{logpmf(np.array([1, 2, 1]), 4, np.array([0.2, 0.5, 0.3])):.4f}"
     '-1.7148'
     """
@@ -48,6 +51,9 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         x: how many trials come out in each way, along the last axis.
         n: how many there are; [...].
         p: the probability of each way, along the last axis; they add up to 1.
+
+    Returns:
+        Numbers, of the shape of ``x`` without the last dimension.
 
     >>> f"{pmf(np.array([1, 2, 1]), 4, np.array([0.2, 0.5, 0.3])):.4f}"
     '0.1800'

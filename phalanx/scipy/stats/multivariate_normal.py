@@ -30,6 +30,9 @@ def logpdf(
         cov: their covariance, [..., n, n], or the variance of each element.
         allow_singular: there is no such density; must be None.
 
+    Returns:
+        Numbers, of the shape of ``x`` without the last dimension.
+
     Raises:
         NotImplementedError: ``allow_singular`` is given.
         ValueError: the shapes do not fit.
@@ -77,6 +80,9 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
         x: vectors, [..., n]; numbers where ``mean`` has no dimension.
         mean: their mean, [..., n], or a number.
         cov: their covariance, [..., n, n], or the variance of each element.
+
+    Returns:
+        Numbers, of the shape of ``x`` without the last dimension.
 
     Raises:
         ValueError: the shapes do not fit.

@@ -25,8 +25,13 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     """The logarithm of ``pmf``.
 
     Args:
+        k: how many: integers, as an array, or a number.
         n: the number of successes.
         p: the probability of one.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpmf(2, 2.5, 0.3):.4f}"
     '-2.2474'
@@ -40,8 +45,13 @@ def pmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """(n + k - 1 over k) pⁿ (1 - p)ᵏ for k = 0, 1, ...
 
     Args:
+        k: how many: integers, as an array, or a number.
         n: the number of successes.
         p: the probability of one.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pmf(2, 2.5, 0.3):.4f}"
     '0.1057'

@@ -18,7 +18,13 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """The logarithm of ``pdf``.
 
     Args:
+        x: where: an array, or a number.
         b: the exponent of the tail, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpdf(1.5, 2.0):.4f}"
     '-0.5232'
@@ -31,7 +37,13 @@ def pdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """b / xᵇ⁺¹ for x ≥ 1.
 
     Args:
+        x: where: an array, or a number.
         b: the exponent of the tail, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pdf(1.5, 2.0):.4f}"
     '0.5926'
@@ -44,7 +56,13 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """The probability of what is not greater than x.
 
     Args:
+        x: where: an array, or a number.
         b: the exponent of the tail, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{cdf(1.5, 2.0):.4f}"
     '0.5556'
@@ -57,7 +75,13 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """The logarithm of ``cdf``.
 
     Args:
+        x: where: an array, or a number.
         b: the exponent of the tail, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logcdf(1.5, 2.0):.4f}"
     '-0.5878'
@@ -70,7 +94,13 @@ def sf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     """The probability of what is greater than x.
 
     Args:
+        x: where: an array, or a number.
         b: the exponent of the tail, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{sf(1.5, 2.0):.4f}"
     '0.4444'
@@ -83,7 +113,13 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     """The logarithm of ``sf``.
 
     Args:
+        x: where: an array, or a number.
         b: the exponent of the tail, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logsf(1.5, 2.0):.4f}"
     '-0.8109'
@@ -96,7 +132,13 @@ def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """The number whose ``cdf`` is q.
 
     Args:
+        q: probabilities, from 0 to 1: an array, or a number.
         b: the exponent of the tail, positive.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{ppf(0.3, 2.0):.4f}"
     '1.1952'

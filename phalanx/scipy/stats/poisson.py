@@ -24,7 +24,12 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The logarithm of ``pmf``.
 
     Args:
+        k: how many: integers, as an array, or a number.
         mu: the mean.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpmf(2, 1.5):.4f}"
     '-1.3822'
@@ -37,7 +42,12 @@ def pmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """μᵏ e^-μ / k! for k = 0, 1, ...
 
     Args:
+        k: how many: integers, as an array, or a number.
         mu: the mean.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pmf(2, 1.5):.4f}"
     '0.2510'
@@ -50,7 +60,12 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """The probability of what is not greater than k.
 
     Args:
+        k: how many: integers, as an array, or a number.
         mu: the mean.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{cdf(2, 1.5):.4f}"
     '0.8088'
@@ -67,6 +82,10 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
     Args:
         mu: the mean.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{entropy(1.5):.4f}"
     '1.5394'

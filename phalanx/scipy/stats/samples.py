@@ -83,6 +83,9 @@ def rankdata(
         axis: along which elements are ranked; None for all elements, in a line.
         nan_policy: "propagate" makes all ranks NaN beside a NaN; "omit" only that of the NaN.
 
+    Returns:
+        float32, of the shape of ``a``.
+
     Raises:
         ValueError: there is no such method, policy or axis.
 
@@ -141,6 +144,10 @@ def mode(
         nan_policy: "propagate" counts NaN as a value, "omit" does not.
         keepdims: whether the axis stays, with length 1.
 
+    Returns:
+        A named tuple: ``mode`` and ``count``, without ``axis``; with ``keepdims`` it stays, with
+        length 1.
+
     Raises:
         ValueError: there is no such policy or axis.
 
@@ -191,6 +198,9 @@ def sem(
         ddof: what is taken from their number in the standard deviation.
         nan_policy: "omit" leaves out elements that are NaN.
         keepdims: whether the axis stays, with length 1.
+
+    Returns:
+        Real numbers, without ``axis``.
 
     Raises:
         ValueError: there is no such policy or axis.

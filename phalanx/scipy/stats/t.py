@@ -22,7 +22,13 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     """The logarithm of ``pdf``.
 
     Args:
+        x: where: an array, or a number.
         df: the degrees of freedom.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpdf(0.5, 3.0):.4f}"
     '-1.1610'
@@ -39,7 +45,13 @@ def pdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
     """(1 + x²/df)^(-(df + 1)/2) / (√df B(1/2, df/2)); normal where df is infinite.
 
     Args:
+        x: where: an array, or a number.
         df: the degrees of freedom.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pdf(0.5, 3.0):.4f}"
     '0.3132'

@@ -51,8 +51,14 @@ def logpdf(
     """The logarithm of ``pdf``.
 
     Args:
+        x: where: an array, or a number.
         a: the lower end of the interval, of the standard distribution.
         b: the upper end, likewise.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpdf(0.5, -1.0, 2.0):.4f}"
     '-0.8438'
@@ -67,8 +73,14 @@ def pdf(
     """The density exp(-x²/2) / √(2π) over the probability of [a, b], for a ≤ x ≤ b.
 
     Args:
+        x: where: an array, or a number.
         a: the lower end of the interval, of the standard distribution.
         b: the upper end, likewise.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pdf(0.5, -1.0, 2.0):.4f}"
     '0.4301'
@@ -83,8 +95,14 @@ def cdf(
     """The probability of what is not greater than x.
 
     Args:
+        x: where: an array, or a number.
         a: the lower end of the interval, of the standard distribution.
         b: the upper end, likewise.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{cdf(0.5, -1.0, 2.0):.4f}"
     '0.6509'
@@ -99,8 +117,14 @@ def logcdf(
     """The logarithm of ``cdf``.
 
     Args:
+        x: where: an array, or a number.
         a: the lower end of the interval, of the standard distribution.
         b: the upper end, likewise.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logcdf(0.5, -1.0, 2.0):.4f}"
     '-0.4294'
@@ -113,8 +137,14 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     """The probability of what is greater than x.
 
     Args:
+        x: where: an array, or a number.
         a: the lower end of the interval, of the standard distribution.
         b: the upper end, likewise.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{sf(0.5, -1.0, 2.0):.4f}"
     '0.3491'
@@ -129,8 +159,14 @@ def logsf(
     """The logarithm of ``sf``.
 
     Args:
+        x: where: an array, or a number.
         a: the lower end of the interval, of the standard distribution.
         b: the upper end, likewise.
+        loc: the point at 0 of the standard distribution, to which it is moved.
+        scale: the factor by which the standard distribution is stretched, positive.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logsf(0.5, -1.0, 2.0):.4f}"
     '-1.0523'

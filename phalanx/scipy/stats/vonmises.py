@@ -20,7 +20,11 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """The logarithm of ``pdf``.
 
     Args:
+        x: where: an array, or a number.
         kappa: how narrow it is.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpdf(0.5, 1.5):.4f}"
     '-1.0203'
@@ -34,7 +38,11 @@ def pdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """exp(κ cos x) / (2π I₀(κ)).
 
     Args:
+        x: where: an array, or a number.
         kappa: how narrow it is.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pdf(0.5, 1.5):.4f}"
     '0.3605'

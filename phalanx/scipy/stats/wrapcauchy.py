@@ -21,7 +21,11 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """The logarithm of ``pdf``.
 
     Args:
+        x: where: an array, or a number.
         c: how narrow it is, from 0 to 1.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{logpdf(0.5, 0.5):.4f}"
     '-1.1378'
@@ -36,7 +40,11 @@ def pdf(x: ArrayLike, c: ArrayLike) -> Array:
     """(1 - c²) / (2π (1 + c² - 2c cos x)) for 0 ≤ x ≤ 2π.
 
     Args:
+        x: where: an array, or a number.
         c: how narrow it is, from 0 to 1.
+
+    Returns:
+        Floating-point numbers, of the shape to which the arguments broadcast.
 
     >>> f"{pdf(0.5, 0.5):.4f}"
     '0.3205'

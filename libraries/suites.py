@@ -5,6 +5,7 @@ libraries themselves, pytest and jax are installed beside this interpreter. Ever
 run twice, a process each: under jax, and with Phalanx in its place. `--results` keeps a report of
 each run; what was run is not repeated, so delete the `.log` of what should run anew. A run that
 takes more than `--seconds` is interrupted, and its file counted as far as both sides came.
+`--together` runs the files of a folder in one process, which takes less where they are small, and
 `--reported` runs nothing and counts what was run.
 """
 
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--sources", type=Path, required=True)
     parser.add_argument("--results", type=Path, default=Path("suites"))
     parser.add_argument("--only", default="", help="files whose path contains this")
+    parser.add_argument("--together", action="store_true", help="files of a folder in one process")
     parser.add_argument("--reported", action="store_true", help="run nothing, count what was run")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=600, help="that one file may take")
@@ -45,10 +47,11 @@ def main() -> None:
         source = folder_of(library, given.sources)
         every = test_files(source)
         files = [file for file in every if given.only in str(file)]
+        groups = of_folders(files) if given.together else [[file] for file in files]
         results = given.results.resolve() / library
         if given.reported:
-            files = [file for file in files if was_run(results, file)]
-        peer, ours, partly = run_all(source, files, results, given.workers, given.seconds)
+            groups = [group for group in groups if was_run(results, group)]
+        peer, ours, partly = run_all(source, groups, results, given.workers, given.seconds)
         for name in differing(peer, ours):
             print(f"{library}: {name}: {ours.get(name, 'not run')}")
         rows.append(row(source.name, len(every), peer, ours, partly))
@@ -71,18 +74,26 @@ def test_files(source: Path) -> list[Path]:
     return [path.relative_to(source) for path in sorted(names, key=lambda p: (p.stat().st_size, p))]
 
 
+def of_folders(files: list[Path]) -> list[list[Path]]:
+    """The files of each folder."""
+    folders: dict[Path, list[Path]] = {}
+    for file in files:
+        folders.setdefault(file.parent, []).append(file)
+    return [*folders.values()]
+
+
 def run_all(
-    source: Path, files: list[Path], results: Path, workers: int, seconds: int
+    source: Path, groups: list[list[Path]], results: Path, workers: int, seconds: int
 ) -> tuple[Outcomes, Outcomes, int]:
     """The outcomes under jax and under Phalanx, and how many files were not run to their ends."""
-    turns = [(side, file) for file in files for side in (PEER, OURS)]
+    turns = [(side, group) for group in groups for side in (PEER, OURS)]
     with ThreadPoolExecutor(workers) as pool:
         reports = list(
-            pool.map(lambda turn: run_file(source, turn[1], results, turn[0], seconds), turns)
+            pool.map(lambda turn: run_files(source, turn[1], results, turn[0], seconds), turns)
         )
     peer, ours, partly = {}, {}, 0
-    for file, theirs, own in zip(files, reports[::2], reports[1::2], strict=True):
-        of_peer, of_ours, whole = outcomes_of(file, theirs, own)
+    for group, theirs, own in zip(groups, reports[::2], reports[1::2], strict=True):
+        of_peer, of_ours, whole = outcomes_of(group[0], theirs, own)
         peer |= of_peer
         ours |= of_ours
         partly += bool(of_peer) and not whole
@@ -114,18 +125,19 @@ def named_alike(peer: Outcomes, ours: Outcomes) -> Outcomes:
     return {names.get(name, name): outcome for name, outcome in ours.items()}
 
 
-def run_file(source: Path, file: Path, results: Path, side: str, seconds: int) -> Path:
-    """Run one file of tests under one side, unless that was done already; the report."""
-    report = report_of(results, file, side)
+def run_files(source: Path, group: list[Path], results: Path, side: str, seconds: int) -> Path:
+    """Run files of tests in one process, unless that was done already; the report."""
+    report = report_of(results, group, side)
     if not log_of(report).exists():
         report.parent.mkdir(parents=True, exist_ok=True)
         report.unlink(missing_ok=True)
         options = ["-q", "-p", "no:cacheprovider", "--tb=short", f"--junitxml={report}"]
+        options += ["-o", "junit_family=xunit1", "--continue-on-collection-errors"]
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         unfinished = report.with_suffix(".running")
         with unfinished.open("w") as log:
             run = subprocess.Popen(
-                [sys.executable, *START[side], *options, str(file)],
+                [sys.executable, *START[side], *options, *map(str, group)],
                 cwd=source,
                 env=os.environ | {"PYTHONPATH": path},
                 stdout=log,
@@ -140,8 +152,11 @@ def run_file(source: Path, file: Path, results: Path, side: str, seconds: int) -
     return report
 
 
-def report_of(results: Path, file: Path, side: str) -> Path:
-    return results / side / f"{'.'.join(file.with_suffix('').parts)}.xml"
+def report_of(results: Path, group: list[Path], side: str) -> Path:
+    """Named by the file; by the folder where there are several."""
+    first, *others = group
+    named = first.parent / "*" if others else first.with_suffix("")
+    return results / side / f"{'.'.join(named.parts)}.xml"
 
 
 def log_of(report: Path) -> Path:
@@ -149,8 +164,8 @@ def log_of(report: Path) -> Path:
     return report.with_suffix(".log")
 
 
-def was_run(results: Path, file: Path) -> bool:
-    return all(log_of(report_of(results, file, side)).exists() for side in (PEER, OURS))
+def was_run(results: Path, group: list[Path]) -> bool:
+    return all(log_of(report_of(results, group, side)).exists() for side in (PEER, OURS))
 
 
 def heed_interrupts() -> None:
@@ -174,14 +189,18 @@ def interrupted(report: Path) -> bool:
 
 
 def read_report(file: Path, report: Path) -> Iterator[tuple[str, str]]:
-    """Tests and their outcomes; nothing where the process died or was stopped."""
+    """Tests and their outcomes; nothing where the process died or was stopped.
+
+    Tests of which the report does not tell the file are in ``file``.
+    """
     if not report.exists():
         return
     for case in ElementTree.parse(report).iter("testcase"):
         children = {child.tag for child in case}
         failed = children & {"failure", "error"}
         outcome = "failed" if failed else "skipped" if "skipped" in children else "passed"
-        yield f"{file}::{case.get('classname', '').split('.')[-1]}::{case.get('name')}", outcome
+        home, name = case.get("file", file), case.get("classname", "").split(".")[-1]
+        yield f"{home}::{name}::{case.get('name')}", outcome
 
 
 def differing(peer: Outcomes, ours: Outcomes) -> list[str]:

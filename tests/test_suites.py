@@ -13,8 +13,11 @@ from libraries.suites import (
     differing,
     heed_interrupts,
     named_alike,
+    of_folders,
     outcomes_of,
+    read_report,
     row,
+    run_files,
     stop,
     was_run,
 )
@@ -52,8 +55,23 @@ def test_a_library_is_run_under_both(tmp_path):
     assert "tiny: some_test.py::some_test::test_the_peer_alone: failed" in done.stdout
     assert table.read_text().splitlines()[-1] == "| tiny-1.0 | 1 of 1 | 2 | 1 | 50.0% |"
     assert {path.parent.name for path in results.rglob("*.xml")} == {PEER, OURS}
-    assert was_run(results / "tiny", Path("some_test.py"))
-    assert not was_run(results / "tiny", Path("other_test.py"))
+    assert was_run(results / "tiny", [Path("some_test.py")])
+    assert not was_run(results / "tiny", [Path("other_test.py")])
+
+
+def test_files_of_a_folder_run_in_one_process(tmp_path):
+    of_folder = [Path("a/one_test.py"), Path("a/two_test.py")]
+    for file in of_folder:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text("import os\n\ndef test_it():\n    os.environ['was here']\n")
+    (tmp_path / "a/one_test.py").write_text("import os\nos.environ['was here'] = 'yes'\n" + TESTS)
+    (tmp_path / "a/broken_test.py").write_text("import there_is_none")
+    groups = of_folders([*of_folder, Path("a/broken_test.py"), Path("b_test.py")])
+    assert groups == [[*of_folder, Path("a/broken_test.py")], [Path("b_test.py")]]
+    report = run_files(tmp_path, groups[0], tmp_path / "results", PEER, 600)
+    found = dict(read_report(Path("a"), report))
+    assert found["a/two_test.py::two_test::test_it"] == "passed"
+    assert found["a/one_test.py::one_test::test_neither"] == "failed"
 
 
 def test_tests_that_did_not_run_differ():

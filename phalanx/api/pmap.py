@@ -51,7 +51,7 @@ from phalanx.core.blocks import fewest_blocks
 from phalanx.core.layouts import Axes
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, plain
-from phalanx.core.refs import Ref, refuse_aliases
+from phalanx.core.refs import Ref, refuse_aliases, refuse_differing
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, Tracer, current
 from phalanx.core.types import ArrayType, typeof
@@ -63,7 +63,7 @@ from phalanx.spmd import placement
 from phalanx.spmd.mesh import Mesh
 from phalanx.spmd.named import PmapSharding
 from phalanx.spmd.replication import culprits, varying_outputs
-from phalanx.transforms.stage import is_value, loaded, refuse_written, stage_with_refs
+from phalanx.transforms.stage import Staged, is_value, loaded, stage_with_refs
 
 if TYPE_CHECKING:
     from phalanx.processes.member import Group
@@ -229,11 +229,10 @@ class Pmapped(Dispatched):
         with self._entered(sizes, sharing):
             staged = stage_with_refs(flat, lanes, name_of(self.fun), names.all())
         program, captured, written = staged
-        refuse_written(written, self.who)
-        ranks = [t.ndim for t in program.output_types]
-        outs = self._outs(flat, ranks, ins)
+        ranks = [t.ndim for t in program.output_types[len(written) :]]
+        outs = (FIXED,) * len(written) + self._outs(flat, ranks, ins)
         ins = (FIXED,) * len(captured) + ins
-        self._check_replicated(program, ins, outs, flat, names)
+        self._check_replicated(staged, ins, outs, flat, names)
         params = {
             "program": program,
             "axes": sizes,
@@ -243,9 +242,9 @@ class Pmapped(Dispatched):
         }
         if sharing is not None:
             params |= {"sharing": sharing}
-            return TracedLane(program, captured, flat.out_tree, {}, flat.stored, spanned, params)
+            return TracedLane(*staged[:2], flat.out_tree, written, flat.stored, spanned, params)
         params |= {"devices": self.devices, "mesh": self.axes.mesh}
-        return TracedLane(program, captured, flat.out_tree, {}, flat.stored, mapped, params)
+        return TracedLane(*staged[:2], flat.out_tree, written, flat.stored, mapped, params)
 
     def _outs(self, flat: Flat, ranks: Sequence[int], ins: Roles) -> Roles:
         """The roles of what ``flat`` gives: its results, of ``ranks`` dimensions in one lane, and
@@ -268,16 +267,21 @@ class Pmapped(Dispatched):
                 yield
 
     def _check_replicated(
-        self, program: Program, ins: Roles, outs: Roles, flat: Flat, leaves: LeafNames
+        self, staged: Staged, ins: Roles, outs: Roles, flat: Flat, leaves: LeafNames
     ) -> None:
-        """Raise ReplicationError if a result, or what a reference among the ``leaves`` holds, may
-        differ along an axis that is not mapped in it."""
+        """Raise an error if a result, or what a reference holds in the end, may differ along an
+        axis that is not mapped in it: ReplicationError, or RefError of one from outside."""
+        program, _, written = staged
         alike = [frozenset(self.axes.names) - r.axes for r in outs]
         if not any(alike):
             return
         inputs = [r.axes for r in ins]
         varying = varying_outputs(program, inputs)
-        ends = [(name, "out_axes") for name in result_names(flat.out_tree)]
+        for (ref, where), over in zip(written.items(), varying, strict=False):
+            if not over.isdisjoint(self.axes.names):
+                refuse_differing(ref, where, self.who)
+        ends: list[tuple[str, str]] = [("", "")] * len(written)
+        ends += [(name, "out_axes") for name in result_names(flat.out_tree)]
         ends += [(f"what {leaves[i]} holds", "in_axes") for i in flat.stored]
         results = zip(ends, program.outputs, outs, alike, varying, strict=True)
         for (name, said), atom, role, same, over in results:
@@ -356,7 +360,7 @@ class Pmapped(Dispatched):
             self.who, names, static, body.whole(arrays), body.captured,
             tree.structure((rest, named)), body.out_tree, arrays,
             aot.homes(leaves, names, self.who), self._donated(static, rest, named),
-            store=body.store, stored=len(body.stored),
+            store=body.store, written=len(body.written), stored=len(body.stored),
         )  # fmt: skip
         return stages.Traced(call_traced)
 

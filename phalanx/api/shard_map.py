@@ -42,7 +42,7 @@ from phalanx.base.source import name_of, user_location
 from phalanx.control.mapped import on_whole_arrays
 from phalanx.core import axes
 from phalanx.core.program import Equation, plain
-from phalanx.core.refs import Ref, refuse_aliases
+from phalanx.core.refs import Ref, refuse_aliases, refuse_differing
 from phalanx.core.roles import FIXED, Role, Roles
 from phalanx.core.trace import ROOT, current
 from phalanx.core.types import ArrayType, typeof
@@ -52,7 +52,7 @@ from phalanx.run.planning import RequestedShardings
 from phalanx.spmd.mesh import AbstractMesh, Mesh
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.replication import culprits, lines_of
-from phalanx.transforms.stage import evaluate, is_value, loaded, refuse_written, stage_with_refs
+from phalanx.transforms.stage import evaluate, is_value, loaded, stage_with_refs
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class ShardMapped(Dispatched):
             return places
         specs = Specs(self.who, "out_specs", self.out_specs, here.axes, mesh)
         told = specs.of_leaves(body.out_tree.unflatten([0] * body.out_tree.num_leaves))
-        told += [None] * len(body.stored)
+        told = [*[None] * len(body.written), *told, *[None] * len(body.stored)]
         outs = tuple([None if spec is None else NamedSharding(mesh, spec) for spec in told])
         return RequestedShardings(places.ins, outs)
 
@@ -192,15 +192,19 @@ class ShardMapped(Dispatched):
         with running_at(here, self.who):
             staged = stage_with_refs(flat, parts, name_of(self.fun), names)
         program, captured, written = staged
-        refuse_written(written, self.who)
-        results, outs = self._results(flat, program.output_types, ins, call)
+        first = len(written)
+        for (ref, line), atom in zip(written.items(), program.outputs, strict=False):
+            if _missing(atom.type, FIXED, here):
+                refuse_differing(ref, line, self.who)
+        results, outs = self._results(flat, program.output_types[first:], ins, call)
         ins = (FIXED,) * len(captured) + ins
-        for atom, role, name in zip(program.outputs, outs, results, strict=True):
+        for atom, role, name in zip(program.outputs[first:], outs, results, strict=True):
             for axis in _missing(atom.type, role, here):
                 where = culprits(program, [r.axes for r in ins], atom, axis)
                 raise ReplicationError(_differs(self.who, name, axis, where))
+        outs = (FIXED,) * first + outs
         whole = on_whole_arrays(program, here.axes, ins, outs, here.mesh)
-        return TracedFunction(whole, captured, flat.out_tree, {}, flat.stored)
+        return TracedFunction(whole, captured, flat.out_tree, written, flat.stored)
 
     def _blocks(self, call: _Call) -> tuple[Roles, list[ArrayType]]:
         """What each argument is to a position, and the type of a block of it."""
@@ -257,7 +261,7 @@ class ShardMapped(Dispatched):
             self.who, names, static, body.program, body.captured,
             tree.structure((rest, named)), body.out_tree, array_types(types),
             aot.homes(leaves, names, self.who), [False] * len(leaves),
-            store=body.store, stored=len(body.stored),
+            store=body.store, written=len(body.written), stored=len(body.stored),
         )  # fmt: skip
         return stages.Traced(call_traced)
 

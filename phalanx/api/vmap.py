@@ -228,7 +228,7 @@ def vmap(
         given, treedef = tree.flatten_call((args, kwargs))
         names = LeafNames(fun, args, kwargs, range(len(args)))
         dims = input_dims(in_axes, args, kwargs, names, who)
-        refs = _mapped_refs(given, dims, who)
+        refs = _refs(given, dims, together, who)
         leaves = apart(given, refs)
         size = mapped_size(leaves, dims, names, axis_size, who, len(kwargs))
         flat = Flat(fun, treedef, NO_STATIC, who, refs)
@@ -237,13 +237,14 @@ def vmap(
             if together:
                 values, lanes = batch(flat, Axis(axis_name, size, over=over), leaves, dims)
             else:
-                _refuse_refs([given[i] for i in refs], who)
                 name = UNNAMED if axis_name is None else axis_name
                 values, lanes = in_chunks(flat, (name, size), leaves, tuple(dims), at_once)
         ranks = [typeof(v).ndim - (d is not None) for v, d in zip(values, lanes, strict=True)]
         wanted = output_dims(out_axes, flat.out_tree, ranks[: flat.out_tree.num_leaves], who)
         wanted += [dims[i] for i in flat.stored]
-        _check_shared(values, lanes, wanted, flat.out_tree, who)
+        ends = [(name, "out_axes") for name in result_names(flat.out_tree)]
+        ends += [(f"what {names[i]} holds", "in_axes") for i in flat.stored]
+        _check_shared(values, lanes, wanted, ends, who)
         placed = [
             _place(v, d, to, size)
             for v, d, to in zip(values, lanes, wanted, strict=True)
@@ -255,38 +256,45 @@ def vmap(
     return wrap(mapped, fun)
 
 
-def _mapped_refs(leaves: Sequence[Any], dims: Sequence[int | None], who: str) -> Sequence[int]:
-    """Which of ``leaves`` are references of which each lane gets a part."""
+def _refs(
+    leaves: Sequence[Any], dims: Sequence[int | None], together: bool, who: str
+) -> Sequence[int]:
+    """Which of ``leaves`` are references that lanes have as their own, whole or a part of each.
+
+    Lanes that do not run ``together`` can only read them, whole.
+    """
     if Ref not in map(type, leaves):
         return ()
     refuse_aliases(leaves, (), who)
-    return [i for i, d in enumerate(dims) if d is not None and type(leaves[i]) is Ref]
-
-
-def _refuse_refs(refs: Sequence[Ref], who: str) -> None:
-    for ref in refs:
+    refs = [i for i, x in enumerate(leaves) if type(x) is Ref]
+    if together:
+        return refs
+    for ref in [leaves[i] for i in refs if dims[i] is not None]:
         raise RefError(
             f"{who}: {ref._describe()} is mapped, at {user_location()}, with lanes_at_once, where "
             "arrays alone can be mapped; map what it holds, ref[...], and write what is returned"
         )
+    return ()
 
 
 def _check_shared(
     values: Sequence[Any],
     lanes: Sequence[int | None],
     wanted: Sequence[int | None],
-    out_tree: Any,
+    ends: Sequence[tuple[str, str]],
     who: str,
 ) -> None:
-    """Raise ValueError where a result without a place for the axis has lanes."""
-    for i, (value, dim, to) in enumerate(zip(values, lanes, wanted, strict=True)):
+    """Raise ValueError where a value without a place for the axis has lanes.
+
+    ``ends``: what each is, and the option that gives it a place.
+    """
+    for (name, said), value, dim, to in zip(ends, values, lanes, wanted, strict=True):
         if dim is not None and to is None:
-            name = result_names(out_tree)[i]
-            place = name.replace("result", "out_axes", 1)
+            place = name.replace("result", said, 1) if name.startswith("result") else said
             raise ValueError(
                 f"{who}: {name}, {typeof(value)}, is to be the same for all examples, but it "
                 f"differs (at vmap {place}, got axis spec None but output was batched on axis "
-                f"{dim}); reduce it (psum, pmean, jnp.mean) or give its position in out_axes"
+                f"{dim}); reduce it (psum, pmean, jnp.mean) or give its position in {said}"
             )
 
 

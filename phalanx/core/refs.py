@@ -210,6 +210,15 @@ def free(ref: Ref) -> Any:
     return value
 
 
+def refuse_differing(ref: Ref, where: Any, who: str) -> NoReturn:
+    """Raise RefError: lanes of ``who`` write to ``ref`` from outside what differs between them."""
+    raise RefError(
+        f"{ref._describe()}, outside of {who}, is written at {where}, and would hold what differs "
+        "between lanes: pass it as an argument that is mapped (in_axes, in_specs), which gives "
+        "each lane a part of its own, make it inside, or reduce what is written (lax.pmean)"
+    )
+
+
 def is_lasting(ref: Ref) -> bool:
     """Whether ``ref`` was made outside of transformations, so that it outlives them."""
     return ref._home is ROOT

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from phalanx.base.errors import RefError
 from phalanx.core.axes import Axis, Typed, typed
 from phalanx.core.leaks import leaving_nothing
 from phalanx.core.primitive import Primitive
 from phalanx.core.program import Program, has_user_rules
+from phalanx.core.refs import Ref, refuse_differing, store
 from phalanx.core.trace import InnerTrace, Trace, Tracer, current, entering, running
 from phalanx.core.types import ArrayType, typeof
 from phalanx.ops.basis import broadcast_lanes, move
@@ -51,13 +51,18 @@ def lane_type(type: ArrayType, dim: int) -> ArrayType:
 
 
 class Batch(InnerTrace):
-    """Applies each primitive to all lanes of ``axis``."""
+    """Applies each primitive to all lanes of ``axis``.
 
-    __slots__ = ("axis",)
+    What lanes write to references from outside is kept until all has run, with the line that does:
+    it may differ between them in the meantime.
+    """
+
+    __slots__ = ("axis", "written")
 
     def __init__(self, parent: Trace, axis: Axis, name: str) -> None:
         super().__init__(parent, name)
         self.axis = axis
+        self.written: dict[Ref, tuple[Any, Any]] = {}
 
     def split(self, x: Any) -> tuple[Any, int | None]:
         """The array that ``x`` stands for, and the dimension of its lanes if it has any."""
@@ -82,14 +87,22 @@ class Batch(InnerTrace):
             ]
         )
 
+    def load(self, ref: Any) -> Any:
+        return self.written[ref][0] if ref in self.written else super().load(ref)
+
     def store(self, ref: Any, value: Any, where: Any) -> None:
-        if ref._home is not self:
-            raise RefError(
-                f"{ref._describe()}, outside of {self.name}, is written at {where}, by "
-                f"{self.axis.size} lanes at once: pass it as an argument that is mapped "
-                "(in_axes), which gives each lane a part of its own, or make it inside"
-            )
-        super().store(ref, value, where)
+        if ref._home is self:
+            super().store(ref, value, where)
+        else:
+            self.written[ref] = value, where
+
+    def write(self) -> None:
+        """Write to references from outside what all lanes agree on; RefError where they do not."""
+        for ref, (value, where) in self.written.items():
+            value, dim = self.split(value)
+            if dim is not None:
+                refuse_differing(ref, where, self.name)
+            store(ref, value, where)
 
     def _concerns(self, prim: Primitive, params: dict[str, Any]) -> bool:
         name = self.axis.name
@@ -111,6 +124,7 @@ def _batch(
     ]
     with running(trace):
         pairs = [trace.split(y) for y in function(*inputs)]
+    trace.write()
     return [v for v, _ in pairs], [d for _, d in pairs]
 
 

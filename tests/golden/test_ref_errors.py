@@ -144,6 +144,11 @@ def shared_by_lanes_that_write_it():
 
 
 @mistake
+def shared_by_examples_that_write_it():
+    phalanx.vmap(lambda ref, x: ref.set(x), in_axes=(None, 0))(phalanx.new_ref(0.0), X)
+
+
+@mistake
 def shared_by_positions_that_write_it():
     mesh, specs = phalanx.make_mesh((1,), ("i",)), (P(), P("i"))
     f = phalanx.shard_map(lambda ref, x: ref.set(x), mesh=mesh, in_specs=specs, out_specs=P())

@@ -1,6 +1,7 @@
 """Mutable references: what is read and written, calls that are found again, and who owns memory."""
 
 import copy
+import functools
 import pickle
 
 import jax
@@ -361,14 +362,72 @@ def test_lanes_of_pmap_write_their_parts_as_those_of_vmap(devices, length):
     assert found == found[:1] * 4
 
 
-def test_what_lanes_agree_on_goes_to_a_reference_that_is_not_mapped():
-    mean = phalanx.new_ref(1.0)
+def agreeing(ref, x):
+    """Writes to a reference what differs between the lanes "i", and in the end their mean."""
+    count = phalanx.new_ref(0.0)
+    for _ in range(2):
+        ref[...] += x
+        ref[...] = lax.pmean(ref[...], "i")
+        count[...] += 1
+    return ref[...] * x * count[...]
 
-    def f(mean, x):
-        mean[...] += lax.pmean(x, "i")
 
-    phalanx.pmap(f, "i", in_axes=(None, 0))(mean, jnp.array([1.0, 4.0, 7.0]))
-    assert held(mean) == 5
+@pytest.mark.spmd
+@pytest.mark.parametrize("passed", [False, True], ids=["closed over", "passed"])
+@pytest.mark.parametrize("devices", [1, 3, 8])
+@pytest.mark.parametrize("length", [1, 5])
+def test_what_lanes_agree_on_goes_to_a_reference_that_is_not_mapped(passed, devices, length):
+    def by(mapped, ref, xs, **options):
+        if passed:
+            return mapped(agreeing, axis_name="i", in_axes=(None, 0), **options)(ref, xs)
+        return mapped(lambda x: agreeing(ref, x), axis_name="i", **options)(xs)
+
+    xs, found = jnp.arange(length, dtype="float32"), []
+    pmap = functools.partial(phalanx.pmap, devices=phalanx.devices()[:devices])
+    runs = [
+        lambda ref: by(phalanx.vmap, ref, xs),
+        lambda ref: by(pmap, ref, xs),
+        lambda ref: by(pmap, ref, xs, lanes_at_once=2),
+        lambda ref: phalanx.jit(lambda xs: by(pmap, ref, xs))(xs),
+        lambda ref: phalanx.jit(lambda xs: by(phalanx.vmap, ref, xs))(xs),
+        lambda ref: phalanx.vmap(lambda _: by(phalanx.vmap, ref, xs))(xs)[0],
+    ]
+    for run in runs:
+        ref = phalanx.new_ref(1.0)
+        results = [run(ref).tolist() for _ in range(2)]
+        found.append((held(ref), results))
+    assert found == found[:1] * len(runs)
+    assert held(ref) == 1 + 4 * (length - 1) / 2
+
+
+@pytest.mark.parametrize("mapped", [phalanx.pmap, phalanx.vmap], ids=["pmap", "vmap"])
+def test_references_stay_as_they_were_where_lanes_do_not_agree(mapped):
+    ref = phalanx.new_ref(1.0)
+
+    def f(x):
+        ref[...] = 2.0
+        ref[...] = x
+
+    for refused in (mapped(f), mapped(lambda ref, x: ref.set(x), in_axes=(None, 0))):
+        arguments = (jnp.arange(3.0),) if refused.__name__ == "f" else (ref, jnp.arange(3.0))
+        with pytest.raises(ValueError, match="differs"):
+            refused(*arguments)
+        assert held(ref) == 1
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_positions_write_what_they_agree_on_to_references_from_outside(compiles):
+    mesh = phalanx.make_mesh((3,), ("i",))
+    total = phalanx.new_ref(jnp.zeros(2))
+
+    def f(x):
+        total[...] += lax.psum(x[0], "i")
+        return x
+
+    x = jnp.arange(6.0).reshape(3, 2)
+    with phalanx.disable_jit(not compiles):
+        out = phalanx.shard_map(f, mesh=mesh, in_specs=P("i"), out_specs=P("i"))(x)
+    assert held(total) == [6, 9] and out.tolist() == x.tolist()
 
 
 def test_nested_lanes_write_their_parts():

@@ -17,6 +17,7 @@ from phalanx.api.arguments import (
     wrap,
 )
 from phalanx.api.in_chunks import checked_at_once, in_chunks
+from phalanx.api.lanes_by_class import told_by_classes
 from phalanx.api.refs import apart, store_apart
 from phalanx.api.transformed import P, R
 from phalanx.base import tree
@@ -101,7 +102,7 @@ def input_entries(
             f"tuple at key path {name}"
         )
     given = tree.broadcast_prefix(spec, tuple(args), name, is_leaf=is_entry)
-    return given + [0] * len(tree.leaves(kwargs))
+    return told_by_classes(given + [0] * len(tree.leaves(kwargs)), (args, kwargs))
 
 
 def mapped_size(
@@ -160,7 +161,9 @@ def output_entries(
     """Per result what ``out_axes`` says of it; ``is_entry`` knows its leaves."""
     example = out_tree.unflatten([0] * out_tree.num_leaves)
     spec = tuple(out_axes) if isinstance(out_axes, list) else out_axes
-    return tree.broadcast_prefix(spec, example, f"{who.split('(')[0]} out_axes", is_leaf=is_entry)
+    name = f"{who.split('(')[0]} out_axes"
+    given = tree.broadcast_prefix(spec, example, name, is_leaf=is_entry)
+    return told_by_classes(given, example, results=True)
 
 
 def vmap(

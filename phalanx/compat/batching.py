@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from phalanx import numpy as jnp
+from phalanx.api.lanes_by_class import CLASSES, LanesOfClass
 from phalanx.compat.primitives import AXIS_BATCHERS, BATCHERS, FANCY_BATCHERS, ForeignPrimitive
 
 primitive_batchers = BATCHERS
 axis_primitive_batchers = AXIS_BATCHERS
 fancy_primitive_batchers = FANCY_BATCHERS
 not_mapped = None
+
+
+def register_vmappable(
+    data_type: type, spec_type: type, axis_size_type: type,
+    to_elt: Callable[..., Any], from_elt: Callable[..., Any], make_iota: Any,
+) -> None:  # fmt: skip
+    """Let instances of ``data_type``, nodes of trees, say which of their leaves have lanes.
+
+    Raises:
+        NotImplementedError: their axes, or the size of them, are no integers.
+    """
+    del make_iota
+    if (spec_type, axis_size_type) != (int, int):
+        raise NotImplementedError(
+            f"register_vmappable({data_type.__name__}): axes and sizes are integers here, got "
+            f"{spec_type.__name__} and {axis_size_type.__name__}"
+        )
+    CLASSES[data_type] = LanesOfClass(to_elt, from_elt)
+
+
+def unregister_vmappable(data_type: type) -> None:
+    """Let all leaves of instances of ``data_type`` have lanes again."""
+    del CLASSES[data_type]
 
 
 def defvectorized(prim: ForeignPrimitive) -> None:

@@ -92,8 +92,6 @@ NAMES_REFUSED: Final[dict[str, tuple[str, list[str]]]] = {
         [
             "batch_jaxpr_axes",
             "batch_subtrace",
-            "register_vmappable",
-            "unregister_vmappable",
             "zero_if_mapped",
         ],
     ),

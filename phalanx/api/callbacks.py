@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from operator import index
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.api import aot
 from phalanx.api.arguments import LeafNames, check_callable, check_leaf
@@ -41,8 +41,7 @@ def on_host() -> Iterator[None]:
         yield
 
 
-@dataclass(frozen=True, slots=True)
-class PythonCall:
+class PythonCall(Struct, frozen=True):
     """A user's function of trees, as the host calls it: of flat arrays, its results checked."""
 
     function: Callable[..., Any]

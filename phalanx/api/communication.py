@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.run.backend import Exchange
 from phalanx.spmd.mesh import Mesh
@@ -15,8 +15,7 @@ from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.sharding import Devices
 
 
-@dataclass(frozen=True, slots=True)
-class Collective:
+class Collective(Struct, frozen=True):
     """An operation in which devices exchange data.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.api.arguments import (
     NO_STATIC,
@@ -45,8 +45,7 @@ from phalanx.transforms.stage import evaluate, stage
 Nonzero = tuple[bool, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CustomVJPPrimal:
+class CustomVJPPrimal(Struct, frozen=True):
     """An argument leaf, as a forward rule with ``symbolic_zeros=True`` receives it.
 
     Attributes:
@@ -149,8 +148,7 @@ def _check_alone(call: RuledCall, results: Sequence[Any]) -> None:
             refuse_closed(name_of(call.custom.fun), trace_of(layer).name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Residuals:
+class _Residuals(Struct, frozen=True):
     """How to put residuals together again: ``fixed`` is what no array can hold, ``_HOLE`` else."""
 
     tree: Any

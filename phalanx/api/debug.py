@@ -7,10 +7,10 @@ import importlib
 import string
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.api.arguments import check_callable
 from phalanx.api.callbacks import Positions, effects_of, lane_positions, on_host
@@ -23,8 +23,7 @@ from phalanx.transforms.stage import is_value
 _printing = threading.RLock()
 
 
-@dataclass(frozen=True, slots=True)
-class _Watching:
+class _Watching(Struct, frozen=True):
     """A function of trees some of whose leaves are arrays; the others stay as they are."""
 
     function: Callable[..., Any]

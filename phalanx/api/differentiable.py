@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.api.arguments import NO_STATIC, Flat, LeafNames, as_tuple, check_leaf
 from phalanx.api.refs import apart
@@ -107,8 +107,7 @@ def _check_input(
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Struct, frozen=True):
     """The arguments of a call by which its function is differentiated.
 
     Attributes:

@@ -6,8 +6,9 @@ import logging
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.api import stages
 from phalanx.api.arguments import (
@@ -40,8 +41,7 @@ _log = logging.getLogger("phalanx")
 KEPT = 512  # programs of a function; one that was not called during so many others may be dropped
 
 
-@dataclass(slots=True)
-class TracedFunction:
+class TracedFunction(Struct):
     """A function traced at types: the program, what it closes over, its tree.
 
     The program gives, before its results, what the references hold in the end that ``written``

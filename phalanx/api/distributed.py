@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import importlib
 import os
 import socket
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from phalanx.base.config import config
 from phalanx.base.errors import RendezvousError
@@ -202,7 +203,7 @@ _LONGEST = 1e8
 def _refused_there(settings: Settings) -> RendezvousError | None:
     """What a coordinator of this program says that listens already where this one's is to."""
     try:
-        join(dataclasses.replace(settings, patience=2.0), _alike()).leave()
+        join(replace(settings, patience=2.0), _alike()).leave()
     except RendezvousError as refused:
         return refused if "refuses" in str(refused) else None
     forget()

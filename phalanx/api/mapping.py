@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.api.arguments import LeafNames, check_axis_name
 from phalanx.api.specs import is_spec
@@ -21,8 +22,7 @@ from phalanx.spmd.named import P, PartitionSpec
 from phalanx.spmd.replication import lines_of
 
 
-@dataclass(frozen=True, slots=True)
-class MappedAxes:
+class MappedAxes(Struct, frozen=True):
     """The axes ``names`` of the function ``who``; those of ``mesh``, if there is one."""
 
     who: str

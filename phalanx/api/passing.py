@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.api.arguments import LeafNames, check_leaf
 from phalanx.base.source import warn_user
@@ -40,8 +41,7 @@ def _converted(x: Any, names: LeafNames, i: int, who: str) -> DeviceArray:
     return as_array(x)
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """What of the leaves of a call a program takes.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
+
+from msgspec import field
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
 _SPACE = "phalanx"
 
 
-@dataclass(slots=True)
 class TracedLane(TracedFunction):
     """A mapped function traced at the types of a lane: the body of ``mapped``, or ``spanned``."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.api import aot
 from phalanx.api.enclosing import enclosing, inside
@@ -21,8 +22,7 @@ from phalanx.spmd.mesh import AbstractMesh, AxisType, Mesh
 from phalanx.spmd.named import NamedSharding, PartitionSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Positions:
+class Positions(Struct, frozen=True):
     """The ``axes`` of ``mesh`` that a call takes: along the others the compiler decides."""
 
     axes: Axes

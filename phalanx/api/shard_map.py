@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 from typing import Any, overload
+
+from msgspec import Struct
 
 from phalanx.api import aot, stages
 from phalanx.api.arguments import (
@@ -55,8 +56,7 @@ from phalanx.spmd.replication import culprits, lines_of
 from phalanx.transforms.stage import evaluate, is_value, loaded, stage_with_refs
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
+class _Call(Struct, frozen=True):
     """The arguments of a call, of ``types``, those of them that are references, what specs say of
     them, and where it runs."""
 

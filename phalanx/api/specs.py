@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base import tree
 from phalanx.base.errors import suggest_axis
@@ -31,8 +32,7 @@ def snapshot(specs: Any) -> tuple[Any, tuple]:
     return treedef.unflatten(leaves), (treedef, *map(key_of, leaves))
 
 
-@dataclass(frozen=True, slots=True)
-class Specs:
+class Specs(Struct, frozen=True):
     """A tree of specs, called ``which``, over ``axes``, which are some of those of ``mesh``."""
 
     who: str

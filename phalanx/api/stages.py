@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from phalanx.api.aot import abstract, struct
 from phalanx.api.arguments import LeafNames, Static, positional_names, shown_call
@@ -29,8 +30,7 @@ from phalanx.spmd.sharding import Sharding
 from phalanx.transforms.stage import loaded
 
 
-@dataclass(frozen=True, slots=True)
-class ArgInfo:
+class ArgInfo(Struct, frozen=True):
     """An argument of a function that is compiled ahead of time.
 
     Attributes:
@@ -44,8 +44,7 @@ class ArgInfo:
     donated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryStats:
+class MemoryStats(Struct, frozen=True):
     """Bytes that a compiled program needs on each device.
 
     Args:
@@ -63,8 +62,7 @@ class MemoryStats:
     generated_code_size_in_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class TracedCall:
+class TracedCall(Struct, frozen=True):
     """A function traced for a call: its program, and the arguments of that call."""
 
     who: str

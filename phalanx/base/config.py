@@ -21,9 +21,10 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ContextDecorator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
+
+from msgspec import Struct
 
 from phalanx.base import foreign
 from phalanx.base.errors import ConfigError, UnknownOption, suggest
@@ -33,8 +34,7 @@ from phalanx.base.precision import PRECISIONS
 from phalanx.base.recent import Recent
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(Struct, frozen=True):
     """An option: what it is for, what values it takes, and whether a block can override it."""
 
     name: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.recent import Unique
 
@@ -33,8 +33,7 @@ class prng_key(extended):
         raise TypeError(f"a key cannot be made of a number but by random.key(seed); {ADVICE}")
 
 
-@dataclass(frozen=True)
-class PRNGImpl:
+class PRNGImpl(Struct, frozen=True):
     """A generator as a user declares it: functions of single keys, arrays uint32 of ``key_shape``.
 
     Attributes:

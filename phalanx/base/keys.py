@@ -9,6 +9,7 @@ from types import BuiltinFunctionType, FunctionType, ModuleType, NoneType
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.base.recent import Recent
@@ -98,6 +99,8 @@ def distinctions(x: Any) -> list[Hashable]:
         return []
     if is_dataclass(kind):
         return [_key_if_hashable(getattr(x, f.name)) for f in fields(kind) if f.compare]
+    if issubclass(kind, Struct):
+        return [_key_if_hashable(getattr(x, name)) for name in kind.__struct_fields__]
     slots = [n for c in kind.__mro__ for n in getattr(c, "__slots__", ()) if hasattr(x, n)]
     held = {**{n: getattr(x, n) for n in slots}, **getattr(x, "__dict__", {})}
     return [(name, key_of(v)) for name, v in held.items() if type(v) in _OF_NUMBERS]

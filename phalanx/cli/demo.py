@@ -6,13 +6,13 @@ import importlib.util
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from msgspec import Struct, field
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -22,8 +22,7 @@ import phalanx
 LANES = 8
 
 
-@dataclass
-class Run:
+class Run(Struct):
     """One training run: what it was run on and, for every epoch, what came out."""
 
     lanes: int

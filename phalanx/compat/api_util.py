@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base import tree
 from phalanx.base.source import name_of
@@ -12,8 +13,7 @@ from phalanx.compat import linear_util as lu
 from phalanx.core.types import ArrayType, typeof
 
 
-@dataclass(frozen=True)
-class DebugInfo:
+class DebugInfo(Struct, frozen=True):
     """What a function was traced for, and how it and its arguments are called."""
 
     traced_for: str

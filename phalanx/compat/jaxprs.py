@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from phalanx.api.aot import struct
 from phalanx.api.program import traced_program
@@ -28,8 +29,7 @@ from phalanx.transforms.stage import evaluate
 Atom = Var | Literal
 
 
-@dataclass(frozen=True, eq=False)
-class JaxprEqn:
+class JaxprEqn(Struct, frozen=True, eq=False, weakref=True):
     """``outvars = primitive(*invars, **params)``."""
 
     invars: list[Atom]
@@ -61,8 +61,7 @@ class JaxprEqn:
         return replace(self, **changes)
 
 
-@dataclass(frozen=True, eq=False)
-class Jaxpr:
+class Jaxpr(Struct, frozen=True, eq=False, dict=True, weakref=True):
     """Variables and equations. The values of ``constvars`` are kept elsewhere."""
 
     constvars: list[Var]
@@ -111,8 +110,7 @@ class Jaxpr:
         return str(self.program)
 
 
-@dataclass(frozen=True, eq=False)
-class ClosedJaxpr:
+class ClosedJaxpr(Struct, frozen=True, eq=False, weakref=True):
     """A ``Jaxpr`` with the values of its constants."""
 
     jaxpr: Jaxpr

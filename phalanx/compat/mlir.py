@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from phalanx.api.callbacks import io_callback, pure_callback
 from phalanx.base.source import name_of
@@ -33,8 +34,7 @@ class ModuleContext:
         """Nothing: a program holds what it calls."""
 
 
-@dataclass(frozen=True)
-class LoweringRuleContext:
+class LoweringRuleContext(Struct, frozen=True):
     """What a rule is told beside its operands."""
 
     primitive: ForeignPrimitive

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from phalanx.base.source import Location, is_ours, user_location
 
@@ -31,8 +32,7 @@ def include_frame(frame: Any) -> bool:
     return not (is_ours(file) or file.startswith(tuple(_exclude_paths)))
 
 
-@dataclass(frozen=True)
-class SourceInfo:
+class SourceInfo(Struct, frozen=True):
     """Where an equation comes from: the user's line, and the named scopes around it.
 
     Attributes:

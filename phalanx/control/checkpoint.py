@@ -7,8 +7,9 @@ whatever is done to it, transposed above all, what it computes again never leave
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.control.call import frame_of_one, lower_call
 from phalanx.control.family import with_subprograms
@@ -38,8 +39,7 @@ def _lower(
 # ---- derivatives --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Halves:
+class Halves(Struct, frozen=True):
     """``primal`` gives stored values after the results.
 
     ``linear`` takes values from among (inputs, what ``primal`` gives), at the positions

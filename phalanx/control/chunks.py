@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Set
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from phalanx.control.framed import own_inside, own_values
 from phalanx.core.layouts import Target
@@ -28,8 +29,7 @@ AtOnce = int | Literal["all"] | None
 LANE = "<lane>"  # the axis of lanes, where its name does not matter
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(Struct, frozen=True):
     """What was measured on a platform.
 
     Attributes:
@@ -71,8 +71,7 @@ COSTS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Chunks:
+class Chunks(Struct, frozen=True):
     """What the user ``asked`` for; None: what serves best on ``target``."""
 
     asked: AtOnce

@@ -11,8 +11,9 @@ The first operands, ``closed`` in number, are traced values that function and ru
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from phalanx.control.call import call, frame_of_one, lower_call
 from phalanx.control.family import Rewrite, StateAndResults, with_subprograms
@@ -190,8 +191,7 @@ def _layers(x: Any) -> Sequence[Tracer]:
     return layers
 
 
-@dataclass(frozen=True, slots=True)
-class RuleOperands:
+class RuleOperands(Struct, frozen=True):
     """The operands of a function with rules, as ``dual`` takes its derivative.
 
     ``primals`` has all of them, ``tangents`` those of the operands that ``nonzero`` marks among

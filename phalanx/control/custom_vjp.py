@@ -8,8 +8,9 @@ rule, and nothing else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.base.source import Location, user_location
@@ -37,8 +38,7 @@ from phalanx.transforms.closures import Closure
 from phalanx.transforms.linearize import Dual
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardResult:
+class ForwardResult(Struct, frozen=True):
     """What the forward rule gives: results, residuals, and ``kept``, which goes to the backward."""
 
     results: Sequence[Any]
@@ -206,8 +206,7 @@ custom_vjp: Primitive = with_rules(
 # ---- its derivative -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """What the forward rule leaves for the backward besides arrays."""
 
     value: Any
@@ -216,8 +215,7 @@ class Kept:
         return "kept"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ForwardMode:
+class ForwardMode(Struct, frozen=True, eq=False):
     """What is said where tangents are used of function ``name``, differentiated at ``where``.
 
     It is said late, as tangents may turn out to be of no use: a loop of unknown length computes all

@@ -6,7 +6,7 @@ derivative but the one that was exported with it, which whoever calls it sees to
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from phalanx.control.in_turn import in_turn
 from phalanx.core.builder import Builder, Value
@@ -16,8 +16,7 @@ from phalanx.core.types import ArrayType, Types
 from phalanx.ops.basis import I32
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class PortableModule:
+class PortableModule(Struct, frozen=True, eq=False):
     """A module that any version of XLA reads.
 
     Attributes:

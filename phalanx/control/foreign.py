@@ -6,10 +6,11 @@ What has a side effect takes a boolean before its operands: whether to call at a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import Location
@@ -125,7 +126,9 @@ def _at_once(axis: Axis, values: Operands, dims: LaneDims, foreign: Foreign) -> 
         in_layouts=_with_lanes(foreign.function.in_layouts, leads),
         out_layouts=_with_lanes(foreign.function.out_layouts, [True] * len(types)),
     )
-    made = replace(foreign, function=function, out_types=tuple(types))
+    made = Foreign(
+        function, tuple(types), foreign.vmap_method, foreign.has_side_effect, foreign.location
+    )
     return foreign_call(*values[:first], *placed, foreign=made), (0,) * len(types)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.primitive import ZERO, Derivative, Primitive, Rule
@@ -69,8 +71,7 @@ def _roles(roles: Roles, marks: Marks) -> Roles:
 # ---- both halves at once ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(Struct, frozen=True):
     """A frame that computes results and tangents.
 
     Its operands are followed by the tangents of those that are ``active``, its results by the
@@ -134,8 +135,7 @@ def _paired(frame: Frame, active: Marks, quiet: bool) -> _Pair:
 # ---- one after the other ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Residual:
+class _Residual(Struct, frozen=True):
     """Where a residual comes from, and what it is to the linear half.
 
     ``source`` is "operand" or "result", of the primal operation, or "once" for what is computed
@@ -147,8 +147,7 @@ class _Residual:
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
-class _Halves:
+class _Halves(Struct, frozen=True):
     """A frame in two: ``primal`` gives what is stored after the results.
 
     ``linear`` takes the choice, the ``residuals``, and the tangents of ``active`` operands; it

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.control.framed import bind_frame, frame_of
 from phalanx.core.axes import Axis, Names
@@ -23,8 +24,7 @@ from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import fixpoint
 
 
-@dataclass(frozen=True, slots=True)
-class BatchedFrame:
+class BatchedFrame(Struct, frozen=True):
     """A frame on all lanes of an axis.
 
     What is carried has its lanes first if ``carried`` says so; the results have theirs in ``dims``.

@@ -8,8 +8,9 @@ halves runs the loop twice, and lanes may stop at different times.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from phalanx.control.call import call
 from phalanx.control.family import varying_results, with_subprograms

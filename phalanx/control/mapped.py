@@ -21,8 +21,9 @@ region over the mesh, in which each device runs the body vectorized over its blo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from phalanx.control.chunks import AtOnce, Chunks
 from phalanx.control.device import block

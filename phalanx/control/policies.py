@@ -16,8 +16,9 @@ f32[3] output of sin from ...
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.lazily import later
 from phalanx.core.primitive import Primitive
@@ -99,8 +100,7 @@ checkpoint_dots = dots_saveable
 checkpoint_dots_with_no_batch_dims = dots_with_no_batch_dims_saveable
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """A policy by name: ``listed`` names are granted or refused, all others the reverse.
 
     ``unnamed`` says whether values without a name are granted.
@@ -130,8 +130,7 @@ class Names:
         return f"{which} {', '.join(sorted(self.names)) or 'no name'}{rest}"
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(Struct, frozen=True):
     """A policy that grants what one of two grants.
 
     Args:

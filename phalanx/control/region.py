@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.errors import MeshesDiffer
 from phalanx.base.source import user_location
@@ -24,8 +24,7 @@ from phalanx.core.region import Region
 I32 = np.dtype(np.int32)
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
+class _Parts(Struct, frozen=True):
     """The parts of an array: per dimension the ``axes`` of devices that cut it, in ``blocks``."""
 
     axes: tuple[Axes, ...]

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.control.framed import bind_frame, frame_of
@@ -28,8 +30,7 @@ from phalanx.transforms.simplify import filled
 from phalanx.transforms.transpose import backward
 
 
-@dataclass(frozen=True, slots=True)
-class _Transposed:
+class _Transposed(Struct, frozen=True):
     """A frame run backwards, and the operands of the forward one whose cotangents it gives.
 
     It takes choices, the operands that are not linear, zeros for the sums over runs, and the

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.control.call import call
 from phalanx.control.framed import own_inside, own_values
@@ -28,8 +30,7 @@ from phalanx.transforms.simplify import live_equations
 from phalanx.transforms.storage import size_in_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceLanes:
+class DeviceLanes(Struct, frozen=True):
     """The ``size`` lanes of ``axis`` that a device has.
 
     They meet in what communicates over any of the axes ``over``. ``at_once`` says of a segment

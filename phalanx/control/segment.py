@@ -9,10 +9,10 @@ lane, the program runs as it is: its loops and conditions are that lane's own.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.control.branch import branch
@@ -47,8 +47,7 @@ def fold_over(e: Equation, axis: Any) -> Fold | None:
     return e.prim.fold if axis in e.axes and e.params.get("groups") is None else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Lane:
+class _Lane(Struct, frozen=True):
     """What a lane of a segment does.
 
     ``body`` gives what is ``kept`` of the lane, and then what is ``taken`` in, and how, by the

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from operator import index
 from typing import Any, SupportsIndex, cast
+
+from msgspec import Struct
 
 from phalanx.base.config import config
 from phalanx.base.errors import UnboundAxis
@@ -17,8 +18,7 @@ from phalanx.core.blocks import Blocks
 Names = tuple[Any, ...]  # of axes
 
 
-@dataclass(frozen=True, slots=True)
-class Typed:
+class Typed(Struct, frozen=True):
     """The name of an axis of which types know whether a value varies along it.
 
     It stands for ``name`` wherever the axis is meant, so that every operation over the axis tells
@@ -44,8 +44,7 @@ def as_said(axis: Any) -> Any:
     return axis.name if type(axis) is Typed else axis
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Struct, frozen=True):
     """Where the rest of an axis lies of which an array dimension has only a part.
 
     Its lanes are dealt out in ``blocks``, one to each position of the axis ``name``. Where the
@@ -57,8 +56,7 @@ class Split:
     together: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """The part of named axis ``name`` that lies in an array dimension, ``size`` lanes long.
 
     ``rest`` is None when the whole axis is in the dimension because the user wants it there, as

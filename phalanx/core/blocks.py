@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from phalanx.base.recent import memoized
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(Struct, frozen=True):
     """``size`` rows in ``count`` blocks: row ``i`` is row ``i % length`` of block ``i // length``.
 
     What the blocks hold beyond ``size`` is padding, at the end of the last ones that have rows;
@@ -89,8 +89,7 @@ class Blocks:
         return range(first, last + 1) if exact else range(0)
 
 
-@dataclass(frozen=True, slots=True)
-class UnevenBlocks(Blocks):
+class UnevenBlocks(Blocks, frozen=True):
     """Rows dealt out in ``counts``, so many to each block: each may end in padding, none is empty.
 
     >>> b = UnevenBlocks.of((2, 1, 3))

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 Layouts = tuple[tuple[int, ...], ...]
 Attributes = tuple[tuple[str, Any], ...]  # by name; each a tuple of what it is made of
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignFunction:
+class ForeignFunction(Struct, frozen=True):
     """A function that is registered with XLA, and what it is told besides operands.
 
     Attributes:

@@ -6,8 +6,9 @@ of a whole program, over which they lie.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.core.blocks import Blocks
 
@@ -17,8 +18,7 @@ Layout = tuple[tuple[Any, ...], ...]  # per dimension, the axes that cut it, maj
 OpenLayout = tuple[tuple[Any, ...] | None, ...]  # None: what cuts the dimension is left open
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """How ``axis`` is dealt out: in ``blocks``, one to each position of the axes ``mesh``."""
 
     axis: Any
@@ -26,8 +26,7 @@ class Cut:
     mesh: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(Struct, frozen=True):
     """What the program of a device is written for: a device of ``platform``.
 
     Where a program did not fit its memory, it is written again for fewer lanes at once:

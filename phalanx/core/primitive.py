@@ -8,8 +8,9 @@ subject, which the others do without: ``Elements``, ``NamedAxes``, ``SubPrograms
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Concatenate, Final, TypeVar
+
+from msgspec import Struct, field
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.source import user_location
@@ -59,8 +60,7 @@ class Zero:
 ZERO: Final = Zero()
 
 
-@dataclass(frozen=True, slots=True)
-class ZeroDerivative:
+class ZeroDerivative(Struct, frozen=True):
     """In place of a linearize rule: the result is piecewise constant, its tangent is ZERO.
 
     Args:
@@ -73,8 +73,7 @@ class ZeroDerivative:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class NoRule:
+class NoRule(Struct, frozen=True):
     """In place of a rule: there is none, and this is why.
 
     Args:
@@ -92,8 +91,7 @@ def no_results(*_: Any, **__: Any) -> tuple[()]:
     return ()
 
 
-@dataclass(eq=False, slots=True)  # one is made for each variable: freezing takes time
-class Linear:
+class Linear(Struct, eq=False):
     """In place of an operand of a transpose rule: the operand being differentiated.
 
     Args:
@@ -103,8 +101,7 @@ class Linear:
     type: ArrayType
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(Struct, frozen=True):
     """Operands (types or values) and parameters on which tests try a primitive's rules.
 
     ``axes`` are named axes that must be in scope; ``low`` and ``high`` bound the operands
@@ -133,8 +130,7 @@ class Example:
     order: int = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Fold:
+class Fold(Struct, frozen=True):
     """How a collective takes the lanes that lie in an array: they become one, a few at a time.
 
     Attributes:
@@ -160,8 +156,7 @@ _NONE: Final = frozenset[Any]()
 # ---- what some operations have ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Elements:
+class Elements(Struct, frozen=True):
     """How the elements of the result come from those of the operands.
 
     Attributes:
@@ -184,8 +179,7 @@ class Elements:
     operations: Operations | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class NamedAxes:
+class NamedAxes(Struct, frozen=True):
     """The named axes with which an operation has to do.
 
     Attributes:
@@ -200,8 +194,7 @@ class NamedAxes:
     fold: Fold | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SubPrograms:
+class SubPrograms(Struct, frozen=True):
     """What an operation runs, and what follows from that alone.
 
     Attributes:
@@ -223,8 +216,7 @@ def _nothing(**_: Any) -> frozenset[Any]:
     return _NONE
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(Struct, frozen=True):
     """What an operation does besides giving results. It is kept where nothing needs its results.
 
     Attributes:
@@ -243,8 +235,7 @@ class Effects:
     called: Callable[..., str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class UserRules:
+class UserRules(Struct, frozen=True):
     """That rules are functions of the user's.
 
     They may communicate over any named axis, and differently from the operation itself.
@@ -263,8 +254,7 @@ class UserRules:
     answers_zeros: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OnDevices:
+class OnDevices(Struct, frozen=True):
     """What an operation says about devices.
 
     Attributes:
@@ -276,8 +266,7 @@ class OnDevices:
     requested_sharding: Rule | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Execution:
+class Execution(Struct, frozen=True):
     """How an operation runs where it is not compiled together with what is around it.
 
     Attributes:
@@ -296,8 +285,7 @@ class Execution:
 REGISTRY: dict[str, Primitive] = {}
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Primitive:
+class Primitive(Struct, frozen=True, eq=False):
     """An operation on arrays. Calling it binds it: ``prim(*operands, **params)``.
 
     Its parameters are those that ``type`` names, or ``frame`` where there are sub-programs, with

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from operator import index
 from types import FunctionType
 from typing import Any, TypeVar, final
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.base.recent import Recent
 from phalanx.base.source import Location
@@ -271,8 +272,7 @@ class Program:
 # ---- sub-programs -------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """Sub-programs, and a role for each operand (``ins``) and result (``outs``) of an operation.
 
     ``programs`` are alternatives: they take the operands, except for a CHOICE, and give the

@@ -11,8 +11,9 @@ it has at this point of the program: so programs know arrays alone, as do transf
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
+
+from msgspec import Struct
 
 from phalanx.base.errors import EscapedTracer, RefError
 from phalanx.base.source import user_location
@@ -21,8 +22,7 @@ from phalanx.core.trace import ROOT, Trace, Tracer, current
 from phalanx.core.types import ArrayType, Shaped
 
 
-@dataclass(frozen=True, slots=True)
-class AbstractRef:
+class AbstractRef(Struct, frozen=True):
     """The type of a mutable reference.
 
     Attributes:

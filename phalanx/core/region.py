@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from phalanx.core.blocks import Blocks
 from phalanx.core.layouts import Axes, Layout, MeshAxes, Target
@@ -25,8 +26,7 @@ class Grid(Protocol):
     def __hash__(self) -> int: ...
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkedLanes:
+class ChunkedLanes(Struct, frozen=True):
     """A part of a program that runs ``at_once`` lanes of ``axis`` at a time.
 
     ``until`` names the collectives at its end that take in lanes, and the user's lines.
@@ -41,8 +41,7 @@ class ChunkedLanes:
         return f"{self.at_once} at a time{end}"
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """What one device runs of a region: ``program`` on its parts of the operands.
 
     The program communicates with other devices over ``names``, one for each axis of the region.
@@ -54,8 +53,7 @@ class Block:
     chunked: tuple[ChunkedLanes, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(Struct, frozen=True):
     """A program that runs at every position of ``axes``.
 
     Attributes:

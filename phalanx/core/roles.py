@@ -8,8 +8,10 @@ a *block*, in which they are shorter. Everything that transformations do follows
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.core.axes import typed
 from phalanx.core.layouts import Axes, Layout, along
@@ -18,8 +20,7 @@ from phalanx.core.types import ArrayType
 ROWS = "<rows>"  # the axis of the runs of a loop, which nobody else names
 
 
-@dataclass(frozen=True, slots=True)
-class Role:
+class Role(Struct, frozen=True):
     """What an operand or a result is to a program; ``layout`` says what a run sees of it.
 
     >>> x = ArrayType((4, 6, 8), float)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import ClassVar, SupportsIndex
+
+from msgspec import Struct
 
 from phalanx.core.layouts import Axes
 from phalanx.core.roles import ROWS
@@ -12,16 +13,14 @@ from phalanx.core.roles import ROWS
 Marks = tuple[bool, ...]  # of each operand or result, whether something is so
 
 
-@dataclass(frozen=True, slots=True)
-class Once:
+class Once(Struct, frozen=True):
     """The program runs once."""
 
     axes: ClassVar[Axes] = ()
     size: ClassVar[int] = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+class Loop(Struct, frozen=True):
     """The program runs ``length`` times, one run after the other; None: nobody knows before."""
 
     length: int | None
@@ -38,8 +37,7 @@ class Loop:
         return self.length or 0
 
 
-@dataclass(frozen=True, slots=True)
-class Lanes:
+class Lanes(Struct, frozen=True):
     """The program runs at every position of the named ``axes`` at the same time.
 
     Where the axis has further positions, which operands and results here are not of, ``total`` is

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 import phalanx.numpy as jnp
 from phalanx.api.arguments import check_callable
@@ -33,8 +33,7 @@ __all__ = ["jet"]
 Coefficients = list[Any]  # of t to the power 0, 1, 2, ...
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(Struct, frozen=True):
     """A polynomial in t, in place of a value.
 
     Args:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.api.aot import abstract
 from phalanx.api.stages import Compiled
@@ -28,8 +28,7 @@ from phalanx.spmd.sharding import Sharding
 __all__ = ["deserialize_and_load", "serialize"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Struct, frozen=True):
     """What is pickled of a compiled function.
 
     Attributes:

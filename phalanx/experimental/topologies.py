@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.api import meshes
 from phalanx.api.devices import devices
@@ -21,8 +22,7 @@ from phalanx.spmd.mesh import Mesh
 __all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh"]
 
 
-@dataclass(frozen=True)
-class TopologyDescription:
+class TopologyDescription(Struct, frozen=True):
     """Some devices.
 
     Attributes:

@@ -9,10 +9,10 @@ doubles bounds its own error, which must be as small as that of L t.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx import lax
 from phalanx.api.derivatives import jvp, vjp
@@ -147,15 +147,13 @@ def direction(x: Any, seed: int) -> np.ndarray:
 # ---- what must be equal -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Claim:
+class _Claim(Struct, frozen=True):
     who: str
     actual: Any
     expected: Any
 
 
-@dataclass(frozen=True, slots=True)
-class _Method:
+class _Method(Struct, frozen=True):
     modes: tuple[str, ...]
     step: float
     each: Callable  # how a function is called at several points

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from phalanx.api.derivatives import jvp, linear_transpose
 from phalanx.api.jit import jit

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from phalanx.core.types import Array, ArrayLike
 from phalanx.lax.operands import accept
@@ -20,8 +21,7 @@ class AccuracyMode(enum.Enum):
     DEFAULT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Tolerance:
+class Tolerance(Struct, frozen=True):
     """The largest error that is allowed.
 
     Attributes:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
 from types import MethodType
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
@@ -52,8 +53,7 @@ def leaves_of(
     return leaves, treedef
 
 
-@dataclass(frozen=True, slots=True)
-class TracedBody:
+class TracedBody(Struct, frozen=True):
     """A function traced: its program, what this captured, and the tree that it returns.
 
     The program gives, before its results, what the references hold in the end that ``written``

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
@@ -98,8 +98,7 @@ def _has_own_operands(first: Any, second: Any, rest: tuple[Any, ...]) -> bool:
     return callable(second) and callable(rest[1]) and not callable(first)
 
 
-@dataclass(frozen=True, slots=True)
-class _OfItsOwn:
+class _OfItsOwn(Struct, frozen=True):
     """``fun`` of one of the operands."""
 
     fun: Callable
@@ -175,8 +174,7 @@ def _whole_number(x: Any) -> Any:
     return as_type(x, ArrayType((), I32))
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """Branches, traced to take the same operands and to give results of the same types.
 
     What all of them pass on as it is, they do not give: ``passed`` says which operand it is. They
@@ -224,8 +222,7 @@ def choose(who: str, index: Any, functions: Sequence[Callable], operands: tuple)
     return traced.out_tree.unflatten(merged(traced.passed, [*outer, *leaves], out))
 
 
-@dataclass(frozen=True, slots=True)
-class _WithRefs:
+class _WithRefs(Struct, frozen=True):
     """How to call a function of operands with the references that are among their leaves."""
 
     tree: tree.PyTreeDef

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx import ops
 from phalanx.base import dtypes
@@ -26,8 +26,7 @@ from phalanx.transforms.stage import stage
 Everywhere = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Monoid:
+class Monoid(Struct, frozen=True):
     """A way of combining that has reductions of its own."""
 
     combine: Primitive

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
@@ -79,8 +79,7 @@ def _with_carry(fun: Callable, carry: Any) -> Any:
     return fun(carry)
 
 
-@dataclass(frozen=True, slots=True)
-class _While:
+class _While(Struct, frozen=True):
     """The condition and the body of a loop, traced to carry ``types``.
 
     What the body passes on as it is, is not carried: ``passed`` says which operand it is. What the
@@ -326,8 +325,7 @@ def _with_row(f: Callable, carry: Any, row: Any) -> Any:
     return f(carry, row)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scan:
+class _Scan(Struct, frozen=True):
     """The body of a loop over rows, traced to carry ``types``; for the others see ``_While``.
 
     Of results, ``carries`` are carried, and the others are rows: at the end those of the references

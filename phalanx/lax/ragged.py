@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from phalanx import ops
 from phalanx.base import dtypes
@@ -26,8 +27,7 @@ from phalanx.transforms.batch import batch as batch_of
 from phalanx.transforms.batch import place_lanes
 
 
-@dataclass(frozen=True)
-class RaggedDotDimensionNumbers:
+class RaggedDotDimensionNumbers(Struct, frozen=True):
     """How the dimensions of a product with groups correspond.
 
     Attributes:
@@ -50,9 +50,9 @@ class RaggedDotDimensionNumbers:
     def __post_init__(self) -> None:
         contract, batch = self.dot_dimension_numbers
         pairs = tuple((tuple(x), tuple(y)) for x, y in (contract, batch))
-        object.__setattr__(self, "dot_dimension_numbers", pairs)
+        force_setattr(self, "dot_dimension_numbers", pairs)
         for name in ("lhs_ragged_dimensions", "rhs_group_dimensions"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+            force_setattr(self, name, tuple(getattr(self, name)))
 
 
 _ROWS = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))

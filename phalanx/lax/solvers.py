@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.source import name_of, user_location
 from phalanx.control.call import call
@@ -101,8 +102,7 @@ class _Solver:
 # ---- linear equations -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _System:
+class _System(Struct, frozen=True, eq=False):
     """A linear system a x = b as programs, which take what they close over, and then x or b.
 
     Attributes:

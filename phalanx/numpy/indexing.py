@@ -14,10 +14,10 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from phalanx import ops
 from phalanx.base import dtypes
@@ -43,8 +43,7 @@ _I32 = np.dtype("int32")
 # ---- the parts of an index ------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class IndexPlan:
+class IndexPlan(Struct):
     """What an index does to each dimension of an array, and how the result is laid out.
 
     Attributes:
@@ -341,8 +340,7 @@ def _outside(p: IndexPlan) -> Any:
     return outside
 
 
-@dataclass(frozen=True, slots=True)
-class _Lookup:
+class _Lookup(Struct, frozen=True):
     """A gather or scatter of ``IndexPlan.lookups``: its indices [..., k] and their arrangement."""
 
     indices: Any

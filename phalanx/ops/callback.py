@@ -12,10 +12,10 @@ function that takes all lanes at once has no levels.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.errors import MissingRule
 from phalanx.base.extended import is_key
@@ -44,8 +44,7 @@ LEVEL = tuple[int, tuple[bool, ...]]
 VMAP_METHODS = ("sequential", "expand_dims", "broadcast_all", "legacy_vectorized")
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Host:
+class Host(Struct, frozen=True, eq=False):
     """A Python function that programs call, and how.
 
     Attributes:

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis, Names, typed, without
@@ -157,8 +157,7 @@ def _reduction_varies(*operands: frozenset[Any], axes: Names, groups: Groups) ->
     return tuple(v - set(axes) for v in operands)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reduction:
+class _Reduction(Struct, frozen=True):
     """What an all-reduce does to the lanes in an array: the leading ones of it, or n copies."""
 
     prim: Callable[[], Primitive]

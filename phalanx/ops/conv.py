@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from phalanx.core.axes import Axis
 from phalanx.core.builder import Builder
@@ -36,8 +37,7 @@ from phalanx.ops.contract import as_dtype, bilinear_linearize, product_type, sam
 from phalanx.ops.shape import merge_dims, reverse, split_dim
 
 
-@dataclass(frozen=True, slots=True)
-class ConvDimensionNumbers:
+class ConvDimensionNumbers(Struct, frozen=True):
     """Which dimensions of the arrays of a convolution mean what.
 
     Attributes:
@@ -59,8 +59,8 @@ class ConvDimensionNumbers:
     out_spec: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        for f in fields(self):
-            object.__setattr__(self, f.name, tuple(int(d) for d in getattr(self, f.name)))
+        for name in self.__struct_fields__:
+            force_setattr(self, name, tuple(int(d) for d in getattr(self, name)))
 
 
 Pairs = tuple[tuple[int, int], ...]
@@ -198,8 +198,7 @@ def _conv_lower(
 # ---- transposes -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Window:
+class _Window(Struct, frozen=True):
     """One spatial dimension: lengths of lhs, rhs and result, and how they meet."""
 
     lhs: int

@@ -11,10 +11,11 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from phalanx.base import dtypes
 from phalanx.core.axes import Axis
@@ -64,18 +65,15 @@ from phalanx.ops.shape import iota, typeof_operand
 # ---- dimension numbers, named as in StableHLO -------------------------------------------------
 
 
-class _Numbers:
+class _Numbers(Struct, frozen=True):
     """Dimension numbers are tuples of Python integers, whatever sequences they came as."""
 
-    __slots__ = ()
-
     def __post_init__(self) -> None:
-        for f in fields(self):  # type: ignore[arg-type]
-            object.__setattr__(self, f.name, tuple(int(d) for d in getattr(self, f.name)))
+        for name in self.__struct_fields__:
+            force_setattr(self, name, tuple(int(d) for d in getattr(self, name)))
 
 
-@dataclass(frozen=True, slots=True)
-class GatherNumbers(_Numbers):
+class GatherNumbers(_Numbers, frozen=True):
     """How the dimensions of operand, indices and result of a gather correspond.
 
     Attributes:
@@ -103,8 +101,7 @@ class GatherNumbers(_Numbers):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ScatterNumbers(_Numbers):
+class ScatterNumbers(_Numbers, frozen=True):
     """How the dimensions of operand, indices and updates of a scatter correspond.
 
     Attributes:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.source import Location
 from phalanx.core.axes import Axis
@@ -26,8 +27,7 @@ from phalanx.core.types import ArrayType
 INSPECTS = frozenset({"inspects"})
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Watcher:
+class Watcher(Struct, frozen=True, eq=False):
     """Who is told, and where that was asked for."""
 
     function: Callable[[Any], None]

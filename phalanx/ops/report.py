@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.base.errors import CheckFailed, ProgramError
@@ -44,8 +44,7 @@ WORD = np.dtype("uint32")
 REPORTS = frozenset({"reports"})
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """Something that may be wrong: a text with places for values, and what these are.
 
     Attributes:

@@ -12,7 +12,8 @@ import re
 import socket
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+
+from msgspec import Struct
 
 from phalanx.base.errors import ConfigError, suggest
 from phalanx.processes.dealing import OfHost
@@ -22,8 +23,7 @@ PORT = 8476
 _LOWEST, _PORTS = 20_000, 10_000  # below those that systems give to whoever asks for any
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Struct, frozen=True):
     """What is known of the processes, None where nothing is."""
 
     coordinator_address: str | None = None
@@ -35,7 +35,7 @@ class Found:
 
     def or_else(self, other: Found) -> Found:
         """The same, with what ``other`` knows where this knows nothing."""
-        names = [f.name for f in fields(Found)]
+        names = Found.__struct_fields__
         mine = {n: getattr(self, n) for n in names if getattr(self, n) is not None}
         return Found(**({n: getattr(other, n) for n in names} | mine))
 

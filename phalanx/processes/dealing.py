@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from phalanx.base.errors import ConfigError
 
 
-@dataclass(frozen=True)
-class OfHost:
+class OfHost(Struct, frozen=True):
     """Which process of a machine this is.
 
     Attributes:

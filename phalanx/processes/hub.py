@@ -22,8 +22,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from phalanx.processes import differing, forms
 from phalanx.processes.apart import start
@@ -40,8 +41,7 @@ _FAREWELL = 1.0  # for so many seconds all are told what they have not read
 _STRANGERS = 256  # of whom nothing is known yet, at a time
 
 
-@dataclass
-class Known:
+class Known(Struct):
     """A process that has joined, as the coordinator knows it."""
 
     process: int
@@ -57,8 +57,7 @@ class Known:
         return f"process {self.process} (pid {self.about['pid']} on {self.about['host']})"
 
 
-@dataclass
-class Gathering:
+class Gathering(Struct):
     """What the processes ``among`` which something is gathered have said so far."""
 
     among: tuple[int, ...]

@@ -18,8 +18,9 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from phalanx.base.errors import (
     PeerLost,
@@ -58,8 +59,7 @@ _MODULUS = (1 << 61) - 1
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """What a process has to know to join the others."""
 
     address: str

@@ -9,10 +9,10 @@ Of random keys devices and host hold the words (``ArrayType.physical``), split a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
@@ -34,8 +34,7 @@ class Held(Protocol):
     _sig: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Single:
+class Single(Struct, frozen=True):
     """Makes of the only output a ``kind`` with ``sig``; callers write it out: a call is felt."""
 
     kind: type[Held]
@@ -47,8 +46,7 @@ class Single:
         return made
 
 
-@dataclass(frozen=True, slots=True)
-class Exchange:
+class Exchange(Struct, frozen=True):
     """An operation of a compiled program in which devices exchange data.
 
     Attributes:

@@ -20,8 +20,9 @@ import time
 import warnings
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.config import OPTIONS, config
 from phalanx.base.recent import memoized
@@ -42,8 +43,7 @@ _PARTS = 64
 _chance = random.SystemRandom()  # `random.random()` would change what the user draws next
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """A file of the cache: its size in bytes and when it was used last, in seconds."""
 
     path: str

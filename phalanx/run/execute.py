@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import config
@@ -146,8 +147,7 @@ def _bytes_held(type: ArrayType, sharding: Sharding) -> int:
 _ONE_LEAF = tree.structure(0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ready:
+class _Ready(Struct, frozen=True):
     """A program as it is lowered, and the constants that it takes first."""
 
     program: Program

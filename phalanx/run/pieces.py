@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base import tree
 from phalanx.base.config import settings
@@ -54,8 +55,7 @@ def launched(program: Program) -> Equation | None:
     return only if only is not None and only.prim.execution.launch is not None else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """A part of a program, as a ``program`` that takes ``inputs`` and gives ``outputs``.
 
     Either it is one equation, ``alone``, that launches something or has sub-programs which do; or

@@ -8,7 +8,9 @@ follow, or if they are free to, the compiler says how they lie; so do outputs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.base.errors import DevicesDiffer
 from phalanx.base.extended import is_key
@@ -26,8 +28,7 @@ from phalanx.spmd.plan import Plan, in_terms_of_mesh
 from phalanx.spmd.sharding import Devices, Sharding
 
 
-@dataclass(frozen=True, slots=True)
-class RequestedShardings:
+class RequestedShardings(Struct, frozen=True):
     """Where the user wants each input and each output of a program; None: nothing was said."""
 
     ins: tuple[Sharding | None, ...]

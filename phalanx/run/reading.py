@@ -6,8 +6,9 @@ import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.keys import key_of
 from phalanx.base.recent import Recent
@@ -18,8 +19,7 @@ from phalanx.spmd.naming import of_part
 from phalanx.spmd.sharding import Sharding
 
 
-@dataclass(frozen=True, slots=True)
-class _Along:
+class _Along(Struct, frozen=True):
     """What is read of a dimension: of the blocks ``tiles`` the part ``within``, None for all.
 
     ``length`` is how many rows that is together; None for a single row, without the dimension.
@@ -30,8 +30,7 @@ class _Along:
     length: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(Struct, frozen=True):
     """How arrays of one signature are read at one index.
 
     Attributes:

@@ -11,10 +11,10 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.errors import ProgramMismatch
 from phalanx.core.blocks import Blocks, UnevenBlocks
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from phalanx.processes.member import Group
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(Struct, frozen=True):
     """Which lanes of an axis this process has, and which devices run them.
 
     Attributes:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.source import user_location
 
 __all__ = ["Format", "Layout"]
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """The order of dimensions in memory, which is the runtime's: the last dimension is fastest.
 
     Attributes:
@@ -28,8 +28,7 @@ class Layout:
     AUTO = "auto"
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(Struct, frozen=True):
     """How an array lies: its order in memory, and its sharding.
 
     Attributes:

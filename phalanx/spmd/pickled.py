@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.errors import DeviceError
 
@@ -16,8 +17,7 @@ def find_among(devices: Callable[[], Sequence[Any]]) -> None:
     _there[:] = [devices]
 
 
-@dataclass(frozen=True, slots=True)
-class PickledDevice:
+class PickledDevice(Struct, frozen=True):
     """A device, as its platform and number."""
 
     platform: str

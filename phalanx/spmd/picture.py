@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+
+class Cell(Struct, frozen=True):
     """A place in a grid: the devices that it stands for, and what is written below them."""
 
     devices: tuple[Any, ...]
@@ -21,8 +21,7 @@ class Cell:
         return spell_devices(self.devices), *self.lines
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """Rows of cells, with a title above and a note below; heads name rows and columns."""
 
     title: str

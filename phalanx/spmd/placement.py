@@ -12,10 +12,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.errors import MeshesDiffer
 from phalanx.base.recent import memoized
@@ -33,8 +33,7 @@ Levels = tuple[MeshAxes, ...]
 Lying = Callable[[Devices], Sequence[Sharding]]  # how values of a program lie over its devices
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramMesh:
+class ProgramMesh(Struct, frozen=True):
     """The devices of a program, and the mesh that they form.
 
     Over those of ``levels[k]`` lie the
@@ -290,8 +289,7 @@ def block_of(program: Program, mesh: ProgramMesh, target: Target) -> Block:
     return region.block(tuple(cut.blocks for cut in mesh.cuts(region)), False, target)
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(Struct, frozen=True):
     """Where the lanes of an axis run.
 
     Attributes:
@@ -341,8 +339,7 @@ def placements(
     return tuple(_placements(program, mesh, _Places(grid, tuple(n for n, _ in mesh.axes)), 0))
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(Struct, frozen=True):
     """A part of the devices of a program, one dimension for each of the axes ``names``."""
 
     devices: np.ndarray

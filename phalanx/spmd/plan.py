@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from phalanx.base.errors import ProgramError
 from phalanx.core.blocks import blocks_of
@@ -28,8 +29,7 @@ def in_terms_of_mesh(
     return tuple(None if d in opened else names for d, names in enumerate(layout))
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The devices that run a program, the mesh they form, and how its inputs and outputs lie.
 
     Device ``i`` is partition ``i``: the place ``i``, counted row by row, of the mesh with axes

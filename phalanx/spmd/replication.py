@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.core.interpret import interpret, values_of
 from phalanx.core.program import Atom, Equation, Literal, Program, Var
@@ -19,8 +20,7 @@ Divergence = tuple[Equation, Varying]
 _divergences: ContextVar[_Divergences | None] = ContextVar("divergences", default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Divergences:
+class _Divergences(Struct, frozen=True):
     """What was found so far, and whether the compiler may communicate ``anywhere``."""
 
     found: list[Divergence]

@@ -8,10 +8,10 @@ mapped function start with the report so far, and give one each, of which the fi
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.core.program import Equation, Frame, Program
@@ -39,8 +39,7 @@ from phalanx.transforms.effects import Carried
 _PLACE = (ArrayType((), I32),) * 3  # an index, its axis, and the length of that
 
 
-@dataclass(frozen=True, slots=True)
-class Checks(Carried):
+class Checks(Carried, frozen=True):
     """The report as a state; ``kinds`` of faults are looked for."""
 
     kinds: frozenset[str]
@@ -108,8 +107,7 @@ def _fault(e: Equation, kind: str, text: str, types: Any = ()) -> Fault:
     return Fault(kind, text, types, _Positional(len(types)), str(e.location))
 
 
-@dataclass(frozen=True)
-class _Positional:
+class _Positional(Struct, frozen=True):
     """A structure of so many positional arguments."""
 
     count: int

@@ -9,10 +9,10 @@ for that operand by then takes its place.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.core import axes
 from phalanx.core.primitive import Primitive
@@ -84,8 +84,7 @@ def resolve(x: Any, trace: Trace | None) -> Any:
     return x
 
 
-@dataclass(frozen=True, slots=True)
-class Closure:
+class Closure(Struct, frozen=True):
     """The values that functions close over, and the named axes that were in scope for them."""
 
     closed: tuple[Any, ...]

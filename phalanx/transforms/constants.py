@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
+from msgspec import Struct
 
 from phalanx.core.program import LARGEST_LITERAL, Atom, Equation, Literal, Program, Var
 from phalanx.core.roles import FIXED
@@ -12,8 +11,7 @@ from phalanx.core.types import Array
 from phalanx.transforms.derive import keep
 
 
-@dataclass(frozen=True, slots=True)
-class Lifted:
+class Lifted(Struct, frozen=True):
     """A program that takes its large constants, and those that lie on devices, as first inputs."""
 
     program: Program

@@ -10,7 +10,6 @@ import enum
 import functools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -24,6 +23,7 @@ from types import (
 from typing import Any, Final
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.tree import PyTreeDef
 from phalanx.core.primitive import Primitive
@@ -77,8 +77,7 @@ _CONTENTS: dict[type, Callable[[Any], Iterable[Any]]] = {
 _ABSENT: Final = object()  # in place of the value of a slot that has none
 
 
-@dataclass(frozen=True, slots=True)
-class _WithAttributes:
+class _WithAttributes(Struct, frozen=True):
     """What objects of a class written in Python contain: their own, slots, and ``__dict__``."""
 
     own: Callable[[Any], Iterable[Any]]

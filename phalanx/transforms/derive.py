@@ -7,8 +7,9 @@ is closed: its constants are part of it, and there is nothing else that it could
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from phalanx.core.program import Program
 from phalanx.core.trace import refuse_escaped, running
@@ -18,8 +19,7 @@ from phalanx.transforms.stage import Stage
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Derived(Generic[T]):
+class Derived(Struct, Generic[T], frozen=True):
     """A program made of another, and what there is to know ``about`` it."""
 
     program: Program

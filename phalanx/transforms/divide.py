@@ -7,9 +7,10 @@ stored only where the rest needs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY, CHOICE
@@ -20,8 +21,7 @@ from phalanx.transforms.simplify import blank, filled, fixpoint
 Policy = Callable[..., bool]
 
 
-@dataclass(frozen=True, slots=True)
-class Divided:
+class Divided(Struct, frozen=True):
     """``storing`` gives the results and, after them, stored values that are no results.
 
     ``resuming`` takes the inputs and the stored values, which ``storing`` gives as its outputs

@@ -8,10 +8,10 @@ call takes from the call before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.core.interpret import interpret
 from phalanx.core.primitive import ORDERED
@@ -23,8 +23,7 @@ from phalanx.ops.callback import host_call, with_operand
 from phalanx.transforms.derive import derive
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(Struct, frozen=True):
     """What goes through a program from equation to equation, of which some change it."""
 
     name: Hashable
@@ -55,8 +54,7 @@ class Carried:
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True)
-class State(Carried):
+class State(Carried, frozen=True):
     """What goes from effect to effect, which effects it goes through, and how a call takes it."""
 
     concerns: Callable[[frozenset[Any]], bool]

@@ -9,8 +9,9 @@ counted from the first dimension, so the same operation runs the programs on wor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.extended import WORD, KeyType, is_key
 from phalanx.core.axes import Axis
@@ -26,8 +27,7 @@ from phalanx.ops.shape import slice_dim, squeeze
 from phalanx.transforms.derive import derive, keep
 
 
-@dataclass(frozen=True, slots=True)
-class KeyWords:
+class KeyWords(Struct, frozen=True):
     """In place of an array of keys: their words, in dimension ``dim`` of ``value``."""
 
     value: Any

@@ -9,10 +9,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.source import on_one_line
 from phalanx.core.leaks import leaving_nothing
@@ -208,8 +208,7 @@ def jvp_program(program: Program, active: tuple[bool, ...]) -> Derived[tuple[boo
     return derive(program, ("jvp", active), both, types)
 
 
-@dataclass(frozen=True, slots=True)
-class LinearMap:
+class LinearMap(Struct, frozen=True):
     """A linear function: ``program`` from captured residuals and tangents to tangents.
 
     ``nonzero`` says which outputs depend on the tangents at all; the program has only those.
@@ -268,8 +267,7 @@ class running_aside:
         self.trace.alive = False
 
 
-@dataclass(frozen=True, slots=True)
-class Linearized:
+class Linearized(Struct, frozen=True):
     """A program split in two: ``primal`` gives results and residuals, ``linear`` tangents.
 
     The outputs of ``primal`` are the original ones, then the residuals that have to be computed.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from phalanx.core.program import Equation, Program
 from phalanx.core.runs import Lanes

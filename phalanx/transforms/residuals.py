@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from phalanx.core.program import Atom, Equation, Program, Var, plain
 from phalanx.ops.basis import broadcast, convert, reshape, transpose
@@ -24,8 +24,7 @@ def _is_avoidable(residual: Atom, made_by: dict[Var, Equation]) -> bool:
     return residual in made_by and _is_cheap(made_by[residual])
 
 
-@dataclass(slots=True)
-class _Store:
+class _Store(Struct):
     """``stored`` values of a program, and the ``equations`` that make others of them.
 
     ``inputs`` stand for ``stored``, in order; ``later`` is what stands for each atom.

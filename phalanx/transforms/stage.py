@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base import dtypes, tree
 from phalanx.base.config import settings
@@ -41,8 +41,7 @@ class StagedTracer(Tracer):
         return self._trace.sources(self)
 
 
-@dataclass(slots=True)
-class _Touched:
+class _Touched(Struct):
     """Of a reference from outside of a program: the input for what it holds at first, what it holds
     now, and the line that wrote this last, if one did."""
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 
 from phalanx.run.backend import Exchange
 
@@ -32,8 +32,7 @@ _PAIRS = re.compile(r"source_target_pairs=\{(.*?\})?\}")
 _FRAME = re.compile(r"stack_frame_id=(\d+)")
 
 
-@dataclass(slots=True)
-class _Computation:
+class _Computation(Struct):
     """Its instructions, and the computations that they run, with how often."""
 
     lines: list[str] = field(default_factory=list[str])

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
+from msgspec.structs import replace
 
 from phalanx import xla
 from phalanx.base.config import config

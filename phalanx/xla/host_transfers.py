@@ -7,11 +7,11 @@ function gives is sent back; a device that receives waits for it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
+from msgspec import Struct
 
 from phalanx.base import dtypes
 from phalanx.base.errors import RuntimeFailure
@@ -38,8 +38,7 @@ def crossing(types: Sequence[ArrayType]) -> list[ArrayType]:
     return [carried(t) for t in types if t.size] or [_SIGNAL]
 
 
-@dataclass(frozen=True, slots=True)
-class HostTransfers:
+class HostTransfers(Struct, frozen=True):
     """What the host knows of one call: the types of operands and results, and their channels."""
 
     ins: tuple[ArrayType, ...]

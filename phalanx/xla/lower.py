@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import func
+from msgspec.structs import replace
 
 from phalanx.base.source import user_location
 from phalanx.core.builder import Builder

@@ -5,10 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import io
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jaxlib import _hlo  # type: ignore[attr-defined]  (no stubs)
+from msgspec import Struct
 
 from phalanx.core.platforms import platform_of
 from phalanx.core.types import ArrayType
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from phalanx.xla.inspection import Inspection
 
 
-@dataclass(frozen=True)
-class XlaModule:
+class XlaModule(Struct, frozen=True, dict=True):
     """A module, and what compiling and running it needs besides."""
 
     module: ir.Module

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from phalanx.base.errors import RuntimeFailure
 from phalanx.core.types import ArrayType
@@ -14,8 +15,7 @@ from phalanx.xla.callbacks import Callbacks
 from phalanx.xla.stored import serialized, surroundings
 
 
-@dataclass(frozen=True)
-class Packed:
+class Packed(Struct, frozen=True):
     """An executable without the runtime's object, told in the words of the module it was made of.
 
     Attributes:

@@ -11,9 +11,10 @@ import importlib.util
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from phalanx.base.errors import DeviceError
 
@@ -30,8 +31,7 @@ _TPUS = ("0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076")  
 _GOOGLE = "0x1ae0"  # its network cards are of this vendor, too
 
 
-@dataclass(frozen=True)
-class Plugin:
+class Plugin(Struct, frozen=True):
     """A shared library.
 
     Attributes:

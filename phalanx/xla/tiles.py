@@ -11,10 +11,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.base.recent import memoized
 from phalanx.core.blocks import Blocks, blocks_of
@@ -98,8 +98,7 @@ def _laid_out(
     return parts[0] if parts and len(target.device_list) == 1 else Parts(split, parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Recipe:
+class _Recipe(Struct, frozen=True):
     """A tile of ``shape`` made of ``pieces`` and then copies of its last rows up to ``padded``.
 
     A piece is the number of a part, what is taken of it, and where in the tile that goes.

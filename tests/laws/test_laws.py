@@ -1,9 +1,9 @@
 """The laws themselves: what is wrong is found, and said."""
 
-import dataclasses
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import phalanx
 import phalanx.numpy as jnp
@@ -35,7 +35,7 @@ def broken(monkeypatch):
 
     def make(prim, **changes):
         monkeypatch.setitem(REGISTRY, prim.name, prim)
-        return dataclasses.replace(prim, **changes)
+        return replace(prim, **changes)
 
     return make
 
@@ -255,7 +255,7 @@ def test_a_rule_that_lacks_a_parameter(broken):
 
 
 def test_an_example_with_a_parameter_of_another_type(broken):
-    example = dataclasses.replace(shape.reverse.examples[0], params={"dims": [0]})
+    example = replace(shape.reverse.examples[0], params={"dims": [0]})
     wrong = broken(shape.reverse, examples=[example])
     with pytest.raises(PrimitiveError, match=r"dims=\[0\]"):
         check_primitive(wrong, ["type"])

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import phalanx
 import phalanx.numpy as jnp
@@ -72,7 +73,7 @@ def test_parameters_of_primitives(name, number):
     outcome(lambda: case.bind(*operands))
     for parameter, value in example.params.items():
         for twin in twins(value)[:3]:
-            changed = dataclasses.replace(example, params={**example.params, parameter: twin})
+            changed = replace(example, params={**example.params, parameter: twin})
             other = Case(REGISTRY[name], changed)
             whole = phalanx.jit(lambda *xs, other=other: other.bind(*xs))
             expected = outcome(lambda whole=whole: whole(*operands))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from phalanx.experimental.checkpoint.folder import INDEX
 from phalanx.experimental.checkpoint.leaves import Leaf
@@ -24,7 +25,7 @@ def index_of(step: int, outline: Node, leaves: Sequence[Leaf]) -> str:
         "format": _FORMAT,
         "step": step,
         "tree": outline,
-        "leaves": [dataclasses.asdict(leaf) for leaf in leaves],
+        "leaves": [asdict(leaf) for leaf in leaves],
     }
     return json.dumps(told | {"checksum": _checksum(told)}, indent=1)
 
@@ -35,8 +36,7 @@ def _checksum(told: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """A checkpoint that is there: where, the structure of its tree, and what its leaves are."""
 
     folder: Path

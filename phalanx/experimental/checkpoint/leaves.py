@@ -6,14 +6,14 @@ reader of zarr knows: bfloat16 as uint16, float8 and int4 as uint8, random keys 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from phalanx.base import dtypes
 from phalanx.base.extended import KEY_TYPES, WORD, is_key, refuse_declared
@@ -29,8 +29,7 @@ _DTYPES: dict[str, Any] = {t.name: t for t in (dtypes.ALL - {dtypes.float0})}
 _DTYPES |= {t.name: t for t in KEY_TYPES.values()}
 
 
-@dataclass(frozen=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """A leaf as the index tells it.
 
     Attributes:
@@ -90,7 +89,7 @@ class Leaf:
         return ArrayType(self.shape, _DTYPES[self.dtype], self.weak)
 
     def with_shape(self, shape: Sequence[int]) -> Leaf:
-        return dataclasses.replace(self, shape=tuple(shape))
+        return replace(self, shape=tuple(shape))
 
     def __str__(self) -> str:
         if self.is_number:
@@ -105,16 +104,14 @@ def _size(number: Any) -> int:
     return number
 
 
-@dataclass(frozen=True)
-class StoredRows:
+class StoredRows(Struct, frozen=True):
     """Some rows of an array: where they begin in each dimension, and their elements as stored."""
 
     start: tuple[int, ...]
     data: np.ndarray
 
 
-@dataclass(frozen=True)
-class Content:
+class Content(Struct, frozen=True):
     """A leaf, and what this process has of it.
 
     Attributes:

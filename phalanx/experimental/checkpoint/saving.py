@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from phalanx.base import tree as trees
 from phalanx.base.source import user_location
@@ -245,6 +246,6 @@ def _joined(c: Content, of_all: Sequence[Any]) -> Content:
         StoredRows((*p.start[:dim], p.start[dim] + before, *p.start[dim + 1 :]), p.data)
         for p in c.parts
     ]
-    return dataclasses.replace(
+    return replace(
         c, leaf=c.leaf.with_shape(shape), parts=tuple(parts), grain=tuple(grain)
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from phalanx.api.aot import sharding_of
 from phalanx.base import dtypes, tree
@@ -27,8 +27,7 @@ from phalanx.spmd.sharding import Sharding
 WHO = "checkpoint.restore"
 
 
-@dataclass(frozen=True)
-class RestoredAs:
+class RestoredAs(Struct, frozen=True):
     """What becomes of a leaf.
 
     Attributes:

@@ -13,8 +13,9 @@ import functools
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from phalanx import ops
 from phalanx.control.one_program import one_program
@@ -32,8 +33,7 @@ Function = TypeVar("Function", bound=Callable[..., Array])
 Bound = float | Callable[..., Any]  # a number, or a function of the parameters of the shape
 
 
-@dataclass(frozen=True)
-class Family:
+class Family(Struct, frozen=True):
     """The distributions that differ in ``loc``, ``scale`` and parameters of their shape.
 
     Attributes:

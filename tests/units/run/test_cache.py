@@ -7,6 +7,7 @@ import threading
 import warnings
 
 import pytest
+from msgspec.structs import replace
 
 from phalanx.base import places
 from phalanx.base.config import OPTIONS, config
@@ -248,15 +249,9 @@ def test_the_default_is_silent(options, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     folder = str(tmp_path / "file" / "phalanx")
     default = OPTIONS["compilation_cache_dir"]
-    monkeypatch.setitem(
-        OPTIONS, "compilation_cache_dir", type(default)(**_fields(default) | {"default": folder})
-    )
+    monkeypatch.setitem(OPTIONS, "compilation_cache_dir", replace(default, default=folder))
     config.update("compilation_cache_dir", folder)
     assert cache() is None
-
-
-def _fields(option):
-    return {name: getattr(option, name) for name in option.__dataclass_fields__}
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,13 @@ given for those channels, and checks what is to be received.
 """
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from jaxlib.mlir import ir
+from msgspec.structs import replace
 
 from phalanx.xla import compile as compiling
 from phalanx.xla import host_transfers

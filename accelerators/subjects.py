@@ -199,6 +199,12 @@ def _asked_in_turn(x: Any) -> Any:
     return lax.scan(step, x[0], x)
 
 
+def _attend(x: Any) -> Any:
+    """Attention to itself, with batches along rows and heads along columns."""
+    q = x.reshape(8, 8, 8, 8).astype(jnp.bfloat16)
+    return phalanx.nn.dot_product_attention(q, q, q, implementation="cudnn").sum()
+
+
 def programs(devices: int) -> dict[str, Made]:
     """Programs over so many ``devices``, by name."""
     over = Over(devices)
@@ -248,6 +254,7 @@ def programs(devices: int) -> dict[str, Made]:
         "a product, fully cut": cut(jnp.matmul, P("a", "b"), P("a", "b")),
         "sorted along what is cut": cut(jnp.sort, P(None, "a")),
         "a gradient, cut": cut(phalanx.grad(_loss), P("a", "b"), P("a", None), out=P("a", "b")),
+        "attention and its gradient, cut": cut(phalanx.value_and_grad(_attend), P("a", "b")),
         "softmax along what is cut": cut(phalanx.nn.softmax, P("a", "b")),
         "blocks and their sum": blocks(lambda x: lax.psum(x, ("a", "b")), P("a", "b"), out=P()),
         "blocks around a ring": blocks(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,6 +32,22 @@ Body = (
     | Callable[["Builder", Value, Any, Any, Any], Any]
 )
 Precision = str | tuple[str, str] | None  # 'default', 'high', 'highest'; one for each operand
+
+
+class Factors(NamedTuple):
+    """Which dimensions of an operation's operands and results are cut together, and which not.
+
+    Attributes:
+        operands: of each a text for every dimension: the letters of its factors, the outermost
+            first. What has no letter stays whole.
+        results: the same.
+        sizes: of each letter. Where a factor is cut, all that have its letter are, and results
+            that have not are sums over it.
+    """
+
+    operands: tuple[tuple[str, ...], ...]
+    results: tuple[tuple[str, ...], ...]
+    sizes: Mapping[str, int]
 
 
 class Elementwise(Protocol):
@@ -352,6 +368,14 @@ class Regions(Protocol):
 
         If ``orders`` are given, results lie in memory by them, the outermost dimension first, and
         operands row by row.
+        """
+        ...
+
+    def by_block(self, factors: Factors, run: Body, *args: Value) -> list[Value]:
+        """What ``run`` writes for the operation that is being lowered.
+
+        Where the compiler parts the work each device runs it on blocks of the operands, and the
+        partitioner says which device has which.
         """
         ...
 

@@ -17,7 +17,7 @@ import numpy as np
 from phalanx.base import dtypes
 from phalanx.base.errors import ShapeError
 from phalanx.core.axes import Axis
-from phalanx.core.builder import Builder, Value
+from phalanx.core.builder import Builder, Factors, Value
 from phalanx.core.primitive import (
     ZERO,
     Active,
@@ -224,7 +224,13 @@ def _lower(b: Builder, *args: Value, **how: Any) -> list[Value]:
 
 
 def _lower_on_cuda(b: Builder, *args: Value, **how: Any) -> list[Value]:
-    return (cudnn.forward if cudnn.has_kernel(b.ins) else _lower)(b, *args, **how)
+    if not cudnn.has_kernel(b.ins):
+        return _lower(b, *args, **how)
+
+    def run(b: Builder, *xs: Value) -> list[Value]:
+        return cudnn.forward(b, *xs, **how)
+
+    return b.by_block(_factors(b.ins, how), run, *args)
 
 
 def _lower_tangent(b: Builder, *values: Value, **how: Any) -> list[Value]:
@@ -246,8 +252,33 @@ def _lower_backward(b: Builder, *values: Value, for_bias: bool, **how: Any) -> l
 def _lower_backward_on_cuda(
     b: Builder, *values: Value, for_bias: bool, **how: Any
 ) -> list[Value]:
-    of = cudnn.backward if cudnn.has_kernel(b.ins) else _lower_backward
-    return of(b, *values, for_bias=for_bias, **how)
+    if not cudnn.has_kernel(b.ins):
+        return _lower_backward(b, *values, for_bias=for_bias, **how)
+    args, known, sizes = _factors(b.ins[:-3], how)
+    factors = Factors((*args, *known, known[0]), args[: 3 + for_bias], sizes)
+
+    def run(b: Builder, *xs: Value) -> list[Value]:
+        return cudnn.backward(b, *xs, for_bias=for_bias, **how)
+
+    return b.by_block(factors, run, *values)
+
+
+def _factors(args: Types, how: dict[str, Any]) -> Factors:
+    """What devices can compute by itself: of the batch, of heads with their keys and values.
+
+    Of queries, too, where all see the same keys.
+    """
+    q, k = args[:2]
+    biases, lengths = args[3 : 3 + how["biased"]], args[3 + how["biased"] :]
+    alike = not (how["causal"] or how["window"] or biases or lengths)
+    heads = {"k": k.shape[2], "g": q.shape[2] // k.shape[2]}
+    cut = {"b": q.shape[0], "t": q.shape[1] if alike else 1, **heads}
+    sizes = {letter: n for letter, n in cut.items() if n > 1}
+    b, t, k, g = (letter if letter in sizes else "" for letter in "btkg")
+    queries, keys = (b, t, k + g, ""), (b, "", k, "")
+    own = [(b, k + g if x.shape[1] == q.shape[2] else "", "", "") for x in biases]
+    own += [(b,) for _ in lengths]
+    return Factors((queries, keys, keys, *own), (queries, (b, k + g, t)), sizes)
 
 
 # ---- rules --------------------------------------------------------------------------------------

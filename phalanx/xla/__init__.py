@@ -16,6 +16,7 @@ __all__ = ["VERSION", "Device", "XlaBackend"]
 if TYPE_CHECKING:
     from phalanx.xla import artifacts as artifacts
     from phalanx.xla import lower as lower
+    from phalanx.xla import partitioning as partitioning
     from phalanx.xla import portable as portable
 
-_later(__name__, "artifacts", "lower", "portable")
+_later(__name__, "artifacts", "lower", "partitioning", "portable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from phalanx.core.builder import Builder
+from phalanx.xla.block_calls import BlockCallEmitter
 from phalanx.xla.contraction import ContractionEmitter
 from phalanx.xla.foreign_calls import ForeignCallEmitter
 from phalanx.xla.generators import GeneratorEmitter
@@ -11,8 +12,9 @@ from phalanx.xla.inspection import InspectionEmitter
 
 
 class MlirBuilder(
-    ContractionEmitter, ForeignCallEmitter, GeneratorEmitter, HostCallEmitter, InspectionEmitter
-):
+    BlockCallEmitter, ContractionEmitter, ForeignCallEmitter, GeneratorEmitter, HostCallEmitter,
+    InspectionEmitter,
+):  # fmt: skip
     """Writes StableHLO. Make one inside an MLIR context, with a plan and a module."""
 
     @property

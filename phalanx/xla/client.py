@@ -282,6 +282,11 @@ def load(plugin: Plugin) -> Any:
     return loaded.get(name)
 
 
+def is_of_others(platform: str) -> bool:
+    """Whether the plugin for ``platform`` was loaded by another library in this process."""
+    return platform not in loaded and xla_client.pjrt_plugin_loaded(platform)
+
+
 # A TPU library looks for the machine that it is on: it would ask Google's cloud for minutes, and
 # complain of what it did not find.
 _NO_TPU_HERE: Final = {

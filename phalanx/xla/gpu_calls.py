@@ -11,6 +11,7 @@ from typing import Any
 
 from jaxlib import xla_client
 
+from phalanx import xla
 from phalanx.xla.plugins import Plugin
 
 
@@ -29,6 +30,7 @@ def register(plugin: Plugin, interface: Any) -> None:
         plugin: the plugin, which is loaded.
         interface: what loading it gave.
     """
+    xla.partitioning.register(interface)
     own = extension(plugin, f"{plugin.platform}_plugin_extension")
     if own is None:
         return

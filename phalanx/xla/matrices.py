@@ -14,9 +14,10 @@ from typing import Any, Final
 
 import numpy as np
 from jaxlib.mlir import ir
-from jaxlib.mlir.dialects import sdy
 
+from phalanx.core.builder import Factors
 from phalanx.core.types import ArrayType
+from phalanx.xla.block_calls import sharding_rule
 from phalanx.xla.regions import RegionEmitter
 from phalanx.xla.runtime import xc
 
@@ -80,7 +81,7 @@ class MatrixEmitter(RegionEmitter):
             "mhlo.frontend_attributes": ir.DictAttr.get(
                 {"num_batch_dims": ir.StringAttr.get(str(batch))}
             ),
-            "sdy.sharding_rule": _sharding_rule(ins, out_types, batch),
+            "sdy.sharding_rule": sharding_rule(_batches(ins, out_types, batch), ins, out_types),
         }
         if in_place:
             attributes["output_operand_aliases"] = ir.ArrayAttr.get(
@@ -131,17 +132,11 @@ def alias(operand: int, result: int, results: int) -> ir.Attribute:
     )
 
 
-def _sharding_rule(
-    ins: Sequence[ArrayType], outs: Sequence[ArrayType], batch: int
-) -> ir.Attribute:
+def _batches(ins: Sequence[ArrayType], outs: Sequence[ArrayType], batch: int) -> Factors:
     """What may be cut: the dimensions of the batch, which are those of all; no others."""
-    lengths = list(ins[0].shape[:batch])
+    letters = tuple(map(chr, range(batch)))
 
-    def mapping(type: ArrayType) -> ir.Attribute:
-        own = range(len(lengths), len(lengths) + type.ndim - batch)
-        lengths.extend(type.shape[batch:])
-        factors = [*range(batch), *own]
-        return sdy.TensorMappingAttr.get([sdy.DimMappingAttr.get([f]) for f in factors])
+    def named(types: Sequence[ArrayType]) -> tuple[tuple[str, ...], ...]:
+        return tuple((*letters, *[""] * (t.ndim - batch)) for t in types)
 
-    operands, results = list(map(mapping, ins)), list(map(mapping, outs))
-    return sdy.OpShardingRuleAttr.get(lengths, operands, results, is_custom=True)
+    return Factors(named(ins), named(outs), dict(zip(letters, ins[0].shape, strict=False)))

@@ -16,7 +16,8 @@ f32[3] output of sin from ...
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -25,7 +26,9 @@ from phalanx.core.primitive import Primitive
 from phalanx.ops.contract import dot_general
 from phalanx.ops.conv import conv_general_dilated
 from phalanx.ops.naming import named
-from phalanx.transforms.divide import Policy
+from phalanx.run.put import device_put
+from phalanx.spmd.memory import Space
+from phalanx.transforms.divide import Elsewhere, Policy
 
 __all__ = [
     "checkpoint_dots",
@@ -34,6 +37,8 @@ __all__ = [
     "dots_with_no_batch_dims_saveable",
     "everything_saveable",
     "nothing_saveable",
+    "offload_dot_with_no_batch_dims",
+    "save_and_offload_only_these_names",
     "save_any_names_but_these",
     "save_anything_except_these_names",
     "save_from_both_policies",
@@ -221,11 +226,105 @@ def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     return Either(policy_1, policy_2)
 
 
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Collection[str],
+    names_which_can_be_offloaded: Collection[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Policy:
+    """Store values with some names as they are, and those with others in the host's memory.
+
+    There they wait for the derivative, and leave the devices' memory to others. What has neither
+    name is computed again.
+
+    Args:
+        names_which_can_be_saved: names, as ``checkpoint_name`` gives them.
+        names_which_can_be_offloaded: others.
+        offload_src: the memory of the devices, "device".
+        offload_dst: the memory in which values wait, "pinned_host".
+
+    Raises:
+        ValueError: a name is in both, or there is no such memory.
+
+    >>> import phalanx
+    >>> from phalanx.ad_checkpoint import checkpoint_name
+    >>> policy = phalanx.checkpoint_policies.save_and_offload_only_these_names(
+    ...     names_which_can_be_saved=[], names_which_can_be_offloaded=["hidden"],
+    ...     offload_src="device", offload_dst="pinned_host")
+    >>> f = lambda x: checkpoint_name(x * x, "hidden") ** 3
+    >>> float(phalanx.grad(phalanx.checkpoint(f, policy=policy))(1.0))
+    6.0
+    """
+    who = "save_and_offload_only_these_names"
+    saved = _checked(who, tuple(names_which_can_be_saved))
+    away = _checked(who, tuple(names_which_can_be_offloaded))
+    if saved & away:
+        raise ValueError(
+            f"{who}: {', '.join(sorted(saved & away))} cannot be both saved and offloaded; leave "
+            "it out of names_which_can_be_saved or of names_which_can_be_offloaded"
+        )
+    offloaded = _Offloaded(Names(away, True, False), _elsewhere(who, offload_src, offload_dst))
+    return Either(Names(saved, True, False), offloaded)
+
+
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+    """Store results of contractions without batch dimensions in the host's memory.
+
+    Args:
+        offload_src: the memory of the devices, "device".
+        offload_dst: the memory in which values wait, "pinned_host".
+
+    Raises:
+        ValueError: there is no such memory.
+
+    >>> import phalanx
+    >>> make = phalanx.checkpoint_policies.offload_dot_with_no_batch_dims
+    >>> f = phalanx.checkpoint(jnp.dot, policy=make("device", "pinned_host"))
+    >>> print(phalanx.grad(f)(jnp.ones(2), jnp.arange(2.0)))
+    [0. 1.]
+    """
+    where = _elsewhere("offload_dot_with_no_batch_dims", offload_src, offload_dst)
+    return _Offloaded(dots_with_no_batch_dims_saveable, where)
+
+
+class _Offloaded(Struct, frozen=True):
+    """What ``policy`` grants is stored elsewhere."""
+
+    policy: Policy
+    where: Elsewhere
+
+    def __call__(self, prim: Primitive, *types: Any, **params: Any) -> bool | Elsewhere:
+        return self.policy(prim, *types, **params) and self.where
+
+    def __str__(self) -> str:
+        return f"{self.policy}, in the memory of the host"
+
+
+_TO_HOST: Final = Elsewhere(
+    device_put,
+    {"to": Space.Host, "back": Space.Device},
+    {"to": Space.Device, "back": Space.Host},
+)
+
+
+def _elsewhere(who: str, src: str, dst: str) -> Elsewhere:
+    for name, given, known in (("src", src, "device"), ("dst", dst, Space.Host.kind)):
+        if given != known:
+            raise ValueError(
+                f"{who}: offload_{name} must be {known!r}, got {given!r}; values are computed in "
+                "the memory of the devices, and wait in that of the host"
+            )
+    return _TO_HOST
+
+
 MAKERS = (
     save_only_these_names,
     save_any_names_but_these,
     save_anything_except_these_names,
     save_from_both_policies,
+    save_and_offload_only_these_names,
+    offload_dot_with_no_batch_dims,
 )  # what they return are policies, they are none
 
 

@@ -260,10 +260,12 @@ class OnDevices(Struct, frozen=True):
     Attributes:
         region: ``(**params)`` to what it runs over devices.
         requested_sharding: ``(**params)`` to the sharding that the result is to have; None: any.
+        memory: ``(**params)`` to the kind of memory to which it brings the result; None: their own.
     """
 
     region: RegionRule | None = None
     requested_sharding: Rule | None = None
+    memory: Rule | None = None
 
 
 class Execution(Struct, frozen=True):

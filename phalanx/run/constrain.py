@@ -24,7 +24,6 @@ from phalanx.core.types import ArrayType
 from phalanx.run.array import DeviceArray, moved
 from phalanx.run.eager import as_array
 from phalanx.spmd.constraint import settled, sharding_of_lanes, surely_over
-from phalanx.spmd.memory import refuse_in_programs
 from phalanx.spmd.sharding import Sharding
 
 
@@ -37,7 +36,7 @@ def _linearize(active: Active, x: Any, *, sharding: Sharding) -> Derivative:
 
 
 def _transpose(ct: Any, x: Any, sharding: Sharding) -> Cotangents:
-    return [constrain(ct, sharding=sharding)]
+    return [constrain(ct, sharding=sharding.in_memory(None))]  # where x is
 
 
 def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) -> Batched:
@@ -46,8 +45,7 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, sharding: Sharding) 
 
 
 def _lower(b: Builder, x: Value, sharding: Sharding) -> Value:
-    refuse_in_programs(sharding.memory, "with_sharding_constraint")
-    return b.constrained(x, sharding)
+    return b.in_memory(b.constrained(x, sharding), sharding.memory)
 
 
 def _run(x: Any, *, sharding: Sharding) -> DeviceArray:
@@ -74,7 +72,10 @@ constrain = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    on_devices=OnDevices(requested_sharding=lambda *, sharding: sharding),
+    on_devices=OnDevices(
+        requested_sharding=lambda *, sharding: sharding,
+        memory=lambda *, sharding: sharding.memory,
+    ),
     execution=Execution(run=_run),
     elements=Elements(copied=True),
     doc="x, laid out as a sharding says; sdy.sharding_constraint",

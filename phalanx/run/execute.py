@@ -39,6 +39,7 @@ from phalanx.run.planning import (
 )
 from phalanx.run.runtime import backend
 from phalanx.spmd.constraint import closed, over
+from phalanx.spmd.memory import memories_of_results
 from phalanx.spmd.named import NamedSharding
 from phalanx.spmd.naming import known_names, named, named_results
 from phalanx.spmd.plan import Plan
@@ -224,9 +225,11 @@ def compile_program(
         want if want is not None and want.plain is s.plain else s
         for s, want in zip(told, places.outs, strict=True)
     ]
+    kinds = zip(places.outs, results, memories_of_results(program), strict=True)
+    wanted = [s.in_memory(kind) if kind and want is None else want for want, s, kind in kinds]
     return Runnable(
         program, executable, taking.constants, sigs, executable.in_shardings, results,
-        places.outs, donate, known,
+        wanted, donate, known,
     )  # fmt: skip
 
 

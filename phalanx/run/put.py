@@ -60,7 +60,11 @@ def _batch(axis: Axis, values: Operands, dims: LaneDims, *, to: Place, back: Pla
 def _lower(b: Builder, x: Value, to: Place, back: Place) -> Value:
     asked = _requested_sharding(to=to)
     x = x if asked is None else b.constrained(x, asked)
-    return x if to is None else b.in_memory(x, to.kind if isinstance(to, Space) else to.memory)
+    return x if to is None else b.in_memory(x, _memory(to=to))
+
+
+def _memory(*, to: Place, **_: Any) -> str | None:
+    return to.kind if isinstance(to, Space) else to and to.memory
 
 
 def _requested_sharding(*, to: Place, **_: Any) -> Sharding | None:
@@ -87,7 +91,7 @@ device_put = Primitive(
     linearize=_linearize,
     transpose=_transpose,
     batch=_batch,
-    on_devices=OnDevices(requested_sharding=_requested_sharding),
+    on_devices=OnDevices(requested_sharding=_requested_sharding, memory=_memory),
     execution=Execution(run=_run),
     elements=Elements(copied=True),
     doc="x on other devices; in a program, a constraint on how it lies over them",

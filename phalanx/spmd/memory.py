@@ -6,6 +6,7 @@ from enum import Enum
 from typing import Any
 
 from phalanx.base.source import user_location
+from phalanx.core.program import Program, Var
 
 
 class Space(Enum):
@@ -54,11 +55,19 @@ def memory_of(kind: str | None, device: Any) -> str | None:
     return kind
 
 
-def refuse_in_programs(kind: str | None, who: str) -> None:
-    """Raise ValueError if a compiled program is asked to put a value into memory of ``kind``."""
-    if kind is not None:
-        raise ValueError(
-            f"{who} asks for memory of the kind {kind!r} inside a compiled program, at "
-            f"{user_location()}, whose values lie in the own memory of the devices. Give arguments "
-            "or results that kind, with in_shardings, out_shardings or device_put outside of jit"
-        )
+def memories_of_results(program: Program) -> tuple[str | None, ...]:
+    """The kind of memory to which ``program`` brings each of its results; None: the devices' own.
+
+    Runtimes take all results in the devices' own, so whoever runs it brings them there afterwards.
+    """
+    if all(p.on_devices.memory is None for p in program.primitives):
+        return (None,) * len(program.outputs)
+    kinds: dict[Any, str | None] = {}
+    for e in program.equations:
+        rule = e.prim.on_devices.memory
+        if rule is not None:
+            kinds[e.outputs[0]] = rule(**e.params)
+        elif e.frame is not None:
+            found = memories_of_results(e.frame.programs[0])
+            kinds.update(zip(e.outputs, found, strict=True))
+    return tuple(kinds.get(a) if isinstance(a, Var) else None for a in program.outputs)

@@ -6,19 +6,47 @@ stored only where the rest needs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
+from phalanx.base.source import Location
+from phalanx.core.primitive import Primitive
 from phalanx.core.program import Atom, Equation, Frame, Program, Var, plain
 from phalanx.core.roles import CARRY, CHOICE
 from phalanx.ops.naming import named
 from phalanx.transforms.derive import keep
 from phalanx.transforms.simplify import blank, filled, fixpoint
 
-Policy = Callable[..., bool]
+Policy = Callable[..., Any]  # gives True, False, or an ``Elsewhere``
+
+
+class Elsewhere(Struct, frozen=True, eq=False):  # there are few, and they are keys
+    """What a policy says of values that are stored in other memory than that of the devices.
+
+    ``move`` brings a value there, told ``there``, and back, told ``back``.
+    """
+
+    move: Primitive
+    there: Mapping[str, Any]
+    back: Mapping[str, Any]
+
+    def moved(self, v: Var, at: Location | None) -> Moved:
+        """What is stored for ``v``."""
+        away = Var(plain(v.type))
+        there = Equation(self.move, [v], dict(self.there), (away,), at)
+        return Moved(away, there, Equation(self.move, [away], dict(self.back), (v,), at))
+
+
+class Moved(NamedTuple):
+    """What is stored elsewhere for a variable: another one, which is made of it, and back."""
+
+    away: Var
+    there: Equation
+    back: Equation
 
 
 class Divided(Struct, frozen=True):
@@ -41,6 +69,7 @@ def divide(
     Its results number ``carried`` are lost, where it is the body of a loop.
     """
     granted = _granted(program, policy)
+    moved: dict[Var, Moved] = {}
     # a granted name is given to a value: that is the named one under another variable
     names = {
         e.inputs[0]: e
@@ -58,19 +87,24 @@ def divide(
         missing = {v for v in rest if v not in granted}
         first, again, kept = _again(e, missing, policy) if missing else (e, [], [])
         again += [_unnamed(n) for n in known]
-        kept += [v for v in rest if v in granted] + [n.outputs[0] for n in known]
+        own = [v for v in rest if v in granted] + [n.outputs[0] for n in known]
+        for v in own:
+            where = granted[v]
+            if where is not None and v not in moved:
+                moved[v] = where.moved(v, e.location)
+            kept.append(moved[v].away if v in moved else v)
         stored.update(dict.fromkeys(kept))
         needed.update(a for x in again for a in x.inputs if isinstance(a, Var))
         storing.append(first)
         resuming += again[::-1]
-    there = {a for i, a in enumerate(program.outputs) if i not in carried}
-    outputs = [*program.outputs, *(v for v in stored if v not in there)]
+    storing = [*storing[::-1], *(m.there for m in moved.values())]
+    resuming = [*(m.back for m in moved.values()), *resuming[::-1]]
+    given = {a for i, a in enumerate(program.outputs) if i not in carried}
+    outputs = [*program.outputs, *(v for v in stored if v not in given)]
     place = {a: i for i, a in enumerate(outputs) if i not in carried}
     return Divided(
-        program.update(equations=storing[::-1], outputs=outputs),
-        program.update(
-            inputs=[*program.inputs, *stored], equations=resuming[::-1], outputs=wanted
-        ),
+        program.update(equations=storing, outputs=outputs),
+        program.update(inputs=[*program.inputs, *stored], equations=resuming, outputs=wanted),
         tuple(place[v] for v in stored),
     )
 
@@ -82,24 +116,29 @@ def _unnamed(e: Equation) -> Equation:
     return e.update(inputs=[*e.outputs], outputs=(value,))
 
 
-def _granted(program: Program, policy: Policy) -> set[Var]:
-    """The variables that may be stored, or must be."""
-    granted: set[Var] = set()
+def _granted(program: Program, policy: Policy) -> dict[Var, Elsewhere | None]:
+    """The variables that may be stored, or must be, and where if not where they are."""
+    granted: dict[Var, Elsewhere | None] = {}
     for e in program.equations:
         frame = divisible(e)
         if frame is not None:
             (body,) = frame.programs
-            inner = _granted(body, policy)
+            inner: dict[Atom, Any] = {**_granted(body, policy)}
             pairs = zip(e.outputs, body.outputs, strict=True)
-            granted.update(v for v, a in pairs if a in inner)
-        elif e.effects or _allows(policy, e):  # effects do not happen again
-            granted.update(e.outputs)
+            # what is stored elsewhere is so inside
+            granted.update((v, None) for v, a in pairs if inner.get(a, False) is None)
+        elif e.effects:  # which do not happen again
+            granted.update(dict.fromkeys(e.outputs))
+        elif verdict := _allows(policy, e):
+            granted.update(dict.fromkeys(e.outputs, None if verdict is True else verdict))
     return granted
 
 
-def _allows(policy: Policy, e: Equation) -> bool:
+def _allows(policy: Policy, e: Equation) -> bool | Elsewhere:
     """What the policy says of ``e``."""
     verdict = policy(e.prim, *[plain(a.type) for a in e.inputs], **e.params)
+    if isinstance(verdict, Elsewhere):
+        return verdict
     if type(verdict) not in (bool, np.bool_):  # a policy of the user's may give anything
         name = getattr(policy, "__name__", str(policy))
         raise TypeError(

@@ -198,6 +198,14 @@ class CollectiveEmitter(RegionEmitter):
         }
         return self.region_op("stablehlo.custom_call", [x.type], [x], attributes)[0]
 
+    def out_of_memory(self, x: Value) -> Value:
+        """``x``, which was brought to other memory, in that of the devices."""
+        made: Any = x.owner
+        brings = getattr(made, "name", None) == "stablehlo.custom_call"
+        if brings and made.attributes["call_target_name"].value == PLACEMENT:
+            return made.operands[0]  # where it was before
+        return self.in_memory(x, None)
+
     def manual_computation(
         self,
         args: Values,

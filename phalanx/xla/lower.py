@@ -14,10 +14,10 @@ from phalanx.base.source import user_location
 from phalanx.core.builder import Builder
 from phalanx.core.program import Program
 from phalanx.core.types import ArrayType
+from phalanx.spmd.memory import memories_of_results
 from phalanx.spmd.placement import block_of
 from phalanx.spmd.plan import Plan
 from phalanx.xla.builder import MlirBuilder
-from phalanx.xla.collectives import PLACEMENT
 from phalanx.xla.contexts import context_for_module
 from phalanx.xla.failures import refused
 from phalanx.xla.module import XlaModule
@@ -61,10 +61,16 @@ def lower(
         program.input_types,
         program.output_types,
         plan,
-        lambda b, *values: b.inline(program, *values),
+        lambda b, *values: results_of(b, program, values),
         donate,
         name or program.name,
     )
+
+
+def results_of(b: MlirBuilder, program: Program, values: Sequence[ir.Value]) -> list[ir.Value]:
+    """What ``program`` gives for ``values``, in the own memory of the devices."""
+    found = zip(b.inline(program, *values), memories_of_results(program), strict=True)
+    return [x if kind is None else b.out_of_memory(x) for x, kind in found]
 
 
 def _of_one_device(program: Program, plan: Plan, donate: tuple[int, ...], name: str) -> XlaModule:
@@ -96,7 +102,6 @@ def build(
         def body(b: Builder, *values: ir.Value) -> list[ir.Value]:
             unpadded = [b.unpadded(v, t.shape) for v, t in zip(values, in_types, strict=True)]
             results = emit(b, *unpadded)
-            _check_memory(results, name)
             return [b.padded(r, t.shape) for r, t in zip(results, outside, strict=True)]
 
         b.fill(main.regions[0], [b.tensor_of(t) for t in inside], body, "func.return")
@@ -108,26 +113,6 @@ def build(
     return XlaModule(
         module, plan, tuple(out_types), donate, b.callbacks, asked, name, b.of_its_platform
     )
-
-
-def _check_memory(results: Sequence[ir.Value], name: str) -> None:
-    """Raise ValueError where a result stays in the memory of the host."""
-    for i, x in enumerate(results):
-        kind = None if isinstance(x.owner, ir.Block) else _placement(x.owner.attributes)
-        if kind not in (None, "device"):
-            raise ValueError(
-                f"{name}: result number {i} is brought to memory {kind!r} and stays there, which a "
-                "program says with out_shardings alone: give that the memory_kind in place of "
-                "device_put, or bring the result back, device_put(x, memory.Space.Device)"
-            )
-
-
-def _placement(attributes: Any) -> str | None:
-    """The kind of memory to which an operation brings its operand."""
-    if "call_target_name" not in attributes or attributes["call_target_name"].value != PLACEMENT:
-        return None
-    where = attributes["mhlo.frontend_attributes"]
-    return where["_xla_buffer_placement"].value
 
 
 def _laid_out(types: Sequence[ArrayType], layouts: Sequence) -> Iterator[tuple]:

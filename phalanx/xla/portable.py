@@ -13,7 +13,8 @@ from phalanx.core.program import Program
 from phalanx.core.types import ArrayType, Types
 from phalanx.spmd.plan import Plan
 from phalanx.xla.artifacts import artifact_of
-from phalanx.xla.lower import build
+from phalanx.xla.builder import MlirBuilder
+from phalanx.xla.lower import build, results_of
 from phalanx.xla.module import XlaModule
 
 Emit = Callable[..., Any]
@@ -30,9 +31,9 @@ def export(
     """
     types = program.input_types[len(constants) :], program.output_types
 
-    def emit(b: Builder, *values: Any) -> list[Any]:
+    def emit(b: MlirBuilder, *values: Any) -> list[Any]:
         own = [b.constant(c, c.dtype) for c in constants]
-        return b.inline(program, *own, *values)
+        return results_of(b, program, (*own, *values))
 
     # the device need not be there, for a module is written for any
     plans = [Plan((SimpleNamespace(platform=platform),)) for platform in platforms]
@@ -45,7 +46,11 @@ def lower_for_each(program: Program, plan: Plan, platforms: Sequence[str]) -> Xl
     """``program`` for one device of any of ``platforms``, whose number it takes first."""
     types = program.input_types, program.output_types
     plans = [Plan(plan.devices, platform=platform) for platform in platforms]
-    return _of_several(types, plans, lambda b, *values: b.inline(program, *values), program.name)
+
+    def emit(b: MlirBuilder, *values: Any) -> list[Any]:
+        return results_of(b, program, values)
+
+    return _of_several(types, plans, emit, program.name)
 
 
 def _of_several(

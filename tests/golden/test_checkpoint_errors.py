@@ -37,6 +37,19 @@ def policy_that_was_not_made():
 
 
 @mistake
+def names_saved_and_offloaded():
+    P.save_and_offload_only_these_names(
+        names_which_can_be_saved=["a", "b"], names_which_can_be_offloaded=["b"],
+        offload_src="device", offload_dst="pinned_host",
+    )  # fmt: skip
+
+
+@mistake
+def offloaded_to_memory_that_is_not_there():
+    P.offload_dot_with_no_batch_dims("device", "disk")
+
+
+@mistake
 def policy_without_an_answer():
     def names(prim, *types, **params):
         print(end=prim.name[:0])

@@ -198,14 +198,6 @@ def memory_that_devices_do_not_have():
     over_mesh().with_memory_kind("host")
 
 
-@mistake
-def constraint_to_memory_of_another_kind():
-    host = over_mesh("data").with_memory_kind("pinned_host")
-    phalanx.jit(lambda x: lax.with_sharding_constraint(2 * x, host))(ROWS)
-
-
-
-
 @pytest.mark.parametrize("name", mistake.cases)
 def test_message(name, golden):
     mistake.compare(name, golden)

@@ -218,9 +218,33 @@ def test_programs_keep_values_in_the_memory_of_the_host():
             for platform in ("cuda", "tpu"):
                 text = f.trace(X).lower(lowering_platforms=(platform,)).as_text()
                 assert placed(text) == ["pinned_host", "device"]
-    stays = phalanx.jit(lambda x: (x, phalanx.device_put(x, space.Host))).trace(X)
-    with pytest.raises(ValueError, match=r"result number 1 is brought to memory 'pinned_host' and"):
-        stays.lower(lowering_platforms=("tpu",))
+
+def test_results_lie_where_programs_bring_them():
+    space = phalanx.memory.Space
+    host = NamedSharding(MESH, P("a"), memory_kind="pinned_host")
+
+    def away(x):
+        inner = phalanx.jit(lambda x: phalanx.device_put(x, space.Host))
+        return x, phalanx.device_put(x, space.Host), inner(x + 1), inner(jnp.dot(x.T, x))
+
+    found = phalanx.jit(away)(X)
+    assert [x.sharding.memory_kind for x in found] == ["device", *["pinned_host"] * 3]
+    np.testing.assert_array_equal(found[2], X + 1)
+    text = phalanx.jit(away).trace(X).lower(lowering_platforms=("tpu",)).as_text()
+    places = re.findall(r'_xla_buffer_placement = "(\w+)"', text)
+    assert places.count("device") == 2  # of what a function of the module gives
+
+    def constrained(x):
+        return lax.with_sharding_constraint(2 * x, host)
+
+    y = phalanx.jit(constrained)(X)
+    assert y.sharding is host and constrained(jnp.asarray(X)).sharding is host
+    np.testing.assert_array_equal(phalanx.jit(lambda x: constrained(x) + 1)(X), 2 * X + 1)
+    slope = phalanx.jit(phalanx.grad(lambda x: constrained(x).sum()))(X)
+    assert slope.sharding.memory_kind == "device"
+    np.testing.assert_array_equal(slope, np.full_like(X, 2))
+    only = phalanx.jit(away, out_shardings=(host.with_memory_kind("device"),) * 3 + (None,))(X)
+    assert [x.sharding.memory_kind for x in only] == [*["device"] * 3, "pinned_host"]
 
 
 def test_a_spec_alone_is_about_the_mesh_that_is_set():

@@ -43,6 +43,14 @@ def products(f, *args):
     return px.jit(f).lower(*args).as_text().count("stablehlo.dot_general")
 
 
+OFFLOADED = P.save_and_offload_only_these_names(
+    names_which_can_be_saved=["other"],
+    names_which_can_be_offloaded=["hidden"],
+    offload_src="device",
+    offload_dst="pinned_host",
+)
+
+
 # ---- what is stored -----------------------------------------------------------------------------
 
 GRANTED = {
@@ -54,6 +62,10 @@ GRANTED = {
     "only_other_names": (P.save_only_these_names("other"), {}),
     "all_names": (P.save_any_names_but_these(), {"named 'hidden'": 1}),
     "no_names": (P.save_any_names_but_these("hidden"), {}),
+    "offloaded_names": (OFFLOADED, {"device_put": 1}),
+    "offloaded_products": (
+        P.offload_dot_with_no_batch_dims("device", "pinned_host"), {"device_put": 2}
+    ),
     "one_of_two": (
         P.save_from_both_policies(
             P.save_only_these_names("hidden"), lambda prim, *_, **__: str(prim) == "cos"
@@ -93,6 +105,27 @@ def test_products_with_batch_dimensions_are_no_products_with_weights():
     f = px.checkpoint(attend, policy=P.dots_with_no_batch_dims_saveable)
     assert stored(f, W, ROWS) == {"dot_general": 1}
     assert stored(px.checkpoint(attend, policy=P.dots_saveable), W, ROWS) == {"dot_general": 2}
+
+
+def test_values_wait_in_the_memory_of_the_host():
+    """Each is brought there once and back once, in loops as well; eagerly it lies there."""
+
+    def layers(f):
+        return lambda ws, x: lax.scan(lambda x, w: (f(w, x), None), x, ws)[0]
+
+    one = px.checkpoint(layer, policy=OFFLOADED)
+    whole = px.checkpoint(layers(layer), policy=OFFLOADED)
+    for f, args in ((one, (W, X)), (layers(one), (ROWS, X)), (whole, (ROWS, X))):
+        text = slope(f).trace(*args).lower(lowering_platforms=("tpu",)).as_text()
+        moves = re.findall(r'_xla_buffer_placement = "(\w+)"', text)
+        assert moves == ["pinned_host", "device"]
+        plain = layer if f is one else layers(layer)
+        near(slope(f)(*args), slope(plain)(*args))
+    _, pull = px.vjp(one, W, X)
+    assert "pinned_host" in {x.sharding.memory_kind for x in px.tree.leaves(pull)}
+    near(pull(jnp.ones(3)), px.vjp(layer, W, X)[1](jnp.ones(3)))
+    lanes = px.vmap(slope(one), (None, 0))(W, ROWS[:, 0])
+    near(lanes, px.vmap(slope(layer), (None, 0))(W, ROWS[:, 0]))
 
 
 def test_a_policy_sees_operations_of_the_derivative_with_types_and_parameters():
